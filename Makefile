@@ -111,7 +111,7 @@ deps-ui: deps # and what the dashboard's tests need
 
 test-ui: deps-ui build ## the dashboard: its types against openapi.json, and a browser against server, Redis and fleet; a minute; EVERYWHERE=1: each act at each width in each theme
 	cd ui && node_modules/.bin/openapi-typescript ../api/openapi.json -o src/api.gen.ts && node_modules/.bin/tsc -p .
-	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/dashboard.test.mjs test/alone.test.mjs
+	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/dashboard.test.mjs test/alone.test.mjs test/operator.test.mjs
 
 test-ui-flood: deps-ui build ## Events, Overview, Tasks and Pulse under 5,000 events a second for FLOOD (60) seconds each, the Pulse with 10,000 workers: memory, long tasks
 	cd ui && node test/flood.mjs $(or $(FLOOD),60)

@@ -54,10 +54,11 @@ var queryParams = map[string]obj{
 	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
 		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
-	"liveness":    queryParam("liveness", "Only what is of this liveness.", obj{"type": "string", "enum": enums["Liveness"]}),
-	"count":       queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
-	"pageSize":    queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
-	"pageToken":   queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
+	"liveness": queryParam("liveness", "Only what is of this liveness. Workers that are OFFLINE are left out unless status names them.",
+		obj{"type": "string", "enum": enums["Liveness"]}),
+	"count":     queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
+	"pageSize":  queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
+	"pageToken": queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
 }
 
 // exampleStream is a stream that begins, tells one event and ends, as JSON string.

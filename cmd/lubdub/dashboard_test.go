@@ -68,7 +68,7 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 		t.Fatalf("%q %v", printed, err)
 	}
 	signIn, err := url.ParseQuery(at.Fragment)
-	if err != nil || signIn.Get("tenantId") != "default" || signIn.Get("token") == "" {
+	if err != nil || signIn.Get("tenantId") != "default" || signIn.Get("context") != "test" || signIn.Get("token") == "" {
 		t.Errorf("%v %v", signIn, err)
 	}
 	var to, asked []byte

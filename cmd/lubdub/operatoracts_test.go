@@ -125,12 +125,22 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("schedule", "backfill", "nightly", "--from", "48h", "--to", "1m"), operator.ExitOK, "made up for")
 	d.is(d.run("schedule", "fire", "nigtly"), operator.ExitNotFound, "did you mean nightly?")
 	d.is(d.run("schedule", "rm", "nightly"), operator.ExitOK, "is deleted")
-	hook := d.ok(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager"))
-	if strings.Contains(hook.out+hook.err, "whsec_") {
-		t.Errorf("the secret was printed: %s", hook.out)
+	// A secret is in one answer and no other, so it is printed once, whatever the format.
+	for _, format := range []string{"table", "wide", "json", "jsonl", "yaml", "name"} {
+		made := d.ok(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager", "-o", format))
+		rotated := d.ok(d.run("webhook", "rotate", "pager", "-o", format))
+		shown := d.ok(d.run("webhook", "get", "pager", "-o", format))
+		for command, r := range map[string]answer{"create": made, "rotate": rotated} {
+			if n := strings.Count(r.out+r.err, "whsec_"); n != 1 {
+				t.Errorf("webhook %s -o %s prints %d secrets: %s%s", command, format, n, r.out, r.err)
+			}
+		}
+		if strings.Contains(shown.out+shown.err, "whsec_") {
+			t.Errorf("webhook get -o %s prints the secret", format)
+		}
+		d.is(d.run("webhook", "rm", "pager"), operator.ExitOK, "is deleted")
 	}
-	d.is(d.run("webhook", "rotate", "pager"), operator.ExitMisuse, "-o json")
-	d.is(d.run("webhook", "rotate", "pager", "-o", "json"), operator.ExitOK, "whsec_")
+	d.is(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager"), operator.ExitOK, "pager")
 	d.is(d.run("webhook", "deliveries", "pagr"), operator.ExitNotFound, "did you mean pager?")
 	d.is(d.run("webhook", "rm", "pager"), operator.ExitOK, "is deleted")
 }

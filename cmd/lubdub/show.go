@@ -57,7 +57,7 @@ func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
 	if c.NoFleet {
 		tenant, workspace = "default", "default"
 	}
-	return operator.DashboardURL(p.apiURL()+p.cfg.BasePath, text, tenant, workspace), err
+	return operator.DashboardURL(p.apiURL()+p.cfg.BasePath, "", text, tenant, workspace), err
 }
 
 // perform is what is to be seen while the server runs.

@@ -41,7 +41,7 @@ func (c *uiCmd) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	address := DashboardURL(s.server, text, cmp.Or(c.Tenant, s.token.tenant), cmp.Or(c.Workspace, s.token.workspace))
+	address := DashboardURL(s.server, s.name, text, cmp.Or(c.Tenant, s.token.tenant), cmp.Or(c.Workspace, s.token.workspace))
 	if c.Print {
 		_, err := fmt.Fprintln(env.Stdout, address)
 		return err
@@ -79,10 +79,13 @@ func (c *uiCmd) pageToken(ctx context.Context, s *session) (string, error) {
 	return own, nil
 }
 
-// DashboardURL is the address of a server's dashboard, with what signs its user in. That stands in the fragment, which browsers
-// send to nobody.
-func DashboardURL(server, token, tenant, workspace string) string {
+// DashboardURL returns the address of a server's dashboard, with what signs its user in and the context that its command lines name,
+// if any. These are in the fragment, which browsers never send.
+func DashboardURL(server, context, token, tenant, workspace string) string {
 	signIn := url.Values{"token": {token}}
+	if context != "" {
+		signIn.Set("context", context)
+	}
 	if tenant != "" && workspace != "" {
 		signIn.Set("tenantId", tenant)
 		signIn.Set("workspaceId", workspace)

@@ -15,13 +15,13 @@ import (
 type webhookCmd struct {
 	Ls         webhookLs         `cmd:"" aliases:"list" help:"List webhooks."`
 	Get        webhookGet        `cmd:"" help:"Show webhooks."`
-	Create     webhookCreate     `cmd:"" help:"Create a webhook. Its secret is shown once, with -o json."`
+	Create     webhookCreate     `cmd:"" help:"Create a webhook, and print its secret, once."`
 	Set        webhookSet        `cmd:"" help:"Say all that a webhook says from now on."`
 	Rm         webhookRm         `cmd:"" aliases:"delete" help:"Delete webhooks."`
 	Test       webhookTest       `cmd:"" help:"Send a message of type webhook.test."`
 	Deliveries webhookDeliveries `cmd:"" help:"List a webhook's deliveries, newest first."`
 	Redeliver  webhookRedeliver  `cmd:"" help:"Send one message again, or all since a time."`
-	Rotate     webhookRotate     `cmd:"" help:"Give a webhook another secret, which -o json shows."`
+	Rotate     webhookRotate     `cmd:"" help:"Give a webhook another secret, and print it, once."`
 }
 
 var webhooks = &kind[v1.Webhook]{
@@ -95,15 +95,18 @@ func (c *webhookCreate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return webhooks.showSecret(s, raw, made)
+	return showSecret(s, raw, made)
 }
 
-// showSecret shows a webhook that has a new secret: programs see it, and people are told that it is seen only once.
-func (k *kind[T]) showSecret(s *session, raw json.RawMessage, made *T) error {
-	if s.Format.ForPeople() {
-		s.note("Its secret is in this answer and no other; it is not shown here. `lubdub webhook rotate -o json` gives it another, and shows it.")
+// showSecret shows a webhook that has a new secret. The server returns it in this answer only, so it is printed in every format.
+func showSecret(s *session, raw json.RawMessage, made *v1.Webhook) error {
+	if err := webhooks.show(s, entry[v1.Webhook]{raw, made}); err != nil {
+		return err
 	}
-	return k.show(s, entry[T]{raw, made})
+	if s.Format.ForPeople() || s.Format == output.Name { // the others print the whole answer
+		s.note("Secret: %s\nThis is the only time it is shown; `lubdub webhook rotate %s` replaces it.", made.Secret, made.WebhookID)
+	}
+	return nil
 }
 
 type webhookSet struct {
@@ -236,14 +239,11 @@ func (c *webhookRotate) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	if s.Format.ForPeople() {
-		return misuse("the new secret is shown with -o json only, so that nobody reads it by chance; without it it would be lost")
-	}
 	raw, made, err := call[v1.Webhook](env.Context, s, client.Request{
 		Method: http.MethodPost, Path: webhooks.at(c.ID) + "/rotate-secret", Body: struct{}{}, Once: true,
 	})
 	if err != nil {
 		return webhooks.nearest(env.Context, s, c.ID, err)
 	}
-	return webhooks.show(s, entry[v1.Webhook]{raw, made})
+	return showSecret(s, raw, made)
 }

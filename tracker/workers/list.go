@@ -21,7 +21,7 @@ type WorkerFilter struct {
 	Name        string
 	Version     string
 	Labels      map[string]string
-	Liveness    model.Liveness
+	Liveness    model.Liveness // of workers that are not OFFLINE, unless Status names these
 	Schedulable *bool
 	Flapping    *bool
 	SilentFor   time.Duration // in shard time, or never heard
@@ -144,6 +144,6 @@ func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&
 		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Name == "" || w.Name == f.Name) && (f.Version == "" || w.Version == f.Version) &&
-		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness) &&
+		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness && (f.Status != "" || w.Status != model.Offline)) &&
 		(w.Silent >= f.SilentFor || w.LastHeartbeatAt.IsZero())
 }

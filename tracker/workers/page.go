@@ -159,6 +159,9 @@ func (f *WorkerFilter) statuses() []model.WorkerStatus {
 	if f.Status != "" {
 		return []model.WorkerStatus{f.Status}
 	}
+	if f.Liveness != "" { // one that is OFFLINE has no heartbeats to be late with
+		return []model.WorkerStatus{model.Online, model.Draining}
+	}
 	return model.WorkerStatuses
 }
 

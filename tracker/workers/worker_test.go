@@ -176,6 +176,15 @@ func TestWorkerStale(t *testing.T) {
 		if e["worker.late"] != 1 || e["worker.offline"] != 1 || e["worker.tasks_recovered"] != 1 || e["machine.offline"] != 1 {
 			h.Fatalf("%v", e)
 		}
+		for status, want := range map[tracker.WorkerStatus]int{"": 0, tracker.Offline: 1} { // as statistics count
+			for _, machine := range []string{"", "host-1"} {
+				f := tracker.WorkerFilter{Scope: trackertest.Scope, Liveness: tracker.Lost, Status: status, MachineID: machine}
+				page, err := h.Workers(h.Ctx, f)
+				if err != nil || page.Total != want || len(page.Workers) != want {
+					h.Fatalf("%d workers of status %q are lost on machine %q: %v", page.Total, status, machine, err)
+				}
+			}
+		}
 		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, dead, tracker.WorkerBeat{})
 		h.WantCode(err, tracker.WorkerOffline)
 		if r := h.MustSweep(); r.StaleWorkers != 0 {

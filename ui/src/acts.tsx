@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, post, type Task } from './api';
 import { onAll, onIds, type Options, type Selector } from './cli';
-import { changed } from './data';
+import { acted } from './data';
 import { count, list, number } from './format';
 import { rolesOf } from './roles.gen';
 import { session } from './session';
@@ -25,7 +25,7 @@ const because = (o: Options): object => o.reason ? { reason: o.reason } : {};
 
 function chosenBy({ label, ...rest }: Selector): object {
   const s = Object.fromEntries(Object.entries(rest).filter(([, v]) => v));
-  const labels = Object.fromEntries((label ?? '').split(',').filter(Boolean).map((l) => l.trim().split('=', 2)));
+  const labels = Object.fromEntries((label ?? '').split(',').filter(Boolean).map((l) => { const [k = '', ...v] = l.trim().split('='); return [k, v.join('=')]; }));
   return { ...s, ...(label ? { labels } : {}) };
 }
 
@@ -117,7 +117,7 @@ export function ActButton({ act, on, label, why }: { act: ActName; on: Target; l
 export function Acts({ names, on, note }: { names: ActName[]; on: Target; note?: string }): JSX.Element {
   use(session);
   const no = [...new Set(names.map((n) => forbidden(acts[n].op)).filter(Boolean))];
-  return <div class="acts">{names.map((n) => <ActButton key={n} act={n} on={on} />)}
+  return <div class="acts">{names.map((n, i) => <ActButton key={i} act={n} on={on} />)}
     {(no[0] ?? note) && <span class="why">{no[0] ?? note}</span>}</div>;
 }
 
@@ -211,7 +211,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
         wrong = Object.keys(refused).length > 0;
       }
       done.set({ text, failed: wrong });
-      changed.set(changed.value + 1);
+      acted.set(acted.value + 1);
       close();
     } catch (e) {
       const why = e instanceof Error ? e.message : String(e);
@@ -238,7 +238,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
       {failed && <p class="failed" role="alert">{failed}</p>}
       <div class="acts end">
         <button type="button" onClick={close}>Leave it</button>
-        <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!!busy || !due}>
+        <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!due} aria-disabled={busy ? 'true' : undefined}>
           {busy || `${a.label}${due > 1 ? ` ${least}${count(due, a.noun)}` : ''}`}</button>
       </div>
     </form>

@@ -24,7 +24,7 @@ export type Query = Record<string, string | number | undefined>;
 
 // A refusal or a failure, in the server's words where it has some.
 export class ApiError extends Error {
-  constructor(readonly status: number, readonly code: string, message: string, readonly retryAfterMs = 0) { super(message); }
+  constructor(readonly status: number, readonly code: string, message: string, readonly body: unknown = null) { super(message); }
 }
 
 // How the last request went: what is Offline.
@@ -67,38 +67,38 @@ export function headers(more: Record<string, string> = {}): Record<string, strin
   return { Authorization: 'Bearer ' + (session.value?.token ?? ''), ...more };
 }
 
-const wait = 10_000;
+const longest = 10_000; // ms that an answer may take
 
 export async function call<T>(method: string, path: string, o: {
-  query?: Query; body?: unknown; signal?: AbortSignal; everywhere?: boolean; // everywhere: no scope is named
+  query?: Query; body?: unknown; signal?: AbortSignal; everywhere?: boolean; wait?: number; // everywhere: no scope is named; wait: ms
+  quiet?: boolean; // whatever comes of it says nothing of other requests
 } = {}): Promise<T> {
-  const sent = Date.now();
+  const sent = Date.now(), wait = o.wait ?? longest;
   const late = AbortSignal.timeout(wait);
   calls.count++;
-  let res: Response;
+  let res: Response, text: string;
   try {
     res = await fetch(address(path, o.query, o.everywhere), {
       method, cache: 'no-store', credentials: 'omit', signal: o.signal ? AbortSignal.any([o.signal, late]) : late,
       headers: headers(o.body === undefined ? {} : { 'Content-Type': 'application/json' }),
       body: o.body === undefined ? undefined : JSON.stringify(o.body),
     });
+    text = await res.text();
   } catch (e) {
     if (o.signal?.aborted) throw e;
     const why = late.aborted ? `The server did not answer within ${wait / 1000} s` : 'The server cannot be reached';
-    reach.set({ ok: false, why });
+    if (!o.quiet) reach.set({ ok: false, why });
     throw new ApiError(0, 'unreachable', why);
   }
   heardAt(res.headers.get('Date'), sent, Date.now());
-  const text = await res.text();
   let body: unknown = null;
   try { body = text ? JSON.parse(text) : null; } catch { /* a proxy's page */ }
   if (res.ok) {
-    if (!reach.value.ok) reach.set({ ok: true, why: '' });
+    if (!reach.value.ok && !o.quiet) reach.set({ ok: true, why: '' });
     return body as T;
   }
   const said = (body ?? {}) as { error?: string; message?: string };
-  const e = new ApiError(res.status, said.error ?? 'http_' + res.status, said.message ?? `The server answered ${res.status}`,
-    Number(res.headers.get('Retry-After') ?? 0) * 1000);
+  const e = new ApiError(res.status, said.error ?? 'http_' + res.status, said.message ?? `The server answered ${res.status}`, body);
   if (res.status >= 500 || res.status === 429) reach.set({ ok: false, why: e.message });
   else if (!reach.value.ok) reach.set({ ok: true, why: '' });
   if (res.status === 401 && session.value) {

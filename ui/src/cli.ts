@@ -1,6 +1,15 @@
 // The command lines that do what the dashboard does, all in this file.
+import { escape } from './escape';
+import { context, scopeNow } from './session';
+
 const safe = /^[A-Za-z0-9_.,:=@%+/-]+$/;
-export const quote = (s: string): string => safe.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`;
+// quote writes a word as shells read it. What cannot be seen is written as an escape, so that what is copied is what is shown.
+export function quote(s: string): string {
+  if (safe.test(s)) return s;
+  const plain = s.replaceAll("'", `'\\''`);
+  if (s === escape(s)) return `'${plain}'`;
+  return `$'${escape(s.replace(/[\\']/g, '\\$&'))}'`;
+}
 
 export interface Options { reason?: string; graceMs?: number; deadlineMs?: number }
 export type Selector = Record<string, string | undefined>;
@@ -8,24 +17,28 @@ export type Selector = Record<string, string | undefined>;
 const flags = (o: Options): string[] => [
   ...(o.graceMs === undefined ? [] : ['--grace', `${o.graceMs}ms`]),
   ...(o.deadlineMs === undefined ? [] : ['--deadline', `${o.deadlineMs}ms`]),
-  ...(o.reason ? ['--reason', o.reason] : []),
+  ...(o.reason ? [`--reason=${o.reason}`] : []),
 ];
+
+// where is the deployment and the workspace that the page shows: a command without them may reach others.
+export function where(): string[] {
+  const at = scopeNow();
+  return [...(context.value ? ['--context', context.value] : ['--server', new URL('..', document.baseURI).href.replace(/\/$/, '')]),
+    ...(at ? ['--tenant', at.tenantId, '--workspace', at.workspaceId] : [])];
+}
 
 const filters: Record<string, string> = { state: '--state', queue: '--queue', type: '--type', runId: '--run', workerId: '--worker', machineId: '--machine',
   label: '--selector', reason: '--because', version: '--version' };
 
-const shown = 5; // ids; more are left to the reader
+export const line = (words: string[]): string => words.map(quote).join(' ');
 
 export function onIds(noun: string, verb: string, ids: string[], o: Options = {}): string {
-  const words = ['lubdub', noun, verb];
-  if (verb === 'redeliver') {
-    const [hook = '', delivery = ''] = (ids[0] ?? '').split(' ');
-    words.push(hook, '--delivery', delivery);
-  } else if (noun !== 'system') words.push(...ids.slice(0, shown));
-  return [...words, ...flags(o)].map(quote).join(' ') + (ids.length > shown ? ` # and ${ids.length - shown} more` : '');
+  const [hook = '', delivery = ''] = (ids[0] ?? '').split(' ');
+  const which = noun === 'system' ? [] : verb === 'redeliver' ? [hook, '--delivery', delivery] : ids;
+  return line(['lubdub', noun, verb, ...which, ...flags(o), ...where()]);
 }
 
 export function onAll(noun: string, verb: string, selector: Selector, o: Options = {}): string {
   const given = Object.entries(selector).filter((e): e is [string, string] => !!e[1]);
-  return ['lubdub', noun, verb, ...given.flatMap(([k, v]) => [filters[k] ?? '--' + k, v]), ...flags(o)].map(quote).join(' ');
+  return line(['lubdub', noun, verb, ...given.map(([k, v]) => `${filters[k] ?? '--' + k}=${v}`), ...flags(o), ...where()]);
 }

@@ -8,13 +8,14 @@ export interface Data<T> { value?: T; error?: ApiError; at?: number; refresh: ()
 
 export const paused = new Signal(false);
 export const changed = new Signal(0); // counts what the stream of events has told
+export const acted = new Signal(0); // counts what was done here, whose effect is shown at once, with Pause on too
 export const second = new Signal(0); // ticks, for ages
 setInterval(() => { if (!document.hidden) second.set(second.value + 1); }, 1000);
 
 const soonest = 1500; // ms between two reads that events ask for
-const rarest = 30_000; // ms between two reads while they fail
 
-export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every = 5000): Data<T> {
+export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every = 5000,
+  rarest = 30_000): Data<T> { // rarest: ms between two reads while they fail
   const at = use(scope);
   const full = key + '|' + JSON.stringify(at);
   const [state, set] = useState<{ key: string; value?: T; error?: ApiError; at?: number }>({ key: full });
@@ -51,7 +52,8 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
     void run();
     const asked = changed.follow(() => { if (!paused.value && every > 0) later(Math.max(0, last + soonest - Date.now())); });
     const held = paused.follow(() => { if (paused.value) clearTimeout(timer); else void run(); });
-    return () => { over = true; clearTimeout(timer); stop.abort(); asked(); held(); };
+    const did = acted.follow(() => again.current());
+    return () => { over = true; clearTimeout(timer); stop.abort(); asked(); held(); did(); };
   }, [full, every]);
   return state.key === full ? { ...state, refresh: () => again.current() } : { refresh: () => again.current() };
 }

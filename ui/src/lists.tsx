@@ -39,7 +39,7 @@ export function Filters<T>({ of, fields }: { of: List<T>; fields: Field[] }): JS
   return <form class="filters" role="search" aria-label="Filter" onSubmit={(e) => e.preventDefault()}>
     {fields.map((f) => <label key={f.name}>{f.label ?? f.name}{f.choices
       ? <select value={of.filter[f.name]} onChange={(e) => change({ [f.name]: e.currentTarget.value })}>
-        <option value="">any</option>{f.choices.map((c) => <option key={c} value={c}>{c}</option>)}</select>
+        <option value="">any</option>{[...new Set([...f.choices, of.filter[f.name]!])].filter(Boolean).map((c) => <option key={c} value={c}>{c}</option>)}</select>
       : <input value={of.filter[f.name]} placeholder={f.hint} autoComplete="off" spellcheck={false} onChange={(e) => change({ [f.name]: e.currentTarget.value.trim() })} />}
     </label>)}
     {set && <button type="button" onClick={() => change(Object.fromEntries(fields.map((f) => [f.name, undefined])))}>Show all</button>}

@@ -3,8 +3,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, get, reach, serverNow, type Query, type ScopeList, type Task, type Worker } from './api';
 import { ActDialog, done, forbidden } from './acts';
 import { paused, second } from './data';
+import { escapeAll } from './escape';
+import { keepFocus, signInTabs } from './focus';
 import { span } from './format';
 import { Events, eventFields } from './pages/events';
+import { Losses } from './pages/losses';
 import { Overview } from './pages/overview';
 import { Pulse } from './pages/pulse';
 import { QueuePage, Queues, RunPage, Runs } from './pages/queues';
@@ -27,7 +30,7 @@ const pages: Page[] = [
   { path: 'machines', title: 'Machines', op: 'listMachines', all: Machines, one: MachinePage }, { path: 'queues', title: 'Queues', op: 'listQueues', all: Queues, one: QueuePage },
   { path: 'runs', title: 'Runs', op: 'listTasks', all: Runs, one: RunPage }, { path: 'schedules', title: 'Schedules', op: 'listSchedules', all: Schedules, one: SchedulePage },
   { path: 'webhooks', title: 'Webhooks', op: 'listWebhooks', all: Webhooks, one: WebhookPage }, { path: 'events', title: 'Events', op: 'listEvents', all: Events },
-  { path: 'system', title: 'System', op: 'getSystem', all: SystemPage },
+  { path: 'losses', title: 'Losses', op: 'countVerdicts', all: Losses }, { path: 'system', title: 'System', op: 'getSystem', all: SystemPage },
 ];
 
 function App(): JSX.Element {
@@ -128,7 +131,7 @@ function Scopes(): JSX.Element | null {
 // Standing says whether what is shown is current, and how it comes to be.
 function Standing(): JSX.Element {
   const held = use(paused), how = use(streaming), net = use(reach);
-  const [word, why] = held ? ['Paused', 'Nothing is read until you go on'] : !net.ok ? ['Offline', net.why]
+  const [word, why] = held ? ['Paused', 'Nothing is read until you go on, or act'] : !net.ok ? ['Offline', net.why]
     : how === 'open' ? ['Live', 'Events are streamed, and numbers are read every few seconds'] : ['Polling', 'Read every few seconds; events are not streamed'];
   return <div class="standing"><span class={`st st-${word}`} role="status" title={why}><i aria-hidden="true" />{word}</span>
     <button type="button" aria-pressed={held} onClick={() => paused.set(!held)}>{held ? 'Go on' : 'Pause'}</button></div>;
@@ -211,6 +214,9 @@ function Toast(): JSX.Element {
   return <div class="toast" role="status" aria-live="polite">{it && <p class={it.failed ? 'failed' : ''}>{it.text} <button type="button" aria-label="Close" onClick={() => done.set(null)}>×</button></p>}</div>;
 }
 
+escapeAll();
+keepFocus();
+signInTabs();
 begin();
 window.addEventListener('hashchange', () => { if (/[#&?]token=/.test(location.hash)) { begin(); reroute(); } });
 reroute();

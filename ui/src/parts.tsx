@@ -2,7 +2,8 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, serverNow } from './api';
 import { second, type Data } from './data';
-import { age, moment, span } from './format';
+import { escape } from './escape';
+import { age, moment, number, span } from './format';
 import { href } from './route';
 import { use } from './signal';
 
@@ -41,12 +42,19 @@ export function Id({ kind, id }: { kind: keyof typeof kinds; id: string | null |
   return id ? <a class="id" title={id} href={href(`${kinds[kind]}/${id}`)}>{id}</a> : <span class="dim">–</span>;
 }
 
+export const held = 'DISPATCHED,RUNNING'; // the states of tasks that a worker holds
+
+// Num is a number that links to the list of what it counts.
+export function Num({ n, to, query }: { n: number; to: string; query: Record<string, string | undefined> }): JSX.Element {
+  return <a class="n" href={href(to, query)}>{number(n)}</a>;
+}
+
 // Read shows what was read, or why it could not be; never that there is nothing when nobody knows.
-export function Read<T>({ data, children, what }: { data: Data<T>; what: string; children: (v: T) => Kids }): JSX.Element {
+export function Read<T>({ data, children, what, old = false }: { data: Data<T>; what: string; old?: boolean; children: (v: T) => Kids }): JSX.Element {
   const { value, error, at } = data;
   return <>
     {error && <Failed error={error} what={what} at={value === undefined ? undefined : at} retry={data.refresh} />}
-    {value !== undefined ? <div class={error ? 'old' : ''}>{children(value)}</div> : !error && <p class="dim" role="status">Reading {what} …</p>}
+    {value !== undefined ? <div class={error || old ? 'old' : ''}>{children(value)}</div> : !error && <p class="dim" role="status">Reading {what} …</p>}
   </>;
 }
 
@@ -111,7 +119,7 @@ export function Bar({ pct, label }: { pct: number | null | undefined; label: str
 export function Title({ children, side, name }: { children: Kids; side?: Kids; name: string }): JSX.Element {
   const h = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${name} · Lubdub`;
+    document.title = escape(`${name} · Lubdub`);
     scrollTo(0, 0);
     const at = document.querySelector<HTMLElement>('nav [aria-current]'), bar = at?.closest('ul');
     if (at && bar) bar.scrollLeft = at.offsetLeft - (bar.clientWidth - at.offsetWidth) / 2; // where it is one row

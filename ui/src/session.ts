@@ -5,10 +5,11 @@ import { Signal } from './signal';
 export interface Session { token: string; role: string; tenant: string; workspace: string; subject: string; expires: number }
 export interface Scope { tenantId: string; workspaceId: string }
 
-const tokenKey = 'lubdub.token', scopeKey = 'lubdub.scope';
+const tokenKey = 'lubdub.token', scopeKey = 'lubdub.scope', contextKey = 'lubdub.context';
 
 export const session = new Signal<Session | null>(null);
 export const scope = new Signal<Scope | null>(null); // null: the token's own
+export const context = new Signal(''); // the command line's name for this deployment, where `lubdub ui` opened the page
 export const signedOut = new Signal<string>(''); // why
 
 export function read(token: string): Session | null {
@@ -25,9 +26,11 @@ export function read(token: string): Session | null {
   }
 }
 
-export function signIn(token: string, at: Scope | null): boolean {
+export function signIn(token: string, at: Scope | null, named = ''): boolean {
   const s = read(token);
   if (!s) return false;
+  sessionStorage.setItem(contextKey, named);
+  context.set(named);
   sessionStorage.setItem(tokenKey, s.token);
   choose(wide(s) ? at : null);
   signedOut.set('');
@@ -38,6 +41,7 @@ export function signIn(token: string, at: Scope | null): boolean {
 export function signOut(why: string): void {
   sessionStorage.removeItem(tokenKey);
   sessionStorage.removeItem(scopeKey);
+  sessionStorage.removeItem(contextKey);
   signedOut.set(why);
   scope.set(null);
   session.set(null);
@@ -45,6 +49,9 @@ export function signOut(why: string): void {
 
 // A token with * opens several scopes: one of them is looked at.
 export const wide = (s: Session): boolean => s.tenant === '*' || s.workspace === '*';
+
+// scopeNow is what is looked at.
+export const scopeNow = (): Scope | null => scope.value ?? (session.value && !wide(session.value) ? { tenantId: session.value.tenant, workspaceId: session.value.workspace } : null);
 
 export function choose(at: Scope | null): void {
   if (at) sessionStorage.setItem(scopeKey, JSON.stringify(at));
@@ -59,7 +66,7 @@ export function begin(): void {
   if (token !== null) {
     const tenantId = given.get('tenantId'), workspaceId = given.get('workspaceId');
     history.replaceState(null, '', location.pathname + location.search + '#/' + (given.get('page') ?? ''));
-    if (!signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null)) {
+    if (!signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null, given.get('context') ?? '')) {
       signedOut.set('The address held a token that cannot be read; ask for a new one with: lubdub ui');
     }
     return;
@@ -68,5 +75,5 @@ export function begin(): void {
   if (!kept) return;
   let at: Scope | null = null;
   try { at = JSON.parse(sessionStorage.getItem(scopeKey) ?? 'null') as Scope | null; } catch { /* choose again */ }
-  signIn(kept, at);
+  signIn(kept, at, sessionStorage.getItem(contextKey) ?? '');
 }

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import type { System } from './api';
+import { line, where } from './cli';
 
 // Whether it is them or us, as the server judges it, and what it advises. An older server, which a page may meet while replicas are
 // replaced, does not judge: that is said, and nothing is made up.
@@ -10,6 +11,7 @@ export function Verdict({ system }: { system: System }): JSX.Element {
       <p>The server that answered is older than this page: it tells its numbers, and not what they mean.</p></section>;
   }
   const advice = system.findings.filter((f) => f.remedy);
-  return <section class={`banner b-${s.severity}`} aria-label="Them or us" role="status"><h2>{s.title}</h2><p>{s.message}</p>
-    {advice.length > 0 && <ul aria-label="What to do">{advice.map((f, i) => <li key={i}><b>{f.code}</b> {f.remedy}</li>)}</ul>}</section>;
+  return <><section class={`banner b-${s.severity}`} aria-label="Them or us" role="status"><h2>{s.title}</h2><p>{s.message}</p>
+    {advice.length > 0 && <ul aria-label="What to do">{advice.map((f, i) => <li key={i}><b>{f.code}</b> {f.remedy}</li>)}</ul>}</section>
+    {advice.some((f) => f.remedy!.includes('lubdub ')) && <p class="dim">Add <code>{line(where())}</code> to commands, so that they reach what is shown here.</p>}</>;
 }

@@ -39,13 +39,14 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
   };
   const state = (path) => of().stage.call('GET', `${path}?${of().scope.at}`);
   const fine = async (page) => { assert.deepEqual(await page.wrong(), []); await page.context().close(); };
+  const line = (words) => `lubdub ${words} --server ${of().stage.base} --tenant ${of().scope.tenantId} --workspace ${of().scope.workspaceId}`;
   const look = `at ${width} px in ${theme}`;
 
   test(`${look}: on a task, a run, a queue, a schedule, a webhook and the system`, async () => {
     const page = await as('admin'), { scope } = of();
     await show(page, `tasks/${scope.running}`);
     const { cli } = await act(page, 'Cancel', { reason: 'wrong audience' });
-    assert.equal(cli, `lubdub task cancel ${scope.running}`);
+    assert.equal(cli, line(`task cancel ${scope.running}`));
     const t = await state(`tasks/${scope.running}`);
     assert.ok(t.cancelRequested && t.cancelReason === 'wrong audience', JSON.stringify(t));
 
@@ -97,7 +98,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await show(page, 'workers');
     for (const id of [three, four]) await press(page, `Select ${id}`, 'Space');
     const { cli } = await act(page, 'Cordon');
-    assert.equal(cli, `lubdub worker cordon ${three} ${four}`);
+    assert.equal(cli, line(`worker cordon ${three} ${four}`));
     for (const id of [three, four]) assert.ok((await state(`workers/${id}`)).cordon);
 
     await show(page, 'workers?queue=mail');
@@ -107,7 +108,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await page.waitForSelector('dialog button[type=submit]:not([disabled])');
     const counted = await page.textContent('dialog .count');
     assert.match(counted, /^The server counts [34] workers that match: nothing has been done yet\.$/);
-    assert.equal(await page.textContent('dialog code'), 'lubdub worker uncordon --queue mail');
+    assert.equal(await page.textContent('dialog code'), line('worker uncordon --queue=mail'));
     assert.ok((await state(`workers/${three}`)).cordon, 'counting did it already');
     await press(page, /^Uncordon [34] workers$/);
     await page.waitForSelector('dialog', { state: 'detached' });
@@ -134,7 +135,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     const { count, cli } = await act(page, 'Cancel all that match');
     await page.waitForSelector('.toast:has-text("7 done")');
     assert.equal(count, `The server counts 7 tasks that match: nothing has been done yet.`);
-    assert.equal(cli, 'lubdub task cancel --state QUEUED --queue resizes');
+    assert.equal(cli, line('task cancel --state=QUEUED --queue=resizes'));
     assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=resizes`)).tasks.length, 0);
 
     // What has ended is neither counted nor cancelled; where the filter names it, it is told apart.

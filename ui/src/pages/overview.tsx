@@ -3,10 +3,10 @@ import { get, type Stats, type System, type Verdicts, type Worker } from '../api
 import { Chart } from '../charts';
 import { useData, type Data } from '../data';
 import { count, list, number, span } from '../format';
+import { HealthBanner, stale, useHealth } from '../health';
 import { useHour } from '../hour';
-import { Age, Failed, Id, Liveness, Read, Section, Table, Title, type kinds } from '../parts';
+import { Age, Failed, held, Id, Liveness, Num, Read, Section, Table, Title, type kinds } from '../parts';
 import { href } from '../route';
-import { Verdict } from '../verdict';
 import { because } from '../words';
 
 const sum = (of: Record<string, number>): number => Object.values(of).reduce((a, b) => a + b, 0);
@@ -14,19 +14,17 @@ const sum = (of: Record<string, number>): number => Object.values(of).reduce((a,
 const shown = 8; // rows of each list
 
 export function Overview(): JSX.Element {
-  const data = useData('overview', async (signal) => {
-    const [stats, system] = await Promise.all([get<Stats>('v1/stats', { steps: 1 }, signal), get<System>('v1/system', {}, signal)]);
-    return { stats, system };
-  });
+  const health = useHealth(), lost = health.value?.recentlyLost ?? [];
+  const stats = useData('stats', (signal) => get<Stats>('v1/stats', { steps: 1 }, signal));
   const losses = useLosses();
   return <>
     <Title name="Overview">Overview</Title>
-    <Read data={data} what="the state of the deployment">{({ stats, system }) => <>
-      <Verdict system={system} />
-      <Numbers stats={stats} lost={losses.value?.[0]?.total} />
-      {stats.workers.late + stats.workers.lost > 0 && <Silent of={stats.workers.late + stats.workers.lost} />}
-      {system.recentlyLost.length > 0 && <RecentlyLost workers={system.recentlyLost} />}
-      <Charts rates={stats.rates} />
+    <HealthBanner of={health} />
+    <Read data={stats} what="the numbers" old={stale(health)}>{(v) => <>
+      <Numbers stats={v} lost={losses.value?.[0]?.total} />
+      {v.workers.late + v.workers.lost > 0 && <Silent of={v.workers.late + v.workers.lost} />}
+      {lost.length > 0 && <RecentlyLost workers={lost} />}
+      <Charts rates={v.rates} />
     </>}</Read>
     <Losses data={losses} />
   </>;
@@ -37,11 +35,11 @@ function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): J
     ['Workers late', number(stats.workers.late), href('workers', { liveness: 'LATE' }), stats.workers.late ? 'late' : ''],
     ['Workers lost', number(stats.workers.lost), href('workers', { liveness: 'LOST' }), stats.workers.lost ? 'lost' : ''],
     ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system')],
-    ['Losses, last hour', lost === undefined ? '…' : number(lost), href('events', { type: 'task.zombie' })],
+    ['Losses, last hour', lost === undefined ? '…' : number(lost), href('losses')],
     ['Tasks running', number(stats.tasks.RUNNING ?? 0), href('tasks', { state: 'RUNNING' })],
     ['Tasks queued', number(stats.tasks.QUEUED ?? 0), href('tasks', { state: 'QUEUED' })],
     ['Workers online', number(stats.workers.online), href('workers', { status: 'ONLINE' })],
-    ['Machines online', number(stats.machines.online), href('machines')],
+    ['Machines online', number(stats.machines.online), href('machines', { status: 'ONLINE' })],
   ];
   return <ul class="tiles">{tiles.map(([name, n, to, tone]) =>
     <li key={name}><a href={to} class={tone ? `t-${tone}` : ''}><b>{n}</b><span>{name}</span></a></li>)}</ul>;
@@ -56,7 +54,7 @@ function Silent({ of }: { of: number }): JSX.Element {
       return <><Table label="Silent workers" rows={silent} id={(w) => w.workerId} none="They have been heard again." columns={[
         { name: 'Liveness', cell: (w) => <Liveness of={w.liveness} /> }, { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
         { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Last beat', cell: (w) => <Age at={w.lastHeartbeatAt} /> },
-        { name: 'Holds', num: true, cell: (w) => number(w.heldCount) }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
+        { name: 'Holds', num: true, cell: (w) => <Num n={w.heldCount} to="tasks" query={{ workerId: w.workerId, state: held }} /> }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
         { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Version', cell: (w) => w.version ?? <span class="dim">–</span> }]} />
       {of > silent.length && silent.length > 0 && <p class="dim">and {number(of - silent.length)} more</p>}</>;
     }}</Read>
@@ -68,10 +66,11 @@ function RecentlyLost({ workers }: { workers: System['recentlyLost'] }): JSX.Ele
   return <Section title="Recently lost" side={<a href={href('workers', { status: 'OFFLINE' })}>All offline workers</a>}>
     <Table label="Workers lost in the last hour" rows={rows} id={(w) => w.workerId} none="No worker was lost in the last hour." columns={[
       { name: 'Lost', cell: (w) => <Age at={w.lostAt} /> }, { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
-      { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Reason', cell: (w) => w.reason },
-      { name: 'Last heartbeat', cell: (w) => <Age at={w.lastHeartbeatAt} /> }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
-      { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Attempts', num: true, cell: (w) => number(w.attempts) },
-      { name: 'Requeued', num: true, cell: (w) => number(w.requeued) }, { name: 'Failed', num: true, cell: (w) => number(w.failed + w.exhausted) }]} />
+      { name: 'Attempts', num: true, cell: (w) => <Num n={w.attempts} to="losses" query={{ workerId: w.workerId, reason: 'WORKER_LOST' }} /> },
+      { name: 'Requeued', num: true, cell: (w) => number(w.requeued) }, { name: 'Failed', num: true, cell: (w) => number(w.failed + w.exhausted) },
+      { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
+      { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Reason', cell: (w) => w.reason },
+      { name: 'Last heartbeat', cell: (w) => <Age at={w.lastHeartbeatAt} /> }]} />
     {workers.length > rows.length && <p class="dim">and {number(workers.length - rows.length)} more</p>}
   </Section>;
 }
@@ -115,7 +114,7 @@ function Losses({ data }: { data: Data<Verdicts[]> }): JSX.Element {
         <Table label={`Losses by ${name.toLowerCase()}`} rows={(all[i]?.groups ?? []).slice(0, shown)} id={(g) => String(g[by as 'type'] ?? '')}
           none="None in the last hour." columns={[
             { name, cell: (g) => { const v = g[by as 'type']; return v ? kind ? <Id kind={kind} id={v} /> : v : <span class="dim">none</span>; } },
-            { name: 'Lost', num: true, cell: (g) => number(g.count) },
+            { name: 'Lost', num: true, cell: (g) => { const v = g[by as 'type']; return v ? <Num n={g.count} to="losses" query={{ [by]: v }} /> : number(g.count); } },
             { name: 'Last', cell: (g) => <Age at={g.lastAt} /> },
           ]} />{(all[i]?.groups.length ?? 0) > shown && <p class="dim">and {number((all[i]?.groups.length ?? 0) - shown)} more</p>}</div>)}</div>}
     </>}</Read>

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, serverNow, type Worker } from '../api';
 import { paused, second } from '../data';
+import { escape } from '../escape';
 import { age, count, number } from '../format';
 import { Failed, Id, Mark, standingOf, Table, Title } from '../parts';
 import { go, href } from '../route';
@@ -21,7 +22,7 @@ const pause = 2000; // ms between two rounds, at least
 const atMost = 20_000;
 const order = ['LOST', 'LATE', 'DRAINING', 'FRESH', 'OFFLINE'];
 
-const fromEvent: Record<string, string> = { 'worker.late': 'LATE', 'worker.offline': 'OFFLINE', 'worker.draining': 'DRAINING' };
+const fromEvent: Record<string, string> = { 'worker.late': 'LATE', 'worker.offline': 'OFFLINE', 'worker.draining': 'DRAINING', 'worker.fresh': 'FRESH' };
 
 interface Fleet { cells: Cell[]; counts: Record<string, number>; error: ApiError | null; at: number; whole: boolean; capped: boolean; again: () => void }
 
@@ -68,10 +69,13 @@ function useFleet(offline: boolean): Fleet {
         await sleep(pause);
       }
     };
+    let applied = new Set<string>();
     const heard = told.follow(() => {
-      for (const e of told.value.events) {
+      const fresh = told.value.events.filter((e) => !applied.has(e.id)).reverse(); // the oldest first, so that the newest counts
+      applied = new Set(told.value.events.map((e) => e.id));
+      for (const e of fresh) {
         const how = fromEvent[e.type], c = cells.current.get(e.subject ?? '');
-        if (!how || !c || c.how === how || (c.beat && e.time <= c.beat)) continue;
+        if (!how || !c || c.how === how || c.how === 'OFFLINE' || (c.beat && e.time <= c.beat)) continue;
         if (how === 'OFFLINE' && !offline) cells.current.delete(c.id); else c.how = how;
         dirty = true;
       }
@@ -187,7 +191,7 @@ function paint(canvas: HTMLCanvasElement, cells: Cell[], only: string, width: nu
   g.font = '11px system-ui, sans-serif';
   g.fillStyle = css.getPropertyValue('--dim').trim();
   for (const n of names) {
-    let text = n.text;
+    let text = escape(n.text);
     while (text.length > 3 && g.measureText(text).width > n.w) text = text.slice(0, -2) + '…';
     g.fillText(text, n.x, n.y);
   }

@@ -4,12 +4,15 @@ import { get, type Queue, type Run, type Task } from '../api';
 import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, number, span } from '../format';
-import { Facts, Id, More, Read, Section, State, Table, Title } from '../parts';
+import { Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { go, href } from '../route';
 import { taskColumns } from './tasks';
 
 const enc = encodeURIComponent;
 const unrunnable = (q: Queue): number => q.types.reduce((n, t) => n + t.unrunnable, 0);
+
+const Of = ({ q, status }: { q: Queue; status: 'online' | 'draining' | 'offline' }): JSX.Element =>
+  <Num n={q.workers[status]} to="workers" query={{ queue: q.queue, status: status.toUpperCase() }} />;
 
 export function Queues(): JSX.Element {
   const data = useData('queues', (signal) => get<{ queues: Queue[] }>('v1/queues', {}, signal));
@@ -23,9 +26,9 @@ export function Queues(): JSX.Element {
       { name: 'Paused', cell: (q) => q.paused ? <State of="PAUSED" /> : <span class="dim">no</span> },
       { name: 'Waiting', num: true, cell: (q) => number(q.depth) },
       { name: 'Oldest waits', num: true, cell: (q) => q.oldestWaitMs === null ? <span class="dim">–</span> : span(q.oldestWaitMs) },
-      { name: 'Running', num: true, cell: (q) => number(q.running) },
-      { name: 'Workers online', num: true, cell: (q) => number(q.workers.online) },
-      { name: 'Draining', num: true, cell: (q) => number(q.workers.draining) },
+      { name: 'Running', num: true, cell: (q) => <Num n={q.running} to="tasks" query={{ queue: q.queue, state: held }} /> },
+      { name: 'Workers online', num: true, cell: (q) => <Of q={q} status="online" /> },
+      { name: 'Draining', num: true, cell: (q) => <Of q={q} status="draining" /> },
       { name: 'Nobody can run', num: true, cell: (q) => unrunnable(q) ? <b class="bad">{number(unrunnable(q))}</b> : <span class="dim">–</span> },
     ]} />}</Read>
   </>;
@@ -33,20 +36,20 @@ export function Queues(): JSX.Element {
 
 export function QueuePage({ id }: { id: string }): JSX.Element {
   const queue = useData('queue/' + id, (signal) => get<Queue>(`v1/queues/${enc(id)}`, {}, signal), 3000);
-  const tasks = useData('queue-tasks/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks', { queue: id, state: 'QUEUED', pageSize: 25 }, signal));
+  const tasks = useData('queue-tasks/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks', { queue: id, state: 'QUEUED', order: 'desc', pageSize: 25 }, signal));
   const q = queue.value;
   return <>
     <Title name={id} side={q && <Acts names={[q.paused ? 'resumeQueue' : 'pauseQueue']} on={{ ids: [id] }} />}>Queue <span class="id">{id}</span></Title>
     <Read data={queue} what="the queue">{(v) => <>
       <p class="lead">{v.paused ? <><State of="PAUSED" /> Nothing is handed out. </> : ''}{count(v.depth, 'task')} could be claimed now
-        {v.oldestWaitMs !== null && v.depth > 0 && `, the oldest for ${span(v.oldestWaitMs)}`}. {number(v.running)} are handed out or running.
+        {v.oldestWaitMs !== null && v.depth > 0 && `, the oldest for ${span(v.oldestWaitMs)}`}. <Num n={v.running} to="tasks" query={{ queue: id, state: held }} /> are handed out or running.
         {unrunnable(v) > 0 && <b class="bad"> No worker that is online can run {number(unrunnable(v))} of them.</b>}</p>
       <div class="grid2">
         <Section title="Waiting by type"><Table label="Types" rows={v.types} id={(t) => t.type ?? ''} none="Nothing waits." columns={[
           { name: 'Type', cell: (t) => t.type ?? <span class="dim">none</span> }, { name: 'Waiting', num: true, cell: (t) => number(t.depth) },
           { name: 'Oldest waits', num: true, cell: (t) => span(t.oldestWaitMs) }, { name: 'Nobody can run', num: true, cell: (t) => number(t.unrunnable) }]} /></Section>
-        <Section title="Workers" side={<a href={href('workers', { queue: id })}>See them</a>}><Facts of={[['Online', number(v.workers.online)],
-          ['Draining', number(v.workers.draining)], ['Offline', number(v.workers.offline)]]} /></Section>
+        <Section title="Workers" side={<a href={href('workers', { queue: id })}>See them</a>}><Facts of={[['Online', <Of q={v} status="online" />],
+          ['Draining', <Of q={v} status="draining" />], ['Offline', <Of q={v} status="offline" />]]} /></Section>
       </div>
     </>}</Read>
     <Section title="Tasks that wait" side={<a href={href('tasks', { queue: id })}>All of its tasks</a>}>

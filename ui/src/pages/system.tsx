@@ -1,24 +1,22 @@
 import type { JSX } from 'preact';
-import { get, type System } from '../api';
 import { Acts } from '../acts';
-import { useData } from '../data';
 import { bytes, number, span } from '../format';
 import { Age, Facts, Moment, Read, Section, Table, Title } from '../parts';
-import { Verdict } from '../verdict';
+import { HealthBanner, stale, useHealth } from '../health';
 
 export function SystemPage(): JSX.Element {
-  const data = useData('system', (signal) => get<System>('v1/system', {}, signal), 3000);
+  const data = useHealth();
   return <>
     <Title name="System" side={<Acts names={['release', 'sweep']} on={{ ids: ['now'] }} />}>System</Title>
-    <Read data={data} what="the state of the deployment">{(s) => <>
-        <Verdict system={s} />
-        <Section title="Redis"><Table label="Redis servers" rows={s.redis} id={(r) => r.address ?? 'inside'} none="No server is known." columns={[
+    <HealthBanner of={data} />
+    <Section title="Redis"><Table label="Redis servers" rows={(data.down ?? data.value)?.redis ?? []} id={(r) => r.address ?? 'inside'} none="No server is known." columns={[
           { name: 'Server', cell: (r) => r.address ?? 'inside this process' }, { name: 'State', cell: (r) => r.error ? <b class="bad">{r.error}</b> : 'answers' },
           { name: 'Version', cell: (r) => r.version ?? <span class="dim">–</span> }, { name: 'Role', cell: (r) => r.role ?? <span class="dim">–</span> },
           { name: 'Round trip', num: true, cell: (r) => r.error ? <span class="dim">–</span> : `${number(r.roundTripMs)} ms` },
           { name: 'Memory', num: true, cell: (r) => `${bytes(r.memoryBytes)}${r.maxMemoryBytes ? ` of ${bytes(r.maxMemoryBytes)}` : ''}` },
           { name: 'When full', cell: (r) => r.maxMemoryPolicy ?? <span class="dim">–</span> }, { name: 'Append only', cell: (r) => r.appendOnly ? 'yes' : 'no' },
           { name: 'Replicas', num: true, cell: (r) => r.replicas }, { name: 'Clock ahead', num: true, cell: (r) => `${number(r.clockOffsetMs)} ms` }]} /></Section>
+    <Read data={data} what="the shards and replicas" old={stale(data)}>{(s) => <>
         <Section title="Shards"><Table label="Shards" rows={s.shards} id={(h) => String(h.shard)} none="No shard is known." columns={[
           { name: 'Shard', num: true, cell: (h) => h.shard }, { name: 'Swept by', cell: (h) => h.sweeper ?? <b class="bad">nobody</b> },
           { name: 'Lag', num: true, cell: (h) => span(h.lagMs) },

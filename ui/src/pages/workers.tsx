@@ -5,7 +5,7 @@ import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, list, number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
-import { Age, Facts, Id, Liveness, Moment, More, Read, Section, State, Table, Title } from '../parts';
+import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
 import { hindrances } from '../words';
 import { EventPanel } from './events';
@@ -19,7 +19,7 @@ export const workerColumns = [
   { name: 'Name', cell: (w: Worker) => w.name ?? <span class="dim">–</span> },
   { name: 'Worker', cell: (w: Worker) => <Id kind="worker" id={w.workerId} /> },
   { name: 'Status', cell: (w: Worker) => <State of={w.status} /> },
-  { name: 'Holds', num: true, cell: (w: Worker) => `${w.heldCount} / ${w.maxConcurrent}` },
+  { name: 'Holds', num: true, cell: (w: Worker) => <><Num n={w.heldCount} to="tasks" query={{ workerId: w.workerId, state: held }} /> / {w.maxConcurrent}</> },
   { name: 'Machine', cell: (w: Worker) => <Id kind="machine" id={w.machineId} /> },
   { name: 'Queue', cell: (w: Worker) => <Id kind="queue" id={w.queue} /> },
   { name: 'Version', cell: (w: Worker) => w.version ?? <span class="dim">–</span> },
@@ -51,15 +51,15 @@ export function Workers(): JSX.Element {
         <ActButton key={a} act={a} on={{ selector }} why={why} />)}</div>
     <Read data={l.data} what="the workers">{(v) => <>
       <Table label="Workers" rows={v.workers} columns={workerColumns} id={(w) => w.workerId} chosen={{ ids, set }} none={l.none('workers')} />
-      <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={Object.values(l.filter).some(Boolean) ? null : v.totalCount} noun="worker" />
+      <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" />
     </>}</Read>
   </>;
 }
 
 export function WorkerPage({ id }: { id: string }): JSX.Element {
   const worker = useData('worker/' + id, (signal) => get<Worker>(`v1/workers/${enc(id)}`, {}, signal), 3000);
-  const held = useData('held/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks',
-    { workerId: id, state: 'DISPATCHED,RUNNING', pageSize: 50 }, signal));
+  const tasks = useData('held/' + id, (signal) => get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks',
+    { workerId: id, state: held, order: 'desc', pageSize: 50 }, signal));
   const w = worker.value;
   return <>
     <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status !== 'OFFLINE' ? '' : w.hold ? 'It is held offline and cannot register until it is resumed.' : 'It is OFFLINE; it registers again by itself.'}
@@ -71,7 +71,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
         : v.schedulable ? 'It takes work.' : `It takes no work: ${list(hindrances(v))}.`}
         {v.flapping && ' It flaps: it keeps going silent and coming back.'}</p>
       <div class="grid2">
-        <Section title="Work"><Facts of={[['Holds', `${v.heldCount} of at most ${v.maxConcurrent}`], ['It said with its last beat', number(v.activeCount)],
+        <Section title="Work"><Facts of={[['Holds', <><Num n={v.heldCount} to="tasks" query={{ workerId: id, state: held }} /> of at most {number(v.maxConcurrent)}</>], ['It said with its last beat', number(v.activeCount)],
           ['Queued for it', number(v.placedCount)], ['Completed', number(v.totalCompleted)], ['Failed', number(v.totalFailed)],
           ['Queue', <Id kind="queue" id={v.queue} />], ['Types', v.types.join(', ') || 'none: it takes every type'], ['Runtimes', v.runtimes.join(', ') || null]]} /></Section>
         <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
@@ -81,18 +81,21 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
           ['Labels', Object.entries(v.labels).map(([k, l]) => `${k}=${l}`).join(', ') || null]]} /></Section>
       </div>
     </>}</Read>
-    <Section title="Held now"><Read data={held} what="what it holds">{(v) => <><Table label="Tasks that it holds" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId}
-      none="It holds nothing." /><More cut={!!v.nextPageToken} to={href('tasks', { workerId: id })} /></>}</Read></Section>
+    <Section title="Held now"><Read data={tasks} what="what it holds">{(v) => <><Table label="Tasks that it holds" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId}
+      none="It holds nothing." /><More cut={!!v.nextPageToken} to={href('tasks', { workerId: id, state: held })} /></>}</Read></Section>
     <EventPanel of={{ subject: id }} label="Events of this worker" />
   </>;
 }
 
+const Of = ({ m, status }: { m: Machine; status: 'online' | 'draining' | 'offline' }): JSX.Element =>
+  <Num n={m.workers[status]} to="workers" query={{ machineId: m.machineId, status: status.toUpperCase() }} />;
+
 const machineColumns = [
   { name: 'Machine', cell: (m: Machine) => <Id kind="machine" id={m.machineId} /> },
   { name: 'Status', cell: (m: Machine) => <State of={m.status} /> },
-  { name: 'Online', num: true, cell: (m: Machine) => number(m.workers.online) },
-  { name: 'Draining', num: true, cell: (m: Machine) => number(m.workers.draining) },
-  { name: 'Offline', num: true, cell: (m: Machine) => number(m.workers.offline) },
+  { name: 'Online', num: true, cell: (m: Machine) => <Of m={m} status="online" /> },
+  { name: 'Draining', num: true, cell: (m: Machine) => <Of m={m} status="draining" /> },
+  { name: 'Offline', num: true, cell: (m: Machine) => <Of m={m} status="offline" /> },
   { name: 'Last beat', cell: (m: Machine) => <Age at={m.lastHeartbeatAt} /> },
   { name: 'Up 24 h', num: true, cell: (m: Machine) => `${number(m.uptimePct24h)} %` },
   { name: 'Stale 24 h', num: true, cell: (m: Machine) => <>{m.staleCount24h}{m.flapping && <span class="state s-FAILED"> flaps</span>}</> },
@@ -109,7 +112,7 @@ export function Machines(): JSX.Element {
       {(['drainMachine', 'offlineMachine', 'resumeMachine'] as const).map((a) => <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select machines first.'} />)}</div>
     <Read data={l.data} what="the machines">{(v) => <>
       <Table label="Machines" rows={v.machines} columns={machineColumns} id={(m) => m.machineId} chosen={{ ids, set }} none={l.none('machines')} />
-      <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={l.filter.status ? null : v.totalCount} noun="machine" />
+      <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={v.totalCount} noun="machine" />
     </>}</Read>
   </>;
 }
@@ -121,7 +124,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
   return <>
     <Title name={id} side={m && <Acts names={m.hold ? ['resumeMachine'] : m.drain ? ['offlineMachine', 'resumeMachine'] : ['drainMachine', 'offlineMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
     <Read data={machine} what="the machine">{(v) => <>
-      <p class="lead"><State of={v.status} /> {count(v.workers.online, 'worker')} online, {v.workers.draining} draining, {v.workers.offline} offline.
+      <p class="lead"><State of={v.status} /> <Of m={v} status="online" /> {v.workers.online === 1 ? 'worker' : 'workers'} online, <Of m={v} status="draining" /> draining, <Of m={v} status="offline" /> offline.
         {v.drain && <> It drains since <Age at={v.drain.since} />{v.drain.reason ? ` (${v.drain.reason})` : ''} and takes no new workers.</>}
         {v.hold && <> It is held offline since <Age at={v.hold.since} />{v.hold.reason ? ` (${v.hold.reason})` : ''}: no worker can register until it is resumed.</>}
         {v.flapping && ' It flaps.'}</p>
