@@ -94,8 +94,17 @@ class Calls:
             "POST", "/v1/machines/{}/drain", ids=(machine_id,), body=body or {}, scoped=True,
         ))
 
+    def offline_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ActOnWorkersResponse:
+        """Take a machine offline and hold it so. Its workers are OFFLINE at once with FORCED_OFFLINE, and what they hold is lost
+        and tried again. Until the machine is resumed every registration on it is refused with 409 worker_held_offline. The hold
+        ends 30 days after the machine's last worker was forgotten. Roles: operator, dispatcher, admin."""
+        return cast(t.ActOnWorkersResponse, self.ask(
+            "POST", "/v1/machines/{}/offline", ids=(machine_id,), body=body or {}, scoped=True,
+        ))
+
     def resume_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ResumeMachineResponse:
-        """Take a machine's drain back. Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those
+        """Take a machine's drain and hold back. Workers may register on a machine that was taken offline; those that were taken
+        offline individually stay held. Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those
         whose drain was asked for by itself go on draining. A machine that is not drained is left as it is. Roles: operator,
         dispatcher, admin."""
         return cast(t.ResumeMachineResponse, self.ask(
@@ -251,7 +260,8 @@ class Calls:
         old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every
         surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one
         workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and
-        change. Roles: viewer, operator, dispatcher, admin."""
+        change. While no Redis responds the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer,
+        operator, dispatcher, admin."""
         return cast(t.System, self.ask("GET", "/v1/system", scoped=True))
 
     def release_brake(self, body: Optional[t.ReleaseRequest] = None) -> t.ReleaseResponse:
@@ -470,31 +480,32 @@ class Calls:
         self, *, queue: Optional[str] = None, status: Optional[Literal["ONLINE", "DRAINING", "OFFLINE"]] = None, type: Optional[str]
         = None, runtime: Optional[str] = None, machine_id: Optional[str] = None, name: Optional[str] = None, version: Optional[str]
         = None, label: Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] = None, schedulable:
-        Optional[bool] = None, sort: Optional[Literal["lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None,
-        page_size: Optional[int] = None, page_token: Optional[str] = None,
+        Optional[bool] = None, flapping: Optional[bool] = None, sort: Optional[Literal["lastHeartbeatAt", "staleCount24h",
+        "uptimePct24h", "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
+        page_token: Optional[str] = None,
     ) -> t.WorkerList:
         """List workers. In the order of registration, or of last heartbeats. totalCount is that of all pages, whatever the filter.
         Roles: viewer, operator, dispatcher, admin."""
         return cast(t.WorkerList, self.ask(
             "GET", "/v1/workers", query={"queue": queue, "status": status, "type": type, "runtime": runtime, "machineId":
-            machine_id, "name": name, "version": version, "label": label, "liveness": liveness, "schedulable": schedulable, "sort":
-            sort, "order": order, "pageSize": page_size, "pageToken": page_token}, scoped=True,
+            machine_id, "name": name, "version": version, "label": label, "liveness": liveness, "schedulable": schedulable,
+            "flapping": flapping, "sort": sort, "order": order, "pageSize": page_size, "pageToken": page_token}, scoped=True,
         ))
 
     def iter_workers(
         self, *, queue: Optional[str] = None, status: Optional[Literal["ONLINE", "DRAINING", "OFFLINE"]] = None, type: Optional[str]
         = None, runtime: Optional[str] = None, machine_id: Optional[str] = None, name: Optional[str] = None, version: Optional[str]
         = None, label: Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] = None, schedulable:
-        Optional[bool] = None, sort: Optional[Literal["lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None,
-        page_size: Optional[int] = None,
+        Optional[bool] = None, flapping: Optional[bool] = None, sort: Optional[Literal["lastHeartbeatAt", "staleCount24h",
+        "uptimePct24h", "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
     ) -> Iterator[t.Worker]:
         """Goes through all entries of list_workers, page by page."""
         token: Optional[str] = None
         while True:
             page = self.list_workers(
                 queue=queue, status=status, type=type, runtime=runtime, machine_id=machine_id, name=name, version=version,
-                label=label, liveness=liveness, schedulable=schedulable, sort=sort, order=order, page_size=page_size,
-                page_token=token,
+                label=label, liveness=liveness, schedulable=schedulable, flapping=flapping, sort=sort, order=order,
+                page_size=page_size, page_token=token,
             )
             yield from page["workers"]
             token = page.get("nextPageToken")
@@ -505,8 +516,10 @@ class Calls:
         """Register a worker. Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the
         registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to
         each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first
-        answer and supersedes nobody. A token that is tied to a queue registers for that one only. All that a registration says
-        may take 8 KiB. Roles: enroll, admin."""
+        answer and supersedes nobody. A token that is tied to a queue registers for that one only. While an operator holds the
+        worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline it is
+        refused with 409 worker_held_offline, with the workerId or machineId that is held and the remedy. On a drained machine
+        the answer has shouldDrain. All that a registration says may take 8 KiB. Roles: enroll, admin."""
         return cast(t.RegisterWorkerResponse, self.ask("POST", "/v1/workers", body=body, scoped=True, drawn="registrationId"))
 
     def get_worker(self, worker_id: str) -> t.Worker:
@@ -545,11 +558,15 @@ class Calls:
         ))
 
     def offline_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Give a worker up. It is OFFLINE at once and what it holds is lost, as if it had died. Roles: operator, dispatcher, admin."""
+        """Take a worker offline and hold it so. It is OFFLINE at once and what it holds is lost, as if it had died; its beats and
+        claims are 410 worker_offline with the reason FORCED_OFFLINE. Its identity (queue, machine and name; without a name
+        queue, machine, hostname and pid) is refused registration until the worker is resumed, for 30 days at most. A worker that
+        is OFFLINE already is held, too, unless another has taken its place. Roles: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/offline", ids=(worker_id,), body=body or {}, scoped=True))
 
     def resume_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Take a drain back. Roles: operator, dispatcher, admin."""
+        """Take a drain or a hold back. A worker that drains is ONLINE again. One that is held offline stays OFFLINE, and its
+        identity may be registered again. Roles: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/resume", ids=(worker_id,), body=body or {}, scoped=True))
 
     def uncordon_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
@@ -567,14 +584,15 @@ class Calls:
         return cast(t.DrainWorkersResponse, self.ask("POST", "/v1/workers:drain", body=body, scoped=True))
 
     def offline_workers(self, body: Optional[t.OfflineWorkersRequest] = None) -> t.ActOnWorkersResponse:
-        """Give up all workers that a selector names, or that have been silent. They are OFFLINE at once and what they hold is lost,
-        as if they had died. The same call again may find that nobody is left to give up, and says so with 200. Roles: operator,
-        dispatcher, admin."""
+        """Give up all workers that a selector names, or that have been silent. They are OFFLINE at once and held so, and what they
+        hold is lost, as if they had died. The same call again may find that nobody is left to give up, and says so with 200.
+        Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask("POST", "/v1/workers:offline", body=body or {}, scoped=True))
 
     def resume_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
         """Take the drains of all workers back that a selector names. All that the selector says must match. One that matches
-        nothing is told so with 404. A drained machine stays drained. Roles: operator, dispatcher, admin."""
+        nothing is told so with 404. A drained machine stays drained. Workers that are held offline match, too, and may register
+        again. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask("POST", "/v1/workers:resume", body=body, scoped=True))
 
     def select_worker(self, body: Optional[t.SelectWorkerRequest] = None) -> t.SelectWorkerResponse:

@@ -75,9 +75,11 @@ BackfillRequest = TypedDict("BackfillRequest", {"from": 'str', "to": 'str'}, tot
 
 
 class BeatGapRatio(TypedDict):
-    """The time between two of a task's own beats by its heartbeat timeout, sampled of tasks that live: 1 would have been their end.
-    It is estimated from a histogram."""
+    """The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: 1 would have been its end. It is
+    estimated from a histogram."""
 
+    # What came closer to its timeouts, and what the numbers are about: task or worker.
+    kind: str
     # What all stay below, to a tenth.
     max: float
     # What half of the gaps stay below, P99 what all but one in a hundred do.
@@ -491,16 +493,30 @@ class Error(_Error, total=False):
     expectedAttempt: int
     # The field, parameter or header that is wrong, as a path such as retry.maxAttempts.
     field: str
-    # Why Lubdub ended the attempt, or why the worker is OFFLINE.
+    # The machine by whose hold a registration is refused.
+    machineId: str
+    # Why Lubdub ended the attempt, why the worker is OFFLINE, or what was given as the reason of the hold.
     reason: str
     # The attempt that the call was for.
     receivedAttempt: int
     # How many of them each filter removed.
     rejected: Rejected
+    # The command by which an operator lifts the hold.
+    remedy: str
     # Given with a 500 only; every answer has it in its X-Request-Id header.
     requestId: str
     # The state that the task is in.
     state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    # The worker by whose hold a registration is refused.
+    workerId: str
+
+
+class ErrorGroup(TypedDict):
+    """How many attempts ended in the same way."""
+
+    count: int
+    # The outcome with its reason, or with the category and the message that the worker reported.
+    error: str
 
 
 class _Event(TypedDict):
@@ -766,6 +782,15 @@ class HistoryEntry(_HistoryEntry, total=False):
     willRetry: bool
 
 
+class Hold(TypedDict):
+    """What keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until
+    the worker or the machine is resumed, 30 days at most after the worker's end or after the machine's last worker was
+    forgotten."""
+
+    reason: Optional[str]
+    since: Optional[str]
+
+
 class Index(TypedDict):
     """The body of GET /."""
 
@@ -807,12 +832,41 @@ class LostTask(TypedDict):
     taskId: str
 
 
+class LostWorker(TypedDict):
+    """A worker that ended without having been asked to, and what became of the tasks that it held."""
+
+    # Attempts were taken from it so far; each task is in one of the three counts below.
+    attempts: int
+    # Exhausted tasks failed because their retries are used up.
+    exhausted: int
+    # Failed tasks had no retries left to use: they have no retry policy, or were to be cancelled.
+    failed: int
+    # True when that is often, MachineFlapping when all workers of its machine were lost at once that often.
+    flapping: bool
+    hostname: Optional[str]
+    # Null when it never sent one.
+    lastHeartbeatAt: Optional[str]
+    lostAt: Optional[str]
+    machineFlapping: bool
+    machineId: str
+    name: Optional[str]
+    queue: str
+    # HEARTBEAT_TIMEOUT, SUPERSEDED or FORCED_OFFLINE.
+    reason: str
+    requeued: int
+    # How often this worker, or one that it replaced, stopped sending heartbeats in the last 24 h.
+    staleCount24h: int
+    workerId: str
+
+
 class Machine(TypedDict):
     """A host as its workers show it."""
 
     # There while the machine is drained: workers that register on it get no work until it is resumed.
     drain: Optional[MachineDrain]
     flapping: bool
+    # There while the machine is held offline: registrations on it are refused until it is resumed.
+    hold: Optional[Hold]
     lastHeartbeatAt: Optional[str]
     machineId: str
     # How often in the last 24 h it went OFFLINE because its last worker had gone stale.
@@ -885,6 +939,21 @@ class Placement(TypedDict, total=False):
 
     # LeastLoaded, roundRobin or random.
     strategy: Optional[Literal["leastLoaded", "roundRobin", "random"]]
+
+
+class PoisonTask(TypedDict):
+    """A task that may be what ends its workers: several were lost while they ran it."""
+
+    # How its attempts ended, grouped, most first.
+    errors: List[ErrorGroup]
+    # When its newest lost attempt was ended.
+    lastLostAt: Optional[str]
+    queue: Optional[str]
+    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    taskId: str
+    type: Optional[str]
+    # Those that were lost with it in the last hour, newest first, 10 at most.
+    workers: List[LostWorker]
 
 
 class Progress(TypedDict):
@@ -1034,6 +1103,9 @@ class _RegisterWorkerResponse(TypedDict):
 class RegisterWorkerResponse(_RegisterWorkerResponse, total=False):
     """The answer to a registration, which counts as the first beat."""
 
+    # True where the worker's machine is drained: the worker beats and claims nothing until a heartbeat answers shouldDrain false,
+    # once the machine is resumed. Absent otherwise.
+    shouldDrain: bool
     # The worker with the same identity whose place this one took.
     superseded: str
 
@@ -1316,7 +1388,7 @@ class StartedResponse(_StartedResponse, total=False):
 class Stats(TypedDict):
     """The answer of GET /v1/stats."""
 
-    # How close tasks that live came to their timeouts in the last hour, in the whole deployment; null: it was not sampled.
+    # How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: it was not sampled.
     beatGapRatio: Optional[BeatGapRatio]
     # The sum of the steps, of the whole deployment.
     lastHour: StatsCounts
@@ -1460,8 +1532,17 @@ class System(TypedDict):
     brake: SystemBrake
     # DifferingSettings names the settings that are not the same on all replicas and should be.
     differingSettings: List[str]
-    # What it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope.
+    # What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands
+    # on come before those about the workers and queues of the scope.
     findings: List[Finding]
+    # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
+    # empty where the scope is not one workspace.
+    poisonTasks: List[PoisonTask]
+    # The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one
+    # workspace.
+    recentlyLost: List[LostWorker]
+    # How many were lost in the last hour, those included that are not listed.
+    recentlyLostTotal: int
     reconciler: SystemReconciler
     # The servers that have shards.
     redis: List[SystemRedis]
@@ -1544,6 +1625,40 @@ class SystemShard(TypedDict):
     stoppedMs: int
     # Sweeper looks after it first; null: nobody sweeps it.
     sweeper: Optional[str]
+
+
+class SystemUnavailable(TypedDict):
+    """The answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of replicas,
+    shards, workers and tasks are empty and counts are 0, as nothing is known of them."""
+
+    brake: SystemBrake
+    # DifferingSettings names the settings that are not the same on all replicas and should be.
+    differingSettings: List[str]
+    # Store_unavailable.
+    error: str
+    # What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands
+    # on come before those about the workers and queues of the scope.
+    findings: List[Finding]
+    # Says what happened and what to do about it.
+    message: str
+    # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
+    # empty where the scope is not one workspace.
+    poisonTasks: List[PoisonTask]
+    # The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one
+    # workspace.
+    recentlyLost: List[LostWorker]
+    # How many were lost in the last hour, those included that are not listed.
+    recentlyLostTotal: int
+    reconciler: SystemReconciler
+    # The servers that have shards.
+    redis: List[SystemRedis]
+    replicas: List[SystemReplica]
+    shards: List[SystemShard]
+    # Whether it is them or us, in a sentence.
+    summary: Summary
+    # When it was read, at most a second ago.
+    time: str
+    webhooks: SystemWebhooks
 
 
 class SystemWebhooks(TypedDict):
@@ -1668,6 +1783,8 @@ class TaskEnvelope(_TaskEnvelope, total=False):
 
     # What the attempt before this one reported last.
     lastProgress: Progress
+    # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own.
+    runTimeoutMs: int
     # The W3C trace context of the creation; absent when it had none.
     traceparent: str
 
@@ -1889,6 +2006,8 @@ class Worker(TypedDict):
     heartbeatTimeoutMs: int
     # How many attempts it holds.
     heldCount: int
+    # There while the worker is held offline: registrations of its identity are refused until it is resumed.
+    hold: Optional[Hold]
     hostname: Optional[str]
     labels: Dict[str, str]
     # LastHeartbeatAgeMs does not count outages.
@@ -1907,7 +2026,8 @@ class Worker(TypedDict):
     runtimes: List[str]
     # Schedulable reports whether it would be selected now.
     schedulable: bool
-    # How often it, or the one that it follows, went stale in the last 24 h.
+    # How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000.
+    # Flapping says that this is at least the server's flapping-threshold.
     staleCount24h: int
     status: Literal["ONLINE", "DRAINING", "OFFLINE"]
     # What was given as the reason of its drain or of its end. That of a drain stays when the worker ends DRAINED, DRAIN_DEADLINE or
@@ -1919,7 +2039,9 @@ class Worker(TypedDict):
     types: List[str]
     # The filters of a selection that it fails: status, cordoned, stale, full.
     unschedulableReasons: List[str]
-    # The share of the last 24 h, or of its life, in which it was alive; once OFFLINE, as it was at its end.
+    # The share of the last 24 h, or since it is known, in which it or an earlier registration with the same queue, machine and name
+    # was alive; once OFFLINE, as it was at its end. Time after a planned end is not counted as downtime: DEREGISTERED, DRAINED,
+    # DRAIN_DEADLINE, SUPERSEDED or FORCED_OFFLINE.
     uptimePct24h: float
     version: Optional[str]
     workerId: str
