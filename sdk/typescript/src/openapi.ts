@@ -198,6 +198,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/machines/{machineId}/offline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a machine offline and hold it so
+         * @description Its workers are OFFLINE at once with FORCED_OFFLINE, and what they hold is lost and tried again. Until the machine is resumed every registration on it is refused with 409 worker_held_offline. The hold ends 30 days after the machine's last worker was forgotten. Roles: operator, dispatcher, admin.
+         */
+        post: operations["offlineMachine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/machines/{machineId}/resume": {
         parameters: {
             query?: never;
@@ -208,8 +228,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a machine's drain back
-         * @description Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by itself go on draining. A machine that is not drained is left as it is. Roles: operator, dispatcher, admin.
+         * Take a machine's drain and hold back
+         * @description Workers may register on a machine that was taken offline; those that were taken offline individually stay held. Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by itself go on draining. A machine that is not drained is left as it is. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeMachine"];
         delete?: never;
@@ -583,7 +603,7 @@ export interface paths {
         };
         /**
          * How the deployment does
-         * @description Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and change. Roles: viewer, operator, dispatcher, admin.
+         * @description Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and change. While no Redis responds the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getSystem"];
         put?: never;
@@ -1025,7 +1045,7 @@ export interface paths {
         put?: never;
         /**
          * Register a worker
-         * @description Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token that is tied to a queue registers for that one only. All that a registration says may take 8 KiB. Roles: enroll, admin.
+         * @description Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token that is tied to a queue registers for that one only. While an operator holds the worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline it is refused with 409 worker_held_offline, with the workerId or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. All that a registration says may take 8 KiB. Roles: enroll, admin.
          */
         post: operations["registerWorker"];
         delete?: never;
@@ -1144,8 +1164,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a worker up
-         * @description It is OFFLINE at once and what it holds is lost, as if it had died. Roles: operator, dispatcher, admin.
+         * Take a worker offline and hold it so
+         * @description It is OFFLINE at once and what it holds is lost, as if it had died; its beats and claims are 410 worker_offline with the reason FORCED_OFFLINE. Its identity (queue, machine and name; without a name queue, machine, hostname and pid) is refused registration until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held, too, unless another has taken its place. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineWorker"];
         delete?: never;
@@ -1164,8 +1184,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a drain back
-         * @description Roles: operator, dispatcher, admin.
+         * Take a drain or a hold back
+         * @description A worker that drains is ONLINE again. One that is held offline stays OFFLINE, and its identity may be registered again. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeWorker"];
         delete?: never;
@@ -1245,7 +1265,7 @@ export interface paths {
         put?: never;
         /**
          * Give up all workers that a selector names, or that have been silent
-         * @description They are OFFLINE at once and what they hold is lost, as if they had died. The same call again may find that nobody is left to give up, and says so with 200. Roles: operator, dispatcher, admin.
+         * @description They are OFFLINE at once and held so, and what they hold is lost, as if they had died. The same call again may find that nobody is left to give up, and says so with 200. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineWorkers"];
         delete?: never;
@@ -1265,7 +1285,7 @@ export interface paths {
         put?: never;
         /**
          * Take the drains of all workers back that a selector names
-         * @description All that the selector says must match. One that matches nothing is told so with 404. A drained machine stays drained. Roles: operator, dispatcher, admin.
+         * @description All that the selector says must match. One that matches nothing is told so with 404. A drained machine stays drained. Workers that are held offline match, too, and may register again. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeWorkers"];
         delete?: never;
@@ -1396,8 +1416,10 @@ export interface components {
              */
             to: string;
         };
-        /** @description The time between two of a task's own beats by its heartbeat timeout, sampled of tasks that live: 1 would have been their end. It is estimated from a histogram. */
+        /** @description The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: 1 would have been its end. It is estimated from a histogram. */
         BeatGapRatio: {
+            /** @description What came closer to its timeouts, and what the numbers are about: task or worker. */
+            kind: string;
             /** @description What all stay below, to a tenth. */
             max: number;
             /** @description What half of the gaps stay below, P99 what all but one in a hundred do. */
@@ -1768,14 +1790,18 @@ export interface components {
             expectedAttempt?: number;
             /** @description The field, parameter or header that is wrong, as a path such as retry.maxAttempts. */
             field?: string;
+            /** @description The machine by whose hold a registration is refused. */
+            machineId?: string;
             /** @description Says what happened and what to do about it. */
             message: string;
-            /** @description Why Lubdub ended the attempt, or why the worker is OFFLINE. */
+            /** @description Why Lubdub ended the attempt, why the worker is OFFLINE, or what was given as the reason of the hold. */
             reason?: string;
             /** @description The attempt that the call was for. */
             receivedAttempt?: number;
             /** @description How many of them each filter removed. */
             rejected?: components["schemas"]["Rejected"];
+            /** @description The command by which an operator lifts the hold. */
+            remedy?: string;
             /** @description Given with a 500 only; every answer has it in its X-Request-Id header. */
             requestId?: string;
             /**
@@ -1783,6 +1809,14 @@ export interface components {
              * @enum {string}
              */
             state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description The worker by whose hold a registration is refused. */
+            workerId?: string;
+        };
+        /** @description How many attempts ended in the same way. */
+        ErrorGroup: {
+            count: number;
+            /** @description The outcome with its reason, or with the category and the message that the worker reported. */
+            error: string;
         };
         /** @description One thing that has happened. Fields that do not apply are left out. */
         Event: {
@@ -2040,6 +2074,12 @@ export interface components {
             willRetry?: boolean;
             workerId: string | null;
         };
+        /** @description What keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until the worker or the machine is resumed, 30 days at most after the worker's end or after the machine's last worker was forgotten. */
+        Hold: {
+            reason: string | null;
+            /** Format: date-time */
+            since: string | null;
+        };
         /** @description The body of GET /. */
         Index: {
             links: components["schemas"]["IndexLinks"];
@@ -2075,11 +2115,42 @@ export interface components {
             error: string;
             taskId: string;
         };
+        /** @description A worker that ended without having been asked to, and what became of the tasks that it held. */
+        LostWorker: {
+            /** @description Attempts were taken from it so far; each task is in one of the three counts below. */
+            attempts: number;
+            /** @description Exhausted tasks failed because their retries are used up. */
+            exhausted: number;
+            /** @description Failed tasks had no retries left to use: they have no retry policy, or were to be cancelled. */
+            failed: number;
+            /** @description True when that is often, MachineFlapping when all workers of its machine were lost at once that often. */
+            flapping: boolean;
+            hostname: string | null;
+            /**
+             * Format: date-time
+             * @description Null when it never sent one.
+             */
+            lastHeartbeatAt: string | null;
+            /** Format: date-time */
+            lostAt: string | null;
+            machineFlapping: boolean;
+            machineId: string;
+            name: string | null;
+            queue: string;
+            /** @description HEARTBEAT_TIMEOUT, SUPERSEDED or FORCED_OFFLINE. */
+            reason: string;
+            requeued: number;
+            /** @description How often this worker, or one that it replaced, stopped sending heartbeats in the last 24 h. */
+            staleCount24h: number;
+            workerId: string;
+        };
         /** @description A host as its workers show it. */
         Machine: {
             /** @description There while the machine is drained: workers that register on it get no work until it is resumed. */
             drain: components["schemas"]["MachineDrain"] | null;
             flapping: boolean;
+            /** @description There while the machine is held offline: registrations on it are refused until it is resumed. */
+            hold: components["schemas"]["Hold"] | null;
             /** Format: date-time */
             lastHeartbeatAt: string | null;
             machineId: string;
@@ -2146,6 +2217,23 @@ export interface components {
              * @enum {string|null}
              */
             strategy?: "leastLoaded" | "roundRobin" | "random" | null;
+        };
+        /** @description A task that may be what ends its workers: several were lost while they ran it. */
+        PoisonTask: {
+            /** @description How its attempts ended, grouped, most first. */
+            errors: components["schemas"]["ErrorGroup"][];
+            /**
+             * Format: date-time
+             * @description When its newest lost attempt was ended.
+             */
+            lastLostAt: string | null;
+            queue: string | null;
+            /** @enum {string} */
+            state: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            taskId: string;
+            type: string | null;
+            /** @description Those that were lost with it in the last hour, newest first, 10 at most. */
+            workers: components["schemas"]["LostWorker"][];
         };
         /** @description A progress report. */
         Progress: {
@@ -2259,6 +2347,8 @@ export interface components {
             /** @description How long it may be silent. */
             heartbeatTimeoutMs: number;
             machineId: string;
+            /** @description True where the worker's machine is drained: the worker beats and claims nothing until a heartbeat answers shouldDrain false, once the machine is resumed. Absent otherwise. */
+            shouldDrain?: boolean;
             /** @description The worker with the same identity whose place this one took. */
             superseded?: string;
             /** Format: date-time */
@@ -2516,7 +2606,7 @@ export interface components {
         };
         /** @description The answer of GET /v1/stats. */
         Stats: {
-            /** @description How close tasks that live came to their timeouts in the last hour, in the whole deployment; null: it was not sampled. */
+            /** @description How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: it was not sampled. */
             beatGapRatio: components["schemas"]["BeatGapRatio"] | null;
             /** @description The sum of the steps, of the whole deployment. */
             lastHour: components["schemas"]["StatsCounts"];
@@ -2665,8 +2755,14 @@ export interface components {
             brake: components["schemas"]["SystemBrake"];
             /** @description DifferingSettings names the settings that are not the same on all replicas and should be. */
             differingSettings: string[];
-            /** @description What it rests on: of Lubdub and what it stands on, then of the workers and queues of the scope. */
+            /** @description What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands on come before those about the workers and queues of the scope. */
             findings: components["schemas"]["Finding"][];
+            /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
+            poisonTasks: components["schemas"]["PoisonTask"][];
+            /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
+            recentlyLost: components["schemas"]["LostWorker"][];
+            /** @description How many were lost in the last hour, those included that are not listed. */
+            recentlyLostTotal: number;
             reconciler: components["schemas"]["SystemReconciler"];
             /** @description The servers that have shards. */
             redis: components["schemas"]["SystemRedis"][];
@@ -2749,6 +2845,37 @@ export interface components {
             stoppedMs: number;
             /** @description Sweeper looks after it first; null: nobody sweeps it. */
             sweeper: string | null;
+        };
+        /** @description The answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of replicas, shards, workers and tasks are empty and counts are 0, as nothing is known of them. */
+        SystemUnavailable: {
+            brake: components["schemas"]["SystemBrake"];
+            /** @description DifferingSettings names the settings that are not the same on all replicas and should be. */
+            differingSettings: string[];
+            /** @description Store_unavailable. */
+            error: string;
+            /** @description What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands on come before those about the workers and queues of the scope. */
+            findings: components["schemas"]["Finding"][];
+            /** @description Says what happened and what to do about it. */
+            message: string;
+            /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
+            poisonTasks: components["schemas"]["PoisonTask"][];
+            /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
+            recentlyLost: components["schemas"]["LostWorker"][];
+            /** @description How many were lost in the last hour, those included that are not listed. */
+            recentlyLostTotal: number;
+            reconciler: components["schemas"]["SystemReconciler"];
+            /** @description The servers that have shards. */
+            redis: components["schemas"]["SystemRedis"][];
+            replicas: components["schemas"]["SystemReplica"][];
+            shards: components["schemas"]["SystemShard"][];
+            /** @description Whether it is them or us, in a sentence. */
+            summary: components["schemas"]["Summary"];
+            /**
+             * Format: date-time
+             * @description When it was read, at most a second ago.
+             */
+            time: string;
+            webhooks: components["schemas"]["SystemWebhooks"];
         };
         /** @description How the webhooks of all tenants do. */
         SystemWebhooks: {
@@ -2880,6 +3007,8 @@ export interface components {
             /** @description Resources as given at creation; an empty object when none were. */
             resources: Record<string, unknown>;
             runId: string;
+            /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own. */
+            runTimeoutMs?: number;
             /**
              * @description DISPATCHED when the envelope is made.
              * @enum {string}
@@ -3097,6 +3226,8 @@ export interface components {
             heartbeatTimeoutMs: number;
             /** @description How many attempts it holds. */
             heldCount: number;
+            /** @description There while the worker is held offline: registrations of its identity are refused until it is resumed. */
+            hold: components["schemas"]["Hold"] | null;
             hostname: string | null;
             labels: {
                 [key: string]: string;
@@ -3122,7 +3253,7 @@ export interface components {
             runtimes: string[];
             /** @description Schedulable reports whether it would be selected now. */
             schedulable: boolean;
-            /** @description How often it, or the one that it follows, went stale in the last 24 h. */
+            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping says that this is at least the server's flapping-threshold. */
             staleCount24h: number;
             /** @enum {string} */
             status: "ONLINE" | "DRAINING" | "OFFLINE";
@@ -3134,7 +3265,7 @@ export interface components {
             types: string[];
             /** @description The filters of a selection that it fails: status, cordoned, stale, full. */
             unschedulableReasons: string[];
-            /** @description The share of the last 24 h, or of its life, in which it was alive; once OFFLINE, as it was at its end. */
+            /** @description The share of the last 24 h, or since it is known, in which it or an earlier registration with the same queue, machine and name was alive; once OFFLINE, as it was at its end. Time after a planned end is not counted as downtime: DEREGISTERED, DRAINED, DRAIN_DEADLINE, SUPERSEDED or FORCED_OFFLINE. */
             uptimePct24h: number;
             version: string | null;
             workerId: string;
@@ -3667,6 +3798,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DrainWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    offlineMachine: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                machineId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnWorkersResponse"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -4563,7 +4735,16 @@ export interface operations {
             403: components["responses"]["Error403"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
-            503: components["responses"]["Error503"];
+            /** @description A bound was reached or the store did not answer */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemUnavailable"];
+                };
+            };
         };
     };
     releaseBrake: {
@@ -4663,7 +4844,7 @@ export interface operations {
                 type?: string;
                 /** @description Only what has this label, key=value. May be given several times; all must match. */
                 label?: string[];
-                /** @description Only what is of this liveness. */
+                /** @description Only what is of this liveness. Workers that are OFFLINE are left out unless status names them. */
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only tasks that failed for this reason. */
                 reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";
@@ -5586,12 +5767,14 @@ export interface operations {
                 version?: string;
                 /** @description Only what has this label, key=value. May be given several times; all must match. */
                 label?: string[];
-                /** @description Only what is of this liveness. */
+                /** @description Only what is of this liveness. Workers that are OFFLINE are left out unless status names them. */
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only workers that would, or would not, be selected now. */
                 schedulable?: boolean;
-                /** @description Order by the last heartbeat instead of the id. Who beats between two pages may stand on both, or on neither. */
-                sort?: "lastHeartbeat";
+                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale flapping-threshold times within 24 h. */
+                flapping?: boolean;
+                /** @description Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose value changes between two pages may be on both, or on neither. */
+                sort?: "lastHeartbeatAt" | "staleCount24h" | "uptimePct24h" | "lastHeartbeat";
                 /** @description Which way round the list is. */
                 order?: "asc" | "desc";
                 /** @description Entries per page, clamped to 1 to 100. */
