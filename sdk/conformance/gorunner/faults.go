@@ -77,6 +77,7 @@ var known = map[string]fault{
 	"forgets-drained":         forgetsDrained,
 	"fails-the-rest":          failsTheRest,
 	"types-only":              typesOnly,
+	"all-types":               allTypes,
 	"no-item-retry":           noItemRetry,
 	"one-name":                oneName,
 	"late-to-list":            lateToList,

@@ -61,11 +61,15 @@ func (w *Worker) reserve() (places int, ok bool) {
 
 // claim asks for tasks until it is answered, under one id; an error says that there will be no more.
 func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, error) {
-	id, waitMs := rand.Text(), claimWait.Milliseconds()
+	waitMs := claimWait.Milliseconds()
+	request := v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: rand.Text()}
+	if w.fallback == nil { // a claim that names no types gets tasks without a type, too
+		request.Types = w.types()
+	}
 	for n := 0; ; n++ {
 		s, token := w.current()
 		sent := w.clock.Now()
-		a, err := w.client.ClaimTasks(ctx, w.queue, token, v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: id})
+		a, err := w.client.ClaimTasks(ctx, w.queue, token, request)
 		if ctx.Err() == nil {
 			w.observe("a claim", sent, err)
 		}

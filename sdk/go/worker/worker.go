@@ -131,7 +131,7 @@ func (w *Worker) Handle(taskType string, h Handler) {
 	w.handlers[taskType] = h
 }
 
-// HandleDefault adds the default handler, which does the tasks that have no type. Without it they fail, as CONFIGURATION.
+// HandleDefault adds the default handler, which runs the tasks that have no type. A worker without one does not claim them.
 func (w *Worker) HandleDefault(h Handler) {
 	switch {
 	case w.ran.Load():

@@ -64,8 +64,9 @@ def free_places(runner: "Runner") -> int:
 
 def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
     """Asks for tasks until it is answered, under one id; None: there will be no more."""
-    # Without types it is for all that were registered, and for tasks without a type.
-    body = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
+    body: Dict[str, Any] = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
+    if runner.worker.default is None:  # a claim that names no types gets tasks without a type, too
+        body["types"] = list(runner.worker.types)
     path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))
     try:
         return claim_as(runner, path, body)

@@ -30,7 +30,7 @@ class Worker:
     types: those that are claimed, each of which needs a handler; unless given, those that have one.
     runtimes, labels: what tasks may ask for, besides python and its version, and labels of POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and
     DEPLOYMENT. name: POD_NAME or the program's. machine_id: NODE_NAME or the host's name. version: of the program.
-    default: the handler of tasks that have no type. Without one such a task fails as CONFIGURATION.
+    default: the handler of tasks that have no type. A worker without one does not claim them.
     concurrency: how many tasks run at once. task_timeout: how long one may take here; 0: no bound; unless given, 5 minutes, and no bound
     for a task that has a runTimeoutMs, which the server enforces.
     soft_stop, hard_stop: how long after SIGTERM or close handlers are told to stop, and what still runs is given back. Unless given, they

@@ -16,6 +16,8 @@ export const maxClaim = 100;
 export interface Desk {
   clock: Clock;
   queue: string;
+  /** The types to claim; undefined: all that were registered, and tasks without a type. */
+  types: string[] | undefined;
   stopping: AbortSignal;
   session(): Session | undefined;
   /** Waits for free places and takes them; 0: nothing is to be claimed any more. */
@@ -62,9 +64,9 @@ async function claimOn(desk: Desk, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Claims until that is answered, under one id; undefined: there will be no more. It names no types, or tasks without one would be left out. */
+/** Claims until that is answered, under one id; undefined: there will be no more. */
 async function claim(desk: Desk, places: number, signal: AbortSignal): Promise<TaskEnvelope[] | undefined> {
-  const request = { max: places, waitMs: claimWait, claimId: randomUUID() };
+  const request = { max: places, waitMs: claimWait, claimId: randomUUID(), ...(desk.types && { types: desk.types }) };
   for (;;) {
     const session = desk.session();
     if (!session || signal.aborted) return undefined;

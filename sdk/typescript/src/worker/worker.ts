@@ -74,7 +74,7 @@ export class Worker {
     return this;
   }
 
-  /** Sets the default handler, which does the tasks that have no type. Without one they fail, as CONFIGURATION. */
+  /** Sets the default handler, which does the tasks that have no type. A worker without one does not claim them. */
   handleDefault<In = unknown, Out = unknown>(handler: Handler<In, Out>): this {
     this.#checkHandler('for tasks without a type', handler);
     if (this.#default) throw new UsageError('lubdub: there are two default handlers; keep one');
@@ -268,7 +268,7 @@ export class Worker {
 
   #desk(): Desk {
     return {
-      clock: this.#client.clock, queue: this.#queue, stopping: this.#stopping.signal,
+      clock: this.#client.clock, queue: this.#queue, types: this.#default ? undefined : this.#types, stopping: this.#stopping.signal,
       session: () => this.#sessions.current,
       reserve: () => this.#reserve(),
       claim: (order) => this.#client.hub.claim(this.#crew, order),
