@@ -54,7 +54,7 @@ var queryParams = map[string]obj{
 	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
 		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
-	"liveness": queryParam("liveness", "Only what is of this liveness. Workers that are OFFLINE are left out unless status names them.",
+	"liveness": queryParam("liveness", "Only what is of this liveness.",
 		obj{"type": "string", "enum": enums["Liveness"]}),
 	"count":     queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
 	"pageSize":  queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
@@ -68,6 +68,13 @@ const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata:
 
 // ownQueryParams are those that one operation understands otherwise than the others.
 var ownQueryParams = map[string]map[string]obj{
+	opListWorkers: {
+		"status": {
+			"name": "status", "in": "query", "description": "Only workers of one of these statuses, with commas between them.",
+			"schema": obj{"type": "array", "items": obj{"type": "string", "enum": enums["WorkerStatus"]}, "uniqueItems": true}, "style": "form",
+			"explode": false,
+		},
+	},
 	opListDeliveries: {
 		"status": queryParam("status", "Only deliveries of this status.", obj{"type": "string", "enum": enums["DeliveryStatus"]}),
 		"order":  queryParam("order", "Oldest or newest first.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "desc"}),

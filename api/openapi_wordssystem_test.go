@@ -34,7 +34,7 @@ var systemWords = map[string]words{
 			"itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has " +
 			"a remedy. Codes stand for what was looked at; messages are for people, and change. While no Redis responds the answer is a 503 " +
 			"within 3 seconds, which has summary and findings too.",
-		answers: map[int]any{200: v1.System{}, 503: v1.SystemUnavailable{}},
+		answers: map[int]any{200: v1.System{}, 503: []any{v1.SystemUnavailable{}, v1.Error{}}},
 	},
 	opScopes: {
 		tag: "system", summary: "List tenants and workspaces in use",

@@ -26,14 +26,15 @@ func (req *request) system() (int, any, error) {
 		return 0, nil, err
 	}
 	if nodes, responds := req.s.redisNow(req.context()); !responds {
-		return req.withoutRedis(nodes)
+		return req.withoutRedis(nodes, defaultRetryAfter)
 	}
 	is, err := soon(req.context(), req.s.tracker.System)
 	if err != nil {
-		if r := refusalOf(opSystem, err); r.status != fasthttp.StatusServiceUnavailable {
+		r := refusalOf(opSystem, err)
+		if r.status != fasthttp.StatusServiceUnavailable {
 			return 0, nil, r
 		}
-		return req.withoutRedis(nil)
+		return req.withoutRedis(nil, r.retryAfter)
 	}
 	v := systemView(is)
 	v.Findings = judge.All(req.known(v, tracker.Scope{Tenant: tenant, Workspace: workspace}))
@@ -78,11 +79,11 @@ func (s *Server) redisNow(ctx context.Context) (nodes []tracker.NodeHealth, resp
 }
 
 // withoutRedis answers what is known while no Redis responds.
-func (req *request) withoutRedis(nodes []tracker.NodeHealth) (int, any, error) {
+func (req *request) withoutRedis(nodes []tracker.NodeHealth, retryAfter time.Duration) (int, any, error) {
 	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&tracker.System{At: req.now, Nodes: nodes})}
 	v.Findings, v.Summary = judge.NoRedis(v.Redis)
 	v.Message = v.Summary.Message
-	req.ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
+	req.ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
 	return fasthttp.StatusServiceUnavailable, v, nil
 }
 

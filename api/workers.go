@@ -114,7 +114,7 @@ func (req *request) workerFilter(p *parameters) (f tracker.WorkerFilter, err err
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	f.Status = wordOf(p, "status", tracker.WorkerStatuses...)
+	f.Statuses = wordsOf(p, "status", tracker.WorkerStatuses...)
 	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
 	f.Queue, f.Type, f.Runtime, f.MachineID = p.id("queue"), p.id("type"), p.id("runtime"), p.id("machineId")
 	f.Name, f.Version = p.text("name"), p.text("version")

@@ -110,7 +110,7 @@ func stepClock(h *trackertest.Harness, step time.Duration) {
 	if err != nil || tasks.Total != len(live) {
 		h.Errorf("%d of %d tasks run: %v", tasks.Total, len(live), err)
 	}
-	online, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Status: tracker.Online})
+	online, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Statuses: []tracker.WorkerStatus{tracker.Online}})
 	if err != nil || online.Total != len(workers) {
 		h.Errorf("%d of %d workers are ONLINE: %v", online.Total, len(workers), err)
 	}

@@ -119,7 +119,8 @@ func TestPublish(t *testing.T) {
 	}
 	r := sample()
 	r.Name, r.StartedAt = "2026-02-01-0000000", r.StartedAt.Add(24*time.Hour)
-	r.Scenarios = []report.Scenario{{Name: "single", Runs: []report.Run{{Latency: &report.Quantiles{Count: 1, Curve: make([]report.CurvePoint, 100)}}}}}
+	latency := &report.Quantiles{Count: 1, Curve: make([]report.CurvePoint, 100)}
+	r.Scenarios = []report.Scenario{{Name: "single", Runs: []report.Run{{Latency: latency}}}}
 	_, next := scratch(t, r)
 	if _, err := publish(root, next, false); err != nil {
 		t.Fatal(err)
@@ -129,7 +130,10 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("there are %v %v", kept, err)
 	}
 	_, summary, err := report.Newest(filepath.Join(root, results))
-	if err != nil || summary.Name != r.Name || summary.Scenarios[0].Runs[0].Latency.Count != 1 || summary.Scenarios[0].Runs[0].Latency.Curve != nil {
+	if err != nil || summary.Name != r.Name {
+		t.Fatalf("%+v %v", summary, err)
+	}
+	if kept := summary.Scenarios[0].Runs[0].Latency; kept.Count != 1 || kept.Curve != nil {
 		t.Errorf("the summary is %+v %v", summary, err)
 	}
 }

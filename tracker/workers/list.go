@@ -14,14 +14,14 @@ import (
 type WorkerFilter struct {
 	Scope       model.Scope
 	Queue       string
-	Status      model.WorkerStatus
+	Statuses    []model.WorkerStatus // none: all
 	Type        string
 	Runtime     string
 	MachineID   string
 	Name        string
 	Version     string
 	Labels      map[string]string
-	Liveness    model.Liveness // of workers that are not OFFLINE, unless Status names these
+	Liveness    model.Liveness
 	Schedulable *bool
 	Flapping    *bool
 	SilentFor   time.Duration // in shard time, or never heard
@@ -141,9 +141,9 @@ func (f *WorkerFilter) narrows() bool {
 
 // matches reports whether a worker has what the filter asks for, apart from being schedulable or flapping, which take counts.
 func (f *WorkerFilter) matches(w *model.Worker) bool {
-	return (f.Status == "" || w.Status == f.Status) && (f.Queue == "" || w.Queue == f.Queue) &&
+	return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, w.Status)) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&
 		(f.MachineID == "" || w.MachineID == f.MachineID) && (f.Name == "" || w.Name == f.Name) && (f.Version == "" || w.Version == f.Version) &&
-		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness && (f.Status != "" || w.Status != model.Offline)) &&
+		model.HasLabels(w.Labels, f.Labels) && (f.Liveness == "" || w.Liveness == f.Liveness) &&
 		(w.Silent >= f.SilentFor || w.LastHeartbeatAt.IsZero())
 }

@@ -54,7 +54,7 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 			"of a version":              {tracker.WorkerFilter{Version: "1"}, []string{"a", "c", "e"}},
 			"of a version, by beat":     {tracker.WorkerFilter{Version: "1", Sort: tracker.ByLastHeartbeat}, []string{"c", "a", "e"}},
 			"of a machine":              {tracker.WorkerFilter{MachineID: "host-1", Queue: "q"}, []string{"a", "c", "e"}},
-			"of a machine and a status": {tracker.WorkerFilter{MachineID: "host-1", Status: tracker.Offline}, nil},
+			"of a machine and a status": {tracker.WorkerFilter{MachineID: "host-1", Statuses: []tracker.WorkerStatus{tracker.Offline}}, nil},
 			"of no such version":        {tracker.WorkerFilter{Version: "3"}, nil},
 		} {
 			for _, size := range []int{1, 2, 100} {

@@ -156,11 +156,8 @@ func (s *Service) inOrder(ctx context.Context, op string, f *WorkerFilter) (entr
 }
 
 func (f *WorkerFilter) statuses() []model.WorkerStatus {
-	if f.Status != "" {
-		return []model.WorkerStatus{f.Status}
-	}
-	if f.Liveness != "" { // one that is OFFLINE has no heartbeats to be late with
-		return []model.WorkerStatus{model.Online, model.Draining}
+	if len(f.Statuses) > 0 {
+		return f.Statuses
 	}
 	return model.WorkerStatuses
 }

@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"slices"
 	"fmt"
 	"strings"
 	"sync"
@@ -125,7 +126,7 @@ func TestWorkerIdentityRace(t *testing.T) {
 			})
 		}
 		registering.Wait()
-		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Status: tracker.Online, PageSize: 100})
+		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Statuses: []tracker.WorkerStatus{tracker.Online}, PageSize: 100})
 		if err != nil || page.Total != 1 {
 			h.Fatalf("%+v %v", page, err)
 		}
@@ -176,12 +177,16 @@ func TestWorkerStale(t *testing.T) {
 		if e["worker.late"] != 1 || e["worker.offline"] != 1 || e["worker.tasks_recovered"] != 1 || e["machine.offline"] != 1 {
 			h.Fatalf("%v", e)
 		}
-		for status, want := range map[tracker.WorkerStatus]int{"": 0, tracker.Offline: 1} { // as statistics count
+		for _, statuses := range [][]tracker.WorkerStatus{nil, {tracker.Offline}, {tracker.Online, tracker.Draining}} {
+			want := 1
+			if slices.Contains(statuses, tracker.Online) { // as statistics count
+				want = 0
+			}
 			for _, machine := range []string{"", "host-1"} {
-				f := tracker.WorkerFilter{Scope: trackertest.Scope, Liveness: tracker.Lost, Status: status, MachineID: machine}
+				f := tracker.WorkerFilter{Scope: trackertest.Scope, Liveness: tracker.Lost, Statuses: statuses, MachineID: machine}
 				page, err := h.Workers(h.Ctx, f)
 				if err != nil || page.Total != want || len(page.Workers) != want {
-					h.Fatalf("%d workers of status %q are lost on machine %q: %v", page.Total, status, machine, err)
+					h.Fatalf("%d workers of %v are lost on machine %q: %v", page.Total, statuses, machine, err)
 				}
 			}
 		}

@@ -273,11 +273,11 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 			want   string
 		}{
 			"flapping":           {tracker.WorkerFilter{Flapping: &yes}, "often often often often"},
-			"flapping, online":   {tracker.WorkerFilter{Flapping: &yes, Status: tracker.Online}, "often"},
-			"not, online":        {tracker.WorkerFilter{Flapping: &no, Status: tracker.Online}, "steady twice once"},
+			"flapping, online":   {tracker.WorkerFilter{Flapping: &yes, Statuses: []tracker.WorkerStatus{tracker.Online}}, "often"},
+			"not, online":        {tracker.WorkerFilter{Flapping: &no, Statuses: []tracker.WorkerStatus{tracker.Online}}, "steady twice once"},
 			"of a label":         {tracker.WorkerFilter{Flapping: &yes, Labels: map[string]string{"team": "twice"}}, ""},
-			"by staleness":       {tracker.WorkerFilter{Sort: tracker.ByStaleCount, Status: tracker.Online}, "steady once twice often"},
-			"by uptime":          {tracker.WorkerFilter{Sort: tracker.ByUptime, Status: tracker.Online}, "often twice once steady"},
+			"by staleness":       {tracker.WorkerFilter{Sort: tracker.ByStaleCount, Statuses: []tracker.WorkerStatus{tracker.Online}}, "steady once twice often"},
+			"by uptime":          {tracker.WorkerFilter{Sort: tracker.ByUptime, Statuses: []tracker.WorkerStatus{tracker.Online}}, "often twice once steady"},
 			"schedulable, worst": {tracker.WorkerFilter{Sort: tracker.ByUptime, Schedulable: &yes, Flapping: &no}, "twice once steady"},
 		} {
 			for _, size := range []int{1, 2, 100} {

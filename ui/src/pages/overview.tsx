@@ -32,8 +32,8 @@ export function Overview(): JSX.Element {
 
 function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): JSX.Element {
   const tiles: [string, string, string, string?][] = [
-    ['Workers late', number(stats.workers.late), href('workers', { liveness: 'LATE' }), stats.workers.late ? 'late' : ''],
-    ['Workers lost', number(stats.workers.lost), href('workers', { liveness: 'LOST' }), stats.workers.lost ? 'lost' : ''],
+    ['Workers late', number(stats.workers.late), href('workers', { status: 'ONLINE,DRAINING', liveness: 'LATE' }), stats.workers.late ? 'late' : ''],
+    ['Workers lost', number(stats.workers.lost), href('workers', { status: 'ONLINE,DRAINING', liveness: 'LOST' }), stats.workers.lost ? 'lost' : ''],
     ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system')],
     ['Losses, last hour', lost === undefined ? '…' : number(lost), href('losses')],
     ['Tasks running', number(stats.tasks.RUNNING ?? 0), href('tasks', { state: 'RUNNING' })],

@@ -40,7 +40,7 @@ export function Workers(): JSX.Element {
   const none = ids.size ? '' : 'Select workers first.';
   return <>
     <Title name="Workers">Workers</Title>
-    <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'OFFLINE'] }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] },
+    <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'ONLINE,DRAINING', 'OFFLINE'] }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] },
       { name: 'schedulable', choices: ['true', 'false'] }, { name: 'queue' }, { name: 'type' }, { name: 'machineId', label: 'machine' }, { name: 'name' },
       { name: 'version' }, { name: 'label', hint: 'key=value' }]} />
     <div class="acts bar" role="group" aria-label="Acts on those selected"><span class="dim">Selected ({ids.size})</span>
