@@ -47,7 +47,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 		}
 	}
 	gone := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-gone" }).WorkerID
-	if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, gone, tracker.WorkerForced, ""); err != nil {
+	if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, gone, tracker.WorkerDeregistered, ""); err != nil {
 		h.Fatal(err)
 	}
 	h.MustSweep()

@@ -57,6 +57,7 @@ var keysOfFile = map[string]map[string]string{
 	"sweep/worker_drains.lua":       {"KEYS[i]": ofWorker},
 	"sweep/worker_ended.lua":        {"KEYS[i + 2]": ofWorker},
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
+	"schedules/schedule_ask.lua":    {"KEYS[2]": ofSchedule},
 	"tasks/names.lua":               {"key": ofTask},
 	"tasks/states.lua":              {"key": ofTask},
 	"webhooks/webhook_read.lua":     {"KEYS[i]": ofNone},

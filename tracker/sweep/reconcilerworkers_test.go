@@ -90,8 +90,14 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 		},
 		"a lost worker that is not listed as lost, and entries of workers that were not lost then": func(c *trackertest.Crew) {
 			c.Hire("w2")
-			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
-			id := end(c)
+			key, id := trackertest.WorkerKey(c.IDs["w1"], "workers"), c.IDs["w1"]
+			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+				c.Fatal(err)
+			}
+			if _, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, ""); err != nil { // the record is kept as long as others
+				c.Fatal(err)
+			}
+			c.MustSweep()
 			entry := find(c.Harness, key, "~acme/prod/")
 			c.Remove(key, entry)
 			c.Plant(key, "~acme/prod/0000000000001/"+id)

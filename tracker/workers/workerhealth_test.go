@@ -181,7 +181,12 @@ func TestUptimeFollowsTheIdentity(t *testing.T) {
 	}{
 		"lost":         {func(*trackertest.Harness, string) {}, 66.7},
 		"deregistered": {retire(tracker.WorkerDeregistered), 100},
-		"forced":       {retire(tracker.WorkerForced), 100},
+		"forced": {func(h *trackertest.Harness, id string) {
+			retire(tracker.WorkerForced)(h, id)
+			if _, err := h.ResumeWorker(h.Ctx, trackertest.Scope, id, ""); err != nil { // lets its identity register again
+				h.Fatal(err)
+			}
+		}, 100},
 		"drained": {func(h *trackertest.Harness, id string) {
 			if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
 				h.Fatal(err)
@@ -273,11 +278,11 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 			want   string
 		}{
 			"flapping":           {tracker.WorkerFilter{Flapping: &yes}, "often often often often"},
-			"flapping, online":   {tracker.WorkerFilter{Flapping: &yes, Statuses: []tracker.WorkerStatus{tracker.Online}}, "often"},
-			"not, online":        {tracker.WorkerFilter{Flapping: &no, Statuses: []tracker.WorkerStatus{tracker.Online}}, "steady twice once"},
+			"flapping, online":   {tracker.WorkerFilter{Flapping: &yes, Statuses: online}, "often"},
+			"not, online":        {tracker.WorkerFilter{Flapping: &no, Statuses: online}, "steady twice once"},
 			"of a label":         {tracker.WorkerFilter{Flapping: &yes, Labels: map[string]string{"team": "twice"}}, ""},
-			"by staleness":       {tracker.WorkerFilter{Sort: tracker.ByStaleCount, Statuses: []tracker.WorkerStatus{tracker.Online}}, "steady once twice often"},
-			"by uptime":          {tracker.WorkerFilter{Sort: tracker.ByUptime, Statuses: []tracker.WorkerStatus{tracker.Online}}, "often twice once steady"},
+			"by staleness":       {tracker.WorkerFilter{Sort: tracker.ByStaleCount, Statuses: online}, "steady once twice often"},
+			"by uptime":          {tracker.WorkerFilter{Sort: tracker.ByUptime, Statuses: online}, "often twice once steady"},
 			"schedulable, worst": {tracker.WorkerFilter{Sort: tracker.ByUptime, Schedulable: &yes, Flapping: &no}, "twice once steady"},
 		} {
 			for _, size := range []int{1, 2, 100} {
