@@ -37,7 +37,7 @@ func TestEventsAreLookedForBehindEmptyPages(t *testing.T) {
 		var out, errs bytes.Buffer
 		asked = 0
 		err := cmd.Run(&Env{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
-		if err != nil || !strings.Contains(out.String(), "worker.registered") || errs.Len() > 0 || asked != 3+3*i { // why of a worker also counts its tasks
+		if err != nil || !strings.Contains(out.String(), "worker.registered") || errs.Len() > 0 || asked != 3+3*i { // why counts tasks, too
 			t.Error(fmt.Sprintf("asked %d times: %v\n", asked, err) + out.String() + errs.String())
 		}
 	}
