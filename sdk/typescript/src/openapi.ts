@@ -4742,7 +4742,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SystemUnavailable"];
+                    "application/json": components["schemas"]["SystemUnavailable"] | components["schemas"]["Error"];
                 };
             };
         };
@@ -4844,7 +4844,7 @@ export interface operations {
                 type?: string;
                 /** @description Only what has this label, key=value. May be given several times; all must match. */
                 label?: string[];
-                /** @description Only what is of this liveness. Workers that are OFFLINE are left out unless status names them. */
+                /** @description Only what is of this liveness. */
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only tasks that failed for this reason. */
                 reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";
@@ -5753,8 +5753,8 @@ export interface operations {
                 workspaceId?: string;
                 /** @description Only what is of this queue. */
                 queue?: string;
-                /** @description Only workers, or machines, of this status. */
-                status?: "ONLINE" | "DRAINING" | "OFFLINE";
+                /** @description Only workers of one of these statuses, with commas between them. */
+                status?: ("ONLINE" | "DRAINING" | "OFFLINE")[];
                 /** @description Only tasks of this type, or workers that run it. */
                 type?: string;
                 /** @description Only workers that have this runtime. */
@@ -5767,7 +5767,7 @@ export interface operations {
                 version?: string;
                 /** @description Only what has this label, key=value. May be given several times; all must match. */
                 label?: string[];
-                /** @description Only what is of this liveness. Workers that are OFFLINE are left out unless status names them. */
+                /** @description Only what is of this liveness. */
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only workers that would, or would not, be selected now. */
                 schedulable?: boolean;
