@@ -8,6 +8,7 @@ COPY . .
 ARG COMMIT=
 ARG DATE=
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.commit=${COMMIT} -X main.date=${DATE}" -o /lubdub ./cmd/lubdub
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /lubdub-bench ./cmd/lubdub-bench
 
 FROM scratch
 ARG COMMIT=
@@ -18,6 +19,7 @@ LABEL org.opencontainers.image.title="Lubdub" org.opencontainers.image.version="
 # and not inside the binary, so that they are renewed with the image, and others can be mounted over them.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /lubdub /lubdub
+COPY --from=build /lubdub-bench /lubdub-bench
 USER 65532:65532
 ENTRYPOINT ["/lubdub"]
 CMD ["serve"]

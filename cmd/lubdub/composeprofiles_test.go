@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,7 +95,14 @@ func TestComposeLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), path, args...)
+	if entry := compose(t)["load"].Entrypoint; !slices.Equal(entry, []string{"/lubdub-bench"}) {
+		t.Fatalf("it is started by %q", entry)
+	}
+	bench := filepath.Join(t.TempDir(), "lubdub-bench")
+	if out, err := exec.Command("go", "build", "-o", bench, "../lubdub-bench").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), bench, append(args, "--lubdub", path)...)
 	cmd.Env = append(os.Environ(), "BENCH_TOKEN="+adminToken(t))
 	cmd.Dir = t.TempDir()
 	if err := os.Chmod(cmd.Dir, 0o500); err != nil {
