@@ -69,11 +69,8 @@ const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata:
 // ownQueryParams are those that one operation understands otherwise than the others.
 var ownQueryParams = map[string]map[string]obj{
 	opListWorkers: {
-		"status": {
-			"name": "status", "in": "query", "description": "Only workers of one of these statuses, with commas between them.",
-			"schema": obj{"type": "array", "items": obj{"type": "string", "enum": enums["WorkerStatus"]}, "uniqueItems": true}, "style": "form",
-			"explode": false,
-		},
+		"status": queryParam("status", "Only workers of this status, or of one of several with commas between them: ONLINE, DRAINING, OFFLINE.",
+			obj{"type": "string", "pattern": "^(ONLINE|DRAINING|OFFLINE)(,(ONLINE|DRAINING|OFFLINE))*$"}),
 	},
 	opListDeliveries: {
 		"status": queryParam("status", "Only deliveries of this status.", obj{"type": "string", "enum": enums["DeliveryStatus"]}),

@@ -5753,8 +5753,8 @@ export interface operations {
                 workspaceId?: string;
                 /** @description Only what is of this queue. */
                 queue?: string;
-                /** @description Only workers of one of these statuses, with commas between them. */
-                status?: ("ONLINE" | "DRAINING" | "OFFLINE")[];
+                /** @description Only workers of this status, or of one of several with commas between them: ONLINE, DRAINING, OFFLINE. */
+                status?: string;
                 /** @description Only tasks of this type, or workers that run it. */
                 type?: string;
                 /** @description Only workers that have this runtime. */

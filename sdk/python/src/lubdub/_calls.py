@@ -477,12 +477,12 @@ class Calls:
         return cast(t.WebhookDelivery, self.ask("POST", "/v1/webhooks/{}/test", ids=(webhook_id,), body={}, scoped=True, once=True))
 
     def list_workers(
-        self, *, queue: Optional[str] = None, status: Optional[List[Literal["ONLINE", "DRAINING", "OFFLINE"]]] = None, type:
-        Optional[str] = None, runtime: Optional[str] = None, machine_id: Optional[str] = None, name: Optional[str] = None, version:
-        Optional[str] = None, label: Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] = None,
-        schedulable: Optional[bool] = None, flapping: Optional[bool] = None, sort: Optional[Literal["lastHeartbeatAt",
-        "staleCount24h", "uptimePct24h", "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size:
-        Optional[int] = None, page_token: Optional[str] = None,
+        self, *, queue: Optional[str] = None, status: Optional[str] = None, type: Optional[str] = None, runtime: Optional[str] =
+        None, machine_id: Optional[str] = None, name: Optional[str] = None, version: Optional[str] = None, label:
+        Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] = None, schedulable: Optional[bool] = None,
+        flapping: Optional[bool] = None, sort: Optional[Literal["lastHeartbeatAt", "staleCount24h", "uptimePct24h",
+        "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token:
+        Optional[str] = None,
     ) -> t.WorkerList:
         """List workers. In the order of registration, or of last heartbeats. totalCount is that of all pages, whatever the filter.
         Roles: viewer, operator, dispatcher, admin."""
@@ -493,12 +493,11 @@ class Calls:
         ))
 
     def iter_workers(
-        self, *, queue: Optional[str] = None, status: Optional[List[Literal["ONLINE", "DRAINING", "OFFLINE"]]] = None, type:
-        Optional[str] = None, runtime: Optional[str] = None, machine_id: Optional[str] = None, name: Optional[str] = None, version:
-        Optional[str] = None, label: Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] = None,
-        schedulable: Optional[bool] = None, flapping: Optional[bool] = None, sort: Optional[Literal["lastHeartbeatAt",
-        "staleCount24h", "uptimePct24h", "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size:
-        Optional[int] = None,
+        self, *, queue: Optional[str] = None, status: Optional[str] = None, type: Optional[str] = None, runtime: Optional[str] =
+        None, machine_id: Optional[str] = None, name: Optional[str] = None, version: Optional[str] = None, label:
+        Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] = None, schedulable: Optional[bool] = None,
+        flapping: Optional[bool] = None, sort: Optional[Literal["lastHeartbeatAt", "staleCount24h", "uptimePct24h",
+        "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
     ) -> Iterator[t.Worker]:
         """Goes through all entries of list_workers, page by page."""
         token: Optional[str] = None
