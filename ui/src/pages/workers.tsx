@@ -122,7 +122,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
   const workers = useData('machine-workers/' + id, (signal) => get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { machineId: id, pageSize: 50 }, signal));
   const m = machine.value;
   return <>
-    <Title name={id} side={m && <Acts names={m.hold ? ['resumeMachine'] : m.drain ? ['offlineMachine', 'resumeMachine'] : ['drainMachine', 'offlineMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
+    <Title name={id} side={m && <Acts names={m.hold ? ['resumeMachine'] : m.drain ? ['resumeMachine', 'offlineMachine'] : ['drainMachine', 'offlineMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
     <Read data={machine} what="the machine">{(v) => <>
       <p class="lead"><State of={v.status} /> <Of m={v} status="online" /> {v.workers.online === 1 ? 'worker' : 'workers'} online, <Of m={v} status="draining" /> draining, <Of m={v} status="offline" /> offline.
         {v.drain && <> It drains since <Age at={v.drain.since} />{v.drain.reason ? ` (${v.drain.reason})` : ''} and takes no new workers.</>}
