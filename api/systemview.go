@@ -25,10 +25,12 @@ func (req *request) system() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if nodes, responds := req.s.redisNow(req.context()); !responds {
+	ctx, cancel := context.WithTimeout(req.context(), systemWait)
+	defer cancel()
+	if nodes, responds := req.s.redisNow(ctx); !responds {
 		return req.withoutRedis(nodes, defaultRetryAfter)
 	}
-	is, err := soon(req.context(), req.s.tracker.System)
+	is, err := soon(ctx, req.s.tracker.System)
 	if err != nil {
 		r := refusalOf(opSystem, err)
 		if r.status != fasthttp.StatusServiceUnavailable {
@@ -42,10 +44,10 @@ func (req *request) system() (int, any, error) {
 	return fasthttp.StatusOK, v, nil
 }
 
-// systemWait is how long GET /v1/system waits for Redis before it answers without it.
-const systemWait = 2 * time.Second
+// systemWait is how long GET /v1/system waits for Redis, however many calls it makes, before it answers without it.
+const systemWait = 1200 * time.Millisecond
 
-// soon calls a function and gives up on it after systemWait; the call goes on without the caller.
+// soon calls a function and gives up on it when the context ends; the call goes on without the caller.
 func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -53,17 +55,15 @@ func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T,
 	}
 	done := make(chan result, 1)
 	go func() {
-		value, err := call(ctx)
+		value, err := call(context.WithoutCancel(ctx))
 		done <- result{value, err}
 	}()
-	wait := time.NewTimer(systemWait)
-	defer wait.Stop()
 	select {
 	case r := <-done:
 		return r.value, r.err
-	case <-wait.C:
+	case <-ctx.Done():
 		var none T
-		return none, context.DeadlineExceeded
+		return none, ctx.Err()
 	}
 }
 

@@ -15,6 +15,7 @@
 -- Cost: O(number of replicas) for each shard, one event for each outage that is to be told
 --#include lib/clock.lua
 --#include lib/step.lua
+--#include lib/primary.lua
 --#include lib/slowclock.lua
 --#include lib/cutoff.lua
 --#include lib/event.lua
@@ -23,6 +24,7 @@ local KEYS_PER_SHARD = 26
 
 -- Makes the fixed keys of a new shard, or of one whose store was lost.
 local function found(k)
+  note_first(k[1])
   -- The value is too long for a listpack: even few reports live in a hash table, so that writing one scans nothing.
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')

@@ -18,6 +18,9 @@ end
 -- Returns its parts as strings; nothing where nothing is kept.
 local function unpack_primary(packed) return string.match(packed or '', '^(%x*)\t(%d+)\t(%d*)$') end
 
+-- Notes the first primary of a new shard, before which there is none to have changed.
+local function note_first(clock) redis.call('HSETNX', clock, 'p', pack_primary(replication_id(), 0)) end
+
 -- Reads `changed`. On a primary that no sweeper has noted yet the change is now, or later.
 local function read_change(clock)
   local id, at = unpack_primary(redis.call('HGET', clock, 'p'))
@@ -36,7 +39,7 @@ local function note_change(clock, replicas, L, own)
     return false
   end
   if not id then
-    at = 0 -- this release is new here: what was before is not known
+    at = L -- the shard is older than this release: its primary may have changed before, and was not noted
   elseif id ~= own then
     at, since = L, now
   else
@@ -47,7 +50,7 @@ local function note_change(clock, replicas, L, own)
   end
   redis.call('HSET', clock, 'p', pack_primary(own, at, since))
   changed = at
-  return at > 0
+  return true
 end
 
 -- Since when a member is silent, in shard time: since its last stored beat or the change, and never more than one timeout after the
