@@ -25,12 +25,10 @@ func (req *request) system() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	ctx, cancel := context.WithTimeout(req.context(), systemWait)
-	defer cancel()
-	if nodes, responds := req.s.redisNow(ctx); !responds {
+	if nodes, responds := req.s.redisNow(req.context()); !responds {
 		return req.withoutRedis(nodes, defaultRetryAfter)
 	}
-	is, err := soon(ctx, req.s.tracker.System)
+	is, err := soon(req.context(), systemWait, req.s.tracker.System)
 	if err != nil {
 		r := refusalOf(opSystem, err)
 		if r.status != fasthttp.StatusServiceUnavailable {
@@ -44,26 +42,32 @@ func (req *request) system() (int, any, error) {
 	return fasthttp.StatusOK, v, nil
 }
 
-// systemWait is how long GET /v1/system waits for Redis, however many calls it makes, before it answers without it.
-const systemWait = 1200 * time.Millisecond
+// GET /v1/system answers without Redis after respondWait when no server responds, and after systemWait more when one does and what is
+// to be shown cannot be read.
+const (
+	respondWait = 1200 * time.Millisecond
+	systemWait  = 2 * time.Second
+)
 
-// soon calls a function and gives up on it when the context ends; the call goes on without the caller.
-func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+// soon calls a function and gives up on it after a while; the call goes on without the caller.
+func soon[T any](ctx context.Context, wait time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
-		value, err := call(context.WithoutCancel(ctx))
+		value, err := call(ctx)
 		done <- result{value, err}
 	}()
+	over := time.NewTimer(wait)
+	defer over.Stop()
 	select {
 	case r := <-done:
 		return r.value, r.err
-	case <-ctx.Done():
+	case <-over.C:
 		var none T
-		return none, ctx.Err()
+		return none, context.DeadlineExceeded
 	}
 }
 
@@ -71,10 +75,11 @@ func soon[T any](ctx context.Context, call func(context.Context) (T, error)) (T,
 // may not be true any more. It reports false when none responds.
 func (s *Server) redisNow(ctx context.Context) (nodes []tracker.NodeHealth, responds bool) {
 	var evicts *tracker.EvictionError
+	asked := time.Now()
 	if err := s.ready.ask(); err == nil || errors.As(err, &evicts) {
 		return nil, true
 	}
-	nodes, err := soon(ctx, func(ctx context.Context) ([]tracker.NodeHealth, error) { return s.tracker.NodesHealth(ctx), nil })
+	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]tracker.NodeHealth, error) { return s.tracker.NodesHealth(ctx), nil })
 	return nodes, err == nil && slices.ContainsFunc(nodes, func(n tracker.NodeHealth) bool { return n.Err == nil })
 }
 
