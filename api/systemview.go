@@ -79,7 +79,9 @@ func (s *Server) redisNow(ctx context.Context) (nodes []tracker.NodeHealth, resp
 	if err := s.ready.ask(); err == nil || errors.As(err, &evicts) {
 		return nil, true
 	}
-	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]tracker.NodeHealth, error) { return s.tracker.NodesHealth(ctx), nil })
+	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]tracker.NodeHealth, error) {
+		return s.tracker.NodesHealth(ctx), nil
+	})
 	return nodes, err == nil && slices.ContainsFunc(nodes, func(n tracker.NodeHealth) bool { return n.Err == nil })
 }
 

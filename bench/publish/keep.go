@@ -15,7 +15,7 @@ import (
 // results is the folder of the committed result, from the repository's root.
 const results = "bench/results"
 
-// publish replaces the result under a root by the summary of a report, its page and its picture, and shows it in the README there.
+// publish replaces the result under a root by the summary of a report, its page and its picture, and shows it in the documents there.
 func publish(root, prefix string, trial bool) (kept string, err error) {
 	r, err := report.ReadFile(prefix + ".json")
 	if err != nil {
@@ -55,16 +55,28 @@ func publish(root, prefix string, trial bool) (kept string, err error) {
 			}
 		}
 	}
-	readme := filepath.Join(root, "README.md")
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		return "", err
+	return kept, show(root, r)
+}
+
+// show puts a report into the documents under a root, or into none where one has no place for it.
+func show(root string, r *report.Report) error {
+	shown := map[string]string{}
+	for name, section := range documents {
+		name = filepath.Join(root, filepath.FromSlash(name))
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if shown[name], err = showIn(string(text), section(r)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	fresh, err := showIn(string(text), r)
-	if err != nil {
-		return "", err
+	for name, text := range shown {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return kept, os.WriteFile(readme, []byte(fresh), 0o644)
+	return nil
 }
 
 // worthKeeping refuses a report whose numbers prove little.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,23 +11,30 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// The README shows the newest result and no other number; without a result it shows none.
-func TestReadmeShowsTheNewestResult(t *testing.T) {
+// The documents show the newest result and no other number.
+func TestDocumentsShowTheNewestResult(t *testing.T) {
 	const root = "../.."
 	_, newest, err := report.Newest(filepath.Join(root, results))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	for name, section := range documents {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := showIn(string(text), section(newest))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if string(text) != want {
+			t.Errorf("%s does not show the newest report in %s; after 'make bench' run 'make results'", name, results)
+		}
 	}
-	want, err := showIn(string(text), newest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(text) != want {
-		t.Errorf("README.md does not show the newest report in %s; after 'make bench' run 'make results'", results)
+	for _, name := range headline {
+		if !slices.ContainsFunc(newest.Bars, func(b report.Bar) bool { return b.Name == name }) {
+			t.Errorf("the README is to show the bar %s, which the report does not have", name)
+		}
 	}
 }
 
@@ -59,7 +67,8 @@ func sample() *report.Report {
 		Version: report.Version, Name: "2026-01-31-1a2b3c4", Command: "lubdub bench --report bin/report/", Complete: true,
 		StartedAt: time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC), Machine: report.Machine{Cores: 2, OS: "linux", Arch: "amd64", CPU: "A CPU"},
 		Lubdub: report.Lubdub{Version: "v1-3-g1a2b3c4", Commit: "1a2b3c4"}, Redis: report.Redis{Version: "7.0.15"},
-		Bars: []report.Bar{{Name: "a", What: "a | b", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met, Note: "a note"}},
+		Bars: []report.Bar{{Name: "a", What: "a | b", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met, Note: "a note"},
+			{Name: headline[0], What: "headline", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met}},
 	}
 }
 
@@ -68,7 +77,12 @@ func scratch(t *testing.T, r *report.Report) (root, prefix string) {
 	t.Helper()
 	root = t.TempDir()
 	prefix = filepath.Join(root, "bench")
-	writeText(t, filepath.Join(root, "README.md"), "# Title\n\n"+begin+"what was before\n"+end+"\nthe rest\n")
+	if err := os.Mkdir(filepath.Join(root, "docs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name := range documents {
+		writeText(t, filepath.Join(root, name), "# Title\n\n"+begin+"what was before\n"+end+"\nthe rest\n")
+	}
 	f, err := os.Create(prefix + ".json")
 	if err != nil {
 		t.Fatal(err)
@@ -95,21 +109,27 @@ func TestPublish(t *testing.T) {
 		if err != nil || kept != "bench/results/2026-01-31-1a2b3c4.json" {
 			t.Fatal(kept, err)
 		}
-		text, err := os.ReadFile(filepath.Join(root, "README.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{
-			"# Title\n\n" + begin + "## How fast", "](bench/results/2026-01-31-1a2b3c4.svg)", `| a \| b | ≤ 0.28 × | – | 0.19 × | met (a note) |`,
-			"(bench/results/2026-01-31-1a2b3c4.json)", "(bench/results/2026-01-31-1a2b3c4.html)", "`lubdub bench --report bin/report/`",
-			"v1-3-g1a2b3c4", "2 cores, linux/amd64, A CPU", "Redis 7.0.15", end + "\nthe rest\n",
+		for name, wants := range map[string][]string{
+			"README.md": {"## How fast", "](bench/results/2026-01-31-1a2b3c4.svg)", "| headline | ≤ 0.28 × | – | 0.19 × | met |"},
+			"docs/benchmarks.md": {"## Results", `| a \| b | ≤ 0.28 × | – | 0.19 × | met (a note) |`, "| headline |",
+				"(../bench/results/2026-01-31-1a2b3c4.json)", "(../bench/results/2026-01-31-1a2b3c4.html)",
+				"`lubdub bench --report bin/report/`", "v1-3-g1a2b3c4", "2 cores, linux/amd64, A CPU", "Redis 7.0.15"},
 		} {
-			if !strings.Contains(string(text), want) {
-				t.Errorf("the README has no %q:\n%s", want, text)
+			text, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if strings.Contains(string(text), "what was before") {
-			t.Error("the old section is still there")
+			for _, want := range append(wants, "# Title\n\n"+begin, end+"\nthe rest\n") {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("%s has no %q:\n%s", name, want, text)
+				}
+			}
+			if strings.Contains(string(text), "what was before") {
+				t.Errorf("%s still has the old section", name)
+			}
+			if name == "README.md" && strings.Contains(string(text), `a \| b`) {
+				t.Error("the README has more than the headline")
+			}
 		}
 	}
 	for _, ext := range []string{".json", ".html", ".svg"} {
@@ -153,8 +173,10 @@ func TestPublishRefuses(t *testing.T) {
 		if _, err := publish(root, prefix, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
-		if text, err := os.ReadFile(filepath.Join(root, "README.md")); err != nil || !strings.Contains(string(text), "what was before") {
-			t.Errorf("%s: the README was changed", want)
+		for name := range documents {
+			if text, err := os.ReadFile(filepath.Join(root, name)); err != nil || !strings.Contains(string(text), "what was before") {
+				t.Errorf("%s: %s was changed", want, name)
+			}
 		}
 		if _, err := publish(root, prefix, true); (err == nil) != (r.Name != "" && r.Version == report.Version) {
 			t.Errorf("%s, as a trial: %v", want, err)
@@ -163,11 +185,13 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 func TestWithoutResultNothingIsShown(t *testing.T) {
-	got, err := showIn("a\n"+begin+"numbers of yore\n"+end+"b\n", nil)
-	if err != nil || got != "a\n"+begin+end+"b\n" {
-		t.Errorf("%q %v", got, err)
+	for name, section := range documents {
+		got, err := showIn("a\n"+begin+"numbers of yore\n"+end+"b\n", section(nil))
+		if err != nil || got != "a\n"+begin+end+"b\n" {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
 	}
-	if _, err := showIn("no marks", nil); err == nil {
-		t.Error("a README without marks was accepted")
+	if _, err := showIn("no marks", ""); err == nil {
+		t.Error("a document without marks was accepted")
 	}
 }

@@ -4,41 +4,64 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// begin and end are the marks in the README between which everything is made from a report.
+// begin and end are the marks in a document between which everything is made from a report.
 const begin, end = "<!-- bench -->\n", "<!-- /bench -->\n"
 
-// showIn puts a report between the marks of a README; nil leaves nothing there.
-func showIn(readme string, r *report.Report) (string, error) {
-	before, rest, ok := strings.Cut(readme, begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return "", errors.New("README.md has no lines <!-- bench --> and <!-- /bench --> to show the report between")
-	}
-	return before + begin + section(r) + end + after, nil
+// documents show a report, by their paths from the repository's root.
+var documents = map[string]func(*report.Report) string{"README.md": summary, "docs/benchmarks.md": table}
+
+// headline has the bars that the README shows.
+var headline = []string{
+	"single-cpu-vs-naive", "frontend-cpu-vs-empty", "paced-25k-p99", "batch-rate", "detection-lag-p99", "connections-rss",
 }
 
-func section(r *report.Report) string {
+// showIn puts a section between the marks of a document.
+func showIn(document, section string) (string, error) {
+	before, rest, ok := strings.Cut(document, begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return "", errors.New("there are no lines <!-- bench --> and <!-- /bench --> to show the report between")
+	}
+	return before + begin + section + end + after, nil
+}
+
+// summary is what the README shows of a report: the picture and the headline. Empty: there is no report.
+func summary(r *report.Report) string {
+	if r == nil {
+		return ""
+	}
+	few := *r
+	few.Bars = slices.DeleteFunc(slices.Clone(r.Bars), func(b report.Bar) bool { return !slices.Contains(headline, b.Name) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "## How fast it is\n\n![CPU per heartbeat, by implementation](%s.svg)\n\n", path.Join(results, r.Name))
+	_ = few.WriteMarkdown(&b) // a strings.Builder takes everything
+	fmt.Fprintf(&b, "\nMeasured on %s. [All results](docs/benchmarks.md#results); `make bench` measures your machine.\n", r.Machine.String())
+	return b.String()
+}
+
+// table is what docs/benchmarks.md shows of a report: every bar. Empty: there is no report.
+func table(r *report.Report) string {
 	if r == nil {
 		return ""
 	}
 	var b strings.Builder
-	file := path.Join(results, r.Name)
-	fmt.Fprintf(&b, "## How fast it is\n\n![CPU per beat, by way to take a beat](%s.svg)\n\n", file)
-	_ = r.WriteMarkdown(&b) // a strings.Builder takes everything
-	fmt.Fprintf(&b, "\nAll of it is from [%s.json](%s.json) ([as a page](%s.html)): `%s`, Lubdub %s, Redis %s, on %s, %s.\n",
+	file := "../" + path.Join(results, r.Name)
+	b.WriteString("## Results\n\n")
+	_ = r.WriteMarkdown(&b)
+	fmt.Fprintf(&b, "\nFrom [%s.json](%s.json) ([as a page](%s.html)): `%s`, Lubdub %s, Redis %s, on %s, %s.\n",
 		path.Base(file), file, file, r.Command, r.Lubdub.Version, r.Redis.Version, r.Machine.String(), r.StartedAt.UTC().Format(time.DateOnly))
 	if r.HasMissed() {
-		b.WriteString("What profiles say of the bars that are missed: [bench/README.md](bench/README.md#bars-that-are-missed).\n")
+		b.WriteString("What profiles show of the bars that were missed: [bench/README.md](../bench/README.md#bars-that-are-missed).\n")
 	}
 	if r.Quick {
 		b.WriteString("It was a quick run, and its numbers prove little.\n")
 	}
-	b.WriteString("[docs/benchmarks.md](docs/benchmarks.md) tells what each line means; `make bench` measures your machine.\n")
 	return b.String()
 }

@@ -20,21 +20,21 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// block returns the shell block of the README that follows a walkthrough marker.
+// block returns the shell block of the tutorial that follows a walkthrough marker.
 func block(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/tutorial.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile("(?s)<!-- walkthrough: " + name + " -->\n```sh\n(.*?)```").FindSubmatch(text)
 	if m == nil {
-		t.Fatalf("the README has no walk-through block %q", name)
+		t.Fatalf("docs/tutorial.md has no walk-through block %q", name)
 	}
 	return string(m[1])
 }
 
-// build makes the binary where the README says it is, under a root of the test's own.
+// build makes the binary where the tutorial says it is, under a root of the test's own.
 func build(t *testing.T) (root string) {
 	t.Helper()
 	if testing.Short() {
@@ -149,7 +149,7 @@ func walk(t *testing.T, root, api string) {
 
 func TestWalkthroughEmbedded(t *testing.T) {
 	if !strings.Contains(block(t, "setup"), "serve --redis embedded") {
-		t.Fatal("the README starts another server than this test")
+		t.Fatal("docs/tutorial.md starts another server than this test")
 	}
 	root := build(t)
 	walk(t, root, serve(t, root, "--redis", "embedded", "--listen", "127.0.0.1:0"))
