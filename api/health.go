@@ -59,17 +59,17 @@ func troubleOf(err error) string {
 	if errors.As(err, &e) {
 		return e.Message
 	}
-	return "The store, or a part of it, does not answer; requests that need it are answered 503 until it does. See the log"
+	return "Redis is not responding. Requests that need it get 503 until it recovers; see the log"
 }
 
 // nextOf says what to do about it.
 func nextOf(err error) string {
 	var e *tracker.EvictionError
 	if errors.As(err, &e) {
-		return "Mend it as the message says, before Redis is full: what it evicts then is lost"
+		return "Change the policy as the message says before Redis is full: it would evict tasks"
 	}
-	return "See from where this server runs which Redis does not answer: lubdub doctor --redis with its URL, or redis-cli ping. While " +
-		"others answer, GET /v1/system and the System page of the dashboard name it. No task is judged silent meanwhile"
+	return "From this server's host, find out which Redis is down: lubdub doctor --redis with its URL, or redis-cli ping. While other " +
+		"Redis servers respond, GET /v1/system and the System page of the dashboard name it. No task is failed for silence meanwhile"
 }
 
 const (

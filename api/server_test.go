@@ -46,7 +46,7 @@ func TestReadinessTellsOfTheStoreAndDoesNotFailForIt(t *testing.T) {
 	e.fake.ready = func() error { return errors.New("dial tcp: secret") }
 	for _, path := range []string{"/readyz", "/healthz"} {
 		if a := e.do("GET", path, "", "").want(200).contains(`{"status":"degraded"}`); strings.Contains(a.body, "secret") ||
-			!strings.Contains(a.body, `"next":"See from where this server runs which Redis`) {
+			!strings.Contains(a.body, `"next":"From this server's host, find out which Redis`) {
 			t.Errorf("the cause is told, or not what to do: %s", a.body)
 		}
 	}

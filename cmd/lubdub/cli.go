@@ -120,7 +120,7 @@ func (a *app) run(args []string) (code int) {
 		if command := nounFirst(args, parser.Model); command != "" {
 			fmt.Fprintf(a.stderr, "lubdub: the noun comes first: 'lubdub %s'\n", command)
 		}
-		fmt.Fprintf(a.stderr, "lubdub: 'lubdub %s' tells what there is\n", helpFor(args, parser.Model))
+		fmt.Fprintf(a.stderr, "Run 'lubdub %s' for usage.\n", helpFor(args, parser.Model))
 	}
 	if errors.As(err, new(*mistake)) {
 		return exitMistake

@@ -121,7 +121,7 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.with(schedule, "schedule", "create", "-f", "-"), operator.ExitOK, "nightly", "0 0 3 * * *")
 	d.is(d.run("schedule", "pause", "nightly"), operator.ExitOK, "yes")
 	d.is(d.run("schedule", "next", "nightly", "--count", "2"), operator.ExitOK, "T03:00:00.000Z")
-	d.is(d.run("schedule", "fire", "nightly"), operator.ExitOK, "It fires: task ")
+	d.is(d.run("schedule", "fire", "nightly"), operator.ExitOK, "Fired: created task ")
 	d.is(d.run("schedule", "backfill", "nightly", "--from", "48h", "--to", "1m"), operator.ExitOK, "made up for")
 	d.is(d.run("schedule", "fire", "nigtly"), operator.ExitNotFound, "did you mean nightly?")
 	d.is(d.run("schedule", "rm", "nightly"), operator.ExitOK, "is deleted")
@@ -247,5 +247,5 @@ func TestOperatorFollows(t *testing.T) {
 	d.is(d.run("task", "wait", "nosuch"), operator.ExitNotFound)
 	late := d.run("task", "create", "--id", "never", "--queue", "mail")
 	d.ok(late)
-	d.is(d.run("task", "wait", "never", "--within", "50ms"), operator.ExitFailed, "the time is over")
+	d.is(d.run("task", "wait", "never", "--within", "50ms"), operator.ExitFailed, "timed out: task never did not reach the requested state")
 }

@@ -20,7 +20,7 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	d.is(d.run("task", "wait", id), operator.ExitFailed, "HEARTBEAT_TIMEOUT")
 	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
 		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "of a timeout of 2000 ms, and ", " ms of outages",
-			"judged so at", "ms after the timeout", "task.created", "by role:admin", "task.zombie", "by swp_")
+			"Declared dead by sweeper swp_", "ms after the timeout", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
 	var told struct {
 		Sentences []string
@@ -50,15 +50,15 @@ func TestOperatorIsToldWhy(t *testing.T) {
 func TestOperatorStatusAndDoctor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
-	d.is(d.run("status"), operator.ExitOK, "HEALTHY", "Who is silent?", "Is it them or us?", "What was lost, and why?", "What do I do?",
-		"them: ok   nothing is wrong")
+	d.is(d.run("status"), operator.ExitOK, "HEALTHY", "Silent workers", "Findings", "Lost in the last hour", "What to do",
+		"workers: ok   no problems found")
 	d.is(d.run("doctor"), operator.ExitOK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
 		"redis-persistence", "-> redis-cli CONFIG SET appendonly yes", "redis-round-trip", "shards are swept", "settings")
 	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
-	until(t, "the queue is judged anew", func() bool { return strings.Contains(d.run("status").out, "NOT HEALTHY") })
-	d.is(d.run("status"), operator.ExitFailed, "NOT HEALTHY", "It is them.", "1 task in the queue mail that no ONLINE worker can run",
+	until(t, "the queue is judged anew", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
+	d.is(d.run("status"), operator.ExitFailed, "UNHEALTHY (1 failure)", "Your workers are at fault.", "Queue mail: 1 task has no online worker that can run it",
 		"is paused", "lubdub queue resume mail")
 	var told struct {
 		Healthy  bool
@@ -74,7 +74,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	if a := d.is(d.run("status", "-o", "name"), operator.ExitFailed); strings.TrimSpace(a.out) != "fail" {
 		t.Errorf("%q", a.out)
 	}
-	d.is(d.run("queue", "why", "mail"), operator.ExitOK, "It is paused", "1 of them no ONLINE worker can run")
+	d.is(d.run("queue", "why", "mail"), operator.ExitOK, "It is paused", "no online worker can run 1 of them")
 	d.is(d.run("why", "stuck"), operator.ExitOK, "The queue mail is paused", "1 cannot be run by any ONLINE worker")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
 	gone.is(gone.run("status"), operator.ExitUnavailable, "does not answer")

@@ -18,17 +18,17 @@ type Explained struct {
 
 // Acting are the flags of every act.
 type Acting struct {
-	Yes    bool `short:"y" help:"Do not ask before acting on many."`
-	DryRun bool `help:"Only count what it would be done to."`
+	Yes    bool `short:"y" help:"Act on many without a prompt."`
+	DryRun bool `help:"Only count what would be changed."`
 }
 
-// agreed asks whether an act on many is meant. Where nobody can be asked, -y says so.
+// agreed asks for confirmation of an act on many, unless --yes was passed.
 func (s *session) agreed(a Acting, what string) error {
 	if a.Yes {
 		return nil
 	}
 	if !isTerminal(s.env.Stdin) {
-		return misuse("this would %s; say -y where nobody can be asked", what)
+		return misuse("this would %s; pass --yes to run without a prompt", what)
 	}
 	fmt.Fprintf(s.env.Stderr, "%s? [y/N] ", strings.ToUpper(what[:1])+what[1:])
 	answered := make(chan string, 1)

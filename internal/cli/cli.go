@@ -19,7 +19,7 @@ import (
 // Commands are the operator's, as kong reads them.
 type Commands struct {
 	Status     statusCmd     `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
-	Why        whyCmd        `cmd:"" help:"Tell all that is known of a task, worker or machine, in sentences."`
+	Why        whyCmd        `cmd:"" help:"Explain everything known about a task, worker or machine."`
 	Doctor     doctorCmd     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
 	Top        topCmd        `cmd:"" help:"Show a deployment live, and act on what is shown."`
 	UI         uiCmd         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`

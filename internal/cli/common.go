@@ -159,7 +159,7 @@ func (c *Common) find(env *Env) (name string, at contexts.Context, err error) {
 	}
 	at, ok := file.Contexts[name]
 	if !ok {
-		return "", at, misuse("there is no context %q%s; `lubdub context ls` tells those that there are", name, didYouMean(name, file.Names()))
+		return "", at, misuse("there is no context %q%s; run `lubdub context ls` to list them", name, didYouMean(name, file.Names()))
 	}
 	if token != "" {
 		at.Token, at.TokenCommand = token, ""

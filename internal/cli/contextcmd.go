@@ -120,7 +120,7 @@ func (c *contextUse) Run(env *Env) error {
 }
 
 func noContext(name string, file *contexts.File) error {
-	return misuse("there is no context %q%s; `lubdub context ls` tells those that there are", name, didYouMean(name, file.Names()))
+	return misuse("there is no context %q%s; run `lubdub context ls` to list them", name, didYouMean(name, file.Names()))
 }
 
 type contextSet struct {

@@ -94,26 +94,26 @@ func (s *session) certificate() v1.Finding {
 	left := time.Until(time.Unix(s.ends.Load(), 0))
 	switch {
 	case s.ends.Load() == 0 && strings.Contains(s.server, "http://"):
-		return finding("tls", v1.SeverityOK, "The way to the server is not encrypted: "+s.server+".", "")
+		return finding("tls", v1.SeverityOK, "The connection to the server is not encrypted: "+s.server+".", "")
 	case left < certificateEnds:
-		return finding("tls", v1.SeverityWarn, "The server's certificate ends in "+output.Duration(left)+".",
-			"put a new one where the old one is; it is read within a second")
+		return finding("tls", v1.SeverityWarn, "The server's certificate expires in "+output.Duration(left)+".",
+			"replace the certificate file; it is reloaded within a second")
 	}
-	return finding("tls", v1.SeverityOK, "The server's certificate holds for another "+output.Duration(left)+".", "")
+	return finding("tls", v1.SeverityOK, "The server's certificate is valid for another "+output.Duration(left)+".", "")
 }
 
-// tokenFinding says how long the token still holds.
+// tokenFinding reports how long the token is still valid.
 func (s *session) tokenFinding() v1.Finding {
 	_, claims, err := readClaims(s.token.text)
 	if err != nil {
-		return finding("token", v1.SeverityFail, "There is no token that can be read.", s.token.next())
+		return finding("token", v1.SeverityFail, "No token, or one that cannot be read.", s.token.next())
 	}
 	left := time.Unix(claims.ExpiresAt, 0).Sub(s.now())
-	says := fmt.Sprintf("The token has the role %s in %s/%s and holds for another %s.", claims.Role, claims.Tenant, claims.Workspace,
+	says := fmt.Sprintf("The token has the role %s in %s/%s and is valid for another %s.", claims.Role, claims.Tenant, claims.Workspace,
 		output.Duration(left))
 	switch {
 	case left <= 0:
-		return finding("token", v1.SeverityFail, "The token has ended.", s.token.next())
+		return finding("token", v1.SeverityFail, "The token has expired.", s.token.next())
 	case left < 10*time.Minute:
 		return finding("token", v1.SeverityWarn, says, s.token.next())
 	}

@@ -17,7 +17,7 @@ import (
 // Listing are the flags of every list.
 type Listing struct {
 	Limit int  `default:"100" help:"How many to show at most; 0: all."`
-	Watch bool `short:"w" help:"Go on showing what is new, has changed or is in it no more, until Ctrl-C."`
+	Watch bool `short:"w" help:"Keep watching for additions, changes and removals until Ctrl-C."`
 }
 
 // largestPage is how many entries a page of the API has at most.
@@ -123,9 +123,9 @@ func (w *listWriter[T]) end(queries []url.Values) error {
 	case w.shown == 0:
 		w.s.note("No %s%s in %s.", w.kind.noun, described(queries), w.s.scope())
 	case w.more && total != nil:
-		w.s.note("%s of %s are shown; --limit 0 shows all.", output.Grouped(int64(w.shown)), output.Count(*total, w.kind.noun))
+		w.s.note("Showing %s of %s (--limit 0 for all).", output.Grouped(int64(w.shown)), output.Count(*total, w.kind.noun))
 	case w.more:
-		w.s.note("The first %s are shown, and there are more; --limit 0 shows all.", output.Count(w.shown, w.kind.noun))
+		w.s.note("Showing the first %s; there are more (--limit 0 for all).", output.Count(w.shown, w.kind.noun))
 	}
 	if w.hidden != "" {
 		w.s.note("%s", w.hidden)

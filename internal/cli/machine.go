@@ -14,7 +14,7 @@ import (
 type machineCmd struct {
 	Ls      machineLs      `cmd:"" aliases:"list" help:"List machines; those that are OFFLINE with -a."`
 	Get     machineGet     `cmd:"" help:"Show machines."`
-	Why     machineWhy     `cmd:"" aliases:"describe" help:"Tell all that is known of a machine, in sentences."`
+	Why     machineWhy     `cmd:"" aliases:"describe" help:"Explain everything known about a machine."`
 	Drain   machineDrain   `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
 	Offline machineOffline `cmd:"" help:"End all workers of a machine now, and refuse those that come until it is resumed."`
 	Resume  machineResume  `cmd:"" help:"Take a machine's drain or hold back."`

@@ -14,9 +14,9 @@ import (
 type queueCmd struct {
 	Ls     queueLs     `cmd:"" aliases:"list" help:"List queues."`
 	Get    queueGet    `cmd:"" help:"Show queues."`
-	Why    queueWhy    `cmd:"" aliases:"describe" help:"Tell what waits in a queue, and what hinders it, in sentences."`
-	Pause  queuePause  `cmd:"" help:"Hand out nothing more."`
-	Resume queueResume `cmd:"" help:"Take a pause back."`
+	Why    queueWhy    `cmd:"" aliases:"describe" help:"Explain what waits in a queue, and what blocks it."`
+	Pause  queuePause  `cmd:"" help:"Pause a queue: dispatch no more tasks."`
+	Resume queueResume `cmd:"" help:"Resume a paused queue."`
 	Tail   queueTail   `cmd:"" aliases:"watch" help:"Follow a queue's events."`
 }
 

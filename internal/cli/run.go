@@ -123,9 +123,9 @@ func (c *runWait) Run(env *Env) error {
 		run, err := runs.one(ctx, s, c.ID)
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return fmt.Errorf("the time is over, and tasks of run %s have not ended", c.ID)
+			return fmt.Errorf("timed out: some tasks of run %s have not ended", c.ID)
 		case ctx.Err() != nil:
-			return errors.New("interrupted; the run goes on")
+			return errors.New("interrupted; the run continues")
 		case err != nil && ExitCode(err) != ExitUnavailable:
 			return err
 		case err != nil && !down:

@@ -16,13 +16,13 @@ type scheduleCmd struct {
 	Ls       scheduleLs       `cmd:"" aliases:"list" help:"List schedules."`
 	Get      scheduleGet      `cmd:"" help:"Show schedules."`
 	Create   scheduleCreate   `cmd:"" help:"Create a schedule from the body of POST /v1/schedules."`
-	Set      scheduleSet      `cmd:"" help:"Change what a file says of a schedule, and nothing else."`
+	Set      scheduleSet      `cmd:"" help:"Patch a schedule with the fields in a file."`
 	Rm       scheduleRm       `cmd:"" aliases:"delete" help:"Delete schedules."`
 	Pause    schedulePause    `cmd:"" help:"Stop firing."`
-	Resume   scheduleResume   `cmd:"" help:"Take a pause back; what was missed is caught up."`
+	Resume   scheduleResume   `cmd:"" help:"Resume a paused schedule; missed fires are caught up."`
 	Fire     scheduleFire     `cmd:"" help:"Fire now."`
-	Next     scheduleNext     `cmd:"" help:"Tell the next fires."`
-	Backfill scheduleBackfill `cmd:"" help:"Make up for the fires of a time that is over."`
+	Next     scheduleNext     `cmd:"" help:"Show the next fires."`
+	Backfill scheduleBackfill `cmd:"" help:"Fire for a period in the past."`
 }
 
 var schedules = &kind[v1.Schedule]{
@@ -176,7 +176,7 @@ func (c *scheduleFire) Run(env *Env) error {
 	if err != nil {
 		return schedules.nearest(env.Context, s, c.ID, err)
 	}
-	return s.counted(raw, "It fires: task %s.", fired.TaskID)
+	return s.counted(raw, "Fired: created task %s.", fired.TaskID)
 }
 
 type scheduleNext struct {

@@ -21,8 +21,8 @@ type statusCmd struct {
 }
 
 func (*statusCmd) Help() string {
-	return "Who is silent; is it them or us; what was lost and why; what to do. Exits with 0 when nothing fails (warnings do not count), " +
-		"with 1 when something does, and with 5 when the server does not answer."
+	return "Shows silent workers, findings about Lubdub and about your workers, what was lost in the last hour, and what to do. Exits with 0 " +
+		"when nothing fails (warnings do not count), with 1 on a failure, and with 5 when the server does not respond."
 }
 
 // state is what status asks for.
@@ -66,8 +66,8 @@ func (c *statusCmd) Run(env *Env) error {
 // judged is what the server finds, in its order. Here only that is judged which a server cannot tell: that it has not answered.
 func (st *state) judged() (all []v1.Finding) {
 	if st.unread != nil {
-		all = append(all, finding("answers", v1.SeverityFail, "Not all that is asked for is answered: "+st.unread.Error(),
-			"ask again; see Redis in `lubdub doctor`, and docs/runbooks.md"))
+		all = append(all, finding("answers", v1.SeverityFail, "Some answers are missing: "+st.unread.Error(),
+			"retry; check Redis with `lubdub doctor`, and docs/runbooks.md"))
 	}
 	switch {
 	case st.System != nil:
@@ -195,37 +195,38 @@ func (st *state) show(s *session, all []v1.Finding) {
 	headline := s.Paint(output.Good, "HEALTHY")
 	switch v1.Worst(all) {
 	case v1.SeverityFail:
-		headline = s.Paint(output.Bad, "NOT HEALTHY")
+		headline = s.Paint(output.Bad, "UNHEALTHY ("+output.Count(of(all, v1.SeverityFail), "failure")+")")
 	case v1.SeverityWarn:
-		headline = s.Paint(output.Doubtful, "HEALTHY, with "+output.Count(warnings(all), "warning"))
+		headline = s.Paint(output.Doubtful, "DEGRADED ("+output.Count(of(all, v1.SeverityWarn), "warning")+")")
 	}
 	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.scope(), timeText(v1.At(s.now())))
-	s.question("Who is silent?")
+	s.heading("Silent workers")
 	st.showSilent(s)
-	s.question("Is it them or us?")
+	s.heading("Findings")
 	if st.System != nil && st.System.Summary.Title != "" {
 		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
 	}
 	st.findings(s, all)
-	s.question("What was lost, and why? (last hour)")
+	s.heading("Lost in the last hour")
 	st.showLost(s)
-	s.question("What do I do?")
+	s.heading("What to do")
 	st.showWhatToDo(s, all)
 }
 
-func warnings(all []v1.Finding) (n int) {
+// of counts the findings of a severity.
+func of(all []v1.Finding, how v1.Severity) (n int) {
 	for _, f := range all {
-		if f.Severity == v1.SeverityWarn {
+		if f.Severity == how {
 			n++
 		}
 	}
 	return n
 }
 
-func (s *session) question(text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
+func (s *session) heading(text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
 
-// unknown is told where an answer is missing.
-const unknown = "  Not known now."
+// unknown is shown where an answer is missing.
+const unknown = "  Not available now."
 
 func (st *state) showSilent(s *session) {
 	if st.Stats == nil {
@@ -233,9 +234,11 @@ func (st *state) showSilent(s *session) {
 		return
 	}
 	w := st.Stats.Workers
-	fmt.Fprintf(s.W, "  %s fresh, %d late, %d lost; what is overdue most has been so for %s.\n", output.Count(w.Fresh, "worker"), w.Late,
-		w.Lost,
-		output.Milliseconds(st.Stats.OldestOverdueMs))
+	overdue := "nothing is overdue"
+	if st.Stats.OldestOverdueMs > 0 {
+		overdue = "the oldest overdue deadline is " + output.Milliseconds(st.Stats.OldestOverdueMs) + " late"
+	}
+	fmt.Fprintf(s.W, "  %s fresh, %d late, %d lost; %s.\n", output.Count(w.Fresh, "worker"), w.Late, w.Lost, overdue)
 	for _, e := range st.silent {
 		w := e.T
 		fmt.Fprintf(s.W, "  %s %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, string(w.Liveness)),
@@ -262,17 +265,17 @@ func (st *state) findings(s *session, all []v1.Finding) {
 	for _, f := range all {
 		if f.Severity != v1.SeverityOK {
 			wrong[party(&f)] = true
-			fmt.Fprintf(s.W, "  %-5s %s %s\n", party(&f)+":", s.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)),
+			fmt.Fprintf(s.W, "  %-8s %s %s\n", party(&f)+":", s.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)),
 				output.Clean(f.Message))
 		}
 	}
-	for _, who := range []string{"us", "them"} {
+	for _, who := range []string{"Lubdub", "workers"} {
 		switch {
 		case wrong[who]:
-		case who == "them" && !st.responds:
-			fmt.Fprintln(s.W, "  them: not known now")
+		case who == "workers" && !st.responds:
+			fmt.Fprintln(s.W, "  workers: not available now")
 		default:
-			fmt.Fprintf(s.W, "  %-5s %s   nothing is wrong", who+":", s.Paint(output.Good, "ok"))
+			fmt.Fprintf(s.W, "  %-8s %s   no problems found", who+":", s.Paint(output.Good, "ok"))
 			for _, f := range all {
 				if party(&f) == who && (f.Code == "replicas" || f.Code == "shards" || f.Code == "shard-time" || f.Code == "redis-round-trip") {
 					fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Message), "."))
@@ -283,12 +286,12 @@ func (st *state) findings(s *session, all []v1.Finding) {
 	}
 }
 
-// party is whom a finding is about: Lubdub, or what works for it.
+// party is what a finding is about: Lubdub with its Redis, or the workers.
 func party(f *v1.Finding) string {
 	if f.About == v1.Them {
-		return "them"
+		return "workers"
 	}
-	return "us"
+	return "Lubdub"
 }
 
 // mostLostWorkers is how many lost workers are shown.
@@ -327,7 +330,7 @@ func (st *state) showLost(s *session) {
 		return
 	}
 	if v.Total == 0 && (st.System == nil || len(st.System.RecentlyLost) == 0) {
-		fmt.Fprintln(s.W, "  Nothing.")
+		fmt.Fprintln(s.W, "  None.")
 	}
 	if v.Total == 0 {
 		return
@@ -347,31 +350,31 @@ func (st *state) showLost(s *session) {
 			s.now()).Text)
 	}
 	if more := len(v.Groups) - mostLosses; more > 0 {
-		fmt.Fprintf(s.W, "  and %d groups more: lubdub status -o json\n", more)
+		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
 	}
 }
 
 func (st *state) showWhatToDo(s *session, all []v1.Finding) {
-	told := 0
+	shown := 0
 	for _, f := range all {
 		if f.Remedy != "" {
-			told++
+			shown++
 			fmt.Fprintf(s.W, "  - %s: %s\n", f.Code, f.Remedy)
 		}
 	}
 	if len(st.silent) > 0 {
-		told++
+		shown++
 		fmt.Fprintf(s.W, "  - lubdub why %s\n", st.silent[0].T.WorkerID)
 	}
 	if st.verdicts != nil && st.verdicts.Total > 0 {
-		told++
+		shown++
 		retry := "lubdub task retry"
 		if !s.token.mayOperate() {
 			retry = "ask an operator to retry them"
 		}
-		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; %s when the cause is mended\n", retry)
+		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; %s when the cause is fixed\n", retry)
 	}
-	if told == 0 {
+	if shown == 0 {
 		fmt.Fprintln(s.W, "  Nothing.")
 	}
 }

@@ -51,7 +51,7 @@ func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	s := &session{Printer: &output.Printer{W: &out, Format: output.Table}, token: &credential{}, server: "http://127.0.0.1:8080"}
 	st := &state{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"}, unread: errors.New("the store does not answer")}
 	st.show(s, st.judged())
-	if text := out.String(); !strings.Contains(text, "  them: not known now\n") || strings.Contains(text, "nothing is wrong") {
+	if text := out.String(); !strings.Contains(text, "  workers: not available now\n") || strings.Contains(text, "no problems found") {
 		t.Errorf("it says\n%s", text)
 	}
 }
@@ -84,8 +84,8 @@ func TestWithoutRedisTheServersWordIsShown(t *testing.T) {
 	common := Common{}
 	common.Server, common.Output, common.Timeout = server.URL, "table", 10*time.Second
 	text, code := run(&statusCmd{common})
-	for _, part := range []string{"NOT HEALTHY", "Not known now.",
-		"  Timeouts are paused.\n  us:   fail Redis r1 is not responding.\n  them: not known now\n"} {
+	for _, part := range []string{"UNHEALTHY (2 failures)", "Not available now.",
+		"  Timeouts are paused.\n  Lubdub:  fail Redis r1 is not responding.\n  workers: not available now\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("status does not say %q:\n%s", part, text)
 		}

@@ -12,7 +12,7 @@ import (
 type systemCmd struct {
 	Get     systemGet     `cmd:"" default:"withargs" help:"Show replicas, shards and Redis."`
 	Sweep   systemSweep   `cmd:"" help:"Sweep now: find what has gone silent without waiting for the sweepers."`
-	Release systemRelease `cmd:"" help:"Let expire what the mass expiry brake has spared."`
+	Release systemRelease `cmd:"" help:"Release everything the mass-expiry brake is holding."`
 	Scopes  systemScopes  `cmd:"" help:"List the tenants and workspaces in use."`
 }
 
@@ -74,7 +74,7 @@ func shardRows(s *session, sys *v1.System) error {
 	for _, h := range sys.Shards {
 		sweeper := output.Optional(h.Sweeper)
 		if h.Sweeper == nil {
-			sweeper = output.Cell{Text: "nobody", Mood: output.Bad}
+			sweeper = output.Cell{Text: "none", Mood: output.Bad}
 		}
 		rows = append(rows, []output.Cell{output.Number(h.Shard), sweeper, output.Text(output.Milliseconds(h.LagMs)),
 			output.Text(output.Milliseconds(h.StoppedMs)), output.Text(output.Milliseconds(h.OutageCreditMs)), output.Number(h.Recoveries),
@@ -107,7 +107,7 @@ func (c *systemSweep) Run(env *Env) error {
 }
 
 type systemRelease struct {
-	For    *time.Duration `placeholder:"DURATION" help:"How long the brake spares nothing; 10m unless told."`
+	For    *time.Duration `placeholder:"DURATION" help:"How long the brake stays off (default 10m)."`
 	Yes    bool           `short:"y" help:"Do not ask."`
 	Common `embed:""`
 }
@@ -117,14 +117,14 @@ func (c *systemRelease) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	if err := s.agreed(Acting{Yes: c.Yes}, "end all that the brake has spared in "+s.scope()); err != nil {
+	if err := s.agreed(Acting{Yes: c.Yes}, "release everything that the brake is holding in "+s.scope()); err != nil {
 		return err
 	}
 	raw, done, err := post[v1.ReleaseResponse](env.Context, s, "/v1/system:release", v1.ReleaseRequest{DurationMs: milliseconds(c.For)})
 	if err != nil {
 		return err
 	}
-	return s.counted(raw, "%s and %s expire now unless they beat; until %s the brake spares nothing.",
+	return s.counted(raw, "Released %s and %s; the brake is off until %s.",
 		output.Count(done.TasksReleased, "task"),
 		output.Count(done.WorkersReleased, "worker"), timeText(done.ReleasedUntil))
 }

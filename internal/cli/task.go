@@ -16,7 +16,7 @@ import (
 type taskCmd struct {
 	Ls     taskLs     `cmd:"" aliases:"list" help:"List tasks."`
 	Get    taskGet    `cmd:"" help:"Show tasks."`
-	Why    taskWhy    `cmd:"" aliases:"describe" help:"Tell all that is known of a task, in sentences."`
+	Why    taskWhy    `cmd:"" aliases:"describe" help:"Explain everything known about a task."`
 	Create taskCreate `cmd:"" help:"Create a task."`
 	Cancel taskCancel `cmd:"" help:"Cancel tasks, by id or all that filters name."`
 	Retry  taskRetry  `cmd:"" help:"Try failed tasks again, by id or all that filters name."`

@@ -82,9 +82,9 @@ func await(ctx context.Context, s *session, id string, enough func(*v1.Task) boo
 		e, err := tasks.one(ctx, s, id)
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return e, fmt.Errorf("the time is over, and task %s has not come to it", id)
+			return e, fmt.Errorf("timed out: task %s did not reach the requested state", id)
 		case ctx.Err() != nil:
-			return e, errors.New("interrupted; the task goes on")
+			return e, errors.New("interrupted; the task continues")
 		case err != nil && ExitCode(err) != ExitUnavailable:
 			return e, err
 		case err != nil && !down:

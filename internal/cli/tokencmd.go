@@ -73,23 +73,23 @@ func claimLines(key string, c *Claims, now time.Time) []string {
 	}
 	ends := time.Unix(c.ExpiresAt, 0).UTC()
 	if ends.Before(now) {
-		return append(lines, fmt.Sprintf("It ended at %s, %s ago.", ends.Format(time.RFC3339), output.Duration(now.Sub(ends))))
+		return append(lines, fmt.Sprintf("It expired at %s, %s ago.", ends.Format(time.RFC3339), output.Duration(now.Sub(ends))))
 	}
-	return append(lines, fmt.Sprintf("It holds until %s, for another %s, unless it is taken back.", ends.Format(time.RFC3339),
+	return append(lines, fmt.Sprintf("It is valid until %s, for another %s, unless it is revoked.", ends.Format(time.RFC3339),
 		output.Duration(ends.Sub(now))))
 }
 
-// TokenRevoke takes tokens back.
+// TokenRevoke revokes tokens.
 type TokenRevoke struct {
-	Subject      string `xor:"whose" placeholder:"NAME" help:"Whose control tokens do not hold any more."`
-	Worker       string `xor:"whose" placeholder:"ID" predictor:"worker" help:"The worker whose tokens do not hold any more."`
-	WholeTenant  string `xor:"whose" placeholder:"ID" help:"The tenant of whose tokens none holds any more."`
-	IssuedBefore string `placeholder:"WHEN" help:"Those that were issued before: a time, or how long ago; now unless told."`
+	Subject      string `xor:"whose" placeholder:"NAME" help:"Revoke control tokens issued to this subject."`
+	Worker       string `xor:"whose" placeholder:"ID" predictor:"worker" help:"Revoke the tokens of this worker."`
+	WholeTenant  string `xor:"whose" placeholder:"ID" help:"Revoke all tokens of this tenant."`
+	IssuedBefore string `placeholder:"WHEN" help:"Revoke only tokens issued before this time, or this long ago (default now)."`
 	Yes          bool   `short:"y" help:"Do not ask."`
 	Common       `embed:""`
 }
 
-// Run takes them back.
+// Run revokes them.
 func (c *TokenRevoke) Run(env *Env) error {
 	if c.Subject+c.Worker+c.WholeTenant == "" {
 		return misuse("say whose tokens: --subject, --worker or --whole-tenant")
@@ -102,7 +102,7 @@ func (c *TokenRevoke) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	if err := s.agreed(Acting{Yes: c.Yes}, "take back tokens of "+c.Subject+c.Worker+c.WholeTenant+" in "+s.scope()); err != nil {
+	if err := s.agreed(Acting{Yes: c.Yes}, "revoke tokens of "+c.Subject+c.Worker+c.WholeTenant+" in "+s.scope()); err != nil {
 		return err
 	}
 	raw, done, err := post[v1.RevokeTokensResponse](env.Context, s, "/v1/tokens:revoke", v1.RevokeTokensRequest{
@@ -111,5 +111,5 @@ func (c *TokenRevoke) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return s.counted(raw, "What was issued until %s does not hold any more, on all replicas within 2 s.", timeText(done.IssuedBefore))
+	return s.counted(raw, "Revoked all matching tokens issued before %s; takes effect on all replicas within 2 s.", timeText(done.IssuedBefore))
 }

@@ -16,12 +16,12 @@ type webhookCmd struct {
 	Ls         webhookLs         `cmd:"" aliases:"list" help:"List webhooks."`
 	Get        webhookGet        `cmd:"" help:"Show webhooks."`
 	Create     webhookCreate     `cmd:"" help:"Create a webhook, and print its secret, once."`
-	Set        webhookSet        `cmd:"" help:"Say all that a webhook says from now on."`
+	Set        webhookSet        `cmd:"" help:"Replace a webhook's definition."`
 	Rm         webhookRm         `cmd:"" aliases:"delete" help:"Delete webhooks."`
 	Test       webhookTest       `cmd:"" help:"Send a message of type webhook.test."`
 	Deliveries webhookDeliveries `cmd:"" help:"List a webhook's deliveries, newest first."`
 	Redeliver  webhookRedeliver  `cmd:"" help:"Send one message again, or all since a time."`
-	Rotate     webhookRotate     `cmd:"" help:"Give a webhook another secret, and print it, once."`
+	Rotate     webhookRotate     `cmd:"" help:"Replace a webhook's secret, and print it, once."`
 }
 
 var webhooks = &kind[v1.Webhook]{

@@ -21,8 +21,8 @@ type whyCmd struct {
 }
 
 func (*whyCmd) Help() string {
-	return "Tells all that is known, in sentences: last beat, silence, timeout, outage credit, lag, who judged, what became of what " +
-		"was held, and whose act it was. With -o json the sentences stand beside the API's answers that they come from."
+	return "Explains everything known about a task, worker or machine: last heartbeat, silence, timeout, excluded outage time, detection " +
+		"lag, sweeper, outcome of held tasks, and who acted. With -o json the answer has the sentences and the API's answers they come from."
 }
 
 // account is what is known of one thing.
@@ -130,17 +130,17 @@ type queueWhy struct {
 
 func (c *queueWhy) Run(env *Env) error { return why(env, &c.Common, c.Queue, whyQueue) }
 
-// mostEvents is how many of the newest events are told.
+// mostEvents is how many of the newest events are listed.
 const mostEvents = 20
 
-// acts tells the newest events of something, oldest first: what happened, and whose act it was. A token that opens no events tells the
-// rest all the same.
-func (a *account) acts(ctx context.Context, s *session, q url.Values) error {
+// acts lists the newest events of something, oldest first; more has the flags of `lubdub event ls` that list them all. A token that may not
+// read events still gets the rest.
+func (a *account) acts(ctx context.Context, s *session, q url.Values, more string) error {
 	q.Set("order", "desc")
 	all, raw, err := eventsOf(ctx, s, q, mostEvents)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
-		a.say("Its events are not told to this token's role.")
+		a.say("This token's role may not read its events.")
 		return nil
 	}
 	if err != nil {
@@ -148,15 +148,15 @@ func (a *account) acts(ctx context.Context, s *session, q url.Values) error {
 	}
 	a.parts["events"] = raw
 	if len(all) == 0 {
-		a.say("No events of it are kept.")
+		a.say("No events of it are stored.")
 		return nil
 	}
-	a.say("What happened to it:")
+	a.say("Events:")
 	for i := len(all) - 1; i >= 0; i-- {
 		a.sentences = append(a.sentences, "  "+eventText(all[i]))
 	}
 	if len(all) == mostEvents {
-		a.say("  (the newest %d events; lubdub event ls --subject shows more)", mostEvents)
+		a.say("  (latest %d; all: lubdub event ls %s)", mostEvents, more)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// whyTask tells what is known of a task.
+// whyTask explains a task.
 func whyTask(ctx context.Context, s *session, id string) (*account, error) {
 	e, err := tasks.one(ctx, s, id)
 	if err != nil {
@@ -25,10 +26,10 @@ func whyTask(ctx context.Context, s *session, id string) (*account, error) {
 	if err := a.place(ctx, s, t); err != nil {
 		return nil, err
 	}
-	return a, a.acts(ctx, s, url.Values{"subject": {t.TaskID}})
+	return a, a.acts(ctx, s, url.Values{"subject": {t.TaskID}}, "--subject "+t.TaskID)
 }
 
-// standing tells how a task is.
+// standing describes the state of a task.
 func (a *account) standing(s *session, t *v1.Task) {
 	what := ""
 	if t.Type != nil {
@@ -44,9 +45,9 @@ func (a *account) standing(s *session, t *v1.Task) {
 			a.say("It waits until %s for its next attempt.", timeText(t.NextAttemptAt))
 		}
 	case v1.Dispatched:
-		a.say("Attempt %d was handed to %s at %s and has not been heard yet.", t.Attempt, worker(t.WorkerID), s.at(t.DispatchedAt))
+		a.say("Attempt %d was dispatched to %s at %s and has not started yet.", t.Attempt, worker(t.WorkerID), s.at(t.DispatchedAt))
 	case v1.Running:
-		a.say("Attempt %d runs on %s since %s and is %s: the last beat came at %s; %s.", t.Attempt, worker(t.WorkerID), s.at(t.StartedAt),
+		a.say("Attempt %d has been running on %s since %s and is %s: last heartbeat at %s; %s.", t.Attempt, worker(t.WorkerID), s.at(t.StartedAt),
 			output.Optional(t.Liveness).Text, s.at(t.LastHeartbeatAt), patience(t))
 	default:
 		reason := ""
@@ -55,34 +56,41 @@ func (a *account) standing(s *session, t *v1.Task) {
 		}
 		a.say("It ended at %s%s.", s.at(t.FinishedAt), reason)
 	}
-	if said := told(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); said != "" {
-		a.say("The last that it told was %s.", said)
+	if said := progressText(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); said != "" {
+		a.say("Last reported progress: %s.", said)
 	}
 	if t.RetriesExhausted {
-		a.say("Another try might have helped, but its policy allows no more.")
+		a.say("It was retryable, but its retry policy is exhausted.")
 	}
 	if t.Failures > 0 || t.Losses > 0 {
-		a.say("Against its policy count: failures %d, losses %d.", t.Failures, t.Losses)
+		a.say("Counted against its retry policy: %s, %s.", output.Count(t.Failures, "failure"), lossesOf(t.Losses))
 	}
 }
 
 func worker(id *string) string {
 	if id == nil || *id == "" {
-		return "nobody that is known"
+		return "an unknown worker"
 	}
 	return "worker " + *id
 }
 
-// patience tells how long a task may be silent.
-func patience(t *v1.Task) string {
-	if t.HeartbeatTimeoutMs == nil {
-		return "it lives by its worker's beat"
+func lossesOf(n int) string {
+	if n == 1 {
+		return "1 loss"
 	}
-	return "it may be silent for " + output.Milliseconds(*t.HeartbeatTimeoutMs) + " and is to beat every " +
-		output.Milliseconds(t.HeartbeatIntervalMs)
+	return fmt.Sprintf("%d losses", n)
 }
 
-// asked tells whether somebody asked for its end.
+// patience describes how long a task may be silent.
+func patience(t *v1.Task) string {
+	if t.HeartbeatTimeoutMs == nil {
+		return "its worker's heartbeats keep it alive"
+	}
+	return "it sends heartbeats every " + output.Milliseconds(t.HeartbeatIntervalMs) + " and times out after " +
+		output.Milliseconds(*t.HeartbeatTimeoutMs)
+}
+
+// asked reports a requested cancellation.
 func (a *account) asked(_ *session, t *v1.Task) {
 	if !t.CancelRequested {
 		return
@@ -91,57 +99,59 @@ func (a *account) asked(_ *session, t *v1.Task) {
 	if t.CancelReason != nil && *t.CancelReason != "" {
 		reason = `with the reason "` + *t.CancelReason + `"`
 	}
-	a.say("Its end was asked for, %s.", reason)
+	a.say("Cancellation was requested %s.", reason)
 }
 
-// attempt tells how an ended attempt ended, and what the verdict rests on.
+// attempt describes how an attempt ended, with its evidence.
 func (a *account) attempt(s *session, h *v1.HistoryEntry) {
 	reason := ""
 	if h.Reason != nil {
 		reason = " (" + *h.Reason + ")"
 	}
-	a.say("Attempt %d on %s, handed out at %s, ended %s%s at %s.", h.Attempt, worker(h.WorkerID), timeText(h.DispatchedAt), h.Outcome, reason,
+	a.say("Attempt %d on %s, dispatched at %s, ended %s%s at %s.", h.Attempt, worker(h.WorkerID), timeText(h.DispatchedAt), h.Outcome, reason,
 		s.at(h.EndedAt))
 	if h.StartedAt.IsZero() {
-		a.say("  It was never heard to start.")
+		a.say("  It never reported that it had started.")
 	}
 	if e := h.Evidence; e != nil {
 		a.evidence(e)
 	} else {
-		a.say("  Its worker ended it itself.")
+		a.say("  Its worker reported this outcome.")
 	}
-	if said := told(h.LastProgress); said != "" {
-		a.say("  The last that it told was %s.", said)
+	if said := progressText(h.LastProgress); said != "" {
+		a.say("  Last reported progress: %s.", said)
 	}
 	if len(h.Error) > 0 && string(h.Error) != "null" {
 		a.say("  Its error: %s", output.Shorten(string(h.Error), 400))
 	}
 	if h.WillRetry {
-		a.say("  It was tried again.")
+		a.say("  It was retried.")
 	}
 	if h.RetriesExhausted {
-		a.say("  It was worth another try, but the policy allows no more.")
+		a.say("  It was retryable, but its retry policy is exhausted.")
 	}
 }
 
 func (a *account) evidence(e *v1.Evidence) {
-	heard := "Nothing was ever heard of it"
+	last := "No heartbeat was received"
 	if !e.LastHeartbeatAt.IsZero() {
-		heard = "The last beat came at " + timeText(e.LastHeartbeatAt)
+		last = "Last heartbeat at " + timeText(e.LastHeartbeatAt)
 	}
-	a.say("  %s; the silence that counted was %d ms of a timeout of %d ms, and %d ms of outages were not counted.", heard, e.SilentMs,
-		e.TimeoutMs,
-		e.OutageCreditMs)
-	a.say("  %s judged so at %s, %d ms after the timeout.", e.Sweeper, timeText(e.DetectedAt), e.DetectionLagMs)
+	outages := "no outage time excluded"
+	if e.OutageCreditMs > 0 {
+		outages = output.Milliseconds(e.OutageCreditMs) + " of outages excluded"
+	}
+	a.say("  %s; silent for %s (timeout %s; %s).", last, output.Milliseconds(e.SilentMs), output.Milliseconds(e.TimeoutMs), outages)
+	a.say("  Declared dead by sweeper %s at %s, %d ms after the timeout.", e.Sweeper, timeText(e.DetectedAt), e.DetectionLagMs)
 	if e.WorkerReason != "" {
-		a.say("  It was lost with its worker: %s; the times are the worker's.", e.WorkerReason)
+		a.say("  Its worker was lost (%s); the times above are the worker's heartbeats.", e.WorkerReason)
 	}
 	if e.MassExpiryHeld {
-		a.say("  The mass expiry brake had spared it, so it had one timeout more.")
+		a.say("  The mass-expiry brake had held it, so it had one more timeout.")
 	}
 }
 
-// place tells of the queue that it waits in, or of the worker that has it.
+// place describes the queue that it waits in, or the worker that runs it.
 func (a *account) place(ctx context.Context, s *session, t *v1.Task) error {
 	switch {
 	case t.State == v1.Queued && t.Queue != nil:
@@ -157,7 +167,7 @@ func (a *account) place(ctx context.Context, s *session, t *v1.Task) error {
 	case (t.State == v1.Running || t.State == v1.Dispatched) && t.WorkerID != nil:
 		raw, w, err := get[v1.Worker](ctx, s, workers.at(*t.WorkerID), nil)
 		if missing(err) {
-			a.say("Its worker %s is none that has registered here.", *t.WorkerID)
+			a.say("Its worker %s never registered with this deployment.", *t.WorkerID)
 			return nil
 		}
 		if err != nil {
@@ -177,21 +187,21 @@ func missing(err error) bool {
 
 func (a *account) queue(q *v1.Queue, t *v1.Task) {
 	if q.Paused {
-		a.say("The queue %s is paused: nothing is handed out.", q.Queue)
+		a.say("Queue %s is paused: no task is dispatched.", q.Queue)
 	}
-	a.say("In the queue %s could be claimed: %s; ONLINE there: %s.", q.Queue, output.Count(q.Depth, "task"),
-		output.Count(q.Workers.Online, "worker"))
+	a.say("Queue %s has %s and %s.", q.Queue, output.Count(q.Depth, "claimable task"),
+		output.Count(q.Workers.Online, "online worker"))
 	for _, of := range q.Types {
 		same := of.Type == nil && t.Type == nil || of.Type != nil && t.Type != nil && *of.Type == *t.Type
 		if same && of.Unrunnable > 0 {
-			a.say("Of its type %d cannot be run by any ONLINE worker: none has their type, runtime and labels, or theirs is cordoned or gone.",
+			a.say("No online worker can run %d of its type: none has their type, runtime and labels, or the matching workers are cordoned or gone.",
 				of.Unrunnable)
 		}
 	}
 }
 
-// told is what an attempt said of its progress, as far as it did.
-func told(p *v1.Progress) string {
+// progressText is the progress that an attempt reported; empty: none.
+func progressText(p *v1.Progress) string {
 	if p == nil {
 		return ""
 	}

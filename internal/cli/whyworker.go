@@ -10,13 +10,13 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// losses are the events that tell what became of tasks that a worker lost.
+// losses are the types of events that report the outcome of tasks that a worker lost.
 const losses = "task.zombie,task.retrying,task.failed"
 
 // workerReported is the reason of failures that the worker reported itself: it did not lose those tasks.
 const workerReported = "WORKER_REPORTED"
 
-// whyWorker tells what is known of a worker.
+// whyWorker explains a worker.
 func whyWorker(ctx context.Context, s *session, id string) (*account, error) {
 	raw, w, err := workerOf(ctx, s, id)
 	if err != nil {
@@ -31,23 +31,23 @@ func whyWorker(ctx context.Context, s *session, id string) (*account, error) {
 	if err := a.held(ctx, s, w); err != nil {
 		return nil, err
 	}
-	return a, a.acts(ctx, s, url.Values{"workerId": {w.WorkerID}, "type": {"worker.*," + losses}})
+	return a, a.acts(ctx, s, url.Values{"workerId": {w.WorkerID}, "type": {"worker.*," + losses}}, "--worker "+w.WorkerID)
 }
 
-// workerStanding tells how a worker is.
+// workerStanding describes the state of a worker.
 func (a *account) workerStanding(s *session, w *v1.Worker) {
 	of := ""
 	if w.Version != nil {
 		of = ", version " + *w.Version
 	}
-	a.say("Worker %s%s of the queue %s on machine %s%s is %s and %s; it registered at %s.", w.WorkerID, called(w.Name), w.Queue,
+	a.say("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, called(w.Name), w.Queue,
 		w.MachineID, of,
 		w.Status, w.Liveness, s.at(w.RegisteredAt))
 	silent := ""
 	if w.LastHeartbeatAgeMs != nil {
-		silent = ", which is a silence of " + output.Milliseconds(*w.LastHeartbeatAgeMs) + " without outages"
+		silent = ", silent for " + output.Milliseconds(*w.LastHeartbeatAgeMs) + " (outages excluded)"
 	}
-	a.say("The last beat came at %s%s; it is to beat every %s and may be silent for %s.", timeText(w.LastHeartbeatAt), silent,
+	a.say("Last heartbeat at %s%s; it sends heartbeats every %s and times out after %s.", timeText(w.LastHeartbeatAt), silent,
 		output.Milliseconds(w.HeartbeatIntervalMs), output.Milliseconds(w.HeartbeatTimeoutMs))
 	switch w.Status {
 	case v1.Offline:
@@ -57,17 +57,17 @@ func (a *account) workerStanding(s *session, w *v1.Worker) {
 		if !w.DrainDeadline.IsZero() {
 			until = "until " + timeText(w.DrainDeadline)
 		}
-		a.say("It drains %s%s: it takes nothing new, and ends when it holds nothing.", until, because(w.StatusReason, nil))
+		a.say("It is draining %s%s: it takes no new tasks and ends when it holds none.", until, because(w.StatusReason, nil))
 	}
 	if w.Hold != nil {
-		a.say("It is held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", s.at(w.Hold.Since),
+		a.say("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", s.at(w.Hold.Since),
 			because(w.Hold.Reason, nil), w.WorkerID)
 	}
 	if w.Cordon != nil {
-		a.say("It is cordoned since %s%s.", s.at(w.Cordon.Since), because(w.Cordon.Reason, nil))
+		a.say("It has been cordoned since %s%s.", s.at(w.Cordon.Since), because(w.Cordon.Reason, nil))
 	}
 	if len(w.UnschedulableReasons) > 0 {
-		a.say("It would not get a task now: %s.", strings.Join(w.UnschedulableReasons, ", "))
+		a.say("Not eligible for work: %s.", strings.Join(w.UnschedulableReasons, ", "))
 	}
 }
 
@@ -82,9 +82,9 @@ func because(reason, other *string) string {
 func (a *account) reliability(w *v1.Worker) {
 	flaps := ""
 	if w.Flapping {
-		flaps = "; it flaps"
+		flaps = "; it is flapping"
 	}
-	a.say("In the last 24 h it was alive for %.1f %% of the time and went stale %d times%s.", w.UptimePct24h, w.StaleCount24h, flaps)
+	a.say("In the last 24 h it was up %.1f %% of the time and went stale %s%s.", w.UptimePct24h, output.Count(w.StaleCount24h, "time"), flaps)
 	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
 		a.say("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)
 	}
@@ -115,14 +115,14 @@ func (a *account) finished(ctx context.Context, s *session, w *v1.Worker) error 
 			atLeast = "at least "
 		}
 	}
-	a.say("Of the tasks that are kept, %s%d succeeded on it and %d failed.", atLeast, counts[0], counts[1])
+	a.say("Of the stored tasks, %s%d succeeded on it and %d failed.", atLeast, counts[0], counts[1])
 	return nil
 }
 
 // mostHeld is how many of the tasks that a worker holds are named.
 const mostHeld = 10
 
-// held tells what a worker holds, or what became of what it held.
+// held lists what a worker holds, or the outcome of what it held.
 func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
 	if w.HeldCount > 0 {
 		p, err := tasks.page(ctx, s, url.Values{"workerId": {w.WorkerID}, "state": {"DISPATCHED,RUNNING"}, "pageSize": {"10"}})
@@ -137,7 +137,7 @@ func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
 			a.say("  and %d more", more)
 		}
 	} else {
-		a.say("It holds nothing.")
+		a.say("It holds no tasks.")
 	}
 	if w.Status != v1.Offline {
 		return nil
@@ -162,29 +162,29 @@ func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
 	if len(became) == 0 {
 		return nil
 	}
-	a.say("What became of %s that it lost:", output.Count(len(became), "task"))
+	a.say("Outcome of %s that it lost:", output.Count(len(became), "task"))
 	for _, id := range sortedKeys(became)[:min(mostHeld, len(became))] {
 		a.say("  %s: %s", id, became[id])
 	}
 	return nil
 }
 
-// whyMachine tells what is known of a machine.
+// whyMachine explains a machine.
 func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
 	e, err := machines.one(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
 	a, m := &account{parts: map[string]json.RawMessage{"machine": e.raw}}, e.T
-	a.say("Machine %s is %s: %d workers are ONLINE, %d DRAINING, %d OFFLINE. The last beat of any came at %s.", m.MachineID, m.Status,
-		m.Workers.Online, m.Workers.Draining, m.Workers.Offline, s.at(m.LastHeartbeatAt))
+	a.say("Machine %s is %s: %s online, %d draining, %d offline. Most recent heartbeat from any worker: %s.", m.MachineID, m.Status,
+		output.Count(m.Workers.Online, "worker"), m.Workers.Draining, m.Workers.Offline, s.at(m.LastHeartbeatAt))
 	flaps := ""
 	if m.Flapping {
-		flaps = "; it flaps"
+		flaps = "; it is flapping"
 	}
-	a.say("In the last 24 h it was there for %.1f %% of the time and went silent %d times%s.", m.UptimePct24h, m.StaleCount24h, flaps)
+	a.say("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", m.UptimePct24h, output.Count(m.StaleCount24h, "time"), flaps)
 	if m.Drain != nil {
-		a.say("It is drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.", s.at(m.Drain.Since),
+		a.say("It has been drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.", s.at(m.Drain.Since),
 			because(m.Drain.Reason, nil), m.MachineID)
 	}
 	p, err := workers.page(ctx, s, url.Values{"machineId": {m.MachineID}, "sort": {"lastHeartbeat"}, "pageSize": {"20"}})
@@ -192,13 +192,13 @@ func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
 		return nil, err
 	}
 	a.parts["workers"] = field(p.raw, workers.entries)
-	a.say("Its workers, the longest silent first:")
+	a.say("Its workers, longest silent first:")
 	for _, w := range p.entries {
-		a.say("  %s%s: %s, %s, last beat %s, holds %d", w.T.WorkerID, called(w.T.Name), w.T.Status, w.T.Liveness, s.at(w.T.LastHeartbeatAt),
+		a.say("  %s%s: %s, %s, last heartbeat %s, holds %d", w.T.WorkerID, called(w.T.Name), w.T.Status, w.T.Liveness, s.at(w.T.LastHeartbeatAt),
 			w.T.HeldCount)
 	}
 	if p.next != "" {
-		a.say("  (20 of them; lubdub worker ls -a --machine %s shows all)", m.MachineID)
+		a.say("  (the first 20; all: lubdub worker ls -a --machine %s)", m.MachineID)
 	}
-	return a, a.acts(ctx, s, url.Values{"machineId": {m.MachineID}, "type": {"worker.*,machine.*"}})
+	return a, a.acts(ctx, s, url.Values{"machineId": {m.MachineID}, "type": {"worker.*,machine.*"}}, "--machine "+m.MachineID)
 }

@@ -16,11 +16,11 @@ import (
 type workerCmd struct {
 	Ls       workerLs       `cmd:"" aliases:"list" help:"List workers; those that are OFFLINE with -a."`
 	Get      workerGet      `cmd:"" help:"Show workers."`
-	Why      workerWhy      `cmd:"" aliases:"describe" help:"Tell all that is known of a worker, in sentences."`
+	Why      workerWhy      `cmd:"" aliases:"describe" help:"Explain everything known about a worker."`
 	Drain    workerDrain    `cmd:"" help:"Have workers finish what they hold and take nothing new."`
-	Resume   workerResume   `cmd:"" help:"Take a drain or a hold back."`
+	Resume   workerResume   `cmd:"" help:"Undo a drain or a hold."`
 	Cordon   workerCordon   `cmd:"" help:"Have workers take nothing new, and stay ONLINE."`
-	Uncordon workerUncordon `cmd:"" help:"Take a cordon back."`
+	Uncordon workerUncordon `cmd:"" help:"Undo a cordon."`
 	Offline  workerOffline  `cmd:"" help:"End workers now and refuse their registrations until they are resumed; others get their tasks."`
 	Tail     workerTail     `cmd:"" aliases:"watch" help:"Follow a worker's events."`
 }

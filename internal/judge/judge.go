@@ -81,7 +81,7 @@ func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 	}
 	for _, name := range names {
 		v.fail("redis", name+" is not responding. Requests that need it get 503 until it recovers.",
-			"see that it runs and can be reached from this server: lubdub doctor --redis with its URL; it recovers on its own when Redis responds")
+			"check that Redis runs and is reachable from this server: lubdub doctor --redis with its URL; Lubdub recovers on its own")
 	}
 	v.fail("shard-time", "Timeouts are paused: heartbeats cannot be stored, so no worker and no task fails for its silence until Redis "+
 		"responds.",
@@ -98,7 +98,7 @@ func Us(k Known) []v1.Finding {
 	all := verdict{about: v1.Us, where: "the replica that answers", reader: k.Reader}
 	all.health(k.Health)
 	if k.Unread != "" {
-		all.fail("answers", "Not all that is asked for is answered: "+k.Unread, "ask again; see what is said of Redis, and docs/runbooks.md")
+		all.fail("answers", "Some answers are missing: "+k.Unread, "retry; check the Redis findings and docs/runbooks.md")
 	}
 	if k.System != nil {
 		all.replicas(k.System)
@@ -134,9 +134,9 @@ func (v *verdict) health(h *v1.Health) {
 	switch {
 	case h == nil:
 	case h.Status != "ok":
-		v.fail("ready", "The server that answers is "+h.Status+": "+h.Message, cmp.Or(h.Next, "see its log, and the store below"))
+		v.fail("ready", "This server is "+h.Status+": "+h.Message, cmp.Or(h.Next, "check its log and the Redis findings"))
 	default:
-		v.ok("ready", "The server that answers is ready.")
+		v.ok("ready", "This server is ready.")
 	}
 }
 
@@ -148,10 +148,10 @@ func (v *verdict) replicas(s *v1.System) {
 			sweepers++
 		}
 	}
-	says := fmt.Sprintf("%s, %d of them with the role sweeper.", count(len(s.Replicas), "replica"), sweepers)
+	says := fmt.Sprintf("%s running (%s).", count(len(s.Replicas), "replica"), count(sweepers, "sweeper"))
 	switch {
 	case sweepers == 0:
-		v.fail("replicas", says+" Nobody looks for the dead.", "start one with --roles sweeper")
+		v.fail("replicas", says+" Without a sweeper no dead worker is detected.", "start a replica with --roles sweeper")
 	case len(versions) > 1:
 		v.warn("replicas", says+" They run "+count(len(versions), "version")+".", "finish the upgrade")
 	default:
@@ -159,13 +159,13 @@ func (v *verdict) replicas(s *v1.System) {
 	}
 	if len(s.DifferingSettings) > 0 {
 		v.warn("settings", "Replicas differ in "+strings.Join(s.DifferingSettings, ", ")+".",
-			"give all replicas the same; signing keys that differ refuse each other's tokens")
+			"give all replicas the same values; replicas with different signing keys reject each other's tokens")
 	} else {
-		v.ok("settings", "Replicas have the same keys and settings where they must.")
+		v.ok("settings", "All replicas have the same signing keys and shared settings.")
 	}
 	if s.Brake.Held > 0 {
-		v.warn("brake", fmt.Sprintf("The mass expiry brake remembers %d: so many went silent together that Lubdub suspects itself or the "+
-			"network.", s.Brake.Held), "look at one of their machines; if they are dead, "+
+		v.warn("brake", fmt.Sprintf("The mass-expiry brake is holding %d: so many fell silent at once that the network or Lubdub is the likelier "+
+			"cause.", s.Brake.Held), "check one of their hosts; if the workers are dead, "+
 			either(v.reader.Operates, "lubdub system release", "ask an operator to release them"))
 	}
 }
@@ -184,24 +184,24 @@ func (v *verdict) shards(s *v1.System) {
 	}
 	switch {
 	case len(orphans) > 0:
-		v.fail("shards", "Nobody sweeps "+some("shard", orphans)+": who dies there is not found.",
-			"start a replica with --roles sweeper, and see the log of those that run")
+		v.fail("shards", "No sweeper covers "+some("shard", orphans)+": dead workers and tasks there are not detected.",
+			"start a replica with --roles sweeper, and check the logs of those that run")
 	case milliseconds(lag) > lagAllowed:
-		v.warn("shards", fmt.Sprintf("What is overdue waits up to %v to be judged.", milliseconds(lag)),
-			"see what is said of Redis; very many deaths at once take seconds; else add a sweeper")
+		v.warn("shards", fmt.Sprintf("Verdicts are running up to %v late.", milliseconds(lag)),
+			"check the Redis findings; a mass failure takes a few seconds to work through; otherwise add a sweeper")
 	default:
-		v.ok("shards", fmt.Sprintf("All %d shards are swept, the last %v behind.", len(s.Shards), milliseconds(lag)))
+		v.ok("shards", fmt.Sprintf("All %s are being swept; the slowest is %v behind.", count(len(s.Shards), "shard"), milliseconds(lag)))
 	}
 	switch {
 	case len(stopped) > 0:
-		v.fail("shard-time", "Time stands in "+some("shard", stopped)+": beats cannot land there, and nobody is judged silent.",
-			"see Redis and the refusals of beats; it runs again by itself")
+		v.fail("shard-time", "Heartbeats cannot be written in "+some("shard", stopped)+". Timeouts are paused there, so no worker will be failed.",
+			"check the Redis findings and the rejected heartbeats; it recovers on its own")
 	case credit > 0:
-		v.warn("shard-time", fmt.Sprintf("Outages of the last hour took up to %v out of everyone's silence; nobody died of them.",
-			milliseconds(credit)), "find what stopped: "+
-			either(v.reader.AllScopes, "lubdub event ls --type 'system.*'", "see the logs of Lubdub and Redis"))
+		v.warn("shard-time", fmt.Sprintf("Lubdub was unreachable for up to %v in the last hour; that time was not counted as silence, so "+
+			"no worker was failed for it.", milliseconds(credit)), "find the cause: "+
+			either(v.reader.AllScopes, "lubdub event ls --type 'system.*'", "check the logs of Lubdub and Redis"))
 	default:
-		v.ok("shard-time", "Shard time runs: the silent are judged.")
+		v.ok("shard-time", "Timeouts are being enforced normally.")
 	}
 }
 
@@ -217,8 +217,8 @@ func (v *verdict) lag(s *v1.Stats) {
 		least = min(least, milliseconds(step.SweepLagMs))
 	}
 	if least > lagForLong {
-		v.warn("sweep-lag", fmt.Sprintf("Throughout the last minute, sweepers have been %v late or more.", least),
-			"add a sweeper, or see what slows Redis: docs/runbooks.md#sweep-lag")
+		v.warn("sweep-lag", fmt.Sprintf("Sweepers have been at least %v late throughout the last minute.", least),
+			"add a sweeper, or find what slows Redis down: docs/runbooks.md#sweep-lag")
 	}
 }
 
@@ -239,8 +239,8 @@ func (v *verdict) refusals(s *v1.Stats) {
 	seconds := milliseconds(s.Series.StepMs).Seconds()
 	rate, accepted := float64(refused)/seconds, float64(last.Beats)/seconds
 	if rate > refusedShare*accepted+refusedPerSecond {
-		v.fail("refusals", fmt.Sprintf("%.1f beats a second are turned away, beside %.1f that land.", rate, accepted),
-			"see what is said of Redis and replicas; nobody is judged silent for it: docs/runbooks.md#beats-are-refused")
+		v.fail("refusals", fmt.Sprintf("Rejecting %.1f heartbeats/s; accepting %.1f/s.", rate, accepted),
+			"check the findings about Redis and replicas; no worker is failed for it: docs/runbooks.md#beats-are-refused")
 	}
 }
 
@@ -249,7 +249,7 @@ func some(noun string, all []string) string {
 		noun += "s"
 	}
 	if len(all) > 5 {
-		return fmt.Sprintf("%d %s, among them %s", len(all), noun, strings.Join(all[:5], ", "))
+		return fmt.Sprintf("%d %s, including %s", len(all), noun, strings.Join(all[:5], ", "))
 	}
 	return noun + " " + strings.Join(all, ", ")
 }

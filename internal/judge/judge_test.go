@@ -67,7 +67,7 @@ func TestEachTroubleIsFound(t *testing.T) {
 		says  string
 	}{
 		"degraded":   {func(k *Known) { k.Health = &v1.Health{Status: "degraded", Message: "no Redis"} }, "ready", v1.SeverityFail, "no Redis"},
-		"no sweeper": {func(k *Known) { k.System.Replicas[0].Roles = []string{"api"} }, "replicas", v1.SeverityFail, "Nobody looks"},
+		"no sweeper": {func(k *Known) { k.System.Replicas[0].Roles = []string{"api"} }, "replicas", v1.SeverityFail, "Without a sweeper no dead worker is detected"},
 		"two versions": {func(k *Known) { k.System.Replicas = append(k.System.Replicas, v1.SystemReplica{Version: "2"}) }, "replicas",
 			v1.SeverityWarn,
 			"2 versions"},
@@ -80,10 +80,10 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"stopped": {func(k *Known) { k.System.Shards[0].StoppedMs = 1500 }, "shard-time", v1.SeverityFail, "shard 0 (for 1.5s)"},
 		"credit":  {func(k *Known) { k.System.Shards[0].OutageCreditMs = 2000 }, "shard-time", v1.SeverityWarn, "2s"},
 		"down": {func(k *Known) { k.System.Redis[0].Error = text("timeout") }, "redis",
-			v1.SeverityFail, "10.0.0.1:6379 does not answer: timeout"},
+			v1.SeverityFail, "10.0.0.1:6379 is not responding: timeout"},
 		"old":        {func(k *Known) { k.System.Redis[0].Version = text("6.2.1") }, "redis-version", v1.SeverityWarn, "6.2.1"},
-		"no version": {func(k *Known) { k.System.Redis[0].Version = nil }, "redis-version", v1.SeverityWarn, "not tell"},
-		"embedded":   {func(k *Known) { k.System.Redis[0].Version = text("embedded") }, "redis", v1.SeverityWarn, "for trying"},
+		"no version": {func(k *Known) { k.System.Redis[0].Version = nil }, "redis-version", v1.SeverityWarn, "did not report"},
+		"embedded":   {func(k *Known) { k.System.Redis[0].Version = text("embedded") }, "redis", v1.SeverityWarn, "for trying Lubdub only"},
 		"evicts": {func(k *Known) { k.System.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, "redis-policy",
 			v1.SeverityFail, "allkeys-lru"},
 		"full": {func(k *Known) { k.System.Redis[0].MemoryBytes = 39 << 27 }, "redis-memory", v1.SeverityFail,
@@ -95,13 +95,13 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"lost":           {func(k *Known) { k.Stats.Workers.Lost = 1 }, "workers", v1.SeverityFail, "1 lost"},
 		"late":           {func(k *Known) { k.Stats.Workers.Late = 1 }, "workers", v1.SeverityWarn, "1 late"},
 		"stuck": {func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} }, "queue",
-			v1.SeverityFail, "2 tasks in the queue mail"},
+			v1.SeverityFail, "Queue mail: 2 tasks have no online worker that can run them."},
 		"stood a moment": {func(k *Known) { k.System.Shards[0].StoppedMs, k.System.Shards[0].OutageCreditMs = 999, 300 }, "shard-time",
 			v1.SeverityWarn, "300ms"},
 		"long lag": {func(k *Known) { k.Stats.Series = series(6, v1.StatsStep{SweepLagMs: 300}) }, "sweep-lag", v1.SeverityWarn, "300ms"},
 		"refused": {func(k *Known) {
 			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Beats: 1000, Refused: map[string]int64{"overloaded": 20}}})
-		}, "refusals", v1.SeverityFail, "2.0 beats a second are turned away, beside 100.0"},
+		}, "refusals", v1.SeverityFail, "Rejecting 2.0 heartbeats/s; accepting 100.0/s."},
 		"lost a while ago": {func(k *Known) {
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1)}
 		}, "recently-lost", v1.SeverityWarn,
@@ -120,14 +120,14 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"flapping": {func(k *Known) {
 			two, four := flaps(lostWorker(2)), flaps(lostWorker(4))
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1), two, lostWorker(3), two, four}
-		}, "flapping", v1.SeverityWarn, "2 workers are flapping (lost and back again and again): mailer-2 on host-2, queue mail (3 times in " +
+		}, "flapping", v1.SeverityWarn, "2 workers are flapping (repeatedly lost and back): mailer-2 on host-2, queue mail (3 times in " +
 			"24 h); mailer-4 on host-4, queue mail (3 times in 24 h). In the last hour they lost 12 attempts (9 requeued, 0 failed, " +
 			"3 out of retries)."},
 		"a flapping machine": {func(k *Known) {
 			w := lostWorker(1)
 			w.MachineFlapping = true
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(2), w}
-		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers lost and back again and again): host-1. In the last hour " +
+		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers repeatedly lost and back): host-1. In the last hour " +
 			"they lost 4 attempts"},
 		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
 			"3 workers lost in the last hour while running task t1 (queue mail, type none, QUEUED), which may be killing them: wkr_3 " +
@@ -135,7 +135,7 @@ func TestEachTroubleIsFound(t *testing.T) {
 				"(HEARTBEAT_TIMEOUT), 1 x FAILED: USER_CODE boom."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
-			"p99 of live tasks come to 85 % of their timeout"},
+			"At p99, healthy tasks use 85 % of their timeout"},
 		"paused": {func(k *Known) { k.Queues[0].Paused = true }, "queue", v1.SeverityWarn, "paused"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestWhatIsOrdinaryIsWell(t *testing.T) {
 	}
 }
 
-// A summary answers whether it is them or us, by the worst that was found; what else is wrong comes after it.
+// A summary names who is at fault, by the worst that was found; what else is wrong comes after it.
 func TestASummaryAnswersThemOrUs(t *testing.T) {
 	us := func(how v1.Severity) v1.Finding {
 		return v1.Finding{Code: "a", Severity: how, About: v1.Us, Message: "Ours."}
@@ -204,16 +204,16 @@ func TestASummaryAnswersThemOrUs(t *testing.T) {
 		all  []v1.Finding
 		want v1.Summary
 	}{
-		{nil, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All is well", Message: "Nothing is wrong."}},
-		{[]v1.Finding{stands}, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All is well", Message: "Nothing is wrong. Swept."}},
+		{nil, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All systems healthy", Message: "No problems found."}},
+		{[]v1.Finding{stands}, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All systems healthy", Message: "No problems found. Swept."}},
 		{[]v1.Finding{us(v1.SeverityFail), them(v1.SeverityFail), stands},
-			v1.Summary{Severity: v1.SeverityFail, About: v1.Both, Title: "It is us, and perhaps them", Message: "Ours. Theirs. Swept."}},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Both, Title: "Lubdub is at fault; possibly the workers too", Message: "Ours. Theirs. Swept."}},
 		{[]v1.Finding{us(v1.SeverityWarn), them(v1.SeverityFail)},
-			v1.Summary{Severity: v1.SeverityFail, About: v1.Them, Title: "It is them", Message: "Theirs. Ours."}},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Them, Title: "Your workers are at fault", Message: "Theirs. Ours."}},
 		{[]v1.Finding{us(v1.SeverityWarn)},
-			v1.Summary{Severity: v1.SeverityWarn, About: v1.Us, Title: "It works; see to Lubdub", Message: "Ours."}},
+			v1.Summary{Severity: v1.SeverityWarn, About: v1.Us, Title: "Working, with warnings about Lubdub itself", Message: "Ours."}},
 		{slices.Repeat([]v1.Finding{us(v1.SeverityFail)}, 9),
-			v1.Summary{Severity: v1.SeverityFail, About: v1.Us, Title: "It is us", Message: "Ours. Ours. Ours. And 6 more."}},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Us, Title: "Lubdub or Redis is at fault", Message: "Ours. Ours. Ours. And 6 more."}},
 	} {
 		if got := Summarise(c.all); got != c.want {
 			t.Errorf("%+v, want %+v", got, c.want)
@@ -235,8 +235,8 @@ func TestManyQueuesAreFewFindings(t *testing.T) {
 		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Paused: true, Depth: n + 1, Types: []v1.QueueType{{Unrunnable: 1}}})
 	}
 	all := Them(k)
-	if len(all) != queuesTold+2 || !strings.HasPrefix(all[queuesTold].Message, "990 queues more have tasks") ||
-		all[queuesTold+1].Message != "1000 queues are paused: q999 (1000 tasks waiting), q998 (999 tasks waiting), q997 (998 tasks waiting), "+
+	if len(all) != queuesShown+2 || !strings.HasPrefix(all[queuesShown].Message, "990 queues more with tasks") ||
+		all[queuesShown+1].Message != "1000 queues are paused: q999 (1000 tasks waiting), q998 (999 tasks waiting), q997 (998 tasks waiting), "+
 			"q996 (997 tasks waiting), q995 (996 tasks waiting), and 995 more." {
 		t.Errorf("%d findings: %+v", len(all), all[len(all)-1])
 	}
@@ -276,7 +276,7 @@ func TestASummaryNeverHidesWhatStopsWork(t *testing.T) {
 			t.Errorf("%q does not say %q", s.Message, part)
 		}
 	}
-	if strings.Count(s.Message, "no ONLINE worker") > messagesTold {
+	if strings.Count(s.Message, "no online worker") > messagesShown {
 		t.Errorf("it hides nothing: %q", s.Message)
 	}
 }

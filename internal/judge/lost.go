@@ -89,13 +89,13 @@ func (v *verdict) flapping(all []v1.LostWorker) {
 			machines.add(w, w.MachineID)
 		}
 	}
-	const remedy = "look there for restarts, OOM kills and a bad network: lubdub why "
+	const remedy = "look there for restarts, OOM kills and network trouble: lubdub why "
 	if n := len(workers.named); n > 0 {
-		v.warn("flapping", fmt.Sprintf("%s flapping (lost and back again and again): %s. In the last hour they lost %s.", are(n, "worker"),
+		v.warn("flapping", fmt.Sprintf("%s flapping (repeatedly lost and back): %s. In the last hour they lost %s.", are(n, "worker"),
 			workers.names(), workers.attempts()), remedy+workers.newest)
 	}
 	if n := len(machines.named); n > 0 {
-		v.warn("flapping", fmt.Sprintf("%s flapping (all of its workers lost and back again and again): %s. In the last hour they lost %s.",
+		v.warn("flapping", fmt.Sprintf("%s flapping (all of its workers repeatedly lost and back): %s. In the last hour they lost %s.",
 			are(n, "machine"), machines.names(), machines.attempts()), remedy+machines.newest)
 	}
 }

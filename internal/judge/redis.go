@@ -27,10 +27,10 @@ func (v *verdict) redis(r *v1.SystemRedis) {
 	}
 	switch {
 	case r.Error != nil:
-		v.fail("redis", name+" does not answer: "+*r.Error, "see that it runs and can be reached; its shards go on by themselves when it is back")
+		v.fail("redis", name+" is not responding: "+*r.Error, "check that it runs and is reachable; its shards recover on their own")
 		return
 	case r.Version != nil && *r.Version == embedded:
-		v.warn("redis", "Redis is embedded: for trying only. Nothing outlives the process.", "name a real one with --redis")
+		v.warn("redis", "Redis is embedded, for trying Lubdub only: nothing survives the process.", "use a real Redis with --redis")
 		return
 	}
 	v.version(name, r)
@@ -43,13 +43,13 @@ func (v *verdict) redis(r *v1.SystemRedis) {
 
 func (v *verdict) version(name string, r *v1.SystemRedis) {
 	if r.Version == nil {
-		v.warn("redis-version", name+" does not tell its version.", "allow INFO to its user: deploy/redis/users.acl")
+		v.warn("redis-version", name+" did not report its version.", "grant INFO to its user: deploy/redis/users.acl")
 		return
 	}
 	number := strings.TrimPrefix(*r.Version, "valkey ") // whose numbers go on from Redis 7.2
 	major, _, _ := strings.Cut(number, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < oldestMajor {
-		v.warn("redis-version", name+" is version "+*r.Version+"; Lubdub is tested on 7 and later.", "upgrade it")
+		v.warn("redis-version", name+" is version "+*r.Version+"; Lubdub is tested with 7 and later.", "upgrade it")
 		return
 	}
 	v.ok("redis-version", name+" is version "+*r.Version+".")
@@ -58,29 +58,29 @@ func (v *verdict) version(name string, r *v1.SystemRedis) {
 func (v *verdict) policy(name string, r *v1.SystemRedis) {
 	switch {
 	case r.MaxMemoryPolicy == nil:
-		v.warn("redis-policy", name+" does not tell its maxmemory-policy.", "allow INFO to its user: deploy/redis/users.acl")
+		v.warn("redis-policy", name+" did not report its maxmemory-policy.", "grant INFO to its user: deploy/redis/users.acl")
 	case *r.MaxMemoryPolicy != "noeviction":
-		v.fail("redis-policy", name+" may throw tasks away: its maxmemory-policy is "+*r.MaxMemoryPolicy+".",
-			"redis-cli CONFIG SET maxmemory-policy noeviction, and in its file")
+		v.fail("redis-policy", name+" may evict tasks: its maxmemory-policy is "+*r.MaxMemoryPolicy+".",
+			"run redis-cli CONFIG SET maxmemory-policy noeviction, and set it in redis.conf")
 	default:
-		v.ok("redis-policy", name+" evicts nothing.")
+		v.ok("redis-policy", name+" does not evict keys.")
 	}
 }
 
 func (v *verdict) memory(name string, r *v1.SystemRedis) {
 	used := fmt.Sprintf("%s uses %d MiB", name, r.MemoryBytes>>20)
 	if r.MaxMemoryBytes == 0 {
-		v.ok("redis-memory", used+", and may use all that there is.")
+		v.ok("redis-memory", used+", without a limit.")
 		return
 	}
 	used += fmt.Sprintf(" of %d.", r.MaxMemoryBytes>>20)
 	if r.MemoryBytes >= r.MaxMemoryBytes {
 		v.fail("redis-memory", used+" It is at its memory limit and rejects writes.",
-			"raise maxmemory (lubdub plan says what a fleet takes), or lower finished-retention")
+			"raise maxmemory (lubdub plan estimates what a fleet needs), or lower finished-retention")
 		return
 	}
 	if float64(r.MemoryBytes) > memoryShare*float64(r.MaxMemoryBytes) {
-		v.warn("redis-memory", used, "raise maxmemory (lubdub plan says what a fleet takes), or lower finished-retention")
+		v.warn("redis-memory", used, "raise maxmemory (lubdub plan estimates what a fleet needs), or lower finished-retention")
 		return
 	}
 	v.ok("redis-memory", used)
@@ -89,19 +89,19 @@ func (v *verdict) memory(name string, r *v1.SystemRedis) {
 func (v *verdict) persistence(name string, r *v1.SystemRedis) {
 	switch {
 	case r.AppendOnly:
-		v.ok("redis-persistence", name+" keeps an append-only file.")
+		v.ok("redis-persistence", name+" has an append-only file.")
 	case r.Replicas > 0:
 		v.ok("redis-persistence", fmt.Sprintf("%s has %s, and no append-only file.", name, count(r.Replicas, "replica")))
 	default:
-		v.warn("redis-persistence", name+" has neither an append-only file nor a replica: a crash loses what was since its last snapshot.",
-			"redis-cli CONFIG SET appendonly yes, and in its file; or give it a replica")
+		v.warn("redis-persistence", name+" has neither an append-only file nor a replica: a crash loses everything written since the last snapshot.",
+			"run redis-cli CONFIG SET appendonly yes and set it in redis.conf, or add a replica")
 	}
 }
 
 func (v *verdict) roundTrip(name string, r *v1.SystemRedis) {
 	says := fmt.Sprintf("%s answers in %.1f ms.", name, r.RoundTripMs)
 	if r.RoundTripMs > roundTripMs {
-		v.warn("redis-round-trip", says, "put it nearer; SLOWLOG GET and INFO commandstats tell who keeps it busy")
+		v.warn("redis-round-trip", says, "move it closer; SLOWLOG GET and INFO commandstats show what keeps it busy")
 		return
 	}
 	v.ok("redis-round-trip", says)
@@ -110,7 +110,7 @@ func (v *verdict) roundTrip(name string, r *v1.SystemRedis) {
 func (v *verdict) clock(name string, r *v1.SystemRedis) {
 	says := fmt.Sprintf("%s is %+.0f ms ahead of %s.", name, r.ClockOffsetMs, v.where)
 	if r.ClockOffsetMs > clockAheadMs || r.ClockOffsetMs < -clockAheadMs {
-		v.warn("clock", says, "run NTP on both; deadlines go by Redis's clock")
+		v.warn("clock", says, "run NTP on both; deadlines use Redis's clock")
 		return
 	}
 	v.ok("clock", says)

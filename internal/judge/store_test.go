@@ -26,7 +26,7 @@ func TestEachTroubleOfAStoreIsFound(t *testing.T) {
 		how  v1.Severity
 		says string
 	}{
-		"redis-policy": {func(s *Store) { s.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, v1.SeverityFail, "throw tasks away"},
+		"redis-policy": {func(s *Store) { s.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, v1.SeverityFail, "may evict tasks"},
 		"clock":        {func(s *Store) { s.Redis[0].ClockOffsetMs = 5000 }, v1.SeverityWarn, "ahead of this machine"},
 		"acl":          {func(s *Store) { s.Denied = []string{"xadd"} }, v1.SeverityFail, "xadd"},
 		"scripts":      {func(s *Store) { s.ScriptsError = "NOPERM" }, v1.SeverityFail, "NOPERM"},

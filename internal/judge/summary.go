@@ -7,20 +7,22 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// titles answer whether it is them or us, by how bad it is and whom it is about.
+// titles name who is at fault, by severity and party.
 var titles = map[v1.Severity]map[v1.Party]string{
-	v1.SeverityOK: {v1.None: "All is well"},
-	v1.SeverityWarn: {v1.Us: "It works; see to Lubdub", v1.Them: "It works; see to the workers",
-		v1.Both: "It works; see to Lubdub and to the workers"},
-	v1.SeverityFail: {v1.Us: "It is us", v1.Them: "It is them", v1.Both: "It is us, and perhaps them"},
+	v1.SeverityOK: {v1.None: "All systems healthy"},
+	v1.SeverityWarn: {v1.Us: "Working, with warnings about Lubdub itself", v1.Them: "Working, with warnings about your workers",
+		v1.Both: "Working, with warnings about Lubdub and about your workers"},
+	v1.SeverityFail: {v1.Us: "Lubdub or Redis is at fault", v1.Them: "Your workers are at fault",
+		v1.Both: "Lubdub is at fault; possibly the workers too"},
 }
 
-const messagesTold = 3 // of what is wrong; the others are counted, but for those that are never hidden
+// messagesShown is how many messages about problems a summary has; the rest are counted, except those that are never hidden.
+const messagesShown = 3
 
-// standing are the findings by which a summary says how it stands where they are well.
-var standing = []string{"replicas", "shards", "shard-time", "redis-round-trip", "workers", "timeouts"}
+// background has the codes of the findings that a summary adds when they are healthy.
+var background = []string{"replicas", "shards", "shard-time", "redis-round-trip", "workers", "timeouts"}
 
-// Summarise says all findings in one sentence or two.
+// Summarise puts all findings into one or two sentences.
 func Summarise(all []v1.Finding) v1.Summary {
 	s := v1.Summary{Severity: v1.Worst(all), About: v1.None}
 	var wrong []string
@@ -30,7 +32,7 @@ func Summarise(all []v1.Finding) v1.Summary {
 			if f.Severity != how {
 				continue
 			}
-			if len(wrong) < messagesTold || f.StopsWork() {
+			if len(wrong) < messagesShown || f.StopsWork() {
 				wrong = append(wrong, f.Message)
 			} else {
 				more++
@@ -49,15 +51,15 @@ func Summarise(all []v1.Finding) v1.Summary {
 		wrong = append(wrong, fmt.Sprintf("And %d more.", more))
 	}
 	if len(wrong) == 0 {
-		wrong = []string{"Nothing is wrong."}
+		wrong = []string{"No problems found."}
 	}
-	s.Message = strings.Join(append(wrong, stands(all)...), " ")
+	s.Message = strings.Join(append(wrong, healthy(all)...), " ")
 	return s
 }
 
-// stands are the messages about what is well, each once.
-func stands(all []v1.Finding) (messages []string) {
-	for _, code := range standing {
+// healthy returns the messages of the healthy findings in background, each once.
+func healthy(all []v1.Finding) (messages []string) {
+	for _, code := range background {
 		for _, f := range all {
 			if f.Code == code && f.Severity == v1.SeverityOK {
 				messages = append(messages, f.Message)

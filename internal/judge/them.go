@@ -10,8 +10,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// queuesTold is how many queues are told of one by one.
-const queuesTold = 10
+// queuesShown is how many queues have a finding each.
+const queuesShown = 10
 
 // Them judges what works for Lubdub.
 func Them(k Known) []v1.Finding {
@@ -59,13 +59,13 @@ func (v *verdict) timeouts(g *v1.BeatGapRatio) {
 	percent, kind := int(math.Round(100*g.P99)), cmp.Or(g.Kind, "task")
 	switch {
 	case g.P99 > tightGap:
-		v.warn("timeouts", fmt.Sprintf("p99 of live %ss come to %d %% of their timeout: a busier moment would kill them.", kind, percent),
-			"raise it or beat more often: docs/timeouts.md")
+		v.warn("timeouts", fmt.Sprintf("At p99, healthy %ss use %d %% of their timeout between heartbeats; a busy spell would fail them.", kind, percent),
+			"raise the timeout or send heartbeats more often: docs/timeouts.md")
 	case g.P99 < amplePart:
-		v.ok("timeouts", fmt.Sprintf("p99 of live %ss come to %d %% of their timeout: it may be shorter, and the dead be found sooner.",
-			kind, percent))
+		v.ok("timeouts", fmt.Sprintf("At p99, healthy %ss use %d %% of their timeout between heartbeats; you could shorten it to detect "+
+			"failures sooner.", kind, percent))
 	default:
-		v.ok("timeouts", fmt.Sprintf("p99 of live %ss come to %d %% of their timeout.", kind, percent))
+		v.ok("timeouts", fmt.Sprintf("At p99, healthy %ss use %d %% of their timeout between heartbeats.", kind, percent))
 	}
 }
 
@@ -80,12 +80,12 @@ func (v *verdict) queues(all []v1.Queue) {
 			paused = append(paused, q)
 		}
 	}
-	for _, q := range stuck[:min(queuesTold, len(stuck))] {
-		v.fail("queue", fmt.Sprintf("%s in the queue %s that no ONLINE worker can run.", count(unrunnable(&q), "task"), q.Queue),
+	for _, q := range stuck[:min(queuesShown, len(stuck))] {
+		v.fail("queue", fmt.Sprintf("Queue %s: %s no online worker that can run %s.", q.Queue, have(unrunnable(&q), "task"), them(unrunnable(&q))),
 			"start workers with those types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
 	}
-	if more := len(stuck) - queuesTold; more > 0 {
-		v.fail("queue", fmt.Sprintf("%s more have tasks that no ONLINE worker can run.", count(more, "queue")), "lubdub queue ls")
+	if more := len(stuck) - queuesShown; more > 0 {
+		v.fail("queue", fmt.Sprintf("%s more with tasks that no online worker can run.", count(more, "queue")), "lubdub queue ls")
 	}
 	v.paused(paused)
 }
@@ -119,4 +119,19 @@ func unrunnable(q *v1.Queue) (n int) {
 		n += t.Unrunnable
 	}
 	return n
+}
+
+// have is "1 task has" or "2 tasks have".
+func have(n int, noun string) string {
+	if n == 1 {
+		return count(n, noun) + " has"
+	}
+	return count(n, noun) + " have"
+}
+
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }

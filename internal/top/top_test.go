@@ -134,7 +134,7 @@ func TestTheViewShowsWhatIsWrong(t *testing.T) {
 		t.Error("all failures are shown")
 	}
 	p.Findings = p.Findings[8:]
-	c.shows("OK nothing is wrong")
+	c.shows("OK no problems found")
 }
 
 // What could be read without Redis is shown above what was there before, which is marked as old.

@@ -93,7 +93,7 @@ func verdicts(all []v1.Finding) (lines []string) {
 		}
 	}
 	if len(lines) == 0 {
-		return []string{moods[output.Good].Render("OK") + " nothing is wrong, with Lubdub or with the workers"}
+		return []string{moods[output.Good].Render("OK") + " no problems found with Lubdub or the workers"}
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more: lubdub status", more))

@@ -62,7 +62,7 @@ func (s *Service) WorkerGap(silent, timeout time.Duration) {
 func (s *Service) stoodStill(lost time.Duration) {
 	s.metrics.gaps.Add(lost.Seconds())
 	if more, ok := s.logOutages.Allow(time.Now()); ok {
-		s.log.Warn("an outage is over: no beat could land, and nobody's silence counts for as long",
+		s.log.Warn("outage over: heartbeats could not be stored; that time is excluded from timeouts",
 			slog.Duration("lost", lost), "moreNotLogged", more)
 	}
 }

@@ -140,8 +140,7 @@ func (s *Store) Late() *model.Error {
 func unconfirmed(op string) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, Op: op, RetryAfter: time.Second,
-		Message: "Redis answers too slowly: a part of this may have been done, and the rest was not begun, which is no verdict " +
-			"about what it names: send it again",
+		Message: "Redis is responding too slowly: a part of this may have been applied, the rest was not. It is safe to retry",
 	}
 }
 
@@ -149,7 +148,7 @@ func unconfirmed(op string) *model.Error {
 func (s *Store) silent(n *Node) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
-		Message: "the store does not answer just now, so this was not begun, which is no verdict about what it names: send it again",
+		Message: "Redis is not responding, so nothing was changed. Try again",
 	}
 }
 

@@ -178,6 +178,6 @@ func AsUnavailable(op string, err error) error {
 	}
 	return &model.Error{
 		Code: model.Unavailable, Op: op, RetryAfter: time.Second, Cause: err,
-		Message: "the store did not confirm the request, which is no verdict about what it names: send it again",
+		Message: "Redis did not confirm the request; it may or may not have been applied. It is safe to retry",
 	}
 }

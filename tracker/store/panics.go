@@ -65,7 +65,7 @@ func (s *Store) BreakDown(what string, p any) {
 	s.opts.Logger.Error("a bug of Lubdub: this process cannot go on; please report it",
 		"where", what, slog.Any("panic", p), "stack", string(debug.Stack()))
 	s.giveUp(fmt.Errorf("panic in %s: %v (a bug of Lubdub; the log has the stack)", what, p),
-		"this replica has run into a bug and ends, which is no verdict about what the request names: send it again, to another one")
+		"this replica has hit a bug and is shutting down; the request may or may not have been applied. Retry it on another replica")
 }
 
 // giveUp ends the tracker's work, for the first reason there is.

@@ -144,11 +144,11 @@ func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep func(context
 		if err != nil {
 			s.service.metrics.sweepErrors.Inc()
 			if !failing {
-				s.log.Warn("sweeping is held up: the store does not answer; no verdict falls until it does", "error", err)
+				s.log.Warn("sweeping is paused: Redis is not responding; nothing is declared dead until it recovers", "error", err)
 			}
 			nap = maxNap
 		} else if failing {
-			s.log.Info("sweeping goes on")
+			s.log.Info("sweeping resumed")
 		}
 		failing = err != nil
 		select {

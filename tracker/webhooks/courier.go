@@ -85,7 +85,7 @@ func (c *Courier) runNode(ctx context.Context, n *store.Node) {
 		case err != nil:
 			c.service.metrics.heldUp.Inc()
 			if !failing {
-				c.service.log.Warn("webhooks are held up: the store does not answer; what happens is kept for them", "error", err)
+				c.service.log.Warn("webhook delivery is paused: Redis is not responding; events are kept for it", "error", err)
 			}
 		case r.more:
 			nap = 0
@@ -93,7 +93,7 @@ func (c *Courier) runNode(ctx context.Context, n *store.Node) {
 			nap = idleNap
 		}
 		if failing && err == nil {
-			c.service.log.Info("webhooks go on")
+			c.service.log.Info("webhook delivery resumed")
 		}
 		failing = err != nil
 		store.Pause(ctx, nap)

@@ -151,9 +151,9 @@ export function ActDialog(): JSX.Element | null {
 interface Count { matched: number; due: number; more: boolean }
 
 function told({ matched, due, more }: Count, a: Act): string {
-  const those = `${count(matched, a.noun)} that ${matched === 1 ? 'matches' : 'match'}`;
+  const those = `${count(matched, a.noun)} ${matched === 1 ? 'matches' : 'match'}`;
   const not = matched > due ? `, of which ${number(matched - due)} ${a.others ?? 'need nothing'} and ${matched - due === 1 ? 'is' : 'are'} left alone` : '';
-  return `The server counts ${more ? `${those} so far${not}, and goes on` : those + not}: nothing has been done yet.`;
+  return `${more ? `${those} so far${not}; still counting` : those + not}. Nothing has changed yet.`;
 }
 
 function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
@@ -237,7 +237,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
       <p class="cli">The same on the command line:<code tabIndex={0}>{cli}</code></p>
       {failed && <p class="failed" role="alert">{failed}</p>}
       <div class="acts end">
-        <button type="button" onClick={close}>Leave it</button>
+        <button type="button" onClick={close}>Cancel</button>
         <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!due} aria-disabled={busy ? 'true' : undefined}>
           {busy || `${a.label}${due > 1 ? ` ${least}${count(due, a.noun)}` : ''}`}</button>
       </div>

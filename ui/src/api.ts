@@ -103,7 +103,7 @@ export async function call<T>(method: string, path: string, o: {
   else if (!reach.value.ok) reach.set({ ok: true, why: '' });
   if (res.status === 401 && session.value) {
     signOut(session.value.expires <= serverNow()
-      ? 'The token has ended. Make another with: lubdub ui' : 'The server does not take the token any more. Make another with: lubdub ui');
+      ? 'This token has expired. Create another with: lubdub ui' : 'This token was rejected. Create another with: lubdub ui');
   }
   throw e;
 }

@@ -27,7 +27,7 @@ export function useList<T>(path: string, fields: string[], more: Record<string, 
     back: () => set({ key, tokens: tokens.slice(0, -1) }),
     none: (nouns) => {
       const by = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `${k}=${v}`);
-      return by.length ? `The server looked for ${nouns} with ${by.join(', ')} and found none on this page.` : `There are no ${nouns} here.`;
+      return by.length ? `No ${nouns} on this page match ${by.join(', ').replaceAll('=', ' = ')}.` : `No ${nouns}.`;
     },
   };
 }

@@ -134,7 +134,7 @@ function Standing(): JSX.Element {
   const [word, why] = held ? ['Paused', 'Nothing is read until you go on, or act'] : !net.ok ? ['Offline', net.why]
     : how === 'open' ? ['Live', 'Events are streamed, and numbers are read every few seconds'] : ['Polling', 'Read every few seconds; events are not streamed'];
   return <div class="standing"><span class={`st st-${word}`} role="status" title={why}><i aria-hidden="true" />{word}</span>
-    <button type="button" aria-pressed={held} onClick={() => paused.set(!held)}>{held ? 'Go on' : 'Pause'}</button></div>;
+    <button type="button" aria-pressed={held} onClick={() => paused.set(!held)}>{held ? 'Resume' : 'Pause'}</button></div>;
 }
 
 function Who(): JSX.Element | null {

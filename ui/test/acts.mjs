@@ -107,7 +107,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await page.keyboard.press('Enter');
     await page.waitForSelector('dialog button[type=submit]:not([disabled])');
     const counted = await page.textContent('dialog .count');
-    assert.match(counted, /^The server counts [34] workers that match: nothing has been done yet\.$/);
+    assert.match(counted, /^[34] workers match\. Nothing has changed yet\.$/);
     assert.equal(await page.textContent('dialog code'), line('worker uncordon --queue=mail'));
     assert.ok((await state(`workers/${three}`)).cordon, 'counting did it already');
     await press(page, /^Uncordon [34] workers$/);
@@ -134,7 +134,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await page.waitForSelector('tbody tr');
     const { count, cli } = await act(page, 'Cancel all that match');
     await page.waitForSelector('.toast:has-text("7 done")');
-    assert.equal(count, `The server counts 7 tasks that match: nothing has been done yet.`);
+    assert.equal(count, `7 tasks match. Nothing has changed yet.`);
     assert.equal(cli, line('task cancel --state=QUEUED --queue=resizes'));
     assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=resizes`)).tasks.length, 0);
 
@@ -142,11 +142,11 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 2 }, () => ({ queue: 'resizes', type: 'resize' })) });
     await show(page, 'tasks?queue=resizes');
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 9);
-    assert.equal((await act(page, 'Cancel all that match')).count, 'The server counts 2 tasks that match: nothing has been done yet.');
+    assert.equal((await act(page, 'Cancel all that match')).count, '2 tasks match. Nothing has changed yet.');
     await page.waitForSelector('.toast:has-text("2 done")');
     await show(page, 'tasks?queue=resizes&state=CANCELLED');
     await press(page, 'Cancel all that match');
-    await page.waitForSelector('dialog .count:has-text("The server counts 9 tasks that match, of which 9 have ended and are left alone: nothing has been done yet.")');
+    await page.waitForSelector('dialog .count:has-text("9 tasks match, of which 9 have ended and are left alone. Nothing has changed yet.")');
     assert.ok(await page.locator('dialog button[type=submit]').isDisabled(), 'what has ended may be cancelled');
     await page.keyboard.press('Escape');
     await fine(page);

@@ -47,7 +47,7 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
   const busy = new Set(['shard-time', 'shards', 'sweep-lag', 'redis-round-trip']);
   for (const p of pages) {
     const told = await p.says('all is well', (is) => is.findings.every((f) => f.severity === 'ok' || busy.has(f.code)));
-    if (told.summary.severity === 'ok') assert.match(await p.banner.textContent(), /^All is well/);
+    if (told.summary.severity === 'ok') assert.match(await p.banner.textContent(), /^All systems healthy/);
   }
 
   // Fifty and more are silent, and ever new ones, for as long as it takes to look.
@@ -130,7 +130,7 @@ test('events that stand behind ten thousand others are found, and it is said whe
   const second = await rows();
   assert.ok(first.size === 50 && second.length === 50 && !second.some((r) => first.has(r)), `${first.size} rows, and then ${second.length}`);
   await other.getByRole('button', { name: 'Previous page' }).click();
-  await other.getByText('As they come, newest first').waitFor();
+  await other.getByText('Live, newest first').waitFor();
   await settled(other); // else what is created now may be among what is read
   const { taskId } = await stage.call('POST', 'tasks?tenantId=globex&workspaceId=stage', { type: 'late' });
   await other.waitForSelector(`tbody tr:has-text("${taskId}")`);

@@ -163,7 +163,7 @@ test('signing in: pasted, from the address, and when the token has ended', async
   await page.waitForSelector('.who:has-text("operator")');
   page.tolerated.push(401);
   await stage.call('POST', `tokens:revoke?${acme.at}`, { subject: 'leaver' });
-  await page.waitForSelector('text=The server does not take the token any more');
+  await page.waitForSelector('text=This token was rejected');
   await fine(page);
 });
 
@@ -217,7 +217,7 @@ test('while Redis is frozen the page says so and keeps what it has, marked as ol
   await fine(overview);
   await page.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.waitForSelector('.st-Paused');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await page.waitForSelector('.st-Live');
   await settled(page);
   await fine(page);

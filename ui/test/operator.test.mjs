@@ -38,7 +38,7 @@ test('an act shows its effect with Pause on, and focus stays', async () => {
     ['queues/mail', 'Pause queue', 'main .lead:has-text("PAUSED")', 'Resume queue'], ['queues/mail', 'Resume queue', 'main .lead:not(:has-text("PAUSED"))', 'Pause queue'],
     ['schedules', 'Pause schedule', 'tbody:has-text("PAUSED")', 'Resume schedule'], ['schedules/nightly', 'Fire now', 'main dt:text-is("Fired") + dd:text-is("1")', 'Fire now'],
     [`workers/${w.workerId}`, 'Cordon', 'main .lead:has-text("It takes no work: it is cordoned")', 'Uncordon'], [`workers/${w.workerId}`, 'Uncordon', 'main .lead:has-text("It takes work.")', 'Cordon'],
-    ['machines/host-2', 'Drain machine', 'main .lead:has-text("It drains since")', 'Resume machine'], ['machines/host-2', 'Resume machine', 'main .lead:not(:has-text("It drains since"))', 'Drain machine'],
+    ['machines/host-2', 'Drain machine', 'main .lead:has-text("Draining since")', 'Resume machine'], ['machines/host-2', 'Resume machine', 'main .lead:not(:has-text("Draining since"))', 'Drain machine'],
     [`tasks/${failed}`, 'Retry', 'main .lead:has-text("QUEUED")', 'Cancel'], [`tasks/${failed}`, 'Cancel', 'main .lead:has-text("CANCELLED")', 'It is over'],
   ];
   for (const [path, name, effect, then] of acts) {
@@ -51,7 +51,7 @@ test('an act shows its effect with Pause on, and focus stays', async () => {
     await page.waitForSelector(effect);
     await until(`after ${name} on ${path} the focus is on ${then}`, async () => (await focused(page))?.startsWith(then));
     assert.equal(await page.locator('.st-Paused').count(), 1);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
   }
   await fine(page);
 });
@@ -246,7 +246,7 @@ test('while Redis is frozen no page shows old health as current', async () => {
       const text = await banner.textContent();
       assert.match(text, /imeouts are paused/);
       assert.match(await banner.getAttribute('class'), /b-fail/);
-      assert.equal(await page.getByText('All is well').count(), 0);
+      assert.equal(await page.getByText('All systems healthy').count(), 0);
       await page.waitForSelector('.old');
       assert.deepEqual(await judge(page), []);
     }));

@@ -78,7 +78,7 @@ export function Events(): JSX.Element {
       { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }]} />
     <div class="acts bar" role="group" aria-label="Often looked for">{families.map((f) =>
       <button key={f} type="button" aria-pressed={l.filter.type === f} onClick={() => change({ type: l.filter.type === f ? undefined : f })}>{f}</button>)}</div>
-    <Section title={first ? 'As they come, newest first' : 'Older ones, newest first'}>
+    <Section title={first ? 'Live, newest first' : 'Older events, newest first'}>
       <Read data={l.data} what="earlier events">{(v) => <>
         <EventTable label="Events" events={shown(v)} none={older(v) ? 'None of those that were looked through; there may be older ones.' : undefined} />
         <Pager of={l} next={older(v)} shown={shown(v).length} noun="event" more="there may be older ones" />

@@ -18,17 +18,17 @@ export function SystemPage(): JSX.Element {
           { name: 'Replicas', num: true, cell: (r) => r.replicas }, { name: 'Clock ahead', num: true, cell: (r) => `${number(r.clockOffsetMs)} ms` }]} /></Section>
     <Read data={data} what="the shards and replicas" old={stale(data)}>{(s) => <>
         <Section title="Shards"><Table label="Shards" rows={s.shards} id={(h) => String(h.shard)} none="No shard is known." columns={[
-          { name: 'Shard', num: true, cell: (h) => h.shard }, { name: 'Swept by', cell: (h) => h.sweeper ?? <b class="bad">nobody</b> },
+          { name: 'Shard', num: true, cell: (h) => h.shard }, { name: 'Swept by', cell: (h) => h.sweeper ?? <b class="bad">none</b> },
           { name: 'Lag', num: true, cell: (h) => span(h.lagMs) },
-          { name: 'Time stands still', num: true, cell: (h) => h.stoppedMs ? span(h.stoppedMs) : 'no' },
+          { name: 'Timeouts paused', num: true, cell: (h) => h.stoppedMs ? span(h.stoppedMs) : 'no' },
           { name: 'Outage credit, last hour', num: true, cell: (h) => h.outageCreditMs ? span(h.outageCreditMs) : <span class="dim">–</span> },
           { name: 'Recoveries', num: true, cell: (h) => number(h.recoveries) }, { name: 'Events kept', num: true, cell: (h) => number(h.events) },
           { name: 'For', num: true, cell: (h) => span(h.eventsAgeMs) }]} /></Section>
         <Section title="Replicas"><Table label="Replicas" rows={s.replicas} id={(r) => r.replicaId} none="No replica has reported." columns={[
           { name: 'Replica', cell: (r) => r.replicaId }, { name: 'Roles', cell: (r) => r.roles.join(', ') }, { name: 'Version', cell: (r) => r.version },
           { name: 'Since', cell: (r) => <Moment at={r.since} /> }, { name: 'Heard', cell: (r) => <Age at={r.heardAt} /> }]} /></Section>
-        <Section title="Brake and reconciler"><Facts of={[['Mass expiry brake', s.brake.enabled ? `holds from ${s.brake.sharePct} %` : 'off'],
-          ['It remembers', number(s.brake.held)], ['Reconciler', s.reconciler.ratePerSecond ? `${number(s.reconciler.ratePerSecond)} entries / s` : 'off'],
+        <Section title="Brake and reconciler"><Facts of={[['Mass-expiry brake', s.brake.enabled ? `holds from ${s.brake.sharePct} %` : 'off'],
+          ['Held by brake', number(s.brake.held)], ['Reconciler', s.reconciler.ratePerSecond ? `${number(s.reconciler.ratePerSecond)} entries / s` : 'off'],
           ['Examined, last hour', number(s.reconciler.examinedLastHour)], ['Repaired, last hour', number(s.reconciler.repairedLastHour)]]} /></Section>
       </>}</Read>
   </>;

@@ -26,7 +26,7 @@ export const workerColumns = [
   { name: 'Last beat', cell: (w: Worker) => <Age at={w.lastHeartbeatAt} /> },
   { name: 'Up 24 h', num: true, cell: (w: Worker) => `${number(w.uptimePct24h)} %` },
   { name: 'Stale 24 h', num: true, cell: (w: Worker) => <>{w.staleCount24h}{w.flapping && <span class="state s-FAILED"> flaps</span>}</> },
-  { name: 'Takes no work because', cell: (w: Worker) => list(hindrances(w)) || <span class="dim">–</span> },
+  { name: 'Not schedulable', cell: (w: Worker) => list(hindrances(w)) || <span class="dim">–</span> },
 ];
 
 export function Workers(): JSX.Element {
@@ -62,18 +62,18 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
     { workerId: id, state: held, order: 'desc', pageSize: 50 }, signal));
   const w = worker.value;
   return <>
-    <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status !== 'OFFLINE' ? '' : w.hold ? 'It is held offline and cannot register until it is resumed.' : 'It is OFFLINE; it registers again by itself.'}
+    <Title name={id} side={w && <Acts on={{ ids: [id] }} note={w.status !== 'OFFLINE' ? '' : w.hold ? 'Held offline: it cannot register until it is resumed.' : 'Offline. If the process is alive it re-registers automatically.'}
       names={w.hold ? ['resumeWorker'] : w.status === 'OFFLINE' ? ['offlineWorker'] : [w.status === 'DRAINING' ? 'resumeWorker' : 'drainWorker', w.cordon ? 'uncordonWorker' : 'cordonWorker', 'offlineWorker']} />}>
       Worker <span class="id">{id}</span></Title>
     <Read data={worker} what="the worker">{(v) => <>
       <p class="lead"><State of={v.status} /> {v.status !== 'OFFLINE' && <Liveness of={v.liveness} />} {v.status === 'OFFLINE'
-        ? `It is gone${v.endReason ? ` (${v.endReason})` : ''}${v.statusReason && v.statusReason !== v.endReason ? `: ${v.statusReason}` : ''}.`
-        : v.schedulable ? 'It takes work.' : `It takes no work: ${list(hindrances(v))}.`}
-        {v.flapping && ' It flaps: it keeps going silent and coming back.'}</p>
+        ? `Offline${v.endReason ? ` (${v.endReason})` : ''}${v.statusReason && v.statusReason !== v.endReason ? `: ${v.statusReason}` : ''}.`
+        : v.schedulable ? 'Schedulable.' : `Not schedulable: ${list(hindrances(v))}.`}
+        {v.flapping && ' Flapping: it repeatedly goes silent and comes back.'}</p>
       <div class="grid2">
-        <Section title="Work"><Facts of={[['Holds', <><Num n={v.heldCount} to="tasks" query={{ workerId: id, state: held }} /> of at most {number(v.maxConcurrent)}</>], ['It said with its last beat', number(v.activeCount)],
+        <Section title="Work"><Facts of={[['Holds', <><Num n={v.heldCount} to="tasks" query={{ workerId: id, state: held }} /> of at most {number(v.maxConcurrent)}</>], ['Self-reported active', number(v.activeCount)],
           ['Queued for it', number(v.placedCount)], ['Completed', number(v.totalCompleted)], ['Failed', number(v.totalFailed)],
-          ['Queue', <Id kind="queue" id={v.queue} />], ['Types', v.types.join(', ') || 'none: it takes every type'], ['Runtimes', v.runtimes.join(', ') || null]]} /></Section>
+          ['Queue', <Id kind="queue" id={v.queue} />], ['Types', v.types.join(', ') || 'any type'], ['Runtimes', v.runtimes.join(', ') || null]]} /></Section>
         <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
           ['Timeout', span(v.heartbeatTimeoutMs)], ['Up, last 24 h', `${number(v.uptimePct24h)} %`], ['Went stale, last 24 h', count(v.staleCount24h, 'time')],
           ['Registered', <Moment at={v.registeredAt} />], ['Drain deadline', <Moment at={v.drainDeadline} />], ['Machine', <Id kind="machine" id={v.machineId} />],
@@ -125,14 +125,14 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
     <Title name={id} side={m && <Acts names={m.hold ? ['resumeMachine'] : m.drain ? ['resumeMachine', 'offlineMachine'] : ['drainMachine', 'offlineMachine', 'resumeMachine']} on={{ ids: [id] }} />}>Machine <span class="id">{id}</span></Title>
     <Read data={machine} what="the machine">{(v) => <>
       <p class="lead"><State of={v.status} /> <Of m={v} status="online" /> {v.workers.online === 1 ? 'worker' : 'workers'} online, <Of m={v} status="draining" /> draining, <Of m={v} status="offline" /> offline.
-        {v.drain && <> It drains since <Age at={v.drain.since} />{v.drain.reason ? ` (${v.drain.reason})` : ''} and takes no new workers.</>}
-        {v.hold && <> It is held offline since <Age at={v.hold.since} />{v.hold.reason ? ` (${v.hold.reason})` : ''}: no worker can register until it is resumed.</>}
-        {v.flapping && ' It flaps.'}</p>
+        {v.drain && <> Draining since <Age at={v.drain.since} />{v.drain.reason ? ` (${v.drain.reason})` : ''} and takes no new workers.</>}
+        {v.hold && <> Held offline since <Age at={v.hold.since} />{v.hold.reason ? ` (${v.hold.reason})` : ''}: no worker can register until it is resumed.</>}
+        {v.flapping && ' Flapping.'}</p>
       <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Up, last 24 h', `${number(v.uptimePct24h)} %`],
         ['Went stale, last 24 h', count(v.staleCount24h, 'time')], ['Drain deadline', <Moment at={v.drain?.deadline} />]]} /></Section>
     </>}</Read>
     <Section title="Workers"><Read data={workers} what="its workers">{(v) => <><Table label="Workers of this machine" rows={v.workers} columns={workerColumns}
-      id={(w) => w.workerId} none="No worker of it is known any more." /><More cut={!!v.nextPageToken} to={href('workers', { machineId: id })} /></>}</Read></Section>
+      id={(w) => w.workerId} none="No worker of this machine is stored." /><More cut={!!v.nextPageToken} to={href('workers', { machineId: id })} /></>}</Read></Section>
     <EventPanel of={{ machineId: id }} label="Events of this machine" />
   </>;
 }
