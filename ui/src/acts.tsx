@@ -13,7 +13,7 @@ import { Signal, use } from './signal';
 interface Counted { matched: number; wouldDo?: number; done?: number; draining?: number; refused?: Record<string, number>; nextPageToken?: string }
 
 interface Act {
-  noun: string; verb: string; label: string; op: string; opMany?: string;
+  noun: string; verb: string; label: string; past: string; op: string; opMany?: string;
   effect: string; danger?: boolean; reason?: boolean; grace?: boolean; deadline?: boolean;
   others?: string; // why it leaves some of those alone that match
   one: (id: string, o: Options) => Promise<unknown>;
@@ -39,56 +39,56 @@ const onWorker = (verb: string) => (id: string, o: Options): Promise<unknown> =>
   ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
 
 export const acts = {
-  cancelTask: { noun: 'task', verb: 'cancel', label: 'Cancel', op: 'cancelTask', opMany: 'cancelTasks', danger: true, reason: true, grace: true,
+  cancelTask: { noun: 'task', verb: 'cancel', label: 'Cancel', past: 'Cancelled', op: 'cancelTask', opMany: 'cancelTasks', danger: true, reason: true, grace: true,
     effect: 'Its worker is told with its next beat, and has the grace period to stop.', others: 'have ended',
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
     many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: chosenBy(ends(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }), dryRun, ...because(o), pageToken,
       ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
-  retryTask: { noun: 'task', verb: 'retry', label: 'Retry', op: 'nextAttempt', opMany: 'retryTasks',
+  retryTask: { noun: 'task', verb: 'retry', label: 'Retry', past: 'Retried', op: 'nextAttempt', opMany: 'retryTasks',
     effect: 'The next attempt begins; one that still runs is fenced off at once.', others: 'have not failed',
     one: async (id) => {
       const t = await get<Task>(`v1/tasks/${enc(id)}`);
       return post(`v1/tasks/${enc(id)}/attempts`, { fromAttempt: t.attempt });
     },
     many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: chosenBy({ ...s, state: s.state || 'FAILED' }), dryRun, pageToken }) },
-  cancelRun: { noun: 'run', verb: 'cancel', label: 'Cancel run', op: 'cancelRun', danger: true, reason: true, grace: true,
+  cancelRun: { noun: 'run', verb: 'cancel', label: 'Cancel run', past: 'Cancelled', op: 'cancelRun', danger: true, reason: true, grace: true,
     effect: 'Every task of the run is cancelled.',
     one: (id, o) => post(`v1/runs/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
-  drainWorker: { noun: 'worker', verb: 'drain', label: 'Drain', op: 'drainWorker', opMany: 'drainWorkers', reason: true, deadline: true,
-    effect: 'It takes nothing new, and is OFFLINE when its work is done or the deadline has passed.', one: onWorker('drain'), many: onWorkers('drain') },
-  cordonWorker: { noun: 'worker', verb: 'cordon', label: 'Cordon', op: 'cordonWorker', opMany: 'cordonWorkers', reason: true,
+  drainWorker: { noun: 'worker', verb: 'drain', label: 'Drain', past: 'Draining', op: 'drainWorker', opMany: 'drainWorkers', reason: true, deadline: true,
+    effect: 'It takes no new tasks, and goes OFFLINE when its tasks have ended or the deadline has passed.', one: onWorker('drain'), many: onWorkers('drain') },
+  cordonWorker: { noun: 'worker', verb: 'cordon', label: 'Cordon', past: 'Cordoned', op: 'cordonWorker', opMany: 'cordonWorkers', reason: true,
     effect: 'It takes nothing new and stays ONLINE.', one: onWorker('cordon'), many: onWorkers('cordon') },
-  uncordonWorker: { noun: 'worker', verb: 'uncordon', label: 'Uncordon', op: 'uncordonWorker', opMany: 'uncordonWorkers', reason: true,
+  uncordonWorker: { noun: 'worker', verb: 'uncordon', label: 'Uncordon', past: 'Uncordoned', op: 'uncordonWorker', opMany: 'uncordonWorkers', reason: true,
     effect: 'It takes work again.', one: onWorker('uncordon'), many: onWorkers('uncordon') },
-  resumeWorker: { noun: 'worker', verb: 'resume', label: 'Resume', op: 'resumeWorker', opMany: 'resumeWorkers', reason: true,
-    effect: 'Its drain or its hold is undone: it takes work again, or may register again.', one: onWorker('resume'), many: onWorkers('resume') },
-  offlineWorker: { noun: 'worker', verb: 'offline', label: 'Take offline', op: 'offlineWorker', opMany: 'offlineWorkers', danger: true, reason: true,
+  resumeWorker: { noun: 'worker', verb: 'resume', label: 'Resume', past: 'Resumed', op: 'resumeWorker', opMany: 'resumeWorkers', reason: true,
+    effect: 'Its drain or hold is undone: it takes tasks again, or may register again.', one: onWorker('resume'), many: onWorkers('resume') },
+  offlineWorker: { noun: 'worker', verb: 'offline', label: 'Take offline', past: 'Took offline', op: 'offlineWorker', opMany: 'offlineWorkers', danger: true, reason: true,
     effect: 'It is OFFLINE now, and what it holds goes to others at once. It cannot register again until it is resumed.', one: onWorker('offline'), many: onWorkers('offline') },
-  drainMachine: { noun: 'machine', verb: 'drain', label: 'Drain machine', op: 'drainMachine', reason: true, deadline: true,
+  drainMachine: { noun: 'machine', verb: 'drain', label: 'Drain machine', past: 'Draining', op: 'drainMachine', reason: true, deadline: true,
     effect: 'All of its workers drain, and it takes no new ones until it is resumed.',
     one: (id, o) => post(`v1/machines/${enc(id)}/drain`, { ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) }) },
-  offlineMachine: { noun: 'machine', verb: 'offline', label: 'Take machine offline', op: 'offlineMachine', danger: true, reason: true,
+  offlineMachine: { noun: 'machine', verb: 'offline', label: 'Take machine offline', past: 'Took offline', op: 'offlineMachine', danger: true, reason: true,
     effect: 'All of its workers are OFFLINE now, what they hold goes to others, and no worker of it can register until it is resumed.',
     one: (id, o) => post(`v1/machines/${enc(id)}/offline`, because(o)) },
-  resumeMachine: { noun: 'machine', verb: 'resume', label: 'Resume machine', op: 'resumeMachine', reason: true,
+  resumeMachine: { noun: 'machine', verb: 'resume', label: 'Resume machine', past: 'Resumed', op: 'resumeMachine', reason: true,
     effect: 'It takes workers again, and those that drain go on.', one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)) },
-  pauseQueue: { noun: 'queue', verb: 'pause', label: 'Pause queue', op: 'pauseQueue', effect: 'Nothing is handed out of it; what runs goes on.',
+  pauseQueue: { noun: 'queue', verb: 'pause', label: 'Pause queue', past: 'Paused', op: 'pauseQueue', effect: 'No task is dispatched from it; running tasks continue.',
     one: (id) => post(`v1/queues/${enc(id)}/pause`) },
-  resumeQueue: { noun: 'queue', verb: 'resume', label: 'Resume queue', op: 'resumeQueue', effect: 'Its tasks are handed out again.',
+  resumeQueue: { noun: 'queue', verb: 'resume', label: 'Resume queue', past: 'Resumed', op: 'resumeQueue', effect: 'Its tasks are dispatched again.',
     one: (id) => post(`v1/queues/${enc(id)}/resume`) },
-  pauseSchedule: { noun: 'schedule', verb: 'pause', label: 'Pause schedule', op: 'pauseSchedule', effect: 'It creates no tasks until it is resumed.',
+  pauseSchedule: { noun: 'schedule', verb: 'pause', label: 'Pause schedule', past: 'Paused', op: 'pauseSchedule', effect: 'It creates no tasks until it is resumed.',
     one: (id) => post(`v1/schedules/${enc(id)}/pause`) },
-  resumeSchedule: { noun: 'schedule', verb: 'resume', label: 'Resume schedule', op: 'resumeSchedule', effect: 'It goes on, and catches up what it missed within its bound.',
+  resumeSchedule: { noun: 'schedule', verb: 'resume', label: 'Resume schedule', past: 'Resumed', op: 'resumeSchedule', effect: 'It fires again, and catches up missed fires up to its limit.',
     one: (id) => post(`v1/schedules/${enc(id)}/resume`) },
-  fireSchedule: { noun: 'schedule', verb: 'fire', label: 'Fire now', op: 'fireSchedule', effect: 'Its task is created once more, now.',
+  fireSchedule: { noun: 'schedule', verb: 'fire', label: 'Fire now', past: 'Fired', op: 'fireSchedule', effect: 'Its task is created now, in addition to its schedule.',
     one: (id) => post(`v1/schedules/${enc(id)}/fire`) },
-  testWebhook: { noun: 'webhook', verb: 'test', label: 'Send a test', op: 'testWebhook', effect: 'A message of its own kind is sent to it.',
+  testWebhook: { noun: 'webhook', verb: 'test', label: 'Send a test', past: 'Sent a test to', op: 'testWebhook', effect: 'A message of type webhook.test is sent to it.',
     one: (id) => post(`v1/webhooks/${enc(id)}/test`) },
-  redeliver: { noun: 'webhook', verb: 'redeliver', label: 'Redeliver', op: 'redeliver', effect: 'The message is sent again now.',
+  redeliver: { noun: 'webhook', verb: 'redeliver', label: 'Redeliver', past: 'Redelivered', op: 'redeliver', effect: 'The message is sent again now.',
     one: (id) => { const [hook = '', deliveryId] = id.split(' '); return post(`v1/webhooks/${enc(hook)}/redeliver`, { deliveryId }); } },
-  release: { noun: 'system', verb: 'release', label: 'Release the brake', op: 'releaseBrake', danger: true,
+  release: { noun: 'system', verb: 'release', label: 'Release the brake', past: 'Released the brake', op: 'releaseBrake', danger: true,
     effect: 'What the mass expiry brake holds here expires now, and nothing is held for ten minutes.', one: () => post('v1/system:release') },
-  sweep: { noun: 'system', verb: 'sweep', label: 'Sweep now', op: 'sweep', effect: 'One sweep of everything, whatever the sweepers do by themselves.',
+  sweep: { noun: 'system', verb: 'sweep', label: 'Sweep now', past: 'Swept', op: 'sweep', effect: 'One sweep of everything now, in addition to the sweepers.',
     one: () => post('v1/system:sweep') },
 } satisfies Record<string, Act>;
 
@@ -147,6 +147,12 @@ export function ActDialog(): JSX.Element | null {
   return on && <Ask key={on.act + JSON.stringify(on.on)} act={on.act} on={on.on} />;
 }
 
+// doneText says what an act did: to one by its name, to several by their number.
+function doneText(a: Act, n: number, ids: string[] = []): string {
+  if (a.noun === 'system') return a.past;
+  return `${a.past} ${ids.length === 1 && n === 1 ? `${a.noun} ${ids[0]}` : count(n, a.noun)}`;
+}
+
 // Count is how many match, as far as the server has counted them, and how many of these an act would change.
 interface Count { matched: number; due: number; more: boolean }
 
@@ -194,8 +200,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
         const refused = await onEach(a, on.ids, o, (n) => setBusy(`${n} of ${on.ids.length} …`));
         const bad = [...refused.values()].flat().length;
         wrong = bad > 0;
-        text = `${a.label}: ${count(on.ids.length - bad, 'done', 'done')}` +
-          [...refused].map(([why, ids]) => `; ${shown(ids)}: ${why}`).join('');
+        text = doneText(a, on.ids.length - bad, on.ids) + [...refused].map(([why, ids]) => `; ${shown(ids)}: ${why}`).join('');
         if (bad === on.ids.length && bad === 1) { setFailed([...refused.keys()][0] ?? ''); setBusy(''); return; }
       } else if (a.many) {
         let page: string | undefined;
@@ -207,7 +212,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
           page = c.nextPageToken;
           setBusy(`${n} done …`);
         } while (page);
-        text = `${a.label}: ${count(n, 'done', 'done')}` + Object.entries(refused).map(([code, times]) => `; ${times} refused (${code})`).join('');
+        text = doneText(a, n) + Object.entries(refused).map(([code, times]) => `; ${times} refused (${code})`).join('');
         wrong = Object.keys(refused).length > 0;
       }
       done.set({ text, failed: wrong });
@@ -215,7 +220,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
       close();
     } catch (e) {
       const why = e instanceof Error ? e.message : String(e);
-      setFailed('selector' in on ? `${why}. ${count(n, 'done', 'done')} so far; once more goes on with the rest.` : why);
+      setFailed('selector' in on ? `${why}. ${doneText(a, n)} so far; submit again to continue with the rest.` : why);
       setBusy('');
     }
   };

@@ -133,7 +133,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await show(page, 'tasks?state=QUEUED&queue=resizes');
     await page.waitForSelector('tbody tr');
     const { count, cli } = await act(page, 'Cancel all that match');
-    await page.waitForSelector('.toast:has-text("7 done")');
+    await page.waitForSelector('.toast:has-text("Cancelled 7 tasks")');
     assert.equal(count, `7 tasks match. Nothing has changed yet.`);
     assert.equal(cli, line('task cancel --state=QUEUED --queue=resizes'));
     assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=resizes`)).tasks.length, 0);
@@ -143,7 +143,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await show(page, 'tasks?queue=resizes');
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 9);
     assert.equal((await act(page, 'Cancel all that match')).count, '2 tasks match. Nothing has changed yet.');
-    await page.waitForSelector('.toast:has-text("2 done")');
+    await page.waitForSelector('.toast:has-text("Cancelled 2 tasks")');
     await show(page, 'tasks?queue=resizes&state=CANCELLED');
     await press(page, 'Cancel all that match');
     await page.waitForSelector('dialog .count:has-text("9 tasks match, of which 9 have ended and are left alone. Nothing has changed yet.")');

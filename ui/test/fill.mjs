@@ -65,7 +65,7 @@ const pages = ({ taskId, zombie, workerId }) => [
   [`tasks/${taskId}`, /Attempt 1 runs/], [`tasks/${zombie}`, /became a zombie/],
   ['workers', /50 of [\d,]+ workers/], ['workers?status=OFFLINE', /OFFLINE/], ['workers?queue=queue-03', /there are more/],
   ['workers?liveness=FRESH&version=1.3', /there are more/], ['workers?label=region=us', /there are more/], ['workers?name=node-9', /node-9/],
-  [`workers/${workerId}`, /It takes work/], ['machines', /of \d+ machines/], ['machines?status=OFFLINE', /Machines/], ['machines/rack-001', /workers? online/],
+  [`workers/${workerId}`, /Schedulable/], ['machines', /of \d+ machines/], ['machines?status=OFFLINE', /Machines/], ['machines/rack-001', /workers? online/],
   ['queues', /queue-19/], ['queues/queue-03', /could be claimed now/], ['runs', /run_/], ['runs/run_batch-7', /There are more/],
   ['schedules', /50 of 200 schedules/], ['schedules/nightly-7', /The next fire/], ['webhooks', /20 webhooks|20 of 20/], ['webhooks/pager-3', /DELIVERED|PENDING|DEAD/],
   ['events', /there may be older ones/], ['events?type=worker.offline', /worker\.offline/], ['events?type=machine.flapping', /Events/],

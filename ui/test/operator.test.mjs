@@ -37,7 +37,7 @@ test('an act shows its effect with Pause on, and focus stays', async () => {
   const acts = [
     ['queues/mail', 'Pause queue', 'main .lead:has-text("PAUSED")', 'Resume queue'], ['queues/mail', 'Resume queue', 'main .lead:not(:has-text("PAUSED"))', 'Pause queue'],
     ['schedules', 'Pause schedule', 'tbody:has-text("PAUSED")', 'Resume schedule'], ['schedules/nightly', 'Fire now', 'main dt:text-is("Fired") + dd:text-is("1")', 'Fire now'],
-    [`workers/${w.workerId}`, 'Cordon', 'main .lead:has-text("It takes no work: it is cordoned")', 'Uncordon'], [`workers/${w.workerId}`, 'Uncordon', 'main .lead:has-text("It takes work.")', 'Cordon'],
+    [`workers/${w.workerId}`, 'Cordon', 'main .lead:has-text("Not schedulable: it is cordoned")', 'Uncordon'], [`workers/${w.workerId}`, 'Uncordon', 'main .lead:has-text("Schedulable.")', 'Cordon'],
     ['machines/host-2', 'Drain machine', 'main .lead:has-text("Draining since")', 'Resume machine'], ['machines/host-2', 'Resume machine', 'main .lead:not(:has-text("Draining since"))', 'Drain machine'],
     [`tasks/${failed}`, 'Retry', 'main .lead:has-text("QUEUED")', 'Cancel'], [`tasks/${failed}`, 'Cancel', 'main .lead:has-text("CANCELLED")', 'It is over'],
   ];
