@@ -18,9 +18,10 @@ func TestListsOfWorkersAreOneList(t *testing.T) {
 		of   workerLs
 		want url.Values // without the size of a page
 	}{
-		"no flags":              {workerLs{}, url.Values{"status": {"ONLINE,DRAINING"}}},
-		"flapping":              {workerLs{Flapping: true}, url.Values{"status": {"ONLINE,DRAINING"}, "flapping": {"true"}}},
-		"most often stale":      {workerLs{Sort: "staleCount24h"}, url.Values{"status": {"ONLINE,DRAINING"}, "sort": {"staleCount24h"}, "order": {"desc"}}},
+		"no flags": {workerLs{}, url.Values{"status": {"ONLINE,DRAINING"}}},
+		"flapping": {workerLs{Flapping: true}, url.Values{"status": {"ONLINE,DRAINING"}, "flapping": {"true"}}},
+		"most often stale": {workerLs{Sort: "staleCount24h"},
+			url.Values{"status": {"ONLINE,DRAINING"}, "sort": {"staleCount24h"}, "order": {"desc"}}},
 		"least uptime":          {workerLs{Sort: "uptimePct24h"}, url.Values{"status": {"ONLINE,DRAINING"}, "sort": {"uptimePct24h"}}},
 		"longest silent":        {workerLs{Silent: true}, url.Values{"status": {"ONLINE,DRAINING"}, "sort": {"lastHeartbeatAt"}}},
 		"all":                   {workerLs{All: true, Sort: "uptimePct24h"}, url.Values{"sort": {"uptimePct24h"}}},
