@@ -120,10 +120,10 @@ func (c *workerLs) Run(env *Env) error {
 	if c.All || c.Status != "" {
 		return workers.list(s, c.Listing, q)
 	}
-	online, draining, offline := with(q, "ONLINE"), with(q, "DRAINING"), with(q, "OFFLINE")
-	if err := workers.list(s, c.Listing, online, draining); err != nil || c.Watch {
+	if err := workers.list(s, c.Listing, with(q, "ONLINE,DRAINING")); err != nil || c.Watch {
 		return err
 	}
+	offline := with(q, "OFFLINE")
 	offline.Set("pageSize", "1")
 	hidden, err := workers.page(env.Context, s, offline)
 	if err != nil {

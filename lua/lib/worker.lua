@@ -14,8 +14,8 @@
 --   many attempts it holds at most; hg reservations that have ended; sp the worker that it superseded; sx when its
 --   identity was last taken over, newest first, comma-separated; st when that was told; br when the mass expiry brake
 --   spared it, shard time; si how long it had been silent when it ended, ms; lg how long its end had been due, ms; co
---   since when it is cordoned; cw reason that was given for that, as JSON string; ho since when it is held offline; hr
---   reason that was given for that, as JSON string.
+--   since when it is cordoned; cw reason that was given for that, as JSON string; ho 1: it is held offline while its lineage
+--   has a hold.
 -- Fields of a machine:
 --   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
 --   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed; ho since
@@ -24,6 +24,7 @@
 --#include lib/event.lua
 --#include lib/wake.lua
 --#include lib/queueentry.lua
+--#include lib/hold.lua
 local CLOCK, OUTAGES, EVENTS, WORKERS, WORKERBEATS, WORKERDUE, RECOVERIES = unpack(KEYS, 1, 7)
 local KEYS_PER_WORKER = 10
 local NEVER = 9007199254740991
@@ -180,9 +181,8 @@ end
 -- Holds an OFFLINE worker: registrations of its lineage are refused until it is resumed. The hold and the record that it is
 -- resumed by end together. `hold`: key of the lineage's hold; `reason`: that was given, or ''; `json`: the same, null for none.
 local function hold_offline(w, hold, reason, json)
-  redis.call('HSET', w.key, 'ho', now)
-  if reason ~= '' then redis.call('HSET', w.key, 'hr', json) end
-  redis.call('SET', hold, w.id .. '/' .. reason, 'PX', EMPTY_MS)
+  redis.call('HSET', w.key, 'ho', 1)
+  redis.call('SET', hold, pack_hold(w.id, now, reason), 'PX', EMPTY_MS)
   redis.call('ZADD', WORKERDUE, string.format('%.0f', now + EMPTY_MS), 'x:' .. w.name)
   emit(w, 'worker.held_offline', '{"reason":' .. json .. '}')
 end
@@ -190,8 +190,8 @@ end
 -- Returns the worker by whose hold its lineage is held offline and the reason of that, '' and the reason where the machine is
 -- held, nil where neither is.
 local function held_by(w, hold)
-  local held = redis.call('GET', hold)
-  if held then return string.match(held, '^([^/]*)/(.*)$') end
+  local worker, _, reason = unpack_hold(redis.call('GET', hold))
+  if worker then return worker, reason end
   local m = redis.call('HMGET', w.machine, 'ho', 'hr')
   if m[1] then return '', m[2] or '' end
 end

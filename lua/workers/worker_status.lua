@@ -1,5 +1,6 @@
 -- Purpose: drains a worker, takes a drain or a hold back, or ends the worker at once and may hold it offline.
--- Guarantees: repeating it changes nothing; an OFFLINE worker stays so, and is held unless another has its identity; a drain
+-- Guarantees: repeating it changes nothing; an OFFLINE worker stays so, and is held unless another has its identity; the
+--   hold is its lineage's, so that to resume one of several that were held lifts it; a drain
 --   that was asked for by itself outlasts its machine's; the machine's status follows, and the recovery of an ended
 --   worker is entered, in the same step.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them,
@@ -21,12 +22,13 @@ local f, action = w.f, ARGV[3]
 if not f then return {NOT_FOUND, now} end
 if f.s == 'F' then
   local holder = f.id and redis.call('GET', w.identity)
-  if action == 'retire' and ARGV[14] == '1' and not f.ho and (not holder or holder == w.id) then
+  if action == 'retire' and ARGV[14] == '1' and not (f.ho and redis.call('EXISTS', KEYS[18]) == 1)
+    and (not holder or holder == w.id) then
     hold_offline(w, KEYS[18], ARGV[10], ARGV[11])
   elseif action == 'resume' and f.ho then
-    redis.call('HDEL', w.key, 'ho', 'hr')
-    if string.match(redis.call('GET', KEYS[18]) or '', '^[^/]*') == w.id then redis.call('DEL', KEYS[18]) end
+    redis.call('HDEL', w.key, 'ho')
     redis.call('ZADD', WORKERDUE, string.format('%.0f', now + ARGV[8]), 'x:' .. w.name)
+    if redis.call('DEL', KEYS[18]) == 0 then return {REPEATED, now} end -- by another worker of its lineage
     emit(w, 'worker.resumed', '{"reason":' .. ARGV[11] .. ',"heldOffline":true}')
     return {OK, now}
   end

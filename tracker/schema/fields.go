@@ -115,8 +115,7 @@ const (
 	WorkerLag           = "lg" // how long its end had been due, ms
 	WorkerCordoned      = "co" // since when it is cordoned
 	WorkerCordonReason  = "cw" // reason that was given for that, as JSON string
-	WorkerHeldOffline   = "ho" // since when it is held offline
-	WorkerHoldReason    = "hr" // reason that was given for that, as JSON string
+	WorkerHeldOffline   = "ho" // 1: it is held offline while its lineage has a hold
 )
 
 // Fields of schedule:<scope>/<id>, a schedule's record.

@@ -1,7 +1,6 @@
 package stats_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -94,12 +93,12 @@ func TestRecentlyLostWorkersFlap(t *testing.T) {
 		if len(lost.Newest) != 4 || lost.Total != 4 {
 			c.Errorf("%d of %d", len(lost.Newest), lost.Total)
 		}
-		var crowd []string
-		for i := range stats.MaxLostWorkers {
-			crowd = append(crowd, fmt.Sprintf("one-%d", i))
+		const crowd = stats.MaxLostWorkers + 1
+		for range crowd {
+			c.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "crowd" }) // whose shard lists no more than MaxLostWorkers
 		}
-		die(crowd...)
-		if lost := recentlyLost(c); len(lost.Newest) != stats.MaxLostWorkers || lost.Total != stats.MaxLostWorkers+4 {
+		die()
+		if lost := recentlyLost(c); len(lost.Newest) != stats.MaxLostWorkers || lost.Total != crowd+4 {
 			c.Errorf("of many %d are listed and %d counted", len(lost.Newest), lost.Total)
 		}
 	})

@@ -11,7 +11,8 @@ import (
 )
 
 // A task is suspected when several workers were lost while they ran it, with these workers and its history. One that went silent on
-// workers that live, one that was lost once, and one that was cancelled since are not.
+// workers that live, one that went silent several times on one worker that was lost, one that was lost once, and one that was cancelled
+// since are not.
 func TestPoisonTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -23,7 +24,9 @@ func TestPoisonTasks(t *testing.T) {
 		c.MustQueue("poison", "x", losses(9))
 		c.MustQueue("stopped", "x", losses(9))
 		c.MustQueue("exhausted", "x", losses(1))
-		c.MustQueue("silent", "y", losses(9), func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second, 3*time.Second })
+		beats := func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second, 3*time.Second }
+		c.MustQueue("silent", "y", losses(9), beats)
+		c.MustQueue("often-silent", "z", losses(9), beats)
 		poison := func() (names []string) {
 			c.Helper()
 			found, err := c.Replica().PoisonTasks(c.Ctx, trackertest.Scope)
@@ -47,16 +50,24 @@ func TestPoisonTasks(t *testing.T) {
 				}
 			}
 		}
-		c.Hire("lives", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		for _, name := range []string{"lives-0", "lives-1", "lives-2"} {
+			c.Hire(name, func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		}
+		c.Hire("one", func(n *tracker.NewWorker) { n.Types = []string{"z"} })
+		alive := []string{c.IDs["lives-0"], c.IDs["lives-1"], c.IDs["lives-2"], c.IDs["one"]}
 		round := func(n int) {
+			if n == 2 {
+				alive = alive[:3] // the worker that ran often-silent each time is lost too
+			}
 			name := fmt.Sprintf("w%d", n)
 			c.Hire(name, func(n *tracker.NewWorker) { n.Name = name })
 			if n == 0 {
 				c.MustQueue("once", "x", losses(0))
 			}
 			start(name)
-			start("lives")
-			c.AdvanceAlive(time.Minute, c.IDs["lives"])
+			start(fmt.Sprintf("lives-%d", n))
+			start("one")
+			c.AdvanceAlive(time.Minute, alive...)
 			for range 3 {
 				c.MustSweep()
 			}

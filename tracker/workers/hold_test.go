@@ -137,6 +137,53 @@ func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
 	})
 }
 
+// A hold is of the identity: where two workers of one name are held, the resume of either lifts the hold of both.
+func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Crew) {
+		for _, last := range []bool{false, true} {
+			ids := []string{wantAdmitted(c, process("m1", "a", 1)), wantAdmitted(c, process("m1", "a", 2))}
+			takeOffline(c, ids[0], "one")
+			c.Store.Clock.Advance(time.Second)
+			takeOffline(c, ids[1], "two")
+			wantHeld(c, process("m1", "a", 3), ids[1], "", "two")
+			for _, id := range ids {
+				if w := c.MustWorker(id); w.Hold == nil || w.Hold.Reason != "two" || !w.Hold.Since.Equal(c.Store.Clock.Now()) {
+					c.Fatalf("%+v", w.Hold)
+				}
+			}
+			resumed, other := ids[0], ids[1]
+			if last {
+				resumed, other = other, resumed
+			}
+			resumeWorker(c, resumed)
+			all, err := c.Workers(c.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1", PageSize: 100})
+			if err != nil {
+				c.Fatal(err)
+			}
+			for _, w := range append(all.Workers, c.MustWorker(ids[0]), c.MustWorker(ids[1])) {
+				if w.Hold != nil {
+					c.Fatalf("%s is resumed, and %s shows %+v", resumed, w.ID, w.Hold)
+				}
+			}
+			if w := resumeWorker(c, other); w.Hold != nil { // nothing is left to do
+				c.Fatalf("%+v", w.Hold)
+			}
+			if e := c.Events(other); e["worker.resumed"] != 0 {
+				c.Fatalf("%v", e)
+			}
+			again := wantAdmitted(c, process("m1", "a", 1))
+			takeOffline(c, again, "three")
+			takeOffline(c, other, "four") // it is not held any more, so it is held again
+			wantHeld(c, process("m1", "a", 3), other, "", "four")
+			done, err := c.ActOnWorkers(c.Ctx, tracker.ResumeWorkers, tracker.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1"}, "", false)
+			if err != nil || done.Matched != 2 || done.Done != 2 {
+				c.Fatalf("%+v %v", done, err)
+			}
+		}
+	})
+}
+
 // A machine that was taken offline admits no worker until it is resumed, whatever becomes of the records of its workers; the hold of
 // one of its workers outlasts its own.
 func TestAMachineTakenOffline(t *testing.T) {
@@ -204,6 +251,9 @@ func TestHoldsEnd(t *testing.T) {
 			}
 		}
 		days(29)
+		if w := c.MustWorker(a); w.Hold == nil { // which its hold is lifted by
+			c.Fatalf("%+v", w)
+		}
 		wantHeld(c, process("m1", "a", 1), a, "", "")
 		wantHeld(c, process("m2", "a", 1), "", "m2", "")
 		days(3)

@@ -19,6 +19,7 @@ type scripts struct {
 	cordon       *lua.Script
 	count        *lua.Script
 	dayCounts    *lua.Script
+	holds        *lua.Script
 	identity     *lua.Script
 	list         *lua.Script
 	lives        *lua.Script
@@ -43,6 +44,7 @@ func newScripts(set *lua.Set) *scripts {
 		cordon:       set.Get("worker_cordon"),
 		count:        set.Get("worker_count"),
 		dayCounts:    set.Get("day_counts"),
+		holds:        set.Get("worker_holds"),
 		identity:     set.Get("worker_identity"),
 		list:         set.Get("list"),
 		lives:        set.Get("lives"),

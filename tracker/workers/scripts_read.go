@@ -202,6 +202,24 @@ func readLives(re store.Reply, i int) (lives []model.Life) {
 	return lives
 }
 
+// holdsCall reads the holds of the lineages of some workers (worker_holds.lua).
+func (s *Service) holdsCall(shard int, workers []*model.Worker) *store.Call {
+	keys := make([]string, len(workers))
+	for i, w := range workers {
+		keys[i] = s.store.Keys[shard].Hold(w.Scope, w.Lineage)
+	}
+	return store.NewCall(shard, s.scripts.holds, keys)
+}
+
+// readHold returns the hold of one worker, by its position; nil: its lineage is not held.
+func readHold(re store.Reply, i int) *model.Hold {
+	since := re.Str(2 * i)
+	if since == "" {
+		return nil
+	}
+	return &model.Hold{Since: schema.ParseMillis(since), Reason: re.Str(2*i + 1)}
+}
+
 // countCall counts the workers of a shard that are not OFFLINE (worker_count.lua).
 func (s *Service) countCall(shard int, k *schema.ShardKeys) *store.Call {
 	return store.NewCall(shard, s.scripts.count, []string{k.WorkerBeats})

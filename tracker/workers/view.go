@@ -29,8 +29,8 @@ func (s *Service) Worker(ctx context.Context, scope model.Scope, id string) (*mo
 	return list[0], s.complete(ctx, op, list)
 }
 
-// ReadWorkers reads the records of many workers and leaves out those that are gone. What they hold, and what their machines and
-// lineages have seen, is added by complete.
+// ReadWorkers reads the records of many workers, and their holds, and leaves out those that are gone. What they hold, and what their
+// machines and lineages have seen, is added by complete.
 func (s *Service) ReadWorkers(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
@@ -54,7 +54,33 @@ func (s *Service) ReadWorkers(ctx context.Context, op string, refs []*schema.Wor
 			workers = append(workers, at[r])
 		}
 	}
-	return workers, nil
+	return workers, s.readHolds(ctx, op, workers)
+}
+
+// readHolds reads the holds of those workers that were held offline. A hold is of a lineage, and is lifted with any of its workers.
+func (s *Service) readHolds(ctx context.Context, op string, workers []*model.Worker) error {
+	var held []*model.Worker
+	for _, w := range workers {
+		if w.Hold != nil {
+			held = append(held, w)
+		}
+	}
+	groups := s.byHome(held, holdsAtOnce)
+	calls := make([]*store.Call, len(groups))
+	for i, group := range groups {
+		shard, _ := s.store.WorkerShard(group[0].ID)
+		calls[i] = s.holdsCall(shard, group)
+	}
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return err
+	}
+	for i, group := range groups {
+		for j, w := range group {
+			w.Hold = readHold(calls[i].Reply, j)
+		}
+	}
+	return nil
 }
 
 // newWorker returns a worker as its record says, nil when there is none.
@@ -102,9 +128,8 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 		w.Cordon = &model.Cordon{Since: schema.ParseMillis(since)}
 		schema.Unmarshal(f[schema.WorkerCordonReason], &w.Cordon.Reason)
 	}
-	if since := f[schema.WorkerHeldOffline]; since != "" {
-		w.Hold = &model.Hold{Since: schema.ParseMillis(since)}
-		schema.Unmarshal(f[schema.WorkerHoldReason], &w.Hold.Reason)
+	if f[schema.WorkerHeldOffline] != "" {
+		w.Hold = &model.Hold{} // which readHolds fills in
 	}
 	if w.Status == model.Draining {
 		w.StatusReason = f[schema.WorkerDrainReason]
@@ -173,6 +198,7 @@ func (s *Service) complete(ctx context.Context, op string, workers []*model.Work
 const (
 	stalesAtOnce = 500
 	livesAtOnce  = 50
+	holdsAtOnce  = 100
 )
 
 // byHome groups workers by their own shards, so many together at most.

@@ -122,10 +122,10 @@ func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 			return h.MustRegister(func(n *tracker.NewWorker) { n.Name = "mailer-1" }).WorkerID
 		}
 		sets := map[string]int64{"stales": 1000, "flapping": 10_000}
-		fill := func(key string, n int64) {
+		fill := func(key string, n int64, from time.Time) {
 			var entries []redis.Z
 			for i := range n {
-				entries = append(entries, redis.Z{Score: float64(h.Store.Clock.Now().UnixMilli() + i), Member: fmt.Sprint("x/", i)})
+				entries = append(entries, redis.Z{Score: float64(from.UnixMilli() + i), Member: fmt.Sprint("x/", i)})
 			}
 			h.Store.Client.ZAdd(h.Ctx, key, entries...)
 		}
@@ -138,9 +138,9 @@ func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 		}
 		shard, _, _ := strings.Cut(stales[0], "}")
 		for _, key := range stales {
-			fill(key, sets["stales"]-1)
+			fill(key, sets["stales"]-1, h.Store.Clock.Now())
 		}
-		fill(shard+"}:flapping", sets["flapping"])
+		fill(shard+"}:flapping", sets["flapping"], h.Store.Clock.Now().Add(time.Hour)) // until when they flap
 		register()
 		h.Advance(30 * time.Second)
 		h.MustSweep()

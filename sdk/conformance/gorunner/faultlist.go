@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 )
 
 func parse(text []byte) map[string]any {
@@ -255,7 +254,10 @@ func noBeatsWhileStopping(c *call) (*reply, error) {
 }
 
 func noBeatsWhileSpinning(c *call) (*reply, error) {
-	if c.busy.Load() && c.beats() {
+	c.mu.Lock()
+	busy := c.busy
+	c.mu.Unlock()
+	if busy && c.beats() {
 		return nil, errFault
 	}
 	return c.send()
@@ -383,11 +385,11 @@ func oneName(c *call) (*reply, error) {
 func lateToList(c *call) (*reply, error) {
 	parts := strings.Split(c.req.URL.Path, "/")
 	id := parts[len(parts)-2]
-	for c.kind == "started" && c.busy.Load() {
-		time.Sleep(10 * time.Millisecond)
-	}
 	c.mu.Lock()
 	if c.kind == "started" {
+		for c.busy {
+			c.idle.Wait()
+		}
 		c.started[id] = true
 	}
 	var rest []any

@@ -9,17 +9,17 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // faults is what carries the requests of a broken runner. It does to requests and answers what an SDK with the fault would have
 // sent, or would not have heeded.
 type faults struct {
 	name  string
-	busy  atomic.Bool // a handler spins
 	plain http.RoundTripper
 
 	mu       sync.Mutex
+	busy     bool       // a handler spins
+	idle     *sync.Cond // no handler spins any more
 	number   int
 	tokens   map[string]string // the first of its kind
 	interval float64           // the first that was told
@@ -102,14 +102,20 @@ func newFaults(o *order) (*faults, error) {
 	case "no-grace":
 		_ = os.Unsetenv("TERMINATION_GRACE_PERIOD_SECONDS")
 	}
-	return &faults{name: o.Break, plain: http.DefaultTransport, tokens: map[string]string{}, started: map[string]bool{}}, nil
+	f := &faults{name: o.Break, plain: http.DefaultTransport, tokens: map[string]string{}, started: map[string]bool{}}
+	f.idle = sync.NewCond(&f.mu)
+	return f, nil
 }
 
 // spinning says whether a handler keeps a core busy. A nil faults has none to tell.
 func (f *faults) spinning(on bool) {
-	if f != nil {
-		f.busy.Store(on)
+	if f == nil {
+		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy = on
+	f.idle.Broadcast()
 }
 
 // RoundTrip makes an exchange as the fault has it.

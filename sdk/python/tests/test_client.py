@@ -3,11 +3,13 @@
 import json
 import os
 import tempfile
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Mapping, Optional
 from unittest import mock
 
 import lubdub
 from lubdub import errors
+from lubdub._clock import Event
+from lubdub._http import Stream, Transport
 from lubdub.testing import Server
 
 from .helpers import Answer, Heard, TestCase
@@ -266,7 +268,44 @@ class BadUse(TestCase):
         self.assertIn("callbackBaseUrl", str(caught.exception))
 
 
+class OneEvent(Transport):
+    """Has one event, and calls a function when it has been read."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.read: Callable[[], None] = lambda: None
+
+    def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
+        lines = [b"", b"\n", b'data: {"id": 1}\n', b"id: c1\n"]
+
+        def line(_: float) -> bytes:
+            if len(lines) == 2:
+                self.read()
+            return lines.pop()
+
+        def close() -> None:
+            self.closed += 1
+
+        return Stream(200, {}, line, close)
+
+
 class Streams(TestCase):
+    def test_a_closed_stream_leaves_no_connection(self) -> None:
+        transport = OneEvent()
+        with lubdub.Client("http://127.0.0.1", token="x", transport=transport) as client:
+            with client.events() as stream:
+                self.assertEqual(next(stream)["id"], 1)
+            self.assertEqual(transport.closed, 1)
+            self.assertEqual((list(stream), transport.closed), ([], 1))
+
+    def test_a_stream_that_is_closed_while_it_is_read_leaves_no_connection(self) -> None:
+        transport = OneEvent()
+        with lubdub.Client("http://127.0.0.1", token="x", transport=transport) as client:
+            stream = client.events()
+            transport.read = stream.close
+            self.assertEqual(next(stream)["id"], 1)
+            self.assertEqual(transport.closed, 1)
+
     def test_a_stream_goes_on_where_it_was(self) -> None:
         def event(number: int) -> str:
             return f'id: c{number}\ndata: {json.dumps({"id": number, "type": "task.created"})}\n\n'

@@ -252,5 +252,5 @@ class Work(Real):
         schedule = client.create_schedule({"cron": "0 0 0 1 1 * 2099", "task": {"queue": "never", "type": "t"}})
         self.assertEqual(client.pause_schedule(schedule["scheduleId"])["scheduleId"], schedule["scheduleId"])
         client.delete_schedule(schedule["scheduleId"])
-        self.assertRaises(errors.Forbidden, lambda: lubdub.Client(
-            self.deployment.url, token=self.deployment.token("enroll")).get_system())
+        with lubdub.Client(self.deployment.url, token=self.deployment.token("enroll")) as enroll:
+            self.assertRaises(errors.Forbidden, enroll.get_system)

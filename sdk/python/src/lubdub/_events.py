@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any, Dict, Iterator, List, Optional, cast
 
 from . import types as t
@@ -31,6 +32,7 @@ class EventStream(Iterator[t.Event]):
         self._caller, self._query = caller, query
         self._closed = Event(caller.clock)
         self._forget = caller.closing.then(self._closed.set)
+        self._reading = threading.Lock()  # is held by the thread that reads
         self._stream: Optional[Stream] = None
         self._at = 0
         self._pause = 0.0
@@ -52,8 +54,24 @@ class EventStream(Iterator[t.Event]):
         """Ends the stream."""
         self._closed.set()
         self._forget()
+        self._drop()
+
+    def _drop(self) -> None:
+        """Closes the connection of a closed stream. While a thread reads from it, this is left to that thread."""
+        if self._closed.is_set() and self._reading.acquire(blocking=False):
+            try:
+                self._end(None)
+            finally:
+                self._reading.release()
 
     def __next__(self) -> t.Event:
+        try:
+            with self._reading:
+                return self._next()
+        finally:
+            self._drop()
+
+    def _next(self) -> t.Event:
         while not self._closed.is_set():
             failure: Optional[LubdubError] = None
             try:
