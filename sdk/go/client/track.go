@@ -100,19 +100,11 @@ func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 // leastTimeout is what a server that is in trouble for a moment needs to be asked again.
 const leastTimeout = 3 * time.Second
 
-// startedAnswer is what matters of a v1.StartedResponse.
-type startedAnswer struct {
-	ShouldCancel bool   `json:"shouldCancel"`
-	CancelReason string `json:"cancelReason"`
-}
-
 // start says that the attempt has started, until it is answered; sent is when what was answered left.
-func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer *startedAnswer, err error) {
-	body := append(a.appendName(make([]byte, 0, 160)), `,"startedAt":`...)
-	body = append(appendTime(body, c.set.clock.Now()), '}')
-	answer = new(startedAnswer)
+func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer *v1.StartedResponse, err error) {
+	answer = new(v1.StartedResponse)
 	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(a.taskID) + "/started", base: a.beater.base, token: a.token,
-		body: body, out: answer}
+		in: v1.StartedRequest{Attempt: a.number, WorkerID: a.workerID(), StartedAt: v1.At(c.set.clock.Now())}, out: answer}
 	err = a.persist(ctx, k, &sent)
 	return sent, answer, err
 }
