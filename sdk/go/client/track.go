@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -20,9 +19,6 @@ func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
 
 // Told calls f, in a goroutine of its own, when the context of the attempt ends otherwise than by its completion.
 func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.told = f } }
-
-// HeldBy leaves the beats to a worker; it is for package worker.
-func HeldBy(h beats.Holder) TrackOption { return func(a *Attempt) { a.holder = h } }
 
 // Track says that an attempt has started, and beats for it from now on, until its handle is completed (Done, Fail, Complete) or
 // given up (Abandon): one of these must be called, also when the context has ended. The context that it returns comes from ctx
