@@ -107,7 +107,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
-	st := stats.New(s, w, qu, stats.Options{
+	st := stats.New(s, e, w, qu, stats.Options{
 		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare,
 		Task: ta.Get, Logger: o.Logger, Registerer: o.Registerer,
 	})

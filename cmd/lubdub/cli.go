@@ -101,8 +101,8 @@ func (a *app) run(args []string) (code int) {
 			panic(r)
 		}
 	}()
-	if asked, err := operator.Complete(a.env(), parser); asked {
-		return operator.ExitCode(err)
+	if operator.Complete(a.env(), parser) {
+		return exitOK
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

@@ -25,16 +25,21 @@ func TestOperatorCompletion(t *testing.T) {
 		return words
 	}
 	for line, want := range map[string][]string{
-		"lubdub wor":                       {"worker"},
-		"lubdub worker dr":                 {"drain"},
-		"lubdub task get let":              {"letter-1", "letter-2"},
-		"lubdub task get letter-1 letter-": {"letter-1", "letter-2"},
-		"lubdub task ls --queue m":         {"mail"},
-		"lubdub queue get ":                {"mail"},
-		"lubdub task ls --state RUN":       {"RUNNING"},
-		"lubdub task ls --context t":       {"test"},
-		"lubdub task get --context no let": nil,
-		"lubdub completion f":              {"fish"},
+		"lubdub wor":                        {"worker"},
+		"lubdub worker dr":                  {"drain"},
+		"lubdub task get let":               {"letter-1", "letter-2"},
+		"lubdub task get letter-1 letter-":  {"letter-1", "letter-2"},
+		"lubdub task ls --queue m":          {"mail"},
+		"lubdub queue get ":                 {"mail"},
+		"lubdub task ls --state RUN":        {"RUNNING"},
+		"lubdub task ls --context t":        {"test"},
+		"lubdub task get --context no let":  nil,
+		"lubdub completion f":               {"fish"},
+		"lubdub task get letter-1 -o ya":    {"yaml"},
+		"lubdub task cancel -y l":           {"letter-1", "letter-2"}, // -y has no value
+		"lubdub task ls --queue mail --lim": {"--limit"},
+		"lubdub worker drain worker ":       nil, // a command's name is an argument here
+		"lubdub task get let l":             {"letter-1", "letter-2"},
 	} {
 		if got := asked(line); !slices.Equal(got, want) {
 			t.Errorf("%q goes on with %q, want %q", line, got, want)

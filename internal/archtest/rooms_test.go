@@ -25,7 +25,7 @@ var apart = [][2]string{
 	{"revocations", "events"}, {"revocations", "beats"}, {"revocations", "quotas"}, {"revocations", "holdings"},
 	{"revocations", "workers"}, {"revocations", "tasks"}, {"revocations", "queues"}, {"revocations", "sweep"},
 	{"events", "schedules"},
-	{"events", "stats"}, {"revocations", "stats"}, {"beats", "stats"}, {"quotas", "stats"}, {"holdings", "stats"}, {"stats", "tasks"},
+	{"revocations", "stats"}, {"beats", "stats"}, {"quotas", "stats"}, {"holdings", "stats"}, {"stats", "tasks"},
 	{"stats", "sweep"}, {"webhooks", "stats"}, {"stats", "schedules"},
 	{"lane", "events"}, {"lane", "model"}, {"lane", "schema"}, {"beats", "quotas"}, {"quotas", "holdings"},
 	{"beats", "queues"}, {"quotas", "queues"}, {"quotas", "sweep"}, {"queues", "sweep"},

@@ -2,14 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
-	"github.com/posener/complete"
 
 	"github.com/lubdub-io/lubdub/internal/cli/contexts"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -42,60 +42,115 @@ func (c *completionCmd) Run(env *Env) error {
 	return err
 }
 
-// Complete answers a shell that asks how its line may go on; false: none asks.
-func Complete(env *Env, parser *kong.Kong) (bool, error) {
-	if env.Getenv("COMP_LINE") == "" {
-		return false, nil
+// Complete prints how the line of a shell that asks may continue; false: no shell asks.
+func Complete(env *Env, parser *kong.Kong) bool {
+	line := env.Getenv("COMP_LINE")
+	if line == "" {
+		return false
 	}
-	command, err := kongcompletion.Command(parser, kongcompletion.WithPredictors(predictors(env)))
-	if err != nil {
-		return true, err
+	if point, err := strconv.Atoi(env.Getenv("COMP_POINT")); err == nil && point >= 0 && point < len(line) {
+		line = line[:point]
 	}
-	repeat(parser.Model.Node, command)
-	completer := complete.New(parser.Model.Name, command)
-	completer.Out = env.Stdout
-	completer.Complete()
-	return true, nil
-}
-
-// mostArguments is how many ids of one command are completed.
-const mostArguments = 20
-
-// repeat has an argument that may come many times completed many times.
-func repeat(node *kong.Node, command complete.Command) {
-	for _, child := range node.Children {
-		if sub, ok := command.Sub[child.Name]; ok {
-			repeat(child, sub)
+	words := strings.Fields(line)
+	begun := "" // the word at the cursor
+	if n := len(words); n > 0 && strings.HasSuffix(line, words[n-1]) {
+		words, begun = words[:n-1], words[n-1]
+	}
+	for _, word := range continuations(env, parser.Model.Node, words, begun) {
+		if strings.HasPrefix(word, begun) {
+			_, _ = fmt.Fprintln(env.Stdout, word)
 		}
 	}
-	args, ok := command.Args.(*kongcompletion.PositionalPredictor)
-	if !ok || len(node.Positional) == 0 || !node.Positional[len(node.Positional)-1].IsCumulative() {
-		return
-	}
-	for last := args.Predictors[len(args.Predictors)-1]; len(args.Predictors) < mostArguments; {
-		args.Predictors = append(args.Predictors, last)
-	}
+	return true
 }
 
-// predictors know what values there are, by the tag of flags and arguments.
-func predictors(env *Env) map[string]complete.Predictor {
-	return map[string]complete.Predictor{
-		"task": ids(env, tasks), "worker": ids(env, workers), "machine": ids(env, machines), "queue": ids(env, queues),
-		"schedule": ids(env, schedules), "webhook": ids(env, webhooks),
-		"any": complete.PredictFunc(func(a complete.Args) []string {
-			return slices.Concat(ids(env, workers).Predict(a), ids(env, machines).Predict(a), ids(env, tasks).Predict(a))
-		}),
-		"context": complete.PredictFunc(func(complete.Args) []string { return contextNames(env) }),
-		"state":   wordsOf(v1.States), "status": wordsOf(v1.WorkerStatuses), "liveness": wordsOf([]v1.Liveness{v1.Fresh, v1.Late, v1.Lost}),
+// continuations lists what may stand after the words of a line, the first of which is the program.
+func continuations(env *Env, command *kong.Node, words []string, begun string) (all []string) {
+	var value *kong.Value // of a flag that is the word before
+	arguments := 0
+	for _, word := range words[min(1, len(words)):] {
+		child := slices.IndexFunc(command.Children, func(n *kong.Node) bool { return n.Name == word || slices.Contains(n.Aliases, word) })
+		switch {
+		case value != nil:
+			value = nil
+		case strings.HasPrefix(word, "-"):
+			value = valueAfter(command, word)
+		case child >= 0:
+			command = command.Children[child]
+		default:
+			arguments++
+		}
 	}
+	switch {
+	case value != nil:
+		return valuesOf(env, value, words)
+	case strings.HasPrefix(begun, "-"):
+		for _, flag := range slices.Concat(command.AllFlags(true)...) {
+			all = append(all, "--"+flag.Name)
+			if flag.Short != 0 {
+				all = append(all, "-"+string(flag.Short))
+			}
+		}
+		return all
+	}
+	for _, child := range command.Children {
+		if !child.Hidden {
+			all = append(all, child.Name)
+		}
+	}
+	if last := len(command.Positional) - 1; last >= 0 && (arguments <= last || command.Positional[last].IsCumulative()) {
+		all = append(all, valuesOf(env, command.Positional[min(arguments, last)], words)...)
+	}
+	return all
 }
 
-func wordsOf[T ~string](all []T) complete.Predictor {
-	var words []string
+// valueAfter returns the value that a flag expects as the next word; nil: none.
+func valueAfter(command *kong.Node, word string) *kong.Value {
+	for _, flag := range slices.Concat(command.AllFlags(false)...) {
+		if (word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short)) && !flag.IsBool() {
+			return flag.Value
+		}
+	}
+	return nil
+}
+
+// valuesOf lists the values of a flag or argument: of its tag predictor, or of its enum.
+func valuesOf(env *Env, value *kong.Value, words []string) []string {
+	switch value.Tag.Get("predictor") {
+	case "task":
+		return ids(env, tasks, words)
+	case "worker":
+		return ids(env, workers, words)
+	case "machine":
+		return ids(env, machines, words)
+	case "queue":
+		return ids(env, queues, words)
+	case "schedule":
+		return ids(env, schedules, words)
+	case "webhook":
+		return ids(env, webhooks, words)
+	case "any":
+		return slices.Concat(ids(env, workers, words), ids(env, machines, words), ids(env, tasks, words))
+	case "context":
+		return contextNames(env)
+	case "state":
+		return wordsOf(v1.States)
+	case "status":
+		return wordsOf(v1.WorkerStatuses)
+	case "liveness":
+		return wordsOf([]v1.Liveness{v1.Fresh, v1.Late, v1.Lost})
+	}
+	if value.Enum != "" {
+		return value.EnumSlice()
+	}
+	return nil
+}
+
+func wordsOf[T ~string](all []T) (words []string) {
 	for _, w := range all {
 		words = append(words, string(w))
 	}
-	return complete.PredictSet(words...)
+	return words
 }
 
 func contextNames(env *Env) []string {
@@ -113,27 +168,25 @@ func contextNames(env *Env) []string {
 // patienceOfAShell is how long a line may wait for its completion.
 const patienceOfAShell = 2 * time.Second
 
-// ids asks the server that the line means. A shell is told nothing of what goes wrong.
-func ids[T any](env *Env, k *kind[T]) complete.Predictor {
-	return complete.PredictFunc(func(a complete.Args) []string {
-		quiet := *env
-		quiet.Stderr = io.Discard
-		common := &Common{
-			Context: flagIn(a.All, "context"), Server: flagIn(a.All, "server"), Tenant: flagIn(a.All, "tenant"),
-			Workspace: flagIn(a.All, "workspace"), Timeout: patienceOfAShell, Output: "name",
-		}
-		s, err := common.open(&quiet)
-		if err != nil {
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(env.Context, patienceOfAShell)
-		defer cancel()
-		all, err := k.ids(ctx, s)
-		if err != nil {
-			return nil
-		}
-		return all
-	})
+// ids asks the server that the line means. A shell gets no error.
+func ids[T any](env *Env, k *kind[T], words []string) []string {
+	quiet := *env
+	quiet.Stderr = io.Discard
+	common := &Common{
+		Context: flagIn(words, "context"), Server: flagIn(words, "server"), Tenant: flagIn(words, "tenant"),
+		Workspace: flagIn(words, "workspace"), Timeout: patienceOfAShell, Output: "name",
+	}
+	s, err := common.open(&quiet)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(env.Context, patienceOfAShell)
+	defer cancel()
+	all, err := k.ids(ctx, s)
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // flagIn finds a flag's value in a line.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -11,85 +12,91 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// host is where a worker runs, and what. It never changes for a worker's id, so it is remembered.
-type host struct {
-	machine, version string
-	asked            time.Time // of one that is not known: when it was asked for
+// Host is where a worker runs and which version it is. It never changes for a worker's id, so it is cached.
+type Host struct{ Machine, Version string }
+
+// WorkerName names a worker.
+type WorkerName struct {
+	Scope model.Scope
+	ID    string
 }
 
-// Of how many workers it is remembered, some 250 bytes each, and how long it is that one is not known: a worker that the
-// store has lost may come back.
+// How many workers are cached, some 250 bytes each, and how long one without a record is: the store may have lost it, and then it
+// may come back.
 const (
-	hostsKept      = 1 << 15
-	unknownIsKnown = 10 * time.Second
+	hostsKept = 1 << 15
+	absentFor = 10 * time.Second
 )
 
 type hosts struct {
-	byWorker *lru.Cache[workerName, host]
+	byWorker *lru.Cache[WorkerName, cachedHost]
 }
 
-type workerName struct {
-	scope model.Scope
-	id    string
+type cachedHost struct {
+	Host
+	read time.Time
 }
 
 func newHosts() hosts {
-	cache, _ := lru.New[workerName, host](hostsKept) // fails for sizes below 1 only
+	cache, _ := lru.New[WorkerName, cachedHost](hostsKept) // fails for sizes below 1 only
 	return hosts{cache}
 }
 
-// get returns what is remembered of a worker; false: it must be looked up.
-func (h hosts) get(name workerName) (host, bool) {
+// get returns the cached host of a worker; false: it must be read.
+func (h hosts) get(name WorkerName) (Host, bool) {
 	found, ok := h.byWorker.Get(name)
-	if ok && found.machine == "" && time.Since(found.asked) > unknownIsKnown {
-		return host{}, false
-	}
-	return found, ok
+	return found.Host, ok && (found.Machine != "" || time.Since(found.read) <= absentFor)
 }
 
-// Resolve fills in the machine and the version of the worker that an event names, as far as the store still knows them.
-func (s *Service) Resolve(ctx context.Context, all []*Event) error {
-	wanted, seen := []*schema.WorkerRef(nil), map[workerName]bool{}
-	for _, e := range all {
-		name := workerName{e.Scope, e.WorkerID}
-		shard, ok := s.store.WorkerShard(e.WorkerID)
-		if !ok || seen[name] {
+// Hosts returns the hosts of workers; the zero Host of those that have no record. op names the operation in metrics.
+func (s *Service) Hosts(ctx context.Context, op string, names iter.Seq[WorkerName]) (map[WorkerName]Host, error) {
+	found, wanted := map[WorkerName]Host{}, []*schema.WorkerRef(nil)
+	for name := range names {
+		ref, ok := s.store.WorkerRef(name.Scope, name.ID)
+		if _, seen := found[name]; !ok || seen {
 			continue
 		}
-		seen[name] = true
-		if _, known := s.hosts.get(name); !known {
-			wanted = append(wanted, &schema.WorkerRef{Scope: e.Scope, ID: e.WorkerID, Shard: shard})
+		cached, ok := s.hosts.get(name)
+		if found[name] = cached; !ok {
+			wanted = append(wanted, ref)
 		}
 	}
-	if err := s.lookUp(ctx, wanted); err != nil {
-		return err
-	}
-	for _, e := range all {
-		if found, ok := s.hosts.byWorker.Get(workerName{e.Scope, e.WorkerID}); ok {
-			e.Version = found.version
-			if e.MachineID == "" {
-				e.MachineID = found.machine
-			}
-		}
-	}
-	return nil
-}
-
-func (s *Service) lookUp(ctx context.Context, refs []*schema.WorkerRef) error {
-	groups := schema.ByShard(refs, hostsAtOnce, func(r *schema.WorkerRef) int { return r.Shard })
+	groups := schema.ByShard(wanted, hostsAtOnce, func(r *schema.WorkerRef) int { return r.Shard })
 	calls := make([]*store.Call, len(groups))
 	for i, group := range groups {
 		calls[i] = s.hostsCall(group)
 	}
-	s.store.DoBulk(ctx, "events", calls)
+	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
-		return err
+		return nil, err
 	}
 	for i, group := range groups {
 		for j, r := range group {
-			found := readHost(calls[i].Reply, j)
-			found.asked = time.Now()
-			s.hosts.byWorker.Add(workerName{r.Scope, r.ID}, found)
+			name, host := WorkerName{r.Scope, r.ID}, readHost(calls[i].Reply, j)
+			found[name] = host
+			s.hosts.byWorker.Add(name, cachedHost{host, time.Now()})
+		}
+	}
+	return found, nil
+}
+
+// Resolve fills in the machine and the version of the worker that an event names, as far as the store still has them.
+func (s *Service) Resolve(ctx context.Context, all []*Event) error {
+	found, err := s.Hosts(ctx, "events", func(yield func(WorkerName) bool) {
+		for _, e := range all {
+			if !yield(WorkerName{e.Scope, e.WorkerID}) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		h := found[WorkerName{e.Scope, e.WorkerID}]
+		e.Version = h.Version
+		if e.MachineID == "" {
+			e.MachineID = h.Machine
 		}
 	}
 	return nil

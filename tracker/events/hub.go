@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -96,39 +95,18 @@ func (h *hub) start(ctx context.Context) error {
 	for shard, p := range at {
 		h.trails[shard].note(p, time.Now())
 	}
-	h.running.Go(h.service.store.Guard("reading events", func() { h.run(life) }))
+	h.running.Go(func() {
+		h.service.store.RunOnEachNode(life, store.NodeWork{Name: "reading events", Errors: h.service.metrics.readErrors, Round: h.round})
+	})
 	return nil
 }
 
-// run reads each Redis node by itself, so that a frozen one delays no event of another.
-func (h *hub) run(ctx context.Context) {
-	var nodes sync.WaitGroup
-	defer nodes.Wait()
-	st, started := h.service.store, map[*store.Node]bool{}
-	for {
-		for n := range st.ByNode() {
-			if !started[n] {
-				started[n] = true
-				nodes.Go(st.Guard("reading events", func() { h.runNode(ctx, n) }))
-			}
-		}
-		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
-		if !store.Pause(ctx, time.Second) { // the map of a Cluster may have changed
-			return
-		}
+func (h *hub) round(ctx context.Context, n *store.Node) (time.Duration, error) {
+	more, err := h.poll(ctx, n)
+	if more && err == nil {
+		return 0, nil
 	}
-}
-
-func (h *hub) runNode(ctx context.Context, n *store.Node) {
-	for ctx.Err() == nil && !n.Retired() {
-		more, err := h.poll(ctx, n)
-		if err != nil {
-			h.service.metrics.readErrors.Inc()
-		}
-		if !more || err != nil {
-			store.Pause(ctx, pollPause)
-		}
-	}
+	return pollPause, err
 }
 
 // poll reads the shards of a node on, and tells what is new. What other nodes' shards have to tell is told though one fails.

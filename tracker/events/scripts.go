@@ -87,7 +87,7 @@ func (s *Service) hostsCall(refs []*schema.WorkerRef) *store.Call {
 }
 
 // readHost returns machine and version of the i-th worker; no machine: there is no such worker.
-func readHost(r store.Reply, i int) host { return host{machine: r.Str(2 * i), version: r.Str(2*i + 1)} }
+func readHost(r store.Reply, i int) Host { return Host{Machine: r.Str(2 * i), Version: r.Str(2*i + 1)} }
 
 // trimCall drops what is not kept any more in some shards of which one call may be.
 func (s *Service) trimCall(shards []int) *store.Call {

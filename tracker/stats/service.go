@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -32,6 +32,7 @@ type Options struct {
 // Service counts. Its methods may be called from any goroutine.
 type Service struct {
 	store   *store.Store
+	events  *events.Service
 	workers *workers.Service
 	queues  *queues.Service
 	opts    Options
@@ -39,7 +40,6 @@ type Service struct {
 
 	series    series
 	snapshots *snapshots
-	hosts     *lru.Cache[string, host] // machines and versions of workers, which never change
 	reporter  reporter
 	told      *told
 }
@@ -55,22 +55,17 @@ type Facts struct {
 	ReconcileRate int // entries a second of all sweepers together; 0: it is off
 }
 
-const (
-	maxSnapshots = 1024   // scopes and questions whose answers are remembered
-	maxHosts     = 20_000 // workers whose machine and version are
-)
+const maxSnapshots = 1024 // scopes and questions whose answers are remembered
 
 // New makes the service.
-func New(st *store.Store, w *workers.Service, q *queues.Service, o Options) *Service {
-	hosts, _ := lru.New[string, host](maxHosts) // fails for a size of 0 only
+func New(st *store.Store, e *events.Service, w *workers.Service, q *queues.Service, o Options) *Service {
 	told := newTold()
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(told)
 	}
 	return &Service{
-		store: st, workers: w, queues: q, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots),
-		hosts: hosts, told: told,
-		series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
+		store: st, events: e, workers: w, queues: q, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots),
+		told: told, series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
 	}
 }
 

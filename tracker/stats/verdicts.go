@@ -8,13 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
-
-// host is where a worker runs and what it is.
-type host struct{ machine, version string }
 
 // VerdictQuery asks for the verdicts upon attempts of a scope, counted by groups. Zero fields do not filter.
 type VerdictQuery struct {
@@ -87,25 +85,33 @@ func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery, groupings 
 	if err != nil {
 		return nil, err
 	}
+	var hosts map[events.WorkerName]events.Host
 	named := func(by []string) bool { return slices.Contains(by, "machineId") || slices.Contains(by, "version") }
 	if slices.ContainsFunc(groupings, named) {
-		if err := s.learnHosts(ctx, q.Scope, entries); err != nil {
+		hosts, err = s.events.Hosts(ctx, "stats", func(yield func(events.WorkerName) bool) {
+			for _, v := range entries {
+				if !yield(events.WorkerName{Scope: q.Scope, ID: v.WorkerID}) {
+					return
+				}
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	for _, by := range groupings {
-		all = append(all, &Verdicts{Since: since, Total: len(entries), Truncated: truncated, Groups: s.group(q.Scope, entries, by)})
+		all = append(all, &Verdicts{Since: since, Total: len(entries), Truncated: truncated, Groups: group(q.Scope, entries, hosts, by)})
 	}
 	return all, nil
 }
 
 // group counts entries by what they have in common, most first.
-func (s *Service) group(scope model.Scope, entries []schema.Verdict, by []string) (found []VerdictGroup) {
+func group(scope model.Scope, entries []schema.Verdict, hosts map[events.WorkerName]events.Host, by []string) (found []VerdictGroup) {
 	groups := map[string]*VerdictGroup{}
 	for _, v := range entries {
 		of := make([]string, len(by))
 		for i, name := range by {
-			of[i] = s.valueOf(scope, &v, name)
+			of[i] = valueOf(&v, hosts[events.WorkerName{Scope: scope, ID: v.WorkerID}], name)
 		}
 		key := strings.Join(of, "\t")
 		if groups[key] == nil {
@@ -158,31 +164,8 @@ func (s *Service) verdictsSince(ctx context.Context, q *VerdictQuery, since time
 	return found, len(before) > 0, nil
 }
 
-// learnHosts looks up the workers that are not known yet, as long as they have a record.
-func (s *Service) learnHosts(ctx context.Context, scope model.Scope, entries []schema.Verdict) error {
-	asked := map[string]bool{}
-	var refs []*schema.WorkerRef
-	for _, v := range entries {
-		if asked[v.WorkerID] || s.hosts.Contains(schema.TaskName(scope, v.WorkerID)) {
-			continue
-		}
-		asked[v.WorkerID] = true
-		if r, ok := s.store.WorkerRef(scope, v.WorkerID); ok {
-			refs = append(refs, r)
-		}
-	}
-	list, err := s.workers.ReadHosts(ctx, "stats", refs)
-	if err != nil {
-		return err
-	}
-	for _, w := range list {
-		s.hosts.Add(schema.TaskName(w.Scope, w.ID), host{w.MachineID, w.Version})
-	}
-	return nil
-}
-
 // valueOf is what a verdict is grouped by.
-func (s *Service) valueOf(scope model.Scope, v *schema.Verdict, by string) string {
+func valueOf(v *schema.Verdict, h events.Host, by string) string {
 	switch by {
 	case "type":
 		return v.Type
@@ -193,9 +176,8 @@ func (s *Service) valueOf(scope model.Scope, v *schema.Verdict, by string) strin
 	case "workerId":
 		return v.WorkerID
 	}
-	h, _ := s.hosts.Get(schema.TaskName(scope, v.WorkerID))
 	if by == "version" {
-		return h.version
+		return h.Version
 	}
-	return h.machine
+	return h.Machine
 }

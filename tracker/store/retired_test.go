@@ -70,11 +70,11 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 		}
 		return failed
 	}
-	parts := []string{"lane.(*Lane[...]).run", "sweep.(*Sweeper).runNode", "store.(*Store).probe"}
+	parts := []string{"lane.(*Lane[...]).run", "store.(*Store).runOnNode", "store.(*Store).probe"}
 	var before map[string]int
 	trackertest.Eventually(t, "three nodes are swept", func() bool {
 		before = running(t, parts...)
-		return beatAll() == nil && before[parts[1]] == 9 // of each tasks, workers and schedules
+		return beatAll() == nil && before[parts[1]] == 15 // of each tasks, workers, schedules, events and webhooks
 	})
 	if before[parts[0]] == 0 {
 		t.Fatalf("no lanes: %v", before)

@@ -3,8 +3,6 @@ package sweep
 import (
 	"cmp"
 	"context"
-	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -30,7 +28,6 @@ type SweeperOptions struct {
 type Sweeper struct {
 	service    *Service
 	id         sweeperID
-	log        *slog.Logger
 	beside     *beside
 	tasks      *taskSweep
 	workers    *workerSweep
@@ -64,7 +61,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	b := newBrake(s, id, known)
 	first := &leads{mine: make([]bool, s.store.Shards())}
 	return &Sweeper{
-		service: s, id: id, log: s.log, beside: aside,
+		service: s, id: id, beside: aside,
 		tasks:      newTaskSweep(s, id, known, first, b, aside),
 		workers:    newWorkerSweep(s, id, b, aside),
 		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, DefaultFiresPerTick)),
@@ -111,50 +108,30 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer running.Wait()
 	st := s.service.store
 	running.Go(st.Guard("the reconciler", func() { s.reconciler.run(ctx) }))
-	running.Go(st.Guard("webhooks", func() { s.webhooks.Run(ctx) }))
-	started := map[*store.Node]bool{}
-	for {
-		for n := range st.ByNode() {
-			if !started[n] {
-				started[n] = true
-				running.Go(st.Guard("sweeping tasks", func() { s.runNode(ctx, n, s.tasks.sweep) }))
-				running.Go(st.Guard("dropping events", func() { s.trims.run(ctx, n) }))
-				running.Go(st.Guard("sweeping workers", func() { s.runNode(ctx, n, s.workers.sweep) }))
-				running.Go(st.Guard("firing schedules", func() { s.runNode(ctx, n, s.schedules.sweep) }))
-			}
-		}
-		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second): // the map of a Cluster may have changed
-		}
+	running.Go(func() { s.webhooks.Run(ctx) })
+	each := func(name string, round func(context.Context, *store.Node) (time.Duration, error)) {
+		running.Go(func() {
+			st.RunOnEachNode(ctx, store.NodeWork{Name: name, Errors: s.service.metrics.sweepErrors, Round: round})
+		})
 	}
+	each("sweeping tasks", s.scan(s.tasks.sweep))
+	each("sweeping workers", s.scan(s.workers.sweep))
+	each("firing schedules", s.scan(s.schedules.sweep))
+	each("dropping events", s.trims.round)
+	return nil
 }
 
-func (s *Sweeper) runNode(ctx context.Context, n *store.Node, sweep func(context.Context, *round) error) {
-	failing := false
-	for ctx.Err() == nil && !n.Retired() {
+// scan makes rounds of what scans the shards of a node.
+func (s *Sweeper) scan(sweep func(context.Context, *round) error) func(context.Context, *store.Node) (time.Duration, error) {
+	return func(ctx context.Context, n *store.Node) (time.Duration, error) {
 		r := &round{node: n, shards: s.service.store.Settled(n), ranked: true}
-		err := sweep(ctx, r)
-		nap := r.next
-		if !r.more {
-			nap = max(nap, minNap)
+		if err := sweep(ctx, r); err != nil {
+			return maxNap, err
 		}
-		if err != nil {
-			s.service.metrics.sweepErrors.Inc()
-			if !failing {
-				s.log.Warn("sweeping is paused: Redis is not responding; nothing is declared dead until it recovers", "error", err)
-			}
-			nap = maxNap
-		} else if failing {
-			s.log.Info("sweeping resumed")
+		if r.more {
+			return r.next, nil
 		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-		case <-time.After(nap):
-		}
+		return max(r.next, minNap), nil
 	}
 }
 

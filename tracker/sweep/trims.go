@@ -23,16 +23,15 @@ const (
 	trimInterval = time.Second
 )
 
-func (t *trims) run(ctx context.Context, n *store.Node) {
-	for ctx.Err() == nil && !n.Retired() {
-		pause := store.Jittered(trimInterval)
-		if mine := t.leads.among(t.store.Settled(n)); len(mine) > 0 {
-			if more, err := t.events.Trim(ctx, n, mine); more && err == nil {
-				pause = trimPause
-			}
-		}
-		store.Pause(ctx, pause)
+func (t *trims) round(ctx context.Context, n *store.Node) (pause time.Duration, err error) {
+	more := false
+	if mine := t.leads.among(t.store.Settled(n)); len(mine) > 0 {
+		more, err = t.events.Trim(ctx, n, mine)
 	}
+	if more && err == nil {
+		return trimPause, nil
+	}
+	return store.Jittered(trimInterval), err
 }
 
 // runOnce drops all that is not kept any more in some shards.

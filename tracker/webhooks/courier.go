@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,47 +56,23 @@ func NewCourier(s *Service, id string, rank func(shard int, live []string) int) 
 	return c
 }
 
-// Run collects and delivers until ctx ends, each Redis node by itself. What is under way then is left to the next one.
+// Run collects and delivers until ctx ends. What is under way then is left to the next one.
 func (c *Courier) Run(ctx context.Context) {
-	st := c.service.store
 	defer c.running.Wait()
-	started := map[*store.Node]bool{}
-	for {
-		for n := range st.ByNode() {
-			if !started[n] {
-				started[n] = true
-				c.running.Go(st.Guard("webhooks", func() { c.runNode(ctx, n) }))
+	st := c.service.store
+	st.RunOnEachNode(ctx, store.NodeWork{
+		Name: "webhooks", Errors: c.service.metrics.heldUp,
+		Round: func(ctx context.Context, n *store.Node) (time.Duration, error) {
+			r, err := c.round(ctx, n, st.Settled(n), c.patience)
+			switch {
+			case err == nil && r.more:
+				return 0, nil
+			case err == nil && r.idle:
+				return idleNap, nil
 			}
-		}
-		maps.DeleteFunc(started, func(n *store.Node, _ bool) bool { return n.Retired() })
-		if !store.Pause(ctx, time.Second) { // the map of a Cluster may have changed
-			return
-		}
-	}
-}
-
-func (c *Courier) runNode(ctx context.Context, n *store.Node) {
-	failing := false
-	for ctx.Err() == nil && !n.Retired() {
-		r, err := c.round(ctx, n, c.service.store.Settled(n), c.patience)
-		nap := busyNap
-		switch {
-		case err != nil:
-			c.service.metrics.heldUp.Inc()
-			if !failing {
-				c.service.log.Warn("webhook delivery is paused: Redis is not responding; events are kept for it", "error", err)
-			}
-		case r.more:
-			nap = 0
-		case r.idle:
-			nap = idleNap
-		}
-		if failing && err == nil {
-			c.service.log.Info("webhook delivery resumed")
-		}
-		failing = err != nil
-		store.Pause(ctx, nap)
-	}
+			return busyNap, err
+		},
+	})
 }
 
 // patience is for how long a shard must have been nobody's to be taken; negative: it is neither taken nor kept.

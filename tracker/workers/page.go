@@ -289,9 +289,3 @@ func (s *Service) ReadLost(ctx context.Context, op string, refs []*schema.Worker
 	set()
 	return lost, nil
 }
-
-// ReadHosts reads where workers run and which version they are, and no more of them; those that are gone are left out.
-func (s *Service) ReadHosts(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
-	fields := []string{schema.WorkerStatus, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerVersion}
-	return s.readSome(ctx, s.store.DoBulk, op, refs, nil, fields, func(*model.Worker) bool { return true })
-}

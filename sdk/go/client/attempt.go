@@ -252,18 +252,12 @@ func (h held) Look(now time.Time) (left time.Duration, matters bool) {
 	return h.lookAtLease(now), true
 }
 
-// appendName opens an object that says which attempt it is about, and of which worker.
-func (a *Attempt) appendName(b []byte) []byte {
-	b = strconv.AppendInt(append(b, `{"attempt":`...), int64(a.number), 10)
-	if a.holder != nil {
-		b = appendString(append(b, `,"workerId":`...), a.holder.WorkerID())
+// workerID names the worker that holds the attempt; empty: none does.
+func (a *Attempt) workerID() string {
+	if a.holder == nil {
+		return ""
 	}
-	return b
-}
-
-// appendTime writes a time as v1.Time does.
-func appendTime(b []byte, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(b, '"'), v1.TimeLayout), '"')
+	return a.holder.WorkerID()
 }
 
 // appendString writes a string as JSON.

@@ -8,8 +8,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-
-	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
 // Environment variables that New and worker.New look at where nothing else is said.
@@ -95,9 +93,6 @@ func (c *Client) Close() {
 		t.CloseIdleConnections()
 	}
 }
-
-// Clock is for package worker.
-func (c *Client) Clock() clock.Clock { return c.set.clock }
 
 // Metrics is what Measure said.
 func (c *Client) Metrics() Metrics { return c.set.metrics }

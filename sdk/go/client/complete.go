@@ -88,7 +88,7 @@ func (a *Attempt) Complete(ctx context.Context, r v1.CompletedRequest) (*v1.Comp
 	if a.holder != nil {
 		r.WorkerID = a.holder.WorkerID()
 	}
-	body, err := a.write(&r)
+	body, err := json.Marshal(&r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
@@ -124,21 +124,6 @@ func (a *Attempt) Complete(ctx context.Context, r v1.CompletedRequest) (*v1.Comp
 		a.client.set.metrics.Completed(r.Outcome)
 	}
 	return answer, err
-}
-
-// write writes a completion: a plain one, such as most are, without encoding/json, which takes its time.
-func (a *Attempt) write(r *v1.CompletedRequest) ([]byte, error) {
-	plain := r.Outcome == v1.OutcomeSucceeded && r.Metrics == nil && r.Error == nil && r.CancelledDuringPhase == "" &&
-		r.PartialProgress == nil && (a.holder != nil || r.WorkerID == "")
-	if !plain || len(r.Output) > maxCompletion/2 || (len(r.Output) > 0 && !json.Valid(r.Output)) {
-		return json.Marshal(r)
-	}
-	b := append(a.appendName(make([]byte, 0, 200+len(r.Output))), `,"outcome":"SUCCEEDED","completedAt":`...)
-	b = appendTime(b, r.CompletedAt.Time)
-	if len(r.Output) > 0 {
-		b = append(append(b, `,"output":`...), r.Output...)
-	}
-	return append(b, '}'), nil
 }
 
 // release ends the beats.

@@ -192,11 +192,3 @@ func WithLease(l Lease) Option {
 		return nil
 	}
 }
-
-// WithClock is for tests; package workertest has one.
-func WithClock(c clock.Clock) Option {
-	return func(s *settings) error {
-		s.clock = c
-		return nil
-	}
-}

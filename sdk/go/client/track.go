@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -20,9 +19,6 @@ func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
 
 // Told calls f, in a goroutine of its own, when the context of the attempt ends otherwise than by its completion.
 func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.told = f } }
-
-// HeldBy leaves the beats to a worker; it is for package worker.
-func HeldBy(h beats.Holder) TrackOption { return func(a *Attempt) { a.holder = h } }
 
 // Track says that an attempt has started, and beats for it from now on, until its handle is completed (Done, Fail, Complete) or
 // given up (Abandon): one of these must be called, also when the context has ended. The context that it returns comes from ctx
@@ -100,19 +96,11 @@ func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 // leastTimeout is what a server that is in trouble for a moment needs to be asked again.
 const leastTimeout = 3 * time.Second
 
-// startedAnswer is what matters of a v1.StartedResponse.
-type startedAnswer struct {
-	ShouldCancel bool   `json:"shouldCancel"`
-	CancelReason string `json:"cancelReason"`
-}
-
 // start says that the attempt has started, until it is answered; sent is when what was answered left.
-func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer *startedAnswer, err error) {
-	body := append(a.appendName(make([]byte, 0, 160)), `,"startedAt":`...)
-	body = append(appendTime(body, c.set.clock.Now()), '}')
-	answer = new(startedAnswer)
+func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer *v1.StartedResponse, err error) {
+	answer = new(v1.StartedResponse)
 	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(a.taskID) + "/started", base: a.beater.base, token: a.token,
-		body: body, out: answer}
+		in: v1.StartedRequest{Attempt: a.number, WorkerID: a.workerID(), StartedAt: v1.At(c.set.clock.Now())}, out: answer}
 	err = a.persist(ctx, k, &sent)
 	return sent, answer, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -90,7 +91,7 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 	})
 	if err == nil && len(b.apart) > 0 {
 		sent := w.clock.Now()
-		err = w.ask(s, func(ctx context.Context) error { return w.client.HeartbeatHeld(ctx, b.apart) })
+		err = w.ask(s, func(ctx context.Context) error { return beats.Client.Heartbeat(ctx, w.client, b.apart) })
 		w.measure(s, len(b.apart), b.active, sent, err)
 	}
 	w.land()

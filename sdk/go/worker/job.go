@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -27,7 +28,7 @@ type job struct {
 func (j *job) run(doing context.Context) {
 	defer j.leave()
 	w := j.worker
-	ctx, a, err := w.client.Track(doing, j.envelope, client.HeldBy(holder{w}))
+	ctx, a, err := w.client.Track(doing, j.envelope, beats.Client.HeldBy(holder{w}).(client.TrackOption))
 	if err != nil && doing.Err() != nil {
 		w.set.log.Info("A task that was claimed is not begun, since the worker stops", "taskId", j.envelope.TaskID, "attempt", j.envelope.Attempt)
 		return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/sdk/go/worker"
@@ -112,7 +113,8 @@ func TestNothingIsAskedForAfterRun(t *testing.T) {
 func TestAHandlersContextLooksAtItsLease(t *testing.T) {
 	machine := &sleeper{Clock: clock.Real}
 	server := workertest.New(t, workertest.MachineTime())
-	c, err := client.New(server.URL(), append(server.Options(), client.WithClock(machine), client.WithLease(client.Strict))...)
+	opts := append(server.Options(), beats.Client.WithClock(machine).(client.Option), client.WithLease(client.Strict))
+	c, err := client.New(server.URL(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

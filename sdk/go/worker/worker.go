@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
@@ -103,7 +104,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 		c = made
 	}
 	w := &Worker{
-		client: c, own: own, queue: queue, set: set, clock: c.Clock(), handlers: map[string]Handler{}, hard: make(chan struct{}),
+		client: c, own: own, queue: queue, set: set, clock: beats.Client.Clock(c), handlers: map[string]Handler{}, hard: make(chan struct{}),
 		jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
 		inventory: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -57,13 +58,10 @@ type Request struct {
 // Option changes what New makes.
 type Option func(*Server)
 
-// WithClock has the server go by another clock than one in the test's hand.
-func WithClock(c clock.Clock) Option {
-	return func(s *Server) { s.hand, s.time = nil, c }
+// MachineTime has the server use the machine's clock, which is also that of testing/synctest inside a bubble.
+func MachineTime() Option {
+	return func(s *Server) { s.hand, s.time = nil, clock.Real }
 }
-
-// MachineTime has the server go by the machine's clock, which is also that of testing/synctest inside a bubble.
-func MachineTime() Option { return WithClock(clock.Real) }
 
 // WorkerBeats says how often workers are to beat, and how long they may be silent; 10 s and 30 s unless told.
 func WorkerBeats(interval, timeout time.Duration) Option {
@@ -89,7 +87,7 @@ func (s *Server) URL() string { return "http://127.0.0.1:1" }
 
 // Options are those of a client of this server: its transport, its clock and its token.
 func (s *Server) Options() []client.Option {
-	return []client.Option{client.Transport(s), client.WithClock(s.time), client.Token(Token)}
+	return []client.Option{client.Transport(s), beats.Client.WithClock(s.time).(client.Option), client.Token(Token)}
 }
 
 // Now is the server's time.
@@ -104,7 +102,7 @@ func (s *Server) Jump(d time.Duration) { s.inHand().Jump(d) }
 func (s *Server) inHand() *clock.Hand {
 	if s.hand == nil {
 		s.tb.Helper()
-		s.tb.Fatal("workertest: the clock of this server is not in the test's hand: leave WithClock and MachineTime out")
+		s.tb.Fatal("workertest: the clock of this server is not in the test's hand: leave MachineTime out")
 	}
 	return s.hand
 }

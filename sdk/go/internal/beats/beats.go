@@ -29,7 +29,7 @@ type Holder interface {
 type Attempt interface {
 	// Name is the task's id and the attempt's number.
 	Name() (taskID string, attempt int)
-	// Interval is how often the attempt asks to be heard, and Lease how long it may be silent; 0: as its worker.
+	// Interval is how often the attempt needs a heartbeat; 0: as often as its worker.
 	Interval() time.Duration
 	// AppendProgress appends the fields of its progress, each with a comma before it. They count as sent once Accepted is called
 	// with what it returns.

@@ -5,12 +5,27 @@ import (
 	"net/http"
 
 	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// HeartbeatHeld beats once for attempts that a worker holds, by a request of their own; it is for package worker, which lists them
-// in its own beats otherwise. Its error says that not all could be heard now.
-func (c *Client) HeartbeatHeld(ctx context.Context, all []beats.Attempt) (err error) {
+func init() {
+	hooks := &beats.Client
+	hooks.Clock = func(c any) clock.Clock { return c.(*Client).set.clock }
+	hooks.WithClock = func(c clock.Clock) any {
+		return Option(func(s *settings) error {
+			s.clock = c
+			return nil
+		})
+	}
+	hooks.HeldBy = func(h beats.Holder) any { return TrackOption(func(a *Attempt) { a.holder = h }) }
+	hooks.Heartbeat = func(ctx context.Context, c any, all []beats.Attempt) error {
+		return c.(*Client).heartbeatHeld(ctx, all)
+	}
+}
+
+// heartbeatHeld implements beats.Client.Heartbeat.
+func (c *Client) heartbeatHeld(ctx context.Context, all []beats.Attempt) (err error) {
 	for _, b := range c.batches(all) {
 		if failed := b.beatOnce(ctx); err == nil {
 			err = failed

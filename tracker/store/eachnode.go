@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// NodeWork is work that is repeated on each Redis node.
+type NodeWork struct {
+	Name   string             // for the log
+	Errors prometheus.Counter // of rounds that failed
+	// Round is one round over a node; pause is how long after it the next one begins.
+	Round func(ctx context.Context, n *Node) (pause time.Duration, err error)
+}
+
+// RunOnEachNode repeats the work until ctx ends, and returns when no round is under way. Each node has its own goroutine, so that a
+// frozen one holds up no other; it begins when the node gets shards and ends when the node has none any more.
+func (s *Store) RunOnEachNode(ctx context.Context, w NodeWork) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	started := map[*Node]bool{}
+	for {
+		for n := range s.ByNode() {
+			if !started[n] {
+				started[n] = true
+				running.Go(s.Guard(w.Name, func() { s.runOnNode(ctx, n, w) }))
+			}
+		}
+		maps.DeleteFunc(started, func(n *Node, _ bool) bool { return n.Retired() })
+		if !Pause(ctx, time.Second) { // the map of a Cluster may have changed
+			return
+		}
+	}
+}
+
+func (s *Store) runOnNode(ctx context.Context, n *Node, w NodeWork) {
+	failing := false
+	for ctx.Err() == nil && !n.Retired() {
+		pause, err := w.Round(ctx, n)
+		switch {
+		case err != nil:
+			w.Errors.Inc()
+			if !failing {
+				s.opts.Logger.Warn("work is paused until Redis responds", "work", w.Name, "error", err)
+			}
+		case failing:
+			s.opts.Logger.Info("work resumed", "work", w.Name)
+		}
+		failing = err != nil
+		Pause(ctx, pause)
+	}
+}
