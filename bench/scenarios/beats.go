@@ -210,8 +210,11 @@ func runFloor(b *testbed.Bed) {
 				like := report.Run{Round: round + 1, Variant: v.name, BeatsPerRequest: batchBeats}
 				ours, _ = b.Drive(on, like, load.Load{Source: tasks.Batches(batchBeats, v.progress, false), For: b.For})
 				like.Tracked = tasks.Len()
-				floor, _ := b.Self(testbed.Zadd, like, "--redis", redis.URL, "--members", fmt.Sprint(tasks.Len()),
+				floor, ok := b.Self(testbed.Zadd, like, "--redis", redis.URL, "--members", fmt.Sprint(tasks.Len()),
 					"--batch", fmt.Sprint(batchBeats), fmt.Sprintf("--progress=%v", v.progress))
+				if ok {
+					b.Keep(floor)
+				}
 				return ours, testbed.Of(ours.RedisMicros) / testbed.Of(floor.RedisMicros)
 			}
 			ours, ratio := overFloor(many1, many.Tasks)

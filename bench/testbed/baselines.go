@@ -69,7 +69,7 @@ func (b *Bed) serveBaseline(name, path string, tasks *requests.Tasks) *Target {
 	return t
 }
 
-// Self runs a baseline that drives itself, and keeps the run that it reports in like; false: it is missing.
+// Self runs a baseline that drives itself, and returns the run that it reports, with what like has; false: it is missing.
 func (b *Bed) Self(name string, like report.Run, args ...string) (r report.Run, ok bool) {
 	path, ok := b.baseline(name)
 	if !ok {
@@ -83,9 +83,9 @@ func (b *Bed) Self(name string, like report.Run, args ...string) (r report.Run, 
 	line := Must(child.Line(b.Ctx, b.For+time.Minute))
 	Check(child.Wait(b.Ctx))
 	var own struct {
-		Ops                               int64
-		Seconds                           float64
-		RedisCPUSeconds, ServerCPUSeconds *float64
+		Ops             int64
+		Seconds         float64
+		RedisCPUSeconds *float64
 	}
 	if err := json.Unmarshal([]byte(line), &own); err != nil || own.Ops == 0 {
 		Check(fmt.Errorf("%s reports %q and not its operations", name, strings.TrimSpace(line)))
@@ -93,8 +93,27 @@ func (b *Bed) Self(name string, like report.Run, args ...string) (r report.Run, 
 	r = like
 	r.Program, r.Loop, r.Seconds, r.Beats = name, report.Closed, own.Seconds, own.Ops
 	r.BeatsPerSecond = float64(own.Ops) / own.Seconds
-	r.ServerMicros = Known(Of(own.ServerCPUSeconds) * 1e6 / float64(own.Ops))
 	r.RedisMicros = Known(Of(own.RedisCPUSeconds) * 1e6 / float64(own.Ops))
-	b.Keep(r)
 	return r, true
+}
+
+// StartEtcd starts an etcd of one node on loopback, until the end of the scenario; nil: there is none in PATH, which is remarked.
+func (b *Bed) StartEtcd() *Target {
+	path, err := exec.LookPath("etcd")
+	if err != nil {
+		b.Remark("there is no etcd in PATH, so it was left out")
+		return nil
+	}
+	dir := Must(os.MkdirTemp("", "lubdub-etcd-"))
+	url, peers := fmt.Sprint("http://127.0.0.1:", Must(proc.FreePort())), fmt.Sprint("http://127.0.0.1:", Must(proc.FreePort()))
+	cmd := exec.Command(path, "--name", "bench", "--data-dir", dir, "--listen-client-urls", url, "--advertise-client-urls", url,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "bench="+peers)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // no ETCD_… of the caller
+	child := Must(proc.Start("etcd", cmd))
+	b.Cleanup(func() { child.Kill(); _ = os.RemoveAll(dir) })
+	b.Await(20*time.Second, 50*time.Millisecond, func() (bool, error) {
+		text, err := b.get(url + "/health")
+		return err == nil && strings.Contains(string(text), "true"), fmt.Errorf("etcd is not ready: %s %w", text, err)
+	})
+	return &Target{Program: Etcd, Server: &proc.Server{URL: url, Pid: child.Pid}}
 }

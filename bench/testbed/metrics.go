@@ -43,9 +43,13 @@ func (b *Bed) ask(t *Target, page string) ([]byte, error) {
 	if t.Server == nil || t.Server.Admin == "" {
 		return nil, http.ErrNotSupported
 	}
+	return b.get(t.Server.Admin + page)
+}
+
+func (b *Bed) get(url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(b.Ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.Server.Admin+page, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
