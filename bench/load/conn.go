@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -18,9 +19,9 @@ type conn struct {
 
 	out  []byte // the request
 	in   []byte // what was read
-	r, w int    // of in: from r to w it has not been read yet
+	used int    // of in: the answer before
 
-	beats, answers atomic.Int64 // of the run under way, for the progress line
+	answers atomic.Int64 // in the run under way
 }
 
 var errTooLarge = errors.New("an answer of more than 64 MiB")
@@ -37,7 +38,7 @@ func (c *conn) connect(ctx context.Context) error {
 		return err
 	}
 	c.socket.Store(&s)
-	c.r, c.w = 0, 0
+	c.in, c.used = c.in[:0], 0
 	return nil
 }
 
@@ -64,56 +65,22 @@ func (c *conn) do() (status int, body []byte, err error) {
 }
 
 func (c *conn) read(s net.Conn) (status int, body []byte, err error) {
-	if c.in == nil {
-		c.in = make([]byte, firstBuffer)
-	}
-	head, looked := 0, 0 // looked: bytes after c.r without the end of a head
+	c.in = c.in[:copy(c.in, c.in[c.used:])]
+	c.used = 0
 	for {
-		if i := bytes.Index(c.in[c.r+looked:c.w], crlf2); i >= 0 {
-			head = looked + i + len(crlf2)
-			break
+		status, body, c.used, err = answerIn(c.in)
+		if err != nil || c.used > 0 {
+			return status, body, err
 		}
-		looked = max(0, c.w-c.r-len(crlf2)+1)
-		if err := c.fill(s, c.w-c.r+1); err != nil {
+		if len(c.in) == cap(c.in) {
+			c.in = slices.Grow(c.in, max(firstBuffer, len(c.in)))
+		}
+		n, err := s.Read(c.in[len(c.in):cap(c.in)])
+		c.in = c.in[:len(c.in)+n]
+		if n == 0 && err != nil {
 			return 0, nil, err
 		}
 	}
-	status, length, err := parseHead(c.in[c.r : c.r+head])
-	if err != nil {
-		return 0, nil, err
-	}
-	if err := c.fill(s, head+length); err != nil {
-		return 0, nil, err
-	}
-	body = c.in[c.r+head : c.r+head+length]
-	c.r += head + length
-	return status, body, nil
-}
-
-// fill reads until n bytes are there that nobody has looked at.
-func (c *conn) fill(s net.Conn, n int) error {
-	if n > maxAnswer {
-		return errTooLarge
-	}
-	if c.r == c.w {
-		c.r, c.w = 0, 0
-	}
-	if c.r+n > len(c.in) {
-		into := c.in
-		if n > len(into) {
-			into = make([]byte, max(n, 2*len(into)))
-		}
-		c.w = copy(into, c.in[c.r:c.w])
-		c.r, c.in = 0, into
-	}
-	for c.w-c.r < n {
-		got, err := s.Read(c.in[c.w:])
-		c.w += got
-		if err != nil && c.w-c.r < n {
-			return err
-		}
-	}
-	return nil
 }
 
 var (

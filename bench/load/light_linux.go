@@ -3,10 +3,10 @@ package load
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,10 +25,9 @@ type thread struct {
 	total      int // connections of all threads
 	epoll      int
 	conns      []*lightConn // each of-th one
-	address    unix.Sockaddr
-	source     func(i int) unix.Sockaddr // that connection i leaves from; nil: the system's choice
+	address    string
 
-	beats, answers atomic.Int64 // of the run under way, for the progress line
+	answered atomic.Int64 // in the run under way
 }
 
 // lightConn is one connection with at most one request under way.
@@ -49,17 +48,7 @@ type lightConn struct {
 // DialLight opens n connections to host:port, whose sources do not wait.
 func DialLight(ctx context.Context, address string, n int) (Generator, error) {
 	if n < 1 {
-		return nil, fmt.Errorf("%d connections are none", n)
-	}
-	to, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	source := func(i int) unix.Sockaddr {
-		if ip := sourceOf(i); ip != nil && to.IP.Equal(net.IPv4(127, 0, 0, 1)) {
-			return sockaddr(&net.TCPAddr{IP: ip})
-		}
-		return nil
+		return nil, errNoConnections
 	}
 	l := &Light{size: n}
 	threads := min(runtime.GOMAXPROCS(0), n)
@@ -69,17 +58,12 @@ func DialLight(ctx context.Context, address string, n int) (Generator, error) {
 			l.Close()
 			return nil, explained(err, 0)
 		}
-		l.threads = append(l.threads, &thread{number: i, of: threads, total: n, epoll: epoll, address: sockaddr(to), source: source})
+		l.threads = append(l.threads, &thread{number: i, of: threads, total: n, epoll: epoll, address: address})
 	}
 	for i := range n {
-		t := l.threads[i%threads]
-		c := &lightConn{fd: -1, number: i}
+		t, c := l.threads[i%threads], &lightConn{fd: -1, number: i}
 		t.conns = append(t.conns, c)
-		err := ctx.Err()
-		if err == nil {
-			err = t.connect(c)
-		}
-		if err != nil {
+		if err := t.connect(ctx, c); err != nil {
 			l.Close()
 			return nil, explained(err, i)
 		}
@@ -87,72 +71,32 @@ func DialLight(ctx context.Context, address string, n int) (Generator, error) {
 	return l, nil
 }
 
-func sockaddr(a *net.TCPAddr) unix.Sockaddr {
-	if ip := a.IP.To4(); ip != nil {
-		return &unix.SockaddrInet4{Port: a.Port, Addr: [4]byte(ip)}
-	}
-	return &unix.SockaddrInet6{Port: a.Port, Addr: [16]byte(a.IP.To16())}
-}
-
-// connect opens a connection, or opens it anew.
-func (t *thread) connect(c *lightConn) (err error) {
+// connect opens a connection, or opens it again.
+func (t *thread) connect(ctx context.Context, c *lightConn) error {
 	c.close()
-	family := unix.AF_INET
-	if _, six := t.address.(*unix.SockaddrInet6); six {
-		family = unix.AF_INET6
-	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	s, err := dial(ctx, t.address, c.number)
 	if err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = unix.Close(fd)
-		}
-	}()
-	if from := t.source(c.number); from != nil {
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
-		if err := unix.Bind(fd, from); err != nil {
-			return fmt.Errorf("bind: %w", err)
-		}
-	}
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	if err := unix.Connect(fd, t.address); err != nil && !errors.Is(err, unix.EINPROGRESS) && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("connect: %w", err)
-	}
-	if err := connected(fd); err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, fd, t.interest(c, unix.EPOLLIN)); err != nil {
 		return err
 	}
-	c.fd = fd
-	return nil
-}
-
-// connected waits until a socket is.
-func connected(fd int) error {
-	for limit := time.Now().Add(dialTimeout); ; {
-		left := time.Until(limit)
-		if left <= 0 {
-			return unix.ETIMEDOUT
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return err
-		}
-		if n < 1 {
-			continue
-		}
-		failed, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		if err == nil && failed != 0 {
-			err = unix.Errno(failed)
-		}
+	defer s.Close() // the thread has a descriptor of its own, which Go's poller does not know
+	raw, err := s.(*net.TCPConn).SyscallConn()
+	if err != nil {
 		return err
 	}
+	control := raw.Control(func(fd uintptr) {
+		if c.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			err = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, c.fd, t.interest(c, unix.EPOLLIN))
+		}
+	})
+	return errors.Join(err, control)
 }
 
-// interest is what to hear of a connection; events name it by its place among the thread's.
+// bindLate lets the kernel choose a connection's port when it knows the other end: an address has more ports then.
+func bindLate(_, _ string, s syscall.RawConn) error {
+	return s.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) })
+}
+
+// interest is what to watch a connection for; events name it by its place among the thread's.
 func (t *thread) interest(c *lightConn, events uint32) *unix.EpollEvent {
 	return &unix.EpollEvent{Events: events, Fd: int32(c.number / t.of)}
 }
@@ -183,12 +127,11 @@ func (l *Light) Close() {
 
 func (l *Light) parts() int { return len(l.threads) }
 
-func (l *Light) counts() (beats, answers int64) {
+func (l *Light) answers() (n int64) {
 	for _, t := range l.threads {
-		beats += t.beats.Load()
-		answers += t.answers.Load()
+		n += t.answered.Load()
 	}
-	return beats, answers
+	return n
 }
 
 // interrupt has nothing to do: threads look up every few ms.

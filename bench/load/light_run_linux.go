@@ -41,8 +41,7 @@ func (l *Light) drive(r *run, i int, tally *Tally) error {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }()
 	t := l.threads[i]
-	t.beats.Store(0)
-	t.answers.Store(0)
+	t.answered.Store(0)
 	p := &lightRun{run: r, thread: t, tally: tally, in: make([]byte, 64<<10), events: make([]unix.EpollEvent, 256)}
 	if r.PerSecond > 0 {
 		p.plan = newSchedule(i, len(l.threads), r.PerSecond, r.Poisson)
@@ -293,8 +292,7 @@ func (p *lightRun) answered(c *lightConn, status int, body []byte) {
 	}
 	p.tally.Requests++
 	p.tally.Beats += int64(beats)
-	p.thread.answers.Add(1)
-	p.thread.beats.Add(int64(beats))
+	p.thread.answered.Add(1)
 	p.recorder.record(p.number, times{c.intended, c.free, c.sent, done}, beats)
 	c.busy, c.free = false, done
 	p.underWay--
@@ -318,7 +316,7 @@ func (p *lightRun) broken(c *lightConn, err error) {
 func (p *lightRun) redial(c *lightConn) {
 	var err error
 	for range maxRedials {
-		if err = p.connect(c); err == nil || p.ctx.Err() != nil {
+		if err = p.connect(p.ctx, c); err == nil || p.ctx.Err() != nil {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -37,20 +38,25 @@ func explained(err error, i int) error {
 	return err
 }
 
+// dial opens connection i.
+func dial(ctx context.Context, address string, i int) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout, Control: bindLate}
+	if from := sourceOf(i); from != nil && strings.HasPrefix(address, "127.0.0.1:") {
+		d.LocalAddr = &net.TCPAddr{IP: from}
+	}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+var errNoConnections = errors.New("a generator needs a connection")
+
 // Dial opens n connections to host:port.
 func Dial(ctx context.Context, address string, n int) (*Pool, error) {
 	if n < 1 {
-		return nil, fmt.Errorf("%d connections are none", n)
+		return nil, errNoConnections
 	}
 	p := &Pool{}
 	for i := range n {
-		d := net.Dialer{Timeout: dialTimeout}
-		if host, _, _ := net.SplitHostPort(address); host == "127.0.0.1" {
-			if from := sourceOf(i); from != nil {
-				d.LocalAddr = &net.TCPAddr{IP: from}
-			}
-		}
-		c := &conn{dial: func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }}
+		c := &conn{dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, address, i) }}
 		if err := c.connect(ctx); err != nil {
 			p.Close()
 			return nil, explained(err, i)
@@ -75,12 +81,11 @@ func (p *Pool) Close() {
 
 func (p *Pool) parts() int { return len(p.conns) }
 
-func (p *Pool) counts() (beats, answers int64) {
+func (p *Pool) answers() (n int64) {
 	for _, c := range p.conns {
-		beats += c.beats.Load()
-		answers += c.answers.Load()
+		n += c.answers.Load()
 	}
-	return beats, answers
+	return n
 }
 
 func (p *Pool) interrupt() {
@@ -95,7 +100,6 @@ const maxRedials = 50
 // drive is one connection's part of a run.
 func (p *Pool) drive(r *run, i int, t *Tally) error {
 	c, n := p.conns[i], len(p.conns)
-	c.beats.Store(0)
 	c.answers.Store(0)
 	source := r.Source(i, n)
 	var plan *schedule
@@ -143,7 +147,6 @@ func (p *Pool) drive(r *run, i int, t *Tally) error {
 		t.Requests++
 		t.Beats += int64(beats)
 		c.answers.Add(1)
-		c.beats.Add(int64(beats))
 		r.recorder.record(i, times{intended, free, sent, done}, beats)
 	}
 	return nil

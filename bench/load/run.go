@@ -39,16 +39,8 @@ type Load struct {
 	Poisson bool
 	// Window is the width of the result's windows; 0: none.
 	Window time.Duration
-	// Progress, if any, is called about ten times a second.
-	Progress func(Progress)
 
 	clock clock // of tests
-}
-
-// Progress of a run.
-type Progress struct {
-	Elapsed        time.Duration
-	Beats, Answers int64
 }
 
 // Result of a run.
@@ -109,8 +101,8 @@ type run struct {
 type crew interface {
 	parts() int
 	drive(r *run, part int, t *Tally) error
-	counts() (beats, answers int64) // of the run under way
-	interrupt()                     // makes whatever waits return at once
+	answers() int64 // of the run under way
+	interrupt()     // makes whatever waits return at once
 }
 
 // conduct runs a load. Requests under way at its end are waited for.
@@ -147,12 +139,12 @@ func conduct(ctx context.Context, l Load, g crew) (Result, error) {
 	return res, err
 }
 
-// watch reports the progress and ends what does not end by itself.
+// watch ends what does not end on its own.
 func (r *run) watch(g crew, cancel func(), ended <-chan struct{}) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	var last Progress
-	heard := time.Now()
+	var answers int64
+	answered := time.Now()
 	giveUp := func(err error) error {
 		r.stop.Store(true)
 		cancel()
@@ -175,16 +167,11 @@ func (r *run) watch(g crew, cancel func(), ended <-chan struct{}) error {
 		case <-r.ctx.Done():
 			return giveUp(r.ctx.Err())
 		case <-tick.C:
-			at := Progress{Elapsed: r.clock.now()}
-			at.Beats, at.Answers = g.counts()
-			if at.Answers != last.Answers {
-				heard = time.Now()
+			if now := g.answers(); now != answers {
+				answers, answered = now, time.Now()
 			}
-			if time.Since(heard) > stalled {
+			if time.Since(answered) > stalled {
 				return giveUp(ErrStalled)
-			}
-			if last = at; r.Progress != nil {
-				r.Progress(at)
 			}
 		}
 	}

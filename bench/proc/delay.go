@@ -6,14 +6,9 @@ import (
 	"time"
 )
 
-// Delay stands between a program and a server and passes everything on late, in both directions. It slows nothing else
-// down: as much may be under way as the two of them send.
-type Delay struct {
-	ln net.Listener
-}
-
-// StartDelay listens on a free loopback port for a server at address.
-func StartDelay(address string, each time.Duration) (*Delay, error) {
+// StartDelay listens on a free loopback port until it is closed, and passes everything on to a server at address and back, late. It slows
+// nothing else down: as much may be under way as the two of them send.
+func StartDelay(address string, each time.Duration) (net.Listener, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -33,14 +28,8 @@ func StartDelay(address string, each time.Duration) (*Delay, error) {
 			go pass(far, near, each)
 		}
 	}()
-	return &Delay{ln}, nil
+	return ln, nil
 }
-
-// Address is where it listens.
-func (d *Delay) Address() string { return d.ln.Addr().String() }
-
-// Stop takes no new connections; those there are end with either side.
-func (d *Delay) Stop() { _ = d.ln.Close() }
 
 type late struct {
 	at   time.Time

@@ -56,7 +56,7 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 }
 
 func startRedis(ctx context.Context, path, dir string) (*Redis, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,8 @@ func startRedis(ctx context.Context, path, dir string) (*Redis, error) {
 	return r, nil
 }
 
-func freePort() (int, error) {
+// FreePort is a loopback port that nothing listens on just now.
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err

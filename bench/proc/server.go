@@ -51,10 +51,3 @@ func (s *Server) Stop() {
 		s.child.Stop()
 	}
 }
-
-// Kill ends the process at once, if it is the benchmark's own.
-func (s *Server) Kill() {
-	if s.child != nil {
-		s.child.Kill()
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -159,7 +158,7 @@ func (m *Machine) String() string {
 		machine += ", " + m.CPU
 	}
 	if m.MemoryBytes > 0 {
-		machine += fmt.Sprintf(", %s GiB", number(float64(m.MemoryBytes>>20)/1024))
+		machine += fmt.Sprintf(", %s GiB", Number(float64(m.MemoryBytes>>20)/1024))
 	}
 	return machine
 }
@@ -173,14 +172,14 @@ func facts(r *Report) []named {
 		redis += ", started by the run"
 	}
 	all := []named{
-		{"Run", fmt.Sprintf("%s, %s s", r.StartedAt.UTC().Format("2006-01-02 15:04 UTC"), number(r.Seconds))},
+		{"Run", fmt.Sprintf("%s, %s s", r.StartedAt.UTC().Format("2006-01-02 15:04 UTC"), Number(r.Seconds))},
 		{"Command", r.Command},
 		{"Kept as", r.Name},
 		{"Lubdub", strings.TrimSpace(r.Lubdub.Version+" "+r.Lubdub.URL) + ", " + r.Lubdub.Go},
 		{"Redis", redis},
 		{"Machine", r.Machine.String()},
 		{"Load", fmt.Sprintf("%d connections, %s s each, rounds: %d, %s tracked tasks", r.Settings.Connections,
-			number(r.Settings.ForSeconds), r.Settings.Rounds, number(float64(r.Settings.Tracked)))},
+			Number(r.Settings.ForSeconds), r.Settings.Rounds, Number(float64(r.Settings.Tracked)))},
 	}
 	return slices.DeleteFunc(all, func(n named) bool { return n.Text == "" })
 }
@@ -192,41 +191,36 @@ func rowOf(b *Bar) barRow {
 	}
 	row := barRow{
 		What: b.What, Note: b.Note, Verdict: b.Verdict, Bullet: bullet(b),
-		Bar: relation + withUnit(b.Bar, b.Unit), Aim: "–", Measured: "–",
+		Bar: relation + WithUnit(b.Bar, b.Unit), Aim: "–", Measured: "–",
 		Class: strings.ReplaceAll(string(b.Verdict), " ", "-"),
 		Sign:  map[Verdict]string{AimReached: "★", Met: "✓", Missed: "✗", NotMeasured: "–"}[b.Verdict],
 	}
 	if b.Aim != nil {
-		row.Aim = relation + withUnit(*b.Aim, b.Unit)
+		row.Aim = relation + WithUnit(*b.Aim, b.Unit)
 	}
 	if b.Measured != nil {
-		row.Measured = withUnit(*b.Measured, b.Unit)
+		row.Measured = WithUnit(*b.Measured, b.Unit)
 	}
 	if len(b.Rounds) > 1 {
-		row.Rounds = number(slices.Min(b.Rounds)) + " to " + number(slices.Max(b.Rounds))
+		row.Rounds = Number(slices.Min(b.Rounds)) + " to " + Number(slices.Max(b.Rounds))
 	}
 	return row
 }
 
 func runRowOf(r *Run) runRow {
 	row := runRow{
-		Name: runName(r), Round: r.Round, Loop: r.Loop, Rate: number(float64(int64(r.BeatsPerSecond))),
-		Server: optional(r.ServerMicros), Redis: optional(r.RedisMicros),
+		Name: runName(r), Round: r.Round, Loop: r.Loop, Rate: Number(float64(int64(r.BeatsPerSecond))),
+		Server: optional(r.ServerMicros), Redis: optional(r.RedisMicros), NotOK: Refusals(r.NotOK),
 	}
 	if r.Tracked > 0 {
-		row.Tracked = number(float64(r.Tracked))
+		row.Tracked = Number(float64(r.Tracked))
 	}
 	if r.Latency != nil {
-		row.P50, row.P99 = number(r.Latency.P50Ms), number(r.Latency.P99Ms)
+		row.P50, row.P99 = Number(r.Latency.P50Ms), Number(r.Latency.P99Ms)
 	}
 	if r.OwnLateness != nil {
-		row.Late = number(r.OwnLateness.P99Ms)
+		row.Late = Number(r.OwnLateness.P99Ms)
 	}
-	var notOK []string
-	for _, status := range slices.Sorted(maps.Keys(r.NotOK)) {
-		notOK = append(notOK, fmt.Sprintf("%s: %d", status, r.NotOK[status]))
-	}
-	row.NotOK = strings.Join(notOK, ", ")
 	return row
 }
 
@@ -234,5 +228,5 @@ func optional(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return number(*v)
+	return Number(*v)
 }

@@ -73,7 +73,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 			class = "axis"
 		}
 		d.line(x, top-8, x, end, class)
-		d.text(x, end+18, "muted", "middle", number(m))
+		d.text(x, end+18, "muted", "middle", Number(m))
 	}
 	if len(series) > 1 {
 		d.text(gutter+marks[len(marks)-1]*scale+14, end+18, "muted", "start", unit)
@@ -101,7 +101,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 					if len(series) > 1 {
 						name += ", " + series[i]
 					}
-					d.rect(x, y, max(w-1, 1), barHeight, fill, name+": "+withUnit(p, unit))
+					d.rect(x, y, max(w-1, 1), barHeight, fill, name+": "+WithUnit(p, unit))
 					x += max(w, 2)
 				}
 			}
@@ -128,5 +128,5 @@ func bullet(b *Bar) template.HTML {
 	if b.Aim != nil {
 		d.line(*b.Aim/most*150, 1, *b.Aim/most*150, 17, "aim")
 	}
-	return d.done("Measured "+withUnit(*b.Measured, b.Unit), "The thick line is the bar, the dashed one the aim.", "")
+	return d.done("Measured "+WithUnit(*b.Measured, b.Unit), "The thick line is the bar, the dashed one the aim.", "")
 }

@@ -30,8 +30,8 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 			most = max(most, p.Ms)
 		}
 		nines = max(nines, min(math.Log10(max(float64(c.q.Count), 10)), 6))
-		spoken = append(spoken, fmt.Sprintf("%s: p50 %s ms, p99 %s ms, longest %s ms", c.name, number(c.q.P50Ms), number(c.q.P99Ms),
-			number(c.q.MaxMs)))
+		spoken = append(spoken, fmt.Sprintf("%s: p50 %s ms, p99 %s ms, longest %s ms", c.name, Number(c.q.P50Ms), Number(c.q.P99Ms),
+			Number(c.q.MaxMs)))
 	}
 	if most == 0 {
 		least, most = 0.1, 1
@@ -61,7 +61,7 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 	}
 	for _, m := range marks {
 		d.line(left, y(m), plotWidth-right, y(m), "grid")
-		d.text(left-8, y(m)+4, "muted", "end", number(m)+" ms")
+		d.text(left-8, y(m)+4, "muted", "end", Number(m)+" ms")
 	}
 	for _, p := range []float64{0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999} {
 		if p > 0 && -math.Log10(1-p/100) > nines+1e-9 {
@@ -124,7 +124,7 @@ func timelinePlot(t *Timeline) template.HTML {
 			most = max(most, peak)
 			colour = colour%8 + 1
 			names, colours = append(names, s.Name+" ("+unit+")"), append(colours, colour)
-			spoken = append(spoken, s.Name+" up to "+withUnit(peak, unit))
+			spoken = append(spoken, s.Name+" up to "+WithUnit(peak, unit))
 		}
 		d.keys(left, from-10-markRow, names, colours)
 		marks := ticks(most, 4)
@@ -135,7 +135,7 @@ func timelinePlot(t *Timeline) template.HTML {
 				class = "axis"
 			}
 			d.line(left, y(m), plotWidth-right, y(m), class)
-			d.text(left-8, y(m)+4, "muted", "end", number(m))
+			d.text(left-8, y(m)+4, "muted", "end", Number(m))
 		}
 		for _, m := range t.Marks {
 			if m.AtMs >= t.FromMs && m.AtMs <= t.FromMs+span {
@@ -166,7 +166,7 @@ func timelinePlot(t *Timeline) template.HTML {
 	}
 	step := ticks(span, 8)[1]
 	for at := math.Ceil(t.FromMs/step) * step; at <= t.FromMs+span*(1+1e-9); at += step {
-		d.text(x(at), d.height-bottom+18, "muted", "middle", number(at/1000)+" s")
+		d.text(x(at), d.height-bottom+18, "muted", "middle", Number(at/1000)+" s")
 	}
 	return d.done(t.Title, strings.Join(spoken, "; ")+".", "")
 }

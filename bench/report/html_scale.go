@@ -1,10 +1,6 @@
 package report
 
-import (
-	"math"
-	"strconv"
-	"strings"
-)
+import "math"
 
 // ticks returns round values from 0 to at least most, about n of them.
 func ticks(most float64, n int) []float64 {
@@ -45,41 +41,4 @@ func logTicks(least, most float64) []float64 {
 			all = append(all, v)
 		}
 	}
-}
-
-// number writes v with as many digits as tell something: 88,000, 145, 11.2, 3.81, 0.041.
-func number(v float64) string {
-	a := math.Abs(v)
-	digits := 0
-	switch {
-	case a == math.Trunc(a) || a >= 100:
-	case a >= 10:
-		digits = 1
-	case a >= 0.1:
-		digits = 2
-	default:
-		return strconv.FormatFloat(v, 'g', 2, 64)
-	}
-	s := strconv.FormatFloat(v, 'f', digits, 64)
-	whole, fraction, _ := strings.Cut(s, ".")
-	fraction = strings.TrimRight(fraction, "0")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if fraction != "" {
-		whole += "." + fraction
-	}
-	return sign + whole
-}
-
-// withUnit writes a value and its unit: 0.18 ×, 512 bytes, 88,000 beats/s.
-func withUnit(v float64, unit string) string {
-	if unit == "" {
-		return number(v)
-	}
-	return number(v) + " " + unit
 }

@@ -8,23 +8,16 @@ import (
 
 // cpuPlot stacks what a beat costs server and Redis, way by way; "" when no run says.
 func cpuPlot(scenarios []Scenario, head string) template.HTML {
-	var groups []barGroup
-	for i := range scenarios {
-		g := barGroup{heading: scenarios[i].Title}
-		for _, w := range waysOf(&scenarios[i]) {
-			if w.server == nil && w.redis == nil {
-				continue
-			}
-			note := number(w.sum()) + " µs"
-			if w.server != nil && w.redis != nil {
-				note = fmt.Sprintf("%s + %s = %s µs", number(*w.server), number(*w.redis), number(w.sum()))
-			}
-			g.bars = append(g.bars, stack{label: w.label, bold: w.ours, parts: []float64{value(w.server), value(w.redis)}, note: note})
+	groups := groupsOf(scenarios, func(w way) (parts []float64, note string) {
+		if w.server == nil && w.redis == nil {
+			return nil, ""
 		}
-		if g.bars != nil {
-			groups = append(groups, g)
+		note = Number(w.sum()) + " µs"
+		if w.server != nil && w.redis != nil {
+			note = fmt.Sprintf("%s + %s = %s µs", Number(*w.server), Number(*w.redis), Number(w.sum()))
 		}
-	}
+		return []float64{value(w.server), value(w.redis)}, note
+	})
 	if groups == nil {
 		return ""
 	}
@@ -34,25 +27,34 @@ func cpuPlot(scenarios []Scenario, head string) template.HTML {
 
 // ratePlot shows what each way takes at most; "" when no run says.
 func ratePlot(scenarios []Scenario) template.HTML {
-	var groups []barGroup
+	groups := groupsOf(scenarios, func(w way) (parts []float64, note string) {
+		if value(w.beatsPerSecond) <= 0 {
+			return nil, ""
+		}
+		rate := float64(int64(*w.beatsPerSecond))
+		return []float64{rate}, Number(rate)
+	})
+	if groups == nil {
+		return ""
+	}
+	return barPlot("Beats per second", "The most beats a second that were acknowledged, generator, server and Redis on one machine; more is "+
+		"better.", "beats/s, all on this machine", []string{"beats/s"}, []int{1}, groups, "")
+}
+
+// groupsOf makes a group of bars of each scenario, with a bar for each way that has parts.
+func groupsOf(scenarios []Scenario, of func(way) (parts []float64, note string)) (groups []barGroup) {
 	for i := range scenarios {
 		g := barGroup{heading: scenarios[i].Title}
 		for _, w := range waysOf(&scenarios[i]) {
-			if value(w.beatsPerSecond) > 0 {
-				rate := float64(int64(*w.beatsPerSecond))
-				g.bars = append(g.bars, stack{label: w.label, bold: w.ours, parts: []float64{rate}, note: number(rate)})
+			if parts, note := of(w); parts != nil {
+				g.bars = append(g.bars, stack{label: w.label, bold: w.ours, parts: parts, note: note})
 			}
 		}
 		if g.bars != nil {
 			groups = append(groups, g)
 		}
 	}
-	if groups == nil {
-		return ""
-	}
-	return barPlot("Beats per second", "The most beats a second that were acknowledged, generator, server and Redis on one machine; more is "+
-		"better.",
-		"beats/s, all on this machine", []string{"beats/s"}, []int{1}, groups, "")
+	return groups
 }
 
 // sectionOf returns everything of a scenario that the overview does not show.
@@ -74,14 +76,14 @@ func sectionOf(s *Scenario) section {
 			sec.Plots = append(sec.Plots, percentilePlot(d.What, "", []curve{{name: d.Name, colour: 1, q: &d.Quantiles}}))
 		} else {
 			q := d.Quantiles
-			sec.Figures = append(sec.Figures, named{d.What, fmt.Sprintf("p50 %s ms, p99 %s ms, longest %s ms", number(q.P50Ms), number(q.P99Ms),
-				number(q.MaxMs))})
+			sec.Figures = append(sec.Figures, named{d.What, fmt.Sprintf("p50 %s ms, p99 %s ms, longest %s ms", Number(q.P50Ms), Number(q.P99Ms),
+				Number(q.MaxMs))})
 		}
 	}
 	sec.Plots = append(sec.Plots, groupPlots(s.Figures)...)
 	for _, f := range s.Figures {
 		if f.Group == "" {
-			sec.Figures = append(sec.Figures, named{f.What, withUnit(f.Value, f.Unit)})
+			sec.Figures = append(sec.Figures, named{f.What, WithUnit(f.Value, f.Unit)})
 		}
 	}
 	for i := range s.Runs {
@@ -128,11 +130,11 @@ func groupPlots(figures []Figure) []template.HTML {
 		title := group
 		for _, f := range figures {
 			if f.Name == group && f.Group == "" { // the whole that these are parts of
-				title = f.What + ": " + withUnit(f.Value, f.Unit)
+				title = f.What + ": " + WithUnit(f.Value, f.Unit)
 			}
 		}
 		for _, f := range parts[group] {
-			bars = append(bars, stack{label: f.What, parts: []float64{f.Value}, note: withUnit(f.Value, f.Unit)})
+			bars = append(bars, stack{label: f.What, parts: []float64{f.Value}, note: WithUnit(f.Value, f.Unit)})
 		}
 		unit := parts[group][0].Unit
 		plots = append(plots, barPlot(title, "", unit, []string{unit}, []int{1}, []barGroup{{bars: bars}}, ""))

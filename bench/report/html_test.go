@@ -153,7 +153,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 		"4 promises: 1 aim reached, 1 met, 1 missed, 1 not measured.", "✓ met", "★ aim reached", "✗ missed", "– not measured",
 		"≤ 0.28 ×", "≥ 150,000 beats/s", "0.25 to 0.26", "not asked for",
 		"CPU per beat", "9.6 + 2.9 = 12.5 µs", "naive way", "go-redis AutoPipeline", "Lubdub, 100 beats a request",
-		"Beats per second", "93,002", "Latency by percentile", "Lubdub at 45,000/s", "99.9 %", "429: 1, 503: 2",
+		"Beats per second", "93,002", "Latency by percentile", "Lubdub at 45,000/s", "99.9 %", "1 × 429, 2 × 503",
 		"Beats while deaths are handled", "deaths handled (deaths)", "timeout", "Detection lag", "p50 1 ms, p99 2 ms, longest 3 ms",
 		"Redis memory of a running task: 574 bytes", "282 bytes", "bulk ZADD, with progress, 100 members a command", "2.13 s",
 		"This scenario did not come to its end: Redis went away", "8 GiB",
@@ -275,7 +275,7 @@ func TestNumber(t *testing.T) {
 		0: "0", 88000: "88,000", 1234567.8: "1,234,568", 145: "145", 11.24: "11.2", 3.812: "3.81", 0.28: "0.28", 0.041: "0.041", -1234: "-1,234",
 		9.6: "9.6", 2.5: "2.5",
 	} {
-		if got := number(v); got != want {
+		if got := Number(v); got != want {
 			t.Errorf("%g: %s, want %s", v, got, want)
 		}
 	}

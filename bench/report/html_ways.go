@@ -56,7 +56,7 @@ func waysOf(s *Scenario) []way {
 	for _, k := range order {
 		w := way{label: label(k), ours: k.program == "lubdub"}
 		if same[w.label] > 1 && k.tracked > 0 {
-			w.label += ", " + number(float64(k.tracked)) + " tracked"
+			w.label += ", " + Number(float64(k.tracked)) + " tracked"
 		}
 		w.beatsPerSecond = medianOf(runs[k], func(r Run) *float64 { return &r.BeatsPerSecond })
 		w.server = medianOf(runs[k], func(r Run) *float64 { return r.ServerMicros })
@@ -93,9 +93,9 @@ func programName(program string) string {
 // together says how many beats travel at once.
 func together(program string, beats int) string {
 	if program == "zadd" {
-		return number(float64(beats)) + " members a command"
+		return Number(float64(beats)) + " members a command"
 	}
-	return number(float64(beats)) + " beats a request"
+	return Number(float64(beats)) + " beats a request"
 }
 
 // medianOf the rounds that measured it; nil when none did.
@@ -109,9 +109,7 @@ func medianOf(runs []Run, of func(Run) *float64) *float64 {
 	if len(all) == 0 {
 		return nil
 	}
-	slices.Sort(all)
-	m := (all[(len(all)-1)/2] + all[len(all)/2]) / 2
-	return &m
+	return new(Median(all))
 }
 
 func value(p *float64) float64 {
@@ -131,7 +129,7 @@ func runName(r *Run) string {
 		name += ", " + together(r.Program, r.BeatsPerRequest)
 	}
 	if r.Loop == Open && r.TargetPerSecond > 0 {
-		name += fmt.Sprintf(" at %s/s", number(r.TargetPerSecond))
+		name += fmt.Sprintf(" at %s/s", Number(r.TargetPerSecond))
 	}
 	return name
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -30,11 +29,6 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// HasMissed reports whether a bar was missed.
-func (r *Report) HasMissed() bool {
-	return slices.ContainsFunc(r.Bars, func(b Bar) bool { return b.Verdict == Missed })
 }
 
 var cells = strings.NewReplacer("|", `\|`, "\n", " ")

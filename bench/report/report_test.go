@@ -91,3 +91,26 @@ func TestTable(t *testing.T) {
 		t.Log(text)
 	}
 }
+
+func TestJudge(t *testing.T) {
+	aim := 0.4
+	list := []Bar{
+		{Name: "aim", Bar: 0.5, Aim: &aim, Rounds: []float64{9, 0.4, 0.1}},
+		{Name: "met", Bar: 0.5, Aim: &aim, Rounds: []float64{0.4, 0.6}},
+		{Name: "missed", Bar: 0.5, Aim: &aim, Rounds: []float64{0.51}},
+		{Name: "at least", Bar: 3, AtLeast: true, Rounds: []float64{3}},
+		{Name: "too little", Bar: 3, AtLeast: true, Rounds: []float64{2.99}},
+		{Name: "not measured", Bar: 3},
+	}
+	for i, want := range []Verdict{AimReached, Met, Missed, Met, Missed, NotMeasured} {
+		if list[i].Judge(); list[i].Verdict != want {
+			t.Errorf("%s: %s, not %s", list[i].Name, list[i].Verdict, want)
+		}
+	}
+	if m := list[1].Measured; m == nil || *m != 0.5 {
+		t.Error("the median of two is their mean")
+	}
+	if list[5].Measured != nil || list[5].Note == "" {
+		t.Errorf("%+v", list[5])
+	}
+}

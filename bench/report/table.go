@@ -1,10 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -39,25 +38,15 @@ func (r *Report) barTable(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "what\tbar\taim\tmeasured\tmet?\t")
 	for i := range r.Bars {
-		bar := &r.Bars[i]
-		than, aim, measured := "≤", "", "–"
-		if bar.AtLeast {
-			than = "≥"
-		}
-		if bar.Aim != nil {
-			aim = than + " " + withUnit(*bar.Aim, bar.Unit)
-		}
-		if bar.Measured != nil {
-			measured = withUnit(*bar.Measured, bar.Unit)
-		}
-		verdict := string(bar.Verdict)
-		if bar.Verdict == Missed {
+		row := rowOf(&r.Bars[i])
+		verdict := string(row.Verdict)
+		if row.Verdict == Missed {
 			verdict = "MISSED"
 		}
-		if bar.Note != "" {
-			verdict += " (" + bar.Note + ")"
+		if row.Note != "" {
+			verdict += " (" + row.Note + ")"
 		}
-		fmt.Fprintf(t, "%s\t%s %s\t%s\t%s\t%s\t\n", bar.What, than, withUnit(bar.Bar, bar.Unit), aim, measured, verdict)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", row.What, row.Bar, row.Aim, row.Measured, verdict)
 	}
 	_ = t.Flush()
 	if r.HasMissed() {
@@ -85,12 +74,12 @@ func (s *Scenario) table(b *strings.Builder) {
 			late = fmt.Sprintf("%.2f", r.OwnLateness.P99Ms)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, r.Round, r.Loop, r.Tracked, r.BeatsPerSecond,
-			orDash(r.ServerMicros), orDash(r.RedisMicros), orDash(r.FlushBeats), p50, p99, most, late, notOK(r.NotOK))
+			orDash(r.ServerMicros), orDash(r.RedisMicros), orDash(r.FlushBeats), p50, p99, most, late, cmp.Or(Refusals(r.NotOK), "0"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	for _, d := range s.Distributions {
 		q := &d.Quantiles
-		fmt.Fprintf(b, "  %s: p50 %s, p90 %s, p99 %s, max %s ms\n", d.What, number(q.P50Ms), number(q.P90Ms), number(q.P99Ms), number(q.MaxMs))
+		fmt.Fprintf(b, "  %s: p50 %s, p90 %s, p99 %s, max %s ms\n", d.What, Number(q.P50Ms), Number(q.P90Ms), Number(q.P99Ms), Number(q.MaxMs))
 	}
 	group := ""
 	for _, f := range s.Figures {
@@ -102,7 +91,7 @@ func (s *Scenario) table(b *strings.Builder) {
 			}
 		}
 		group = f.Group
-		fmt.Fprintf(b, "%s%s: %s\n", indent, f.What, withUnit(f.Value, f.Unit))
+		fmt.Fprintf(b, "%s%s: %s\n", indent, f.What, WithUnit(f.Value, f.Unit))
 	}
 	for _, note := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", note)
@@ -114,15 +103,4 @@ func orDash(v *float64) string {
 		return "–"
 	}
 	return fmt.Sprintf("%.2f", *v)
-}
-
-func notOK(m map[string]int64) string {
-	if len(m) == 0 {
-		return "0"
-	}
-	var list []string
-	for _, why := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, fmt.Sprintf("%d × %s", m[why], why))
-	}
-	return strings.Join(list, ", ")
 }

@@ -18,8 +18,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/lubdub-io/lubdub/bench"
 	"github.com/lubdub-io/lubdub/bench/report"
+	"github.com/lubdub-io/lubdub/bench/scenarios"
+	"github.com/lubdub-io/lubdub/bench/testbed"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
 
@@ -78,7 +79,7 @@ func (c *runCmd) Run(a *app, k *kong.Context) error {
 	o.Command = "lubdub-bench " + withoutSecrets(strings.Join(k.Args, " "))
 	ctx, stop := lifecycle.Signals(context.Background(), func(os.Signal) { os.Exit(exitFailed) })
 	defer stop()
-	r, err := bench.Run(ctx, o)
+	r, err := scenarios.Run(ctx, o)
 	if r == nil {
 		return &mistake{err}
 	}
@@ -91,22 +92,22 @@ var userInfo = regexp.MustCompile(`://[^@/\s]*@`)
 func withoutSecrets(text string) string { return userInfo.ReplaceAllString(text, "://…@") }
 
 // options fills in what the flags leave open.
-func (c *runCmd) options(a *app) (bench.Options, error) {
+func (c *runCmd) options(a *app) (testbed.Options, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return bench.Options{}, fmt.Errorf("the folder of this program cannot be found, give --lubdub and --baselines: %w", err)
+		return testbed.Options{}, fmt.Errorf("the folder of this program cannot be found, give --lubdub and --baselines: %w", err)
 	}
 	beside := filepath.Dir(self)
 	program := cmp.Or(c.Lubdub, filepath.Join(beside, "lubdub"))
 	version, commit, err := versionOf(program)
 	if err != nil {
-		return bench.Options{}, err
+		return testbed.Options{}, err
 	}
-	o := bench.Options{
+	o := testbed.Options{
 		Scenarios: c.Scenario, Connections: c.Connections, For: c.For, Rounds: c.Rounds, Tracked: int(c.Tracked),
 		Rate: c.Rate, Poisson: c.Poisson, Cores: c.Cores, ServerFlags: c.ServerFlag, RedisURL: c.Redis, RedisPid: c.RedisPID, URL: c.URL,
 		Baselines: c.Baselines, Quick: c.Quick, Program: program, Version: version, Commit: commit, Environ: a.environ,
-		Progress: a.stderr, Terminal: isTerminal(a.stderr),
+		Progress: a.stderr,
 	}
 	for _, v := range a.environ {
 		if name, value, _ := strings.Cut(v, "="); name == "BENCH_TOKEN" {
@@ -155,7 +156,7 @@ var versionLine = regexp.MustCompile(`^lubdub (\S+) \((?:commit ([^,)]+))?`)
 
 func (c *runCmd) list(a *app) error {
 	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, s := range bench.Scenarios() {
+	for _, s := range scenarios.All {
 		fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
 	}
 	return t.Flush()
@@ -208,14 +209,4 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
-}
-
-// isTerminal reports whether a line there can be written over.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

@@ -79,6 +79,13 @@ var rules = []rule{
 		"a judgement rests on what the API tells, and on nothing else"},
 	{"cmd/lubdub", []string{module + "/bench"}, "the benchmark is a program of its own"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
+	{"bench/report", []string{module + "/"}, "a report is plain data, whatever measured it"},
+	{"bench/load", []string{module + "/"}, "the generator knows neither what it sends nor to whom"},
+	{"bench/proc", []string{module + "/bench/load", module + "/bench/requests", module + "/bench/testbed", module + "/bench/scenarios"},
+		"processes know no load"},
+	{"bench/requests", []string{module + "/bench/proc", module + "/bench/report", module + "/bench/testbed", module + "/bench/scenarios"},
+		"requests know neither servers nor measurements"},
+	{"bench/testbed", []string{module + "/bench/scenarios"}, "what scenarios stand on knows none of them"},
 }
 
 // direct rules look at what a package imports itself.

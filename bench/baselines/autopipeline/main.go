@@ -7,39 +7,18 @@
 package main
 
 import (
-	"log"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/bench/baselines/internal/frontend"
 )
 
-func main() {
-	flags := frontend.Parse()
-	handler, err := newHandler(flags.Redis, os.Getenv("LUBDUB_SIGNING_KEYS"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	frontend.Serve(flags.Listen, handler)
-}
+func main() { way.Main() }
 
-func newHandler(url, keys string) (fasthttp.RequestHandler, error) {
-	verify, err := frontend.Verifier(keys)
-	if err != nil {
-		return nil, err
-	}
-	opt, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
+var way frontend.Way = func(plain frontend.Verify, opt *redis.Options) (frontend.Verify, redis.Scripter, error) {
 	pipeline, err := redis.NewClient(opt).AutoPipelineWithOptions(options())
-	if err != nil {
-		return nil, err
-	}
-	return frontend.Handler(remember(verify), pipeline), nil
+	return remember(plain), pipeline, err
 }
 
 // options are the defaults of callers that wait, with the delay that go-redis recommends. Measured with 256 clients,

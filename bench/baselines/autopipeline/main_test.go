@@ -32,7 +32,7 @@ func call(h fasthttp.RequestHandler, action, token, body string) int {
 // finds no open door however warm the cache is.
 func TestConcurrentBeatsLand(t *testing.T) {
 	store := redistest.StartServer(t)
-	h, err := newHandler("redis://"+store.Addr+"/0", "k1="+base64.StdEncoding.EncodeToString(secret))
+	h, err := way.Handler("redis://"+store.Addr+"/0", "k1="+base64.StdEncoding.EncodeToString(secret))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,5 +26,5 @@ func answer(ctx *fasthttp.RequestCtx) {
 }
 
 func main() {
-	frontend.Serve(frontend.Parse().Listen, answer)
+	frontend.Serve(func(string) (fasthttp.RequestHandler, error) { return answer, nil })
 }

@@ -8,37 +8,18 @@
 package main
 
 import (
-	"log"
-	"os"
-
 	"github.com/redis/go-redis/v9"
-	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/bench/baselines/internal/frontend"
 )
 
-func main() {
-	flags := frontend.Parse()
-	handler, err := newHandler(flags.Redis, os.Getenv("LUBDUB_SIGNING_KEYS"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	frontend.Serve(flags.Listen, handler)
-}
+func main() { way.Main() }
 
 // poolSize lets 256 beats be on their way at once. Measured with as many clients, it costs a beat a seventh less CPU than
 // go-redis's default of 10 a core, where requests queue for a connection.
 const poolSize = 256
 
-func newHandler(url, keys string) (fasthttp.RequestHandler, error) {
-	verify, err := frontend.Verifier(keys)
-	if err != nil {
-		return nil, err
-	}
-	opt, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
+var way frontend.Way = func(plain frontend.Verify, opt *redis.Options) (frontend.Verify, redis.Scripter, error) {
 	opt.PoolSize = poolSize
-	return frontend.Handler(verify, redis.NewClient(opt)), nil
+	return plain, redis.NewClient(opt), nil
 }

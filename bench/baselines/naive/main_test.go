@@ -14,7 +14,7 @@ import (
 func TestBeat(t *testing.T) {
 	secret := []byte("a key of a test, of 32 bytes or more")
 	store := redistest.StartServer(t)
-	h, err := newHandler("redis://"+store.Addr+"/0", "k1="+base64.StdEncoding.EncodeToString(secret))
+	h, err := way.Handler("redis://"+store.Addr+"/0", "k1="+base64.StdEncoding.EncodeToString(secret))
 	if err != nil {
 		t.Fatal(err)
 	}

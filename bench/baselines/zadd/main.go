@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -18,8 +19,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,28 +37,26 @@ func main() {
 	url := flag.String("redis", "redis://127.0.0.1:6379/0", "`URL` of Redis")
 	members := flag.Int("members", 100_000, "members of the set")
 	batch := flag.Int("batch", 100, "members a command")
-	connections := flag.Int("connections", 1, "round trips under way at once")
 	length := flag.Duration("for", 5*time.Second, "how long to write")
 	progress := flag.Bool("progress", false, "one HSET of as many progress reports with each command")
 	flag.Parse()
 	opt, err := redis.ParseURL(*url)
-	if err == nil && (*members < 1 || *batch < 1 || *connections < 1) {
-		err = fmt.Errorf("--members, --batch and --connections take numbers from 1 on")
+	if err == nil && (*members < 1 || *batch < 1) {
+		err = errors.New("--members and --batch take numbers from 1 on")
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 	opt.ReadTimeout = time.Minute // filling and deleting a large set takes its time
 	client := redis.NewClient(opt)
-	r, err := run(context.Background(), client, *members, *batch, *connections, *length, *progress)
+	r, err := run(context.Background(), client, *members, *batch, *length, *progress)
 	if err != nil {
 		log.Fatal(err)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(r)
 }
 
-func run(ctx context.Context, client *redis.Client, members, batch, connections int, length time.Duration,
-	progress bool) (r result, err error) {
+func run(ctx context.Context, client *redis.Client, members, batch int, length time.Duration, progress bool) (r result, err error) {
 	names, reports := names(members), reports()
 	if err := fill(ctx, client, names, reports, progress); err != nil {
 		return r, err
@@ -68,30 +65,11 @@ func run(ctx context.Context, client *redis.Client, members, batch, connections 
 	if err != nil {
 		return r, err
 	}
-	var ops atomic.Int64
-	var all sync.WaitGroup
-	failed := make(chan error, connections)
-	start := time.Now()
-	for range connections {
-		all.Go(func() {
-			for {
-				if err := write(ctx, client, names, reports, batch, progress); err != nil {
-					failed <- err
-					return
-				}
-				ops.Add(int64(batch))
-				if time.Since(start) >= length {
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	r = result{Ops: ops.Load(), Seconds: time.Since(start).Seconds()}
-	select {
-	case err := <-failed:
-		return r, err
-	default:
+	for start := time.Now(); r.Ops == 0 || time.Since(start) < length; {
+		if err := write(ctx, client, names, reports, batch, progress); err != nil {
+			return r, err
+		}
+		r.Ops, r.Seconds = r.Ops+int64(batch), time.Since(start).Seconds()
 	}
 	after, err := cpuSeconds(ctx, client)
 	r.RedisCPUSeconds = after - before

@@ -34,7 +34,7 @@ func TestRunWritesMembersThatAreThere(t *testing.T) {
 	if n := client.ZCard(t.Context(), beatsKey).Val(); n != 5000 {
 		t.Errorf("a member that was not there was added: %d", n)
 	}
-	r, err := run(t.Context(), client, 500, 100, 2, 1, true)
+	r, err := run(t.Context(), client, 500, 100, 1, true)
 	if err != nil || r.Ops < 100 || r.Ops%100 != 0 {
 		t.Errorf("%+v %v", r, err)
 	}

@@ -1,58 +1,58 @@
 package frontend
 
 import (
-	"context"
 	"crypto/rand"
 	"flag"
 	"fmt"
 	"log"
 	"net"
-	"os/signal"
+	"os"
 	"strconv"
 	"sync/atomic"
-	"syscall"
-	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/valyala/fasthttp"
 )
 
-// Flags are those of every HTTP baseline.
-type Flags struct {
-	Listen string
-	Redis  string
+// Way is what a baseline stands for: how it verifies tokens, given the plain way, and how its script calls travel to Redis.
+type Way func(plain Verify, opt *redis.Options) (Verify, redis.Scripter, error)
+
+// Handler is that of a baseline for a Redis and signing keys.
+func (w Way) Handler(url, keys string) (fasthttp.RequestHandler, error) {
+	plain, err := Verifier(keys)
+	if err != nil {
+		return nil, err
+	}
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	verify, store, err := w(plain, opt)
+	return Handler(verify, store), err
 }
 
-// Parse reads the command line.
-func Parse() Flags {
-	var f Flags
-	flag.StringVar(&f.Listen, "listen", "127.0.0.1:0", "`address` to listen on")
-	flag.StringVar(&f.Redis, "redis", "redis://127.0.0.1:6379/0", "`URL` of Redis")
+// Main is the program of a baseline.
+func (w Way) Main() {
+	Serve(func(url string) (fasthttp.RequestHandler, error) {
+		return w.Handler(url, os.Getenv("LUBDUB_SIGNING_KEYS"))
+	})
+}
+
+// Serve reads the command line, prints where it listens, and answers until the process is ended.
+func Serve(newHandler func(redis string) (fasthttp.RequestHandler, error)) {
+	listen := flag.String("listen", "127.0.0.1:0", "`address` to listen on")
+	redis := flag.String("redis", "redis://127.0.0.1:6379/0", "`URL` of Redis")
 	flag.Parse()
-	return f
-}
-
-// Serve answers with h until SIGTERM or SIGINT. When it listens it prints where.
-func Serve(listen string, h fasthttp.RequestHandler) {
-	ln, err := net.Listen("tcp", listen)
+	h, err := newHandler(*redis)
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &fasthttp.Server{Handler: h, NoDefaultServerHeader: true, CloseOnShutdown: true}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
+	ln, err := net.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Printf("listening on http://%s\n", ln.Addr())
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		err = server.ShutdownWithContext(grace)
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
+	log.Fatal((&fasthttp.Server{Handler: h, NoDefaultServerHeader: true}).Serve(ln))
 }
 
 // requestIDs numbers the answers as Lubdub does.

@@ -1,0 +1,139 @@
+package requests
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	random "math/rand/v2"
+)
+
+// Tasks are those that a load is about: their ids and tokens, packed, since there may be a million.
+type Tasks struct {
+	// Queue that they wait in until a worker claims them; empty: a token comes with the creation.
+	Queue string
+	// Tenants that they are spread over; 0: all belong to the control token's own.
+	Tenants int
+
+	template string // of their creation, after id and scope
+	prefix   string // of their ids
+
+	mu     sync.Mutex
+	tokens []byte   // one after the other, in any order
+	at     []uint64 // by task: offset of the token << 16 | its length
+	order  []uint32 // a random order of all tasks, in which loads go through them, so that neighbours in a set are not hit in a row
+}
+
+// QuietTimeout is that of tasks which need no heartbeat within a run: the longest there is.
+const QuietTimeout = 24 * time.Hour
+
+// JobType is the type of all tasks in queues.
+const JobType = "job"
+
+// New returns n tasks that do not exist yet, with the heartbeat interval and timeout that they will have.
+func New(n int, interval, timeout time.Duration) *Tasks {
+	t := &Tasks{
+		template: fmt.Sprintf(`"heartbeatIntervalMs":%d,"heartbeatTimeoutMs":%d,"tokenTtlSeconds":7200}`, interval.Milliseconds(),
+			timeout.Milliseconds()),
+		prefix: newPrefix(), at: make([]uint64, n), order: make([]uint32, n),
+	}
+	for i := range t.order {
+		t.order[i] = uint32(i)
+	}
+	random.New(random.NewPCG(uint64(n), 1)).Shuffle(n, func(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] })
+	return t
+}
+
+// NewQuiet returns n tasks that stay alive without heartbeats.
+func NewQuiet(n int) *Tasks { return New(n, QuietTimeout/2, QuietTimeout) }
+
+// NewJobs returns n tasks that will wait in a queue of their own, and live by the heartbeats of the worker that claims them.
+func NewJobs(n int) *Tasks {
+	t := New(n, 0, 0)
+	t.Queue = t.prefix + "queue"
+	t.template = fmt.Sprintf(`"queue":"%s","type":"%s","startTimeoutMs":%d,"tokenTtlSeconds":7200}`, t.Queue, JobType,
+		QuietTimeout.Milliseconds())
+	return t
+}
+
+// newPrefix is the run's own: a Redis may hold tasks of earlier runs.
+func newPrefix() string { return "bench-" + strings.ToLower(rand.Text()[:6]) + "-" }
+
+// Len is the number of tasks; once they were created, of those that were.
+func (t *Tasks) Len() int { return len(t.order) }
+
+// Slice is the tasks from one place of the order to another, with the same tokens.
+func (t *Tasks) Slice(from, to int) *Tasks {
+	return &Tasks{Queue: t.Queue, Tenants: t.Tenants, template: t.template, prefix: t.prefix, tokens: t.tokens, at: t.at,
+		order: t.order[from:to]}
+}
+
+// DropRefused leaves out the tasks that were not created.
+func (t *Tasks) DropRefused() {
+	t.order = slices.DeleteFunc(t.order, func(i uint32) bool { return t.at[i] == 0 })
+}
+
+func (t *Tasks) token(i uint32) []byte {
+	at := t.at[i]
+	return t.tokens[at>>16 : at>>16+at&0xffff]
+}
+
+func (t *Tasks) setToken(i int, token []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at[i] = uint64(len(t.tokens))<<16 | uint64(len(token))
+	t.tokens = append(t.tokens, token...)
+}
+
+// setTokenOf is setToken by a task's id; false: it is not one of these tasks.
+func (t *Tasks) setTokenOf(id, token []byte) bool {
+	number, ours := bytes.CutPrefix(id, []byte(t.prefix))
+	i, err := strconv.Atoi(string(number))
+	if !ours || err != nil || i >= len(t.at) {
+		return false
+	}
+	t.setToken(i, token)
+	return true
+}
+
+// idLength is that of ids such as task_ and a ULID, less the underscore: the size of a task in Redis is reported for such ids.
+const idLength = 26
+
+// appendID appends a task's id: the prefix, then its number with leading zeros.
+func (t *Tasks) appendID(dst []byte, i uint32) []byte {
+	dst = append(dst, t.prefix...)
+	var digits [idLength]byte
+	n := strconv.AppendUint(digits[:0], uint64(i), 10)
+	for range idLength - len(t.prefix) - len(n) {
+		dst = append(dst, '0')
+	}
+	return append(dst, n...)
+}
+
+// walk goes through one connection's share of tasks, again and again.
+type walk struct {
+	share []uint32
+	at    int
+	once  bool
+}
+
+// walk is connection i's: no two connections get the same task.
+func (t *Tasks) walk(i, n int, once bool) walk {
+	return walk{share: t.order[len(t.order)*i/n : len(t.order)*(i+1)/n], once: once}
+}
+
+func (w *walk) next() (task uint32, ok bool) {
+	if w.at == len(w.share) {
+		if w.once || len(w.share) == 0 {
+			return 0, false
+		}
+		w.at = 0
+	}
+	w.at++
+	return w.share[w.at-1], true
+}

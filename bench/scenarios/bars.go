@@ -1,0 +1,55 @@
+package scenarios
+
+import "github.com/lubdub-io/lubdub/bench/report"
+
+// bars are the promises about speed and size, in the order of the table. A scenario that measures one gives its
+// values, one for each round.
+func bars() []report.Bar {
+	return []report.Bar{
+		{Name: "single-cpu-vs-naive", What: "single beat: CPU of server and Redis, to that of the naive way", Unit: "×", Bar: 0.24,
+			Aim: new(0.19)},
+		{Name: "single-cpu-vs-autopipeline", What: "single beat: CPU of server and Redis, to that of go-redis AutoPipeline", Unit: "×", Bar: 0.45,
+			Aim: new(0.36)},
+		{Name: "frontend-cpu-vs-empty", What: "single beat: CPU of the server, to that of an empty fasthttp handler", Unit: "×", Bar: 1.15,
+			Aim: new(0.95)},
+		{Name: "single-rate-vs-empty", What: "single beat: top rate, to that of an empty fasthttp handler", Unit: "×", AtLeast: true, Bar: 0.62,
+			Aim: new(0.75)},
+		{Name: "paced-10k-cpu-vs-autopipeline", What: "10,000 beats/s over 1,000 connections: CPU of server and Redis, to that of AutoPipeline",
+			Unit: "×", Bar: 0.75, Aim: new(0.5)},
+		{Name: "paced-25k-cpu-vs-autopipeline", What: "25,000 beats/s: the same", Unit: "×", Bar: 0.65, Aim: new(0.5)},
+		{Name: "paced-50k-cpu-vs-autopipeline", What: "50,000 beats/s: the same", Unit: "×", Bar: 0.65, Aim: new(0.5)},
+		{Name: "paced-10k-p99", What: "p99 of a single beat at 10,000 beats/s", Unit: "ms", Bar: 8},
+		{Name: "paced-25k-p99", What: "p99 of a single beat at 25,000 beats/s", Unit: "ms", Bar: 8},
+		{Name: "paced-50k-p99", What: "p99 of a single beat at 50,000 beats/s", Unit: "ms", Bar: 8},
+		{Name: "redis-cpu-vs-zadd", What: "batches of 100: CPU of Redis per beat, to that of a bulk ZADD", Unit: "×", Bar: 1.4, Aim: new(1.2)},
+		{Name: "redis-cpu-vs-zadd-progress", What: "the same, each beat with its progress", Unit: "×", Bar: 2, Aim: new(1.6)},
+		{Name: "batch-rate", What: "batch endpoint: top rate", Unit: "beats/s", AtLeast: true, Bar: 250_000, Aim: new(400_000.0)},
+		{Name: "batch-rate-vs-single", What: "batch endpoint: top rate, to that of single beats", Unit: "×", AtLeast: true, Bar: 3},
+		{Name: "connections-rss", What: "memory of the server with 100,000 connections that beat every 10 s", Unit: "MB", Bar: 300,
+			Aim: new(150.0)},
+		{Name: "connections-cpu", What: "single beat over these: CPU of server and Redis, to that over 1,000 at the same rate", Unit: "×",
+			Bar: 1.5, Aim: new(1.2)},
+		{Name: "growth", What: "single beat: CPU of server and Redis with all tracked tasks, to that with 10,000", Unit: "×", Bar: 1.5},
+		{Name: "detection-lag-p99", What: "detection lag with all tracked tasks, p99", Unit: "ms", Bar: 100, Aim: new(50.0)},
+		{Name: "mass-death-at-rest", What: "100,000 simultaneous deaths, nobody beats: from the first due to the last verdict", Unit: "s", Bar: 5,
+			Aim: new(3.0)},
+		{Name: "mass-death", What: "the same beside beats at half of the top rate", Unit: "s", Bar: 8, Aim: new(5.0)},
+		{Name: "redis-bytes-per-task", What: "Redis memory of a running task", Unit: "bytes", Bar: 800, Aim: new(500.0)},
+		{Name: "worker-beat", What: "a worker's beat that holds 10,000 tasks: CPU of server and Redis, to one that holds 1", Unit: "×", Bar: 1.5},
+		{Name: "claim-rate", What: "claims of 100 workers, one task a request", Unit: "tasks/s", AtLeast: true, Bar: 1000},
+		{Name: "claim-latency-p99", What: "claims of 10 workers: p99", Unit: "ms", Bar: 50},
+		{Name: "sdk-noop-1", What: "a claimed task with nothing to do, one at a time: CPU of the Go SDK, to that of a bare client",
+			Unit: "×", Bar: 3},
+		{Name: "sdk-noop-100", What: "the same, 100 at a time", Unit: "×", Bar: 3},
+		{Name: "pollers", What: "1,000 idle long-pollers: CPU of server and Redis above that at rest", Unit: "% of a core", Bar: 2},
+		{Name: "streams", What: "single beat beside 10,000 streams of events: CPU of server and Redis above that without", Unit: "%", Bar: 2},
+		{Name: "event-p99", What: "from an event to a listener at 5,000 transitions a second: p99", Unit: "ms", Bar: 250},
+		{Name: "webhooks", What: "deliveries to one webhook by one sweeper", Unit: "deliveries/s", AtLeast: true, Bar: 1000},
+		{Name: "beside-schedules", What: "p99 of a single beat while 1,200 schedules catch up, to that alone", Unit: "×", Bar: 1.5},
+		{Name: "recovery", What: "a dead worker's 10,000 tasks: from its verdict until the last is requeued", Unit: "s", Bar: 2},
+		{Name: "beside-polls", What: "p99 of a single beat beside 1,000 long polls, to that alone", Unit: "×", Bar: 1.5},
+		{Name: "beside-bodies", What: "p99 of a single beat beside 100 slow bodies, to that alone", Unit: "×", Bar: 1.5},
+		{Name: "beside-list", What: "p99 of a single beat beside a list of 10,000 tasks, to that alone", Unit: "×", Bar: 1.5},
+		{Name: "latency-p99", What: "p99 of a single beat at half of the top rate", Unit: "ms", Bar: 5},
+	}
+}

@@ -1,0 +1,194 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/report"
+	"github.com/lubdub-io/lubdub/bench/requests"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// fillConnections are few: each has a whole batch under way, and what is under way has a second to be stored in Redis.
+const fillConnections = 4
+
+// Send sends what sources have, on connections of its own, and checks that all n beats were accepted. what says what is done: "creating
+// tasks".
+func (b *Bed) Send(f *Fixture, what string, n int, l load.Load) load.Result {
+	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
+	defer pool.Close()
+	return b.SendOn(pool, what, n, l)
+}
+
+// SendOn is Send on connections that there are already.
+func (b *Bed) SendOn(pool load.Generator, what string, n int, l load.Load) load.Result {
+	b.Step("%s (%s)", what, N(n))
+	r := Must(pool.Run(b.Ctx, l))
+	Check(all(r, n, what))
+	return r
+}
+
+// all is an error unless all n were accepted.
+func all(r load.Result, n int, what string) error {
+	if r.Beats == int64(n) {
+		return nil
+	}
+	return fmt.Errorf("%s: %d of %d succeeded: %s", what, r.Beats, n, report.Refusals(r.NotOK))
+}
+
+// nearly lets one in twenty be missing, and notes it: filling a store as fast as it goes may overload it for a moment, and a million tasks
+// less some are as good.
+func (b *Bed) nearly(r load.Result, n int, what string) {
+	err := all(r, n, what)
+	if err != nil && r.Beats >= int64(n-n/20) {
+		b.Note("%v", err)
+		return
+	}
+	Check(err)
+}
+
+// Populated has the results of the loads that created tasks and started them.
+type Populated struct{ Create, Start load.Result }
+
+// Populate creates tasks in batches and starts them by their first beats, in batches too.
+func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (p Populated) {
+	b.Step("creating tasks (%s)", N(t.Len()))
+	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
+	defer pool.Close()
+	for left := int64(t.Len()); ; b.Sleep(time.Second) { // again those that were refused, as Retry-After says
+		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Create(f.Control)}))
+		p.Create.Elapsed += r.Elapsed
+		p.Create.Beats += r.Beats
+		p.Create.NotOK = r.NotOK // those of the last time remain
+		if left -= r.Beats; left == 0 || r.Beats == 0 {
+			break
+		}
+	}
+	b.nearly(p.Create, t.Len(), "creating tasks")
+	t.DropRefused()
+	b.Step("first beats (%s)", N(t.Len()))
+	var err error
+	for try := range 3 { // until every task runs; a beat may be repeated
+		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Batches(requests.BatchSize, true, true)}))
+		if try == 0 {
+			p.Start = r
+		}
+		if err = all(r, t.Len(), "first beats"); err == nil {
+			break
+		}
+	}
+	Check(err)
+	f.Tracked += t.Len()
+	return p
+}
+
+// shared is a deployment that scenarios share: made when first asked for, and not tried again when that failed.
+type shared struct {
+	f     *Fixture
+	tried bool
+	err   error
+}
+
+func (s *shared) get(b *Bed, fill func() *Fixture) *Fixture {
+	if !s.tried {
+		ofScenario := b.cleanups
+		b.cleanups = nil
+		s.tried, s.err = true, Try(func() { s.f = fill() })
+		b.atEnd, b.cleanups = append(b.atEnd, b.cleanups...), ofScenario
+	}
+	Check(s.err)
+	return s.f
+}
+
+// Few tasks are tracked where the number does not matter.
+const Few = 10_000
+
+// patient is the heartbeat interval of workers of deployments that scenarios share: none of them is to die there.
+var patient = []string{"--worker-heartbeat-interval", time.Hour.String()}
+
+// FewTasks returns the deployment with few tasks.
+func (b *Bed) FewTasks() *Fixture {
+	return b.few.get(b, func() *Fixture {
+		n := max(min(Few, b.Tracked), b.Connections)
+		f := b.Deploy(n, patient...)
+		f.Tasks = requests.NewQuiet(n)
+		if b.URL != "" {
+			b.Cleanup(func() { b.complete(f) })
+		}
+		b.Populate(f, f.Tasks)
+		return f
+	})
+}
+
+// complete ends the tasks on a deployment that continues without the benchmark. It is done after an interrupt too.
+func (b *Bed) complete(f *Fixture) {
+	ctx := b.Ctx
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	b.Ctx = limited
+	defer func() { b.Ctx = ctx }()
+	if err := Try(func() { b.Send(f, "completing the tasks", f.Tasks.Len(), load.Load{Source: f.Tasks.Complete}) }); err != nil {
+		b.Note("the benchmark's tasks, or some of them, were left running: %v", err)
+	}
+}
+
+// ManyTasks returns the deployment with many tasks.
+func (b *Bed) ManyTasks() *Fixture {
+	return b.many.get(b, func() *Fixture {
+		f := b.Deploy(b.Tracked)
+		before := Must(f.Redis.UsedMemory(b.Ctx))
+		f.Tasks = requests.NewQuiet(b.Tracked)
+		b.Filled.Populated = b.Populate(f, f.Tasks)
+		b.Filled.BytesPerTask = float64(Must(f.Redis.UsedMemory(b.Ctx))-before) / float64(f.Tasks.Len())
+		return f
+	})
+}
+
+// Workers returns the deployment for workers and their queues.
+func (b *Bed) Workers() *Fixture {
+	return b.workers.get(b, func() *Fixture { return b.Deploy(0, patient...) })
+}
+
+// Hire registers n workers of a queue.
+func (b *Bed) Hire(f *Fixture, queue string, n int) []*requests.Worker {
+	b.Step("registering workers (%s)", N(n))
+	workers := make([]*requests.Worker, n)
+	body := fmt.Sprintf(`{"queue":"%s","types":["%s"],"maxConcurrent":1000000}`, queue, requests.JobType)
+	Check(Each(n, 16, func(i int) error {
+		var r v1.RegisterWorkerResponse
+		err := b.Call(f, "POST", "/v1/workers", body, &r)
+		workers[i] = &requests.Worker{ID: []byte(r.WorkerID), Token: []byte(r.WorkerToken)}
+		return err
+	}))
+	return workers
+}
+
+// Enqueue creates n tasks in a queue of their own.
+func (b *Bed) Enqueue(f *Fixture, n int) *requests.Tasks {
+	jobs := requests.NewJobs(n)
+	b.Send(f, "creating tasks in a queue", n, load.Load{Source: jobs.Create(f.Control)})
+	return jobs
+}
+
+// Hold has one worker claim all jobs and start them.
+func (b *Bed) Hold(f *Fixture, w *requests.Worker, jobs *requests.Tasks) {
+	b.Send(f, "claiming them for one worker", jobs.Len(), load.Load{Source: func(int, int) load.Source {
+		return requests.Claims(jobs.Queue, w, requests.MostAClaim, jobs)
+	}})
+	b.Send(f, "first beats", jobs.Len(), load.Load{Source: jobs.Batches(requests.BatchSize, false, true)})
+}
+
+// ReadAll reads the records of all tasks. check takes what it needs of one, and returns what is wrong with it; empty: nothing. Several
+// goroutines call it at once. None may be wrong, or, if most is enough, one in twenty, which is noted.
+func (b *Bed) ReadAll(f *Fixture, t *requests.Tasks, most bool, check func(record *v1.Task) (wrong string)) {
+	const what = "reading the records"
+	b.Step(what)
+	r := Must(f.Pool.Run(b.Ctx, load.Load{Source: t.Lookups(f.Control, check)}))
+	if most {
+		b.nearly(r, t.Len(), what)
+	} else {
+		Check(all(r, t.Len(), what))
+	}
+}

@@ -1,0 +1,222 @@
+package testbed
+
+import (
+	"math"
+	"os"
+	"time"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/proc"
+	"github.com/lubdub-io/lubdub/bench/report"
+)
+
+// CPU is what the processes of a target had used at one moment; nil where that cannot be read.
+type CPU struct{ server, redis, self *proc.CPU }
+
+// ReadCPU reads what a target's processes have used.
+func (t *Target) ReadCPU() (c CPU) {
+	if t.Redis != nil {
+		c.redis = cpuOf(t.Redis.Pid)
+	}
+	if t.Server != nil {
+		c.server = cpuOf(t.Server.Pid)
+	}
+	c.self = cpuOf(os.Getpid())
+	return c
+}
+
+func cpuOf(pid int) *proc.CPU {
+	if pid == 0 {
+		return nil
+	}
+	c, err := proc.ReadCPU(pid)
+	if err != nil {
+		return nil
+	}
+	return &c
+}
+
+// Since is the CPU that was used from one moment to the other by server, Redis and the benchmark itself: µs for each of n; NaN where it
+// is not known.
+func (c CPU) Since(before CPU, n int64) (server, redis, self float64) {
+	each := func(after, before *proc.CPU) float64 {
+		if after == nil || before == nil || n == 0 {
+			return math.NaN()
+		}
+		return float64(after.Since(*before)) / float64(time.Microsecond) / float64(n)
+	}
+	return each(c.server, before.server), each(c.redis, before.redis), each(c.self, before.self)
+}
+
+// Busy is how much of a core server and Redis use meanwhile, in percent.
+func (b *Bed) Busy(t *Target, d time.Duration) (server, redis float64) {
+	before, start := t.ReadCPU(), time.Now()
+	b.Sleep(d)
+	server, redis, _ = t.ReadCPU().Since(before, time.Since(start).Microseconds()) // µs of CPU for each µs
+	return 100 * server, 100 * redis
+}
+
+// Measure puts a load on a target. like has what the caller knows of the run.
+func (b *Bed) Measure(t *Target, like report.Run, l load.Load) (report.Run, load.Result, error) {
+	r := like
+	r.Program, r.Loop, r.Connections = t.Program, report.Closed, t.Pool.Size()
+	r.Tracked, r.BeatsPerRequest = max(r.Tracked, t.Tracked), max(r.BeatsPerRequest, 1)
+	if l.PerSecond > 0 {
+		r.Loop, r.TargetPerSecond = report.Open, l.PerSecond*float64(r.BeatsPerRequest)
+	}
+	b.Step("%s %s", r.Program, r.Variant)
+	flushed, before := b.flushes(t), t.ReadCPU()
+	res, err := t.Pool.Run(b.Ctx, l)
+	server, redis, self := t.ReadCPU().Since(before, res.Beats)
+	r.FlushBeats = Known(b.flushes(t).since(flushed))
+	r.ServerMicros, r.RedisMicros, r.GeneratorMicros = Known(server), Known(redis), Known(self)
+	r.Seconds = res.Elapsed.Seconds()
+	r.Beats, r.Requests, r.NotOK = res.Beats, res.Requests, res.NotOK
+	r.BeatsPerSecond = PerSecond(res.Beats, res.Elapsed)
+	r.Latency = Quantiles(res.Latency)
+	if r.Loop == report.Open {
+		r.Lateness, r.OwnLateness = Quantiles(res.Lateness), Quantiles(res.OwnLateness)
+	}
+	return r, res, err
+}
+
+// Keep puts a run into the scenario's report.
+func (b *Bed) Keep(r report.Run) { b.Scenario.Runs = append(b.Scenario.Runs, r) }
+
+// Drive is Measure and Keep; a run of no round, such as one to warm up, is not kept.
+func (b *Bed) Drive(t *Target, like report.Run, l load.Load) (report.Run, load.Result) {
+	r, res, err := b.Measure(t, like, l)
+	if r.Round > 0 {
+		b.Keep(r)
+	}
+	Check(err)
+	return r, res
+}
+
+// Way is a load of one program, to be compared with others.
+type Way struct {
+	On   *Target
+	Like report.Run
+	Load load.Load
+}
+
+// Warm drives ways for a moment: token caches fill, heaps find their size.
+func (b *Bed) Warm(ways ...Way) {
+	for _, w := range ways {
+		b.Drive(w.On, report.Run{Variant: "(warming up)"},
+			load.Load{Source: w.Load.Source, For: min(1500*time.Millisecond, b.Short())})
+	}
+}
+
+// Turns has ways take turns: in each round each of them once, whose runs each gets.
+func (b *Bed) Turns(ways []Way, each func(runs []report.Run)) {
+	for round := range b.Rounds {
+		each(b.Turn(round+1, ways...))
+	}
+}
+
+// Turn drives each way once.
+func (b *Bed) Turn(round int, ways ...Way) (runs []report.Run) {
+	for _, w := range ways {
+		w.Like.Round = round
+		r, _ := b.Drive(w.On, w.Like, w.Load)
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// HalfOfTop is the rate of an open loop: what was asked for, else half of the top rate of single beats, which is measured if it has not
+// been.
+func (b *Bed) HalfOfTop(f *Fixture) float64 {
+	if b.Rate > 0 {
+		return b.Rate
+	}
+	if len(b.topRates) == 0 {
+		way := Way{On: &f.Target, Like: report.Run{Variant: "(top rate)"}, Load: load.Load{Source: f.Tasks.Beats, For: b.For}}
+		b.Warm(way)
+		b.AddTopRate(b.Turn(0, way)[0])
+	}
+	return report.Median(b.topRates) / 2
+}
+
+// AddTopRate counts a run for HalfOfTop.
+func (b *Bed) AddTopRate(r report.Run) { b.topRates = append(b.topRates, r.BeatsPerSecond) }
+
+// Both is the CPU of server and Redis per beat.
+func Both(r report.Run) float64 { return Of(r.ServerMicros) + Of(r.RedisMicros) }
+
+// P99 of a run's latency, ms; NaN when nothing was answered.
+func P99(r report.Run) float64 {
+	if r.Latency == nil {
+		return math.NaN()
+	}
+	return r.Latency.P99Ms
+}
+
+// PerSecond is a rate.
+func PerSecond(n int64, d time.Duration) float64 { return float64(n) / d.Seconds() }
+
+// Ms is a duration in ms.
+func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Quantiles turns a histogram of µs into the report's form; nil when nothing was recorded.
+func Quantiles(h load.Histogram) *report.Quantiles {
+	if h.TotalCount() == 0 {
+		return nil
+	}
+	ms := func(us int64) float64 { return float64(us) / 1000 }
+	at := func(percent float64) float64 { return ms(h.ValueAtPercentile(percent)) }
+	q := &report.Quantiles{Count: h.TotalCount(), MeanMs: h.Mean() / 1000, MinMs: ms(h.Min()), MaxMs: ms(h.Max()),
+		P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), P999Ms: at(99.9)}
+	for p, step := 0.0, 5.0; len(q.Curve) < 100; p += step {
+		q.Curve = append(q.Curve, report.CurvePoint{Percent: p, Ms: at(p)})
+		if 100-p-step < 5*step { // halve the steps as the end comes near
+			step /= 2
+		}
+		if float64(h.TotalCount())*(100-p)/100 < 1 {
+			break
+		}
+	}
+	q.Curve = append(q.Curve, report.CurvePoint{Percent: 100, Ms: q.MaxMs})
+	return q
+}
+
+// Distribution adds one to the scenario; it returns nil when nothing was recorded.
+func (b *Bed) Distribution(name, what string, h load.Histogram) *report.Quantiles {
+	q := Quantiles(h)
+	if q != nil {
+		b.Scenario.Distributions = append(b.Scenario.Distributions, report.Distribution{Name: name, What: what, Quantiles: *q})
+	}
+	return q
+}
+
+// Window is the width of what timelines show.
+const Window = 100 * time.Millisecond
+
+// Timeline adds series to the scenario that begin fromMs before or after the moment that is called 0.
+func (b *Bed) Timeline(name, title string, fromMs float64, marks []report.Mark, series ...report.Series) {
+	b.Scenario.Timelines = append(b.Scenario.Timelines, report.Timeline{Name: name, Title: title, IntervalMs: Ms(Window), FromMs: fromMs,
+		Series: series, Marks: marks})
+}
+
+// Rates is beats per second, window by window.
+func Rates(windows []load.Window) report.Series {
+	s := report.Series{Name: "beats", Unit: "beats/s"}
+	for _, w := range windows {
+		s.Values = append(s.Values, new(float64(w.Beats)/Window.Seconds()))
+	}
+	return s
+}
+
+// P99s is the latency's p99, window by window.
+func P99s(windows []load.Window) report.Series {
+	s := report.Series{Name: "p99 of beats", Unit: "ms"}
+	for _, w := range windows {
+		var v *float64
+		if w.Latency.TotalCount() > 0 {
+			v = new(float64(w.Latency.ValueAtPercentile(99)) / 1000)
+		}
+		s.Values = append(s.Values, v)
+	}
+	return s
+}

@@ -1,0 +1,167 @@
+package testbed
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/proc"
+	"github.com/lubdub-io/lubdub/bench/requests"
+)
+
+// Target is one program under load: the server and its Redis, either of which may be nil, and connections to it.
+type Target struct {
+	Program string
+	Server  *proc.Server
+	Redis   *proc.Redis
+	Pool    load.Generator
+	Tracked int
+}
+
+// Address is the server's host and port.
+func (t *Target) Address() string { return strings.TrimPrefix(t.Server.URL, "http://") }
+
+// Stop closes the connections and ends the processes. It may be called again.
+func (t *Target) Stop() {
+	if t.Pool != nil {
+		t.Pool.Close()
+	}
+	if t.Server != nil {
+		t.Server.Stop()
+	}
+	if t.Redis != nil {
+		t.Redis.Stop()
+	}
+}
+
+// Fixture is a deployment of Lubdub with tasks that beat.
+type Fixture struct {
+	Target
+	Tasks   *requests.Tasks
+	Control string // token
+}
+
+// NewRedis starts a Redis, or connects to the one that was named.
+func (b *Bed) NewRedis() *proc.Redis {
+	if b.RedisURL != "" {
+		return Must(proc.UseRedis(b.Ctx, b.RedisURL, b.RedisPid))
+	}
+	return Must(proc.StartRedis(b.Ctx))
+}
+
+// MaxStreams is how many event streams a server accepts; one token may have half of them.
+const MaxStreams = 20_064
+
+// Serve starts a Lubdub on a Redis. The token cache holds every tracked task, as it should wherever so many are served.
+func (b *Bed) Serve(redis string, tracked int, args ...string) *proc.Server {
+	args = append([]string{
+		"serve", "--redis", redis, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error",
+		"--max-event-streams", strconv.Itoa(MaxStreams), "--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
+	}, append(args, b.ServerFlags...)...)
+	return Must(proc.StartServer(b.Ctx, "lubdub", b.Program, b.environ(), args...))
+}
+
+// ControlToken makes a control token for a tenant and workspace.
+func (b *Bed) ControlToken(tenant, workspace string) string {
+	if b.URL != "" {
+		return b.Token
+	}
+	cmd := exec.CommandContext(b.Ctx, b.Program, "token", "--role", "admin", "--tenant", tenant, "--workspace", workspace, "--ttl", "2h")
+	cmd.Env = b.environ()
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("lubdub token: %s", exit.Stderr)
+	}
+	Check(err)
+	return strings.TrimSpace(string(out))
+}
+
+// Deploy starts a Redis and a Lubdub until the end of the scenario, or connects to the deployment that was named.
+func (b *Bed) Deploy(tracked int, args ...string) *Fixture {
+	f := &Fixture{Target: Target{Program: Lubdub}}
+	b.Cleanup(f.Stop)
+	if b.URL != "" {
+		f.Server = &proc.Server{URL: strings.TrimSuffix(b.URL, "/")}
+	} else {
+		f.Redis = b.NewRedis()
+		f.Server = b.Serve(f.Redis.URL, tracked, args...)
+	}
+	f.Control = b.ControlToken("default", "default")
+	f.Pool = Must(load.DialLight(b.Ctx, f.Address(), b.Connections))
+	return f
+}
+
+// Replica starts one more server with the role api on a deployment's Redis, until the end of the scenario. It has no connections yet.
+func (b *Bed) Replica(f *Fixture, tracked int, args ...string) *Target {
+	r := &Target{Program: Lubdub, Redis: f.Redis, Tracked: f.Tracked, Server: b.Serve(f.Redis.URL, tracked, append(args, "--roles", "api")...)}
+	b.Cleanup(r.Server.Stop)
+	return r
+}
+
+// Wide is a target with so many connections of its own, until the end of the scenario. light: its sources do not wait.
+func (b *Bed) Wide(t *Target, connections int, light bool) *Target {
+	wide := *t
+	if light {
+		wide.Pool = Must(load.DialLight(b.Ctx, t.Address(), connections))
+	} else {
+		wide.Pool = Must(load.Dial(b.Ctx, t.Address(), connections))
+	}
+	b.Cleanup(wide.Pool.Close)
+	return &wide
+}
+
+// Call makes a call of the control plane, repeats it where the server is busy, and reads the answer into a value, if any.
+func (b *Bed) Call(f *Fixture, method, path, body string, into any) error {
+	for repeated := false; b.Ctx.Err() == nil; {
+		req, err := http.NewRequestWithContext(b.Ctx, method, f.Server.URL+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+f.Control)
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		_, err = io.Copy(&text, res.Body)
+		_ = res.Body.Close()
+		switch {
+		case err != nil:
+			return err
+		case res.StatusCode == http.StatusServiceUnavailable:
+			repeated = true
+			time.Sleep(100 * time.Millisecond)
+		case res.StatusCode == http.StatusConflict && repeated && into == nil: // it was done, and only not confirmed
+			return nil
+		case res.StatusCode/100 != 2:
+			return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, &text)
+		case into != nil:
+			return json.Unmarshal(text.Bytes(), into)
+		default:
+			return nil
+		}
+	}
+	return b.Ctx.Err()
+}
+
+// Each does something n times, so many at once.
+func Each(n, atOnce int, do func(i int) error) error {
+	var running sync.WaitGroup
+	errs, slots := make([]error, n), make(chan struct{}, atOnce)
+	for i := range n {
+		slots <- struct{}{}
+		running.Go(func() { errs[i] = do(i); <-slots })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
