@@ -4846,6 +4846,8 @@ export interface operations {
                 label?: string[];
                 /** @description Only what is of this liveness. */
                 liveness?: "FRESH" | "LATE" | "LOST";
+                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their backoff or notBefore. That a queue is paused makes no difference. */
+                claimable?: boolean;
                 /** @description Only tasks that failed for this reason. */
                 reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";
                 /** @description Only tasks that ended at this time or later, in the order of their ends. */
