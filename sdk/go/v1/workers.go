@@ -253,7 +253,9 @@ type Worker struct {
 	// HeldCount is how many attempts it holds.
 	HeldCount int `json:"heldCount"`
 	// PlacedCount is how many queued tasks are meant for it.
-	PlacedCount     int   `json:"placedCount"`
+	PlacedCount int `json:"placedCount"`
+	// TotalCompleted and TotalFailed are how many attempts its heartbeats reported as completed and as failed. The tasks that ended on it
+	// are listed by GET /v1/tasks with its id as workerId.
 	TotalCompleted  int64 `json:"totalCompleted"`
 	TotalFailed     int64 `json:"totalFailed"`
 	RegisteredAt    Time  `json:"registeredAt"`
