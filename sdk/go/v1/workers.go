@@ -254,9 +254,9 @@ type Worker struct {
 	HeldCount int `json:"heldCount"`
 	// PlacedCount is how many queued tasks are meant for it.
 	PlacedCount int `json:"placedCount"`
-	// TotalCompleted and TotalFailed are how many attempts its heartbeats reported as completed and as failed. The tasks that ended on it
-	// are listed by GET /v1/tasks with its id as workerId.
-	TotalCompleted  int64 `json:"totalCompleted"`
+	// TotalCompleted is how many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it.
+	TotalCompleted int64 `json:"totalCompleted"`
+	// TotalFailed is how many attempts its heartbeats reported as failed.
 	TotalFailed     int64 `json:"totalFailed"`
 	RegisteredAt    Time  `json:"registeredAt"`
 	LastHeartbeatAt Time  `json:"lastHeartbeatAt"`

@@ -3260,7 +3260,9 @@ export interface components {
             /** @description What was given as the reason of its drain or of its end. That of a drain stays when the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED and nothing else was given; where nothing was, it is the same as endReason. */
             statusReason: string | null;
             tenantId: string;
+            /** @description How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it. */
             totalCompleted: number;
+            /** @description How many attempts its heartbeats reported as failed. */
             totalFailed: number;
             types: string[];
             /** @description The filters of a selection that it fails: status, cordoned, stale, full. */
