@@ -53,6 +53,8 @@ var queryParams = map[string]obj{
 		idSchema(false)),
 	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
 		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
+	"claimable": queryParam("claimable", "Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only "+
+		"those that wait for their backoff or notBefore. That a queue is paused makes no difference.", obj{"type": "boolean"}),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
 	"liveness": queryParam("liveness", "Only what is of this liveness.",
 		obj{"type": "string", "enum": enums["Liveness"]}),

@@ -103,6 +103,7 @@ func (f *TaskFilter) selector(s *session) (v1.TaskSelector, error) {
 type taskLs struct {
 	TaskFilter `embed:""`
 	Liveness   string `predictor:"liveness" placeholder:"WORD" help:"FRESH, LATE or LOST."`
+	Claimable  bool   `help:"Only those that could be claimed now: WAITING of lubdub queue ls counts them."`
 	Until      string `placeholder:"WHEN" help:"Ended until: a time, or how long ago."`
 	Oldest     bool   `help:"The oldest first; the newest are first without it, as on the dashboard."`
 	Newest     bool   `hidden:"" help:"The default."`
@@ -125,6 +126,9 @@ func (c *taskLs) Run(env *Env) error {
 	}
 	for name, value := range query("liveness", strings.ToUpper(c.Liveness), "finishedBefore", timeText(until), "order", order(!c.Oldest)) {
 		q[name] = value
+	}
+	if c.Claimable {
+		q.Set("claimable", "true")
 	}
 	return tasks.list(s, c.Listing, q)
 }

@@ -59,6 +59,9 @@ func queryFor(f *model.TaskFilter) idQuery {
 	if len(q.states) == 0 {
 		q.states = model.States
 	}
+	if f.Claimable != nil {
+		q.states = []model.State{model.Queued}
+	}
 	if !q.ends {
 		if !f.Narrows() {
 			q.count = q.states
@@ -147,6 +150,9 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 // suits reports whether the filter may choose a task whose record has such fields (suiting).
 func (p *pageOf) suits(told []string) bool {
 	f, queue, worker, pin := p.filter, told[0], told[3], told[4]
+	if f.Claimable != nil && *f.Claimable != (told[5] != "") {
+		return false
+	}
 	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) {
 		return false
 	}
@@ -156,7 +162,7 @@ func (p *pageOf) suits(told []string) bool {
 }
 
 // suiting are the fields by which most tasks that a filter does not choose are left out before more is read of them.
-var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin}
+var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin, schema.TaskReadySince}
 
 // suitable resolves tasks, and returns those that the filter may choose.
 func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef) ([]*schema.TaskRef, error) {

@@ -162,6 +162,7 @@ type TaskQuery struct {
 	Type           string            `url:"type"`
 	Labels         map[string]string `url:"label"`
 	Liveness       v1.Liveness       `url:"liveness"`
+	Claimable      *bool             `url:"claimable"` // could be claimed now, or waits for its backoff or notBefore
 	Reason         string            `url:"reason"`
 	FinishedAfter  v1.Time           `url:"finishedAfter"`
 	FinishedBefore v1.Time           `url:"finishedBefore"`

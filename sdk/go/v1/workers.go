@@ -253,8 +253,10 @@ type Worker struct {
 	// HeldCount is how many attempts it holds.
 	HeldCount int `json:"heldCount"`
 	// PlacedCount is how many queued tasks are meant for it.
-	PlacedCount     int   `json:"placedCount"`
-	TotalCompleted  int64 `json:"totalCompleted"`
+	PlacedCount int `json:"placedCount"`
+	// TotalCompleted is how many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it.
+	TotalCompleted int64 `json:"totalCompleted"`
+	// TotalFailed is how many attempts its heartbeats reported as failed.
 	TotalFailed     int64 `json:"totalFailed"`
 	RegisteredAt    Time  `json:"registeredAt"`
 	LastHeartbeatAt Time  `json:"lastHeartbeatAt"`

@@ -3260,7 +3260,9 @@ export interface components {
             /** @description What was given as the reason of its drain or of its end. That of a drain stays when the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED and nothing else was given; where nothing was, it is the same as endReason. */
             statusReason: string | null;
             tenantId: string;
+            /** @description How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it. */
             totalCompleted: number;
+            /** @description How many attempts its heartbeats reported as failed. */
             totalFailed: number;
             types: string[];
             /** @description The filters of a selection that it fails: status, cordoned, stale, full. */
@@ -4846,6 +4848,8 @@ export interface operations {
                 label?: string[];
                 /** @description Only what is of this liveness. */
                 liveness?: "FRESH" | "LATE" | "LOST";
+                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their backoff or notBefore. That a queue is paused makes no difference. */
+                claimable?: boolean;
                 /** @description Only tasks that failed for this reason. */
                 reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";
                 /** @description Only tasks that ended at this time or later, in the order of their ends. */

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get, type Queue, type Run, type Task } from '../api';
 import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
-import { count, number, span } from '../format';
+import { number, span } from '../format';
 import { Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { go, href } from '../route';
 import { taskColumns } from './tasks';
@@ -13,6 +13,8 @@ const unrunnable = (q: Queue): number => q.types.reduce((n, t) => n + t.unrunnab
 
 const Of = ({ q, status }: { q: Queue; status: 'online' | 'draining' | 'offline' }): JSX.Element =>
   <Num n={q.workers[status]} to="workers" query={{ queue: q.queue, status: status.toUpperCase() }} />;
+
+const Waiting = ({ q }: { q: Queue }): JSX.Element => <Num n={q.depth} to="tasks" query={{ queue: q.queue, claimable: 'true' }} />;
 
 export function Queues(): JSX.Element {
   const data = useData('queues', (signal) => get<{ queues: Queue[] }>('v1/queues', {}, signal));
@@ -24,7 +26,7 @@ export function Queues(): JSX.Element {
     <Read data={data} what="the queues">{(v) => <Table label="Queues" rows={v.queues} id={(q) => q.queue} chosen={{ ids, set }} none="There are no queues here." columns={[
       { name: 'Queue', cell: (q) => <Id kind="queue" id={q.queue} /> },
       { name: 'Paused', cell: (q) => q.paused ? <State of="PAUSED" /> : <span class="dim">no</span> },
-      { name: 'Waiting', num: true, cell: (q) => number(q.depth) },
+      { name: 'Waiting', num: true, cell: (q) => <Waiting q={q} /> },
       { name: 'Oldest waits', num: true, cell: (q) => q.oldestWaitMs === null ? <span class="dim">–</span> : span(q.oldestWaitMs) },
       { name: 'Running', num: true, cell: (q) => <Num n={q.running} to="tasks" query={{ queue: q.queue, state: held }} /> },
       { name: 'Workers online', num: true, cell: (q) => <Of q={q} status="online" /> },
@@ -41,12 +43,12 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
   return <>
     <Title name={id} side={q && <Acts names={[q.paused ? 'resumeQueue' : 'pauseQueue']} on={{ ids: [id] }} />}>Queue <span class="id">{id}</span></Title>
     <Read data={queue} what="the queue">{(v) => <>
-      <p class="lead">{v.paused ? <><State of="PAUSED" /> Nothing is handed out. </> : ''}{count(v.depth, 'task')} could be claimed now
+      <p class="lead">{v.paused ? <><State of="PAUSED" /> Nothing is handed out. </> : ''}<Waiting q={v} /> {v.depth === 1 ? 'task' : 'tasks'} could be claimed now
         {v.oldestWaitMs !== null && v.depth > 0 && `, the oldest for ${span(v.oldestWaitMs)}`}. <Num n={v.running} to="tasks" query={{ queue: id, state: held }} /> are handed out or running.
         {unrunnable(v) > 0 && <b class="bad"> No worker that is online can run {number(unrunnable(v))} of them.</b>}</p>
       <div class="grid2">
         <Section title="Waiting by type"><Table label="Types" rows={v.types} id={(t) => t.type ?? ''} none="Nothing waits." columns={[
-          { name: 'Type', cell: (t) => t.type ?? <span class="dim">none</span> }, { name: 'Waiting', num: true, cell: (t) => number(t.depth) },
+          { name: 'Type', cell: (t) => t.type ?? <span class="dim">none</span> }, { name: 'Waiting', num: true, cell: (t) => t.type === null ? number(t.depth) : <Num n={t.depth} to="tasks" query={{ queue: id, type: t.type, claimable: 'true' }} /> },
           { name: 'Oldest waits', num: true, cell: (t) => span(t.oldestWaitMs) }, { name: 'Nobody can run', num: true, cell: (t) => number(t.unrunnable) }]} /></Section>
         <Section title="Workers" side={<a href={href('workers', { queue: id })}>See them</a>}><Facts of={[['Online', <Of q={v} status="online" />],
           ['Draining', <Of q={v} status="draining" />], ['Offline', <Of q={v} status="offline" />]]} /></Section>

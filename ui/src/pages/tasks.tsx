@@ -11,7 +11,7 @@ import { ended, evidence, outlook } from '../words';
 import { EventPanel } from './events';
 import { Lanes } from './lanes';
 
-const fields = ['state', 'liveness', 'queue', 'type', 'runId', 'workerId', 'machineId', 'label', 'reason'];
+const fields = ['state', 'liveness', 'claimable', 'queue', 'type', 'runId', 'workerId', 'machineId', 'label', 'reason'];
 const states = ['QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'];
 const causes = ['HEARTBEAT_TIMEOUT', 'CANCEL_TIMEOUT', 'DEADLINE_EXCEEDED', 'RUN_TIMEOUT', 'START_TIMEOUT', 'WORKER_LOST', 'WORKER_REPORTED', 'TERMINATED'];
 
@@ -32,12 +32,12 @@ export const taskColumns = [
 export function Tasks(): JSX.Element {
   const l = useList<{ tasks: Task[]; nextPageToken?: string; totalCount: number | null }>('v1/tasks', fields, { order: 'desc' });
   const [ids, set] = useState(new Set<string>());
-  const selector = Object.fromEntries(Object.entries(l.filter).filter(([k]) => k !== 'liveness'));
+  const selector = Object.fromEntries(Object.entries(l.filter).filter(([k]) => k !== 'liveness' && k !== 'claimable'));
   const nothing = Object.values(selector).every((v) => !v);
-  const why = nothing ? 'Filter first: an act on all needs something that names them.' : l.filter.liveness ? 'An act on all cannot go by liveness; take that filter away, or select tasks.' : '';
+  const why = nothing ? 'Filter first: an act on all needs something that names them.' : l.filter.liveness || l.filter.claimable ? 'An act on all cannot go by liveness or claimable; take that filter away, or select tasks.' : '';
   return <>
     <Title name="Tasks">Tasks</Title>
-    <Filters of={l} fields={[{ name: 'state', choices: states }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] }, { name: 'queue' }, { name: 'type' },
+    <Filters of={l} fields={[{ name: 'state', choices: states }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] }, { name: 'claimable', choices: ['true', 'false'] }, { name: 'queue' }, { name: 'type' },
       { name: 'runId', label: 'run' }, { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }, { name: 'label', hint: 'key=value' },
       { name: 'reason', choices: causes }]} />
     <div class="acts bar" role="group" aria-label="Acts">

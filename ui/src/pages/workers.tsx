@@ -72,7 +72,8 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
         {v.flapping && ' Flapping: it repeatedly goes silent and comes back.'}</p>
       <div class="grid2">
         <Section title="Work"><Facts of={[['Holds', <><Num n={v.heldCount} to="tasks" query={{ workerId: id, state: held }} /> of at most {number(v.maxConcurrent)}</>], ['Self-reported active', number(v.activeCount)],
-          ['Queued for it', number(v.placedCount)], ['Completed', number(v.totalCompleted)], ['Failed', number(v.totalFailed)],
+          ['Queued for it', number(v.placedCount)], ['Tasks that ended here', <><a href={href('tasks', { workerId: id, state: 'SUCCEEDED' })}>succeeded</a>, <a href={href('tasks', { workerId: id, state: 'FAILED' })}>failed</a></>],
+          ['Self-reported completed', number(v.totalCompleted)], ['Self-reported failed', number(v.totalFailed)],
           ['Queue', <Id kind="queue" id={v.queue} />], ['Types', v.types.join(', ') || 'any type'], ['Runtimes', v.runtimes.join(', ') || null]]} /></Section>
         <Section title="Life"><Facts of={[['Last beat', <Age at={v.lastHeartbeatAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
           ['Timeout', span(v.heartbeatTimeoutMs)], ['Up, last 24 h', `${number(v.uptimePct24h)} %`], ['Went stale, last 24 h', count(v.staleCount24h, 'time')],

@@ -2034,7 +2034,9 @@ class Worker(TypedDict):
     # DEREGISTERED and nothing else was given; where nothing was, it is the same as endReason.
     statusReason: Optional[str]
     tenantId: str
+    # How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it.
     totalCompleted: int
+    # How many attempts its heartbeats reported as failed.
     totalFailed: int
     types: List[str]
     # The filters of a selection that it fails: status, cordoned, stale, full.
