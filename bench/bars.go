@@ -87,7 +87,7 @@ func judge(bars []report.Bar) {
 			}
 			continue
 		}
-		m := median(bar.Rounds)
+		m := report.Median(bar.Rounds)
 		bar.Measured = &m
 		reached := func(goal float64) bool { return m <= goal }
 		if bar.AtLeast {
@@ -102,16 +102,6 @@ func judge(bars []report.Bar) {
 			bar.Verdict = report.Missed
 		}
 	}
-}
-
-// median of some values; of an even number the mean of the two in the middle.
-func median(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	n := len(v)
-	if n%2 == 1 {
-		return v[n/2]
-	}
-	return (v[n/2-1] + v[n/2]) / 2
 }
 
 // ratio is a by b; nil when either is not known.

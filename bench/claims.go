@@ -90,7 +90,8 @@ func (c *claimed) tell(b *bench, s *report.Scenario, workers int) {
 	}
 	figure := func(name, what string, values []float64, unit string) {
 		if len(values) > 0 {
-			s.Figures = append(s.Figures, report.Figure{Name: fmt.Sprintf("%s-%d", name, workers), What: what, Value: median(values), Unit: unit})
+			s.Figures = append(s.Figures, report.Figure{Name: fmt.Sprintf("%s-%d", name, workers), What: what,
+				Value: report.Median(values), Unit: unit})
 		}
 	}
 	figure("claim-rate", "claims of "+who, c.rates, "tasks/s")

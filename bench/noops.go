@@ -51,7 +51,7 @@ func runNoOps(ctx context.Context, b *bench, s *report.Scenario) error {
 			}
 		}
 		if len(ratios) > 0 {
-			tellNoOps(s, places, median(bare), median(worker), median(ratios))
+			tellNoOps(s, places, report.Median(bare), report.Median(worker), report.Median(ratios))
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func runRecovery(ctx context.Context, b *bench, s *report.Scenario) error {
 		Quantiles: *q,
 	})
 	s.Figures = append(s.Figures, report.Figure{Name: "worker-detection-lag", What: "from the worker's last beat + its timeout to the verdict",
-		Value: median(noticed), Unit: "ms"})
+		Value: report.Median(noticed), Unit: "ms"})
 	if n < 10_000 {
 		b.because("recovery", fmt.Sprintf("%s tasks", grouped(int64(n))))
 	}

@@ -69,5 +69,5 @@ func (b *bench) halfOfTop(ctx context.Context, f *fixture) (float64, error) {
 		}
 		b.topRates = append(b.topRates, r.BeatsPerSecond)
 	}
-	return median(b.topRates) / 2, nil
+	return report.Median(b.topRates) / 2, nil
 }

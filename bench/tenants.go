@@ -52,7 +52,7 @@ func runTenants(ctx context.Context, b *bench, s *report.Scenario) error {
 	}
 	if len(ratios) > 0 {
 		s.Figures = append(s.Figures, report.Figure{Name: "tenants-cpu",
-			What: "CPU of server and Redis per beat with many tenants, to that with one", Value: median(ratios), Unit: "×"})
+			What: "CPU of server and Redis per beat with many tenants, to that with one", Value: report.Median(ratios), Unit: "×"})
 	}
 	return nil
 }

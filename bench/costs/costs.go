@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -119,7 +118,7 @@ func (s *source) share(runs []report.Run) capacity.Share {
 		}
 		server, redis = append(server, *r.ServerMicros), append(redis, *r.RedisMicros)
 	}
-	return capacity.Share{ServerMicros: median(server), RedisMicros: median(redis)}
+	return capacity.Share{ServerMicros: report.Median(server), RedisMicros: report.Median(redis)}
 }
 
 func (s *source) beats(runs []report.Run) int {
@@ -156,14 +155,6 @@ func (s *source) deaths() float64 {
 	}
 	s.missing("scenario deaths: no distribution mass-detection-lag")
 	return 0
-}
-
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	slices.Sort(v)
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 // round keeps three digits: more would promise what no measurement holds.
