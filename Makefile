@@ -143,12 +143,12 @@ test-python: build deps-python ## the Python SDK: on every interpreter found of 
 	cd sdk/python && npm ci --silent --no-audit --no-fund --omit=optional
 	python3 sdk/python/tools/test.py
 
-test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; the systemd unit is good and lets the process do little; chart, manifests and Compose file fit their tools and our settings
+test-deploy: ## what deploy/ holds: each alert fires and is silent when it should; dashboards ask what Prometheus can answer; alerts agree with lubdub status in real situations; the systemd unit is good and lets the process do little; chart, manifests and Compose file fit their tools and our settings
 	@sh internal/ci/install-redis.sh deploy
 	@mkdir -p bin/systemd
 	promtool check config --syntax-only deploy/observability/prometheus.yml
 	cd deploy/observability && promtool check rules rules.yml && promtool test rules rules_test.yml
-	DASHBOARD_RULES=$(CURDIR)/bin/dashboards.yml go test -count=1 -run '^TestDashboards' ./cmd/lubdub && promtool check rules bin/dashboards.yml
+	DASHBOARD_RULES=$(CURDIR)/bin/dashboards.yml go test -count=1 -run '^Test(Dashboards|Situations)' ./cmd/lubdub && promtool check rules bin/dashboards.yml
 	@sed 's#/usr/local/bin/lubdub#/bin/true#' deploy/systemd/lubdub.service > bin/systemd/lubdub.service
 	systemd-analyze verify bin/systemd/lubdub.service
 	cd deploy/check && GOWORK=off go test -vet=all -count=1 .

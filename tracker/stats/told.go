@@ -19,7 +19,7 @@ type told struct {
 	until  time.Time // the end of the lease; nothing is shown after it
 
 	tasks, workers, liveness, machines, overdue *prometheus.Desc
-	depth, wait, running, unrunnable            *prometheus.Desc
+	depth, wait, running, unrunnable, paused    *prometheus.Desc
 	queueWorkers, flapping                      *prometheus.Desc
 }
 
@@ -47,10 +47,11 @@ func newTold() *told {
 		running: queue("lubdub_queue_running", "Attempts that the queue's workers hold."),
 		unrunnable: queue("lubdub_queue_unrunnable", "Tasks that wait for a worker that there is not: none that is ONLINE and takes new work "+
 			"has their type, runtime and labels."),
+		paused: queue("lubdub_queue_paused", "1 while the queue is paused, so that its tasks wait; else 0."),
 	}
 }
 
-// maxQueuesTold bounds the series: each queue has four.
+// maxQueuesTold bounds the series: each queue has five.
 const maxQueuesTold = 100
 
 // leaseMargin is for clocks that do not run alike.
@@ -70,7 +71,7 @@ func (s *Service) EndTelling() { s.told.tell(nil, nil, nil, time.Time{}) }
 // Describe is of prometheus.Collector.
 func (t *told) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue, t.depth, t.wait, t.running, t.unrunnable,
-		t.queueWorkers, t.flapping} {
+		t.paused, t.queueWorkers, t.flapping} {
 		to <- d
 	}
 }
@@ -103,6 +104,11 @@ func (t *told) Collect(to chan<- prometheus.Metric) {
 		of(t.wait, q.OldestWait().Seconds())
 		of(t.running, float64(q.Running))
 		of(t.unrunnable, float64(q.Unrunnable()))
+		paused := 0.0
+		if q.Paused {
+			paused = 1
+		}
+		of(t.paused, paused)
 	}
 }
 

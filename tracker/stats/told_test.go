@@ -30,6 +30,7 @@ func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 				}
 			}
 		}
+		paused := 0
 		want := func(first, second int) {
 			h.Helper()
 			for i, want := range []int{first, second} {
@@ -37,6 +38,9 @@ func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 				workers, _ := told(h, registries[i], "lubdub_workers", "ONLINE")
 				depth, _ := told(h, registries[i], "lubdub_queue_depth", "q")
 				unrunnable, _ := told(h, registries[i], "lubdub_queue_unrunnable", "q")
+				if is, _ := told(h, registries[i], "lubdub_queue_paused", "q"); shown && is != paused {
+					h.Errorf("replica %d shows %d paused queues, not %d", i, is, paused)
+				}
 				if shown != (want > 0) || tasks != want || depth != want || unrunnable != want || shown && workers != 1 {
 					h.Errorf("replica %d shows %d tasks, %d workers, %d that wait and %d that nobody can run", i, tasks, workers, depth, unrunnable)
 				}
@@ -46,6 +50,10 @@ func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 		want(3, 0)
 		h.Advance(10 * time.Second)
 		h.MustCreate(func(n *tracker.NewTask) { n.Queue = "q" })
+		if _, err := h.PauseQueue(h.Ctx, trackertest.Scope, "q"); err != nil {
+			h.Fatal(err)
+		}
+		paused = 1
 		leave(other, h.Tracker)
 		want(4, 0)
 		h.Advance(26 * time.Second)

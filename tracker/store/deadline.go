@@ -192,7 +192,11 @@ const probePause = 20 * time.Millisecond
 
 // probe asks a silent node until it answers or is not in use any more.
 func (s *Store) probe(n *Node) {
-	defer n.silent.Store(false)
+	s.metrics.silent.Inc()
+	defer func() {
+		n.silent.Store(false)
+		s.metrics.silent.Dec()
+	}()
 	for n.life.Err() == nil {
 		ctx, cancel := context.WithTimeout(n.life, s.opts.Timeout)
 		err := n.client.Ping(ctx).Err()

@@ -9,6 +9,7 @@ import (
 // metrics tell how Redis answers, and how safe it keeps what it is given.
 type metrics struct {
 	evicts      prometheus.Gauge
+	silent      prometheus.Gauge
 	unconfirmed prometheus.Counter
 	trips       prometheus.Histogram
 	errors      *prometheus.CounterVec
@@ -20,6 +21,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_redis_evicts",
 			Help: "1 while a Redis server may evict keys, or does not say by INFO whether it does: tasks may be lost; else 0. " +
 				"Looked at every minute.",
+		}),
+		silent: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lubdub_redis_silent",
+			Help: "Redis servers that have not answered since a call to them timed out; this replica sends them nothing but probes.",
 		}),
 		unconfirmed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_unconfirmed_total",
@@ -42,7 +47,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		m.errors.WithLabelValues(kind) // a rate sees only what was there before
 	}
 	if r != nil {
-		r.MustRegister(m.evicts, m.unconfirmed, m.trips, m.errors)
+		r.MustRegister(m.evicts, m.silent, m.unconfirmed, m.trips, m.errors)
 	}
 	return m
 }

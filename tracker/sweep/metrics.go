@@ -40,7 +40,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_sweep_lag_seconds", Help: "Age of the oldest overdue entry at the last look; 0 when nothing is overdue.",
 		}),
 		sweepTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_sweep_seconds", Help: "Time of one sweep over the shards of one node.",
+			Name: "lubdub_sweep_seconds", Help: "Time of one sweep over the shards of one node that was finished.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 3, 10),
 		}),
 		sweepErrors: prometheus.NewCounter(prometheus.CounterOpts{

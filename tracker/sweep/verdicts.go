@@ -34,7 +34,6 @@ func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *br
 // sweep does one round over tasks: it scans all shards, finds in those where something is due, and takes it.
 func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	start := time.Now()
-	defer func() { t.service.metrics.sweepTime.Observe(time.Since(start).Seconds()) }()
 	seen, err := t.peek(ctx, r)
 	if err != nil {
 		return err
@@ -55,6 +54,7 @@ func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	if !r.more && !done.any {
 		r.next = seen.next
 	} // else scan again at once: what stood behind the things taken is not known yet
+	t.service.metrics.sweepTime.Observe(time.Since(start).Seconds())
 	return nil
 }
 
