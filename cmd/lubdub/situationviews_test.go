@@ -108,9 +108,9 @@ func statusDiffers(status answer, found []v1.Finding) string {
 	headline, code := "HEALTHY  ", operator.ExitOK
 	switch v1.Worst(found) {
 	case v1.SeverityWarn:
-		headline = fmt.Sprintf("HEALTHY, with %d warning", len(found))
+		headline = fmt.Sprintf("DEGRADED (%d warning", len(found))
 	case v1.SeverityFail:
-		headline, code = "NOT HEALTHY  ", operator.ExitFailed
+		headline, code = "UNHEALTHY (", operator.ExitFailed
 	}
 	var want, got []string
 	for _, f := range found {
@@ -119,7 +119,7 @@ func statusDiffers(status answer, found []v1.Finding) string {
 			return "lubdub status does not advise " + f.Remedy + ":\n" + status.out
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^  (?:us|them): +(warn|fail) (.*)$`).FindAllStringSubmatch(status.out, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  (?:Lubdub|workers): +(warn|fail) (.*)$`).FindAllStringSubmatch(status.out, -1) {
 		got = append(got, m[1]+" "+m[2])
 	}
 	if status.code != code || !strings.HasPrefix(status.out, headline) || !slices.Equal(got, want) {
@@ -131,7 +131,7 @@ func statusDiffers(status answer, found []v1.Finding) string {
 
 // topDiffers holds the screen of lubdub top to what GET /v1/system finds wrong: it has the three worst at least.
 func topDiffers(screen string, found []v1.Finding) string {
-	want := []string{"OK nothing is wrong, with Lubdub or with the workers"}
+	want := []string{"OK no problems found with Lubdub or the workers"}
 	if len(found) > 0 {
 		want = nil
 	}
