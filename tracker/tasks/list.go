@@ -146,8 +146,9 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 
 // suits reports whether the filter may choose a task whose record has such fields (suiting).
 func (p *pageOf) suits(told []string) bool {
-	f, queue, worker, pin := p.filter, told[0], told[3], told[4]
-	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) {
+	f, queue, worker, pin, schedule := p.filter, told[0], told[3], told[4], told[5]
+	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) ||
+		f.ScheduleID != "" && schedule != f.ScheduleID {
 		return false
 	}
 	known := queue != "" // who holds a pushed task stands elsewhere
@@ -156,7 +157,7 @@ func (p *pageOf) suits(told []string) bool {
 }
 
 // suiting are the fields by which most tasks that a filter does not choose are left out before more is read of them.
-var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin}
+var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin, schema.TaskSchedule}
 
 // suitable resolves tasks, and returns those that the filter may choose.
 func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef) ([]*schema.TaskRef, error) {

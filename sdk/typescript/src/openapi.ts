@@ -2958,6 +2958,8 @@ export interface components {
             runId: string;
             runTimeoutMs?: number;
             runtime?: string;
+            /** @description The schedule that created the task; absent when none did. */
+            scheduleId?: string;
             /** @description There when the task was given one. */
             startTimeoutMs?: number;
             /** Format: date-time */
@@ -3009,6 +3011,8 @@ export interface components {
             runId: string;
             /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own. */
             runTimeoutMs?: number;
+            /** @description The schedule that created the task; absent when none did. */
+            scheduleId?: string;
             /**
              * @description DISPATCHED when the envelope is made.
              * @enum {string}
@@ -3064,6 +3068,8 @@ export interface components {
             /** @description Why they ended. */
             reason?: string;
             runId?: string;
+            /** @description The schedule that created them. */
+            scheduleId?: string;
             /** @description One, or several with commas. */
             state?: string;
             type?: string;
@@ -4838,6 +4844,8 @@ export interface operations {
                 workerId?: string;
                 /** @description Only workers of this machine, or tasks of its workers, as long as these are known. */
                 machineId?: string;
+                /** @description Only tasks that this schedule created. */
+                scheduleId?: string;
                 /** @description Only what is of this queue. */
                 queue?: string;
                 /** @description Only tasks of this type, or workers that run it. */

@@ -1736,6 +1736,8 @@ class Task(_Task, total=False):
     retriesExhausted: bool
     runTimeoutMs: int
     runtime: str
+    # The schedule that created the task; absent when none did.
+    scheduleId: str
     # There when the task was given one.
     startTimeoutMs: int
     # The W3C trace context of the creation; absent when it had none.
@@ -1785,6 +1787,8 @@ class TaskEnvelope(_TaskEnvelope, total=False):
     lastProgress: Progress
     # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own.
     runTimeoutMs: int
+    # The schedule that created the task; absent when none did.
+    scheduleId: str
     # The W3C trace context of the creation; absent when it had none.
     traceparent: str
 
@@ -1829,6 +1833,8 @@ class TaskSelector(TypedDict, total=False):
     # Why they ended.
     reason: str
     runId: str
+    # The schedule that created them.
+    scheduleId: str
     # One, or several with commas.
     state: str
     type: str
