@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -26,8 +28,10 @@ var queryParams = map[string]obj{
 		obj{"type": "string", "format": "date-time"}),
 	"order": queryParam("order", "Which way round the list is.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
 	"by": {
-		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all.",
-		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": verdictGroups()}, "uniqueItems": true}, "style": "form",
+		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all. " +
+			"label:<name> groups by a label of the tasks.",
+		"schema": obj{"type": "array", "items": obj{"type": "string", "pattern": "^(" + strings.Join(tracker.VerdictGroups, "|") + "|label:.+)$"},
+			"uniqueItems": true}, "style": "form",
 		"explode": false,
 	},
 	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
@@ -113,13 +117,6 @@ var enums = map[string][]any{
 func roles() (words []any) {
 	for _, r := range token.Roles {
 		words = append(words, string(r))
-	}
-	return words
-}
-
-func verdictGroups() (words []any) {
-	for _, name := range tracker.VerdictGroups {
-		words = append(words, name)
 	}
 	return words
 }

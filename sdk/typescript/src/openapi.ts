@@ -583,7 +583,7 @@ export interface paths {
         };
         /**
          * Count the attempts that Lubdub ended
-         * @description Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old; where there are very many, up to ten. Roles: viewer, operator, dispatcher, admin.
+         * @description Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old; where there are very many, up to ten. By a label, which is read from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["countVerdicts"];
         put?: never;
@@ -3101,12 +3101,16 @@ export interface components {
             since: string | null;
             /** @description How many there are. */
             total: number;
-            /** @description Truncated reports that there are more than 100,000: the oldest are left out. */
+            /** @description Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out. */
             truncated: boolean;
         };
         /** @description How many verdicts have the same values of what was asked for. A value that there is none of, or that is not known any more, is empty. */
         VerdictGroup: {
             count: number;
+            /** @description Those of their tasks that were asked for. */
+            labels?: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When the last of them fell.
@@ -4677,8 +4681,8 @@ export interface operations {
                 tenantId?: string;
                 /** @description The other half. */
                 workspaceId?: string;
-                /** @description What to group by, with commas between them; nothing: one group of all. */
-                by?: ("machineId" | "version" | "type" | "queue" | "reason" | "workerId")[];
+                /** @description What to group by, with commas between them; nothing: one group of all. label:<name> groups by a label of the tasks. */
+                by?: string[];
                 /** @description How far back to count. */
                 sinceMs?: number;
                 /** @description Only tasks that failed for this reason. */

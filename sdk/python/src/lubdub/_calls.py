@@ -242,14 +242,13 @@ class Calls:
         return cast(t.Stats, self.ask("GET", "/v1/stats", query={"steps": steps}, scoped=True))
 
     def count_verdicts(
-        self, *, by: Optional[List[Literal["machineId", "version", "type", "queue", "reason", "workerId"]]] = None, since_ms:
-        Optional[int] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT",
-        "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None, queue: Optional[str] = None, type: Optional[str] =
-        None,
+        self, *, by: Optional[List[str]] = None, since_ms: Optional[int] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT",
+        "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] =
+        None, queue: Optional[str] = None, type: Optional[str] = None,
     ) -> t.VerdictCounts:
         """Count the attempts that Lubdub ended. Of the last sinceMs, grouped. They are kept as long as their tasks may be
-        (finished-retention). The answer may be a second old; where there are very many, up to ten. Roles: viewer, operator,
-        dispatcher, admin."""
+        (finished-retention). The answer may be a second old; where there are very many, up to ten. By a label, which is read
+        from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.VerdictCounts, self.ask(
             "GET", "/v1/stats/verdicts", query={"by": by, "sinceMs": since_ms, "reason": reason, "queue": queue, "type": type},
             scoped=True,

@@ -1870,7 +1870,7 @@ class VerdictCounts(TypedDict):
     since: Optional[str]
     # How many there are.
     total: int
-    # Truncated reports that there are more than 100,000: the oldest are left out.
+    # Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out.
     truncated: bool
 
 
@@ -1884,6 +1884,8 @@ class VerdictGroup(_VerdictGroup, total=False):
     """How many verdicts have the same values of what was asked for. A value that there is none of, or that is not known any more,
     is empty."""
 
+    # Those of their tasks that were asked for.
+    labels: Dict[str, str]
     machineId: str
     queue: str
     reason: str
