@@ -21,11 +21,11 @@ func TestListFilters(t *testing.T) {
 		return &tracker.TaskPage{Total: -1}, nil
 	}
 	a := e.do("GET", "/v1/tasks?state=RUNNING,FAILED&machineId=m1&reason=WORKER_LOST&order=desc&"+
-		"runId=r1&workerId=w1&queue=q1&type=t1&label=a%3Db%3Dc&label=team=&liveness=LATE&pageSize=7",
+		"runId=r1&workerId=w1&scheduleId=s1&queue=q1&type=t1&label=a%3Db%3Dc&label=team=&liveness=LATE&pageSize=7",
 		e.control(roleViewer), "").want(200)
 	want := tracker.TaskFilter{
 		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, States: []tracker.State{tracker.Running, tracker.Failed}, MachineID: "m1",
-		Reason: tracker.WorkerLost, Descending: true, RunID: "r1", WorkerID: "w1", Queue: "q1", Type: "t1",
+		Reason: tracker.WorkerLost, Descending: true, RunID: "r1", WorkerID: "w1", ScheduleID: "s1", Queue: "q1", Type: "t1",
 		Labels: map[string]string{"a": "b=c", "team": ""}, Liveness: tracker.Late, PageSize: 7,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -50,8 +50,8 @@ func TestBadQueriesAreNamed(t *testing.T) {
 		"finishedAfter=2025-01-15T10:00:00Z&state=FAILED,RUNNING": "state", "finishedAfter=2025-01-15T10:00:00%2B25:00": "finishedAfter",
 		"finishedAfter=2025-01-15T10:00:00Z&finishedBefore=2025-01-15T10:00:00Z": "finishedBefore",
 		"runId=a/b": "runId", "queue=": "queue", "type=a%20b": "type",
-		"workerId=-": "workerId",
-		"label=x":    "label", "label==x": "label", "label=a=1&label=a=2": "label", "pageSize=ten": "pageSize", "pageSize=1.5": "pageSize",
+		"workerId=-": "workerId", "scheduleId=": "scheduleId",
+		"label=x": "label", "label==x": "label", "label=a=1&label=a=2": "label", "pageSize=ten": "pageSize", "pageSize=1.5": "pageSize",
 		"pageSize=": "pageSize", "pageSize=-": "pageSize",
 		"pageToken=!": "pageToken", "pageToken=": "pageToken", "pageToken=AAAA": "pageToken", "bogus=1": "bogus", "State=RUNNING": "State",
 		"state=RUNNING&state=FAILED": "state", "%zz": "query",

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
 )
@@ -26,8 +28,10 @@ var queryParams = map[string]obj{
 		obj{"type": "string", "format": "date-time"}),
 	"order": queryParam("order", "Which way round the list is.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
 	"by": {
-		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all.",
-		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": verdictGroups()}, "uniqueItems": true}, "style": "form",
+		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all. " +
+			"label:<name> groups by a label of the tasks.",
+		"schema": obj{"type": "array", "items": obj{"type": "string", "pattern": "^(" + strings.Join(tracker.VerdictGroups, "|") + "|label:.+)$"},
+			"uniqueItems": true}, "style": "form",
 		"explode": false,
 	},
 	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
@@ -37,12 +41,13 @@ var queryParams = map[string]obj{
 	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+
 		"value changes between two pages may be on both, or on neither.",
 		obj{"type": "string", "enum": []any{"lastHeartbeatAt", "staleCount24h", "uptimePct24h", "lastHeartbeat"}}),
-	"name":     queryParam("name", "Only workers of this name.", obj{"type": "string"}),
-	"version":  queryParam("version", "Only workers of this version.", obj{"type": "string"}),
-	"runId":    queryParam("runId", "Only tasks of this run.", idSchema(false)),
-	"workerId": queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
-	"queue":    queryParam("queue", "Only what is of this queue.", idSchema(false)),
-	"type":     queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
+	"name":       queryParam("name", "Only workers of this name.", obj{"type": "string"}),
+	"version":    queryParam("version", "Only workers of this version.", obj{"type": "string"}),
+	"runId":      queryParam("runId", "Only tasks of this run.", idSchema(false)),
+	"workerId":   queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
+	"scheduleId": queryParam("scheduleId", "Only tasks that this schedule created.", idSchema(false)),
+	"queue":      queryParam("queue", "Only what is of this queue.", idSchema(false)),
+	"type":       queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
 	"label": {
 		"name": "label", "in": "query", "description": "Only what has this label, key=value. May be given several times; all must match.",
 		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
@@ -114,13 +119,6 @@ var enums = map[string][]any{
 func roles() (words []any) {
 	for _, r := range token.Roles {
 		words = append(words, string(r))
-	}
-	return words
-}
-
-func verdictGroups() (words []any) {
-	for _, name := range tracker.VerdictGroups {
-		words = append(words, name)
 	}
 	return words
 }

@@ -22,7 +22,7 @@ var systemWords = map[string]words{
 	opVerdicts: {
 		tag: "system", summary: "Count the attempts that Lubdub ended",
 		description: "Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a " +
-			"second old; where there are very many, up to ten.",
+			"second old; where there are very many, up to ten. By a label, which is read from the tasks, the newest 10,000 verdicts are counted.",
 		answers: map[int]any{200: v1.VerdictCounts{}},
 		answerExamples: map[int][]example{200: {{"by machine", `{"since":"2025-01-15T09:05:00.000Z","total":12,"truncated":false,"groups":[` +
 			`{"machineId":"host-7","version":"1.2.3","count":12,"lastAt":"2025-01-15T10:04:00.000Z"}]}`}}},

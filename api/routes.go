@@ -132,8 +132,8 @@ var routes = []*route{
 	{method: "POST", pattern: "/v1/tasks:batch", op: opCreateBatch, access: forControl, needs: mayCreate, handle: (*request).createTasks},
 	{
 		method: "GET", pattern: "/v1/tasks", op: opList, access: forControl, needs: mayReadTasks, handle: (*request).listTasks,
-		query: []string{"state", "runId", "workerId", "machineId", "queue", "type", "label", "liveness", "claimable", "reason", "finishedAfter",
-			"finishedBefore", "order", "pageSize", "pageToken"},
+		query: []string{"state", "runId", "workerId", "machineId", "scheduleId", "queue", "type", "label", "liveness", "claimable", "reason",
+			"finishedAfter", "finishedBefore", "order", "pageSize", "pageToken"},
 	},
 	{method: "GET", pattern: "/v1/tasks/{taskId}", op: opGet, access: forControl, needs: mayReadTasks, handle: (*request).getTask},
 	{

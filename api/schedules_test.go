@@ -62,7 +62,18 @@ func TestContractSchedules(t *testing.T) {
 		}
 		l.do("GET", "/v1/tasks/"+s.Fires[0].TaskID, operator, "").want(200).
 			holds(`"queue":"q","type":"mail"`).
-			holds(`"payload":{"a":2}`)
+			holds(`"payload":{"a":2}`).
+			holds(`"scheduleId":"s1"`)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t1","queue":"q"}`).want(201)
+		for schedule, want := range map[string]int{"s1": 1, "s2": 0} {
+			var list v1.TaskList
+			l.do("GET", "/v1/tasks?scheduleId="+schedule, operator, "").want(200).into(&list)
+			var acted v1.ActOnTasksResponse
+			l.do("POST", "/v1/tasks:cancel", operator, `{"selector":{"scheduleId":"`+schedule+`"},"dryRun":true}`).want(200).into(&acted)
+			if len(list.Tasks) != want || acted.Matched != want {
+				t.Errorf("tasks of %s: listed %+v, selected %+v, want %d", schedule, list.Tasks, acted, want)
+			}
+		}
 		l.do("PUT", "/v1/schedules/s1", operator, `{"cron":"0 0 * * * *","task":{"queue":"q2"}}`).want(200).
 			holds(`"overlap":"allow","maxCatchup":100,"task":{"queue":"q2"`).
 			holds(`"next":"2026-01-15T11:00:00.000Z"`)

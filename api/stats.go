@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -147,7 +148,7 @@ func (req *request) verdicts() (int, any, error) {
 	}
 	p := parameters{Values: req.query}
 	q := tracker.VerdictQuery{
-		Scope: scope, By: wordsOf(&p, "by", tracker.VerdictGroups...), Reason: wordOf(&p, "reason", tracker.Reasons...),
+		Scope: scope, By: groupsOf(&p), Reason: wordOf(&p, "reason", tracker.Reasons...),
 		Queue: p.id("queue"), Type: p.id("type"),
 	}
 	since := defaultVerdictsMs
@@ -175,8 +176,27 @@ func (req *request) verdicts() (int, any, error) {
 				*field = &g.Of[at]
 			}
 		}
+		for at, name := range q.By {
+			if label, ok := strings.CutPrefix(name, tracker.VerdictsByLabel); ok {
+				if of.Labels == nil {
+					of.Labels = map[string]string{}
+				}
+				of.Labels[label] = g.Of[at]
+			}
+		}
 	}
 	return fasthttp.StatusOK, &v, nil
+}
+
+// groupsOf returns what verdicts are to be grouped by: words, and labels as label:<name>.
+func groupsOf(p *parameters) []string {
+	words := slices.Clone(tracker.VerdictGroups)
+	for _, name := range strings.Split(p.Get("by"), ",") {
+		if label, ok := strings.CutPrefix(name, tracker.VerdictsByLabel); ok && tracker.ValidLabelKey(label) {
+			words = append(words, name)
+		}
+	}
+	return wordsOf(p, "by", words...)
 }
 
 // scopes answers GET /v1/scopes. Only a token that opens several has anything to ask.

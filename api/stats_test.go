@@ -152,8 +152,8 @@ func TestContractVerdicts(t *testing.T) {
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(`{"queue":"default","types":["send_email","other"],"machineId":"host-7","version":"2.0"}`)
 		for _, kind := range []string{"send_email", "send_email", "other"} {
-			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"`+kind+
-				`","heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"maxAttempts":1,"maxLosses":0}}`).want(201)
+			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"`+kind+`","labels":{"team/a":"of-`+kind+
+				`"},"heartbeatTimeoutMs":2000,"heartbeatIntervalMs":1000,"retry":{"maxAttempts":1,"maxLosses":0}}`).want(201)
 		}
 		for _, e := range l.claim(w, `{"max":3}`) {
 			l.do("POST", "/v1/tasks/"+e.TaskID+"/started", e.TaskToken, `{"attempt":1}`).want(200)
@@ -174,11 +174,16 @@ func TestContractVerdicts(t *testing.T) {
 						of = append(of, *v)
 					}
 				}
+				if team, ok := g.Labels["team/a"]; ok {
+					of = append(of, team)
+				}
 				found = append(found, strings.Join(of, "/")+strings.Repeat("+", g.Count))
 			}
 			return found, c
 		}
 		for query, want := range map[string]string{
+			"by=label:team/a":              "of-send_email++ + of-other+",
+			"by=label:team/a,type":         "send_email/of-send_email++ /+ other/of-other+",
 			"by=machineId,version,type":    "host-7/2.0/send_email++ //+ host-7/2.0/other+",
 			"by=reason":                    "HEARTBEAT_TIMEOUT++++",
 			"by=queue&type=send_email":     "default++",
@@ -191,8 +196,8 @@ func TestContractVerdicts(t *testing.T) {
 				t.Errorf("%s: %q (%+v), want %q", query, strings.Join(got, " "), c, want)
 			}
 		}
-		for query, field := range map[string]string{"by=host": "by", "by=": "by", "sinceMs=0": "sinceMs", "sinceMs=x": "sinceMs",
-			"reason=X": "reason"} {
+		for query, field := range map[string]string{"by=host": "by", "by=": "by", "by=label:": "by", "by=label:a%20b": "by",
+			"sinceMs=0": "sinceMs", "sinceMs=x": "sinceMs", "reason=X": "reason"} {
 			if e := l.do("GET", "/v1/stats/verdicts?"+query, l.control(roleViewer), "").refused(400, v1.CodeInvalidRequest); e.Field != field {
 				t.Errorf("%s: field %q", query, e.Field)
 			}

@@ -63,14 +63,14 @@ func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
 ) {
 	p := parameters{Values: url.Values{}}
 	for name, value := range map[string]string{"state": s.State, "queue": s.Queue, "type": s.Type, "runId": s.RunID, "workerId": s.WorkerID,
-		"machineId": s.MachineID, "reason": s.Reason} {
+		"machineId": s.MachineID, "scheduleId": s.ScheduleID, "reason": s.Reason} {
 		if value != "" {
 			p.Set(name, value)
 		}
 	}
 	if len(p.Values) == 0 && len(s.Labels) == 0 && s.FinishedAfter.IsZero() {
 		return f, nil, invalidField("selector", "selector says nothing, which would mean every task; name state, queue, type, runId, workerId, "+
-			"machineId, labels, reason or finishedAfter")
+			"machineId, scheduleId, labels, reason or finishedAfter")
 	}
 	if f, err = req.taskFilter(&p); err != nil && p.err == nil {
 		return f, nil, err

@@ -30,7 +30,7 @@ func taskView(t *tracker.Task, whole bool) *v1.Task {
 		StartTimeoutMs:      t.StartTimeout.Milliseconds(), RunTimeoutMs: t.RunTimeout.Milliseconds(),
 		Runtime: t.Runtime, WorkerLabels: t.WorkerLabels,
 		Failures: t.Failures, Losses: t.Losses,
-		Traceparent: t.Trace, History: make([]v1.HistoryEntry, len(t.History)),
+		Traceparent: t.Trace, ScheduleID: t.ScheduleID, History: make([]v1.HistoryEntry, len(t.History)),
 	}
 	if v.Labels == nil {
 		v.Labels = map[string]string{}
@@ -97,7 +97,7 @@ func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
 		HeartbeatIntervalMs: a.Interval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(a.Timeout),
 		CancelGracePeriodMs: t.CancelGrace.Milliseconds(), RunTimeoutMs: t.RunTimeout.Milliseconds(),
 		Type: orNull(t.Type), Queue: orNull(t.Queue), Labels: t.Labels, Payload: t.Payload,
-		LastProgress: progressView(e.LastProgress), Traceparent: t.Trace,
+		LastProgress: progressView(e.LastProgress), Traceparent: t.Trace, ScheduleID: t.ScheduleID,
 	}
 	if v.Resources == nil {
 		v.Resources = json.RawMessage("{}")

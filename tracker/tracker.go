@@ -109,7 +109,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	st := stats.New(s, e, w, qu, stats.Options{
 		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare,
-		Task: ta.Get, Logger: o.Logger, Registerer: o.Registerer,
+		Task: ta.Get, LabelsOf: ta.LabelsOf, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sc := schedules.New(s, ta, schedules.Options{
 		MaxSchedules: o.MaxSchedules, FiresPerSecond: o.TenantFires, Logger: o.Logger, Registerer: o.Registerer,

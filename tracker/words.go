@@ -265,5 +265,11 @@ var (
 	CodeOf             = model.CodeOf
 )
 
+// VerdictsByLabel begins what names a label among VerdictGroups, such as label:team.
+const VerdictsByLabel = stats.ByLabel
+
+// ValidLabelKey reports whether labels may have the key.
+func ValidLabelKey(k string) bool { return model.ValidLabelKey(k) }
+
 // ValidID reports whether s may be an id.
 func ValidID[T ~string | ~[]byte](s T) bool { return model.ValidID(s) }

@@ -39,7 +39,7 @@ var eventMoods = map[string]output.Mood{
 	"task.zombie": output.Bad, "task.failed": output.Bad, "worker.offline": output.Bad, "worker.late": output.Doubtful,
 	"worker.flapping": output.Doubtful, "machine.flapping": output.Doubtful, "task.retrying": output.Doubtful,
 	"system.mass_expiry_held": output.Bad, "system.outage_credited": output.Doubtful, "system.adopted": output.Doubtful,
-	"system.repaired": output.Doubtful, "task.succeeded": output.Good, "worker.tasks_recovered": output.Good,
+	"system.repaired": output.Doubtful, "task.succeeded": output.Good, "worker.tasks_recovered": output.Good, "worker.fresh": output.Good,
 }
 
 // EventFilter says which events are meant.

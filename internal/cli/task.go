@@ -45,6 +45,7 @@ var tasks = &kind[v1.Task]{
 		{name: "AGE", passing: true, cell: func(t *v1.Task, s *session) output.Cell { return output.Age(t.CreatedAt.Time, s.now()) }},
 		{name: "REASON", cell: func(t *v1.Task, _ *session) output.Cell { return output.Optional(t.Reason) }},
 		{name: "RUN", wide: true, cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(t.RunID) }},
+		{name: "SCHEDULE", wide: true, cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(t.ScheduleID) }},
 		{name: "MESSAGE", wide: true, passing: true, cell: func(t *v1.Task, _ *session) output.Cell { return words(t.Message) }},
 		{name: "LABELS", wide: true, cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(pairs(t.Labels)) }},
 	}}
@@ -73,6 +74,7 @@ type TaskFilter struct {
 	Run      string   `placeholder:"ID" help:"Run."`
 	Worker   string   `predictor:"worker" placeholder:"ID" help:"Worker that has them."`
 	Machine  string   `predictor:"machine" placeholder:"ID" help:"Machine of that worker."`
+	Schedule string   `predictor:"schedule" placeholder:"ID" help:"Schedule that created them."`
 	Selector []string `short:"l" sep:"none" placeholder:"K=V" help:"Labels, several with commas."`
 	Because  string   `placeholder:"REASON" help:"Why they ended: HEARTBEAT_TIMEOUT, WORKER_LOST, …"`
 	Since    string   `placeholder:"WHEN" help:"Ended since: a time, or how long ago, such as 15m."`
@@ -84,7 +86,7 @@ func (f *TaskFilter) query(s *session) (url.Values, error) {
 		return nil, err
 	}
 	q := query("state", strings.ToUpper(f.State), "queue", f.Queue, "type", f.Type, "runId", f.Run, "workerId", f.Worker,
-		"machineId", f.Machine, "reason", strings.ToUpper(f.Because), "finishedAfter", timeText(since))
+		"machineId", f.Machine, "scheduleId", f.Schedule, "reason", strings.ToUpper(f.Because), "finishedAfter", timeText(since))
 	return q, addLabels(q, f.Selector)
 }
 
@@ -96,7 +98,7 @@ func (f *TaskFilter) selector(s *session) (v1.TaskSelector, error) {
 	all, err := labels(f.Selector)
 	return v1.TaskSelector{
 		State: strings.ToUpper(f.State), Queue: f.Queue, Type: f.Type, RunID: f.Run, WorkerID: f.Worker, MachineID: f.Machine,
-		Labels: all, Reason: strings.ToUpper(f.Because), FinishedAfter: since,
+		ScheduleID: f.Schedule, Labels: all, Reason: strings.ToUpper(f.Because), FinishedAfter: since,
 	}, err
 }
 

@@ -27,9 +27,12 @@ local function open_task(first, scope, id)
     beats = KEYS[first + 4]}
 end
 
+-- Every event of a task that a schedule created names the schedule, as the last member of `data`.
 local function emit(task, type, data)
   local f = task.f or {}
-  add_event(EVENTS, type, data or '{}', task.scope, task.id, f.a and digits(f.a) or '', f.u or '', f.q or '', f.y or '', f.w or '',
+  data = data or '{}'
+  if f.sc then data = string.sub(data, 1, -2) .. (data == '{}' and '' or ',') .. '"scheduleId":"' .. f.sc .. '"}' end
+  add_event(EVENTS, type, data, task.scope, task.id, f.a and digits(f.a) or '', f.u or '', f.q or '', f.y or '', f.w or '',
     '', f.tp or '')
 end
 

@@ -1,7 +1,7 @@
 -- Purpose: everything about a task as it is at this moment, or that part of it which somebody looks at. Needs clock, record, member
 -- and credit, and the keys CLOCK and PROGRESS of its shard.
 -- Fields of the record: so many that filters of lists look at, and those that tell of the beat.
-local GLANCED, SHOWN = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'f', 'bh', 'bb'}, 10
+local GLANCED, SHOWN = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'sc', 'f', 'bh', 'bb'}, 11
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
 local LABELS = {'labels'}
 
@@ -24,7 +24,7 @@ local function read_record(task, part)
   if part == 'glance' or part == 'labels' then
     local values = redis.call('HMGET', task.key, unpack(GLANCED))
     shown = in_turns(GLANCED, values, SHOWN)
-    task.f = {s = values[1], a = tonumber(values[2]) or 0, f = values[11], bh = values[12], bb = values[13]}
+    task.f = {s = values[1], a = tonumber(values[2]) or 0, f = values[12], bh = values[13], bb = values[14]}
     return shown[1] and shown
   end
   task.f, shown = fields_at(task.key)

@@ -3,17 +3,19 @@
 --   totals are added once for each seq; an inventory of more than the worker may hold is refused and nothing is
 --   written; a worker whose drain has ended it before it was told is told so once, as
 --   draining; inventories are numbered as they come.
--- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>, 5 …:workers
+-- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>, 5 …:workers,
+--   6 …:events
 -- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 how
 --   many attempts its inventory lists, or '' when it brings none, 10 how many more than it may hold these may be
 -- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
 --   timeout ms, {notices for it}, number of the beat among those with an inventory, or '' when it brings none or one that
 --   is older than the last, ms since its last beat and its timeout until now, '' where it has ended or no beat is on
 --   record} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
--- Cost: O(log n), whatever the worker holds
+-- Cost: O(log n), whatever the worker holds; one event when the worker was late
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
+--#include lib/fresh.lua
 local key, name = KEYS[3], ARGV[1] .. '/' .. ARGV[2]
 local f = redis.call('HMGET', key, 's', 'i', 't', 'sq', 'dd', 'dt', 'la', 'pb', 'r', 'bn', 'hb', 'mc', 'bl')
 local status, interval, timeout = f[1], tonumber(f[2]), tonumber(f[3])
@@ -70,8 +72,7 @@ if ARGV[9] ~= '' and fresh then
 end
 redis.call('HSET', key, unpack(record))
 if f[7] or f[8] then
-  redis.call('HDEL', key, 'la', 'pb', 'px')
-  redis.call('ZREM', KEYS[5], '|' .. name)
+  end_lateness(key, KEYS[5], KEYS[6], name, f[13] and L - f[13])
 end
 redis.call('ZADD', KEYS[2], L + math.floor(1.5 * interval), name)
 return {OK, now, status, f[5] or '', interval, timeout,

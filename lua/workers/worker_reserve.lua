@@ -4,17 +4,19 @@
 --   it. Places that other claims have reserved are not given twice. A reservation that nobody ends does so by itself and
 --   counts as used. A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells
 --   nothing.
--- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats, 5 …:workers
+-- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats, 5 …:workers,
+--   6 …:events
 -- ARGV: 1 name of the reservation, 2 how many are wanted (-1: end it), 3 life ms, 4 ending: how many were claimed;
 --   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as
 --   workerbeats names it when its claim has just come, else ''
 -- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that
 --   rises with each reservation that ends, 1 when the worker is LOST, else 0, 1 when it is cordoned, else 0}
--- Cost: O(reservations of the worker + log n)
+-- Cost: O(reservations of the worker + log n); one event when the worker was late
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
 --#include lib/reservation.lua
+--#include lib/fresh.lua
 local f = redis.call('HMGET', KEYS[1], 's', 'mc', 'q', 'm', 'y', 'rn', 'l', 'r', 'hb', 'hg', 'dt',
   'i', 't', 'bl', 'px', 'br', 'la', 'pb', 'co')
 local status, max, held, ended = f[1], tonumber(f[2]), tonumber(f[9]) or 0, tonumber(f[10]) or 0
@@ -44,8 +46,7 @@ if want > 0 and status ~= 'F' then
   if ARGV[6] ~= '' then
     redis.call('HSET', KEYS[1], 'bl', L, 'lb', now)
     if f[17] or f[18] then
-      redis.call('HDEL', KEYS[1], 'la', 'pb', 'px')
-      redis.call('ZREM', KEYS[5], '|' .. ARGV[6])
+      end_lateness(KEYS[1], KEYS[5], KEYS[6], ARGV[6], beat and L - beat)
     end
     redis.call('ZADD', KEYS[4], L + math.floor(1.5 * f[12]), ARGV[6])
   else

@@ -10,8 +10,8 @@ import (
 var EventTypes = []string{
 	"task.created", "task.dispatched", "task.started", "task.cancel_requested", "task.zombie", "task.retrying",
 	"task.succeeded", "task.failed", "task.cancelled",
-	"worker.registered", "worker.late", "worker.cordoned", "worker.uncordoned", "worker.draining", "worker.resumed", "worker.offline",
-	"worker.held_offline", "worker.tasks_recovered", "worker.recovered", // the same under its old name, for one release
+	"worker.registered", "worker.late", "worker.fresh", "worker.cordoned", "worker.uncordoned", "worker.draining", "worker.resumed",
+	"worker.offline", "worker.held_offline", "worker.tasks_recovered", "worker.recovered", // the same under its old name, for one release
 	"worker.flapping", "worker.identity_conflict",
 	"machine.online", "machine.draining", "machine.offline", "machine.drained", "machine.held_offline", "machine.resumed",
 	"machine.flapping",

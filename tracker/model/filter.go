@@ -7,17 +7,18 @@ import (
 
 // TaskFilter chooses tasks of one scope. Zero fields do not filter.
 type TaskFilter struct {
-	Scope     Scope
-	States    []State // any of them
-	RunID     string
-	WorkerID  string
-	MachineID string // any worker of it that is still known
-	Queue     string
-	Type      string
-	Reason    Reason
-	Labels    map[string]string
-	Liveness  Liveness
-	Claimable *bool // QUEUED, and ready to be claimed or not; a paused queue makes no difference
+	Scope      Scope
+	States     []State // any of them
+	RunID      string
+	WorkerID   string
+	MachineID  string // any worker of it that is still known
+	ScheduleID string // that created them
+	Queue      string
+	Type       string
+	Reason     Reason
+	Labels     map[string]string
+	Liveness   Liveness
+	Claimable  *bool // QUEUED, and ready to be claimed or not; a paused queue makes no difference
 
 	FinishedAfter  time.Time // or then
 	FinishedBefore time.Time
@@ -32,8 +33,8 @@ func (f *TaskFilter) ByEnd() bool { return !f.FinishedAfter.IsZero() || !f.Finis
 
 // Narrows reports whether the filter asks for more than what the index counts exactly.
 func (f *TaskFilter) Narrows() bool {
-	return f.WorkerID != "" || f.MachineID != "" || f.Queue != "" || f.Type != "" || f.Reason != "" || len(f.Labels) > 0 ||
-		f.Liveness != "" || f.Claimable != nil || f.ByEnd() && f.RunID != ""
+	return f.WorkerID != "" || f.MachineID != "" || f.ScheduleID != "" || f.Queue != "" || f.Type != "" || f.Reason != "" ||
+		len(f.Labels) > 0 || f.Liveness != "" || f.Claimable != nil || f.ByEnd() && f.RunID != ""
 }
 
 // Matches reports whether a task is one that the filter asks for, but for its machine.
@@ -41,6 +42,7 @@ func (f *TaskFilter) Matches(t *Task) bool {
 	return HasLabels(t.Labels, f.Labels) && (f.Claimable == nil || t.State == Queued) &&
 		(len(f.States) == 0 || slices.Contains(f.States, t.State)) && // it may have moved since the index was read
 		(f.RunID == "" || t.RunID == f.RunID) && (f.WorkerID == "" || t.WorkerID == f.WorkerID) &&
+		(f.ScheduleID == "" || t.ScheduleID == f.ScheduleID) &&
 		(f.Queue == "" || t.Queue == f.Queue) && (f.Type == "" || t.Type == f.Type) && (f.Reason == "" || t.Reason == f.Reason) &&
 		(f.Liveness == "" || t.Liveness == f.Liveness) && (!f.ByEnd() || f.endMatches(t.FinishedAt))
 }

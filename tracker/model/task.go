@@ -132,7 +132,7 @@ type NewTask struct {
 	NoRenewToken      bool
 	Retry             *RetryPolicy // nil with a queue: DefaultRetryPolicy; must be nil without one
 
-	ScheduleID string // of which it is a fire; empty: of none. No request sets it
+	ScheduleID string // schedule that creates it; empty: none. No request sets it
 
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
@@ -230,15 +230,16 @@ type Completed struct {
 
 // Task is the full view of one task.
 type Task struct {
-	Scope   Scope
-	ID      string
-	RunID   string
-	Key     string
-	Asset   string
-	Trace   string // traceparent of its creation; empty: none
-	Type    string
-	Queue   string
-	Runtime string
+	Scope      Scope
+	ID         string
+	RunID      string
+	Key        string
+	Asset      string
+	Trace      string // traceparent of its creation; empty: none
+	ScheduleID string // schedule that created it; empty: none
+	Type       string
+	Queue      string
+	Runtime    string
 
 	State    State
 	Attempt  int // 0 until the first dispatch

@@ -37,6 +37,7 @@ var keysOfFile = map[string]map[string]string{
 	"holdings/owned.lua":            {"task": ofTask},
 	"holdings/recovery_done.lua":    {"KEYS[4]": ofWorker},
 	"holdings/recovery_read.lua":    {"KEYS[i + 1]": ofWorker},
+	"lib/fresh.lua":                 {"key": ofWorker},
 	"lib/view.lua":                  {"key": ofNone}, // its lists are looked at for themselves
 	"queues/asked_labels.lua":       {"key": ofDoc},
 	"queues/claimed.lua":            {"KEYS[1]": ofNone},

@@ -24,7 +24,9 @@ type Options struct {
 	First      func(shard int, sweepers []string) string
 	BrakeShare int // percent; 0: there is no brake
 	// Task reads a task with its history.
-	Task       func(ctx context.Context, scope model.Scope, id string) (*model.Task, error)
+	Task func(ctx context.Context, scope model.Scope, id string) (*model.Task, error)
+	// LabelsOf reads the labels of tasks, by their ids.
+	LabelsOf   func(ctx context.Context, op string, scope model.Scope, ids []string) (map[string]map[string]string, error)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // nil: metrics are registered nowhere
 }

@@ -18,7 +18,7 @@ import (
 type VerdictQuery struct {
 	Scope  model.Scope
 	Since  time.Duration // how far back
-	By     []string      // of VerdictGroups
+	By     []string      // of VerdictGroups, or ByLabel and the name of a label
 	Reason model.Reason
 	Queue  string
 	Type   string
@@ -26,6 +26,9 @@ type VerdictQuery struct {
 
 // VerdictGroups are what verdicts can be grouped by.
 var VerdictGroups = []string{"machineId", "version", "type", "queue", "reason", "workerId"}
+
+// ByLabel begins what names a label of the tasks as a group, such as label:team.
+const ByLabel = "label:"
 
 // VerdictGroup is how many verdicts have these values.
 type VerdictGroup struct {
@@ -38,12 +41,13 @@ type VerdictGroup struct {
 type Verdicts struct {
 	Since     time.Time
 	Total     int
-	Truncated bool           // there are more than MaxVerdicts: the oldest are left out
+	Truncated bool           // there are more than MaxVerdicts, or MaxLabelled by a label: the oldest are left out
 	Groups    []VerdictGroup // most first, 100 at most
 }
 
 const (
 	MaxVerdicts      = 100_000 // of one answer
+	MaxLabelled      = 10_000  // of one that is grouped by a label: their tasks are read
 	maxVerdictGroups = 100
 )
 
@@ -99,19 +103,46 @@ func (s *Service) countVerdicts(ctx context.Context, q *VerdictQuery, groupings 
 			return nil, err
 		}
 	}
+	var labels map[string]map[string]string
+	if slices.ContainsFunc(q.By, func(name string) bool { return strings.HasPrefix(name, ByLabel) }) {
+		if len(entries) > MaxLabelled {
+			slices.SortFunc(entries, func(a, b schema.Verdict) int { return b.At.Compare(a.At) })
+			entries, truncated = entries[:MaxLabelled], true
+		}
+		if labels, err = s.labelsOf(ctx, q.Scope, entries); err != nil {
+			return nil, err
+		}
+	}
 	for _, by := range groupings {
-		all = append(all, &Verdicts{Since: since, Total: len(entries), Truncated: truncated, Groups: group(q.Scope, entries, hosts, by)})
+		all = append(all, &Verdicts{
+			Since: since, Total: len(entries), Truncated: truncated, Groups: group(q.Scope, entries, hosts, by, labels)})
 	}
 	return all, nil
 }
 
-// group counts entries by what they have in common, most first.
-func group(scope model.Scope, entries []schema.Verdict, hosts map[events.WorkerName]events.Host, by []string) (found []VerdictGroup) {
+// labelsOf reads the labels of the tasks of verdicts, each task once.
+func (s *Service) labelsOf(ctx context.Context, scope model.Scope, entries []schema.Verdict) (map[string]map[string]string, error) {
+	ids := make([]string, len(entries))
+	for i, v := range entries {
+		ids[i] = v.TaskID
+	}
+	slices.Sort(ids)
+	return s.opts.LabelsOf(ctx, "stats", scope, slices.Compact(ids))
+}
+
+// group counts entries by what they have in common, most first; labels are those of their tasks where a label is asked for.
+func group(
+	scope model.Scope, entries []schema.Verdict, hosts map[events.WorkerName]events.Host, by []string, labels map[string]map[string]string,
+) (found []VerdictGroup) {
 	groups := map[string]*VerdictGroup{}
 	for _, v := range entries {
 		of := make([]string, len(by))
 		for i, name := range by {
-			of[i] = valueOf(&v, hosts[events.WorkerName{Scope: scope, ID: v.WorkerID}], name)
+			if label, ok := strings.CutPrefix(name, ByLabel); ok {
+				of[i] = labels[v.TaskID][label]
+			} else {
+				of[i] = valueOf(&v, hosts[events.WorkerName{Scope: scope, ID: v.WorkerID}], name)
+			}
 		}
 		key := strings.Join(of, "\t")
 		if groups[key] == nil {

@@ -155,7 +155,8 @@ func ownRunOf(scope model.Scope, taskID string) string {
 func (s *Service) created(c *creation) *model.Created {
 	task := &model.Task{
 		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Trace: c.Trace, Type: c.Type, Queue: c.Queue,
-		Runtime: c.Runtime, WorkerID: c.WorkerID, State: model.Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
+		ScheduleID: c.ScheduleID,
+		Runtime:    c.Runtime, WorkerID: c.WorkerID, State: model.Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
 		NextAttemptAt: c.NotBefore, Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,
 		WorkerLabels: c.WorkerLabels, HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
 		CancelGrace: c.CancelGrace, StartTimeout: c.StartTimeout, RunTimeout: c.RunTimeout, TokenTTL: c.TokenTTL,

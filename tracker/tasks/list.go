@@ -149,11 +149,12 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 
 // suits reports whether the filter may choose a task whose record has such fields (suiting).
 func (p *pageOf) suits(told []string) bool {
-	f, queue, worker, pin := p.filter, told[0], told[3], told[4]
-	if f.Claimable != nil && *f.Claimable != (told[5] != "") {
+	f, queue, worker, pin, schedule := p.filter, told[0], told[3], told[4], told[5]
+	if f.Claimable != nil && *f.Claimable != (told[6] != "") {
 		return false
 	}
-	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) {
+	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) ||
+		f.ScheduleID != "" && schedule != f.ScheduleID {
 		return false
 	}
 	known := queue != "" // who holds a pushed task stands elsewhere
@@ -162,7 +163,8 @@ func (p *pageOf) suits(told []string) bool {
 }
 
 // suiting are the fields by which most tasks that a filter does not choose are left out before more is read of them.
-var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin, schema.TaskReadySince}
+var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin, schema.TaskSchedule,
+	schema.TaskReadySince}
 
 // suitable resolves tasks, and returns those that the filter may choose.
 func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef) ([]*schema.TaskRef, error) {

@@ -63,7 +63,7 @@ func fromRecord(task *model.Task, f map[string]string) {
 	at := func(field string) time.Time { return schema.ParseMillis(f[field]) }
 	span := func(field string, absent time.Duration) time.Duration { return schema.Duration(f[field], absent) }
 	task.Key, task.Asset, task.Type, task.Queue = f[schema.TaskKey], f[schema.TaskAsset], f[schema.TaskType], f[schema.TaskQueue]
-	task.Trace = f[schema.TaskTrace]
+	task.Trace, task.ScheduleID = f[schema.TaskTrace], f[schema.TaskSchedule]
 	task.Runtime, task.WorkerID = f[schema.TaskRuntime], f[schema.TaskWorker]
 	task.State, task.Attempt = schema.StateOf(f[schema.TaskState]), schema.Atoi(f[schema.TaskAttempt])
 	if task.State == model.Queued {

@@ -29,6 +29,7 @@ type StoredEvent struct {
 	Data    struct {
 		Reason          tracker.Reason
 		NextAttemptAtMs int64
+		ScheduleID      string
 	}
 }
 

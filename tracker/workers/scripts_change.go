@@ -15,7 +15,7 @@ func (s *Service) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Dur
 	if b.Inventory != nil {
 		lists = strconv.Itoa(len(b.Inventory))
 	}
-	return store.NewCall(r.Shard, s.scripts.beat, []string{k.Clock, k.WorkerBeats, k.Worker(name), k.Notices(name), k.Workers},
+	return store.NewCall(r.Shard, s.scripts.beat, []string{k.Clock, k.WorkerBeats, k.Worker(name), k.Notices(name), k.Workers, k.Events},
 		r.Scope.String(), r.ID, numberOrEmpty(b.Active), numberOrEmpty(b.Seq), b.CompletedDelta, b.FailedDelta,
 		model.Millis(interval), s.opts.TimeoutMultiplier, lists, moreInInventory)
 }

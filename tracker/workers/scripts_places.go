@@ -43,7 +43,8 @@ func (s *Service) EndReservationCall(r Reservation, taken int) *store.Call {
 
 func (s *Service) reserveCall(r Reservation, want int, life time.Duration, held any, counted, heard string) *store.Call {
 	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
-	return store.NewCall(r.Worker.Shard, s.scripts.reserve, []string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats, k.Workers},
+	return store.NewCall(r.Worker.Shard, s.scripts.reserve,
+		[]string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats, k.Workers, k.Events},
 		r.Name, want, model.Millis(life), held, counted, heard)
 }
 

@@ -28,7 +28,7 @@ export function where(): string[] {
 }
 
 const filters: Record<string, string> = { state: '--state', queue: '--queue', type: '--type', runId: '--run', workerId: '--worker', machineId: '--machine',
-  label: '--selector', reason: '--because', version: '--version' };
+  scheduleId: '--schedule',  label: '--selector', reason: '--because', version: '--version' };
 
 export const line = (words: string[]): string => words.map(quote).join(' ');
 

@@ -66,6 +66,9 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await act(page, 'Pause schedule');
     const s = await state('schedules/nightly');
     assert.ok(s.paused && s.fired === 1, JSON.stringify(s));
+    await page.getByRole('link', { name: 'All its tasks' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length === 1);
+    assert.equal((await page.locator('main tbody tr').first().textContent()).includes('mail'), true);
 
     await show(page, 'webhooks/pager');
     const before = (await state('webhooks/pager/deliveries')).deliveries.length;

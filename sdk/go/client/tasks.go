@@ -158,6 +158,7 @@ type TaskQuery struct {
 	RunID          string            `url:"runId"`
 	WorkerID       string            `url:"workerId"`
 	MachineID      string            `url:"machineId"`
+	ScheduleID     string            `url:"scheduleId"`
 	Queue          string            `url:"queue"`
 	Type           string            `url:"type"`
 	Labels         map[string]string `url:"label"`

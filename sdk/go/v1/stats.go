@@ -106,7 +106,7 @@ type VerdictCounts struct {
 	Since Time `json:"since"`
 	// Total is how many there are.
 	Total int `json:"total"`
-	// Truncated reports that there are more than 100,000: the oldest are left out.
+	// Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out.
 	Truncated bool `json:"truncated"`
 	// Groups have the most first; beyond 100 they are left out.
 	Groups []VerdictGroup `json:"groups"`
@@ -121,7 +121,9 @@ type VerdictGroup struct {
 	Queue     *string `json:"queue,omitempty"`
 	Reason    *string `json:"reason,omitempty"`
 	WorkerID  *string `json:"workerId,omitempty"`
-	Count     int     `json:"count"`
+	// Labels are those of their tasks that were asked for.
+	Labels map[string]string `json:"labels,omitempty"`
+	Count  int               `json:"count"`
 	// LastAt is when the last of them fell.
 	LastAt Time `json:"lastAt"`
 }

@@ -159,6 +159,8 @@ type TaskEnvelope struct {
 	LastProgress *Progress `json:"lastProgress,omitempty"`
 	// Traceparent is the W3C trace context of the creation; absent when it had none.
 	Traceparent string `json:"traceparent,omitempty"`
+	// ScheduleID is the schedule that created the task; absent when none did.
+	ScheduleID string `json:"scheduleId,omitempty"`
 }
 
 // Progress is a progress report.
@@ -230,6 +232,8 @@ type Task struct {
 	NextAttemptAt Time `json:"nextAttemptAt"`
 	// Traceparent is the W3C trace context of the creation; absent when it had none.
 	Traceparent string `json:"traceparent,omitempty"`
+	// ScheduleID is the schedule that created the task; absent when none did.
+	ScheduleID string `json:"scheduleId,omitempty"`
 	// History has an entry for each ended attempt, oldest first; the newest 100 are kept.
 	History []HistoryEntry `json:"history"`
 
@@ -329,13 +333,15 @@ type CancelRequest struct {
 // TaskSelector names tasks; all that it says must match.
 type TaskSelector struct {
 	// State is one, or several with commas.
-	State     string            `json:"state,omitempty"`
-	Queue     string            `json:"queue,omitempty"`
-	Type      string            `json:"type,omitempty"`
-	RunID     string            `json:"runId,omitempty"`
-	WorkerID  string            `json:"workerId,omitempty"`
-	MachineID string            `json:"machineId,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
+	State     string `json:"state,omitempty"`
+	Queue     string `json:"queue,omitempty"`
+	Type      string `json:"type,omitempty"`
+	RunID     string `json:"runId,omitempty"`
+	WorkerID  string `json:"workerId,omitempty"`
+	MachineID string `json:"machineId,omitempty"`
+	// ScheduleID is the schedule that created them.
+	ScheduleID string            `json:"scheduleId,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
 	// Reason is why they ended.
 	Reason string `json:"reason,omitempty"`
 	// FinishedAfter names finished tasks, by when they ended.

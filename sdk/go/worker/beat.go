@@ -83,16 +83,20 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 	err := w.ask(s, func(ctx context.Context) error {
 		a, err := w.client.WorkerHeartbeatOnce(ctx, s.id, token, w.body)
-		w.measure(s, b.named, b.active, sent, err)
+		took := w.measure(s, b.named, sent, err)
 		if err == nil {
-			w.heed(s, a, sent, b.seq)
+			extended := w.heed(s, a, sent, b.seq)
+			w.set.log.Debug("Heartbeat sent successfully", "workerId", s.id, "active", b.active, "extended", extended, "took", took)
 		}
 		return err
 	})
 	if err == nil && len(b.apart) > 0 {
 		sent := w.clock.Now()
 		err = w.ask(s, func(ctx context.Context) error { return beats.Client.Heartbeat(ctx, w.client, b.apart) })
-		w.measure(s, len(b.apart), b.active, sent, err)
+		took := w.measure(s, len(b.apart), sent, err)
+		if err == nil {
+			w.set.log.Debug("Heartbeats of tasks with timeouts of their own sent", "workerId", s.id, "tasks", len(b.apart), "took", took)
+		}
 	}
 	w.land()
 	w.observe(beatCalls, sent, err)
@@ -118,12 +122,11 @@ func (w *Worker) ask(s *session, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// measure tells what became of a beat.
-func (w *Worker) measure(s *session, named, active int, sent time.Time, err error) {
+// measure tells what became of a beat, and returns how long it took.
+func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.Duration {
 	took, result := w.clock.Now().Sub(sent), "ok"
 	switch {
 	case err == nil:
-		w.set.log.Debug("Heartbeat sent successfully", "workerId", s.id, "active", active, "took", took)
 	case client.MayRetry(err):
 		result = "unanswered"
 	default:
@@ -136,6 +139,7 @@ func (w *Worker) measure(s *session, named, active int, sent time.Time, err erro
 		}
 	}
 	w.client.Metrics().Beat(result, named, took)
+	return took
 }
 
 // beaten says that no beat is under way any more.
@@ -152,12 +156,12 @@ func (w *Worker) beaten(s *session, err error) {
 	w.rouse()
 }
 
-// heed does what the answer to a beat asks for.
-func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time, seq int64) {
+// heed does what the answer to a beat asks for, and returns how many tasks' leases the beat has extended.
+func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time, seq int64) (extended int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.session != s {
-		return
+		return 0
 	}
 	if w.unanswered != nil && w.unanswered.seq == seq {
 		w.unanswered = nil
@@ -183,6 +187,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 			e.attempt.Lost(l.Error, "")
 		} else if e.attempt != nil && e.heard == w.beats {
 			e.attempt.Accepted(sent, s.timeout, e.version)
+			extended++
 		}
 	}
 	for _, c := range a.CancelTasks {
@@ -195,7 +200,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 		}
 	}
 	if w.paused && a.ShouldDrain {
-		return
+		return extended
 	}
 	if w.paused {
 		w.paused = false
@@ -208,6 +213,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 	if a.ShouldDrain {
 		w.drainBy = a.DrainDeadline.Time
 	}
+	return extended
 }
 
 // spread makes an interval a little shorter, by chance, so that a fleet that was started together does not beat as one.

@@ -50,6 +50,9 @@ func TestAWorkerTellsOfItsLife(t *testing.T) {
 			"Worker registered with ID: " + first, "Heartbeat sent successfully", "Worker " + first + " is lost and registers again",
 			"Worker registered with ID: " + second, "Task " + task + " is lost", "Draining: the worker stops", "Deregistering worker ID: " + second,
 		}
+		if !strings.Contains(log.String(), "active=1 extended=1") {
+			t.Errorf("no heartbeat reports the lease that it extended:\n%s", log)
+		}
 		rest, found := log.String(), true
 		for _, line := range want {
 			if _, rest, found = strings.Cut(rest, line); !found {

@@ -89,6 +89,18 @@ class Days(Working):
             self.assertIn(words, text)
         self.assertFalse(worker.registered)
 
+    def test_a_heartbeat_logs_how_many_leases_it_extended(self) -> None:
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        task = self.server.enqueue("t")
+        with self.assertLogs("lubdub.worker", "DEBUG") as logs:
+            worker = self.start(lambda t: go_on.wait(30))
+            self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+            self.server.advance(30)
+            self.server.until("it is logged", lambda: any("1 active, leases extended: 1" in line for line in logs.output))
+            go_on.set()
+            self.assertIsNone(self.stop(worker))
+
     def test_never_more_than_is_free(self) -> None:
         ids = [self.server.enqueue("t", number) for number in range(20)]
         most: List[int] = []

@@ -583,7 +583,7 @@ export interface paths {
         };
         /**
          * Count the attempts that Lubdub ended
-         * @description Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old; where there are very many, up to ten. Roles: viewer, operator, dispatcher, admin.
+         * @description Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old; where there are very many, up to ten. By a label, which is read from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["countVerdicts"];
         put?: never;
@@ -2958,6 +2958,8 @@ export interface components {
             runId: string;
             runTimeoutMs?: number;
             runtime?: string;
+            /** @description The schedule that created the task; absent when none did. */
+            scheduleId?: string;
             /** @description There when the task was given one. */
             startTimeoutMs?: number;
             /** Format: date-time */
@@ -3009,6 +3011,8 @@ export interface components {
             runId: string;
             /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own. */
             runTimeoutMs?: number;
+            /** @description The schedule that created the task; absent when none did. */
+            scheduleId?: string;
             /**
              * @description DISPATCHED when the envelope is made.
              * @enum {string}
@@ -3064,6 +3068,8 @@ export interface components {
             /** @description Why they ended. */
             reason?: string;
             runId?: string;
+            /** @description The schedule that created them. */
+            scheduleId?: string;
             /** @description One, or several with commas. */
             state?: string;
             type?: string;
@@ -3095,12 +3101,16 @@ export interface components {
             since: string | null;
             /** @description How many there are. */
             total: number;
-            /** @description Truncated reports that there are more than 100,000: the oldest are left out. */
+            /** @description Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out. */
             truncated: boolean;
         };
         /** @description How many verdicts have the same values of what was asked for. A value that there is none of, or that is not known any more, is empty. */
         VerdictGroup: {
             count: number;
+            /** @description Those of their tasks that were asked for. */
+            labels?: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When the last of them fell.
@@ -4673,8 +4683,8 @@ export interface operations {
                 tenantId?: string;
                 /** @description The other half. */
                 workspaceId?: string;
-                /** @description What to group by, with commas between them; nothing: one group of all. */
-                by?: ("machineId" | "version" | "type" | "queue" | "reason" | "workerId")[];
+                /** @description What to group by, with commas between them; nothing: one group of all. label:<name> groups by a label of the tasks. */
+                by?: string[];
                 /** @description How far back to count. */
                 sinceMs?: number;
                 /** @description Only tasks that failed for this reason. */
@@ -4840,6 +4850,8 @@ export interface operations {
                 workerId?: string;
                 /** @description Only workers of this machine, or tasks of its workers, as long as these are known. */
                 machineId?: string;
+                /** @description Only tasks that this schedule created. */
+                scheduleId?: string;
                 /** @description Only what is of this queue. */
                 queue?: string;
                 /** @description Only tasks of this type, or workers that run it. */

@@ -149,7 +149,7 @@ export type DeliveryQuery = QueryOf<'listDeliveries'>;
 export type ScopeQuery = QueryOf<'listScopes'>;
 /** steps: how many of the newest steps of the series, 1 to 360; without it all of the last hour. */
 export type StatsQuery = QueryOf<'getStats'>;
-/** by: machineId, version, type, queue, reason, workerId; none: one group of all. */
+/** by: machineId, version, type, queue, reason, workerId, label:<name>; none: one group of all. */
 export type VerdictQuery = QueryOf<'countVerdicts'> & { type?: string; by?: string[] };
 /** type: names such as task.zombie, or families such as task.*. */
 export type EventQuery = QueryOf<'listEvents'> & { type?: string | string[] };

@@ -4,7 +4,11 @@ import { FakeServer } from 'lubdub/testing';
 export async function site(handler: Handler, options: WorkerOptions = {}) {
   const server = new FakeServer();
   const lines: string[] = [];
-  const note = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const extended: number[] = []; // leases, by each heartbeat
+  const note = (level: string) => (message: string, fields?: object) => {
+    lines.push(`${level} ${message}`);
+    if (fields && 'extended' in fields) extended.push(Number(fields.extended));
+  };
   const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
   const client = options.client ?? new Client(server.url, { ...server.options(), logger });
   const worker = new Worker('default', { client, logger, ...options });
@@ -21,7 +25,7 @@ export async function site(handler: Handler, options: WorkerOptions = {}) {
   const beats = () => server.requests.filter((r) => /workers\/.*\/heartbeat$/.test(r.path))
     .map((r) => JSON.parse(r.body) as { seq: number; completedDelta: number; failedDelta: number; activeCount: number;
       tasks: { taskId: string }[] });
-  return { server, client, worker, lines, over, stop, beats };
+  return { server, client, worker, lines, extended, over, stop, beats };
 }
 
 export function untilEnded(signal: AbortSignal): Promise<void> {

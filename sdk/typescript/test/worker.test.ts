@@ -20,6 +20,7 @@ test('a worker registers, claims, does, completes, beats with all that it holds,
   await s.server.clock.advance(10_000);
   assert.deepEqual(s.beats().at(-1)!.tasks, [{ taskId: 'slow', attempt: 1 }]);
   assert.equal(s.beats().at(-1)!.activeCount, 1);
+  await s.server.until('the lease that it extended is logged', () => s.extended.at(-1) === 1);
   assert.equal(s.worker.activeCount, 1);
   hold.open();
   await s.server.clock.advance(20_000);

@@ -5,6 +5,7 @@ import { useData } from '../data';
 import { number } from '../format';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Facts, Id, Json, Moment, Read, Section, State, Table, Title } from '../parts';
+import { href } from '../route';
 
 const enc = encodeURIComponent;
 
@@ -42,7 +43,7 @@ export function SchedulePage({ id }: { id: string }): JSX.Element {
           ['Catches up at most', number(v.maxCatchup)], ['Last', <Moment at={v.last} />], ['Created', <Moment at={v.createdAt} />]]} /></Section>
         <Section title="What it creates"><Json of={v.task} label="The task" /></Section>
       </div>
-      <Section title="Fires"><Table label="Fires" rows={[...v.fires].reverse()} id={(f) => f.fireAt + f.kind} none="It has not fired yet." columns={[
+      <Section title="Fires" side={<a href={href('tasks', { scheduleId: id })}>All its tasks</a>}><Table label="Fires" rows={[...v.fires].reverse()} id={(f) => f.fireAt + f.kind} none="It has not fired yet." columns={[
         { name: 'At', cell: (f) => <Moment at={f.fireAt} /> }, { name: 'Kind', cell: (f) => f.kind }, { name: 'Outcome', cell: (f) => f.outcome },
         { name: 'Task', cell: (f) => <Id kind="task" id={f.taskId} /> }, { name: 'State', cell: (f) => f.state ? <State of={f.state} /> : <span class="dim">–</span> },
         { name: 'Why', cell: (f) => f.error ?? f.reason ?? <span class="dim">–</span> }]} /></Section>

@@ -11,7 +11,7 @@ import { ended, evidence, outlook } from '../words';
 import { EventPanel } from './events';
 import { Lanes } from './lanes';
 
-const fields = ['state', 'liveness', 'claimable', 'queue', 'type', 'runId', 'workerId', 'machineId', 'label', 'reason'];
+const fields = ['state', 'liveness', 'claimable', 'queue', 'type', 'runId', 'workerId', 'machineId', 'scheduleId', 'label', 'reason'];
 const states = ['QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'];
 const causes = ['HEARTBEAT_TIMEOUT', 'CANCEL_TIMEOUT', 'DEADLINE_EXCEEDED', 'RUN_TIMEOUT', 'START_TIMEOUT', 'WORKER_LOST', 'WORKER_REPORTED', 'TERMINATED'];
 
@@ -38,7 +38,7 @@ export function Tasks(): JSX.Element {
   return <>
     <Title name="Tasks">Tasks</Title>
     <Filters of={l} fields={[{ name: 'state', choices: states }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] }, { name: 'claimable', choices: ['true', 'false'] }, { name: 'queue' }, { name: 'type' },
-      { name: 'runId', label: 'run' }, { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }, { name: 'label', hint: 'key=value' },
+      { name: 'runId', label: 'run' }, { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }, { name: 'scheduleId', label: 'schedule' }, { name: 'label', hint: 'key=value' },
       { name: 'reason', choices: causes }]} />
     <div class="acts bar" role="group" aria-label="Acts">
       <ActButton act="cancelTask" on={{ ids: [...ids] }} label={`Cancel selected (${ids.size})`} why={ids.size ? '' : 'Select tasks first.'} />
@@ -72,7 +72,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
           ['Started', <Moment at={v.startedAt} />], ['Finished', <Moment at={v.finishedAt} />]]} /></Section>
         <Section title="Facts"><Facts of={[
           ['Run', <Id kind="run" id={v.runId} />], ['Queue', <Id kind="queue" id={v.queue} />], ['Type', v.type], ['Worker', <Id kind="worker" id={v.workerId} />],
-          ['Created', <Moment at={v.createdAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
+          ['Schedule', <Id kind="schedule" id={v.scheduleId} />],          ['Created', <Moment at={v.createdAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
           ['Timeout', v.heartbeatTimeoutMs === null ? 'lives by its worker’s beat' : span(v.heartbeatTimeoutMs)],
           ['Deadline', <Moment at={v.deadline} />], ['Failures', v.retry ? `${v.failures} of ${v.retry.maxAttempts} attempts` : v.failures],
           ['Losses', v.retry ? `${v.losses}, ${v.retry.maxLosses} are retried` : v.losses],

@@ -242,14 +242,13 @@ class Calls:
         return cast(t.Stats, self.ask("GET", "/v1/stats", query={"steps": steps}, scoped=True))
 
     def count_verdicts(
-        self, *, by: Optional[List[Literal["machineId", "version", "type", "queue", "reason", "workerId"]]] = None, since_ms:
-        Optional[int] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT",
-        "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None, queue: Optional[str] = None, type: Optional[str] =
-        None,
+        self, *, by: Optional[List[str]] = None, since_ms: Optional[int] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT",
+        "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] =
+        None, queue: Optional[str] = None, type: Optional[str] = None,
     ) -> t.VerdictCounts:
         """Count the attempts that Lubdub ended. Of the last sinceMs, grouped. They are kept as long as their tasks may be
-        (finished-retention). The answer may be a second old; where there are very many, up to ten. Roles: viewer, operator,
-        dispatcher, admin."""
+        (finished-retention). The answer may be a second old; where there are very many, up to ten. By a label, which is read
+        from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.VerdictCounts, self.ask(
             "GET", "/v1/stats/verdicts", query={"by": by, "sinceMs": since_ms, "reason": reason, "queue": queue, "type": type},
             scoped=True,
@@ -277,38 +276,38 @@ class Calls:
 
     def list_tasks(
         self, *, state: Optional[List[Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]] = None,
-        run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, queue: Optional[str] =
-        None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] =
-        None, claimable: Optional[bool] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED",
-        "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] =
-        None, finished_before: Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] =
-        None, page_token: Optional[str] = None,
+        run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id: Optional[str]
+        = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
+        Optional[Literal["FRESH", "LATE", "LOST"]] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT",
+        "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None,
+        finished_after: Optional[str] = None, finished_before: Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None,
+        page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.TaskList:
         """List tasks. In the order of task ids, or with finishedAfter or finishedBefore of their ends. totalCount is exact for
         state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of large
         tasks too: go on while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin."""
         return cast(t.TaskList, self.ask(
-            "GET", "/v1/tasks", query={"state": state, "runId": run_id, "workerId": worker_id, "machineId": machine_id, "queue":
-            queue, "type": type, "label": label, "liveness": liveness, "claimable": claimable, "reason": reason, "finishedAfter":
-            finished_after, "finishedBefore": finished_before, "order": order, "pageSize": page_size, "pageToken": page_token},
-            scoped=True,
+            "GET", "/v1/tasks", query={"state": state, "runId": run_id, "workerId": worker_id, "machineId": machine_id,
+            "scheduleId": schedule_id, "queue": queue, "type": type, "label": label, "liveness": liveness, "reason": reason,
+            "finishedAfter": finished_after, "finishedBefore": finished_before, "order": order, "pageSize": page_size, "pageToken":
+            page_token}, scoped=True,
         ))
 
     def iter_tasks(
         self, *, state: Optional[List[Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]] = None,
-        run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, queue: Optional[str] =
-        None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness: Optional[Literal["FRESH", "LATE", "LOST"]] =
-        None, claimable: Optional[bool] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED",
-        "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] =
-        None, finished_before: Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] =
-        None,
+        run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id: Optional[str]
+        = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
+        Optional[Literal["FRESH", "LATE", "LOST"]] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT",
+        "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None,
+        finished_after: Optional[str] = None, finished_before: Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None,
+        page_size: Optional[int] = None,
     ) -> Iterator[t.Task]:
         """Goes through all entries of list_tasks, page by page."""
         token: Optional[str] = None
         while True:
             page = self.list_tasks(
-                state=state, run_id=run_id, worker_id=worker_id, machine_id=machine_id, queue=queue, type=type, label=label,
-                liveness=liveness, claimable=claimable, reason=reason, finished_after=finished_after,
+                state=state, run_id=run_id, worker_id=worker_id, machine_id=machine_id, schedule_id=schedule_id, queue=queue,
+                type=type, label=label, liveness=liveness, reason=reason, finished_after=finished_after,
                 finished_before=finished_before, order=order, page_size=page_size, page_token=token,
             )
             yield from page["tasks"]

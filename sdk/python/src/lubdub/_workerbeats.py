@@ -146,10 +146,11 @@ class WorkerBeats(Beats):
         except LubdubError as error:
             self.failed_beat(session, error, len(batch), self.clock.now() - sent)
             return
-        self.listener.log("debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active")
         self.listener.beat("ok", len(batch), self.clock.now() - sent)
         self.listener.answered("heartbeats")
-        self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
+        extended = self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
+        self.listener.log(
+            "debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active, leases extended: {extended}")
         if not complete:
             self.each_alone(session, [e for e in batch if e.own])
 
@@ -198,15 +199,15 @@ class WorkerBeats(Beats):
         if lost:
             self.listener.gone(session.worker_id, str(error), forced_offline(error, session.worker_id) is not None)
 
-    def heed(self, session: Session, delta: Delta, batch: List[Beaten], answer: Dict[str, Any], sent: float) -> None:
-        """Does what an answer asks for."""
+    def heed(self, session: Session, delta: Delta, batch: List[Beaten], answer: Dict[str, Any], sent: float) -> int:
+        """Does what an answer asks for, and returns how many tasks' leases the heartbeat has extended."""
         lost = {key_of(text(x.get("taskId")), whole(x.get("attempt"))): x for x in objects(answer.get("lostTasks"))}
         token = plain(answer.get("workerToken"))
         accepted: List[Accepted] = []
         ended: List[Tuple[str, str]] = []
         with self.cond:
             if self.session is not session:
-                return
+                return 0
             if self.unanswered is delta:
                 self.unanswered = None
             session.timeout = timeout_of(answer.get("heartbeatTimeoutMs"), session.timeout)
@@ -239,6 +240,7 @@ class WorkerBeats(Beats):
         elif should and not self.draining:
             self.draining = True
             self.listener.drain(text(answer.get("drainDeadline")))
+        return len(accepted)
 
 
 NOBODY = Beaten("", 0)  # so that a worker beats that holds nothing

@@ -1736,6 +1736,8 @@ class Task(_Task, total=False):
     retriesExhausted: bool
     runTimeoutMs: int
     runtime: str
+    # The schedule that created the task; absent when none did.
+    scheduleId: str
     # There when the task was given one.
     startTimeoutMs: int
     # The W3C trace context of the creation; absent when it had none.
@@ -1785,6 +1787,8 @@ class TaskEnvelope(_TaskEnvelope, total=False):
     lastProgress: Progress
     # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own.
     runTimeoutMs: int
+    # The schedule that created the task; absent when none did.
+    scheduleId: str
     # The W3C trace context of the creation; absent when it had none.
     traceparent: str
 
@@ -1829,6 +1833,8 @@ class TaskSelector(TypedDict, total=False):
     # Why they ended.
     reason: str
     runId: str
+    # The schedule that created them.
+    scheduleId: str
     # One, or several with commas.
     state: str
     type: str
@@ -1864,7 +1870,7 @@ class VerdictCounts(TypedDict):
     since: Optional[str]
     # How many there are.
     total: int
-    # Truncated reports that there are more than 100,000: the oldest are left out.
+    # Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out.
     truncated: bool
 
 
@@ -1878,6 +1884,8 @@ class VerdictGroup(_VerdictGroup, total=False):
     """How many verdicts have the same values of what was asked for. A value that there is none of, or that is not known any more,
     is empty."""
 
+    # Those of their tasks that were asked for.
+    labels: Dict[str, str]
     machineId: str
     queue: str
     reason: str

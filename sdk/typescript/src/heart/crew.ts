@@ -322,9 +322,10 @@ export class Crew {
     session.accepted = sent;
     this.#failures = this.#until = 0;
     this.#due = sent.mono + spread(session.intervalMs);
+    const before = left.length;
     this.#heedTasks(answer, sent, session.timeoutMs, left, isInventory);
     const { workerId } = session;
-    const fields = { workerId, active: this.#work.active };
+    const fields = { workerId, active: this.#work.active, extended: left.length - before };
     this.#emit({ is: 'log', level: 'debug', message: 'Heartbeat sent successfully', fields });
     const shouldDrain = answer['shouldDrain'] === true;
     const drainDeadline = text(answer['drainDeadline']) || undefined;
