@@ -52,7 +52,7 @@ var queryParams = map[string]obj{
 	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
 		idSchema(false)),
 	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
-		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
+		"went stale three times or more within 24 h.", obj{"type": "boolean"}),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
 	"liveness": queryParam("liveness", "Only what is of this liveness.",
 		obj{"type": "string", "enum": enums["Liveness"]}),

@@ -19,10 +19,10 @@ const overloads = 10
 // redisDelay is added in each direction between a server and a slow Redis.
 const redisDelay = 50 * time.Millisecond
 
-// runOverload offers ten times what makes the top rate: to a deployment whose connections are bounded, to one on a slow
-// Redis, and as creations and lists beside the beats. Every ratio is to the same deployment's own base, just before.
+// runOverload offers ten times what makes the top rate: to a deployment whose connections are bounded, to the same on a slow
+// Redis, and as creations and lists beside the beats, of which a sixteenth of max-connections may be under way. Every ratio is to the
+// same deployment's own base, just before.
 func runOverload(ctx context.Context, b *bench, s *report.Scenario) error {
-	n := strconv.Itoa(b.Connections)
 	twice := strconv.Itoa(2 * b.Connections)
 	for _, c := range []struct {
 		name  string
@@ -31,8 +31,8 @@ func runOverload(ctx context.Context, b *bench, s *report.Scenario) error {
 		args  []string
 	}{
 		{"connections", false, false, []string{"--max-connections", twice}},
-		{"slow-redis", true, false, []string{"--max-pending-beats", n}},
-		{"control-plane", false, true, []string{"--max-control-requests", "16"}},
+		{"slow-redis", true, false, []string{"--max-connections", twice}},
+		{"control-plane", false, true, []string{"--max-connections", strconv.Itoa((overloads + 2) * b.Connections)}},
 	} {
 		if err := b.overload(ctx, s, c.name, c.slow, c.flood, c.args); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)

@@ -45,7 +45,7 @@ func (b *bench) newRedis(ctx context.Context) (*proc.Redis, error) {
 func (b *bench) serve(ctx context.Context, redis *proc.Redis, tracked int, args ...string) (*proc.Server, error) {
 	args = append([]string{
 		"serve", "--redis", redis.URL, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error",
-		"--max-event-streams", strconv.Itoa(maxStreams), "--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
+		"--max-connections", strconv.Itoa(2 * maxStreams), "--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
 	}, append(args, b.ServerFlags...)...)
 	return proc.StartServer(ctx, "lubdub", b.Program, b.environ(), args...)
 }

@@ -21,7 +21,8 @@ const (
 	listeners     = 10     // of which the time that events take is told
 	transitions   = 5000   // a second, beside these
 
-	maxStreams = 2*streamClients + 64 // that the benchmark's servers take: one token may have half of them
+	// maxStreams is how many the benchmark's servers take: one token may have half of them. They are half of max-connections.
+	maxStreams = 2*streamClients + 64
 )
 
 // runStreams measures how long events take to listeners while tasks come and go, and then beats at half of the top rate without

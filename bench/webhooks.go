@@ -41,7 +41,7 @@ func newSink() *sink {
 
 // runWebhooks has tasks be created of which a webhook is told, and measures how fast the one sweeper that there is delivers.
 func runWebhooks(ctx context.Context, b *bench, s *report.Scenario) error {
-	f, err := b.newFixture(ctx, b.Connections, "--webhook-allow-http", "on", "--webhook-allow-cidrs", "127.0.0.0/8",
+	f, err := b.newFixture(ctx, b.Connections, "--webhook-allow-cidrs", "127.0.0.0/8",
 		"--events-per-shard", "20000")
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ type scripts struct {
 	beat         *lua.Script
 	candidates   *lua.Script
 	cordon       *lua.Script
-	count        *lua.Script
 	dayCounts    *lua.Script
 	identity     *lua.Script
 	list         *lua.Script
@@ -41,7 +40,6 @@ func newScripts(set *lua.Set) *scripts {
 		beat:         set.Get("worker_beat"),
 		candidates:   set.Get("worker_candidates"),
 		cordon:       set.Get("worker_cordon"),
-		count:        set.Get("worker_count"),
 		dayCounts:    set.Get("day_counts"),
 		identity:     set.Get("worker_identity"),
 		list:         set.Get("list"),

@@ -202,13 +202,6 @@ func readLives(re store.Reply, i int) (lives []model.Life) {
 	return lives
 }
 
-// countCall counts the workers of a shard that are not OFFLINE (worker_count.lua).
-func (s *Service) countCall(shard int, k *schema.ShardKeys) *store.Call {
-	return store.NewCall(shard, s.scripts.count, []string{k.WorkerBeats})
-}
-
-func readCount(re store.Reply) int64 { return re.Int(0) }
-
 // machineReadCall reads a machine (machine_read.lua) and names up to so many of its workers.
 func (s *Service) machineReadCall(scope model.Scope, id string, limit int) *store.Call {
 	shard := s.store.MachineShard(scope, id)
