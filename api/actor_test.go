@@ -118,5 +118,5 @@ func TestContractActsOnTheDeploymentAreTold(t *testing.T) {
 		if i < 0 || events[i].Values["subject"] != "q1" || events[i].Values["queue"] != "q1" || events[i].Values["scope"] != "acme/prod" {
 			t.Errorf("the shard of the queue has %v", events)
 		}
-	}, func(o *tracker.Options) { o.BrakeShare = 50 })
+	}, func(o *tracker.Options) { o.Brake = true })
 }

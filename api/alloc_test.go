@@ -29,7 +29,7 @@ func newHot(t testing.TB, path, authorization, body string) *hot {
 	t.Helper()
 	fake := &fakeTracker{}
 	s, err := New(Config{Tracker: quietTracker{fake}, Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
-		Registerer: prometheus.NewRegistry(), Now: func() time.Time { return fakeTime }})
+		Registerer: prometheus.NewRegistry(), TokenCacheSize: 1 << 18, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,11 +133,11 @@ type Config struct {
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
 	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: the Registerer when it can, else nothing
 
-	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; 0: 262,144
-	MaxConns       int // open connections; for one more another gives way, or it is answered 503; 0: 16,384
-	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: 1,024
-	MaxStreams     int // streams of events; one more is answered 503; 0: 1,024
-	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB
+	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; must be given
+	MaxConns       int // open connections; for one more another gives way, or it is answered 503; must be given
+	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: a sixteenth of MaxConns, at least 16
+	MaxStreams     int // streams of events; one more is answered 503; 0: half of MaxConns, at least 16
+	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB. Tests have less
 
 	// What each tenant may send a second; more is answered 429. 0: as much as it likes.
 	TenantBeats int // heartbeats of tasks and workers, and the other callbacks
@@ -149,9 +149,7 @@ type Config struct {
 
 	// On Linux, TCP connections of the API are served by event loops, and by a goroutine each while they ask for anything but
 	// to beat.
-	NoEventLoop bool          // every connection has a goroutine of its own instead, as over TLS and on other systems
-	EventLoops  int           // 0: one for every eight cores, at least one
-	BeatPace    time.Duration // least time between two turns of a busy loop; 0: none
+	NoEventLoop bool // every connection has a goroutine of its own instead, as over TLS and on other systems; for tests
 
 	shareFrom int // so many answers that come together a loop does not write alone; 0: as suits the machine
 
@@ -188,11 +186,14 @@ func (c *Config) setDefaults() error {
 	if c.Gatherer == nil {
 		c.Gatherer, _ = c.Registerer.(prometheus.Gatherer)
 	}
+	if c.TokenCacheSize <= 0 || c.MaxConns <= 0 {
+		return errors.New("api: Config.TokenCacheSize and Config.MaxConns must be given")
+	}
 	for _, n := range []struct {
 		field *int
 		value int
-	}{{&c.TokenCacheSize, 1 << 18}, {&c.MaxConns, 1 << 14}, {&c.MaxControl, 1 << 10}, {&c.MaxStreams, 1 << 10}, {&c.MaxBodyBytes, 256 << 20},
-		{&c.TenantBeats, 0}, {&c.TenantCalls, 0}, {&c.EventLoops, eventLoops()}} {
+	}{{&c.MaxControl, max(16, c.MaxConns/16)}, {&c.MaxStreams, max(16, c.MaxConns/2)}, {&c.MaxBodyBytes, 256 << 20}, {&c.TenantBeats, 0},
+		{&c.TenantCalls, 0}} {
 		if *n.field < 0 {
 			return errors.New("api: sizes and limits must not be negative")
 		}
@@ -207,7 +208,6 @@ func (c *Config) setDefaults() error {
 		{&c.ReadTimeout, 10 * time.Second},
 		{&c.WriteTimeout, 10 * time.Second},
 		{&c.IdleTimeout, DefaultIdleTimeout},
-		{&c.BeatPace, 0},
 	} {
 		if *d.field < 0 {
 			return errors.New("api: timeouts must not be negative")

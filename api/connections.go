@@ -71,6 +71,6 @@ var (
 )
 
 func noRoomForBody(b *conn.Budget) *refusal {
-	return overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may (max-body-bytes); "+
+	return overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may; "+
 		"wait as Retry-After says, then retry, or send smaller batches", b.Limit()))
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,7 +21,7 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 		return nil, false, nil
 	}
 	front, err := evloop.Listen(tcp, evloop.Config{
-		Loops: s.cfg.EventLoops, Pace: s.cfg.BeatPace, ShareFrom: s.cfg.answersShared(), Handler: s.newLoopHandler,
+		Loops: eventLoops(), Pace: beatPace, ShareFrom: s.cfg.answersShared(), Handler: s.newLoopHandler,
 		Serve: func(c net.Conn) { _ = s.http.ServeConn(c) },
 		Watch: s.watch, Bound: s.bound(s.cfg.MaxConns, reserveOf(s.cfg.MaxConns), false),
 		ReadTimeout: s.cfg.ReadTimeout, WriteTimeout: s.cfg.WriteTimeout, IdleTimeout: s.cfg.IdleTimeout,
@@ -33,7 +34,12 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 	return front.Gate(), true, nil
 }
 
-// eventLoops returns how many loops a server has unless it is told.
+// beatPace is the least time between two turns of a busy loop, so that one turn serves many heartbeats. Each takes up to twice as much
+// longer for it; a loop with little to do adds nothing.
+const beatPace = time.Millisecond
+
+// eventLoops returns how many loops a server has. What one loop brings together, two send in halves, so more than one pays only where
+// there are many cores.
 func eventLoops() int { return evloop.LoopsFor(runtime.GOMAXPROCS(0)) }
 
 // answersShared returns from how many answers on a loop is helped: fewer are not worth waking another core for.
@@ -41,7 +47,7 @@ func (c *Config) answersShared() int {
 	switch {
 	case c.shareFrom > 0:
 		return c.shareFrom
-	case runtime.GOMAXPROCS(0) > c.EventLoops:
+	case runtime.GOMAXPROCS(0) > eventLoops():
 		return 64
 	}
 	return 0

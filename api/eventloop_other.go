@@ -16,6 +16,4 @@ func (s *Server) onLoops(net.Listener) (gate net.Listener, ok bool, err error) {
 	return nil, false, nil
 }
 
-func eventLoops() int { return 1 }
-
 func lend(net.Conn, fasthttp.ConnState) {}

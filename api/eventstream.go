@@ -204,7 +204,7 @@ func (s *eventStreams) enter(who *principal) *refusal {
 	}
 	if level := s.places.Take(who.holder(), 1); level != shares.Granted {
 		s.refused()
-		return overShare(level, s.places, "streams of events", "max-event-streams")
+		return overShare(level, s.places, "streams of events", "half of max-connections")
 	}
 	return nil
 }

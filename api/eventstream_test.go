@@ -354,7 +354,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		first := l.stream(viewer, "")
 		l.stream(l.controlFor(roleViewer, "other", "prod"), "")
 		r := l.do("GET", "/v1/events", viewer, "", "Accept", "text/event-stream")
-		if r.refused(503, v1.CodeOverloaded); r.header.Get("Retry-After") == "" || !strings.Contains(r.body, "max-event-streams") {
+		if r.refused(503, v1.CodeOverloaded); r.header.Get("Retry-After") == "" || !strings.Contains(r.body, "max-connections") {
 			t.Errorf("%v %s", r.header, r.body)
 		}
 		l.do("GET", "/v1/events", viewer, "").want(200)

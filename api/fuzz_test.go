@@ -24,7 +24,7 @@ func fuzzServer(f *testing.F) *Server {
 	f.Helper()
 	s, err := New(Config{
 		Tracker: quietTracker{&fakeTracker{}}, Keys: testKeys(f), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return fakeTime },
+		TokenCacheSize: 1024, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime },
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -54,7 +54,7 @@ func newEnv(t *testing.T, configure ...func(*Config)) *env {
 		reg: prometheus.NewRegistry(), clock: fakeTime}
 	cfg := Config{
 		Tracker: e.fake, Keys: e.keys, PublicURL: "https://api.arco.dev", Version: "1.2.3",
-		Logger: slog.New(slog.NewTextHandler(e.log, nil)), Registerer: e.reg, TokenCacheSize: 1024, Now: e.now,
+		Logger: slog.New(slog.NewTextHandler(e.log, nil)), Registerer: e.reg, TokenCacheSize: 1024, MaxConns: 1 << 14, Now: e.now,
 		// A deadline that passes is a data race in connections in memory.
 		ReadTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
 	}

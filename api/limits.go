@@ -43,7 +43,7 @@ func (a *admission) leave(who *principal) { a.places.Give(who.holder(), 1) }
 
 func (a *admission) refuse(level shares.Level) *refusal {
 	a.refused()
-	return overShare(level, a.places, "requests of the control plane", "max-control-requests")
+	return overShare(level, a.places, "requests of the control plane", "a sixteenth of max-connections")
 }
 
 // overShare refuses what a pool has not granted: 503 when all of it is in use, 429 when only a share is.

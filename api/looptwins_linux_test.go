@@ -110,7 +110,7 @@ func newTwin(t testing.TB, configure func(*Config)) *twin {
 	w := &twin{seen: &recorder{fakeTracker: &fakeTracker{}}, reg: prometheus.NewRegistry()}
 	cfg := Config{
 		Tracker: w.seen, Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler), Registerer: w.reg,
-		Now: func() time.Time { return fakeTime }, shareFrom: 1,
+		TokenCacheSize: 1024, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }, shareFrom: 1,
 	}
 	configure(&cfg)
 	var err error

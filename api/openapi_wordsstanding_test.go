@@ -9,8 +9,8 @@ var standingWords = map[string]words{
 	opCreateSchedule: {
 		tag: "schedules", summary: "Create tasks by the clock",
 		description: "Each fire creates its task once, however many servers there are and whenever they die: its idempotency key is " +
-			"schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant has a bound of schedules " +
-			"(max-schedules); one beyond is answered 429.",
+			"schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; " +
+			"one beyond is answered 429.",
 		request: v1.CreateScheduleRequest{}, requestExamples: []example{
 			{"weekdays", `{"scheduleId":"report","cron":"0 30 9 * * MON-FRI","task":{"queue":"reports","type":"daily"}}`},
 			{"one at a time", `{"cron":"0 */5 * * * *","overlap":"skip","maxCatchup":0,"task":{"queue":"sync","payload":{"full":false}}}`},

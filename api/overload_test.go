@@ -39,7 +39,7 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 	} {
 		a := e.do(r.method, r.path, r.token, r.body)
 		a.refused(503, "overloaded")
-		if a.header.Get("Retry-After") != "1" || !contains(a.body, "max-control-requests") {
+		if a.header.Get("Retry-After") != "1" || !contains(a.body, "max-connections") {
 			t.Errorf("%s %s: Retry-After %q, %s", r.method, r.path, a.header.Get("Retry-After"), a.body)
 		}
 	}
@@ -119,7 +119,7 @@ func TestAnnouncedBodiesAreBounded(t *testing.T) {
 			if err != nil || res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !res.Close {
 				t.Fatalf("%+v %v", res, err)
 			}
-			if b, _ := io.ReadAll(res.Body); !contains(string(b), `"error":"overloaded"`, "max-body-bytes") {
+			if b, _ := io.ReadAll(res.Body); !contains(string(b), `"error":"overloaded"`, "request bodies") {
 				t.Errorf("%s", b)
 			}
 			e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)

@@ -40,5 +40,5 @@ func TestReleaseOfTheBrake(t *testing.T) {
 				t.Fatalf("%+v", task)
 			}
 		}
-	}, func(o *tracker.Options) { o.BrakeShare = 50 })
+	}, func(o *tracker.Options) { o.Brake = true })
 }

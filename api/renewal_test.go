@@ -42,13 +42,13 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 			}
 		}
 		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
-	}, func(o *tracker.Options) { o.OfflineRetention = tracker.MinOfflineRetention })
+	}, func(o *tracker.Options) { o.FinishedRetention = tracker.MinFinishedRetention })
 }
 
 // A record stays for as long as two lives of a token: one that was renewed at the very end is covered, with time to spare.
 func TestTheLeastRetentionCoversTwoLivesOfAToken(t *testing.T) {
 	t.Parallel()
-	if tracker.MinOfflineRetention < 2*workerTokenLife {
-		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", tracker.MinOfflineRetention, workerTokenLife)
+	if tracker.MinFinishedRetention < 2*workerTokenLife {
+		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", tracker.MinFinishedRetention, workerTokenLife)
 	}
 }

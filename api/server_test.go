@@ -260,19 +260,20 @@ func (e *env) metric(name string) float64 {
 
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
-	good := Config{Tracker: &fakeTracker{}, Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/"}
+	good := Config{Tracker: &fakeTracker{}, Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/", TokenCacheSize: 1024, MaxConns: 1600}
 	s, err := New(good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.cfg.PublicURL != "http://127.0.0.1:8080" || s.cfg.MaxConns == 0 || s.cfg.ReadTimeout == 0 || s.cfg.IdleTimeout == 0 ||
-		s.http.MaxRequestBodySize == 0 {
+	if s.cfg.PublicURL != "http://127.0.0.1:8080" || s.cfg.MaxControl != 100 || s.cfg.MaxStreams != 800 || s.cfg.ReadTimeout == 0 ||
+		s.cfg.IdleTimeout == 0 || s.http.MaxRequestBodySize == 0 {
 		t.Errorf("defaults are missing: %+v", s.cfg)
 	}
 	for name, change := range map[string]func(*Config){
 		"tracker": func(c *Config) { c.Tracker = nil }, "keys": func(c *Config) { c.Keys = nil },
 		"url":   func(c *Config) { c.PublicURL = "127.0.0.1:8080" },
-		"query": func(c *Config) { c.PublicURL = "http://x?y" }, "conns": func(c *Config) { c.MaxConns = -1 },
+		"query": func(c *Config) { c.PublicURL = "http://x?y" },
+		"conns": func(c *Config) { c.MaxConns = 0 }, "streams": func(c *Config) { c.MaxStreams = -1 },
 		"timeout": func(c *Config) { c.ReadTimeout = -1 },
 	} {
 		c := good

@@ -22,7 +22,7 @@ func counts(o *tracker.Options) {
 	r := prometheus.NewRegistry()
 	o.Registerer, o.Gatherer, o.ReplicaID = r, r, "replica_1"
 	o.Replica = tracker.ReplicaFacts{Version: "1.2.3", Commit: "abc", Roles: []string{"api"}, Since: time.Unix(1700000000, 0),
-		Settings: map[string]string{"shards": "0001"}, ReconcileRate: 250}
+		Settings: map[string]string{"shards": "0001"}}
 }
 
 // leave leaves what was counted until now, as at the end of a step.

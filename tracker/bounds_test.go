@@ -36,7 +36,6 @@ const (
 var notMeasured = map[string]string{
 	"claimed":       "it reads and writes one hash of three fields",
 	"schema":        "it reads and writes one hash of three fields",
-	"worker_count":  "one ZCOUNT",
 	"worker_probed": "it needs a worker that answers; it reads one record, as worker_expire reads fifty",
 }
 

@@ -12,11 +12,19 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// DefaultMaxSchedules is how many schedules one tenant may have where nothing else is said.
-const DefaultMaxSchedules = 10_000
+// Defaults of Options that no other package states. internal/config takes the server's from here.
+const (
+	DefaultRedisTimeout    = time.Second
+	DefaultDurableReplicas = 1
+	maxSchedules           = 10_000   // of one tenant
+	maxPendingBeats        = 1 << 16  // per Redis node
+	maxPendingCalls        = 1 << 13  // per Redis node
+	tenantWebhookBytes     = 64 << 20 // of one tenant
+)
 
 // Options configure a Tracker. Zero fields mean the default that their comment names.
 type Options struct {
@@ -30,21 +38,18 @@ type Options struct {
 	RedisTLS *tls.Config
 
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 4, or 64 on Cluster
-	FinishedRetention time.Duration // how long finished tasks are kept; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
+	FinishedRetention time.Duration // of finished tasks and OFFLINE workers; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
 	EventsPerShard    int           // that a shard's stream keeps, about; 0: 10,000, of fewer than 16 shards as many as 16 keep together
 	EventsMaxAge      time.Duration // how long it keeps them; 0: for as long as there are not more
-	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: 65,536
-	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: 8,192
-	RedisTimeout      time.Duration // for one round trip to Redis; 0: 1 s
+	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: as many as suit a Redis server
+	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: as many as suit a Redis server
+	RedisTimeout      time.Duration // for one round trip to Redis; 0: DefaultRedisTimeout
 
 	Durability      Durability // of creations, completions, new attempts and cancels; empty: Memory
-	DurableReplicas int        // that must confirm them, with Replicated; 0: 1
+	DurableReplicas int        // that must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
 	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
-	FlappingThreshold       int           // a worker or machine that went stale so often within a day flaps; 0: DefaultFlapping
-	MaxBeatsPerSecond       float64       // of all workers; more of them are told to beat less often; 0: no ceiling
-	OfflineRetention        time.Duration // how long OFFLINE workers are kept; 0: DefaultOfflineRetention
 
 	// HealthCheckPeriod is how long the balancers in front of the replicas take at most to send clients to one that is
 	// well again; for so long after trouble shard time is held, at most the longest timeout in use. 0: there are none.
@@ -56,17 +61,15 @@ type Options struct {
 	TenantWorkers int64 // that are not OFFLINE
 
 	TenantFires  int // of one tenant's schedules, for which this process creates tasks in a second; 0: no limit of a tenant's own
-	MaxSchedules int // that one tenant may have, over all its workspaces; 0: DefaultMaxSchedules
+	MaxSchedules int // that one tenant may have, over all its workspaces; 0: 10,000. Tests have fewer
 
-	// BrakeShare switches the mass expiry brake on: the percentage of a scope that must be silent together for its
-	// members to be given one more timeout. 0: off; at most 100.
-	BrakeShare int
+	Brake bool // whether members of a scope are given one more timeout where very many of them are silent together
 
 	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
 	Probe func(ctx context.Context, url string) error
 
 	WebhookPoster      WebhookPoster // what webhooks are reached by; nil: nothing is, and none can be saved
-	TenantWebhookBytes int64         // of Redis that deliveries of one tenant's webhooks may take; the oldest are dropped; 0: 64 MiB
+	TenantWebhookBytes int64         // of Redis that deliveries of one tenant's webhooks may take; 0: 64 MiB. Tests have less
 
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string
@@ -90,7 +93,7 @@ func (o *Options) setDefaults() error {
 	}
 	if o.FinishedRetention < MinFinishedRetention {
 		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, "+
-			"so that no token outlives its task's record", o.FinishedRetention, MinFinishedRetention)
+			"so that no token outlives the record of its task or worker", o.FinishedRetention, MinFinishedRetention)
 	}
 	if err := o.setWorkerDefaults(); err != nil {
 		return err
@@ -105,7 +108,7 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("events per shard is %d; it must be at least 1, or 0 for the default", o.EventsPerShard)
 	}
 	if o.MaxSchedules == 0 {
-		o.MaxSchedules = DefaultMaxSchedules
+		o.MaxSchedules = maxSchedules
 	}
 	if o.MaxSchedules < 0 {
 		return fmt.Errorf("a tenant may have %d schedules; it must be at least 1, or 0 for the default", o.MaxSchedules)
@@ -113,20 +116,17 @@ func (o *Options) setDefaults() error {
 	if o.EventsMaxAge < 0 {
 		return fmt.Errorf("the events' greatest age is %v; use a positive time, or 0 for no limit by age", o.EventsMaxAge)
 	}
-	if o.BrakeShare < 0 || o.BrakeShare > 100 {
-		return fmt.Errorf("the brake's share is %d; it is a percentage, 1 to 100, or 0 for no brake", o.BrakeShare)
-	}
 	if o.MaxPendingBeats == 0 {
-		o.MaxPendingBeats = 65536
+		o.MaxPendingBeats = maxPendingBeats
 	}
 	if o.MaxPendingCalls == 0 {
-		o.MaxPendingCalls = 8192
+		o.MaxPendingCalls = maxPendingCalls
 	}
 	if o.RedisTimeout == 0 {
-		o.RedisTimeout = time.Second
+		o.RedisTimeout = DefaultRedisTimeout
 	}
 	if o.TenantWebhookBytes == 0 {
-		o.TenantWebhookBytes = 64 << 20
+		o.TenantWebhookBytes = tenantWebhookBytes
 	}
 	if o.WebhookPoster == nil {
 		o.WebhookPoster = webhooks.NoPoster{}
@@ -143,18 +143,20 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
+// brakeShare returns the percentage at which the brake holds; 0: there is none.
+func (o *Options) brakeShare() int {
+	if !o.Brake {
+		return 0
+	}
+	return sweep.BrakeShare
+}
+
 func (o *Options) setWorkerDefaults() error {
 	if o.WorkerInterval == 0 {
 		o.WorkerInterval = model.DefaultWorkerInterval
 	}
 	if o.WorkerTimeoutMultiplier == 0 {
 		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier
-	}
-	if o.FlappingThreshold == 0 {
-		o.FlappingThreshold = model.DefaultFlapping
-	}
-	if o.OfflineRetention == 0 {
-		o.OfflineRetention = model.DefaultOfflineRetention
 	}
 	switch timeout := o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier); {
 	case o.WorkerTimeoutMultiplier < 2:
@@ -163,11 +165,6 @@ func (o *Options) setWorkerDefaults() error {
 	case o.WorkerInterval < 0 || timeout < MinTimeout || timeout > MaxTimeout:
 		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v",
 			o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
-	case o.MaxBeatsPerSecond < 0:
-		return fmt.Errorf("the ceiling on beats per second is %v; use a positive number, or 0 for none", o.MaxBeatsPerSecond)
-	case o.OfflineRetention < MinOfflineRetention:
-		return fmt.Errorf("the retention of OFFLINE workers is %v; it must be at least %v, twice the life of a worker's token and 5 min, "+
-			"so that no token outlives its worker's record", o.OfflineRetention, MinOfflineRetention)
 	}
 	return nil
 }
@@ -177,7 +174,7 @@ func (o *Options) setDurabilityDefaults() error {
 		o.Durability = store.Memory
 	}
 	if o.DurableReplicas == 0 {
-		o.DurableReplicas = 1
+		o.DurableReplicas = DefaultDurableReplicas
 	}
 	if d := o.Durability; d != store.Memory && d != store.Fsync && d != store.Replicated {
 		return fmt.Errorf("durability is %q; use %s, %s or %s", d, store.Memory, store.Fsync, store.Replicated)

@@ -102,22 +102,22 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	})
 	h := holdings.New(s, b, holdings.Options{FinishedRetention: o.FinishedRetention, Logger: o.Logger, Registerer: o.Registerer})
 	w := workers.New(s, b, h, q, workers.Options{
-		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, MaxBeatsPerSecond: o.MaxBeatsPerSecond,
-		OfflineRetention: o.OfflineRetention, FlappingThreshold: o.FlappingThreshold, Logger: o.Logger,
+		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, OfflineRetention: o.FinishedRetention, Logger: o.Logger,
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	st := stats.New(s, e, w, qu, stats.Options{
-		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First, BrakeShare: o.BrakeShare,
+		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First,
+		BrakeShare: o.brakeShare(), ReconcileRate: sweep.ReconcileRate,
 		Task: ta.Get, LabelsOf: ta.LabelsOf, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sc := schedules.New(s, ta, schedules.Options{
 		MaxSchedules: o.MaxSchedules, FiresPerSecond: o.TenantFires, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
-		BrakeShare: o.BrakeShare, FinishedRetention: o.FinishedRetention, OfflineRetention: o.OfflineRetention,
+		Brake: o.Brake, Retention: o.FinishedRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
-		FlappingThreshold: o.FlappingThreshold, Logger: o.Logger, Registerer: o.Registerer,
+		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
 	return &Tracker{s, e, wh, b, h, q, w, st, ta, qu, sc, sw, re}

@@ -147,9 +147,9 @@ const (
 	DefaultFinishedRetention = model.DefaultFinishedRetention
 	DefaultMaxCatchup        = schedules.DefaultMaxCatchup
 	DefaultMaxConcurrent     = model.DefaultMaxConcurrent
-	DefaultOfflineRetention  = model.DefaultOfflineRetention
 	DefaultTokenTTL          = model.DefaultTokenTTL
 	DefaultWorkerInterval    = model.DefaultWorkerInterval
+	DefaultWorkerMultiplier  = model.DefaultWorkerMultiplier
 	Dispatched               = model.Dispatched
 	Draining                 = model.Draining
 	Exists                   = model.Exists
@@ -172,6 +172,7 @@ const (
 	MaxClaim                 = queues.MaxClaim
 	MaxClaimWait             = queues.MaxClaimWait
 	MaxControlTTL            = model.MaxControlTTL
+	MaxDurableReplicas       = store.MaxDurableReplicas
 	MaxEventPage             = events.MaxPage
 	MaxHistory               = model.MaxHistory
 	MaxIDBytes               = model.MaxIDBytes
@@ -195,7 +196,6 @@ const (
 	MaxTypes                 = model.MaxTypes
 	Memory                   = store.Memory
 	MinFinishedRetention     = model.MinFinishedRetention
-	MinOfflineRetention      = model.MinOfflineRetention
 	MinTimeout               = model.MinTimeout
 	NoCapacity               = model.NoCapacity
 	NoFreshWorkers           = model.NoFreshWorkers

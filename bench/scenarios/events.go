@@ -128,7 +128,7 @@ const deliveries = 20_000 // to one webhook in a round
 
 // runWebhooks has tasks created that a webhook is notified of, and measures how fast the one sweeper that there is delivers.
 func runWebhooks(b *testbed.Bed) {
-	f := b.Deploy(b.Connections, "--webhook-allow-http", "on", "--webhook-allow-cidrs", "127.0.0.0/8", "--events-per-shard", "20000")
+	f := b.Deploy(b.Connections, "--webhook-allow-cidrs", "127.0.0.0/8", "--events-per-shard", "20000")
 	n := deliveries
 	if b.Quick {
 		n /= 10

@@ -20,13 +20,13 @@ const overloads = 10
 // redisDelay is added in each direction between a server and a slow Redis.
 const redisDelay = 50 * time.Millisecond
 
-// runOverload offers ten times what makes the top rate: to a deployment whose connections are bounded, to one on a slow Redis, and as
-// creations and lists alongside the beats. Every ratio is to the same deployment's own base, just before.
+// runOverload offers ten times what makes the top rate: to a deployment whose connections are bounded, to the same on a slow Redis,
+// and as creations and lists alongside the beats, of which a sixteenth of max-connections may be under way. Every ratio is to the same deployment's own base, just before.
 func runOverload(b *testbed.Bed) {
 	for _, o := range []overload{
 		{name: "connections", args: []string{"--max-connections", fmt.Sprint(2 * b.Connections)}},
-		{name: "slow-redis", slow: true, args: []string{"--max-pending-beats", fmt.Sprint(b.Connections)}},
-		{name: "control-plane", control: true, args: []string{"--max-control-requests", "16"}},
+		{name: "slow-redis", slow: true, args: []string{"--max-connections", fmt.Sprint(2 * b.Connections)}},
+		{name: "control-plane", control: true, args: []string{"--max-connections", fmt.Sprint((overloads + 2) * b.Connections)}},
 	} {
 		if err := testbed.Try(func() { o.play(b) }); err != nil {
 			testbed.Check(fmt.Errorf("%s: %w", o.name, err))

@@ -58,14 +58,14 @@ func (b *Bed) NewRedis() *proc.Redis {
 	return Must(proc.StartRedis(b.Ctx))
 }
 
-// MaxStreams is how many event streams a server accepts; one token may have half of them.
+// MaxStreams is how many event streams a server accepts; one token may have half of them. They are half of max-connections.
 const MaxStreams = 20_064
 
 // Serve starts a Lubdub on a Redis. The token cache holds every tracked task, as it should wherever so many are served.
 func (b *Bed) Serve(redis string, tracked int, args ...string) *proc.Server {
 	args = append([]string{
 		"serve", "--redis", redis, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error",
-		"--max-event-streams", strconv.Itoa(MaxStreams), "--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
+		"--max-connections", strconv.Itoa(2 * MaxStreams), "--token-cache-size", strconv.Itoa(max(1<<18, 2*tracked)),
 	}, append(args, b.ServerFlags...)...)
 	return Must(proc.StartServer(b.Ctx, "lubdub", b.Program, b.environ(), args...))
 }

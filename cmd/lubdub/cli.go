@@ -44,7 +44,8 @@ type settings struct {
 // load reads the effective configuration of the command that was selected.
 func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*config.Loaded, error) {
 	return loadConfig(config.Input{
-		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: flagsSet(k), BadFlags: a.badFlags, Problems: a.strays, Defaults: defaults,
+		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: append(flagsSet(k), a.removed...), BadFlags: a.badFlags,
+		Problems: a.strays, Defaults: defaults,
 	})
 }
 
@@ -76,7 +77,7 @@ func (m *mistake) Unwrap() error { return m.error }
 // run is main without the process around it. It returns the exit code.
 func (a *app) run(args []string) (code int) {
 	var c cli
-	a.badFlags, a.strays = map[string]string{}, nil
+	a.badFlags, a.strays, a.removed = map[string]string{}, nil, nil
 	parser, err := kong.New(&c,
 		kong.Name("lubdub"),
 		kong.Description("Lubdub hears the heartbeats of tasks and tells within milliseconds who has gone silent."),
@@ -166,7 +167,7 @@ func leaveEnums(model *kong.Application) {
 
 // parse reads the command line. Flags that do not exist, and arguments that no command takes, are all collected, not only the
 // first; a command that loads the configuration reports them with all other mistakes, and of any other command they are the
-// error.
+// error. Flags of settings that were removed are collected separately, for the configuration to warn about.
 func (a *app) parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	k, err := parser.Parse(args)
 	for stray := strayIn(err); stray != ""; stray = strayIn(err) {
@@ -174,7 +175,12 @@ func (a *app) parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 		if len(rest) == len(args) {
 			break
 		}
-		a.strays, args = append(a.strays, err.Error()), rest
+		if name := strings.TrimPrefix(stray, "--"); config.IsRemoved(name) && loads(contextOf(err)) {
+			a.removed = append(a.removed, name)
+		} else {
+			a.strays = append(a.strays, err.Error())
+		}
+		args = rest
 		k, err = parser.Parse(args)
 	}
 	if len(a.strays) == 0 && err == nil {
@@ -208,6 +214,13 @@ var (
 	unknownFlag   = regexp.MustCompile(`^unknown flag (--?[^\s,=]+)`)
 	strayArgument = regexp.MustCompile(`^unexpected argument ([^\s,=]+)`)
 )
+
+// contextOf returns how far kong came before an error of its own.
+func contextOf(err error) *kong.Context {
+	failed := new(kong.ParseError)
+	errors.As(err, &failed)
+	return failed.Context
+}
 
 // strayIn returns the part of the command line that kong's error calls unknown, or "". Without a command that loads the
 // configuration an argument is what was meant for one.
@@ -305,5 +318,5 @@ func explain(v *kong.Value) string {
 	if f.Default != "" {
 		notes = append([]string{"default " + f.Default}, notes...)
 	}
-	return fmt.Sprintf("%s [%s]", v.Help, strings.Join(notes, ", "))
+	return fmt.Sprintf("%s %s [%s]", v.Help, f.Who, strings.Join(notes, ", "))
 }

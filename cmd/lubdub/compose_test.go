@@ -98,7 +98,7 @@ func TestComposeFitsTheSettings(t *testing.T) {
 		if _, err := keyring(cfg); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if grace, needed := composeDuration(t, s.StopGracePeriod), cfg.DrainDelay+cfg.ShutdownTimeout; grace <= needed {
+		if grace, needed := composeDuration(t, s.StopGracePeriod), cfg.DrainDelay+shutdownTimeout; grace <= needed {
 			t.Errorf("%s is killed %v after it was told to stop, and may take %v", name, grace, needed)
 		}
 		if s.Healthcheck != nil && (!slices.Equal(s.Healthcheck.Test, []string{"CMD", "/lubdub", "health"}) ||
@@ -171,7 +171,7 @@ func TestSystemdUnitFitsTheSettings(t *testing.T) {
 		return m[1]
 	}
 	cfg := loaded(t, nil)
-	if grace, needed := composeDuration(t, value("TimeoutStopSec")), cfg.DrainDelay+cfg.ShutdownTimeout; grace <= needed {
+	if grace, needed := composeDuration(t, value("TimeoutStopSec")), cfg.DrainDelay+shutdownTimeout; grace <= needed {
 		t.Errorf("it is killed %v after it was told to stop, and may take %v", grace, needed)
 	}
 	if files, err := strconv.Atoi(value("LimitNOFILE")); err != nil || files < cfg.MaxConnections+api.SpareConnections {

@@ -33,6 +33,9 @@ type configCheckCmd struct{ settings }
 // Run checks everything that can be judged without Redis.
 func (c *configCheckCmd) Run(a *app, k *kong.Context) error {
 	cfg, err := c.load(a, k, nil)
+	for _, s := range cfg.Removed() {
+		fmt.Fprintf(a.stderr, "lubdub: warning: %s (%s) was removed and has no effect: %s\n", s.Name, s.Source, s.Instead)
+	}
 	found := []error{unwrapped(err)}
 	if cfg.Roles.API {
 		_, err := keyring(cfg)

@@ -36,7 +36,7 @@ func wantStatus(t *testing.T, status int, method, url, token, body string) strin
 // milliseconds whose names say so.
 func TestTheJSONLogOfARun(t *testing.T) {
 	t.Parallel()
-	r := serveEmbedded(t, "--log-format", "json", "--worker-heartbeat-interval", "500ms", "--shutdown-timeout", "20s")
+	r := serveEmbedded(t, "--log-format", "json", "--worker-heartbeat-interval", "500ms")
 	listening := r.line("listening")
 	base := apiPattern.FindStringSubmatch(listening)[1]
 	wantStatus(t, 201, "POST", base+"/v1/workers", tokenOf(t, "admin", "enroller"), `{"queue":"q","types":["x"],"machineId":"m1"}`)

@@ -19,6 +19,7 @@ type app struct {
 	// What is wrong with the command line, for the configuration to tell with its other mistakes.
 	badFlags map[string]string // values that cannot be read, by flag
 	strays   []string          // flags that do not exist, arguments that no command takes
+	removed  []string          // settings that were removed and are given as flags
 }
 
 // Exit codes.

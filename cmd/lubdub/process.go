@@ -38,13 +38,19 @@ type process struct {
 	tls       *tls.Config // nil: the listeners speak plain HTTP
 	publicURL string
 
+	shutdownTimeout time.Duration // as the constant; tests have a shorter one
+
 	certificates certificates
 }
 
 // open tries the addresses, connects to Redis and wires the parts. Nothing is served until run.
 func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slog.Logger) (*process, error) {
 	takeRedisLog(log)
-	p := &process{cfg: cfg, log: log, certificates: certificates{}}
+	for _, s := range cfg.Removed() {
+		log.Warn("a setting was removed and has no effect: take it out before the next release, which refuses it",
+			"setting", s.Name, "source", s.Source.String(), "instead", s.Instead)
+	}
+	p := &process{cfg: cfg, log: log, shutdownTimeout: shutdownTimeout, certificates: certificates{}}
 	if err := p.open(ctx, keys); err != nil {
 		p.abandon()
 		return nil, errors.New(cfg.Scrub(err.Error()))
@@ -97,8 +103,7 @@ func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections 
 	p.api, err = api.New(api.Config{
 		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, BasePath: p.cfg.BasePath, Version: version,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
-		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections, MaxControl: p.cfg.MaxControl, MaxStreams: p.cfg.MaxStreams,
-		MaxBodyBytes: p.cfg.MaxBodyBytes, NoEventLoop: p.cfg.EventLoop == "false", EventLoops: p.cfg.EventLoops, BeatPace: p.cfg.BeatPace,
+		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections,
 		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})
 	return err
@@ -106,36 +111,30 @@ func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections 
 
 func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Tracker, error) {
 	o := tracker.Options{
-		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, FinishedRetention: p.cfg.FinishedRetain,
-		MaxPendingBeats: p.cfg.MaxPendingBeats, MaxPendingCalls: p.cfg.MaxPendingCalls, RedisTimeout: p.cfg.RedisTimeout,
-		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier, FlappingThreshold: p.cfg.FlappingThreshold,
-		HealthCheckPeriod: p.cfg.HealthCheck, EventsPerShard: p.cfg.EventsPerShard, EventsMaxAge: p.cfg.EventsMaxAge,
-		MaxBeatsPerSecond: float64(p.cfg.MaxBeats), OfflineRetention: p.cfg.OfflineRetain,
+		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, RedisTimeout: p.cfg.RedisTimeout,
+		FinishedRetention: p.cfg.FinishedRetain, EventsMaxAge: p.cfg.FinishedRetain, EventsPerShard: p.cfg.EventsPerShard,
+		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
+		HealthCheckPeriod: p.cfg.HealthCheck, Brake: p.cfg.MassExpiryBrake == "on",
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
-		TenantFires: p.cfg.TenantCalls, MaxSchedules: p.cfg.MaxSchedules,
-		Durability: tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
+		TenantFires: p.cfg.TenantCalls,
+		Durability:  tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
 		Replica: tracker.ReplicaFacts{
 			Version: version, Commit: commit, Roles: strings.Split(p.cfg.Roles.String(), ","), Since: time.Now().UTC(), Settings: p.cfg.Digests(),
-			ReconcileRate: p.cfg.ReconcileRate,
 		},
 	}
 	ranges, err := p.cfg.WebhookRanges()
 	if err != nil {
 		return nil, err
 	}
-	p.poster = outbound.New(outbound.Options{AllowHTTP: p.cfg.WebhookHTTP == "on", Allow: ranges})
+	p.poster = outbound.New(outbound.Options{Allow: ranges})
 	o.WebhookPoster = p.poster
-	o.TenantWebhookBytes = int64(p.cfg.WebhookBytes)
 	if strings.HasPrefix(p.cfg.Redis, "rediss") {
 		var err error
 		if o.RedisTLS, err = tlsfiles.Client(p.cfg.RedisCA, p.cfg.RedisCert, p.cfg.RedisKey, p.cfg.RedisName, p.log); err != nil {
 			return nil, err
 		}
 		p.certificates.ofRedis(o.RedisTLS)
-	}
-	if p.cfg.MassExpiryBrake == "on" {
-		o.BrakeShare = p.cfg.MassExpiryShare
 	}
 	if p.cfg.WorkerProbe != "off" {
 		o.Probe = probe.New(p.cfg.WorkerProbe == "any").Probe
@@ -150,8 +149,7 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 			o.Shards = embedded.Shards
 		}
 		o.EventsPerShard = cmp.Or(o.EventsPerShard, embedded.EventsPerShard)
-		o.MaxPendingBeats = min(o.MaxPendingBeats, embedded.MaxPendingBeats)
-		o.MaxPendingCalls = min(o.MaxPendingCalls, embedded.MaxPendingCalls)
+		o.MaxPendingBeats, o.MaxPendingCalls = embedded.MaxPendingBeats, embedded.MaxPendingCalls
 		p.log.Warn(embedded.Caveat)
 	}
 	return tracker.Open(ctx, o)

@@ -42,9 +42,7 @@ func (p *process) run(ctx context.Context, serving func()) error {
 		s.api = g.Start("API listener", s.listener(p.listener.listener, p.api.Serve))
 	}
 	if p.cfg.Roles.Sweeper {
-		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{
-			ReconcileRate: p.cfg.ReconcileRate, FiresPerTick: p.cfg.MaxFires,
-		}).Run)
+		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{}).Run)
 	}
 	s.stats = g.Start("statistics", p.tracker.KeepStats)
 	s.tracker = g.Start("tracker", p.untilItFails)
@@ -95,26 +93,31 @@ func (s *services) listener(l net.Listener, serve func(net.Listener) error) func
 	}
 }
 
-// aMoment is for what waits for nobody: it ends as soon as it is told, however much of shutdown-timeout others took.
-const aMoment = time.Second
+const (
+	// shutdownTimeout is the longest wait for requests that are under way when the process stops. Requests are answered within a few
+	// seconds; so this is reached only where something hangs.
+	shutdownTimeout = 20 * time.Second
+	// aMoment is for what waits for nobody: it ends as soon as it is asked to, however much of shutdownTimeout others took.
+	aMoment = time.Second
+)
 
 // stop ends the process in the order in which nothing is lost: first nobody is sent here any more, then what is
 // under way is answered, then what was answered is in Redis.
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
-	p.log.Info("stopping", slog.Duration("drainDelay", p.cfg.DrainDelay), slog.Duration("shutdownTimeout", p.cfg.ShutdownTimeout))
+	p.log.Info("stopping", slog.Duration("drainDelay", p.cfg.DrainDelay), slog.Duration("shutdownTimeout", p.shutdownTimeout))
 	p.api.SetDraining()
 	p.tracker.SetDraining()
 	if wait && p.cfg.DrainDelay > 0 {
 		time.Sleep(p.cfg.DrainDelay) // a second signal ends the process, and this with it
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.cfg.ShutdownTimeout)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.shutdownTimeout)
 	defer cancel()
 	swept := make(chan error, 1)
 	go func() { swept <- s.sweeper(limit) }() // another one takes its shards over at once
 	s.stopping.Store(true)
 	var errs []error
 	if err := p.api.Shutdown(limit); err != nil {
-		errs = append(errs, fmt.Errorf("requests were still running after shutdown-timeout (%v): %w", p.cfg.ShutdownTimeout, err))
+		errs = append(errs, fmt.Errorf("requests were still running %v after the stop began: %w", p.shutdownTimeout, err))
 	}
 	// A signal that comes before a server has begun with its listener would leave it serving.
 	p.admin.close()
@@ -126,7 +129,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 		sweeperEnd, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last), s.stats(last),
 	} {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w after shutdown-timeout (%v); Redis may not answer", err, p.cfg.ShutdownTimeout))
+			errs = append(errs, fmt.Errorf("%w within %v; Redis may not be responding", err, p.shutdownTimeout))
 		}
 	}
 	if err := p.tracker.Close(last); err != nil {

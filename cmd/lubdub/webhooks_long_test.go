@@ -100,7 +100,7 @@ func TestLongWebhooks(t *testing.T) {
 	server := redistest.StartServer(t)
 	serve := func(role string) *running {
 		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4", "--events-per-shard", kept,
-			"--webhook-allow-http", "on", "--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
+			"--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
 	}
 	front := serve("api")
 	url, _ := front.urls()
@@ -178,7 +178,7 @@ func TestLongWebhookRate(t *testing.T) {
 	server := redistest.StartServer(t)
 	serve := func(role string) *running {
 		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--events-per-shard", "20000",
-			"--webhook-allow-http", "on", "--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
+			"--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
 	}
 	front := serve("api")
 	url, _ := front.urls()

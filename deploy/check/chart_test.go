@@ -90,8 +90,8 @@ func TestChart(t *testing.T) {
 		"settings, and longer stops": {values: bundled + `
 config: {durability: fsync, log-level: debug}
 drainDelaySeconds: 60
-shutdownTimeoutSeconds: 90`},
-		"short stops": {values: bundled + "\nshutdownTimeoutSeconds: 1\nterminationMarginSeconds: 1"},
+shutdownTimeoutSeconds: 90`}, // which has no effect any more
+		"short stops": {values: bundled + "\nterminationMarginSeconds: 1"},
 		"TLS, and behind an ingress": {values: bundled + `
 tls: {existingSecret: t}
 ingress: {enabled: true, className: nginx, hosts: [a.example.com, b.example.com], tlsSecret: i}`,

@@ -190,7 +190,7 @@ func (o *objects) programFits(t *testing.T, w workload) {
 		}
 	}
 	s := o.settings(t, env)
-	grace, needed := float64(*spec.TerminationGracePeriodSeconds), s.seconds(t, "drain-delay")+s.seconds(t, "shutdown-timeout")
+	grace, needed := float64(*spec.TerminationGracePeriodSeconds), s.seconds(t, "drain-delay")+20 // s that requests have to end
 	if grace <= needed {
 		t.Errorf("%s is killed %v s after it was told to stop, and may take %v", w.GetName(), grace, needed)
 	}

@@ -124,11 +124,11 @@ const (
 	eventsOfALife       = 4
 	leastEventsPerShard = 10_000
 	fewShards           = 16             // where there are fewer, each keeps more
-	eventsMaxAge        = 24 * time.Hour // the setting's default
+	eventsMaxAge        = 24 * time.Hour // finished-retention's default
 
 	// What an event and a schedule with its last ten fires take; measured with Redis 7.0.15.
 	eventBytes, scheduleBytes = 212, 1300
-	// tenant-webhook-bytes, as it is by default.
+	// What the deliveries of one tenant's webhooks may take.
 	webhookBytes = 64 << 20
 )
 

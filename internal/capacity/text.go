@@ -62,12 +62,12 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
 	if f.Life > 0 {
 		row("events", "kept for "+span(time.Duration(p.EventsKeptSeconds)*time.Second),
-			"= shards × %s a shard / (new tasks × %d), or less by events-max-age; who reads them later is told of a gap",
+			"= shards × %s a shard / (new tasks × %d), or less by finished-retention; who reads them later is told of a gap",
 			comma(p.eventsPerShard(f)), eventsOfALife)
 	}
 	if f.Webhooks > 0 {
 		row("webhooks", size(p.WebhookBytes), "more of Redis at most, while none of their receivers answers, "+
-			"= webhooks × tenant-webhook-bytes of %s, if each is another tenant's; those of one tenant share it", size(webhookBytes))
+			"= webhooks × %s, if each is another tenant's; those of one tenant share it", size(webhookBytes))
 	}
 	row("connections", comma(p.Connections), "at most, one for each task, batch or worker; %s an API replica; %s to each Redis server",
 		comma(p.ConnectionsPerAPI), comma(p.RedisConnections))

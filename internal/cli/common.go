@@ -20,6 +20,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/cli/contexts"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/suggest"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
@@ -159,7 +160,8 @@ func (c *Common) find(env *Env) (name string, at contexts.Context, err error) {
 	}
 	at, ok := file.Contexts[name]
 	if !ok {
-		return "", at, misuse("there is no context %q%s; run `lubdub context ls` to list them", name, didYouMean(name, file.Names()))
+		return "", at, misuse("there is no context %q%s; run `lubdub context ls` to list them", name,
+			suggest.DidYouMean(name, file.Names()))
 	}
 	if token != "" {
 		at.Token, at.TokenCommand = token, ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/cli/contexts"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/suggest"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
@@ -120,7 +121,7 @@ func (c *contextUse) Run(env *Env) error {
 }
 
 func noContext(name string, file *contexts.File) error {
-	return misuse("there is no context %q%s; run `lubdub context ls` to list them", name, didYouMean(name, file.Names()))
+	return misuse("there is no context %q%s; run `lubdub context ls` to list them", name, suggest.DidYouMean(name, file.Names()))
 }
 
 type contextSet struct {
@@ -142,7 +143,7 @@ func (c *contextSet) Run(env *Env) error {
 	}
 	at, known := file.Contexts[c.Name]
 	if !known && c.Server == nil {
-		return misuse("there is no context %q%s; to make it, say where it is with --server", c.Name, didYouMean(c.Name, file.Names()))
+		return misuse("there is no context %q%s; to make it, say where it is with --server", c.Name, suggest.DidYouMean(c.Name, file.Names()))
 	}
 	for field, value := range map[*string]*string{
 		&at.Server: c.Server, &at.TokenCommand: c.TokenCommand, &at.CAFile: c.CAFile, &at.Tenant: c.Tenant, &at.Workspace: c.Workspace,

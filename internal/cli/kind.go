@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/suggest"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
@@ -86,7 +87,7 @@ func (k *kind[T]) nearest(ctx context.Context, s *session, id string, err error)
 	if failed != nil {
 		return err
 	}
-	return hinted{err, didYouMean(id, known)}
+	return hinted{err, suggest.DidYouMean(id, known)}
 }
 
 // hinted is an error with a suggestion behind it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/suggest"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -102,7 +103,8 @@ func (c *queuePause) Run(env *Env) error {
 func (s *session) noteCreated(ctx context.Context, queue string) {
 	known, _ := queues.ids(ctx, s) // without them there is no suggestion
 	known = slices.DeleteFunc(known, func(other string) bool { return other == queue })
-	s.note("Nothing was known of queue %s before%s; `lubdub queue resume %s` takes the pause back.", queue, didYouMean(queue, known), queue)
+	s.note("Nothing was known of queue %s before%s; `lubdub queue resume %s` takes the pause back.", queue,
+		suggest.DidYouMean(queue, known), queue)
 }
 
 type queueResume struct {

@@ -28,10 +28,7 @@ func TestPrecedence(t *testing.T) {
 		"shards":                    {"1", "2", "3", "4"},
 		"health-check-period":       {"5s", "6s", "7s", "8s"},
 		"finished-retention":        {"3h", "4h", "5h", "6h"},
-		"max-pending-beats":         {"11", "12", "13", "14"},
-		"max-pending-calls":         {"11", "12", "13", "14"},
 		"events-per-shard":          {"101", "102", "103", "104"},
-		"events-max-age":            {"1h", "2h", "3h", "4h"},
 		"roles":                     {"api", "sweeper", "api,sweeper", "api"},
 		"listen":                    {":1", ":2", ":3", ":4"},
 		"admin-listen":              {":11", ":12", ":13", ":14"},
@@ -40,12 +37,6 @@ func TestPrecedence(t *testing.T) {
 		"base-path":                 {"/a", "/b", "/c", "/d/e"},
 		"max-connections":           {"11", "12", "13", "14"},
 		"token-cache-size":          {"11", "12", "13", "14"},
-		"max-control-requests":      {"11", "12", "13", "14"},
-		"max-event-streams":         {"21", "22", "23", "24"},
-		"max-body-bytes":            {"4194304", "4194305", "4194306", "4194307"},
-		"event-loop":                {"false", "true", "false", "false"},
-		"event-loops":               {"1", "2", "3", "4"},
-		"beat-pace":                 {"2ms", "3ms", "4ms", "0s"},
 		"tenant-beats-per-second":   {"11", "12", "13", "14"},
 		"tenant-calls-per-second":   {"11", "12", "13", "14"},
 		"tenant-live-tasks":         {"11", "12", "13", "14"},
@@ -62,23 +53,13 @@ func TestPrecedence(t *testing.T) {
 		"signing-keys-file":         {"/a", "/b", "/c", "/d"},
 		"worker-heartbeat-interval": {"1s", "2s", "3s", "4s"},
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
-		"flapping-threshold":        {"2", "4", "5", "6"},
-		"max-beats-per-second":      {"1", "2", "3", "4"},
-		"offline-worker-retention":  {"6h", "3h", "4h", "5h"},
 		"durability":                {"fsync", "replicated", "fsync", "replicated"},
 		"durable-replicas":          {"2", "3", "4", "5"},
 		"worker-probe":              {"public", "any", "public", "any"},
 		"mass-expiry-brake":         {"on", "on", "off", "on"},
-		"mass-expiry-share":         {"10", "20", "30", "40"},
-		"reconcile-rate":            {"1", "2", "3", "4"},
-		"max-schedules":             {"1", "2", "3", "4"},
-		"max-fires-per-tick":        {"1", "2", "3", "4"},
-		"webhook-allow-http":        {"on", "off", "on", "on"},
 		"webhook-allow-cidrs":       {"10.0.0.0/8", "10.0.0.0/9,::1/128", "10.0.0.0/10", "10.0.0.0/11"},
-		"tenant-webhook-bytes":      {"33554433", "33554434", "33554435", "33554436"},
 		"webhooks-file":             {"/a", "/b", "/c", "/d"},
 		"drain-delay":               {"1s", "2s", "3s", "4s"},
-		"shutdown-timeout":          {"2s", "3s", "4s", "5s"},
 		"log-level":                 {"debug", "warn", "error", "debug"},
 		"log-format":                {"json", "text", "json", "text"},
 	}
@@ -150,11 +131,11 @@ func TestYAMLForms(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "shards") || !strings.Contains(err.Error(), ":5") {
 		t.Errorf("hexadecimal: %v", err)
 	}
-	l, err := Load(Input{File: file(t, "roles: [sweeper]\nlisten: \"0.0.0.0:80\"\nshards: 16\nshutdown-timeout: 1m30s\n")})
+	l, err := Load(Input{File: file(t, "roles: [sweeper]\nlisten: \"0.0.0.0:80\"\nshards: 16\ndrain-delay: 1m30s\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Roles != (Roles{Sweeper: true}) || l.Listen != "0.0.0.0:80" || l.Shards != 16 || l.ShutdownTimeout != 90*time.Second {
+	if l.Roles != (Roles{Sweeper: true}) || l.Listen != "0.0.0.0:80" || l.Shards != 16 || l.DrainDelay != 90*time.Second {
 		t.Errorf("%+v", l.Config)
 	}
 	for _, empty := range []string{"", "# nothing\n", "---\n", "~\n"} {
@@ -196,7 +177,7 @@ func TestRefused(t *testing.T) {
 		{"several at once", env("LUBDUB_LISTN=:1", "LUBDUB_SHARDS=x", "LUBDUB_LOG_LEVEL=inof"),
 			[]string{"LUBDUB_LISTN", `shards (environment LUBDUB_SHARDS): "x" is not a whole number`,
 				`log-level (environment LUBDUB_LOG_LEVEL): "inof" is not one of debug, info, warn, error; did you mean info?`}},
-		{"no unit", yaml("shutdown-timeout: 30\n"), []string{`shutdown-timeout (file `,
+		{"no unit", yaml("drain-delay: 30\n"), []string{`drain-delay (file `,
 			`lubdub.yaml:1): "30" has no unit; write for example 30s`}},
 		{"no duration", env("LUBDUB_DRAIN_DELAY=soon"), []string{`"soon" is not a duration`}},
 		{"below", env("LUBDUB_FINISHED_RETENTION=1h"), []string{"finished-retention (environment LUBDUB_FINISHED_RETENTION): 1h is below 2h5m"}},
@@ -269,12 +250,43 @@ func TestKubernetesVariablesPass(t *testing.T) {
 	}
 }
 
+// Settings that were removed are accepted in every source, have no effect, and are named once each. None of them is a setting.
+func TestRemovedSettings(t *testing.T) {
+	var text strings.Builder
+	var environ, flags []string
+	for name := range removed {
+		text.WriteString(name + ": none of the old values\n")
+		environ = append(environ, envOf(name)+"=none of the old values")
+		flags = append(flags, name)
+		if f, ok := Lookup(name); ok || removed[name] == "" {
+			t.Errorf("%s is a setting (%+v), or nothing says what to do instead", name, f)
+		}
+	}
+	path := file(t, text.String())
+	for layer, in := range map[Layer]Input{FromFile: {File: path}, Environment: {File: path, Environ: environ},
+		FromFlag: {File: path, Environ: environ, FlagsSet: flags}} {
+		l, err := Load(in)
+		if err != nil || !reflect.DeepEqual(&l.Config, Default()) {
+			t.Fatalf("from layer %d: %v, %+v", layer, err, l.Config)
+		}
+		if got := l.Removed(); len(got) != len(removed) || got[0].Source.Layer != layer || got[0].Instead != removed[got[0].Name] {
+			t.Errorf("from layer %d: %+v", layer, got)
+		}
+	}
+	if l, err := Load(Input{Environ: []string{"LUBDUB_EVENT_LOOP="}}); err != nil || len(l.Removed()) > 0 {
+		t.Errorf("an empty variable counts as set: %v", err)
+	}
+}
+
 // No setting may be lost between the struct and any of its uses.
 func TestEveryFieldIsComplete(t *testing.T) {
 	groups := []string{}
 	for _, f := range Fields() {
 		if f.Name == "" || f.Help == "" || f.Zero == "" || f.Group == "" {
 			t.Errorf("%+v lacks name, help, zero or group", f)
+		}
+		if !strings.HasSuffix(f.Who, ".") || strings.Contains(strings.TrimSuffix(f.Who, "."), ". ") {
+			t.Errorf("%s must say in one sentence who sets it and why, and says %q", f.Name, f.Who)
 		}
 		if (f.Unit != "") != (f.Min != "" && f.Max != "") {
 			t.Errorf("%s: a number needs both bounds, and nothing else has any", f.Name)

@@ -15,10 +15,10 @@ func TestDigestsTellDifferences(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"redis":                     func(c *Config) { c.Redis = "redis://:one@127.0.0.1:6380/0" },
 		"finished-retention":        func(c *Config) { c.FinishedRetain *= 2 },
-		"reconcile-rate":            func(c *Config) { c.ReconcileRate++ },
+		"health-check-period":       func(c *Config) { c.HealthCheck++ },
 		"mass-expiry-brake":         func(c *Config) { c.MassExpiryBrake = "on" },
 		"signing-keys":              func(c *Config) { c.SigningKeys = "k=AAAA" },
-		"max-pending-calls":         func(c *Config) { c.MaxPendingCalls++ },
+		"max-connections":           func(c *Config) { c.MaxConnections++ },
 		"worker-timeout-multiplier": func(c *Config) { c.WorkerMultiplier++ },
 	} {
 		b := *a

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/suggest"
 )
 
 // EnvPrefix begins the name of every variable that Lubdub reads.
@@ -48,6 +50,10 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 		known = append(known, f.Env)
 		byEnv[f.Env] = f
 	}
+	gone := map[string]string{}
+	for name := range removed {
+		gone[envOf(name)] = name
+	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if !strings.HasPrefix(name, EnvPrefix) || name == EnvConfig || slices.Contains(others, name) ||
@@ -55,8 +61,14 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 			continue
 		}
 		f, ok := byEnv[name]
+		if setting := gone[name]; setting != "" {
+			if value != "" {
+				l.sources[setting] = Source{Layer: Environment, Where: name}
+			}
+			continue
+		}
 		if !ok {
-			ps.addf("environment: there is no setting %s%s", name, DidYouMean(name, known))
+			ps.addf("environment: there is no setting %s%s", name, suggest.DidYouMean(name, known))
 			continue
 		}
 		if value == "" {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // Field describes one setting, as read from the tags of Config.
@@ -16,6 +19,7 @@ type Field struct {
 	Env     string // LUBDUB_…
 	Group   string
 	Help    string
+	Who     string // sets it, and why: one sentence
 	Default string
 	Unit    string // "duration", "count" or empty
 	Min     string // empty: no bound
@@ -28,17 +32,31 @@ type Field struct {
 	index int
 }
 
+// ofTracker has the defaults and bounds that package tracker states. They are not repeated in the tags of Config.
+var ofTracker = map[string]struct{ Default, Min, Max string }{
+	"redis-timeout": {Default: formatDuration(tracker.DefaultRedisTimeout)},
+	"shards":        {Max: strconv.Itoa(tracker.MaxShards)},
+	"finished-retention": {
+		Default: formatDuration(tracker.DefaultFinishedRetention), Min: formatDuration(tracker.MinFinishedRetention),
+	},
+	"durable-replicas":          {Default: strconv.Itoa(tracker.DefaultDurableReplicas), Max: strconv.Itoa(tracker.MaxDurableReplicas)},
+	"worker-heartbeat-interval": {Default: formatDuration(tracker.DefaultWorkerInterval)},
+	"worker-timeout-multiplier": {Default: strconv.Itoa(tracker.DefaultWorkerMultiplier)},
+}
+
 var fields = sync.OnceValue(func() []Field {
 	t := reflect.TypeFor[Config]()
 	fs := make([]Field, 0, t.NumField())
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
 		f := Field{
-			Name: tag.Get("name"), Group: tag.Get("group"), Help: tag.Get("help"), Default: tag.Get("default"),
-			Min: tag.Get("min"), Max: tag.Get("max"), Zero: tag.Get("zero"), Secret: tag.Get("secret"),
-			EnvOnly: tag.Get("source") == "env", index: i,
+			Name: tag.Get("name"), Group: tag.Get("group"), Help: tag.Get("help"), Who: tag.Get("who"), Zero: tag.Get("zero"),
+			Secret: tag.Get("secret"), EnvOnly: tag.Get("source") == "env", index: i,
 		}
-		f.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		stated := ofTracker[f.Name]
+		f.Default = cmp.Or(tag.Get("default"), stated.Default)
+		f.Min, f.Max = cmp.Or(tag.Get("min"), stated.Min), cmp.Or(tag.Get("max"), stated.Max)
+		f.Env = envOf(f.Name)
 		if e := tag.Get("enum"); e != "" {
 			f.Enum = strings.Split(e, ",")
 		}

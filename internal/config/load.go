@@ -90,10 +90,12 @@ func Load(in Input) (*Loaded, error) {
 			continue
 		}
 		f, ok := Lookup(name)
-		if !ok {
+		if !ok && !IsRemoved(name) {
 			continue // a flag of the command's own
 		}
-		f.copy(&l.Config, in.Flags)
+		if ok {
+			f.copy(&l.Config, in.Flags)
+		}
 		l.sources[name] = Source{Layer: FromFlag, Where: "--" + name}
 	}
 	ps = append(ps, l.validate()...)

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +36,7 @@ func WriteReference(w io.Writer) error {
 			group = f.Group
 			fmt.Fprintf(b, "\n## %s\n", group)
 		}
-		fmt.Fprintf(b, "\n### %s\n\n%s\n\n| | |\n| --- | --- |\n", f.Name, plain(f.Help))
+		fmt.Fprintf(b, "\n### %s\n\n%s %s\n\n| | |\n| --- | --- |\n", f.Name, plain(f.Help), plain(f.Who))
 		row := func(name, value string) { fmt.Fprintf(b, "| %s | %s |\n", name, value) }
 		if f.EnvOnly {
 			row("only as", "`"+f.Env+"`")
@@ -58,9 +60,23 @@ func WriteReference(w io.Writer) error {
 			row("secret", "a password in it is never printed or logged")
 		}
 	}
+	b.WriteString(removedHead)
+	for _, name := range slices.Sorted(maps.Keys(removed)) {
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, removed[name])
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+const removedHead = `
+## Removed settings
+
+This release still accepts them as flag, variable and key of the file, ignores their values, and logs a warning for each. The next one
+refuses them.
+
+| setting | instead |
+| --- | --- |
+`
 
 // zeroWord is what the field's zero value is called.
 func (f Field) zeroWord() string {

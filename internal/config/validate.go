@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/suggest"
 )
 
 // leastEventsPerShard is the least that may be asked for: sweepers look once a second.
@@ -104,7 +106,7 @@ func (l *Loaded) text(name string) string {
 func (f Field) check(c *Config) error {
 	if len(f.Enum) > 0 {
 		if v := f.Text(c); !slices.Contains(f.Enum, v) {
-			return fmt.Errorf("%q is not one of %s%s", v, strings.Join(f.Enum, ", "), DidYouMean(v, f.Enum))
+			return fmt.Errorf("%q is not one of %s%s", v, strings.Join(f.Enum, ", "), suggest.DidYouMean(v, f.Enum))
 		}
 	}
 	switch v := reflect.ValueOf(c).Elem().Field(f.index).Interface().(type) {

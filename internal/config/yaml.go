@@ -8,6 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/lubdub-io/lubdub/internal/suggest"
 )
 
 // applyYAML lays a file over what is loaded so far. The file is one flat mapping from setting to value; it is walked as a tree,
@@ -56,6 +58,9 @@ func (l *Loaded) applyPair(name string, pair *ast.MappingValueNode, seen map[str
 	key, line := pair.Key.GetToken().Value, lineOf(pair.Key)
 	f, ok := Lookup(key)
 	switch {
+	case IsRemoved(key):
+		l.sources[key] = Source{Layer: FromFile, Where: fmt.Sprintf("%s:%d", name, line)}
+		return
 	case !ok:
 		var known []string
 		for _, f := range Fields() {
@@ -63,7 +68,7 @@ func (l *Loaded) applyPair(name string, pair *ast.MappingValueNode, seen map[str
 				known = append(known, f.Name)
 			}
 		}
-		ps.addf("%s:%d: there is no setting %q%s", name, line, key, DidYouMean(key, known))
+		ps.addf("%s:%d: there is no setting %q%s", name, line, key, suggest.DidYouMean(key, known))
 		return
 	case f.EnvOnly:
 		ps.addf("%s:%d: %s does not belong into this file, which is not secret; use %s, or signing-keys-file", name, line, key, f.Env)

@@ -46,7 +46,7 @@ func (v *verdict) workers(w *v1.WorkerLevels) {
 func (v *verdict) webhooks(w *v1.SystemWebhooks) {
 	if w.DroppedLastHour > 0 {
 		v.warn("webhooks", fmt.Sprintf("%d pending webhook deliveries were dropped in the last hour, the oldest first: those of "+
-			"their tenant took more than tenant-webhook-bytes.", w.DroppedLastHour),
+			"their tenant took more than a tenant may have.", w.DroppedLastHour),
 			"find the webhooks by lubdub event ls --type webhook.dropped; repair their receivers, or disable or delete them")
 	}
 }

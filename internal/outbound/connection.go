@@ -19,6 +19,9 @@ type connection struct {
 // The HTTP client itself goes on dialling then, in case another request needs the connection.
 type diallingKey struct{}
 
+// schemeKey is the key of a context's value: the scheme of the URL for which a connection is dialled.
+type schemeKey struct{}
+
 // connectionOf returns the connection below TLS.
 func connectionOf(c net.Conn) *connection {
 	if secured, ok := c.(*tls.Conn); ok {

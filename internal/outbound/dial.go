@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -51,15 +50,13 @@ func isUnresolved(err error) bool {
 }
 
 // judgeDialled refuses an address that is about to be dialled, after names were resolved.
-func (p *Poster) judgeDialled(_, address string, _ syscall.RawConn) error {
+func (p *Poster) judgeDialled(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if !p.allows(at.Addr()) {
-		return ErrAddress
-	}
-	return nil
+	scheme, _ := ctx.Value(schemeKey{}).(string)
+	return p.judge(at.Addr(), scheme)
 }
 
 // Resolve returns why the host of a URL that Check has passed cannot be called now; nil if it can. It says more than tenants may
@@ -80,8 +77,10 @@ func (p *Poster) Resolve(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("the name of its host cannot be resolved: %w", err)
 	}
-	if !slices.ContainsFunc(addrs, p.allows) {
-		return ErrAddress
+	for _, a := range addrs {
+		if err = p.judge(a, u.Scheme); err == nil {
+			return nil
+		}
 	}
-	return nil
+	return err
 }

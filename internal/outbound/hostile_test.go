@@ -99,7 +99,7 @@ func (w watched) Close() error {
 
 // piped is a Poster whose connections all lead to serve, without a network. closed counts how often one was closed.
 func piped(config *tls.Config, serve func(c net.Conn)) (p *Poster, closed *atomic.Int64) {
-	p, closed = New(Options{AllowHTTP: true}), &atomic.Int64{}
+	p, closed = New(Options{}), &atomic.Int64{}
 	p.connect = func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
 		go func() {

@@ -21,7 +21,7 @@ func TestANameOfTheInternalNetworkFailsAsOneThatDoesNotExist(t *testing.T) {
 	for _, host := range []string{"missing.example.", "broken.example.", "private.example.", "private6.example.", "metadata.example.",
 		"loopback.example."} {
 		bubble.Run(t, func(t *testing.T) {
-			p, began := New(Options{AllowHTTP: true, Resolver: dnstest.Resolver(known)}), time.Now()
+			p, began := New(Options{Resolver: dnstest.Resolver(known)}), time.Now()
 			_, _, err := p.Post(t.Context(), "http://"+host+"/?token=abc", nil, nil)
 			if took := time.Since(began); !errors.Is(err, ErrName) || err.Error() != ErrName.Error() || took != nameTime {
 				t.Errorf("%s: %v after %v", host, err, took)
@@ -29,7 +29,7 @@ func TestANameOfTheInternalNetworkFailsAsOneThatDoesNotExist(t *testing.T) {
 		})
 	}
 	bubble.Run(t, func(t *testing.T) {
-		p, began := New(Options{AllowHTTP: true, Resolver: dnstest.Resolver(known)}), time.Now()
+		p, began := New(Options{Resolver: dnstest.Resolver(known)}), time.Now()
 		_, _, err := p.Post(t.Context(), "http://silent.example./?token=abc", nil, nil)
 		if took := time.Since(began); err == nil || strings.Contains(err.Error(), "abc") || took > Timeout {
 			t.Errorf("a silent name server: %v after %v", err, took)
@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 		for url, says := range map[string]string{
 			"https://8.8.8.8/": "", "https://public.example./": "", "https://private.example./": "webhook-allow-cidrs",
 			"https://missing.example./": "cannot be resolved", "https://broken.example./": "cannot be resolved",
-			"https://silent.example./": "cannot be resolved",
+			"https://silent.example./": "cannot be resolved", "http://public.example./": "begins with http",
 		} {
 			err := p.Resolve(t.Context(), url)
 			if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {

@@ -23,11 +23,14 @@ const maxURL = 2 << 10
 var ErrAddress = errors.New("this host has an address that is not public, which may be private, loopback, link-local or a cloud's own; " +
 	"use a public one, or have an operator open its range with webhook-allow-cidrs")
 
+// ErrPlain is the cause of a refusal to call an address by http.
+var ErrPlain = errors.New("this URL begins with http, and its messages could be read on their way; use https, or have an operator list " +
+	"the host's address in webhook-allow-cidrs")
+
 // Options say what may be called. The zero Options allow https to public addresses.
 type Options struct {
-	AllowHTTP bool           // http too
-	Allow     []netip.Prefix // ranges that may be called though they are not public
-	Resolver  *net.Resolver  // of names; nil: the host's
+	Allow    []netip.Prefix // ranges that may be called though they are not public, and by http too
+	Resolver *net.Resolver  // of names; nil: the host's
 }
 
 // Poster posts. Make it with New; its methods may be called from any goroutine.
@@ -40,7 +43,7 @@ type Poster struct {
 // New makes a Poster. It follows no redirects and uses no proxy from the environment: either would lead where nobody has looked.
 func New(o Options) *Poster {
 	p := &Poster{opts: o}
-	p.connect = (&net.Dialer{Timeout: Timeout, Control: p.judgeDialled, Resolver: o.Resolver}).DialContext
+	p.connect = (&net.Dialer{Timeout: Timeout, ControlContext: p.judgeDialled, Resolver: o.Resolver}).DialContext
 	p.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: p.dial, TLSHandshakeTimeout: Timeout,
@@ -51,9 +54,18 @@ func New(o Options) *Poster {
 	return p
 }
 
-func (p *Poster) allows(a netip.Addr) bool {
-	plain := a.Unmap().WithZone("")
-	return probe.Public(a) || slices.ContainsFunc(p.opts.Allow, func(r netip.Prefix) bool { return r.Contains(plain) })
+// judge returns why an address may not be called; nil if it may.
+func (p *Poster) judge(a netip.Addr, scheme string) error {
+	bare := a.Unmap().WithZone("")
+	switch {
+	case slices.ContainsFunc(p.opts.Allow, func(r netip.Prefix) bool { return r.Contains(bare) }):
+		return nil
+	case !probe.Public(a):
+		return ErrAddress
+	case scheme == "http":
+		return ErrPlain
+	}
+	return nil
 }
 
 // Check returns what is wrong with a URL that is to be saved; nil if nothing is. It resolves no names: the addresses of a name are
@@ -72,8 +84,8 @@ func (p *Poster) Check(text string) error {
 		return errors.New("holds credentials, which would be shown to whoever reads the webhook; take them out: each message is signed")
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		return errors.New("has a fragment, which no server sees; take it out")
-	case u.Scheme == "http" && !p.opts.AllowHTTP:
-		return errors.New("begins with http, and its messages could be read on their way; use https, or have an operator set webhook-allow-http")
+	case u.Scheme == "http" && len(p.opts.Allow) == 0:
+		return fmt.Errorf("cannot be called: %w", ErrPlain)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("must begin with https://")
 	case u.Port() != "" && !isPort(u.Port()):
@@ -88,8 +100,8 @@ func (p *Poster) Check(text string) error {
 	case err != nil:
 		return nil
 	}
-	if !p.allows(a) {
-		return fmt.Errorf("cannot be called: %w", ErrAddress)
+	if err := p.judge(a, u.Scheme); err != nil {
+		return fmt.Errorf("cannot be called: %w", err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func opened(cidrs ...string) *Poster {
-	o := Options{AllowHTTP: true}
+	o := Options{}
 	for _, c := range cidrs {
 		o.Allow = append(o.Allow, netip.MustParsePrefix(c))
 	}
@@ -30,7 +30,8 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 		"https://":                     "not a URL",
 		"mailto:a@example.com":         "not a URL",
 		"ftp://8.8.8.8/":               "https://",
-		"http://8.8.8.8/":              "webhook-allow-http",
+		"http://8.8.8.8/":              "begins with http",
+		"http://name.invalid/":         "begins with http",
 		"https://user:secret@8.8.8.8/": "credentials",
 		"https://token@8.8.8.8/":       "credentials",
 		"https://8.8.8.8/#part":        "fragment",
@@ -81,13 +82,16 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for _, url := range []string{"http://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "http://10.9.8.7:1/"} {
+	for _, url := range []string{"http://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "http://10.9.8.7:1/", "http://name.invalid/"} {
 		if err := opened("127.0.0.0/8", "10.9.0.0/16").Check(url); err != nil {
 			t.Errorf("%s, in a range that is open: %v", url, err)
 		}
 	}
 	if err := opened("10.9.0.0/16").Check("http://10.10.0.1/"); !errors.Is(err, ErrAddress) {
 		t.Errorf("beside an open range: %v", err)
+	}
+	if err := opened("10.9.0.0/16").Check("http://8.8.8.8/"); !errors.Is(err, ErrPlain) {
+		t.Errorf("by http at a public address: %v", err)
 	}
 }
 
@@ -108,11 +112,14 @@ func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
 		t.Error("it was called")
 	}
 	for address, want := range map[string]error{"8.8.8.8:25": nil, "[64:ff9b::a00:1]:443": ErrAddress, "169.254.169.254:80": ErrAddress} {
-		if err := opened().judgeDialled("tcp", address, nil); !errors.Is(err, want) {
+		if err := opened().judgeDialled(t.Context(), "tcp", address, nil); !errors.Is(err, want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if opened().judgeDialled("tcp", "name.example:80", nil) == nil {
+	if _, _, err := opened("127.0.0.0/8").Post(t.Context(), "HTTP://8.8.8.8:"+port+"/", nil, nil); !errors.Is(err, ErrPlain) {
+		t.Errorf("by http at a public address: %v", err)
+	}
+	if opened().judgeDialled(t.Context(), "tcp", "name.example:80", nil) == nil {
 		t.Error("a name was let through unresolved")
 	}
 	if status, _, err := opened("127.0.0.0/8", "::1/128").Post(t.Context(), "http://localhost:"+port, nil, nil); status != 200 || err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -38,7 +39,9 @@ func (p *Poster) Post(ctx context.Context, to string, header map[string]string, 
 		}
 	}()
 	var keep func() bool // nil: there is no connection yet
-	traced := httptrace.WithClientTrace(context.WithValue(ctx, diallingKey{}, dialling), &httptrace.ClientTrace{
+	scheme, _, _ := strings.Cut(to, ":")
+	values := context.WithValue(context.WithValue(ctx, diallingKey{}, dialling), schemeKey{}, strings.ToLower(scheme))
+	traced := httptrace.WithClientTrace(values, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) { keep = connectionOf(got.Conn).closeAfter(ctx) },
 	})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, to, bytes.NewReader(body))
@@ -80,6 +83,8 @@ func plain(err error, connected bool) error {
 		return ErrName
 	case errors.Is(err, ErrAddress):
 		return ErrAddress
+	case errors.Is(err, ErrPlain):
+		return ErrPlain
 	case errors.As(err, &timeout) && timeout.Timeout() && !connected:
 		return fmt.Errorf("there was no connection within %v: the host, or its name server, does not answer", Timeout)
 	case errors.As(err, &timeout) && timeout.Timeout():

@@ -15,13 +15,11 @@ import (
 const (
 	DefaultWorkerInterval   = 10 * time.Second
 	DefaultWorkerMultiplier = 3 // a worker's timeout is this many intervals
-	DefaultFlapping         = 3 // a worker or machine that went stale so often within a day flaps
+	FlappingThreshold       = 3 // a worker or machine that went stale so often within a day flaps
 	DefaultMaxConcurrent    = 100
 	MaxMaxConcurrent        = 1_000_000
-	DefaultOfflineRetention = 24 * time.Hour
-	WorkerTokenTTL          = time.Hour                        // of the token that a registration or a beat answers with
-	MinOfflineRetention     = 2*WorkerTokenTTL + 5*time.Minute // a verified token's record must still be there
-	MaxTypes                = 1000                             // of tasks that a worker runs
+	WorkerTokenTTL          = time.Hour // of the token that a registration or a beat answers with
+	MaxTypes                = 1000      // of tasks that a worker runs
 	MaxRuntimes             = 100
 	MaxWorkerNameBytes      = 128
 	MaxVersionBytes         = 128

@@ -140,7 +140,7 @@ func TestAQueueFollowsItsWorkers(t *testing.T) {
 		c.AdvanceAlive(31*time.Second, c.IDs["w2"])
 		c.MustSweep()
 		want("OFFLINE", 1, 0, 1, 2)
-		c.Store.Clock.Advance(tracker.DefaultOfflineRetention)
+		c.Store.Clock.Advance(tracker.DefaultFinishedRetention)
 		c.MustTick()
 		c.MustBeatWorker(c.IDs["w2"])
 		c.MustSweep()

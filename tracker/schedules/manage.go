@@ -46,7 +46,7 @@ func (s *Service) admit(ctx context.Context, op, tenant string) error {
 	}
 	if total >= s.opts.MaxSchedules {
 		return &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: time.Minute,
-			Message: fmt.Sprintf("the tenant has %d schedules over all its workspaces, and may have %d (max-schedules); "+
+			Message: fmt.Sprintf("the tenant has %d schedules over all its workspaces, and may have %d; "+
 				"delete those that are not needed", total, s.opts.MaxSchedules)}
 	}
 	return nil

@@ -21,8 +21,9 @@ type Options struct {
 	Facts     Facts               // what this replica says of itself
 	Gatherer  prometheus.Gatherer // whose counters it leaves; nil: it leaves none
 	// First returns who sweeps a shard first of those that sweep.
-	First      func(shard int, sweepers []string) string
-	BrakeShare int // percent; 0: there is no brake
+	First         func(shard int, sweepers []string) string
+	BrakeShare    int // percent; 0: there is no brake
+	ReconcileRate int // entries a second of all sweepers together
 	// Task reads a task with its history.
 	Task func(ctx context.Context, scope model.Scope, id string) (*model.Task, error)
 	// LabelsOf reads the labels of tasks, by their ids.
@@ -53,8 +54,7 @@ type Facts struct {
 	Since           time.Time
 	// Settings has a short digest of each setting that should be the same everywhere, by its name: two bytes, which tell a
 	// difference and no secret.
-	Settings      map[string]string
-	ReconcileRate int // entries a second of all sweepers together; 0: it is off
+	Settings map[string]string
 }
 
 const maxSnapshots = 1024 // scopes and questions whose answers are remembered

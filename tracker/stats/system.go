@@ -63,7 +63,7 @@ func (s *Service) readSystem(ctx context.Context) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	is := &System{At: hour.now, BrakeShare: s.opts.BrakeShare}
+	is := &System{At: hour.now, BrakeShare: s.opts.BrakeShare, ReconcileRate: s.opts.ReconcileRate}
 	for _, step := range hour.steps {
 		is.Examined += step.Examined
 		is.Repaired += step.Repaired
@@ -73,9 +73,6 @@ func (s *Service) readSystem(ctx context.Context) (*System, error) {
 		return nil, err
 	}
 	is.Differing = differing(is.Replicas)
-	for _, r := range is.Replicas {
-		is.ReconcileRate = max(is.ReconcileRate, r.ReconcileRate)
-	}
 	is.Nodes = s.store.NodesHealth(ctx)
 	away := slices.ContainsFunc(is.Nodes, func(n store.NodeHealth) bool { return n.Err != nil })
 	if is.Shards, err = s.readShards(ctx, away); err != nil {
@@ -115,11 +112,11 @@ func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
 	return found, nil
 }
 
-// differing names the settings of which replicas have different digests.
+// differing names the settings of which replicas have different digests. A setting that only one of two releases has does not differ.
 func differing(replicas []Replica) (names []string) {
 	for i, r := range replicas {
 		for name, digest := range r.Settings {
-			if first, known := replicas[0].Settings[name]; i > 0 && (!known || first != digest) && !slices.Contains(names, name) {
+			if first, known := replicas[0].Settings[name]; i > 0 && known && first != digest && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -18,6 +18,9 @@ import (
 // A task is spared by a new score in its beats set, a worker by a later check. The record keeps which score that is and the last
 // beat before, so a second timeout is granted only after another beat.
 const (
+	// BrakeShare is the percentage of a scope that must be silent together for the brake to hold.
+	BrakeShare = 50
+
 	brakeFloor   = 50               // fewer live ones than this in a scope, or fewer silent ones, engage no brake
 	silentFrom   = 60               // percent of its timeout from which on a member counts as silent
 	censusEvery  = time.Second      // one census is good for so long,
@@ -52,7 +55,7 @@ func newBrake(s *Service, id sweeperID, known *timeouts) *brake {
 // spareTasks spares what the brake is for and returns the rest, which is to be taken. With an error it returns only what does
 // not end for silence: nobody dies while it is not known whether the brake spares, and nothing else waits for that.
 func (b *brake) spareTasks(ctx context.Context, r *round, items []found) ([]found, error) {
-	if b.service.opts.BrakeShare == 0 {
+	if !b.service.opts.Brake {
 		return items, nil
 	}
 	var silent, rest []found
@@ -92,7 +95,7 @@ func (b *brake) spareTasks(ctx context.Context, r *round, items []found) ([]foun
 
 // spareWorkers does the same with workers. With an error it marks all as spared: none ends then.
 func (b *brake) spareWorkers(ctx context.Context, r *round, due []dueWorker) ([]dueWorker, error) {
-	if b.service.opts.BrakeShare == 0 {
+	if !b.service.opts.Brake {
 		return due, nil
 	}
 	var rest []dueWorker
@@ -223,7 +226,7 @@ func (b *brake) count(ctx context.Context, ask []model.Scope, over overTimeouts,
 		}
 	}
 	for _, scope := range ask {
-		spares := counts[scope].mass(b.service.opts.BrakeShare) && b.engage(ctx, scope, counts[scope], over[scope].longest)
+		spares := counts[scope].mass() && b.engage(ctx, scope, counts[scope], over[scope].longest)
 		if was := b.seen[scope].spares; spares && !was {
 			b.service.log.Warn("the mass expiry brake holds: too much of a scope has gone silent at once; "+
 				"what is silent for one more timeout will expire", scope.LogAttr(), "counts", counts[scope].String())
@@ -246,7 +249,7 @@ func (b *brake) engage(ctx context.Context, scope model.Scope, counts *scopeCens
 	st := b.service.store
 	shard := b.service.homeOf(scope)
 	data := fmt.Sprintf(`{"sharePct":%d,"tasks":{"live":%d,"silent":%d},"workers":{"live":%d,"silent":%d},"sweeper":%q}`,
-		b.service.opts.BrakeShare, counts.tasks.live, counts.tasks.silent, counts.workers.live, counts.workers.silent, b.id)
+		BrakeShare, counts.tasks.live, counts.tasks.silent, counts.workers.live, counts.workers.silent, b.id)
 	call := b.service.scripts.brakeEngageCall(shard, scope, timeout+2*censusEvery, data)
 	err := b.service.exec(ctx, st.Node(shard), []*store.Call{call})
 	return err != nil || readBrakeEngage(call.Reply)

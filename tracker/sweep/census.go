@@ -27,12 +27,12 @@ type scopeCensus struct {
 type headcount struct{ live, silent int }
 
 // mass reports whether so many are silent that the brake is to spare them.
-func (h headcount) mass(share int) bool {
-	return h.live >= brakeFloor && h.silent >= max(brakeFloor, (h.live*share+99)/100)
+func (h headcount) mass() bool {
+	return h.live >= brakeFloor && h.silent >= max(brakeFloor, (h.live*BrakeShare+99)/100)
 }
 
 // mass takes either kind as a sign for both: a front end that is deaf to workers is deaf to tasks.
-func (c *scopeCensus) mass(share int) bool { return c.tasks.mass(share) || c.workers.mass(share) }
+func (c *scopeCensus) mass() bool { return c.tasks.mass() || c.workers.mass() }
 
 func (c *scopeCensus) String() string {
 	return fmt.Sprintf("%d of %d tasks and %d of %d workers are silent", c.tasks.silent, c.tasks.live, c.workers.silent, c.workers.live)
@@ -69,7 +69,7 @@ func (b *brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Sc
 func (c *census) undecided() bool {
 	return slices.ContainsFunc(c.ask, func(scope model.Scope) bool {
 		tasks := c.scopes[scope].tasks
-		return tasks.live >= brakeFloor && !tasks.mass(c.service.opts.BrakeShare)
+		return tasks.live >= brakeFloor && !tasks.mass()
 	})
 }
 
@@ -234,17 +234,16 @@ type workerList struct {
 // countSilentWorkers examines every worker of the scopes that have enough of them: their scores tell when to check them next,
 // not how silent they are.
 func (c *census) countSilentWorkers(ctx context.Context) error {
-	share := c.service.opts.BrakeShare
 	for _, scope := range c.ask {
 		sc := c.scopes[scope]
-		if sc.workers.live < brakeFloor || sc.tasks.mass(share) {
+		if sc.workers.live < brakeFloor || sc.tasks.mass() {
 			continue
 		}
 		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last id that was examined
 		for _, shard := range sc.workerShards {
 			after[workerList{shard, "N"}], after[workerList{shard, "D"}] = "", ""
 		}
-		for len(after) > 0 && !sc.workers.mass(share) {
+		for len(after) > 0 && !sc.workers.mass() {
 			if err := c.countWorkerPages(ctx, scope, sc, after); err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 	pieces := piecesOf(found)
 	calls := make([]*store.Call, len(pieces))
 	for i, piece := range pieces {
-		calls[i] = w.service.scripts.workerDueCall(w.service.opts.OfflineRetention, drainAgain, piece, drains)
+		calls[i] = w.service.scripts.workerDueCall(w.service.opts.Retention, drainAgain, piece, drains)
 	}
 	w.service.store.Exec(ctx, r.node, calls)
 	for i, c := range calls {

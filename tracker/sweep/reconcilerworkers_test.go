@@ -107,7 +107,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			if got := find(c.Harness, key, "~acme/prod/"); got != entry {
 				c.Fatalf("the entry is %q, was %q", got, entry)
 			}
-			c.Store.Clock.Advance(tracker.DefaultOfflineRetention) // removes the entry with the worker
+			c.Store.Clock.Advance(tracker.DefaultFinishedRetention) // removes the entry with the worker
 			c.MustTick()
 			c.MustSweep()
 			c.WantRepairs()
@@ -148,7 +148,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(id, "workerbeats"), "acme/prod/"+id)
 			c.Plant(trackertest.WorkerKey(id, "workerdue"), "g:acme/prod/"+id)
 			c.WantRepairs("missing_retention", "stray_look", "stray_due")
-			c.Store.Clock.Advance(tracker.DefaultOfflineRetention)
+			c.Store.Clock.Advance(tracker.DefaultFinishedRetention)
 			c.MustTick()
 			if r := c.MustSweep(); r.RemovedWorkers != 1 {
 				c.Fatalf("%+v", r)

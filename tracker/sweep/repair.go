@@ -31,7 +31,7 @@ func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts [
 	}
 	var calls []*store.Call
 	for part := range slices.Chunk(entries, repairLimit) {
-		calls = append(calls, s.scripts.repairTasksCall(shard, w, r.id, s.opts.FinishedRetention, s.workerTimeout(), part, ended))
+		calls = append(calls, s.scripts.repairTasksCall(shard, w, r.id, s.opts.Retention, s.workerTimeout(), part, ended))
 	}
 	s.store.DoBulk(ctx, "reconcile", calls)
 	return s.countRepairs(calls)
@@ -169,7 +169,7 @@ func (s *Service) machineMembers(ctx context.Context, shard int, machines []work
 // repairWorkerCalls makes the calls for entries of one shard whose keys are resolved.
 func (s *Service) repairWorkerCalls(entries []workerEntry) (calls []*store.Call) {
 	for part := range slices.Chunk(entries, repairLimit) {
-		calls = append(calls, s.scripts.repairWorkersCall(s.opts.OfflineRetention, part))
+		calls = append(calls, s.scripts.repairWorkersCall(s.opts.Retention, part))
 	}
 	return calls
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// DefaultFiresPerTick is how many fires of schedules a sweeper deals with a second where nothing else is said.
-const DefaultFiresPerTick = 1000
+// firesPerTick is how many fires of schedules a sweeper deals with a second.
+const firesPerTick = 1000
 
 // scheduleSweep fires schedules, in rounds of its own: no verdict waits for it. It knows no hurry: schedules that come back
 // together after an outage are worked off so many fires a second, and creations give way to beats in any case.

@@ -20,12 +20,10 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	BrakeShare              int                                         // as Options.BrakeShare of package tracker
-	FinishedRetention       time.Duration                               // how long finished tasks are kept
-	OfflineRetention        time.Duration                               // how long OFFLINE workers are kept
+	Brake                   bool                                        // whether the mass expiry brake is on
+	Retention               time.Duration                               // how long finished tasks and OFFLINE workers are kept
 	WorkerInterval          time.Duration                               // between workers' beats
 	WorkerTimeoutMultiplier int                                         // a worker's timeout is this many intervals
-	FlappingThreshold       int                                         // a worker or machine that went stale so often within a day flaps
 	Probe                   func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
 	Logger                  *slog.Logger
 	Registerer              prometheus.Registerer // nil: metrics are registered nowhere
@@ -63,7 +61,7 @@ func New(
 	}
 }
 
-// workerTimeout is how long a worker may be silent unless its interval was stretched.
+// workerTimeout is how long a worker may be silent.
 func (s *Service) workerTimeout() time.Duration {
 	return s.opts.WorkerInterval * time.Duration(s.opts.WorkerTimeoutMultiplier)
 }

@@ -15,11 +15,7 @@ import (
 type SweeperOptions struct {
 	ID string // shown in evidence; empty: that of the process, swp_ and a ULID
 
-	// ReconcileRate is how many entries a second the reconciler examines, over all shards and by all sweepers
-	// together; 0: none.
-	ReconcileRate int
-
-	FiresPerTick int // of schedules that this sweeper deals with a second; 0: DefaultFiresPerTick
+	FiresPerTick int // of schedules that this sweeper deals with a second; 0: 1,000. Tests have fewer
 }
 
 // Sweeper finds what has gone silent or has come due and ends it. Any number of them may run at once: every
@@ -64,8 +60,8 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 		service: s, id: id, beside: aside,
 		tasks:      newTaskSweep(s, id, known, first, b, aside),
 		workers:    newWorkerSweep(s, id, b, aside),
-		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, DefaultFiresPerTick)),
-		reconciler: newReconciler(s, id, o.ReconcileRate, newRecordless()),
+		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, firesPerTick)),
+		reconciler: newReconciler(s, id, newRecordless()),
 		webhooks:   webhooks.NewCourier(s.webhooks, string(id), id.rank),
 		trims:      &trims{s.store, s.events, first},
 	}

@@ -169,7 +169,7 @@ type verdicts struct {
 // verdictCalls makes the calls for items, each for at most so many; runs: the runs of their tasks are known.
 func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts {
 	v := verdicts{of: bySet(items, atMost)}
-	s, retention := &t.service.scripts, t.service.opts.FinishedRetention
+	s, retention := &t.service.scripts, t.service.opts.Retention
 	for _, part := range v.of {
 		var call *store.Call
 		switch o := part[0].overdue; o.set {

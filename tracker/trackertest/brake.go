@@ -4,7 +4,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-func Braked(o *tracker.Options) { o.BrakeShare = 50 }
+func Braked(o *tracker.Options) { o.Brake = true }
 
 // Newest returns the last entry of a task's history.
 func (h *Harness) Newest(id string) tracker.HistoryEntry {

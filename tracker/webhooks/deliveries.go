@@ -201,7 +201,7 @@ func (s *Service) push(ctx context.Context, r hookRef, a pushArgs, messages []me
 	s.countPushed(reply)
 	if reply.code == schema.CodeTerminal {
 		return "", &model.Error{Code: model.Overloaded, TooMany: true, RetryAfter: time.Minute, Message: fmt.Sprintf(
-			"the deliveries that wait for this webhook take the %d bytes that they may (tenant-webhook-bytes, divided among the tenant's "+
+			"the deliveries that wait for this webhook take the %d bytes that they may (what its tenant may have, divided among the tenant's "+
 				"webhooks); wait until it has received some", a.most)}
 	}
 	return reply.newest, nil

@@ -172,7 +172,7 @@ func listening(t testing.TB, text string) (url string, asked <-chan struct{}) {
 func TestNoReceiverHoldsADelivery(t *testing.T) {
 	t.Parallel()
 	real := func(o *tracker.Options) {
-		o.WebhookPoster = outbound.New(outbound.Options{AllowHTTP: true, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		o.WebhookPoster = outbound.New(outbound.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	}
 	leading := func(h *trackertest.Harness, url string) {
 		h.Helper()

@@ -30,7 +30,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		taken: counter("lubdub_webhook_messages_total", "Messages put into queues of webhooks."),
 		dropped: counter("lubdub_webhook_dropped_total",
-			"Pending deliveries that were dropped since those of their tenant took too many bytes (tenant-webhook-bytes)."),
+			"Pending deliveries that were dropped since those of their tenant took too many bytes."),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lubdub_webhook_stored_bytes", Help: "Bytes of Redis that deliveries of all webhooks take, as this sweeper has read last.",
 		}),

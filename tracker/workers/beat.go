@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -71,10 +70,7 @@ func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 	if !ok {
 		return nil, NoWorker(op)
 	}
-	if s.pace.due(time.Now()) {
-		s.store.Beside("counting workers", s.countWorkers)
-	}
-	reply, err := s.store.DoVital(ctx, op, s.beatCall(r, &b, s.pace.interval()))
+	reply, err := s.store.DoVital(ctx, op, s.beatCall(r, &b, s.opts.Interval))
 	s.beats.Heard(r.Shard, 1, err)
 	if err != nil {
 		return nil, err
@@ -94,7 +90,7 @@ func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, 
 	h := &holdings.WorkerHeard{
 		Scope: scope, Worker: id, Inventory: re.inventory,
 		At: re.at, ShouldDrain: re.status != model.Online, Ended: re.status == model.Offline, DrainDeadline: re.drainDeadline,
-		Interval: s.pace.jitter(re.interval), Timeout: re.timeout,
+		Interval: re.interval, Timeout: re.timeout,
 	}
 	s.holdings.Tell(h, re.notices)
 	return h, nil

@@ -239,7 +239,7 @@ func TestReconcilerRepairsMachineDrains(t *testing.T) {
 			}
 		}
 		c.MustSweep()
-		c.Store.Clock.Advance(tracker.DefaultOfflineRetention)
+		c.Store.Clock.Advance(tracker.DefaultFinishedRetention)
 		c.MustTick()
 		c.MustSweep()
 		c.Remove(trackertest.WorkerKey(waits, "workerdue"), "m:acme/prod/m1")

@@ -32,7 +32,6 @@ type Registered struct {
 type registration struct {
 	id       string
 	interval time.Duration // between its beats
-	told     time.Duration // the same, spread out, as the answer has it
 	timeout  time.Duration
 	until    string // wall ms until which a registration with a key may take place; "": it has none
 }
@@ -42,11 +41,8 @@ type registration struct {
 // has become of the worker meanwhile, and supersedes nobody.
 func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
 	ctx = s.store.Within(ctx, 0)
-	if s.pace.ceiling > 0 {
-		s.countWorkers() // registrations are rare, and often come all at once
-	}
-	g := &registration{id: s.store.NewWorkerID(n.Scope, cmp.Or(n.MachineID, n.Lineage(""))), interval: s.pace.interval()}
-	g.told, g.timeout = s.pace.jitter(g.interval), g.interval*time.Duration(s.opts.TimeoutMultiplier)
+	g := &registration{id: s.store.NewWorkerID(n.Scope, cmp.Or(n.MachineID, n.Lineage(""))), interval: s.opts.Interval,
+		timeout: s.opts.Interval * time.Duration(s.opts.TimeoutMultiplier)}
 	admitted, refusal := s.admitWorker(ctx, &n, g.id)
 	defer admitted.Settle(1)
 	if err := s.reserveRegistration(ctx, &n, g, refusal); err != nil {
@@ -76,7 +72,7 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 				"by", model.ActorOf(ctx))
 			s.afterSupersession(ctx, &n, r, done)
 			return &Registered{
-				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: done.at, Interval: g.told, Timeout: g.timeout,
+				WorkerID: r.ID, MachineID: r.Machine, Queue: n.Queue, At: done.at, Interval: g.interval, Timeout: g.timeout,
 				Record:     carried(append(record, schema.WorkerRegistered, strconv.FormatInt(done.at.UnixMilli(), 10))),
 				Superseded: done.superseded, ShouldDrain: done.status == model.Draining,
 			}, nil

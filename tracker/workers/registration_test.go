@@ -84,14 +84,14 @@ func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
 		"superseded, and its record removed": func(h *trackertest.Harness) (string, bool) {
 			h.MustRegister(keyed("k1"))
 			h.MustRegister(keyed("k2"))
-			h.Store.Clock.Advance(tracker.MinOfflineRetention + time.Second)
+			h.Store.Clock.Advance(tracker.MinFinishedRetention + time.Second)
 			h.MustTick()
 			h.MustSweep()
 			return h.MustRegister(keyed("k3")).WorkerID, true
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			short := func(o *tracker.Options) { o.OfflineRetention = tracker.MinOfflineRetention }
+			short := func(o *tracker.Options) { o.FinishedRetention = tracker.MinFinishedRetention }
 			trackertest.Contract(t, func(h *trackertest.Harness) {
 				stuck := h.Replica(short)
 				var alive string
@@ -142,16 +142,14 @@ func TestARegistrationKeyWithAnotherBody(t *testing.T) {
 	})
 }
 
-// The interval that a stretched pace has chosen for the first answer is the repeat's, though the pace has changed.
+// The interval of the first answer is the repeat's too, though a replica with another setting answers it.
 func TestARepeatedRegistrationKeepsItsInterval(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		first := h.MustRegister(keyed("k1"))
-		for range 40 {
-			h.MustRegister()
-		}
-		sameAnswer(h, "after many have come", first, h.MustRegister(keyed("k1")))
-	}, func(o *tracker.Options) { o.MaxBeatsPerSecond = 1; o.WorkerInterval = time.Second })
+		other := h.Replica(func(o *tracker.Options) { o.WorkerInterval, o.WorkerTimeoutMultiplier = 2*time.Second, 5 })
+		sameAnswer(h, "by another replica", first, other.MustRegister(keyed("k1")))
+	})
 }
 
 // Processes that share an identity supersede each other with every registration. The third within minutes is told with

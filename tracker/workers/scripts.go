@@ -17,7 +17,6 @@ type scripts struct {
 	beat         *lua.Script
 	candidates   *lua.Script
 	cordon       *lua.Script
-	count        *lua.Script
 	dayCounts    *lua.Script
 	holds        *lua.Script
 	identity     *lua.Script
@@ -42,7 +41,6 @@ func newScripts(set *lua.Set) *scripts {
 		beat:         set.Get("worker_beat"),
 		candidates:   set.Get("worker_candidates"),
 		cordon:       set.Get("worker_cordon"),
-		count:        set.Get("worker_count"),
 		dayCounts:    set.Get("day_counts"),
 		holds:        set.Get("worker_holds"),
 		identity:     set.Get("worker_identity"),

@@ -220,13 +220,6 @@ func readHold(re store.Reply, i int) *model.Hold {
 	return &model.Hold{Since: schema.ParseMillis(since), Reason: re.Str(2*i + 1)}
 }
 
-// countCall counts the workers of a shard that are not OFFLINE (worker_count.lua).
-func (s *Service) countCall(shard int, k *schema.ShardKeys) *store.Call {
-	return store.NewCall(shard, s.scripts.count, []string{k.WorkerBeats})
-}
-
-func readCount(re store.Reply) int64 { return re.Int(0) }
-
 // machineReadCall reads a machine (machine_read.lua) and names up to so many of its workers.
 func (s *Service) machineReadCall(scope model.Scope, id string, limit int) *store.Call {
 	shard := s.store.MachineShard(scope, id)

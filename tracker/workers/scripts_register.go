@@ -13,7 +13,7 @@ import (
 func (s *Service) registrationCall(n *model.NewWorker, g *registration, life time.Duration) *store.Call {
 	shard := s.store.ShardOf(n.Scope, n.IdempotencyKey)
 	return store.NewCall(shard, s.scripts.registration, []string{s.store.Keys[shard].Registration(n.Scope, n.IdempotencyKey)},
-		n.IdempotencyHash, g.id, model.Millis(g.interval), model.Millis(g.told), model.Millis(g.timeout), model.Millis(life))
+		n.IdempotencyHash, g.id, model.Millis(g.interval), model.Millis(g.interval), model.Millis(g.timeout), model.Millis(life))
 }
 
 type registrationReply struct {
@@ -26,7 +26,7 @@ func readRegistration(re store.Reply) registrationReply {
 	return registrationReply{
 		same: re.Int(0) == 1, known: re.Str(1) != "",
 		of: registration{
-			id: re.Str(1), interval: schema.Duration(re.Str(2), 0), told: schema.Duration(re.Str(3), 0),
+			id: re.Str(1), interval: schema.Duration(re.Str(2), 0),
 			timeout: schema.Duration(re.Str(4), 0), until: re.Str(5),
 		},
 	}

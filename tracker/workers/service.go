@@ -14,14 +14,12 @@ import (
 type Options struct {
 	Interval          time.Duration // between workers' beats
 	TimeoutMultiplier int           // a worker's timeout is this many intervals
-	MaxBeatsPerSecond float64       // of all workers; more of them are told to beat less often; 0: no ceiling
 	OfflineRetention  time.Duration // how long OFFLINE workers are kept
-	FlappingThreshold int           // a worker or machine that went stale so often within a day flaps
 	Logger            *slog.Logger
 }
 
 // Service keeps the registry of workers and machines. Its methods may be called from any goroutine: none of its fields is
-// written after New, and pace counts for itself.
+// written after New.
 type Service struct {
 	store    *store.Store
 	beats    *beats.Service
@@ -30,13 +28,11 @@ type Service struct {
 	scripts  *scripts
 	opts     Options
 	log      *slog.Logger
-	pace     *pace
 }
 
 // New makes the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, o Options) *Service {
 	return &Service{
 		store: s, beats: b, holdings: h, quotas: q, scripts: newScripts(s.Scripts), opts: o, log: o.Logger,
-		pace: &pace{base: o.Interval, ceiling: o.MaxBeatsPerSecond},
 	}
 }

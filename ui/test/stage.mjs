@@ -71,8 +71,8 @@ export async function open({ fleet = true, interval = '5s', tenants = ['acme', '
   await until('Redis is ready', () => redis.text.includes('Ready to accept'));
   await tell(redisPort, anHour());
   const server = start(binary, ['dev', ...(fleet ? [] : ['--no-fleet']), '--redis', `redis://127.0.0.1:${redisPort}/0`, '--shards', String(shards), '--rate', '3',
-    '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--base-path', '/lubdub', '--worker-heartbeat-interval', interval, '--webhook-allow-http', 'on',
-    '--webhook-allow-cidrs', '127.0.0.0/8', '--shutdown-timeout', '1s', '--redis-timeout', '3s', '--tenant-workers', '20000', ...more], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
+    '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--base-path', '/lubdub', '--worker-heartbeat-interval', interval,
+    '--webhook-allow-cidrs', '127.0.0.0/8', '--redis-timeout', '3s', '--tenant-workers', '20000', ...more], { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys });
   const [, door] = await until('the server says where the dashboard is', () => /dashboard (\S+)/.exec(server.text));
   const origin = new URL(door).origin, base = origin + '/lubdub';
   const admin = mint('admin', '*', '*');

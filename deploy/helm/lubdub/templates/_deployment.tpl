@@ -35,7 +35,7 @@ spec:
       serviceAccountName: {{ include "lubdub.serviceAccount" $root }}
       automountServiceAccountToken: false
       enableServiceLinks: false
-      terminationGracePeriodSeconds: {{ add $values.drainDelaySeconds $values.shutdownTimeoutSeconds $values.terminationMarginSeconds }}
+      terminationGracePeriodSeconds: {{ add $values.drainDelaySeconds 20 $values.terminationMarginSeconds }} # requests have 20 s to end
       securityContext:
         runAsNonRoot: true
         runAsUser: 65532

@@ -48,7 +48,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{/* The file of settings. What the chart works out itself is refused in config, so that no setting looks as if it held. */}}
 {{- define "lubdub.settings" -}}
 {{- $own := dict "listen" ":8080" "admin-listen" ":9090" "public-url" (include "lubdub.publicUrl" .)
-  "drain-delay" (printf "%ds" (int .Values.drainDelaySeconds)) "shutdown-timeout" (printf "%ds" (int .Values.shutdownTimeoutSeconds)) -}}
+  "drain-delay" (printf "%ds" (int .Values.drainDelaySeconds)) -}}
 {{- if .Values.tls.existingSecret -}}
 {{- $own = merge $own (dict "tls-cert-file" "/etc/lubdub/tls/tls.crt" "tls-key-file" "/etc/lubdub/tls/tls.key") -}}
 {{- end -}}

@@ -171,8 +171,8 @@ class Calls:
 
     def create_schedule(self, body: t.CreateScheduleRequest) -> t.Schedule:
         """Create tasks by the clock. Each fire creates its task once, however many servers there are and whenever they die: its
-        idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant has a bound of
-        schedules (max-schedules); one beyond is answered 429. Roles: operator, dispatcher, admin."""
+        idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000
+        schedules; one beyond is answered 429. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("POST", "/v1/schedules", body=body, scoped=True, once=True))
 
     def delete_schedule(self, schedule_id: str) -> t.DeletedSchedule:

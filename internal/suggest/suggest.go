@@ -1,7 +1,8 @@
-package config
+// Package suggest proposes the word that a misspelt one was most likely meant to be.
+package suggest
 
-// suggest finds the known word that was most likely meant, or none when nothing is near.
-func suggest(word string, known []string) string {
+// nearest returns the known word that was most likely meant, or none when nothing is near.
+func nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, k := range known {
 		if d := distance(word, k); d < bestDistance {
@@ -13,7 +14,7 @@ func suggest(word string, known []string) string {
 
 // DidYouMean is the end of an error sentence: a suggestion, or nothing.
 func DidYouMean(word string, known []string) string {
-	if s := suggest(word, known); s != "" {
+	if s := nearest(word, known); s != "" {
 		return "; did you mean " + s + "?"
 	}
 	return ""
