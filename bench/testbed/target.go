@@ -1,21 +1,17 @@
 package testbed
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/proc"
 	"github.com/lubdub-io/lubdub/bench/requests"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
 // Target is one program under load: the server and its Redis, either of which may be nil, and connections to it.
@@ -48,6 +44,7 @@ type Fixture struct {
 	Target
 	Tasks   *requests.Tasks
 	Control string // token
+	API     *client.Client
 }
 
 // NewRedis starts a Redis, or connects to the one that was named.
@@ -96,6 +93,8 @@ func (b *Bed) Deploy(tracked int, args ...string) *Fixture {
 		f.Server = b.Serve(f.Redis.URL, tracked, args...)
 	}
 	f.Control = b.ControlToken("default", "default")
+	f.API = Must(client.New(f.Server.URL, client.Token(f.Control), client.AllowHTTP()))
+	b.Cleanup(f.API.Close)
 	f.Pool = Must(load.DialLight(b.Ctx, f.Address(), b.Connections))
 	return f
 }
@@ -117,41 +116,6 @@ func (b *Bed) Wide(t *Target, connections int, light bool) *Target {
 	}
 	b.Cleanup(wide.Pool.Close)
 	return &wide
-}
-
-// Call makes a call of the control plane, repeats it where the server is busy, and reads the answer into a value, if any.
-func (b *Bed) Call(f *Fixture, method, path, body string, into any) error {
-	for repeated := false; b.Ctx.Err() == nil; {
-		req, err := http.NewRequestWithContext(b.Ctx, method, f.Server.URL+path, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Authorization", "Bearer "+f.Control)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		_, err = io.Copy(&text, res.Body)
-		_ = res.Body.Close()
-		switch {
-		case err != nil:
-			return err
-		case res.StatusCode == http.StatusServiceUnavailable:
-			repeated = true
-			time.Sleep(100 * time.Millisecond)
-		case res.StatusCode == http.StatusConflict && repeated && into == nil: // it was done, and only not confirmed
-			return nil
-		case res.StatusCode/100 != 2:
-			return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, &text)
-		case into != nil:
-			return json.Unmarshal(text.Bytes(), into)
-		default:
-			return nil
-		}
-	}
-	return b.Ctx.Err()
 }
 
 // Each does something n times, so many at once.
