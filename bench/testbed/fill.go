@@ -50,31 +50,28 @@ func (b *Bed) nearly(r load.Tally, n int, what string) {
 	Check(err)
 }
 
-// Populated has the results of the loads that created tasks and started them.
-type Populated struct{ Create, Start load.Result }
-
 // Populate creates tasks in batches and starts them by their first beats, in batches too.
-func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (p Populated) {
+func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (create, start load.Result) {
 	b.Step("creating tasks (%s)", N(t.Len()))
 	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
 	defer pool.Close()
 	for left := int64(t.Len()); ; b.Sleep(time.Second) { // again those that were refused, as Retry-After says
 		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Create(f.Control)}))
-		p.Create.Elapsed += r.Elapsed
-		p.Create.Beats += r.Beats
-		p.Create.NotOK = r.NotOK // those of the last time remain
+		create.Elapsed += r.Elapsed
+		create.Beats += r.Beats
+		create.NotOK = r.NotOK // those of the last time remain
 		if left -= r.Beats; left == 0 || r.Beats == 0 {
 			break
 		}
 	}
-	b.nearly(p.Create.Tally, t.Len(), "creating tasks")
+	b.nearly(create.Tally, t.Len(), "creating tasks")
 	t.DropRefused()
 	b.Step("first beats (%s)", N(t.Len()))
 	var err error
 	for try := range 3 { // until every task runs; a beat may be repeated
 		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Batches(requests.BatchSize, true, true)}))
 		if try == 0 {
-			p.Start = r
+			start = r
 		}
 		if err = all(r.Tally, t.Len(), "first beats"); err == nil {
 			break
@@ -82,25 +79,7 @@ func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (p Populated) {
 	}
 	Check(err)
 	f.Tracked += t.Len()
-	return p
-}
-
-// shared is a deployment that scenarios share: made when first asked for, and not tried again when that failed.
-type shared struct {
-	f     *Fixture
-	tried bool
-	err   error
-}
-
-func (s *shared) get(b *Bed, fill func() *Fixture) *Fixture {
-	if !s.tried {
-		ofScenario := b.cleanups
-		b.cleanups = nil
-		s.tried, s.err = true, Try(func() { s.f = fill() })
-		b.atEnd, b.cleanups = append(b.atEnd, b.cleanups...), ofScenario
-	}
-	Check(s.err)
-	return s.f
+	return create, start
 }
 
 // Few tasks are tracked where the number does not matter.
@@ -141,7 +120,7 @@ func (b *Bed) ManyTasks() *Fixture {
 		f := b.Deploy(b.Tracked)
 		before := Must(f.Redis.UsedMemory(b.Ctx))
 		f.Tasks = requests.NewQuiet(b.Tracked)
-		b.Filled.Populated = b.Populate(f, f.Tasks)
+		b.Filled.Create, b.Filled.Start = b.Populate(f, f.Tasks)
 		b.Filled.BytesPerTask = float64(Must(f.Redis.UsedMemory(b.Ctx))-before) / float64(f.Tasks.Len())
 		return f
 	})
