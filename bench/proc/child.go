@@ -97,9 +97,6 @@ func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error
 	}
 }
 
-// Gone is closed when the process has ended.
-func (c *Child) Gone() <-chan struct{} { return c.gone }
-
 // Wait returns when the process has ended by itself, or when ctx ends, which ends the process.
 func (c *Child) Wait(ctx context.Context) error {
 	select {
