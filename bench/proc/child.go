@@ -1,3 +1,5 @@
+// Package proc runs the programs that are measured, each as a process of its own, and reads what they use: CPU and
+// memory from /proc, and what Redis tells about itself. Children die with the benchmark, however that ends.
 package proc
 
 import (
@@ -94,9 +96,6 @@ func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error
 		return "", c.failed(fmt.Sprintf("said nothing for %v", patience))
 	}
 }
-
-// Gone is closed when the process has ended.
-func (c *Child) Gone() <-chan struct{} { return c.gone }
 
 // Wait returns when the process has ended by itself, or when ctx ends, which ends the process.
 func (c *Child) Wait(ctx context.Context) error {

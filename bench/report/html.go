@@ -207,6 +207,18 @@ func rowOf(b *Bar) barRow {
 	return row
 }
 
+// verdict is that of a bar with its note; missed is how a missed one is written.
+func (r *barRow) verdict(missed string) string {
+	text := string(r.Verdict)
+	if r.Verdict == Missed {
+		text = missed
+	}
+	if r.Note != "" {
+		text += " (" + r.Note + ")"
+	}
+	return text
+}
+
 func runRowOf(r *Run) runRow {
 	row := runRow{
 		Name: runName(r), Round: r.Round, Loop: r.Loop, Rate: Number(float64(int64(r.BeatsPerSecond))),

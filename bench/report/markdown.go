@@ -12,20 +12,10 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	b.WriteString("| what | bar | aim | measured | met? |\n| --- | --- | --- | --- | --- |\n")
 	for i := range r.Bars {
 		row := rowOf(&r.Bars[i])
-		verdict := string(row.Verdict)
-		if row.Verdict == Missed {
-			verdict = "**missed**"
+		for _, cell := range []string{row.What, row.Bar, row.Aim, row.Measured, row.verdict("**missed**")} {
+			fmt.Fprintf(&b, "| %s ", cells.Replace(cell))
 		}
-		if row.Note != "" {
-			verdict += " (" + row.Note + ")"
-		}
-		for j, cell := range []string{row.What, row.Bar, row.Aim, row.Measured, verdict} {
-			if j > 0 {
-				b.WriteString(" ")
-			}
-			fmt.Fprintf(&b, "| %s", cells.Replace(cell))
-		}
-		b.WriteString(" |\n")
+		b.WriteString("|\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -39,14 +39,7 @@ func (r *Report) barTable(b *strings.Builder) {
 	fmt.Fprintln(t, "what\tbar\taim\tmeasured\tmet?\t")
 	for i := range r.Bars {
 		row := rowOf(&r.Bars[i])
-		verdict := string(row.Verdict)
-		if row.Verdict == Missed {
-			verdict = "MISSED"
-		}
-		if row.Note != "" {
-			verdict += " (" + row.Note + ")"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", row.What, row.Bar, row.Aim, row.Measured, verdict)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", row.What, row.Bar, row.Aim, row.Measured, row.verdict("MISSED"))
 	}
 	_ = t.Flush()
 	if r.HasMissed() {

@@ -115,6 +115,9 @@ func (t *Tasks) appendID(dst []byte, i uint32) []byte {
 	return append(dst, n...)
 }
 
+// Has reports whether an id is that of one of the tasks.
+func (t *Tasks) Has(id string) bool { return strings.HasPrefix(id, t.prefix) }
+
 // walk goes through one connection's share of tasks, again and again.
 type walk struct {
 	share []uint32

@@ -279,38 +279,6 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// Each task is read once, and counts when its record is as it should be.
-func TestLookups(t *testing.T) {
-	died := func(reason string) string {
-		return `{"reason":"` + reason + `","evidence":{"detectedAt":"2026-01-02T03:04:05.678Z","detectionLagMs":12}}`
-	}
-	for _, c := range []struct{ answer, wrong string }{
-		{`{"state":"FAILED","history":[{"reason":null},` + died("HEARTBEAT_TIMEOUT") + `]}`, ""},
-		{`{"state":"FAILED","history":[` + died("WORKER_LOST") + `]}`, "FAILED, 0 times"},
-		{`{"state":"QUEUED","history":[` + died("HEARTBEAT_TIMEOUT") + `,` + died("HEARTBEAT_TIMEOUT") + `]}`, "QUEUED, 2 times"},
-		{"not JSON", "a record that is not JSON"},
-	} {
-		l := given(1).Lookups("control", func(record *v1.Task) string {
-			last, times := Ended(record, "HEARTBEAT_TIMEOUT")
-			if times != 1 || last.Evidence.DetectionLagMs != 12 || last.Evidence.DetectedAt.UnixMilli()%1000 != 678 {
-				return fmt.Sprintf("%s, %d times", record.State, times)
-			}
-			return ""
-		})(0, 1)
-		if req := parse(t, l.Next(nil), nil); req.Method != "GET" || req.URL.Path != "/v1/tasks/"+idOf(0) ||
-			req.Header.Get("Authorization") != "Bearer control" {
-			t.Error(req.URL.Path)
-		}
-		var tally load.Tally
-		if n := l.Answered(200, []byte(c.answer), &tally); (n == 1) != (c.wrong == "") || c.wrong != "" && tally.NotOK[c.wrong] != 1 {
-			t.Errorf("%s: %d %v", c.answer, n, tally.NotOK)
-		}
-		if l.Next(nil) != nil {
-			t.Error("it continues after the last task")
-		}
-	}
-}
-
 // A list is walked page by page to its end, and then from its beginning again.
 func TestListing(t *testing.T) {
 	l := &listing{control: []byte("ctl")}

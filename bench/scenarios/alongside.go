@@ -181,12 +181,14 @@ const (
 func runSchedules(b *testbed.Bed) {
 	f := b.FewTasks()
 	testbed.Check(testbed.Each(schedules, 16, func(i int) error {
-		return b.Call(f, "POST", "/v1/schedules", fmt.Sprintf(
-			`{"scheduleId":"bench-%d","cron":"0 0 0 * * *","maxCatchup":%d,"task":{"queue":%q}}`, i, firesOfEach, scheduleQueue), nil)
+		_, err := f.API.CreateSchedule(b.Ctx, v1.CreateScheduleRequest{ScheduleID: fmt.Sprint("bench-", i), Cron: "0 0 0 * * *",
+			MaxCatchup: new(firesOfEach), Task: &v1.CreateTaskRequest{Queue: scheduleQueue}})
+		return err
 	}))
 	b.Cleanup(func() {
 		_ = testbed.Each(schedules, 16, func(i int) error {
-			return b.Call(f, "DELETE", fmt.Sprint("/v1/schedules/bench-", i), "", nil)
+			_, err := f.API.DeleteSchedule(context.WithoutCancel(b.Ctx), fmt.Sprint("bench-", i))
+			return err
 		})
 	})
 	fired := 0
@@ -200,11 +202,9 @@ func runSchedules(b *testbed.Bed) {
 // still asked to. At its end some must have fired meanwhile; it waits until none is left to fire.
 func catchUp(b *testbed.Bed, f *testbed.Fixture, round int, fired *int) (end func() error) {
 	till := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -firesOfEach*round)
-	body := fmt.Sprintf(`{"from":%q,"to":%q}`, till.AddDate(0, 0, -firesOfEach).Format(time.RFC3339), till.Format(time.RFC3339))
+	missed := v1.BackfillRequest{From: v1.Time{Time: till.AddDate(0, 0, -firesOfEach)}, To: v1.Time{Time: till}}
 	created := func() int {
-		var queues v1.QueueList
-		testbed.Check(b.Call(f, "GET", "/v1/queues", "", &queues))
-		for _, q := range queues.Queues {
+		for _, q := range testbed.Must(f.API.ListQueues(b.Ctx, "")).Queues {
 			if q.Queue == scheduleQueue {
 				return q.Depth
 			}
@@ -221,7 +221,8 @@ func catchUp(b *testbed.Bed, f *testbed.Fixture, round int, fired *int) (end fun
 	asked := make(chan error, 1)
 	go func() {
 		asked <- testbed.Each(schedules, 2, func(i int) error { // few at once: what is measured is the fires, not the requests for them
-			return b.Call(f, "POST", fmt.Sprintf("/v1/schedules/bench-%d/backfill", i), body, nil)
+			_, err := f.API.BackfillSchedule(b.Ctx, fmt.Sprint("bench-", i), missed)
+			return err
 		})
 	}()
 	if err := testbed.Try(func() { await(before + 1) }); err != nil {

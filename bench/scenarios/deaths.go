@@ -10,6 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 	"github.com/lubdub-io/lubdub/bench/requests"
 	"github.com/lubdub-io/lubdub/bench/testbed"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -44,8 +45,7 @@ func (m *meanwhile) stop(b *testbed.Bed) error {
 
 // running counts the tasks that run in the deployment's scope.
 func running(b *testbed.Bed, f *testbed.Fixture) (int, error) {
-	var list struct{ TotalCount *int }
-	err := b.Call(f, "GET", "/v1/tasks?state=RUNNING&pageSize=1", "", &list)
+	list, err := f.API.ListTasks(b.Ctx, client.TaskQuery{State: []v1.State{v1.Running}, PageSize: 1})
 	if err == nil && list.TotalCount == nil {
 		err = errors.New("running tasks were not counted")
 	}
@@ -53,6 +53,16 @@ func running(b *testbed.Bed, f *testbed.Fixture) (int, error) {
 		return 0, err
 	}
 	return *list.TotalCount, nil
+}
+
+// ended returns the last entry of a task's history that ended for a reason, and how many did; nil: none.
+func ended(record *v1.Task, reason string) (last *v1.HistoryEntry, times int) {
+	for i, e := range record.History {
+		if e.Reason != nil && *e.Reason == reason {
+			last, times = &record.History[i], times+1
+		}
+	}
+	return last, times
 }
 
 // awaitDead waits until no more tasks run than before the silent ones were created, whichever sweeper ends them.
@@ -72,24 +82,21 @@ type verdict struct {
 
 func (v verdict) due() time.Time { return v.at.Add(-v.lag) }
 
-// verdictsOn reads the evidence of every task, each of which must be dead, and adds the distribution of their lags.
-func verdictsOn(b *testbed.Bed, f *testbed.Fixture, t *requests.Tasks) (verdicts []verdict, lags load.Histogram) {
-	n := t.Len()
-	each, found := make(chan verdict, n), load.NewHistogram()
-	b.ReadAll(f, t, true, func(record *v1.Task) string {
-		e, _ := requests.Ended(record, "HEARTBEAT_TIMEOUT")
+// verdictsOn reads the evidence of every task, each of which must have died since a moment, and their lags.
+func verdictsOn(b *testbed.Bed, f *testbed.Fixture, t *requests.Tasks, since time.Time) (verdicts []verdict, lags load.Histogram) {
+	lags = load.NewHistogram()
+	since = since.Add(-time.Minute) // Redis's clock may be another one
+	b.ReadAll(f, t, client.TaskQuery{FinishedAfter: v1.At(since)}, true, func(record *v1.Task) string {
+		e, _ := ended(record, "HEARTBEAT_TIMEOUT")
 		if e == nil || e.Evidence == nil {
 			return "state " + string(record.State)
 		}
-		each <- verdict{e.Evidence.DetectedAt.Time, time.Duration(e.Evidence.DetectionLagMs) * time.Millisecond}
+		v := verdict{e.Evidence.DetectedAt.Time, time.Duration(e.Evidence.DetectionLagMs) * time.Millisecond}
+		verdicts = append(verdicts, v)
+		lags.Record(v.lag)
 		return ""
 	})
-	close(each)
-	for v := range each {
-		verdicts = append(verdicts, v)
-		found.Record(v.lag)
-	}
-	return verdicts, found
+	return verdicts, lags
 }
 
 // Silent tasks fall silent one after the other within lagSpread, and are due lagTimeout later.
@@ -116,7 +123,7 @@ func runLag(b *testbed.Bed) {
 			awaitDead(b, f, before, lagTimeout+20*time.Second)
 		})
 		testbed.Check(errors.Join(err, others.stop(b)))
-		_, lags := verdictsOn(b, f, silent)
+		_, lags := verdictsOn(b, f, silent, others.began)
 		q := testbed.Quantiles(lags)
 		b.Give("detection-lag-p99", q.P99Ms)
 		if round < b.Rounds {
@@ -160,7 +167,7 @@ func (d *massDeath) play(b *testbed.Bed, f *testbed.Fixture, round int) {
 	// They must live until all have started: that takes the longest, and filling the deployment showed how long.
 	timeout := 2*time.Duration(float64(b.Filled.Start.Elapsed)*float64(n)/float64(f.Tasks.Len())) + lead + 2*time.Second
 	timeout = timeout.Truncate(time.Second) + time.Second
-	mass := requests.New(n, timeout/2, timeout)
+	began, mass := time.Now(), requests.New(n, timeout/2, timeout)
 	before := testbed.Must(running(b, f))
 	b.Populate(f, mass)
 	f.Tracked -= mass.Len() // they are about to die
@@ -180,7 +187,7 @@ func (d *massDeath) play(b *testbed.Bed, f *testbed.Fixture, round int) {
 		}
 	})
 	testbed.Check(errors.Join(err, stop()))
-	verdicts, lags := verdictsOn(b, f, mass)
+	verdicts, lags := verdictsOn(b, f, mass, began)
 	firstDue := slices.MinFunc(verdicts, func(a, b verdict) int { return a.due().Compare(b.due()) }).due()
 	handled := slices.MaxFunc(verdicts, func(a, b verdict) int { return a.at.Compare(b.at) }).at.Sub(firstDue)
 	b.Give(d.bar, handled.Seconds())

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,16 +150,16 @@ func deliver(b *testbed.Bed, f *testbed.Fixture, round, n int) float64 {
 		count.Add(1)
 	}))
 	defer sink.Close()
-	hook, queue := fmt.Sprint("bench-", round), fmt.Sprint("hooked-", round)
-	testbed.Check(b.Call(f, "POST", "/v1/webhooks", fmt.Sprintf(`{"webhookId":%q,"url":%q,"events":["task.created"],"queue":%q}`, hook,
-		sink.URL, queue), nil))
-	one := fmt.Sprintf(`{"queue":%q},`, queue)
+	hook := v1.CreateWebhookRequest{WebhookID: fmt.Sprint("bench-", round)}
+	hook.URL, hook.Events, hook.Queue = sink.URL, []string{"task.created"}, fmt.Sprint("hooked-", round)
+	testbed.Must(f.API.CreateWebhook(b.Ctx, hook))
 	for created := 0; created < n; {
-		var answer v1.CreateTasksResponse
-		batch := strings.TrimSuffix(strings.Repeat(one, min(requests.BatchSize, n-created)), ",")
-		testbed.Check(b.Call(f, "POST", "/v1/tasks:batch", `{"tasks":[`+batch+`]}`, &answer))
-		for _, result := range answer.Results { // a busy server refuses some of them
-			if bytes.HasPrefix(result, []byte(`{"status":201,`)) {
+		tasks := make([]v1.CreateTasksItem, min(requests.BatchSize, n-created))
+		for i := range tasks {
+			tasks[i].Queue = hook.Queue
+		}
+		for _, task := range testbed.Must(f.API.CreateTasks(b.Ctx, tasks)) { // a busy server refuses some of them
+			if task.Err == nil {
 				created++
 			}
 		}
@@ -169,6 +168,6 @@ func deliver(b *testbed.Bed, f *testbed.Fixture, round, n int) float64 {
 		return count.Load() >= int64(n), fmt.Errorf("%d of %d deliveries came", count.Load(), n)
 	})
 	took := time.Duration(last.Load() - first.Load())
-	testbed.Check(b.Call(f, "DELETE", "/v1/webhooks/"+hook, "", nil))
+	testbed.Must(f.API.DeleteWebhook(b.Ctx, hook.WebhookID))
 	return testbed.PerSecond(int64(n), took)
 }

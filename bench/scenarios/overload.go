@@ -96,15 +96,15 @@ func newAnswers() *answers {
 	return &answers{admitted: load.NewHistogram(), refused: load.NewHistogram()}
 }
 
-// client is a source that waits a second after a refusal, as Retry-After says, and after a connection that was closed.
-type client struct {
+// patientClient is a source that waits a second after a refusal, as Retry-After says, and after a connection that was closed.
+type patientClient struct {
 	load.Source
 	all     *answers
 	sent    time.Time
 	waiting bool // for an answer
 }
 
-func (c *client) Next(dst []byte) []byte {
+func (c *patientClient) Next(dst []byte) []byte {
 	if c.waiting {
 		time.Sleep(time.Second)
 	}
@@ -112,7 +112,7 @@ func (c *client) Next(dst []byte) []byte {
 	return c.Source.Next(dst)
 }
 
-func (c *client) Answered(status int, body []byte, t *load.Tally) int {
+func (c *patientClient) Answered(status int, body []byte, t *load.Tally) int {
 	took := time.Since(c.sent)
 	c.waiting = status == 503
 	n := c.Source.Answered(status, body, t)
@@ -131,7 +131,7 @@ func (c *client) Answered(status int, body []byte, t *load.Tally) int {
 func (o *overload) drive(b *testbed.Bed, on *testbed.Target, what string, tasks *requests.Tasks) *answers {
 	a := newAnswers()
 	b.Drive(on, report.Run{Round: 1, Variant: o.name + " " + what},
-		load.Load{For: b.For, Source: func(i, n int) load.Source { return &client{Source: tasks.Beats(i, n), all: a} }})
+		load.Load{For: b.For, Source: func(i, n int) load.Source { return &patientClient{Source: tasks.Beats(i, n), all: a} }})
 	return a
 }
 
@@ -142,9 +142,9 @@ func (o *overload) besideControl(b *testbed.Bed, f *testbed.Fixture, on *testbed
 	go func() {
 		_, err := pool.Run(b.Ctx, load.Load{Until: over, Source: func(i, _ int) load.Source {
 			if i%2 == 0 {
-				return &client{Source: requests.ListFirst(f.Control), all: control}
+				return &patientClient{Source: requests.ListFirst(f.Control), all: control}
 			}
-			return &client{Source: requests.CreateOne(f.Control), all: control}
+			return &patientClient{Source: requests.CreateOne(f.Control), all: control}
 		}})
 		ended <- err
 	}()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/bench/report"
 	"github.com/lubdub-io/lubdub/bench/testbed"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,5 +72,21 @@ func TestPacedNotes(t *testing.T) {
 	}
 	if cpu, p99 = pacedNotes(report.Run{}, report.Run{}); cpu != "" || p99 != "" { // a baseline that is not there
 		t.Errorf("%q %q", cpu, p99)
+	}
+}
+
+// Who died is found in the history by its reason; a second death is counted.
+func TestEnded(t *testing.T) {
+	lost, other := "WORKER_LOST", "START_TIMEOUT"
+	record := &v1.Task{History: []v1.HistoryEntry{{Attempt: 1, Reason: &lost}, {Attempt: 2}, {Attempt: 3, Reason: &other}}}
+	if last, times := ended(record, lost); times != 1 || last.Attempt != 1 {
+		t.Errorf("%+v, %d times", last, times)
+	}
+	record.History = append(record.History, v1.HistoryEntry{Attempt: 4, Reason: &lost})
+	if last, times := ended(record, lost); times != 2 || last.Attempt != 4 {
+		t.Errorf("%+v, %d times", last, times)
+	}
+	if last, times := ended(record, "HEARTBEAT_TIMEOUT"); times != 0 || last != nil {
+		t.Errorf("%+v, %d times", last, times)
 	}
 }

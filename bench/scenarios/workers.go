@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 	"github.com/lubdub-io/lubdub/bench/requests"
 	"github.com/lubdub-io/lubdub/bench/testbed"
-	sdkclient "github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	sdkworker "github.com/lubdub-io/lubdub/sdk/go/worker"
 )
@@ -132,9 +132,7 @@ func runNoOps(b *testbed.Bed) {
 // sdkNoOps has a worker of the SDK do all jobs, so many at a time.
 func sdkNoOps(b *testbed.Bed, f *testbed.Fixture, jobs *requests.Tasks, places int) {
 	b.Step("a worker with %s", plural(places, "place"))
-	c := testbed.Must(sdkclient.New(f.Server.URL, sdkclient.Token(f.Control)))
-	defer c.Close()
-	w := testbed.Must(sdkworker.New(c, jobs.Queue, sdkworker.Concurrency(places), sdkworker.Logger(slog.New(slog.DiscardHandler))))
+	w := testbed.Must(sdkworker.New(f.API, jobs.Queue, sdkworker.Concurrency(places), sdkworker.Logger(slog.New(slog.DiscardHandler))))
 	var begun atomic.Int64
 	w.Handle(requests.JobType, func(context.Context, *sdkworker.Task) (any, error) {
 		if begun.Add(1) == int64(jobs.Len()) {
@@ -218,32 +216,27 @@ func runRecovery(b *testbed.Bed) {
 		err := testbed.Try(func() { b.Hold(f, victim, jobs) })
 		testbed.Check(errors.Join(err, silence()))
 		b.Step("waiting for the verdict on the worker")
-		var w v1.Worker
+		var w *v1.Worker
 		b.Await(3*mortalInterval+30*time.Second, 50*time.Millisecond, func() (bool, error) {
-			err := b.Call(f, "GET", "/v1/workers/"+string(victim.ID), "", &w)
-			return err == nil && w.Status == "OFFLINE" && !w.DeregisteredAt.IsZero() && w.HeldCount == 0,
-				errors.Join(fmt.Errorf("the silent worker is %s and holds %s", w.Status, plural(w.HeldCount, "task")), err)
+			w = testbed.Must(f.API.GetWorker(b.Ctx, string(victim.ID)))
+			return w.Status == v1.Offline && w.HeldCount == 0,
+				fmt.Errorf("the silent worker is %s and holds %s", w.Status, plural(w.HeldCount, "task"))
 		})
-		died, requeued := w.DeregisteredAt.Time, make(chan time.Time, n)
-		b.ReadAll(f, jobs, false, func(record *v1.Task) string {
-			lost, times := requests.Ended(record, "WORKER_LOST")
+		died, last := w.DeregisteredAt.Time, w.DeregisteredAt.Time
+		b.ReadAll(f, jobs, client.TaskQuery{Queue: jobs.Queue}, false, func(record *v1.Task) string {
+			lost, times := ended(record, "WORKER_LOST")
 			switch {
 			case record.State != v1.Queued || lost == nil:
 				return "state " + string(record.State)
 			case times != 1:
 				return "not taken exactly once"
 			}
-			requeued <- lost.EndedAt.Time
+			took.Record(lost.EndedAt.Sub(died))
+			if lost.EndedAt.After(last) {
+				last = lost.EndedAt.Time
+			}
 			return ""
 		})
-		close(requeued)
-		last := died
-		for at := range requeued {
-			took.Record(at.Sub(died))
-			if at.After(last) {
-				last = at
-			}
-		}
 		b.Give("recovery", last.Sub(died).Seconds())
 		due := w.LastHeartbeatAt.Add(time.Duration(w.HeartbeatTimeoutMs) * time.Millisecond)
 		noticed = append(noticed, testbed.Ms(died.Sub(due)))

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
@@ -70,8 +71,8 @@ type Bed struct {
 
 	// Filled is what it was like to make ManyTasks.
 	Filled struct {
-		Populated
-		BytesPerTask float64 // of Redis
+		Create, Start load.Result
+		BytesPerTask  float64 // of Redis
 	}
 }
 
@@ -116,6 +117,24 @@ func (b *Bed) cleanUp(list *[]func()) {
 		f()
 	}
 	*list = nil
+}
+
+// shared is a deployment that scenarios share: made when first asked for, and not tried again when that failed.
+type shared struct {
+	f     *Fixture
+	tried bool
+	err   error
+}
+
+func (s *shared) get(b *Bed, fill func() *Fixture) *Fixture {
+	if !s.tried {
+		ofScenario := b.cleanups
+		b.cleanups = nil
+		s.tried, s.err = true, Try(func() { s.f = fill() })
+		b.atEnd, b.cleanups = append(b.atEnd, b.cleanups...), ofScenario
+	}
+	Check(s.err)
+	return s.f
 }
 
 // Step shows what comes next.

@@ -8,6 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/report"
 	"github.com/lubdub-io/lubdub/bench/requests"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -26,12 +27,12 @@ func (b *Bed) Send(f *Fixture, what string, n int, l load.Load) load.Result {
 func (b *Bed) SendOn(pool load.Generator, what string, n int, l load.Load) load.Result {
 	b.Step("%s (%s)", what, N(n))
 	r := Must(pool.Run(b.Ctx, l))
-	Check(all(r, n, what))
+	Check(all(r.Tally, n, what))
 	return r
 }
 
 // all is an error unless all n were accepted.
-func all(r load.Result, n int, what string) error {
+func all(r load.Tally, n int, what string) error {
 	if r.Beats == int64(n) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func all(r load.Result, n int, what string) error {
 
 // nearly lets one in twenty be missing, and notes it: filling a store as fast as it goes may overload it for a moment, and a million tasks
 // less some are as good.
-func (b *Bed) nearly(r load.Result, n int, what string) {
+func (b *Bed) nearly(r load.Tally, n int, what string) {
 	err := all(r, n, what)
 	if err != nil && r.Beats >= int64(n-n/20) {
 		b.Note("%v", err)
@@ -49,57 +50,36 @@ func (b *Bed) nearly(r load.Result, n int, what string) {
 	Check(err)
 }
 
-// Populated has the results of the loads that created tasks and started them.
-type Populated struct{ Create, Start load.Result }
-
 // Populate creates tasks in batches and starts them by their first beats, in batches too.
-func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (p Populated) {
+func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (create, start load.Result) {
 	b.Step("creating tasks (%s)", N(t.Len()))
 	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
 	defer pool.Close()
 	for left := int64(t.Len()); ; b.Sleep(time.Second) { // again those that were refused, as Retry-After says
 		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Create(f.Control)}))
-		p.Create.Elapsed += r.Elapsed
-		p.Create.Beats += r.Beats
-		p.Create.NotOK = r.NotOK // those of the last time remain
+		create.Elapsed += r.Elapsed
+		create.Beats += r.Beats
+		create.NotOK = r.NotOK // those of the last time remain
 		if left -= r.Beats; left == 0 || r.Beats == 0 {
 			break
 		}
 	}
-	b.nearly(p.Create, t.Len(), "creating tasks")
+	b.nearly(create.Tally, t.Len(), "creating tasks")
 	t.DropRefused()
 	b.Step("first beats (%s)", N(t.Len()))
 	var err error
 	for try := range 3 { // until every task runs; a beat may be repeated
 		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Batches(requests.BatchSize, true, true)}))
 		if try == 0 {
-			p.Start = r
+			start = r
 		}
-		if err = all(r, t.Len(), "first beats"); err == nil {
+		if err = all(r.Tally, t.Len(), "first beats"); err == nil {
 			break
 		}
 	}
 	Check(err)
 	f.Tracked += t.Len()
-	return p
-}
-
-// shared is a deployment that scenarios share: made when first asked for, and not tried again when that failed.
-type shared struct {
-	f     *Fixture
-	tried bool
-	err   error
-}
-
-func (s *shared) get(b *Bed, fill func() *Fixture) *Fixture {
-	if !s.tried {
-		ofScenario := b.cleanups
-		b.cleanups = nil
-		s.tried, s.err = true, Try(func() { s.f = fill() })
-		b.atEnd, b.cleanups = append(b.atEnd, b.cleanups...), ofScenario
-	}
-	Check(s.err)
-	return s.f
+	return create, start
 }
 
 // Few tasks are tracked where the number does not matter.
@@ -140,7 +120,7 @@ func (b *Bed) ManyTasks() *Fixture {
 		f := b.Deploy(b.Tracked)
 		before := Must(f.Redis.UsedMemory(b.Ctx))
 		f.Tasks = requests.NewQuiet(b.Tracked)
-		b.Filled.Populated = b.Populate(f, f.Tasks)
+		b.Filled.Create, b.Filled.Start = b.Populate(f, f.Tasks)
 		b.Filled.BytesPerTask = float64(Must(f.Redis.UsedMemory(b.Ctx))-before) / float64(f.Tasks.Len())
 		return f
 	})
@@ -155,11 +135,12 @@ func (b *Bed) Workers() *Fixture {
 func (b *Bed) Hire(f *Fixture, queue string, n int) []*requests.Worker {
 	b.Step("registering workers (%s)", N(n))
 	workers := make([]*requests.Worker, n)
-	body := fmt.Sprintf(`{"queue":"%s","types":["%s"],"maxConcurrent":1000000}`, queue, requests.JobType)
 	Check(Each(n, 16, func(i int) error {
-		var r v1.RegisterWorkerResponse
-		err := b.Call(f, "POST", "/v1/workers", body, &r)
-		workers[i] = &requests.Worker{ID: []byte(r.WorkerID), Token: []byte(r.WorkerToken)}
+		r, err := f.API.RegisterWorker(b.Ctx, v1.RegisterWorkerRequest{Queue: queue, Types: []string{requests.JobType},
+			MaxConcurrent: new(1_000_000)})
+		if err == nil {
+			workers[i] = &requests.Worker{ID: []byte(r.WorkerID), Token: []byte(r.WorkerToken)}
+		}
 		return err
 	}))
 	return workers
@@ -180,12 +161,23 @@ func (b *Bed) Hold(f *Fixture, w *requests.Worker, jobs *requests.Tasks) {
 	b.Send(f, "first beats", jobs.Len(), load.Load{Source: jobs.Batches(requests.BatchSize, false, true)})
 }
 
-// ReadAll reads the records of all tasks. check takes what it needs of one, and returns what is wrong with it; empty: nothing. Several
-// goroutines call it at once. None may be wrong, or, if most is enough, one in twenty, which is noted.
-func (b *Bed) ReadAll(f *Fixture, t *requests.Tasks, most bool, check func(record *v1.Task) (wrong string)) {
+// ReadAll reads the records of all tasks, which a query finds. check takes what it needs of one, and returns what is wrong with it; empty:
+// nothing. None may be wrong, or, if most is enough, one in twenty, which is noted.
+func (b *Bed) ReadAll(f *Fixture, t *requests.Tasks, q client.TaskQuery, most bool, check func(record *v1.Task) (wrong string)) {
 	const what = "reading the records"
 	b.Step(what)
-	r := Must(f.Pool.Run(b.Ctx, load.Load{Source: t.Lookups(f.Control, check)}))
+	var r load.Tally
+	for record, err := range f.API.Tasks(b.Ctx, q) {
+		Check(err)
+		if !t.Has(record.TaskID) {
+			continue
+		}
+		if wrong := check(&record); wrong != "" {
+			r.Refused(wrong, 1)
+		} else {
+			r.Beats++
+		}
+	}
 	if most {
 		b.nearly(r, t.Len(), what)
 	} else {

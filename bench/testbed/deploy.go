@@ -1,54 +1,17 @@
 package testbed
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/lubdub-io/lubdub/bench/load"
 	"github.com/lubdub-io/lubdub/bench/proc"
-	"github.com/lubdub-io/lubdub/bench/requests"
+	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
-
-// Target is one program under load: the server and its Redis, either of which may be nil, and connections to it.
-type Target struct {
-	Program string
-	Server  *proc.Server
-	Redis   *proc.Redis
-	Pool    load.Generator
-	Tracked int
-}
-
-// Address is the server's host and port.
-func (t *Target) Address() string { return strings.TrimPrefix(t.Server.URL, "http://") }
-
-// Stop closes the connections and ends the processes. It may be called again.
-func (t *Target) Stop() {
-	if t.Pool != nil {
-		t.Pool.Close()
-	}
-	if t.Server != nil {
-		t.Server.Stop()
-	}
-	if t.Redis != nil {
-		t.Redis.Stop()
-	}
-}
-
-// Fixture is a deployment of Lubdub with tasks that beat.
-type Fixture struct {
-	Target
-	Tasks   *requests.Tasks
-	Control string // token
-}
 
 // NewRedis starts a Redis, or connects to the one that was named.
 func (b *Bed) NewRedis() *proc.Redis {
@@ -96,6 +59,8 @@ func (b *Bed) Deploy(tracked int, args ...string) *Fixture {
 		f.Server = b.Serve(f.Redis.URL, tracked, args...)
 	}
 	f.Control = b.ControlToken("default", "default")
+	f.API = Must(client.New(f.Server.URL, client.Token(f.Control), client.AllowHTTP()))
+	b.Cleanup(f.API.Close)
 	f.Pool = Must(load.DialLight(b.Ctx, f.Address(), b.Connections))
 	return f
 }
@@ -117,41 +82,6 @@ func (b *Bed) Wide(t *Target, connections int, light bool) *Target {
 	}
 	b.Cleanup(wide.Pool.Close)
 	return &wide
-}
-
-// Call makes a call of the control plane, repeats it where the server is busy, and reads the answer into a value, if any.
-func (b *Bed) Call(f *Fixture, method, path, body string, into any) error {
-	for repeated := false; b.Ctx.Err() == nil; {
-		req, err := http.NewRequestWithContext(b.Ctx, method, f.Server.URL+path, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Authorization", "Bearer "+f.Control)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		_, err = io.Copy(&text, res.Body)
-		_ = res.Body.Close()
-		switch {
-		case err != nil:
-			return err
-		case res.StatusCode == http.StatusServiceUnavailable:
-			repeated = true
-			time.Sleep(100 * time.Millisecond)
-		case res.StatusCode == http.StatusConflict && repeated && into == nil: // it was done, and only not confirmed
-			return nil
-		case res.StatusCode/100 != 2:
-			return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, &text)
-		case into != nil:
-			return json.Unmarshal(text.Bytes(), into)
-		default:
-			return nil
-		}
-	}
-	return b.Ctx.Err()
 }
 
 // Each does something n times, so many at once.
