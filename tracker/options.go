@@ -23,7 +23,7 @@ const (
 	maxSchedules           = 10_000   // of one tenant
 	maxPendingBeats        = 1 << 16  // per Redis node
 	maxPendingCalls        = 1 << 13  // per Redis node
-	tenantWebhookBytes     = 64 << 20 // of one tenant
+	TenantWebhookBytes     = 64 << 20 // of one tenant
 )
 
 // Options configure a Tracker. Zero fields mean the default that their comment names.
@@ -49,6 +49,7 @@ type Options struct {
 	DurableReplicas int        // that must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
+	FlappingThreshold       int           // a worker or machine that went stale so often within a day flaps; 0: DefaultFlapping
 	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
 
 	// HealthCheckPeriod is how long the balancers in front of the replicas take at most to send clients to one that is
@@ -126,7 +127,7 @@ func (o *Options) setDefaults() error {
 		o.RedisTimeout = DefaultRedisTimeout
 	}
 	if o.TenantWebhookBytes == 0 {
-		o.TenantWebhookBytes = tenantWebhookBytes
+		o.TenantWebhookBytes = TenantWebhookBytes
 	}
 	if o.WebhookPoster == nil {
 		o.WebhookPoster = webhooks.NoPoster{}
@@ -154,6 +155,9 @@ func (o *Options) brakeShare() int {
 func (o *Options) setWorkerDefaults() error {
 	if o.WorkerInterval == 0 {
 		o.WorkerInterval = model.DefaultWorkerInterval
+	}
+	if o.FlappingThreshold == 0 {
+		o.FlappingThreshold = model.DefaultFlapping
 	}
 	if o.WorkerTimeoutMultiplier == 0 {
 		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier

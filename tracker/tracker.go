@@ -102,7 +102,8 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	})
 	h := holdings.New(s, b, holdings.Options{FinishedRetention: o.FinishedRetention, Logger: o.Logger, Registerer: o.Registerer})
 	w := workers.New(s, b, h, q, workers.Options{
-		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, OfflineRetention: o.FinishedRetention, Logger: o.Logger,
+		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, OfflineRetention: o.FinishedRetention,
+		FlappingThreshold: o.FlappingThreshold, Logger: o.Logger,
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
@@ -117,7 +118,8 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
 		Brake: o.Brake, Retention: o.FinishedRetention,
 		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
-		Logger: o.Logger, Registerer: o.Registerer,
+		FlappingThreshold: o.FlappingThreshold,
+		Logger:            o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
 	return &Tracker{s, e, wh, b, h, q, w, st, ta, qu, sc, sw, re}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker"
 )
 
 // What a plan takes for granted is what servers do that were given no settings.
 func TestPlansKnowTheDefaultSettings(t *testing.T) {
 	d := config.Default()
-	got := fmt.Sprint(d.MaxConnections, d.TokenCacheSize, d.TenantWorkers, d.WebhookBytes, d.EventsMaxAge)
+	got := fmt.Sprint(d.MaxConnections, d.TokenCacheSize, d.TenantWorkers, tracker.TenantWebhookBytes, d.FinishedRetain)
 	if want := fmt.Sprint(defaultConnections, defaultTokens, defaultTenantWorkers, webhookBytes, eventsMaxAge); got != want {
 		t.Errorf("the defaults are %s; a plan computes with %s", got, want)
 	}

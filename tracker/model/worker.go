@@ -15,7 +15,7 @@ import (
 const (
 	DefaultWorkerInterval   = 10 * time.Second
 	DefaultWorkerMultiplier = 3 // a worker's timeout is this many intervals
-	FlappingThreshold       = 3 // a worker or machine that went stale so often within a day flaps
+	DefaultFlapping         = 3 // a worker or machine that went stale so often within a day flaps
 	DefaultMaxConcurrent    = 100
 	MaxMaxConcurrent        = 1_000_000
 	WorkerTokenTTL          = time.Hour // of the token that a registration or a beat answers with

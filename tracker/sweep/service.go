@@ -24,6 +24,7 @@ type Options struct {
 	Retention               time.Duration                               // how long finished tasks and OFFLINE workers are kept
 	WorkerInterval          time.Duration                               // between workers' beats
 	WorkerTimeoutMultiplier int                                         // a worker's timeout is this many intervals
+	FlappingThreshold       int                                         // a worker or machine that went stale so often within a day flaps
 	Probe                   func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
 	Logger                  *slog.Logger
 	Registerer              prometheus.Registerer // nil: metrics are registered nowhere

@@ -139,7 +139,7 @@ func (s *Service) newMachine(scope model.Scope, id string, re *machineReply) *Ma
 	m := &Machine{
 		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
 		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales,
-		Flapping: re.stales >= model.FlappingThreshold,
+		Flapping: re.stales >= s.opts.FlappingThreshold,
 	}
 	if !re.drained.Since.IsZero() {
 		m.Drain = &re.drained

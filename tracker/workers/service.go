@@ -15,6 +15,7 @@ type Options struct {
 	Interval          time.Duration // between workers' beats
 	TimeoutMultiplier int           // a worker's timeout is this many intervals
 	OfflineRetention  time.Duration // how long OFFLINE workers are kept
+	FlappingThreshold int           // a worker or machine that went stale so often within a day flaps
 	Logger            *slog.Logger
 }
 

@@ -221,8 +221,8 @@ func (s *Service) staleCalls(workers []*model.Worker) (calls []*store.Call, set 
 			counts := readDayCounts(calls[i].Reply)
 			for j, w := range group {
 				w.StaleCount = counts[j].worker
-				w.Flapping = w.StaleCount >= model.FlappingThreshold
-				w.MachineFlapping = counts[j].machine >= model.FlappingThreshold
+				w.Flapping = w.StaleCount >= s.opts.FlappingThreshold
+				w.MachineFlapping = counts[j].machine >= s.opts.FlappingThreshold
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
-	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -20,15 +19,23 @@ import (
 // each time is an event and is counted, and the gauge shows that it flaps until the first of the last of these times is a day ago.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
-	var registry *prometheus.Registry
-	trackertest.Contract(t, func(h *trackertest.Harness) { flaps(h, registry) }, func(o *tracker.Options) {
-		registry = prometheus.NewRegistry()
-		o.Registerer = registry
-	})
+	for _, threshold := range []int{0, 1, 2, 5} {
+		t.Run(fmt.Sprint(threshold), func(t *testing.T) {
+			t.Parallel()
+			least := threshold
+			if least == 0 {
+				least = 3
+			}
+			var registry *prometheus.Registry
+			trackertest.Contract(t, func(h *trackertest.Harness) { flaps(h, registry, least) }, func(o *tracker.Options) {
+				registry = prometheus.NewRegistry()
+				o.Registerer, o.FlappingThreshold = registry, threshold
+			})
+		})
+	}
 }
 
-func flaps(h *trackertest.Harness, registry *prometheus.Registry) {
-	const least = model.FlappingThreshold
+func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 	const hours = 2 // between two times
 	named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
 	other := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
