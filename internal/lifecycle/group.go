@@ -68,9 +68,6 @@ func (g *Group) Start(name string, run func(context.Context) error) Stop {
 	}
 }
 
-// Wait returns when every service has.
-func (g *Group) Wait() { g.wg.Wait() }
-
 type serviceError struct {
 	name  string
 	cause error

@@ -71,7 +71,7 @@ func TestGroupStopsInOrder(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	g.Wait()
+	g.wg.Wait()
 	if len(order) != 2 || order[0] != "b" || order[1] != "a" || g.Err() != nil {
 		t.Errorf("%v, %v", order, g.Err())
 	}
@@ -93,7 +93,7 @@ func TestGroupEndsWithAService(t *testing.T) {
 				t.Error(g.Err())
 			}
 			_ = stop(context.Background())
-			g.Wait()
+			g.wg.Wait()
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestGroupErrorAtStop(t *testing.T) {
 	if g.Err() == nil {
 		t.Error("an error at the stop was swallowed")
 	}
-	g.Wait()
+	g.wg.Wait()
 }
 
 // What hangs does not hold up the end: stop says what it was, and whoever else is to end is stopped too.
@@ -132,5 +132,5 @@ func TestStopWaitsNoLongerThanItsLimit(t *testing.T) {
 	if err := hangs(context.Background()); err != nil {
 		t.Error(err)
 	}
-	g.Wait()
+	g.wg.Wait()
 }
