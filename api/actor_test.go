@@ -13,6 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // acts lists the events of all shards but the stores' own as "<type> <by>".
@@ -109,7 +110,7 @@ func TestContractActsOnTheDeploymentAreTold(t *testing.T) {
 				t.Errorf("%s: %s, want %s", kind, got, want)
 			}
 		}
-		shard := l.tr.ShardOf(tracker.Scope{Tenant: "acme", Workspace: "prod"}, "q1")
+		shard := l.tr.Store.ShardOf(model.Scope{Tenant: "acme", Workspace: "prod"}, "q1")
 		events, err := l.store.Client.XRange(context.Background(), fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // actLines are how many acts on tasks are logged in a second; the others are only counted.
@@ -39,7 +39,7 @@ func (req *request) logAct() {
 	if req.id != "" {
 		attrs = append(attrs, slog.String(r.idField(), req.id))
 	}
-	scope := tracker.Scope{Tenant: cmp.Or(req.query.Get("tenantId"), req.who.claims.Tenant),
+	scope := model.Scope{Tenant: cmp.Or(req.query.Get("tenantId"), req.who.claims.Tenant),
 		Workspace: cmp.Or(req.query.Get("workspaceId"), req.who.claims.Workspace)}
 	attrs = append(attrs, scope.LogAttr(), slog.String("requestId", string(req.ctx.Response.Header.Peek(headerRequestID))))
 	if req.many != nil {
@@ -52,12 +52,12 @@ func (req *request) logAct() {
 }
 
 // logNoFreshWorkers writes down that a selection or a placement found nobody whose beats are fresh.
-func (s *Server) logNoFreshWorkers(req *request, of *tracker.SelectionError) {
+func (s *Server) logNoFreshWorkers(req *request, of *model.SelectionError) {
 	suppressed, ok := s.logNobody.Allow(req.local())
 	if !ok {
 		return
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelWarn, "no workers with fresh heartbeats available",
-		slog.String("op", req.route.op), slog.Int("considered", of.Considered), slog.Int("stale", of.Rejected[tracker.ByFreshness]),
+		slog.String("op", req.route.op), slog.Int("considered", of.Considered), slog.Int("stale", of.Rejected[model.ByFreshness]),
 		slog.String("by", req.who.actor()), slog.Int64("moreNotLogged", suppressed))
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // hot is a request that is parsed as the server parses it and handled, again and again.
@@ -28,7 +30,7 @@ type hot struct {
 func newHot(t testing.TB, path, authorization, body string) *hot {
 	t.Helper()
 	fake := &fakeTracker{}
-	s, err := New(Config{Tracker: quietTracker{fake}, Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
+	s, err := New(Config{Services: quietServices(fake), Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
 		Registerer: prometheus.NewRegistry(), TokenCacheSize: 1 << 18, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }})
 	if err != nil {
 		t.Fatal(err)
@@ -40,24 +42,32 @@ func newHot(t testing.TB, path, authorization, body string) *hot {
 	return h
 }
 
+// quietServices are those of a quietTracker.
+func quietServices(f *fakeTracker) Services {
+	q := quietTracker{f}
+	s := q.services()
+	s.Beats, s.Holdings = q, q
+	return s
+}
+
 // quietTracker is a fakeTracker whose beats take no lock.
 type quietTracker struct{ *fakeTracker }
 
-func (quietTracker) Beat(b *tracker.Beat) { b.At = fakeTime }
-func (q quietTracker) Owned(context.Context, tracker.Scope, string, []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
+func (quietTracker) Beat(b *beats.Beat) { b.At = fakeTime }
+func (q quietTracker) Owned(context.Context, model.Scope, string, []holdings.OwnedAttempt) ([]*model.Attempt, error) {
 	return quietOwned, nil
 }
 
-var quietOwned = []*tracker.Attempt{testAttempt()}
+var quietOwned = []*model.Attempt{testAttempt()}
 
-func (q quietTracker) Beats(beats []*tracker.Beat) {
-	for _, b := range beats {
+func (q quietTracker) BeatMany(batch []*beats.Beat) {
+	for _, b := range batch {
 		q.Beat(b)
 	}
 }
 
-func (q quietTracker) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
-	q.Beats(beats)
+func (q quietTracker) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
+	q.BeatMany(beats)
 	landed(beats)
 }
 
@@ -76,7 +86,7 @@ func (h *hot) once(t testing.TB) {
 }
 
 func singleBeat(t testing.TB) *hot {
-	token, _, err := mintTask(testKeys(t), testAttempt(), tracker.DefaultTokenTTL, true)
+	token, _, err := mintTask(testKeys(t), testAttempt(), model.DefaultTokenTTL, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +102,7 @@ func manyBeats(t testing.TB, n int) *hot {
 		}
 		a := testAttempt()
 		a.TaskID = fmt.Sprintf("task_%d", i)
-		token, _, err := mintTask(testKeys(t), a, tracker.DefaultTokenTTL, true)
+		token, _, err := mintTask(testKeys(t), a, model.DefaultTokenTTL, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // bearer returns the one token of a request, nil when there is none or more than one.
@@ -22,18 +22,18 @@ func (w *wire) bearer() []byte {
 }
 
 // checkTask compares a task id with the one that a task token is for.
-func checkTask(a *tracker.Attempt, id []byte) *refusal {
+func checkTask(a *model.Attempt, id []byte) *refusal {
 	switch {
 	case a.TaskID == string(id):
 		return nil
-	case !tracker.ValidID(id):
+	case !model.ValidID(id):
 		return invalidID("taskId")
 	}
 	return forbidden("The token is another task's; use the taskToken of this task's envelope")
 }
 
 // checkAttempt compares the attempt of a body with the token's.
-func checkAttempt(a *tracker.Attempt, number int) *refusal {
+func checkAttempt(a *model.Attempt, number int) *refusal {
 	if a.Number == number {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (req *request) authorizeWorker() error {
 		return req.authorizeControl()
 	case !req.who.worker():
 		return forbidden("The token is not a worker's; use the workerToken of the registration")
-	case !tracker.ValidID(req.id):
+	case !model.ValidID(req.id):
 		return invalidID(req.route.idField())
 	case req.route.idField() == "workerId" && req.who.claims.Worker != req.id:
 		return forbidden("The token is another worker's; use the workerToken of this worker's registration")
@@ -103,7 +103,7 @@ func (req *request) authorizeControl() error {
 }
 
 func invalidIDUnless(field, id string) error {
-	if tracker.ValidID(id) {
+	if model.ValidID(id) {
 		return nil
 	}
 	return invalidID(field)
@@ -112,29 +112,29 @@ func invalidIDUnless(field, id string) error {
 // scope determines the scope of a request: what the body says (empty for those without), else the query, else the token. What
 // the token does not open is 403, what is more than the tenant may send 429: a request counts once for each scope that it
 // determines, so each task of a batch does.
-func (req *request) scope(bodyTenant, bodyWorkspace string) (tracker.Scope, error) {
+func (req *request) scope(bodyTenant, bodyWorkspace string) (model.Scope, error) {
 	tenant, err := req.half("tenantId", bodyTenant, req.who.claims.Tenant)
 	if err != nil {
-		return tracker.Scope{}, err
+		return model.Scope{}, err
 	}
 	workspace, err := req.half("workspaceId", bodyWorkspace, req.who.claims.Workspace)
 	if err != nil {
-		return tracker.Scope{}, err
+		return model.Scope{}, err
 	}
 	limit := req.s.tenantCalls
 	if req.route.op == opWorkerHeartbeat {
 		limit = req.s.tenantBeats
 	}
 	if r := limit.take(tenant, nil, req.local()); r != nil {
-		return tracker.Scope{}, r
+		return model.Scope{}, r
 	}
-	return tracker.Scope{Tenant: tenant, Workspace: workspace}, nil
+	return model.Scope{Tenant: tenant, Workspace: workspace}, nil
 }
 
 func (req *request) half(field, body, own string) (string, error) {
 	asked := req.query.Get(field)
 	switch {
-	case req.query.Has(field) && !tracker.ValidID(asked), body != "" && !tracker.ValidID(body):
+	case req.query.Has(field) && !model.ValidID(asked), body != "" && !model.ValidID(body):
 		return "", invalidID(field)
 	case asked != "" && body != "" && asked != body:
 		return "", invalidField(field, field+" differs between the query and the body; say it once")

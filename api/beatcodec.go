@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // beatBody is one decoded beat, of POST …/heartbeat or an item of POST /v1/heartbeats. Its slices borrow the
@@ -152,18 +152,18 @@ func (b *beatBody) take(s *jsonscan.Scanner, f beatField) bool {
 		return false
 	}
 	if f == fieldMessage {
-		b.message = jsonscan.Truncate(lit, tracker.MaxMessageBytes)
+		b.message = jsonscan.Truncate(lit, model.MaxMessageBytes)
 		return true
 	}
 	text := jsonscan.Unquote(lit, escaped)
 	switch f {
 	case fieldWorkerID:
-		b.worker, ok = text, tracker.ValidID(text)
+		b.worker, ok = text, model.ValidID(text)
 	case fieldHeartbeatAt:
 		b.reportedMs, ok = jsonscan.ParseTime(text)
 		b.reportedMs = max(b.reportedMs, 0) // before 1970 is as good as not said
 	case fieldTaskID:
-		b.taskID, ok = text, tracker.ValidID(text)
+		b.taskID, ok = text, model.ValidID(text)
 	case fieldTaskToken:
 		b.taskToken = text
 	}

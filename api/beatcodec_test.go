@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // slowBeat decodes a beat with encoding/json alone: what the hand-written decoder must agree with.
@@ -57,7 +57,7 @@ func decodeSlow(body []byte) (b slowBeat, ok bool) {
 	if there, ok := get("attempt", &b.attempt); !ok || !there || b.attempt < 1 || b.attempt > math.MaxInt32 {
 		return b, false
 	}
-	if there, ok := get("workerId", &b.worker); !ok || there && !tracker.ValidID(b.worker) {
+	if there, ok := get("workerId", &b.worker); !ok || there && !model.ValidID(b.worker) {
 		return b, false
 	}
 	var at v1.Time
@@ -132,10 +132,10 @@ func checkBeat(t *testing.T, body []byte) {
 		if err := json.Unmarshal(fast.message, &got); err != nil {
 			t.Fatalf("%q: message %q: %v", body, fast.message, err)
 		}
-		if len(fast.message) > tracker.MaxMessageBytes || !strings.HasPrefix(slow.message, got) {
+		if len(fast.message) > model.MaxMessageBytes || !strings.HasPrefix(slow.message, got) {
 			t.Fatalf("%q: message %q is no beginning of %q", body, got, slow.message)
 		}
-		if got != slow.message && len(fast.message) < tracker.MaxMessageBytes-12 {
+		if got != slow.message && len(fast.message) < model.MaxMessageBytes-12 {
 			t.Fatalf("message cut to %d bytes without need", len(fast.message))
 		}
 	}
@@ -201,7 +201,7 @@ func FuzzDecodeBatch(f *testing.F) {
 			var id, token string
 			idOK, tokenOK := json.Unmarshal(orNullRaw(own["taskId"]), &id) == nil, json.Unmarshal(orNullRaw(own["taskToken"]), &token) == nil
 			got := &b.items[i].body
-			if idOK = idOK && (id == "" && string(orNullRaw(own["taskId"])) == "null" || tracker.ValidID(id)); (got.check() == nil) != (single &&
+			if idOK = idOK && (id == "" && string(orNullRaw(own["taskId"])) == "null" || model.ValidID(id)); (got.check() == nil) != (single &&
 				idOK && tokenOK) {
 				t.Fatalf("item %d: %v, encoding/json %v %v %v: %q", i, got.check(), single, idOK, tokenOK, body)
 			}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // heartbeatRoute is a way in which heartbeats come.
@@ -20,7 +22,7 @@ type heartbeatRoute struct {
 
 func heartbeatRoutes(t *testing.T) map[string]heartbeatRoute {
 	worker := func(e *env) string {
-		text, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+		text, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 			Queue: "default"}, e.now())
 		if err != nil {
 			t.Fatal(err)
@@ -55,9 +57,9 @@ type heartbeatResult struct {
 
 func heartbeatResults() map[string]heartbeatResult {
 	post := func(e *env, r heartbeatRoute) { e.do("POST", r.path, r.token(e), r.body(e, "1")) }
-	failing := func(err *tracker.Error) func(e *env, r heartbeatRoute) {
+	failing := func(err *model.Error) func(e *env, r heartbeatRoute) {
 		return func(e *env, r heartbeatRoute) {
-			e.fake.beat = func(b *tracker.Beat) { b.Err = err }
+			e.fake.beat = func(b *beats.Beat) { b.Err = err }
 			e.fake.beatWorker = func() error { return err }
 			post(e, r)
 		}
@@ -74,10 +76,10 @@ func heartbeatResults() map[string]heartbeatResult {
 		"401": {"unauthorized", false, func(e *env, r heartbeatRoute) {
 			e.do("POST", r.path, "junk", strings.ReplaceAll(r.body(e, "1"), e.task(), "junk"))
 		}},
-		"410":             {"task_expired", false, failing(&tracker.Error{Code: tracker.Expired, Reason: tracker.HeartbeatTimeout})},
+		"410":             {"task_expired", false, failing(&model.Error{Code: model.Expired, Reason: model.HeartbeatTimeout})},
 		"413":             {"body_too_large", true, tooLarge},
-		"503 no store":    {"store_unavailable", false, failing(&tracker.Error{Code: tracker.Unavailable})},
-		"503 an overload": {"overloaded", false, failing(&tracker.Error{Code: tracker.Overloaded})},
+		"503 no store":    {"store_unavailable", false, failing(&model.Error{Code: model.Unavailable})},
+		"503 an overload": {"overloaded", false, failing(&model.Error{Code: model.Overloaded})},
 	}
 }
 

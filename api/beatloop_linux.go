@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/beatparse"
 	"github.com/lubdub-io/lubdub/api/internal/evloop"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
 )
 
 // beatLoop answers single beats on an event loop: those whose shape, token and body leave no doubt. Everything else, refusals
@@ -25,10 +25,10 @@ type beatLoop struct {
 	count   *hotStripe
 	parsed  beatparse.Request
 	body    beatBody
-	turn    []*tracker.Beat       // of this turn
-	landing []*tracker.Beat       // the same, since Land makes of the other what it likes
-	opened  int                   // tokens in this turn
-	tell    func([]*tracker.Beat) // haveLanded, made once
+	turn    []*beats.Beat       // of this turn
+	landing []*beats.Beat       // the same, since Land makes of the other what it likes
+	opened  int                 // tokens in this turn
+	tell    func([]*beats.Beat) // haveLanded, made once
 	spare   []*loopBeat
 	text    []byte // of a body
 	out     []byte // an answer
@@ -38,9 +38,9 @@ type beatLoop struct {
 	refused bytes.Buffer
 
 	mu     sync.Mutex
-	landed []*tracker.Beat
-	before []*tracker.Beat // that have had their answers; the memory of the next ones that land
-	posted bool            // the loop is told that some have landed
+	landed []*beats.Beat
+	before []*beats.Beat // that have had their answers; the memory of the next ones that land
+	posted bool          // the loop is told that some have landed
 }
 
 // loopBeat is a beat on its way through a loop, from the request to the answer.
@@ -149,11 +149,11 @@ func (l *beatLoop) Turn() {
 		clear(l.landing)
 		l.turn = l.turn[:0]
 	}()
-	l.s.tracker.Land(l.turn, l.tell)
+	l.s.services.Beats.Land(l.turn, l.tell)
 }
 
 // haveLanded is told, on any goroutine, of beats that have their fate.
-func (l *beatLoop) haveLanded(beats []*tracker.Beat) {
+func (l *beatLoop) haveLanded(beats []*beats.Beat) {
 	l.mu.Lock()
 	l.landed = append(l.landed, beats...)
 	first := !l.posted
@@ -199,7 +199,7 @@ func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 	var told func()
 	if b.tells() {
 		a := b.beat.Attempt
-		told = func() { l.s.tracker.CancelDelivered(a) }
+		told = func() { l.s.services.Beats.CancelDelivered(a) }
 	}
 	l.count.observe(fasthttp.StatusOK, now.Sub(b.start))
 	b.conn.AnswerTold(l.out, l.loop.Stopping(), told)

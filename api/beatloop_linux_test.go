@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // streams are what clients may send on a connection. Where the loop answers, all is beats.
@@ -191,7 +192,7 @@ func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 // breaking panics while it takes beats in, when some may have been taken and the slice has been worked in.
 type breaking struct{ *recorder }
 
-func (b breaking) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+func (b breaking) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
 	if beats[0].Attempt.TaskID == "broken" {
 		clear(beats)
 		panic("on purpose")
@@ -203,7 +204,7 @@ func (b breaking) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
 func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t, func(c *Config) {
-		c.Tracker = breaking{c.Tracker.(*recorder)}
+		c.Services.Beats = breaking{c.Services.Beats.(*recorder)}
 	})
 	broken := testAttempt()
 	broken.TaskID = "broken"
@@ -240,7 +241,7 @@ type landings struct {
 	n *atomic.Int64
 }
 
-func (l landings) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+func (l landings) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
 	l.n.Add(1)
 	l.recorder.Land(beats, landed)
 }
@@ -250,9 +251,9 @@ func (l landings) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
 func TestUnknownTokensOnTheLoop(t *testing.T) {
 	t.Parallel()
 	var lands atomic.Int64
-	w := newTwins(t, func(c *Config) { c.Tracker = landings{c.Tracker.(*recorder), &lands} })
+	w := newTwins(t, func(c *Config) { c.Services.Beats = landings{c.Services.Beats.(*recorder), &lands} })
 	fresh := 0
-	unknown := func(change func(*tracker.Attempt)) string {
+	unknown := func(change func(*model.Attempt)) string {
 		a := testAttempt()
 		fresh++
 		a.IssuedAt = fakeTime.Add(time.Duration(fresh) * time.Second)
@@ -263,7 +264,7 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 		}
 		return text
 	}
-	same := func(*tracker.Attempt) {}
+	same := func(*model.Attempt) {}
 	ok := func(text string) string { return w.post("/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`) }
 	const n = 2 * maxOpened
 	verified, remembered, landed := w.loop.s.keys.Verifications(), w.loop.s.tokens.Len(), lands.Load()
@@ -279,7 +280,7 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 		"another's":         w.post("/v1/tasks/told/heartbeat", unknown(same), `{"attempt":1}`) + ok(unknown(same)),
 		"another attempt's": w.post("/v1/tasks/task_1/heartbeat", unknown(same), `{"attempt":7}`),
 		"a bad body":        w.post("/v1/tasks/task_1/heartbeat", unknown(same), `{"attempt":"1"}`) + ok(unknown(same)),
-		"expired":           ok(unknown(func(a *tracker.Attempt) { a.IssuedAt = fakeTime.Add(-3 * time.Hour) })),
+		"expired":           ok(unknown(func(a *model.Attempt) { a.IssuedAt = fakeTime.Add(-3 * time.Hour) })),
 		"broken":            ok(unknown(same) + "x"),
 		"of nobody":         ok(strings.Repeat("a", 200)),
 	} {
@@ -344,7 +345,7 @@ func TestABeatOnTheLoopAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and lets pools forget")
 	}
-	w := newTwin(t, func(c *Config) { c.Tracker = quietTracker{&fakeTracker{}} })
+	w := newTwin(t, func(c *Config) { c.Services = quietServices(&fakeTracker{}) })
 	text, _, err := mintTask(w.s.keys, testAttempt(), time.Hour, true)
 	if err != nil {
 		t.Fatal(err)

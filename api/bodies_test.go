@@ -8,7 +8,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // hostileBodies are clients that announce large bodies and do not send them: the head of a request, and what follows it.
@@ -59,7 +59,7 @@ func (e *env) batchOf(tenant string) string {
 	var items strings.Builder
 	for i := range 60 {
 		task := fmt.Sprint("task_", i)
-		items.WriteString(item(task, e.task(func(a *tracker.Attempt) { a.Scope.Tenant, a.TaskID = tenant, task })))
+		items.WriteString(item(task, e.task(func(a *model.Attempt) { a.Scope.Tenant, a.TaskID = tenant, task })))
 	}
 	body := `{"heartbeats":[` + strings.TrimSuffix(items.String(), ",") + `]}`
 	if len(body) <= conn.SmallBody {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // A front end whose clock is an hour ahead of Redis's, or behind it, makes and judges tokens as any other would: by Redis's.
@@ -42,7 +42,7 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 
 				control := l.control(roleViewer) // an hour
 				l.store.Clock.Advance(29 * time.Minute)
-				_ = l.tr.Tick()
+				_ = l.tr.Beats.Tick()
 				var fresh v1.HeartbeatResponse
 				l.call(e, "heartbeat", `{"attempt":1}`).want(200).into(&fresh)
 				if fresh.TaskToken == "" || fresh.TokenExpiresAt.Sub(l.now()) > 31*time.Minute {
@@ -50,10 +50,10 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 				}
 				l.do("GET", "/v1/queues", control, "").want(200)
 				l.store.Clock.Advance(2 * time.Minute)
-				_ = l.tr.Tick()
+				_ = l.tr.Beats.Tick()
 				l.call(e, "heartbeat", `{"attempt":1}`).refused(401, v1.CodeUnauthorized) // also from the cache
 				l.store.Clock.Advance(time.Hour)
-				_ = l.tr.Tick()
+				_ = l.tr.Beats.Tick()
 				l.do("GET", "/v1/queues", control, "").refused(401, v1.CodeUnauthorized)
 			})
 		})
@@ -67,7 +67,7 @@ func TestASteppedClockDoesNotLockATenantOut(t *testing.T) {
 	e.readClock = func() time.Time { return time.Now().Add(e.fake.skew) }
 	for _, skew := range []time.Duration{time.Hour, 0, -time.Hour} {
 		e.fake.skew = skew
-		token := e.task(func(a *tracker.Attempt) { a.IssuedAt = e.now() })
+		token := e.task(func(a *model.Attempt) { a.IssuedAt = e.now() })
 		until(t, func() bool {
 			return e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).status == 200
 		}, func() string { return "the tenant is refused for good" })

@@ -14,7 +14,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
@@ -24,7 +24,7 @@ func (req *request) completed() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := req.s.tracker.Complete(req.context(), req.attempt, completion)
+	done, err := req.s.services.Beats.Complete(req.context(), req.attempt, completion)
 	if err != nil {
 		req.late(completion, err)
 		return 0, nil, err
@@ -40,14 +40,14 @@ func (req *request) completed() (int, any, error) {
 }
 
 // late records a result that came too late.
-func (req *request) late(completion tracker.Completion, err error) {
-	code := tracker.CodeOf(err)
-	if code != tracker.AttemptMismatch && code != tracker.AlreadyTerminal {
+func (req *request) late(completion model.Completion, err error) {
+	code := model.CodeOf(err)
+	if code != model.AttemptMismatch && code != model.AlreadyTerminal {
 		return
 	}
 	a := req.attempt
 	current := a.Number
-	if e, ok := errors.AsType[*tracker.Error](err); ok && code == tracker.AttemptMismatch {
+	if e, ok := errors.AsType[*model.Error](err); ok && code == model.AttemptMismatch {
 		current = e.Expected
 	}
 	req.s.metrics.lateResults.Inc()
@@ -65,13 +65,13 @@ func (req *request) late(completion tracker.Completion, err error) {
 const lateLines = 10
 
 // completion reads and checks the body.
-func (req *request) completion() (tracker.Completion, error) {
+func (req *request) completion() (model.Completion, error) {
 	var body struct {
 		v1.CompletedRequest
 		// The error object is kept as it was sent, so it is read on its own.
 		Error json.RawMessage `json:"error"`
 	}
-	var none tracker.Completion
+	var none model.Completion
 	if err := req.lenient(&body); err != nil {
 		return none, err
 	}
@@ -86,13 +86,13 @@ func (req *request) completion() (tracker.Completion, error) {
 	default:
 		return none, invalidField("outcome", fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", clip(string(body.Outcome))))
 	}
-	if len(body.CancelledDuringPhase) > tracker.MaxPhaseBytes {
+	if len(body.CancelledDuringPhase) > model.MaxPhaseBytes {
 		return none, invalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less",
-			tracker.MaxPhaseBytes))
+			model.MaxPhaseBytes))
 	}
-	done := tracker.Completion{
+	done := model.Completion{
 		Report:               report,
-		Outcome:              tracker.State(body.Outcome),
+		Outcome:              model.State(body.Outcome),
 		CompletedAt:          body.CompletedAt.Time,
 		Output:               compact(body.Output),
 		Metrics:              compact(body.Metrics),
@@ -108,9 +108,9 @@ func (req *request) completion() (tracker.Completion, error) {
 
 // setError judges the error object: FAILED needs one with a category, and the category says whether a retry
 // may help when the worker does not.
-func setError(done *tracker.Completion) error {
+func setError(done *model.Completion) error {
 	if done.Error == nil {
-		if done.Outcome == tracker.Failed {
+		if done.Outcome == model.Failed {
 			return invalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())
 		}
 		return nil
@@ -123,7 +123,7 @@ func setError(done *tracker.Completion) error {
 		return err
 	}
 	switch {
-	case e.Category == "" && done.Outcome != tracker.Failed:
+	case e.Category == "" && done.Outcome != model.Failed:
 		return nil
 	case e.Category == "":
 		return invalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())

@@ -11,19 +11,19 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
 // The contract over HTTP, on every kind of store, with the clock in the test's hand.
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-var _ Tracker = (*tracker.Tracker)(nil)
-
 // live is an env on a real Tracker.
 type live struct {
 	*env
 	tr      *tracker.Tracker
-	sweeper *tracker.Sweeper
+	sweeper *sweep.Sweeper
 	store   *redistest.Store
 }
 
@@ -62,10 +62,10 @@ func newLive(t *testing.T, s *redistest.Store, change []func(*tracker.Options)) 
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
-		c.Tracker, c.Now = tr, s.Clock.Now
+		c.Services, c.Now = ServicesOf(tr), s.Clock.Now
 	})
 	e.readClock = s.Clock.Now
-	return &live{env: e, tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
+	return &live{env: e, tr: tr, store: s, sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_test"})}
 }
 
 // pass lets time pass while front ends are alive, so that shard time follows.
@@ -74,7 +74,7 @@ func (l *live) pass(d time.Duration) {
 	for {
 		step := min(d, 250*time.Millisecond)
 		l.store.Clock.Advance(step)
-		if err := l.tr.Tick(); err != nil {
+		if err := l.tr.Beats.Tick(); err != nil {
 			l.t.Fatal(err)
 		}
 		if d -= step; d <= 0 {
@@ -119,8 +119,8 @@ func (l *live) delivered(e *v1.TaskEnvelope) {
 		l.t.Fatal(refused)
 	}
 	for {
-		b := tracker.Beat{Attempt: who.task()}
-		if l.tr.Beat(&b); b.Err != nil || b.Cancel == nil {
+		b := beats.Beat{Attempt: who.task()}
+		if l.tr.Beats.Beat(&b); b.Err != nil || b.Cancel == nil {
 			l.t.Fatalf("%v %v", b.Err, b.Cancel)
 		}
 		if b.Cancel.Delivered {

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 const headerIdempotencyKey = "Idempotency-Key"
@@ -32,7 +32,7 @@ func (req *request) createTask() (int, any, error) {
 		return 0, nil, err
 	}
 	n.Trace = cmp.Or(n.Trace, req.traceHeader())
-	made, err := req.s.tracker.Create(req.context(), n)
+	made, err := req.s.services.Tasks.Create(req.context(), n)
 	if err != nil {
 		return 0, nil, req.selectionRefusal(err)
 	}
@@ -60,13 +60,13 @@ func (req *request) traceHeader() string {
 	if len(headers) != 1 {
 		return ""
 	}
-	trace, _ := tracker.ParseTraceparent(string(headers[0]))
+	trace, _ := model.ParseTraceparent(string(headers[0]))
 	return trace
 }
 
 // ownTrace returns the one that a body names.
 func ownTrace(said string) (string, error) {
-	trace, ok := tracker.ParseTraceparent(said)
+	trace, ok := model.ParseTraceparent(said)
 	if said != "" && !ok {
 		return "", invalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
 			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
@@ -86,10 +86,10 @@ func checkIdempotencyKey(field, key string) error {
 }
 
 // newTask turns a request into what the domain takes, checked.
-func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (tracker.NewTask, error) {
+func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (model.NewTask, error) {
 	scope, err := req.scope(body.TenantID, body.WorkspaceID)
 	if err != nil {
-		return tracker.NewTask{}, err
+		return model.NewTask{}, err
 	}
 	n, err := taskOf(body, scope)
 	if err != nil {
@@ -108,8 +108,8 @@ func (req *request) newTask(body *v1.CreateTaskRequest, key, keyField string) (t
 }
 
 // taskOf turns a request into what the domain takes. What it says together is still to be checked.
-func taskOf(body *v1.CreateTaskRequest, scope tracker.Scope) (tracker.NewTask, error) {
-	n := tracker.NewTask{
+func taskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error) {
+	n := model.NewTask{
 		Scope: scope, TaskID: body.TaskID, RunID: body.RunID, Key: body.TaskKey, Asset: body.AssetID,
 		Type: body.Type, Queue: body.Queue,
 		Runtime: body.Runtime, WorkerLabels: body.WorkerLabels, WorkerID: body.WorkerID,
@@ -184,11 +184,11 @@ func (d *durations) refuse(field string, v int64, why string) {
 }
 
 // retry fills in what a policy leaves out from the default.
-func (d *durations) retry(r *v1.RetryPolicy) *tracker.RetryPolicy {
+func (d *durations) retry(r *v1.RetryPolicy) *model.RetryPolicy {
 	if r == nil {
 		return nil
 	}
-	p := tracker.DefaultRetryPolicy
+	p := model.DefaultRetryPolicy
 	if r.MaxAttempts != nil {
 		p.MaxAttempts = *r.MaxAttempts
 	}
@@ -205,7 +205,7 @@ func (d *durations) retry(r *v1.RetryPolicy) *tracker.RetryPolicy {
 
 // requestHash is the same for requests that mean the same: white space, the order of fields and the spelling
 // of times do not count.
-func requestHash(body *v1.CreateTaskRequest, scope tracker.Scope) (string, error) {
+func requestHash(body *v1.CreateTaskRequest, scope model.Scope) (string, error) {
 	r := *body
 	r.TenantID, r.WorkspaceID = scope.Tenant, scope.Workspace
 	r.Traceparent = "" // each try may be a span of its own
@@ -240,7 +240,7 @@ func hashOf(v any) (string, error) {
 
 // created returns the body for a created task or attempt: the envelope of what was dispatched, else the task
 // that waits.
-func (s *Server) created(made *tracker.Created) (any, error) {
+func (s *Server) created(made *model.Created) (any, error) {
 	if made.Envelope == nil {
 		return taskView(made.Task, true), nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 func TestCreateHandsEveryFieldOn(t *testing.T) {
@@ -24,8 +24,8 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 		"heartbeatIntervalMs":1500,"heartbeatTimeoutMs":3001,"cancelGracePeriodMs":7000,"tokenTtlSeconds":60,"renewToken":true,
 		"retry":{"maxAttempts":5,"multiplier":1.5}}`).want(201)
 	got := e.fake.lastCreated()
-	want := tracker.NewTask{
-		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "t1", RunID: "r1", Key: "raw/events ü", Asset: "a1", Type: "send_email",
+	want := model.NewTask{
+		Scope: model.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "t1", RunID: "r1", Key: "raw/events ü", Asset: "a1", Type: "send_email",
 		Queue:   "default",
 		Runtime: "python3.11", WorkerLabels: map[string]string{"region": "us"}, Placement: "leastLoaded",
 		Payload: json.RawMessage(`{"b":1,"a":["<x>",12345678901234567890]}`), Resources: json.RawMessage(`{"cpu":2}`),
@@ -34,7 +34,7 @@ func TestCreateHandsEveryFieldOn(t *testing.T) {
 		StartTimeout: 5 * time.Second, RunTimeout: 6 * time.Second, HeartbeatInterval: 1500 * time.Millisecond,
 		HeartbeatTimeout: 3100 * time.Millisecond,
 		CancelGrace:      7 * time.Second, TokenTTL: time.Minute,
-		Retry: &tracker.RetryPolicy{MaxAttempts: 5, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 1.5, MaxBackoff: time.Minute},
+		Retry: &model.RetryPolicy{MaxAttempts: 5, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 1.5, MaxBackoff: time.Minute},
 	}
 	if g, w := fmt.Sprintf("%+v %+v", got, *got.Retry), fmt.Sprintf("%+v %+v", want, *want.Retry); strings.ReplaceAll(g,
 		fmt.Sprintf("%p", got.Retry), "") != strings.ReplaceAll(w, fmt.Sprintf("%p", want.Retry), "") {
@@ -184,12 +184,12 @@ func TestTheSameAttemptGetsTheSameEnvelope(t *testing.T) {
 func TestBatchOfCreations(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.create = func(n tracker.NewTask) (*tracker.Created, error) {
+	e.fake.create = func(n model.NewTask) (*model.Created, error) {
 		switch n.TaskID {
 		case "taken":
-			return nil, &tracker.Error{Code: tracker.Exists, Message: "exists"}
+			return nil, &model.Error{Code: model.Exists, Message: "exists"}
 		case "away":
-			return nil, &tracker.Error{Code: tracker.Unavailable}
+			return nil, &model.Error{Code: model.Unavailable}
 		}
 		return fakeCreated(n, 1), nil
 	}
@@ -237,9 +237,9 @@ func TestBatchOfCreations(t *testing.T) {
 func TestNextAttempt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.nextAttempt = func(s tracker.Scope, id string, from int) (*tracker.Created, error) {
-		made := fakeCreated(tracker.NewTask{Scope: s, TaskID: id}, from+1)
-		made.Envelope.LastProgress = &tracker.Progress{Pct: "30", Message: `"half \u00fc way"`}
+	e.fake.nextAttempt = func(s model.Scope, id string, from int) (*model.Created, error) {
+		made := fakeCreated(model.NewTask{Scope: s, TaskID: id}, from+1)
+		made.Envelope.LastProgress = &model.Progress{Pct: "30", Message: `"half \u00fc way"`}
 		return made, nil
 	}
 	a := e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher), `{"fromAttempt":1}`).want(201).
@@ -247,8 +247,8 @@ func TestNextAttempt(t *testing.T) {
 	if !strings.Contains(a.body, `"half \u00fc way"`) {
 		t.Errorf("the message was written anew: %s", a.body)
 	}
-	e.fake.nextAttempt = func(s tracker.Scope, id string, _ int) (*tracker.Created, error) {
-		return &tracker.Created{Task: fakeTask(tracker.NewTask{Scope: s, TaskID: id, Queue: "q"})}, nil
+	e.fake.nextAttempt = func(s model.Scope, id string, _ int) (*model.Created, error) {
+		return &model.Created{Task: fakeTask(model.NewTask{Scope: s, TaskID: id, Queue: "q"})}, nil
 	}
 	e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher),
 		`{"fromAttempt":1}`).want(202).contains(`{"taskId":"task_1","state":"QUEUED"}`)

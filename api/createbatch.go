@@ -9,7 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
 const maxBatch = 1000
@@ -27,7 +28,7 @@ func (req *request) createTasks() (int, any, error) {
 	}
 
 	results := make([]json.RawMessage, len(body.Tasks))
-	news := make([]tracker.NewTask, 0, len(body.Tasks))
+	news := make([]model.NewTask, 0, len(body.Tasks))
 	places := make([]int, 0, len(body.Tasks)) // of the news in results
 	trace := req.traceHeader()
 	for i, raw := range body.Tasks {
@@ -41,24 +42,24 @@ func (req *request) createTasks() (int, any, error) {
 		places = append(places, i)
 	}
 	if len(news) > 0 {
-		for i, made := range req.s.tracker.CreateBatch(req.context(), news) {
+		for i, made := range req.s.services.Tasks.CreateBatch(req.context(), news) {
 			results[places[i]] = req.itemCreated(made)
 		}
 	}
 	return fasthttp.StatusOK, v1.CreateTasksResponse{Results: results}, nil
 }
 
-func (req *request) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
+func (req *request) batchItem(raw json.RawMessage) (model.NewTask, error) {
 	var item v1.CreateTasksItem
 	if len(raw) == 0 || raw[0] != '{' {
-		return tracker.NewTask{}, errItemNotObject
+		return model.NewTask{}, errItemNotObject
 	}
 	if err := decodeObject("", raw, &item, false); err != nil {
-		return tracker.NewTask{}, err
+		return model.NewTask{}, err
 	}
 	if item.IdempotencyKey != "" {
 		if err := checkIdempotencyKey("idempotencyKey", item.IdempotencyKey); err != nil {
-			return tracker.NewTask{}, err
+			return model.NewTask{}, err
 		}
 	}
 	return req.newTask(&item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
@@ -67,7 +68,7 @@ func (req *request) batchItem(raw json.RawMessage) (tracker.NewTask, error) {
 var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest,
 	"The entry is not an object; send the body of POST /v1/tasks")
 
-func (req *request) itemCreated(made tracker.CreateResult) json.RawMessage {
+func (req *request) itemCreated(made tasks.CreateResult) json.RawMessage {
 	if made.Err != nil {
 		return req.itemRefusal(req.selectionRefusal(made.Err))
 	}

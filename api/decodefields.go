@@ -12,7 +12,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // fieldCheck walks over a valid JSON value along a type, and refuses what does not fit it.
@@ -95,7 +95,7 @@ func (c *fieldCheck) kept(path string) *refusal {
 	c.Space()
 	from := c.Pos
 	c.Skip()
-	if err := tracker.CheckDepth(path, c.Text[from:c.Pos]); err != nil {
+	if err := model.CheckDepth(path, c.Text[from:c.Pos]); err != nil {
 		return refusalOf("decode", err)
 	}
 	return nil

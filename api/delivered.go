@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // delivery is the body of a reply that carries a cancel. The grace period of a cancel begins when the worker can know of it, so
@@ -39,10 +39,10 @@ func (d *delivery) WriteTo(w io.Writer) (int64, error) {
 }
 
 // writeDelivery answers 200 with a body that carries cancels of the attempts. The body is copied.
-func (s *Server) writeDelivery(ctx *fasthttp.RequestCtx, body []byte, attempts ...*tracker.Attempt) {
+func (s *Server) writeDelivery(ctx *fasthttp.RequestCtx, body []byte, attempts ...*model.Attempt) {
 	writeTold(ctx, body, func() {
 		for _, a := range attempts {
-			s.tracker.CancelDelivered(a)
+			s.services.Beats.CancelDelivered(a)
 		}
 	})
 }

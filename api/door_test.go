@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // client is one connection, held by the test.
@@ -180,8 +182,8 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 func TestWhoHasShownATokenStays(t *testing.T) {
 	t.Parallel()
 	e := newDoor(t)
-	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
-		&tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+	worker, _, err := mintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+		&workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +312,7 @@ func endsWithHalves(t *testing.T, withoutLoop bool) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	end := sync.OnceFunc(func() { close(finish) })
 	t.Cleanup(end)
-	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	e.fake.beat = func(*beats.Beat) { close(begun); <-finish }
 	whole := e.dial().send(e.beatOf())
 	<-begun
 	halves := map[string]*client{

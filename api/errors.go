@@ -11,7 +11,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // refusal is an answer other than success. It is an error, so that a handler returns it as one.
@@ -55,63 +60,63 @@ func forbidden(message string) *refusal {
 }
 
 // statusOf is the one table from the domain's codes to HTTP.
-var statusOf = map[tracker.Code]int{
-	tracker.Invalid:             fasthttp.StatusBadRequest,
-	tracker.InvalidID:           fasthttp.StatusBadRequest,
-	tracker.InvalidCursor:       fasthttp.StatusBadRequest,
-	tracker.NotFound:            fasthttp.StatusNotFound,
-	tracker.RunNotFound:         fasthttp.StatusNotFound,
-	tracker.Exists:              fasthttp.StatusConflict,
-	tracker.IdempotencyMismatch: fasthttp.StatusConflict,
-	tracker.AttemptMismatch:     fasthttp.StatusConflict,
-	tracker.AlreadyTerminal:     fasthttp.StatusConflict,
-	tracker.Expired:             fasthttp.StatusGone,
-	tracker.WorkerNotFound:      fasthttp.StatusNotFound,
-	tracker.MachineNotFound:     fasthttp.StatusNotFound,
-	tracker.NoWorkersMatch:      fasthttp.StatusNotFound,
-	tracker.Forbidden:           fasthttp.StatusForbidden,
-	tracker.WorkerDraining:      fasthttp.StatusConflict,
-	tracker.WorkerOffline:       fasthttp.StatusGone,
-	tracker.WorkerHeld:          fasthttp.StatusConflict,
-	tracker.NoFreshWorkers:      fasthttp.StatusConflict,
-	tracker.NoMatchingWorkers:   fasthttp.StatusConflict,
-	tracker.NoCapacity:          fasthttp.StatusConflict,
-	tracker.QueueNotFound:       fasthttp.StatusNotFound,
-	tracker.ScheduleNotFound:    fasthttp.StatusNotFound,
-	tracker.ScheduleExists:      fasthttp.StatusConflict,
-	tracker.WebhookNotFound:     fasthttp.StatusNotFound,
-	tracker.DeliveryNotFound:    fasthttp.StatusNotFound,
-	tracker.WebhookExists:       fasthttp.StatusConflict,
-	tracker.WebhookManaged:      fasthttp.StatusConflict,
-	tracker.WebhookDisabled:     fasthttp.StatusConflict,
-	tracker.Overloaded:          fasthttp.StatusServiceUnavailable,
-	tracker.Unavailable:         fasthttp.StatusServiceUnavailable,
+var statusOf = map[model.Code]int{
+	model.Invalid:             fasthttp.StatusBadRequest,
+	model.InvalidID:           fasthttp.StatusBadRequest,
+	events.InvalidCursor:      fasthttp.StatusBadRequest,
+	model.NotFound:            fasthttp.StatusNotFound,
+	model.RunNotFound:         fasthttp.StatusNotFound,
+	model.Exists:              fasthttp.StatusConflict,
+	model.IdempotencyMismatch: fasthttp.StatusConflict,
+	model.AttemptMismatch:     fasthttp.StatusConflict,
+	model.AlreadyTerminal:     fasthttp.StatusConflict,
+	model.Expired:             fasthttp.StatusGone,
+	workers.WorkerNotFound:    fasthttp.StatusNotFound,
+	workers.MachineNotFound:   fasthttp.StatusNotFound,
+	workers.NoWorkersMatch:    fasthttp.StatusNotFound,
+	queues.Forbidden:          fasthttp.StatusForbidden,
+	workers.WorkerDraining:    fasthttp.StatusConflict,
+	workers.WorkerOffline:     fasthttp.StatusGone,
+	workers.WorkerHeld:        fasthttp.StatusConflict,
+	model.NoFreshWorkers:      fasthttp.StatusConflict,
+	model.NoMatchingWorkers:   fasthttp.StatusConflict,
+	model.NoCapacity:          fasthttp.StatusConflict,
+	queues.QueueNotFound:      fasthttp.StatusNotFound,
+	schedules.NotFound:        fasthttp.StatusNotFound,
+	schedules.Exists:          fasthttp.StatusConflict,
+	webhooks.NotFound:         fasthttp.StatusNotFound,
+	webhooks.DeliveryNotFound: fasthttp.StatusNotFound,
+	webhooks.Exists:           fasthttp.StatusConflict,
+	webhooks.Managed:          fasthttp.StatusConflict,
+	webhooks.Disabled:         fasthttp.StatusConflict,
+	model.Overloaded:          fasthttp.StatusServiceUnavailable,
+	model.Unavailable:         fasthttp.StatusServiceUnavailable,
 }
 
 // defaultMessage is for errors of the domain that come without one.
-var defaultMessage = map[tracker.Code]string{
-	tracker.Invalid: "The request is not valid",
-	tracker.NotFound: "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten " +
+var defaultMessage = map[model.Code]string{
+	model.Invalid: "The request is not valid",
+	model.NotFound: "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten " +
 		"after their retention",
-	tracker.RunNotFound:         "There is no such run in this scope; check the id, tenantId and workspaceId",
-	tracker.Exists:              "A task with this id exists; choose another id, or use Idempotency-Key to repeat a creation safely",
-	tracker.IdempotencyMismatch: "This Idempotency-Key was used with another body; use a new key for a new request",
-	tracker.AttemptMismatch:     "A newer attempt is current; stop this one",
-	tracker.AlreadyTerminal:     "The task is finished; stop",
-	tracker.Expired:             "The attempt was ended; stop at once",
-	tracker.WorkerNotFound:      "There is no such worker in this scope; check the id, tenantId and workspaceId, or register again",
-	tracker.MachineNotFound:     "There is no such machine in this scope; check the id, tenantId and workspaceId",
-	tracker.NoWorkersMatch:      "No worker matches; check the selector",
-	tracker.WorkerDraining:      "The worker is draining and gets no new tasks",
-	tracker.WorkerOffline:       "The worker is OFFLINE; register again",
-	tracker.NoFreshWorkers:      "No workers with fresh heartbeats available",
-	tracker.NoMatchingWorkers:   "No worker has what is asked for",
-	tracker.NoCapacity:          "Every worker that could do it is full",
-	tracker.QueueNotFound:       "Nothing is known of this queue in this scope; check the name, tenantId and workspaceId",
-	tracker.ScheduleNotFound:    "There is no such schedule in this scope; check the id, tenantId and workspaceId",
-	tracker.ScheduleExists:      "A schedule with this id exists; change that one, or choose another id",
-	tracker.Overloaded:          "The server is at one of its bounds; try again after Retry-After",
-	tracker.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
+	model.RunNotFound:         "There is no such run in this scope; check the id, tenantId and workspaceId",
+	model.Exists:              "A task with this id exists; choose another id, or use Idempotency-Key to repeat a creation safely",
+	model.IdempotencyMismatch: "This Idempotency-Key was used with another body; use a new key for a new request",
+	model.AttemptMismatch:     "A newer attempt is current; stop this one",
+	model.AlreadyTerminal:     "The task is finished; stop",
+	model.Expired:             "The attempt was ended; stop at once",
+	workers.WorkerNotFound:    "There is no such worker in this scope; check the id, tenantId and workspaceId, or register again",
+	workers.MachineNotFound:   "There is no such machine in this scope; check the id, tenantId and workspaceId",
+	workers.NoWorkersMatch:    "No worker matches; check the selector",
+	workers.WorkerDraining:    "The worker is draining and gets no new tasks",
+	workers.WorkerOffline:     "The worker is OFFLINE; register again",
+	model.NoFreshWorkers:      "No workers with fresh heartbeats available",
+	model.NoMatchingWorkers:   "No worker has what is asked for",
+	model.NoCapacity:          "Every worker that could do it is full",
+	queues.QueueNotFound:      "Nothing is known of this queue in this scope; check the name, tenantId and workspaceId",
+	schedules.NotFound:        "There is no such schedule in this scope; check the id, tenantId and workspaceId",
+	schedules.Exists:          "A schedule with this id exists; change that one, or choose another id",
+	model.Overloaded:          "The server is at one of its bounds; try again after Retry-After",
+	model.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
 }
 
 const defaultRetryAfter = time.Second
@@ -122,9 +127,9 @@ func refusalOf(op string, err error) *refusal {
 	if errors.As(err, &r) {
 		return r
 	}
-	var e *tracker.Error
+	var e *model.Error
 	if !errors.As(err, &e) {
-		e = &tracker.Error{Code: tracker.Unavailable, Op: op, Cause: err}
+		e = &model.Error{Code: model.Unavailable, Op: op, Cause: err}
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			// The domain promises *Error; anything else is a bug of it, but still no verdict about a task.
 			e.Op = op + " (an error without a code)"
@@ -136,12 +141,12 @@ func refusalOf(op string, err error) *refusal {
 	}
 	if !known {
 		status = fasthttp.StatusInternalServerError
-		e = &tracker.Error{Code: v1.CodeInternal, Op: e.Op, Cause: e}
+		e = &model.Error{Code: v1.CodeInternal, Op: e.Op, Cause: e}
 	}
 	r = refuse(status, string(e.Code), messageOf(op, e))
 	r.body.State = v1.State(e.State)
 	r.body.Reason = string(e.Reason)
-	if e.Code == tracker.WorkerHeld {
+	if e.Code == workers.WorkerHeld {
 		r.body.WorkerID, r.body.MachineID, r.body.Remedy = e.Worker, e.Machine, "lubdub worker resume "+e.Worker
 		if e.Worker == "" {
 			r.body.Remedy = "lubdub machine resume " + e.Machine
@@ -149,7 +154,7 @@ func refusalOf(op string, err error) *refusal {
 	}
 	r.body.ExpectedAttempt, r.body.ReceivedAttempt = e.Expected, e.Received
 	r.op, r.cause = e.Op, e.Cause
-	var f *tracker.FieldError
+	var f *model.FieldError
 	if status == fasthttp.StatusBadRequest && errors.As(e.Cause, &f) {
 		r.body.Field = f.Field
 	}
@@ -160,19 +165,19 @@ func refusalOf(op string, err error) *refusal {
 }
 
 // messageOf returns the contract's own sentence where it shows one, else the domain's, else a default.
-func messageOf(op string, e *tracker.Error) string {
+func messageOf(op string, e *model.Error) string {
 	switch {
-	case e.Code == tracker.Expired && e.Reason == tracker.HeartbeatTimeout:
+	case e.Code == model.Expired && e.Reason == model.HeartbeatTimeout:
 		return "Task exceeded heartbeat timeout"
-	case e.Code == tracker.AttemptMismatch && e.State.Terminal():
+	case e.Code == model.AttemptMismatch && e.State.Terminal():
 		return "A newer attempt has already completed"
-	case e.Code == tracker.AlreadyTerminal && op == opStarted && e.State == tracker.Cancelled:
+	case e.Code == model.AlreadyTerminal && op == opStarted && e.State == model.Cancelled:
 		return "Task was cancelled before worker started"
 	case e.Code == v1.CodeInternal:
 		return "Something went wrong here that is not your fault; please report it with the request id"
 	case e.Message == "":
 		return defaultMessage[e.Code]
-	case e.Code == tracker.Invalid || e.Code == tracker.InvalidID || e.Code == tracker.InvalidCursor: // begins with a field's name
+	case e.Code == model.Invalid || e.Code == model.InvalidID || e.Code == events.InvalidCursor: // begins with a field's name
 		return e.Message
 	}
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Every code of the domain has its row.
@@ -21,44 +22,44 @@ func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
 		code   string
 		check  func(*testing.T, *v1.Error, http.Header)
 	}{
-		"invalid": {&tracker.Error{Code: tracker.Invalid, Message: "x is wrong", Cause: &tracker.FieldError{Field: "x"}}, 400,
+		"invalid": {&model.Error{Code: model.Invalid, Message: "x is wrong", Cause: &model.FieldError{Field: "x"}}, 400,
 			"invalid_request", wantField("x")},
-		"invalid id": {&tracker.Error{Code: tracker.InvalidID, Cause: &tracker.FieldError{Field: "taskId"}, Message: "m"}, 400, "invalid_id",
+		"invalid id": {&model.Error{Code: model.InvalidID, Cause: &model.FieldError{Field: "taskId"}, Message: "m"}, 400, "invalid_id",
 			wantField("taskId")},
-		"no task":     {&tracker.Error{Code: tracker.NotFound}, 404, "task_not_found", nil},
-		"no run":      {&tracker.Error{Code: tracker.RunNotFound}, 404, "run_not_found", nil},
-		"exists":      {&tracker.Error{Code: tracker.Exists}, 409, "task_exists", nil},
-		"idempotency": {&tracker.Error{Code: tracker.IdempotencyMismatch}, 409, "idempotency_mismatch", nil},
-		"mismatch": {&tracker.Error{Code: tracker.AttemptMismatch, Expected: 3, Received: 1}, 409, "attempt_mismatch",
+		"no task":     {&model.Error{Code: model.NotFound}, 404, "task_not_found", nil},
+		"no run":      {&model.Error{Code: model.RunNotFound}, 404, "run_not_found", nil},
+		"exists":      {&model.Error{Code: model.Exists}, 409, "task_exists", nil},
+		"idempotency": {&model.Error{Code: model.IdempotencyMismatch}, 409, "idempotency_mismatch", nil},
+		"mismatch": {&model.Error{Code: model.AttemptMismatch, Expected: 3, Received: 1}, 409, "attempt_mismatch",
 			func(t *testing.T, e *v1.Error, _ http.Header) {
 				if e.ExpectedAttempt != 3 || e.ReceivedAttempt != 1 {
 					t.Errorf("got %+v", e)
 				}
 			}},
-		"terminal": {&tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Succeeded}, 409, "task_already_terminal",
+		"terminal": {&model.Error{Code: model.AlreadyTerminal, State: model.Succeeded}, 409, "task_already_terminal",
 			func(t *testing.T, e *v1.Error, _ http.Header) {
 				if e.State != v1.Succeeded {
 					t.Errorf("got %+v", e)
 				}
 			}},
-		"expired": {&tracker.Error{Code: tracker.Expired, Reason: tracker.RunTimeout, State: tracker.Failed}, 410, "task_expired",
+		"expired": {&model.Error{Code: model.Expired, Reason: model.RunTimeout, State: model.Failed}, 410, "task_expired",
 			func(t *testing.T, e *v1.Error, _ http.Header) {
 				if e.Reason != "RUN_TIMEOUT" {
 					t.Errorf("got %+v", e)
 				}
 			}},
-		"overloaded": {&tracker.Error{Code: tracker.Overloaded, RetryAfter: 1500 * time.Millisecond}, 503, "overloaded", wantRetryAfter("2")},
-		"unavailable": {&tracker.Error{Code: tracker.Unavailable, Cause: errors.New("dial tcp 10.0.0.1:6379: secret")}, 503, "store_unavailable",
+		"overloaded": {&model.Error{Code: model.Overloaded, RetryAfter: 1500 * time.Millisecond}, 503, "overloaded", wantRetryAfter("2")},
+		"unavailable": {&model.Error{Code: model.Unavailable, Cause: errors.New("dial tcp 10.0.0.1:6379: secret")}, 503, "store_unavailable",
 			wantRetryAfter("1")},
 		"deadline": {context.DeadlineExceeded, 503, "store_unavailable", wantRetryAfter("1")},
 		"no code":  {errors.New("secret"), 503, "store_unavailable", wantRetryAfter("1")},
-		"odd code": {&tracker.Error{Code: "odd", Message: "secret"}, 500, "internal_error", nil},
+		"odd code": {&model.Error{Code: "odd", Message: "secret"}, 500, "internal_error", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
-			e.fake.beat = func(b *tracker.Beat) { b.Err = c.err }
-			e.fake.get = func(tracker.Scope, string) (*tracker.Task, error) { return nil, c.err }
-			e.fake.create = func(tracker.NewTask) (*tracker.Created, error) { return nil, c.err }
+			e.fake.beat = func(b *beats.Beat) { b.Err = c.err }
+			e.fake.get = func(model.Scope, string) (*model.Task, error) { return nil, c.err }
+			e.fake.create = func(model.NewTask) (*model.Created, error) { return nil, c.err }
 			var answers []*answer
 			switch c.status {
 			case 404:
@@ -108,14 +109,14 @@ func wantRetryAfter(seconds string) func(*testing.T, *v1.Error, http.Header) {
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(*tracker.Beat) { t.Error("a bad beat reached the domain") }
-	e.fake.start = func(*tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
+	e.fake.beat = func(*beats.Beat) { t.Error("a bad beat reached the domain") }
+	e.fake.start = func(*model.Attempt, model.Report) (model.Acknowledged, error) {
 		t.Error("a bad start reached the domain")
-		return tracker.Acknowledged{}, nil
+		return model.Acknowledged{}, nil
 	}
-	e.fake.complete = func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
+	e.fake.complete = func(*model.Attempt, model.Completion) (model.Completed, error) {
 		t.Error("a bad completion reached the domain")
-		return tracker.Completed{}, nil
+		return model.Completed{}, nil
 	}
 	admin, task := e.control(roleAdmin), e.task()
 	paths := map[string]string{
@@ -285,8 +286,8 @@ func TestPathsThatAreNotThere(t *testing.T) {
 func TestAPanicIsA500AndTheServerLives(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(*tracker.Beat) { panic("boom") }
-	e.fake.get = func(tracker.Scope, string) (*tracker.Task, error) { panic("boom") }
+	e.fake.beat = func(*beats.Beat) { panic("boom") }
+	e.fake.get = func(model.Scope, string) (*model.Task, error) { panic("boom") }
 	a := e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`, "X-Request-Id", "my-id")
 	if got := a.refused(500, "internal_error"); got.RequestID != "my-id" || a.header.Get("X-Request-Id") != "my-id" {
 		t.Errorf("got %+v", got)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
 )
 
 // events answers GET /v1/events, with a page or a stream.
@@ -27,12 +27,12 @@ func (req *request) events() (int, any, error) {
 	return req.eventPage(&p, filter)
 }
 
-func (req *request) eventPage(p *parameters, filter tracker.EventFilter) (int, any, error) {
-	q := tracker.EventQuery{Filter: filter, After: p.Get("after"), Back: wordOf(p, "order", "asc", "desc") == "desc", Size: p.pageSize()}
+func (req *request) eventPage(p *parameters, filter events.Filter) (int, any, error) {
+	q := events.Query{Filter: filter, After: p.Get("after"), Back: wordOf(p, "order", "asc", "desc") == "desc", Size: p.pageSize()}
 	if p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.tracker.Events(req.context(), q)
+	page, err := req.s.services.Events.List(req.context(), q)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -51,7 +51,7 @@ type eventList struct {
 	Gap    *v1.EventGap      `json:"gap,omitempty"`
 }
 
-func gapView(g *tracker.EventGap) *v1.EventGap {
+func gapView(g *events.Gap) *v1.EventGap {
 	if g == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func gapView(g *tracker.EventGap) *v1.EventGap {
 }
 
 // eventFilter reads which events are asked for.
-func (req *request) eventFilter(p *parameters) (f tracker.EventFilter, err error) {
+func (req *request) eventFilter(p *parameters) (f events.Filter, err error) {
 	if f.Tenant, f.Workspace, err = req.eventScope(); err != nil {
 		return f, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/internal/shares"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
 )
 
 // A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
@@ -38,7 +38,7 @@ func wantsStream(h *fasthttp.RequestHeader) bool {
 }
 
 // streamEvents answers GET /v1/events with a stream.
-func (req *request) streamEvents(p *parameters, filter tracker.EventFilter) (int, any, error) {
+func (req *request) streamEvents(p *parameters, filter events.Filter) (int, any, error) {
 	field, after := "after", p.Get("after")
 	if id := req.ctx.Request.Header.Peek("Last-Event-ID"); len(id) > 0 { // a client that comes again says where it was
 		field, after = "Last-Event-ID", string(id)
@@ -53,7 +53,7 @@ func (req *request) streamEvents(p *parameters, filter tracker.EventFilter) (int
 	if r := req.s.streams.enter(req.who); r != nil {
 		return 0, nil, r
 	}
-	l, err := req.s.tracker.FollowEvents(req.context(), filter, field, after)
+	l, err := req.s.services.Events.Follow(req.context(), filter, field, after)
 	if err != nil {
 		req.s.streams.leave(req.who)
 		return 0, nil, err
@@ -77,15 +77,15 @@ func retry() time.Duration { return retryLeast + rand.N(retryMost-retryLeast) }
 // eventStream is the body of one answer. Read and Close are the connection's, the rest is for any goroutine.
 type eventStream struct {
 	streams  *eventStreams
-	listener *tracker.EventListener
+	listener *events.Listener
 	who      *principal
 
-	pending net.Buffers          // to be read, then
-	told    []*tracker.EventTold // this, and then
-	closing []byte               // this
-	over    bool                 // nothing comes after that
-	buffers [4][]byte            // of pending
-	head    []byte               // of what is told, in pending
+	pending net.Buffers    // to be read, then
+	told    []*events.Told // this, and then
+	closing []byte         // this
+	over    bool           // nothing comes after that
+	buffers [4][]byte      // of pending
+	head    []byte         // of what is told, in pending
 
 	quietSince atomic.Int64           // when something was written last, ns since the epoch
 	due        atomic.Bool            // a keep-alive is
@@ -127,7 +127,7 @@ func (s *eventStream) next() {
 		s.over = true
 		s.closing = fmt.Appendf(nil, "event: end\nid: %s\nretry: %d\ndata: {\"reason\":%q,\"cursor\":%[1]q}\n\n",
 			s.listener.Cursor(), retry().Milliseconds(), *why)
-	case errors.Is(err, tracker.ErrEventsLagged):
+	case errors.Is(err, events.ErrLagged):
 		s.over = true
 		s.closing = fmt.Appendf(nil, "event: lagged\nid: %s\nretry: %d\ndata: {\"cursor\":%[1]q}\n\n",
 			s.listener.Cursor(), retry().Milliseconds())
@@ -149,7 +149,7 @@ var (
 )
 
 // tell makes one of what is told pending.
-func (s *eventStream) tell(t *tracker.EventTold) {
+func (s *eventStream) tell(t *events.Told) {
 	if t.Gap != nil {
 		gap, _ := marshal(gapView(t.Gap)) // of plain fields it does not fail
 		s.head = append(append(s.head[:0], "event: gap\nid: "...), t.Cursor...)

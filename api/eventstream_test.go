@@ -21,6 +21,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // sse is a client of a stream of events.
@@ -256,15 +258,15 @@ func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		const tasks = 800 // with the reasons of their cancels more than a listener's queue and the connection hold
-		viewer, scope := l.control(roleViewer), tracker.Scope{Tenant: "acme", Workspace: "prod"}
-		how := tracker.CancelRequest{Reason: strings.Repeat("\x01", 512)}
+		viewer, scope := l.control(roleViewer), model.Scope{Tenant: "acme", Workspace: "prod"}
+		how := model.CancelRequest{Reason: strings.Repeat("\x01", 512)}
 		slow, quick := l.stream(viewer, "type=task.cancel_requested"), l.stream(viewer, "type=task.cancel_requested")
 		for i := range tasks {
 			id := fmt.Sprint("t", i)
-			if _, err := l.tr.Create(t.Context(), tracker.NewTask{Scope: scope, TaskID: id}); err != nil {
+			if _, err := l.tr.Tasks.Create(t.Context(), model.NewTask{Scope: scope, TaskID: id}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.tr.Cancel(t.Context(), scope, id, how); err != nil {
+			if _, err := l.tr.Tasks.Cancel(t.Context(), scope, id, how); err != nil {
 				t.Fatal(err)
 			}
 			if i%50 == 49 {
@@ -313,9 +315,9 @@ func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 
 // What a listener has not taken yet is not copied for it.
 func TestWhatIsToldIsShared(t *testing.T) {
-	told := make([]*tracker.EventTold, 200)
+	told := make([]*events.Told, 200)
 	for i := range told {
-		told[i] = &tracker.EventTold{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
+		told[i] = &events.Told{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
 	}
 	var want strings.Builder
 	for _, e := range told {
@@ -406,7 +408,7 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
 		e := newEnv(t, func(c *Config) {
-			c.Tracker, c.Now, c.WriteTimeout, c.MaxStreams = tr, s.Clock.Now, time.Second, 2*clients
+			c.Services, c.Now, c.WriteTimeout, c.MaxStreams = ServicesOf(tr), s.Clock.Now, time.Second, 2*clients
 		})
 		e.readClock = s.Clock.Now
 		e.s.streams.keepAlive = 50 * time.Millisecond

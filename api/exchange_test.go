@@ -8,7 +8,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // claims are what a token of this server says.
@@ -101,7 +101,7 @@ func TestAMadeTokenEndsWithItsParent(t *testing.T) {
 func TestTokensThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)

@@ -4,14 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Events answers with none; what the domain does is tested against the real one.
-func (f *fakeTracker) Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error) {
-	return &tracker.EventPage{Next: "n"}, nil
+func (f fakeEvents) List(context.Context, events.Query) (*events.Page, error) {
+	return &events.Page{Next: "n"}, nil
 }
 
-func (f *fakeTracker) FollowEvents(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
-	return nil, &tracker.Error{Code: tracker.Unavailable, RetryAfter: time.Second}
+func (f fakeEvents) Follow(context.Context, events.Filter, string, string) (*events.Listener, error) {
+	return nil, &model.Error{Code: model.Unavailable, RetryAfter: time.Second}
 }

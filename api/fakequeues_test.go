@@ -3,72 +3,77 @@ package api
 import (
 	"context"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // What the fake Tracker answers about queues; what the domain does is tested against the real one.
 
-func (f *fakeTracker) Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error) {
+func (f fakeQueues) Claim(context.Context, queues.ClaimRequest) ([]*model.Envelope, error) {
 	return nil, nil
 }
 
-func (f *fakeTracker) Owned(_ context.Context, _ tracker.Scope, _ string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
-	found := make([]*tracker.Attempt, len(names))
+func (f *fakeTracker) Owned(_ context.Context, _ model.Scope, _ string, names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
+	found := make([]*model.Attempt, len(names))
 	for i := range found {
 		if f.owns {
 			found[i] = testAttempt()
 		}
 		if f.doubts {
-			found[i] = tracker.AttemptInDoubt
+			found[i] = beats.AttemptInDoubt
 		}
 	}
 	return found, nil
 }
 
-func (f *fakeTracker) Notified(*tracker.WorkerHeard) {}
+func (f *fakeTracker) Notified(*holdings.WorkerHeard) {}
 
-func (f *fakeTracker) Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error) {
-	return []*tracker.Queue{{Name: "default", Kinds: []tracker.QueueKind{{Type: "send_email", Depth: 2}}}}, nil
+func (f fakeQueues) List(context.Context, model.Scope) ([]*queues.Queue, error) {
+	return []*queues.Queue{{Name: "default", Kinds: []queues.QueueKind{{Type: "send_email", Depth: 2}}}}, nil
 }
 
-func (f *fakeTracker) Queue(_ context.Context, _ tracker.Scope, name string) (*tracker.Queue, error) {
-	return &tracker.Queue{Name: name, Paused: true}, nil
+func (f fakeQueues) Get(_ context.Context, _ model.Scope, name string) (*queues.Queue, error) {
+	return &queues.Queue{Name: name, Paused: true}, nil
 }
 
-func (f *fakeTracker) PauseQueue(context.Context, tracker.Scope, string) (bool, error) {
+func (f fakeQueues) Pause(context.Context, model.Scope, string) (bool, error) {
 	return true, nil
 }
 
-func (f *fakeTracker) ResumeQueue(context.Context, tracker.Scope, string) error { return nil }
+func (f fakeQueues) Resume(context.Context, model.Scope, string) error { return nil }
 
-func (f *fakeTracker) Stats(context.Context, tracker.Scope) (*tracker.Stats, error) {
-	counts := &tracker.StatsCounts{}
-	return &tracker.Stats{At: fakeTime, Counts: counts, Steps: []*tracker.StatsStep{{Began: fakeTime, Replicas: 1, Levels: counts,
+func (f fakeStats) Get(context.Context, model.Scope) (*stats.Stats, error) {
+	counts := &stats.Counts{}
+	return &stats.Stats{At: fakeTime, Counts: counts, Steps: []*stats.Step{{Began: fakeTime, Replicas: 1, Levels: counts,
 		Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}}}}, nil
 }
 
-func (f *fakeTracker) PoisonTasks(context.Context, tracker.Scope) ([]tracker.PoisonTask, error) {
+func (f fakeStats) PoisonTasks(context.Context, model.Scope) ([]stats.PoisonTask, error) {
 	return nil, nil
 }
 
-func (f *fakeTracker) RecentlyLost(context.Context, tracker.Scope) (*tracker.LostWorkers, error) {
-	return &tracker.LostWorkers{}, nil
+func (f fakeStats) RecentlyLost(context.Context, model.Scope) (*stats.LostWorkers, error) {
+	return &stats.LostWorkers{}, nil
 }
 
-func (f *fakeTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error) {
-	return &tracker.Verdicts{Since: fakeTime}, nil
+func (f fakeStats) Verdicts(context.Context, stats.VerdictQuery) (*stats.Verdicts, error) {
+	return &stats.Verdicts{Since: fakeTime}, nil
 }
 
-func (f *fakeTracker) NodesHealth(context.Context) []tracker.NodeHealth { return f.nodes }
+func (f *fakeTracker) NodesHealth(context.Context) []store.NodeHealth { return f.nodes }
 
-func (f *fakeTracker) System(context.Context) (*tracker.System, error) {
-	return &tracker.System{At: fakeTime, Nodes: []tracker.NodeHealth{{Version: "7.0.15"}}}, f.systemErr
+func (f fakeStats) System(context.Context) (*stats.System, error) {
+	return &stats.System{At: fakeTime, Nodes: []store.NodeHealth{{Version: "7.0.15"}}}, f.systemErr
 }
 
-func (f *fakeTracker) QueuesNow(ctx context.Context, scope tracker.Scope) ([]*tracker.Queue, error) {
-	return f.Queues(ctx, scope)
+func (f fakeStats) QueuesNow(ctx context.Context, scope model.Scope) ([]*queues.Queue, error) {
+	return fakeQueues{f.fakeTracker}.List(ctx, scope)
 }
 
-func (f *fakeTracker) Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error) {
-	return &tracker.ScopePage{}, nil
+func (f fakeStats) Scopes(context.Context, stats.ScopeFilter) (*stats.ScopePage, error) {
+	return &stats.ScopePage{}, nil
 }

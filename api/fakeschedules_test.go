@@ -4,95 +4,96 @@ import (
 	"context"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 )
 
 // What the fake Tracker answers about schedules, and the refusing one.
 
-func fakeSchedule(d tracker.ScheduleSpec) *tracker.Schedule {
-	return &tracker.Schedule{Spec: d, CreatedAt: fakeTime, ChangedAt: fakeTime, Last: fakeTime}
+func fakeSchedule(d schedules.Spec) *schedules.Schedule {
+	return &schedules.Schedule{Spec: d, CreatedAt: fakeTime, ChangedAt: fakeTime, Last: fakeTime}
 }
 
-func (f *fakeTracker) CreateSchedule(_ context.Context, d tracker.ScheduleSpec) (*tracker.Schedule, error) {
+func (f fakeSchedules) Create(_ context.Context, d schedules.Spec) (*schedules.Schedule, error) {
 	return fakeSchedule(d), nil
 }
 
-func (f *fakeTracker) ChangeSchedule(
-	_ context.Context, scope tracker.Scope, id string, change func(*tracker.ScheduleSpec) error,
-) (*tracker.Schedule, error) {
-	d := tracker.ScheduleSpec{Scope: scope, ID: id}
+func (f fakeSchedules) Change(
+	_ context.Context, scope model.Scope, id string, change func(*schedules.Spec) error,
+) (*schedules.Schedule, error) {
+	d := schedules.Spec{Scope: scope, ID: id}
 	if err := change(&d); err != nil {
 		return nil, err
 	}
 	return fakeSchedule(d), nil
 }
 
-func (f *fakeTracker) Schedule(_ context.Context, scope tracker.Scope, id string) (*tracker.Schedule, error) {
-	return fakeSchedule(tracker.ScheduleSpec{Scope: scope, ID: id}), nil
+func (f fakeSchedules) Get(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
+	return fakeSchedule(schedules.Spec{Scope: scope, ID: id}), nil
 }
 
-func (f *fakeTracker) Schedules(context.Context, tracker.ScheduleFilter) (*tracker.SchedulePage, error) {
-	return &tracker.SchedulePage{}, nil
+func (f fakeSchedules) List(context.Context, schedules.Filter) (*schedules.Page, error) {
+	return &schedules.Page{}, nil
 }
 
-func (f *fakeTracker) DeleteSchedule(context.Context, tracker.Scope, string) error { return nil }
+func (f fakeSchedules) Delete(context.Context, model.Scope, string) error { return nil }
 
-func (f *fakeTracker) PauseSchedule(_ context.Context, scope tracker.Scope, id string) (*tracker.Schedule, error) {
-	return fakeSchedule(tracker.ScheduleSpec{Scope: scope, ID: id}), nil
+func (f fakeSchedules) Pause(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
+	return fakeSchedule(schedules.Spec{Scope: scope, ID: id}), nil
 }
 
-func (f *fakeTracker) ResumeSchedule(_ context.Context, scope tracker.Scope, id string) (*tracker.Schedule, error) {
-	return fakeSchedule(tracker.ScheduleSpec{Scope: scope, ID: id}), nil
+func (f fakeSchedules) Resume(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
+	return fakeSchedule(schedules.Spec{Scope: scope, ID: id}), nil
 }
 
-func (f *fakeTracker) NextFires(context.Context, tracker.Scope, string, int) ([]time.Time, error) {
+func (f *fakeTracker) NextFires(context.Context, model.Scope, string, int) ([]time.Time, error) {
 	return nil, nil
 }
 
-func (f *fakeTracker) FireSchedule(context.Context, tracker.Scope, string) (*tracker.Fire, error) {
-	return &tracker.Fire{At: fakeTime, TaskID: "task_1"}, nil
+func (f fakeSchedules) Fire(context.Context, model.Scope, string) (*schedules.Fire, error) {
+	return &schedules.Fire{At: fakeTime, TaskID: "task_1"}, nil
 }
 
-func (f *fakeTracker) BackfillSchedule(context.Context, tracker.Scope, string, time.Time, time.Time) (*tracker.Asked, error) {
-	return &tracker.Asked{}, nil
+func (f fakeSchedules) Backfill(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.Asked, error) {
+	return &schedules.Asked{}, nil
 }
 
-func (r *refusingTracker) CreateSchedule(_ context.Context, d tracker.ScheduleSpec) (*tracker.Schedule, error) {
+func (r *refusingTracker) CreateSchedule(_ context.Context, d schedules.Spec) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
 func (r *refusingTracker) ChangeSchedule(
-	_ context.Context, scope tracker.Scope, id string, change func(*tracker.ScheduleSpec) error,
-) (*tracker.Schedule, error) {
+	_ context.Context, scope model.Scope, id string, change func(*schedules.Spec) error,
+) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Schedule(_ context.Context, scope tracker.Scope, id string) (*tracker.Schedule, error) {
+func (r *refusingTracker) Schedule(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Schedules(context.Context, tracker.ScheduleFilter) (*tracker.SchedulePage, error) {
+func (r *refusingTracker) Schedules(context.Context, schedules.Filter) (*schedules.Page, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) DeleteSchedule(context.Context, tracker.Scope, string) error { return r.err }
+func (r *refusingTracker) DeleteSchedule(context.Context, model.Scope, string) error { return r.err }
 
-func (r *refusingTracker) PauseSchedule(_ context.Context, scope tracker.Scope, id string) (*tracker.Schedule, error) {
+func (r *refusingTracker) PauseSchedule(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) ResumeSchedule(_ context.Context, scope tracker.Scope, id string) (*tracker.Schedule, error) {
+func (r *refusingTracker) ResumeSchedule(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) NextFires(context.Context, tracker.Scope, string, int) ([]time.Time, error) {
+func (r *refusingTracker) NextFires(context.Context, model.Scope, string, int) ([]time.Time, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) FireSchedule(context.Context, tracker.Scope, string) (*tracker.Fire, error) {
+func (r *refusingTracker) FireSchedule(context.Context, model.Scope, string) (*schedules.Fire, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) BackfillSchedule(context.Context, tracker.Scope, string, time.Time, time.Time) (*tracker.Asked, error) {
+func (r *refusingTracker) BackfillSchedule(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.Asked, error) {
 	return nil, r.err
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A route's limit does not depend on how its path is written.
@@ -61,10 +63,10 @@ func routeOf(method, target string, want *route) error {
 func TestNoEncodedBodyIsRead(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	beats := 0
-	e.fake.beat = func(*tracker.Beat) { beats++ }
-	worker, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
-		&tracker.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
+	beatCount := 0
+	e.fake.beat = func(*beats.Beat) { beatCount++ }
+	worker, _, err := mintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+		&workers.Registered{WorkerID: fakeWorkerID, Queue: "task_1"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +95,8 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 			e.do(r.method, path, token, body, "Content-Type", "text/plain").refused(415, v1.CodeUnsupportedMedia)
 		}
 	}
-	if beats > 0 || e.fake.createdCount() > 0 {
-		t.Errorf("%d beats and %d creations were taken", beats, e.fake.createdCount())
+	if beatCount > 0 || e.fake.createdCount() > 0 {
+		t.Errorf("%d beats and %d creations were taken", beatCount, e.fake.createdCount())
 	}
 }
 
@@ -102,8 +104,8 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 func TestLateResultsAreLoggedInBounds(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.complete = func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
-		return tracker.Completed{}, &tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Failed}
+	e.fake.complete = func(*model.Attempt, model.Completion) (model.Completed, error) {
+		return model.Completed{}, &model.Error{Code: model.AlreadyTerminal, State: model.Failed}
 	}
 	late := func() {
 		e.do("POST", "/v1/tasks/task_1/completed", e.task(), `{"attempt":1,"outcome":"SUCCEEDED"}`).refused(409, v1.CodeTaskAlreadyTerminal)

@@ -17,13 +17,13 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 func fuzzServer(f *testing.F) *Server {
 	f.Helper()
 	s, err := New(Config{
-		Tracker: quietTracker{&fakeTracker{}}, Keys: testKeys(f), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
+		Services: quietServices(&fakeTracker{}), Keys: testKeys(f), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
 		TokenCacheSize: 1024, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime },
 	})
 	if err != nil {
@@ -169,13 +169,13 @@ func FuzzQuery(f *testing.F) {
 			err := req.parseQuery(raw)
 			p := parameters{Values: req.query}
 			if err == nil && op == opList {
-				var got tracker.TaskFilter
+				var got model.TaskFilter
 				if got, err = req.taskFilter(&p); err == nil {
 					got.PageSize, got.After = p.page(got)
 					err = p.err
 				}
-				if err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !tracker.ValidID(got.Scope.Tenant) || got.After != "" &&
-					!tracker.ValidID(got.After)) {
+				if err == nil && (got.PageSize < 1 || got.PageSize > maxPageSize || !model.ValidID(got.Scope.Tenant) || got.After != "" &&
+					!model.ValidID(got.After)) {
 					t.Fatalf("%q became %+v", raw, got)
 				}
 			} else if err == nil {
@@ -190,7 +190,7 @@ func FuzzQuery(f *testing.F) {
 
 // A page token opens its own page only.
 func FuzzPageToken(f *testing.F) {
-	filter := tracker.TaskFilter{Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}}
+	filter := model.TaskFilter{Scope: model.Scope{Tenant: "acme", Workspace: "prod"}}
 	f.Add(pageToken(filter, "task_1"))
 	f.Add("")
 	f.Add("AAAAAAAAAAAA")
@@ -222,8 +222,8 @@ func FuzzCreateBody(f *testing.F) {
 		req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}},
 			route: &route{op: opCreate}, query: url.Values{}}
 		n, err := req.newTask(&got, "", headerIdempotencyKey)
-		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < tracker.MinTimeout ||
-			n.HeartbeatTimeout > tracker.MaxTimeout || !tracker.ValidID(n.Scope.Tenant)) {
+		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < model.MinTimeout ||
+			n.HeartbeatTimeout > model.MaxTimeout || !model.ValidID(n.Scope.Tenant)) {
 			t.Fatalf("%q became %+v", body, n)
 		}
 	})
@@ -240,7 +240,7 @@ func FuzzInventory(f *testing.F) {
 			return // the body was read as JSON before
 		}
 		items, err := inventory([]json.RawMessage{entry})
-		if err == nil && (len(items) != 1 || !tracker.ValidID(items[0].TaskID) || items[0].Number < 1 ||
+		if err == nil && (len(items) != 1 || !model.ValidID(items[0].TaskID) || items[0].Number < 1 ||
 			strings.Count(items[0].Report, "\t") != 0 && strings.Count(items[0].Report, "\t") != 3) {
 			t.Fatalf("%q became %+v", entry, items)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // livez reports that the process answers. It never asks Redis: a restart does not heal Redis.
@@ -55,7 +55,7 @@ func (s *Server) standing() (int, v1.Health) {
 
 // troubleOf says what is wrong with the store, in words that anyone may read.
 func troubleOf(err error) string {
-	var e *tracker.EvictionError
+	var e *store.EvictionError
 	if errors.As(err, &e) {
 		return e.Message
 	}
@@ -64,7 +64,7 @@ func troubleOf(err error) string {
 
 // nextOf says what to do about it.
 func nextOf(err error) string {
-	var e *tracker.EvictionError
+	var e *store.EvictionError
 	if errors.As(err, &e) {
 		return "Change the policy as the message says before Redis is full: it would evict tasks"
 	}

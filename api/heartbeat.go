@@ -11,12 +11,14 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
 // oneBeat is a beat on its way. Nothing in it borrows the request.
 type oneBeat struct {
-	beat       tracker.Beat
+	beat       beats.Beat
 	report     []byte // beat.Report borrows it
 	reportedMs int64  // when its client says that it was sent; 0: it does not
 	who        *principal
@@ -94,7 +96,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 	}
 	c.prepare(a, &c.body, ctx.Time())
 	c.who, c.now = who, now
-	s.tracker.Beat(&c.beat)
+	s.services.Beats.Beat(&c.beat)
 	if c.out, r = s.appendLanded(append(c.out[:0], '{'), &c.oneBeat, &c.stamp, c.count); r != nil {
 		return r
 	}
@@ -121,7 +123,7 @@ func (b *beatBody) read(body []byte) *refusal {
 }
 
 // prepare makes the beat of an attempt from a body.
-func (o *oneBeat) prepare(a *tracker.Attempt, b *beatBody, arrived time.Time) {
+func (o *oneBeat) prepare(a *model.Attempt, b *beatBody, arrived time.Time) {
 	o.report = b.appendReport(o.report[:0])
 	o.reportedMs = b.reportedMs
 	o.beat.Attempt, o.beat.Report, o.beat.Arrived = a, borrowed(o.report), arrived
@@ -142,14 +144,14 @@ func (s *Server) appendLanded(dst []byte, o *oneBeat, clock *jsonscan.Stamp, cou
 }
 
 func (b *beatBody) appendReport(dst []byte) []byte {
-	return tracker.AppendReport(dst, b.reportedMs, b.worker, b.pct, b.message)
+	return schema.AppendReport(dst, b.reportedMs, b.worker, b.pct, b.message)
 }
 
 // borrowed returns b as a string that holds for as long as nobody writes to b.
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.
-func (s *Server) appendBeat(dst []byte, b *tracker.Beat, who *principal, now time.Time, clock *jsonscan.Stamp) []byte {
+func (s *Server) appendBeat(dst []byte, b *beats.Beat, who *principal, now time.Time, clock *jsonscan.Stamp) []byte {
 	if b.Cancel == nil {
 		dst = append(dst, `"acknowledged":true,"shouldCancel":false,"serverTime":`...)
 	} else {
@@ -174,7 +176,7 @@ func (s *Server) appendBeat(dst []byte, b *tracker.Beat, who *principal, now tim
 }
 
 // nextHeartbeat returns when an attempt's next beat should come: in time for one that is lost on the way.
-func nextHeartbeat(a *tracker.Attempt) time.Duration {
+func nextHeartbeat(a *model.Attempt) time.Duration {
 	if a.Timeout > 0 {
 		return min(a.Interval, a.Timeout/2)
 	}

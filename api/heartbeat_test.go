@@ -10,7 +10,8 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
@@ -20,7 +21,7 @@ func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
 		{30 * time.Second, 90 * time.Second, 30 * time.Second}, {time.Second, 2 * time.Second, time.Second},
 		{2 * time.Second, 3 * time.Second, 1500 * time.Millisecond}, {20 * time.Second, 0, 20 * time.Second},
 	} {
-		token := e.task(func(a *tracker.Attempt) { a.Interval, a.Timeout = c.interval, c.timeout })
+		token := e.task(func(a *model.Attempt) { a.Interval, a.Timeout = c.interval, c.timeout })
 		e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).want(200).contains(fmt.Sprintf(`{"nextHeartbeatMs":%d}`,
 			c.want.Milliseconds()))
 	}
@@ -40,9 +41,9 @@ func TestDeliveredCancelsAreTold(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	var delivered atomic.Bool
-	e.fake.beat = func(b *tracker.Beat) { b.Cancel = &tracker.Cancel{Reason: "r", Delivered: delivered.Load()} }
-	e.fake.start = func(*tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
-		return tracker.Acknowledged{At: fakeTime, Cancel: &tracker.Cancel{Reason: "r", Delivered: delivered.Load()}}, nil
+	e.fake.beat = func(b *beats.Beat) { b.Cancel = &model.Cancel{Reason: "r", Delivered: delivered.Load()} }
+	e.fake.start = func(*model.Attempt, model.Report) (model.Acknowledged, error) {
+		return model.Acknowledged{At: fakeTime, Cancel: &model.Cancel{Reason: "r", Delivered: delivered.Load()}}, nil
 	}
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"r"}`)
 	wantDelivered(t, e, 1)
@@ -52,7 +53,7 @@ func TestDeliveredCancelsAreTold(t *testing.T) {
 	e.do("POST", "/v1/tasks/task_1/started", e.task(),
 		`{"attempt":1}`).want(200).contains(`{"acknowledged":true,"shouldCancel":true,"cancelReason":"r"}`)
 	wantDelivered(t, e, 2)
-	two := e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
+	two := e.task(func(a *model.Attempt) { a.TaskID = "task_2" })
 	e.do("POST", "/v1/heartbeats", "", `{"heartbeats":[{"taskId":"task_1","attempt":1,`+
 		`"taskToken":"`+e.task()+`"},{"taskId":"task_2","attempt":1,"taskToken":"`+two+`"}]}`).want(200)
 	wantDelivered(t, e, 4)
@@ -90,19 +91,19 @@ func TestManyBeatsInOneRequest(t *testing.T) {
 	e := newEnv(t)
 	e.badItems = true
 	var reports []string
-	e.fake.beat = func(b *tracker.Beat) {
+	e.fake.beat = func(b *beats.Beat) {
 		reports = append(reports, strings.Clone(b.Report))
 		switch b.Attempt.TaskID {
 		case "zombie":
-			b.Err = &tracker.Error{Code: tracker.Expired, Reason: tracker.HeartbeatTimeout}
+			b.Err = &model.Error{Code: model.Expired, Reason: model.HeartbeatTimeout}
 		case "old":
-			b.Err = &tracker.Error{Code: tracker.AttemptMismatch, Expected: 2, Received: 1, Message: "m"}
+			b.Err = &model.Error{Code: model.AttemptMismatch, Expected: 2, Received: 1, Message: "m"}
 		case "busy":
-			b.Err = &tracker.Error{Code: tracker.Overloaded, RetryAfter: 1500 * time.Millisecond, Message: "m"}
+			b.Err = &model.Error{Code: model.Overloaded, RetryAfter: 1500 * time.Millisecond, Message: "m"}
 		}
 	}
 	item := func(id, rest string) string {
-		return fmt.Sprintf(`{"taskId":%q,"attempt":1,"taskToken":%q%s}`, id, e.task(func(a *tracker.Attempt) { a.TaskID = id }), rest)
+		return fmt.Sprintf(`{"taskId":%q,"attempt":1,"taskToken":%q%s}`, id, e.task(func(a *model.Attempt) { a.TaskID = id }), rest)
 	}
 	items := []string{
 		item("good", `,"progressPct":12.5,"message":"\u00fc","workerId":"w1","heartbeatAt":"2025-01-15T10:05:00.5Z"`),
@@ -171,7 +172,7 @@ func TestAFullBatchIsTaken(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	var n atomic.Int64
-	e.fake.beat = func(*tracker.Beat) { n.Add(1) }
+	e.fake.beat = func(*beats.Beat) { n.Add(1) }
 	var body strings.Builder
 	body.WriteString(`{"heartbeats":[`)
 	for i := range 1000 {
@@ -179,7 +180,7 @@ func TestAFullBatchIsTaken(t *testing.T) {
 			body.WriteByte(',')
 		}
 		id := fmt.Sprintf("task_%d", i)
-		fmt.Fprintf(&body, `{"taskId":%q,"attempt":1,"taskToken":%q,"message":"%s"}`, id, e.task(func(a *tracker.Attempt) { a.TaskID = id }),
+		fmt.Fprintf(&body, `{"taskId":%q,"attempt":1,"taskToken":%q,"message":"%s"}`, id, e.task(func(a *model.Attempt) { a.TaskID = id }),
 			strings.Repeat("x", 100))
 	}
 	body.WriteString(`]}`)

@@ -11,14 +11,15 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // batchRequest is what POST /v1/heartbeats needs on its way, pooled. Nothing in it outlives the handler.
 type batchRequest struct {
 	items  []batchItem
 	report []byte // the beats' reports borrow it, also after it grew
-	beats  []*tracker.Beat
+	beats  []*beats.Beat
 	out    []byte
 	stamp  jsonscan.Stamp
 
@@ -29,9 +30,9 @@ type batchRequest struct {
 
 type batchItem struct {
 	body    beatBody
-	beat    tracker.Beat
-	who     *principal       // of the item's own token, or of the request's
-	attempt *tracker.Attempt // the one that it is about
+	beat    beats.Beat
+	who     *principal     // of the item's own token, or of the request's
+	attempt *model.Attempt // the one that it is about
 	refusal *refusal
 }
 
@@ -61,7 +62,7 @@ func (req *request) heartbeats() (int, any, error) {
 	}
 	req.authorizeItems(b)
 	b.collect(req.ctx.Time())
-	req.s.tracker.Beats(b.beats)
+	req.s.services.Beats.BeatMany(b.beats)
 	req.answerItems(b)
 	return fasthttp.StatusOK, nil, nil
 }
@@ -205,14 +206,14 @@ func (b *batchRequest) collect(arrived time.Time) {
 		}
 		start := len(b.report)
 		b.report = it.body.appendReport(b.report)
-		it.beat = tracker.Beat{Attempt: it.attempt, Report: borrowed(b.report[start:]), Arrived: arrived}
+		it.beat = beats.Beat{Attempt: it.attempt, Report: borrowed(b.report[start:]), Arrived: arrived}
 		b.beats = append(b.beats, &it.beat)
 	}
 }
 
 func (req *request) answerItems(b *batchRequest) {
 	var last time.Time
-	var cancels []*tracker.Attempt
+	var cancels []*model.Attempt
 	accepted := uint64(0)
 	b.out = append(b.out, `{"results":[`...)
 	for i := range b.items {
@@ -262,8 +263,8 @@ func (req *request) answerItems(b *batchRequest) {
 
 // clipID returns an id to be repeated in an answer; an invalid one is repeated as far as it makes sense.
 func clipID(id []byte) string {
-	if len(id) > tracker.MaxIDBytes {
-		id = id[:tracker.MaxIDBytes]
+	if len(id) > model.MaxIDBytes {
+		id = id[:model.MaxIDBytes]
 	}
 	return string(id)
 }

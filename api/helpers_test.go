@@ -25,7 +25,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // env is a server on a listener in memory with a client, a fake Tracker and a clock in the test's hand. Every
@@ -53,7 +53,7 @@ func newEnv(t *testing.T, configure ...func(*Config)) *env {
 	e := &env{t: t, fake: &fakeTracker{}, keys: testKeys(t), ln: fasthttputil.NewInmemoryListener(), log: &syncBuffer{},
 		reg: prometheus.NewRegistry(), clock: fakeTime}
 	cfg := Config{
-		Tracker: e.fake, Keys: e.keys, PublicURL: "https://api.arco.dev", Version: "1.2.3",
+		Services: e.fake.services(), Keys: e.keys, PublicURL: "https://api.arco.dev", Version: "1.2.3",
 		Logger: slog.New(slog.NewTextHandler(e.log, nil)), Registerer: e.reg, TokenCacheSize: 1024, MaxConns: 1 << 14, Now: e.now,
 		// A deadline that passes is a data race in connections in memory.
 		ReadTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
@@ -158,15 +158,15 @@ func (e *env) controlOf(c token.Control) string {
 	return text
 }
 
-func testAttempt() *tracker.Attempt {
-	return &tracker.Attempt{
-		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "task_1", RunID: "run_1", Number: 1, Fence: "f3nc",
+func testAttempt() *model.Attempt {
+	return &model.Attempt{
+		Scope: model.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "task_1", RunID: "run_1", Number: 1, Fence: "f3nc",
 		Timeout: 90 * time.Second, Interval: 30 * time.Second, IssuedAt: fakeTime,
 	}
 }
 
 // task makes the task token of attempt 1 of acme/prod/task_1, as changed.
-func (e *env) task(change ...func(*tracker.Attempt)) string {
+func (e *env) task(change ...func(*model.Attempt)) string {
 	e.t.Helper()
 	a := testAttempt()
 	for _, f := range change {

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // traps are what fasthttp and golang-jwt do when they are left alone, and what must come of it here instead; each is
@@ -42,7 +43,7 @@ var traps = []struct {
 		return fmt.Sprintf("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: %d\n\n", limitOther+1)
 	}, "413", "body_too_large"},
 	{"a panic of a handler ends the process", func(e *env) string {
-		e.fake.beat = func(*tracker.Beat) { panic("on purpose") }
+		e.fake.beat = func(*beats.Beat) { panic("on purpose") }
 		return callback("Content-Length: 13\n\n{\"attempt\":1}")(e)
 	}, "500", "internal_error"},
 	{"timeouts default to none: a request that never ends",
@@ -186,7 +187,7 @@ func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
 	addr := e.listen()
 	c := dial(t, addr)
 	r := bufio.NewReader(c)
-	mine, other := e.task(), e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
+	mine, other := e.task(), e.task(func(a *model.Attempt) { a.TaskID = "task_2" })
 	ask := func(task, token string) int {
 		t.Helper()
 		if _, err := fmt.Fprintf(c, "POST /v1/tasks/%s/heartbeat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: "+
@@ -220,7 +221,7 @@ func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
 	e := newEnv(t)
 	addr := e.listen()
 	begun, finish := make(chan struct{}), make(chan struct{})
-	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	e.fake.beat = func(*beats.Beat) { close(begun); <-finish }
 	gone := dial(t, addr)
 	if _, err := io.WriteString(gone, strings.ReplaceAll(beatWith(e.task()), "\n", "\r\n")); err != nil {
 		t.Fatal(err)

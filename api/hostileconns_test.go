@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 const hostileMost = 8 // connections that the server takes
@@ -172,7 +172,7 @@ type hostileServer struct{ *door }
 
 func (e *env) beatAs(tenant, task string) string {
 	return fmt.Sprintf("POST /v1/tasks/%s/heartbeat HTTP/1.1\nHost: x\nAuthorization: Bearer %s\nContent-Length: 13\n\n{\"attempt\":1}",
-		task, e.task(func(a *tracker.Attempt) { a.Scope.Tenant, a.TaskID = tenant, task }))
+		task, e.task(func(a *model.Attempt) { a.Scope.Tenant, a.TaskID = tenant, task }))
 }
 
 func newHostileServer(t *testing.T, front func(*Config), most int) *hostileServer {

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func ofTenant(tenant string) func(*tracker.Attempt) {
-	return func(a *tracker.Attempt) { a.Scope.Tenant = tenant }
+func ofTenant(tenant string) func(*model.Attempt) {
+	return func(a *model.Attempt) { a.Scope.Tenant = tenant }
 }
 
 // One tenant's flood is refused beyond its share, the others' beats are not touched, and the share refills.
@@ -161,14 +163,20 @@ type lookups struct {
 	asked atomic.Int64
 }
 
-func (l *lookups) Owned(_ context.Context, _ tracker.Scope, _ string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
+func (l *lookups) Owned(_ context.Context, _ model.Scope, _ string, names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
 	l.asked.Add(int64(len(names)))
-	return make([]*tracker.Attempt, len(names)), nil // none is the worker's
+	return make([]*model.Attempt, len(names)), nil // none is the worker's
 }
 
-func (l *lookups) BeatWorker(ctx context.Context, s tracker.Scope, id string, b tracker.WorkerBeat) (*tracker.WorkerHeard, error) {
-	l.asked.Add(int64(len(b.Inventory)))
-	return l.fakeTracker.BeatWorker(ctx, s, id, b)
+// lookupWorkers are its workers.
+type lookupWorkers struct {
+	fakeWorkers
+	l *lookups
+}
+
+func (w lookupWorkers) Beat(ctx context.Context, s model.Scope, id string, b workers.WorkerBeat) (*holdings.WorkerHeard, error) {
+	w.l.asked.Add(int64(len(b.Inventory)))
+	return w.fakeWorkers.Beat(ctx, s, id, b)
 }
 
 // Whatever a worker's token asks about counts before it is looked up, whatever comes of it.
@@ -191,11 +199,11 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 			domain := &lookups{}
 			e := newEnv(t, func(c *Config) {
 				c.TenantBeats = perSecond
-				domain.fakeTracker = c.Tracker.(*fakeTracker)
-				c.Tracker = domain
+				domain.fakeTracker = c.Services.Holdings.(*fakeTracker)
+				c.Services.Holdings, c.Services.Workers = domain, lookupWorkers{fakeWorkers{domain.fakeTracker}, domain}
 			})
-			token, _, err := mintWorker(e.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
-				&tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
+			token, _, err := mintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+				&workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +231,7 @@ func TestTooMuchOfATenantIsNotThisReplicasTrouble(t *testing.T) {
 		tooMany bool
 		status  int
 	}{{true, 429}, {false, 503}} {
-		r := refusalOf(opCreate, &tracker.Error{Code: tracker.Overloaded, TooMany: of.tooMany, RetryAfter: time.Minute,
+		r := refusalOf(opCreate, &model.Error{Code: model.Overloaded, TooMany: of.tooMany, RetryAfter: time.Minute,
 			Message: "the tenant has enough"})
 		if r.status != of.status || r.body.Error != "overloaded" || r.retryAfter != time.Minute || r.body.Message != "The tenant has enough" {
 			t.Errorf("%+v", r)

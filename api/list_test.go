@@ -9,24 +9,24 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	var got tracker.TaskFilter
-	e.fake.list = func(f tracker.TaskFilter) (*tracker.TaskPage, error) {
+	var got model.TaskFilter
+	e.fake.list = func(f model.TaskFilter) (*model.TaskPage, error) {
 		got = f
-		return &tracker.TaskPage{Total: -1}, nil
+		return &model.TaskPage{Total: -1}, nil
 	}
 	a := e.do("GET", "/v1/tasks?state=RUNNING,FAILED&machineId=m1&reason=WORKER_LOST&order=desc&"+
 		"runId=r1&workerId=w1&scheduleId=s1&queue=q1&type=t1&label=a%3Db%3Dc&label=team=&liveness=LATE&pageSize=7",
 		e.control(roleViewer), "").want(200)
-	want := tracker.TaskFilter{
-		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, States: []tracker.State{tracker.Running, tracker.Failed}, MachineID: "m1",
-		Reason: tracker.WorkerLost, Descending: true, RunID: "r1", WorkerID: "w1", ScheduleID: "s1", Queue: "q1", Type: "t1",
-		Labels: map[string]string{"a": "b=c", "team": ""}, Liveness: tracker.Late, PageSize: 7,
+	want := model.TaskFilter{
+		Scope: model.Scope{Tenant: "acme", Workspace: "prod"}, States: []model.State{model.Running, model.Failed}, MachineID: "m1",
+		Reason: model.WorkerLost, Descending: true, RunID: "r1", WorkerID: "w1", ScheduleID: "s1", Queue: "q1", Type: "t1",
+		Labels: map[string]string{"a": "b=c", "team": ""}, Liveness: model.Late, PageSize: 7,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -39,9 +39,9 @@ func TestListFilters(t *testing.T) {
 func TestBadQueriesAreNamed(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.list = func(tracker.TaskFilter) (*tracker.TaskPage, error) {
+	e.fake.list = func(model.TaskFilter) (*model.TaskPage, error) {
 		t.Error("a bad query reached the domain")
-		return &tracker.TaskPage{}, nil
+		return &model.TaskPage{}, nil
 	}
 	for query, want := range map[string]string{
 		"state=running": "state", "state=": "state", "state=RUNNING,": "state", "state=FAILED,FAILED": "state",
@@ -72,9 +72,9 @@ func TestPageSizeIsClamped(t *testing.T) {
 	e := newEnv(t)
 	e.badItems = true // the validator's integers end at 64 bits
 	var got int
-	e.fake.list = func(f tracker.TaskFilter) (*tracker.TaskPage, error) {
+	e.fake.list = func(f model.TaskFilter) (*model.TaskPage, error) {
 		got = f.PageSize
-		return &tracker.TaskPage{}, nil
+		return &model.TaskPage{}, nil
 	}
 	for query, want := range map[string]int{
 		"": 100, "?pageSize=1": 1, "?pageSize=0": 1, "?pageSize=-5": 1, "?pageSize=100": 100, "?pageSize=101": 100,
@@ -93,11 +93,11 @@ func TestPagesWalkTheWholeListAndKeepToTheirFilter(t *testing.T) {
 	for i := range 25 {
 		all = append(all, fmt.Sprintf("t%02d", i))
 	}
-	e.fake.list = func(f tracker.TaskFilter) (*tracker.TaskPage, error) {
-		page := &tracker.TaskPage{Total: len(all)}
+	e.fake.list = func(f model.TaskFilter) (*model.TaskPage, error) {
+		page := &model.TaskPage{Total: len(all)}
 		for _, id := range all {
 			if id > f.After && len(page.Tasks) < f.PageSize {
-				page.Tasks = append(page.Tasks, fakeTask(tracker.NewTask{Scope: f.Scope, TaskID: id}))
+				page.Tasks = append(page.Tasks, fakeTask(model.NewTask{Scope: f.Scope, TaskID: id}))
 			}
 		}
 		if last := page.Tasks[len(page.Tasks)-1].ID; last != all[len(all)-1] {
@@ -138,20 +138,20 @@ func TestTaskViewIsTheContractsTask(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	at := func(s int) time.Time { return fakeTime.Add(time.Duration(s) * time.Second) }
-	e.fake.get = func(s tracker.Scope, id string) (*tracker.Task, error) {
-		return &tracker.Task{
+	e.fake.get = func(s model.Scope, id string) (*model.Task, error) {
+		return &model.Task{
 			Scope: s, ID: id, RunID: "run_1", Key: "raw.events", Asset: "asset_1", Queue: "default", Type: "send_email",
 			Labels: map[string]string{"team": "x"},
-			State:  tracker.Running, Attempt: 2, WorkerID: "wkr_1", Liveness: tracker.Fresh,
-			Progress:  tracker.Progress{Pct: "45", Message: `"partition 5 of 10"`},
+			State:  model.Running, Attempt: 2, WorkerID: "wkr_1", Liveness: model.Fresh,
+			Progress:  model.Progress{Pct: "45", Message: `"partition 5 of 10"`},
 			CreatedAt: at(0), DispatchedAt: at(1), StartedAt: at(2), LastHeartbeatAt: at(3), ReportedAt: at(4),
 			HeartbeatInterval: 30 * time.Second, HeartbeatTimeout: 90 * time.Second, CancelGrace: 30 * time.Second,
-			Retry: &tracker.RetryPolicy{MaxAttempts: 3, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 2, MaxBackoff: time.Minute},
-			History: []tracker.HistoryEntry{{
+			Retry: &model.RetryPolicy{MaxAttempts: 3, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 2, MaxBackoff: time.Minute},
+			History: []model.HistoryEntry{{
 				Attempt: 1, WorkerID: "wkr_0", DispatchedAt: at(-9), StartedAt: at(-8), EndedAt: at(-7), Outcome: "ZOMBIE",
-				Reason:       tracker.HeartbeatTimeout,
-				LastProgress: tracker.Progress{Pct: "30", Message: `"x"`},
-				Evidence: &tracker.Evidence{
+				Reason:       model.HeartbeatTimeout,
+				LastProgress: model.Progress{Pct: "30", Message: `"x"`},
+				Evidence: &model.Evidence{
 					LastHeartbeatAt: at(-97), Silent: 90012 * time.Millisecond, Timeout: 90 * time.Second, DetectedAt: at(-7),
 					DetectionLag: 12 * time.Millisecond, Sweeper: "swp_1",
 				},

@@ -66,7 +66,7 @@ func TestRedisAwayInTheMiddleOfTheLoopsFlushes(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
-		c.Tracker, c.Now = tr, nil
+		c.Services, c.Now = ServicesOf(tr), nil
 	})
 	e.readClock = time.Now
 	e.onLoop()

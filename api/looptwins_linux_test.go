@@ -15,7 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // twins are two servers with the same content, one with the event loop and one without: whatever comes, they answer the same, and
@@ -40,6 +43,12 @@ type recorder struct {
 	acts []string
 }
 
+func (r *recorder) services() Services {
+	s := r.fakeTracker.services()
+	s.Beats, s.Holdings, s.Workers = r, r, recordedWorkers{fakeWorkers{r.fakeTracker}, r}
+	return s
+}
+
 func (r *recorder) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,19 +63,19 @@ func (r *recorder) take() []string {
 	return acts
 }
 
-var fates = map[string]tracker.Beat{
+var fates = map[string]beats.Beat{
 	"task_1":    {},
-	"cancelled": {Cancel: &tracker.Cancel{Reason: "enough \"of\" it"}},
-	"told":      {Cancel: &tracker.Cancel{Delivered: true}},
-	"expired": {Err: &tracker.Error{Code: tracker.Expired, State: tracker.Failed, Reason: tracker.HeartbeatTimeout,
+	"cancelled": {Cancel: &model.Cancel{Reason: "enough \"of\" it"}},
+	"told":      {Cancel: &model.Cancel{Delivered: true}},
+	"expired": {Err: &model.Error{Code: model.Expired, State: model.Failed, Reason: model.HeartbeatTimeout,
 		Message: "task exceeded heartbeat timeout"}},
-	"older": {Err: &tracker.Error{Code: tracker.AttemptMismatch, Expected: 2, Received: 1, Message: "attempt 2 is current"}},
-	"over":  {Err: &tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Succeeded, Message: "the attempt is already over"}},
-	"full":  {Err: &tracker.Error{Code: tracker.Overloaded, RetryAfter: 3 * time.Second, Message: "8 beats wait"}},
-	"away":  {Err: &tracker.Error{Code: tracker.Unavailable, Cause: io.ErrUnexpectedEOF}},
+	"older": {Err: &model.Error{Code: model.AttemptMismatch, Expected: 2, Received: 1, Message: "attempt 2 is current"}},
+	"over":  {Err: &model.Error{Code: model.AlreadyTerminal, State: model.Succeeded, Message: "the attempt is already over"}},
+	"full":  {Err: &model.Error{Code: model.Overloaded, RetryAfter: 3 * time.Second, Message: "8 beats wait"}},
+	"away":  {Err: &model.Error{Code: model.Unavailable, Cause: io.ErrUnexpectedEOF}},
 }
 
-func (r *recorder) Beat(b *tracker.Beat) {
+func (r *recorder) Beat(b *beats.Beat) {
 	fate := fates[b.Attempt.TaskID]
 	b.At, b.Cancel, b.Err = fakeTime, fate.Cancel, fate.Err
 	if b.Attempt.TaskID != "ping" {
@@ -74,24 +83,24 @@ func (r *recorder) Beat(b *tracker.Beat) {
 	}
 }
 
-func (r *recorder) Beats(beats []*tracker.Beat) {
-	for _, b := range beats {
+func (r *recorder) BeatMany(batch []*beats.Beat) {
+	for _, b := range batch {
 		r.Beat(b)
 	}
 }
 
 // Land has half of the beats land apart.
-func (r *recorder) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
-	late := append([]*tracker.Beat(nil), beats[len(beats)/2:]...)
-	r.Beats(beats)
-	landed(beats[:len(beats)/2])
+func (r *recorder) Land(batch []*beats.Beat, landed func([]*beats.Beat)) {
+	late := append([]*beats.Beat(nil), batch[len(batch)/2:]...)
+	r.BeatMany(batch)
+	landed(batch[:len(batch)/2])
 	go landed(late)
 }
 
-func (r *recorder) CancelDelivered(a *tracker.Attempt) { r.note("delivered %s", a.TaskID) }
+func (r *recorder) CancelDelivered(a *model.Attempt) { r.note("delivered %s", a.TaskID) }
 
-func (r *recorder) Owned(_ context.Context, _ tracker.Scope, worker string, names []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
-	found := make([]*tracker.Attempt, len(names))
+func (r *recorder) Owned(_ context.Context, _ model.Scope, worker string, names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
+	found := make([]*model.Attempt, len(names))
 	for i, n := range names {
 		if a := testAttempt(); n.TaskID == a.TaskID {
 			found[i] = a
@@ -100,16 +109,22 @@ func (r *recorder) Owned(_ context.Context, _ tracker.Scope, worker string, name
 	return found, nil
 }
 
-func (r *recorder) BeatWorker(ctx context.Context, scope tracker.Scope, id string, b tracker.WorkerBeat) (*tracker.WorkerHeard, error) {
-	r.note("worker %s %v %v", id, b.Active != nil, b.Inventory)
-	return r.fakeTracker.BeatWorker(ctx, scope, id, b)
+// recordedWorkers are its workers.
+type recordedWorkers struct {
+	fakeWorkers
+	r *recorder
+}
+
+func (w recordedWorkers) Beat(ctx context.Context, scope model.Scope, id string, b workers.WorkerBeat) (*holdings.WorkerHeard, error) {
+	w.r.note("worker %s %v %v", id, b.Active != nil, b.Inventory)
+	return w.fakeWorkers.Beat(ctx, scope, id, b)
 }
 
 func newTwin(t testing.TB, configure func(*Config)) *twin {
 	t.Helper()
 	w := &twin{seen: &recorder{fakeTracker: &fakeTracker{}}, reg: prometheus.NewRegistry()}
 	cfg := Config{
-		Tracker: w.seen, Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler), Registerer: w.reg,
+		Services: w.seen.services(), Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler), Registerer: w.reg,
 		TokenCacheSize: 1024, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }, shareFrom: 1,
 	}
 	configure(&cfg)
@@ -151,7 +166,7 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 		}
 		w.tokens[task] = text
 	}
-	worker, _, err := mintWorker(w.loop.s.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "q"}, fakeTime)
+	worker, _, err := mintWorker(w.loop.s.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, fakeTime)
 	if err != nil {
 		t.Fatal(err)
 	}

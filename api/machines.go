@@ -4,7 +4,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // getMachine answers GET /v1/machines/{machineId}.
@@ -13,7 +14,7 @@ func (req *request) getMachine() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	m, err := req.s.tracker.Machine(req.context(), scope, req.id)
+	m, err := req.s.services.Machines.Machine(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -27,12 +28,12 @@ func (req *request) listMachines() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	filter := tracker.MachineFilter{Scope: scope, Status: wordOf(&p, "status", tracker.WorkerStatuses...), Descending: p.descending()}
+	filter := workers.MachineFilter{Scope: scope, Status: wordOf(&p, "status", model.WorkerStatuses...), Descending: p.descending()}
 	paged := filter
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.tracker.Machines(req.context(), paged)
+	page, err := req.s.services.Machines.Machines(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -50,7 +51,7 @@ func (req *request) drainMachine() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.drained(false)(req.s.tracker.DrainMachine(req.context(), scope, req.id, d))
+	return req.drained(false)(req.s.services.Machines.DrainMachine(req.context(), scope, req.id, d))
 }
 
 // offlineMachine answers POST /v1/machines/{machineId}/offline.
@@ -60,7 +61,7 @@ func (req *request) offlineMachine() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.acted(false)(req.s.tracker.OfflineMachine(req.context(), scope, req.id, body.Reason))
+	return req.acted(false)(req.s.services.Machines.OfflineMachine(req.context(), scope, req.id, body.Reason))
 }
 
 // resumeMachine answers POST /v1/machines/{machineId}/resume.
@@ -70,18 +71,18 @@ func (req *request) resumeMachine() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.tracker.ResumeMachine(req.context(), scope, req.id, body.Reason)
+	r, err := req.s.services.Machines.ResumeMachine(req.context(), scope, req.id, body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, &v1.ResumeMachineResponse{Matched: r.Matched, Resumed: len(r.Workers), WorkerIDs: orEmpty(r.Workers)}, nil
 }
 
-func machineView(m *tracker.Machine) *v1.Machine {
+func machineView(m *workers.Machine) *v1.Machine {
 	v := &v1.Machine{
 		MachineID: m.ID, Status: v1.WorkerStatus(m.Status),
 		Workers: v1.MachineCounts{
-			Online: m.Workers[tracker.Online], Draining: m.Workers[tracker.Draining], Offline: m.Workers[tracker.Offline],
+			Online: m.Workers[model.Online], Draining: m.Workers[model.Draining], Offline: m.Workers[model.Offline],
 		},
 		LastHeartbeatAt: v1.At(m.LastHeartbeatAt), UptimePct24h: m.Uptime, StaleCount24h: m.StaleCount, Flapping: m.Flapping,
 	}
@@ -92,7 +93,7 @@ func machineView(m *tracker.Machine) *v1.Machine {
 	return v
 }
 
-func holdView(h *tracker.OfflineHold) *v1.Hold {
+func holdView(h *model.Hold) *v1.Hold {
 	if h == nil {
 		return nil
 	}

@@ -154,7 +154,7 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		}, m.hot.cacheHits),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, by which tokens and deadlines are judged, is ahead of this process's.",
-		}, func() float64 { return s.tracker.Skew().Seconds() }),
+		}, func() float64 { return s.services.Beats.Skew().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_connections_open", Help: "Open connections of the API.",
 		}, func() float64 { open, _ := s.watch.Count(); return float64(open) }),

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // requestBodies are all that a client may send, by the way they are read.
@@ -130,16 +131,16 @@ func misspelt(name string) []string {
 func TestAnOutcomeInAnotherCaseDecidesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	var got tracker.Completion
-	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
+	var got model.Completion
+	e.fake.complete = func(_ *model.Attempt, c model.Completion) (model.Completed, error) {
 		got = c
-		return tracker.Completed{At: fakeTime, Outcome: c.Outcome}, nil
+		return model.Completed{At: fakeTime, Outcome: c.Outcome}, nil
 	}
 	path := "/v1/tasks/task_1/completed"
 	for _, other := range []string{`"Outcome":"FAILED"`, `"OUTCOME":"FAILED","Error":{"category":"INFRASTRUCTURE"}`,
 		`"\u004futcome":"FAILED"`, ` "Outcome" : "FAILED"`} {
 		e.do("POST", path, e.task(), `{"attempt":1,"outcome":"SUCCEEDED",`+other+`}`).want(200)
-		if got.Outcome != tracker.Succeeded || got.Error != nil {
+		if got.Outcome != model.Succeeded || got.Error != nil {
 			t.Errorf("%s made a success %+v", other, got)
 		}
 	}
@@ -165,8 +166,8 @@ func TestABeatSaysEachFieldOnce(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.badItems = true
-	beats := 0
-	e.fake.beat = func(*tracker.Beat) { beats++ }
+	beatCount := 0
+	e.fake.beat = func(*beats.Beat) { beatCount++ }
 	for field, value := range map[string]string{
 		"attempt": "1", "workerId": `"w"`, "heartbeatAt": `"2025-01-15T10:05:00Z"`, "progressPct": "5", "message": `"x"`,
 	} {
@@ -196,7 +197,7 @@ func TestABeatSaysEachFieldOnce(t *testing.T) {
 	if r.Field != "heartbeats" {
 		t.Errorf("heartbeats twice: %+v", r)
 	}
-	if beats > 0 {
-		t.Errorf("%d beats were taken", beats)
+	if beatCount > 0 {
+		t.Errorf("%d beats were taken", beatCount)
 	}
 }

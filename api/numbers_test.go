@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Whatever tasks and workers have been through, each number that the dashboard and `lubdub status` link to a list is how many entries that
@@ -238,7 +238,7 @@ func (f *fleet) check() {
 
 func (f *fleet) statuses(what string, online, draining, offline int, kind, query string) {
 	f.t.Helper()
-	for status, n := range map[tracker.WorkerStatus]int{tracker.Online: online, tracker.Draining: draining, tracker.Offline: offline} {
+	for status, n := range map[model.WorkerStatus]int{model.Online: online, model.Draining: draining, model.Offline: offline} {
 		f.same(what+string(status), n, kind, "status="+string(status)+query)
 	}
 }

@@ -150,7 +150,7 @@ func oddClientsBesideOutages(t *testing.T, loop bool) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
-		c.Tracker, c.Now, c.NoEventLoop, c.WriteTimeout = tr, nil, !loop, 2*time.Second
+		c.Services, c.Now, c.NoEventLoop, c.WriteTimeout = ServicesOf(tr), nil, !loop, 2*time.Second
 	})
 	e.readClock = time.Now
 	addr := e.listen()

@@ -4,7 +4,8 @@ import (
 	"strings"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 )
 
 // The words of parameters and fields of openapi.json.
@@ -30,14 +31,14 @@ var queryParams = map[string]obj{
 	"by": {
 		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all. " +
 			"label:<name> groups by a label of the tasks.",
-		"schema": obj{"type": "array", "items": obj{"type": "string", "pattern": "^(" + strings.Join(tracker.VerdictGroups, "|") + "|label:.+)$"},
+		"schema": obj{"type": "array", "items": obj{"type": "string", "pattern": "^(" + strings.Join(stats.VerdictGroups, "|") + "|label:.+)$"},
 			"uniqueItems": true}, "style": "form",
 		"explode": false,
 	},
 	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
 		"default": defaultVerdictsMs}),
 	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
-		obj{"type": "integer", "minimum": 1, "maximum": tracker.StatsStepsKept}),
+		obj{"type": "integer", "minimum": 1, "maximum": stats.StepsKept}),
 	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+
 		"value changes between two pages may be on both, or on neither.",
 		obj{"type": "string", "enum": []any{"lastHeartbeatAt", "staleCount24h", "uptimePct24h", "lastHeartbeat"}}),
@@ -125,7 +126,7 @@ func roles() (words []any) {
 
 // reasons are those for which a task may fail.
 func reasons() (words []any) {
-	for _, r := range tracker.Reasons {
+	for _, r := range model.Reasons {
 		words = append(words, string(r))
 	}
 	return words

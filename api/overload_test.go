@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // While the control plane is full, its requests are refused at once, before token and body cost anything, and the
@@ -21,7 +21,7 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxControl = 2 })
 	begun, finish := make(chan struct{}), make(chan struct{})
-	e.fake.create = func(n tracker.NewTask) (*tracker.Created, error) {
+	e.fake.create = func(n model.NewTask) (*model.Created, error) {
 		begun <- struct{}{}
 		<-finish
 		return fakeCreated(n, 1), nil

@@ -6,7 +6,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A worker may show its own token instead of an attempt's, for attempts that were dispatched to it.
@@ -26,19 +29,19 @@ var errNotOwned = forbidden("The worker's token does not open this attempt: it w
 	"the attempt's envelope")
 
 // ownAttempt returns an attempt of the worker whose token the request shows.
-func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal, task string, number int) (*tracker.Attempt, *refusal) {
+func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal, task string, number int) (*model.Attempt, *refusal) {
 	switch {
 	case !who.worker():
 		return nil, errNotTask
-	case !tracker.ValidID(task):
+	case !model.ValidID(task):
 		return nil, invalidID("taskId")
 	}
 	k := who.claims
 	if r := s.tenantBeats.take(k.Tenant, &who.bucket, s.local(ctx)); r != nil { // for the look-up too, whatever comes of it
 		return nil, r
 	}
-	names := []tracker.OwnedAttempt{{TaskID: task, Number: number}}
-	found, err := s.tracker.Owned(arrived(context.Background(), ctx), scopeOf(k), k.Worker, names)
+	names := []holdings.OwnedAttempt{{TaskID: task, Number: number}}
+	found, err := s.services.Holdings.Owned(arrived(context.Background(), ctx), scopeOf(k), k.Worker, names)
 	if err != nil {
 		return nil, refusalOf(op, err)
 	}
@@ -46,11 +49,11 @@ func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal,
 }
 
 // notOpened returns why an attempt that was looked up is not opened, nil when it is.
-func notOpened(a *tracker.Attempt) *refusal {
+func notOpened(a *model.Attempt) *refusal {
 	switch a {
 	case nil:
 		return errNotOwned
-	case tracker.AttemptInDoubt:
+	case beats.AttemptInDoubt:
 		return errInDoubt
 	}
 	return nil
@@ -59,11 +62,11 @@ func notOpened(a *tracker.Attempt) *refusal {
 // asWorker does what a worker asks for. If the store has lost the worker's record, it is adopted from its token first.
 func (req *request) asWorker(do func() error) error {
 	err := do()
-	if tracker.CodeOf(err) != tracker.WorkerNotFound || !req.who.worker() || len(req.who.claims.Record) == 0 {
+	if model.CodeOf(err) != workers.WorkerNotFound || !req.who.worker() || len(req.who.claims.Record) == 0 {
 		return err
 	}
 	k := req.who.claims
-	if err := req.s.tracker.AdoptWorker(req.context(), scopeOf(k), k.Worker, k.Record); err != nil {
+	if err := req.s.services.Workers.Adopt(req.context(), scopeOf(k), k.Worker, k.Record); err != nil {
 		return err
 	}
 	return do()
@@ -72,7 +75,7 @@ func (req *request) asWorker(do func() error) error {
 // ownItems opens the items of a batch that bring no token with the worker's token of the request, all in one go.
 func (req *request) ownItems(b *batchRequest, bare []int) {
 	bad := req.authenticate()
-	var names []tracker.OwnedAttempt
+	var names []holdings.OwnedAttempt
 	var asked []*batchItem
 	for _, i := range bare {
 		it := &b.items[i]
@@ -83,7 +86,7 @@ func (req *request) ownItems(b *batchRequest, bare []int) {
 			it.refusal = errNotWorker
 		case it.body.seen&fieldTaskID == 0:
 			it.refusal = invalidField("taskId", "taskId is missing")
-		case !tracker.ValidID(it.body.taskID):
+		case !model.ValidID(it.body.taskID):
 			it.refusal = invalidID("taskId")
 		case r != nil:
 			it.refusal = r
@@ -91,7 +94,7 @@ func (req *request) ownItems(b *batchRequest, bare []int) {
 			if it.refusal = req.s.tenantBeats.take(req.who.claims.Tenant, &req.who.bucket, req.local()); it.refusal != nil {
 				continue
 			}
-			names = append(names, tracker.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
+			names = append(names, holdings.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
 			asked = append(asked, it)
 		}
 	}
@@ -99,7 +102,7 @@ func (req *request) ownItems(b *batchRequest, bare []int) {
 		return
 	}
 	k := req.who.claims
-	found, err := req.s.tracker.Owned(req.context(), scopeOf(k), k.Worker, names)
+	found, err := req.s.services.Holdings.Owned(req.context(), scopeOf(k), k.Worker, names)
 	for i, it := range asked {
 		if err != nil {
 			it.refusal = refusalOf(opHeartbeats, err)

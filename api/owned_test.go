@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A worker's token opens the callbacks of the attempts that were dispatched to it, and of no others.
@@ -65,7 +65,7 @@ func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.fake.doubts = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/shares"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // principal is whoever a request comes from: what its token says, verified once and then remembered, and what requests derive
@@ -16,7 +17,7 @@ type principal struct {
 	claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
 	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
 	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
-	attempt tracker.Attempt        // of a task's
+	attempt model.Attempt          // of a task's
 	life    time.Duration          // of a task's
 	fresh   atomic.Pointer[freshToken]
 }
@@ -29,7 +30,7 @@ type freshToken struct {
 }
 
 // task returns the attempt that the principal's token is for; nil: it is a worker's or a control token.
-func (p *principal) task() *tracker.Attempt {
+func (p *principal) task() *model.Attempt {
 	if p.claims != nil {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 		p.claims = c
 		return &openedToken{e, c}
 	}
-	p.attempt, p.life = *s.tracker.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
+	p.attempt, p.life = *s.services.Beats.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
 	if c.Renew {
 		p.renewAt = e.Expires - c.LifeMs/3
 	}
@@ -140,8 +141,8 @@ func (req *request) authenticate() *refusal {
 }
 
 // attemptOf returns the attempt that a task token names; the domain completes it.
-func attemptOf(c *token.Claims) tracker.Attempt {
-	return tracker.Attempt{
+func attemptOf(c *token.Claims) model.Attempt {
+	return model.Attempt{
 		Scope: scopeOf(c), TaskID: c.Task, RunID: c.Run, Number: c.Attempt, Fence: c.Fence,
 		Timeout:  time.Duration(c.TimeoutMs) * time.Millisecond,
 		Interval: time.Duration(c.IntervalMs) * time.Millisecond,
@@ -151,7 +152,7 @@ func attemptOf(c *token.Claims) tracker.Attempt {
 	}
 }
 
-func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *token.Claims {
+func taskClaims(a *model.Attempt, life time.Duration, renew bool) *token.Claims {
 	return &token.Claims{
 		Kind: token.KindTask, Tenant: a.Scope.Tenant, Workspace: a.Scope.Workspace,
 		Run: a.RunID, Task: a.TaskID, Attempt: a.Number, Fence: a.Fence,
@@ -160,12 +161,12 @@ func taskClaims(a *tracker.Attempt, life time.Duration, renew bool) *token.Claim
 	}
 }
 
-func scopeOf(c *token.Claims) tracker.Scope {
-	return tracker.Scope{Tenant: c.Tenant, Workspace: c.Workspace}
+func scopeOf(c *token.Claims) model.Scope {
+	return model.Scope{Tenant: c.Tenant, Workspace: c.Workspace}
 }
 
 // mintTask makes the token of an attempt as of its dispatch. It is the same token however often it is made.
-func mintTask(k *token.Keyring, a *tracker.Attempt, life time.Duration, renew bool) (text string, expires time.Time, err error) {
+func mintTask(k *token.Keyring, a *model.Attempt, life time.Duration, renew bool) (text string, expires time.Time, err error) {
 	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
 }
 
@@ -189,10 +190,10 @@ func renewedTask(k *token.Keyring, p *principal, now time.Time) *freshToken {
 }
 
 // workerTokenLife is how long a worker's token holds. A beat in the last third of it answers with a fresh one.
-const workerTokenLife = tracker.WorkerTokenTTL
+const workerTokenLife = model.WorkerTokenTTL
 
 // mintWorker makes the token of a worker that holds from now on. It carries the registration, should the store lose it.
-func mintWorker(k *token.Keyring, scope tracker.Scope, r *tracker.Registered, now time.Time) (text string, expires time.Time, err error) {
+func mintWorker(k *token.Keyring, scope model.Scope, r *workers.Registered, now time.Time) (text string, expires time.Time, err error) {
 	return k.Mint(&token.Claims{
 		Kind: token.KindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace,
 		Worker: r.WorkerID, Machine: r.MachineID, Queue: r.Queue, Record: r.Record,

@@ -7,7 +7,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/shares"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // boundedResource is something of a replica, or of a deployment, of which there is only so much.
@@ -58,8 +59,8 @@ var boundedResources = []boundedResource{
 	{
 		name: "waiting claims", size: 16,
 		bearer: func(l *live, tenant, name string) string {
-			text, _, err := mintWorker(l.keys, tracker.Scope{Tenant: tenant, Workspace: "prod"},
-				&tracker.Registered{WorkerID: name, MachineID: "m1", Queue: "q"}, l.now())
+			text, _, err := mintWorker(l.keys, model.Scope{Tenant: tenant, Workspace: "prod"},
+				&workers.Registered{WorkerID: name, MachineID: "m1", Queue: "q"}, l.now())
 			if err != nil {
 				l.t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 const promptTimeout = time.Second // redis-timeout
@@ -57,13 +58,13 @@ func (p *prompt) open(t *testing.T, redis string, timeout time.Duration) {
 		var err error
 		until(t, func() bool {
 			tr, err = tracker.Open(t.Context(), o)
-			return err == nil || tracker.CodeOf(err) == ""
+			return err == nil || model.CodeOf(err) == ""
 		}, func() string { return "the store does not answer" })
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close(t.Context()) })
-		c.Tracker = tr
+		c.Services = ServicesOf(tr)
 	})
 	p.readClock = time.Now
 }
@@ -197,7 +198,7 @@ func TestEveryRouteAnswersInTimeWhileRedisIsAway(t *testing.T) {
 
 func answersWhileRedisIsAway(t *testing.T, end func(s *redistest.Server) error) (late redistest.TooLong) {
 	late = redistest.TooLong{}
-	away := []string{string(tracker.Unavailable), string(tracker.Overloaded)} // the latter waited behind others, and was not sent
+	away := []string{string(model.Unavailable), string(model.Overloaded)} // the latter waited behind others, and was not sent
 	p := newPrompt(t)
 	if err := end(p.server); err != nil {
 		t.Fatal(err)

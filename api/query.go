@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // parseQuery reads the query and refuses parameters that the route does not have.
@@ -75,7 +75,7 @@ func (p *parameters) refuse(r *refusal) {
 // id returns an id, empty when absent.
 func (p *parameters) id(name string) string {
 	id := p.Get(name)
-	if p.Has(name) && !tracker.ValidID(id) {
+	if p.Has(name) && !model.ValidID(id) {
 		p.refuse(invalidID(name))
 	}
 	return id
@@ -163,7 +163,7 @@ func (p *parameters) labels() map[string]string {
 		}
 		labels[key] = value
 	}
-	if len(labels) > tracker.MaxLabels {
+	if len(labels) > model.MaxLabels {
 		p.refuse(invalidField("label", "label is given too often; nothing has so many labels"))
 	}
 	return labels
@@ -241,12 +241,12 @@ func afterOf(filter any, token string) (string, *refusal) {
 
 // isName reports whether a list may go by a name. That of scopes goes by <tenant>/<workspace>.
 func isName(name []byte) bool {
-	if tenant, workspace, cut := bytes.Cut(name, []byte("/")); cut && tracker.ValidID(tenant) && tracker.ValidID(workspace) {
+	if tenant, workspace, cut := bytes.Cut(name, []byte("/")); cut && model.ValidID(tenant) && model.ValidID(workspace) {
 		return true
 	}
 	const digits = 13
 	if len(name) > digits && name[digits] == '/' && len(bytes.Trim(name[:digits], "0123456789")) == 0 {
 		name = name[digits+1:]
 	}
-	return tracker.ValidID(name)
+	return model.ValidID(name)
 }

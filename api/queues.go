@@ -9,7 +9,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
 // listQueues answers GET /v1/queues.
@@ -23,7 +24,7 @@ func (req *request) listQueues() (int, any, error) {
 	if p.err != nil {
 		return 0, nil, p.err
 	}
-	queues, err := req.s.tracker.Queues(req.context(), scope)
+	queues, err := req.s.services.Queues.List(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -43,7 +44,7 @@ func (req *request) getQueue() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := req.s.tracker.Queue(req.context(), scope, req.id)
+	q, err := req.s.services.Queues.Get(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -56,7 +57,7 @@ func (req *request) pauseQueue() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	created, err := req.s.tracker.PauseQueue(req.context(), scope, req.id)
+	created, err := req.s.services.Queues.Pause(req.context(), scope, req.id)
 	return req.oneQueue(scope, created, err)
 }
 
@@ -66,18 +67,18 @@ func (req *request) resumeQueue() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneQueue(scope, false, req.s.tracker.ResumeQueue(req.context(), scope, req.id))
+	return req.oneQueue(scope, false, req.s.services.Queues.Resume(req.context(), scope, req.id))
 }
 
 // oneQueue answers with the queue as it is now.
-func (req *request) oneQueue(scope tracker.Scope, created bool, err error) (int, any, error) {
+func (req *request) oneQueue(scope model.Scope, created bool, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := req.s.tracker.Queue(req.context(), scope, req.id)
+	q, err := req.s.services.Queues.Get(req.context(), scope, req.id)
 	switch {
-	case tracker.CodeOf(err) == tracker.QueueNotFound:
-		q = &tracker.Queue{Name: req.id} // it goes on, and nothing else is known of it
+	case model.CodeOf(err) == queues.QueueNotFound:
+		q = &queues.Queue{Name: req.id} // it goes on, and nothing else is known of it
 	case err != nil:
 		return 0, nil, err
 	}
@@ -86,11 +87,11 @@ func (req *request) oneQueue(scope tracker.Scope, created bool, err error) (int,
 	return fasthttp.StatusOK, v, nil
 }
 
-func queueView(scope tracker.Scope, q *tracker.Queue) v1.Queue {
+func queueView(scope model.Scope, q *queues.Queue) v1.Queue {
 	v := v1.Queue{
 		Queue: q.Name, TenantID: scope.Tenant, WorkspaceID: scope.Workspace, Paused: q.Paused, Depth: q.Depth(),
 		Running: q.Running, Outstanding: q.Outstanding(), Types: make([]v1.QueueType, len(q.Kinds)),
-		Workers: v1.QueueWorkers{Online: q.Workers[tracker.Online], Draining: q.Workers[tracker.Draining], Offline: q.Workers[tracker.Offline]},
+		Workers: v1.QueueWorkers{Online: q.Workers[model.Online], Draining: q.Workers[model.Draining], Offline: q.Workers[model.Offline]},
 	}
 	if v.Depth > 0 {
 		oldest := q.OldestWait().Milliseconds()
@@ -118,7 +119,7 @@ func (req *request) claimTasks() (int, any, error) {
 	if req.who.claims.Queue != req.id {
 		return 0, nil, forbidden("The worker registered for the queue " + req.who.claims.Queue + "; it claims from that one only")
 	}
-	r := tracker.ClaimRequest{Scope: scope, WorkerID: req.who.claims.Worker, Queue: req.id, Types: body.Types, Max: 1, ClaimID: body.ClaimID}
+	r := queues.ClaimRequest{Scope: scope, WorkerID: req.who.claims.Worker, Queue: req.id, Types: body.Types, Max: 1, ClaimID: body.ClaimID}
 	if body.Max != nil {
 		r.Max = *body.Max
 	}
@@ -132,10 +133,10 @@ func (req *request) claimTasks() (int, any, error) {
 		return 0, nil, full
 	}
 	defer leave()
-	var tasks []*tracker.Envelope
+	var tasks []*model.Envelope
 	if err := req.whileValid(r.Wait > 0, func(ctx context.Context) error {
 		return req.asWorker(func() (err error) {
-			tasks, err = req.s.tracker.Claim(ctx, r)
+			tasks, err = req.s.services.Queues.Claim(ctx, r)
 			return err
 		})
 	}); err != nil {

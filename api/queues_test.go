@@ -7,7 +7,8 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // claim claims for a worker of the queue default.
@@ -125,8 +126,8 @@ func TestContractClaimRefusals(t *testing.T) {
 		}
 		l.store.Clock.Advance(25 * time.Hour)
 		l.sweep()
-		fresh, _, err := mintWorker(l.keys, tracker.Scope{Tenant: "acme", Workspace: "prod"},
-			&tracker.Registered{WorkerID: w.WorkerID, MachineID: "host-7", Queue: "default"}, l.now())
+		fresh, _, err := mintWorker(l.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+			&workers.Registered{WorkerID: w.WorkerID, MachineID: "host-7", Queue: "default"}, l.now())
 		if err != nil {
 			t.Fatal(err)
 		}

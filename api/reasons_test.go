@@ -15,7 +15,7 @@ import (
 func (l *live) told(event, subject string) map[string]any {
 	l.t.Helper()
 	var data map[string]any
-	for shard := range l.tr.Shards() {
+	for shard := range l.tr.Store.Shards() {
 		entries, err := l.store.Client.XRange(context.Background(), "lubdub:{"+strconv.Itoa(shard)+"}:events", "-", "+").Result()
 		if err != nil {
 			l.t.Fatal(err)

@@ -11,7 +11,16 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // refusingTracker refuses whatever it is asked.
@@ -20,196 +29,226 @@ type refusingTracker struct {
 	err error
 }
 
-func (r *refusingTracker) Beat(b *tracker.Beat) { b.Err = r.err }
+// Views of it whose methods have the names of others'.
+type (
+	refusingWorkers struct {
+		fakeWorkers
+		err error
+	}
+	refusingQueues struct {
+		fakeQueues
+		err error
+	}
+	refusingStats struct {
+		fakeStats
+		err error
+	}
+	refusingEvents struct {
+		fakeEvents
+		err error
+	}
+)
 
-func (r *refusingTracker) Land(beats []*tracker.Beat, landed func([]*tracker.Beat)) {
+func (r *refusingTracker) services() Services {
+	s := r.fakeTracker.services()
+	w := refusingWorkers{fakeWorkers{r.fakeTracker}, r.err}
+	s.Beats, s.Tasks, s.Holdings, s.Revocations, s.Sweeper = r, r, r, r, r
+	s.Workers, s.Machines = w, w
+	s.Queues, s.Stats = refusingQueues{fakeQueues{r.fakeTracker}, r.err}, refusingStats{fakeStats{r.fakeTracker}, r.err}
+	s.Events = refusingEvents{fakeEvents{r.fakeTracker}, r.err}
+	return s
+}
+
+func (r *refusingTracker) Beat(b *beats.Beat) { b.Err = r.err }
+
+func (r *refusingTracker) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
 	for _, b := range beats {
 		r.Beat(b)
 	}
 	landed(beats)
 }
 
-func (r *refusingTracker) Revoke(context.Context, tracker.Revocation) error { return r.err }
+func (r *refusingTracker) Revoke(context.Context, revocations.Revocation) error { return r.err }
 
-func (r *refusingTracker) Stats(context.Context, tracker.Scope) (*tracker.Stats, error) {
+func (r refusingStats) Get(context.Context, model.Scope) (*stats.Stats, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Verdicts(context.Context, tracker.VerdictQuery) (*tracker.Verdicts, error) {
+func (r refusingStats) Verdicts(context.Context, stats.VerdictQuery) (*stats.Verdicts, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) System(context.Context) (*tracker.System, error) { return nil, r.err }
+func (r refusingStats) System(context.Context) (*stats.System, error) { return nil, r.err }
 
-func (r *refusingTracker) Scopes(context.Context, tracker.ScopeFilter) (*tracker.ScopePage, error) {
+func (r refusingStats) Scopes(context.Context, stats.ScopeFilter) (*stats.ScopePage, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Beats(beats []*tracker.Beat) {
-	for _, b := range beats {
+func (r *refusingTracker) BeatMany(batch []*beats.Beat) {
+	for _, b := range batch {
 		b.Err = r.err
 	}
 }
 
-func (r *refusingTracker) Start(context.Context, *tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
-	return tracker.Acknowledged{}, r.err
+func (r *refusingTracker) Start(context.Context, *model.Attempt, model.Report) (model.Acknowledged, error) {
+	return model.Acknowledged{}, r.err
 }
 
-func (r *refusingTracker) Complete(context.Context, *tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
-	return tracker.Completed{}, r.err
+func (r *refusingTracker) Complete(context.Context, *model.Attempt, model.Completion) (model.Completed, error) {
+	return model.Completed{}, r.err
 }
 
-func (r *refusingTracker) Create(context.Context, tracker.NewTask) (*tracker.Created, error) {
+func (r *refusingTracker) Create(context.Context, model.NewTask) (*model.Created, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) CreateBatch(_ context.Context, news []tracker.NewTask) []tracker.CreateResult {
-	return slices.Repeat([]tracker.CreateResult{{Err: r.err}}, len(news))
+func (r *refusingTracker) CreateBatch(_ context.Context, news []model.NewTask) []tasks.CreateResult {
+	return slices.Repeat([]tasks.CreateResult{{Err: r.err}}, len(news))
 }
 
-func (r *refusingTracker) NextAttempt(context.Context, tracker.Scope, string, int) (*tracker.Created, error) {
+func (r *refusingTracker) NextAttempt(context.Context, model.Scope, string, int) (*model.Created, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Cancel(context.Context, tracker.Scope, string, tracker.CancelRequest) (*tracker.Task, error) {
+func (r *refusingTracker) Cancel(context.Context, model.Scope, string, model.CancelRequest) (*model.Task, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Get(context.Context, tracker.Scope, string) (*tracker.Task, error) {
+func (r *refusingTracker) Get(context.Context, model.Scope, string) (*model.Task, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) List(context.Context, tracker.TaskFilter) (*tracker.TaskPage, error) {
+func (r *refusingTracker) List(context.Context, model.TaskFilter) (*model.TaskPage, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) CancelTasks(
-	context.Context, tracker.TaskFilter, tracker.CancelRequest, bool,
-) (*tracker.ActedOnTasks, error) {
+func (r *refusingTracker) CancelMany(
+	context.Context, model.TaskFilter, model.CancelRequest, bool,
+) (*tasks.Acted, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) RetryTasks(context.Context, tracker.TaskFilter, bool) (*tracker.ActedOnTasks, error) {
+func (r *refusingTracker) RetryMany(context.Context, model.TaskFilter, bool) (*tasks.Acted, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Run(context.Context, tracker.Scope, string) (*tracker.Run, error) {
+func (r *refusingTracker) Run(context.Context, model.Scope, string) (*model.Run, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) CancelRun(context.Context, tracker.Scope, string, tracker.CancelRequest) (*tracker.Run, error) {
+func (r *refusingTracker) CancelRun(context.Context, model.Scope, string, model.CancelRequest) (*model.Run, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Register(context.Context, tracker.NewWorker) (*tracker.Registered, error) {
+func (r refusingWorkers) Register(context.Context, model.NewWorker) (*workers.Registered, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) AdoptWorker(context.Context, tracker.Scope, string, []string) error {
+func (r refusingWorkers) Adopt(context.Context, model.Scope, string, []string) error {
 	return r.err
 }
 
-func (r *refusingTracker) BeatWorker(context.Context, tracker.Scope, string, tracker.WorkerBeat) (*tracker.WorkerHeard, error) {
+func (r refusingWorkers) Beat(context.Context, model.Scope, string, workers.WorkerBeat) (*holdings.WorkerHeard, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Worker(context.Context, tracker.Scope, string) (*tracker.Worker, error) {
+func (r refusingWorkers) Get(context.Context, model.Scope, string) (*model.Worker, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Workers(context.Context, tracker.WorkerFilter) (*tracker.WorkerPage, error) {
+func (r refusingWorkers) List(context.Context, workers.WorkerFilter) (*workers.WorkerPage, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) DrainWorker(context.Context, tracker.Scope, string, tracker.Drain) (*tracker.Worker, error) {
+func (r refusingWorkers) Drain(context.Context, model.Scope, string, workers.Drain) (*model.Worker, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) DrainWorkers(context.Context, tracker.WorkerFilter, tracker.Drain, bool) (*tracker.Drained, error) {
+func (r refusingWorkers) DrainMany(context.Context, workers.WorkerFilter, workers.Drain, bool) (*workers.Drained, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) ResumeWorker(context.Context, tracker.Scope, string, string) (*tracker.Worker, error) {
+func (r refusingWorkers) Resume(context.Context, model.Scope, string, string) (*model.Worker, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) RetireWorker(context.Context, tracker.Scope, string, tracker.WorkerReason, string) (*tracker.Worker, error) {
+func (r refusingWorkers) Retire(context.Context, model.Scope, string, model.WorkerReason, string) (*model.Worker, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) CordonWorker(context.Context, tracker.Scope, string, string) (*tracker.Worker, error) {
+func (r refusingWorkers) Cordon(context.Context, model.Scope, string, string) (*model.Worker, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) UncordonWorker(context.Context, tracker.Scope, string, string) (*tracker.Worker, error) {
+func (r refusingWorkers) Uncordon(context.Context, model.Scope, string, string) (*model.Worker, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) ActOnWorkers(context.Context, tracker.WorkerAct, tracker.WorkerFilter, string, bool) (*tracker.Acted, error) {
+func (r refusingWorkers) ActOnMany(context.Context, workers.Act, workers.WorkerFilter, string, bool) (*workers.Acted, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Select(context.Context, tracker.Selector) (*tracker.Selection, error) {
+func (r refusingWorkers) Select(context.Context, model.Selector) (*model.Selection, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Machine(context.Context, tracker.Scope, string) (*tracker.Machine, error) {
+func (r refusingWorkers) Machine(context.Context, model.Scope, string) (*workers.Machine, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Machines(context.Context, tracker.MachineFilter) (*tracker.MachinePage, error) {
+func (r refusingWorkers) Machines(context.Context, workers.MachineFilter) (*workers.MachinePage, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) DrainMachine(context.Context, tracker.Scope, string, tracker.Drain) (*tracker.Drained, error) {
+func (r refusingWorkers) DrainMachine(context.Context, model.Scope, string, workers.Drain) (*workers.Drained, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) OfflineMachine(context.Context, tracker.Scope, string, string) (*tracker.Acted, error) {
+func (r refusingWorkers) OfflineMachine(context.Context, model.Scope, string, string) (*workers.Acted, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) ResumeMachine(context.Context, tracker.Scope, string, string) (*tracker.Resumed, error) {
+func (r refusingWorkers) ResumeMachine(context.Context, model.Scope, string, string) (*workers.Resumed, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Sweep(context.Context) (tracker.SweepResult, error) {
-	return tracker.SweepResult{}, r.err
+func (r *refusingTracker) Sweep(context.Context) (sweep.SweepResult, error) {
+	return sweep.SweepResult{}, r.err
 }
 
-func (r *refusingTracker) Release(context.Context, tracker.Scope, time.Duration) (*tracker.Released, error) {
+func (r *refusingTracker) Release(context.Context, model.Scope, time.Duration) (*sweep.Released, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Owned(context.Context, tracker.Scope, string, []tracker.OwnedAttempt) ([]*tracker.Attempt, error) {
+func (r *refusingTracker) Owned(context.Context, model.Scope, string, []holdings.OwnedAttempt) ([]*model.Attempt, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Claim(context.Context, tracker.ClaimRequest) ([]*tracker.Envelope, error) {
+func (r refusingQueues) Claim(context.Context, queues.ClaimRequest) ([]*model.Envelope, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Events(context.Context, tracker.EventQuery) (*tracker.EventPage, error) {
+func (r refusingEvents) List(context.Context, events.Query) (*events.Page, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) FollowEvents(context.Context, tracker.EventFilter, string, string) (*tracker.EventListener, error) {
+func (r refusingEvents) Follow(context.Context, events.Filter, string, string) (*events.Listener, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Queues(context.Context, tracker.Scope) ([]*tracker.Queue, error) {
+func (r refusingQueues) List(context.Context, model.Scope) ([]*queues.Queue, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Queue(context.Context, tracker.Scope, string) (*tracker.Queue, error) {
+func (r refusingQueues) Get(context.Context, model.Scope, string) (*queues.Queue, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) PauseQueue(context.Context, tracker.Scope, string) (bool, error) {
+func (r refusingQueues) Pause(context.Context, model.Scope, string) (bool, error) {
 	return false, r.err
 }
 
-func (r *refusingTracker) ResumeQueue(context.Context, tracker.Scope, string) error { return r.err }
+func (r refusingQueues) Resume(context.Context, model.Scope, string) error { return r.err }
 
 // refusesAll asks a route, with each kind of token that may open it, and wants a refusal that says when to come again, for
 // each item where each has an answer of its own.
@@ -259,11 +298,11 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 		status    int
 		after     time.Duration
 	}{
-		"unavailable": {err: &tracker.Error{Code: tracker.Unavailable}, status: 503, after: time.Second},
-		"unavailable for long": {err: &tracker.Error{Code: tracker.Unavailable, RetryAfter: 2500 * time.Millisecond}, status: 503,
+		"unavailable": {err: &model.Error{Code: model.Unavailable}, status: 503, after: time.Second},
+		"unavailable for long": {err: &model.Error{Code: model.Unavailable, RetryAfter: 2500 * time.Millisecond}, status: 503,
 			after: 2500 * time.Millisecond},
-		"overloaded":            {err: &tracker.Error{Code: tracker.Overloaded}, status: 503, after: time.Second},
-		"too many":              {err: &tracker.Error{Code: tracker.Overloaded, TooMany: true}, status: 429, after: time.Second},
+		"overloaded":            {err: &model.Error{Code: model.Overloaded}, status: 503, after: time.Second},
+		"too many":              {err: &model.Error{Code: model.Overloaded, TooMany: true}, status: 429, after: time.Second},
 		"too late":              {err: context.DeadlineExceeded, status: 503, after: time.Second},
 		"an error without code": {err: errors.New("odd"), status: 503, after: time.Second},
 		"the control plane":     {configure: full, status: 503, after: time.Second},
@@ -271,17 +310,17 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, func(cfg *Config) {
-				cfg.Tracker = &refusingTracker{cfg.Tracker.(*fakeTracker), c.err}
+				cfg.Services = (&refusingTracker{cfg.Services.Beats.(*fakeTracker), c.err}).services()
 				if c.configure != nil {
 					c.configure(cfg)
 				}
 			})
-			worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"},
+			worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"},
 				e.now())
 			if err != nil {
 				t.Fatal(err)
 			}
-			task := e.task(func(a *tracker.Attempt) { a.TaskID = "t1" })
+			task := e.task(func(a *model.Attempt) { a.TaskID = "t1" })
 			p := &prompt{env: e, worker: &v1.RegisterWorkerResponse{WorkerID: fakeWorkerID, WorkerToken: worker},
 				task: &v1.TaskEnvelope{TaskToken: task}}
 			if c.configure != nil {

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // What a worker was given while it lived never opens anything once its record is gone: a worker that its drain has ended is
@@ -42,13 +43,13 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 			}
 		}
 		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
-	}, func(o *tracker.Options) { o.FinishedRetention = tracker.MinFinishedRetention })
+	}, func(o *tracker.Options) { o.FinishedRetention = model.MinFinishedRetention })
 }
 
 // A record stays for as long as two lives of a token: one that was renewed at the very end is covered, with time to spare.
 func TestTheLeastRetentionCoversTwoLivesOfAToken(t *testing.T) {
 	t.Parallel()
-	if tracker.MinFinishedRetention < 2*workerTokenLife {
-		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", tracker.MinFinishedRetention, workerTokenLife)
+	if model.MinFinishedRetention < 2*workerTokenLife {
+		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", model.MinFinishedRetention, workerTokenLife)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // request is one that a route answers, on its way through its handler.
@@ -21,11 +22,11 @@ type request struct {
 	route *route
 	now   time.Time
 
-	id      string           // of the path
-	query   url.Values       // checked against the route's
-	who     *principal       // whom it comes from; nil where the route asks for no token, or asks for each item's
-	attempt *tracker.Attempt // with forTask: the one that it is about
-	many    *many            // what an act on many has done; nil: it was none
+	id      string         // of the path
+	query   url.Values     // checked against the route's
+	who     *principal     // whom it comes from; nil where the route asks for no token, or asks for each item's
+	attempt *model.Attempt // with forTask: the one that it is about
+	many    *many          // what an act on many has done; nil: it was none
 }
 
 func (req *request) local() time.Time { return req.s.local(req.ctx) }
@@ -38,14 +39,14 @@ func (req *request) context() context.Context { return req.during(context.Backgr
 // during is the same for what must not outlive ctx.
 func (req *request) during(ctx context.Context) context.Context {
 	if by := req.who.actor(); by != "" {
-		ctx = tracker.WithActor(ctx, by)
+		ctx = model.WithActor(ctx, by)
 	}
 	return arrived(ctx, req.ctx)
 }
 
 func arrived(ctx context.Context, r *fasthttp.RequestCtx) context.Context {
 	if at := r.Time(); !at.IsZero() {
-		return tracker.ArrivedAt(ctx, at)
+		return store.ArrivedAt(ctx, at)
 	}
 	return ctx
 }

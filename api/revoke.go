@@ -7,7 +7,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
 )
 
 // revokeTokens answers POST /v1/tokens:revoke.
@@ -26,7 +27,7 @@ func (req *request) revokeTokens() (int, any, error) {
 	if r.IssuedBefore, err = req.issuedBefore(body.IssuedBefore.Time); err != nil {
 		return 0, nil, err
 	}
-	if err := req.s.tracker.Revoke(req.context(), *r); err != nil {
+	if err := req.s.services.Revocations.Revoke(req.context(), *r); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, &v1.RevokeTokensResponse{
@@ -35,7 +36,7 @@ func (req *request) revokeTokens() (int, any, error) {
 }
 
 // revocation says whose tokens are meant: of one kind, and none that the request's own token does not open.
-func (req *request) revocation(body *v1.RevokeTokensRequest) (*tracker.Revocation, error) {
+func (req *request) revocation(body *v1.RevokeTokensRequest) (*revocations.Revocation, error) {
 	named := 0
 	for _, name := range []string{body.Subject, body.WorkerID, body.TenantID} {
 		if name != "" {
@@ -47,7 +48,7 @@ func (req *request) revocation(body *v1.RevokeTokensRequest) (*tracker.Revocatio
 	}
 	switch {
 	case body.WorkerID != "":
-		if !tracker.ValidID(body.WorkerID) {
+		if !model.ValidID(body.WorkerID) {
 			return nil, invalidID("workerId")
 		}
 		tenant, err := req.half("tenantId", "", req.who.claims.Tenant)
@@ -55,13 +56,13 @@ func (req *request) revocation(body *v1.RevokeTokensRequest) (*tracker.Revocatio
 			return nil, err
 		}
 		workspace, err := req.half("workspaceId", "", req.who.claims.Workspace)
-		return &tracker.Revocation{Kind: tracker.RevokedOfWorker, Tenant: tenant, Workspace: workspace, Name: body.WorkerID}, err
+		return &revocations.Revocation{Kind: revocations.OfWorker, Tenant: tenant, Workspace: workspace, Name: body.WorkerID}, err
 	case body.TenantID != "":
 		tenant, err := req.half("tenantId", body.TenantID, req.who.claims.Tenant)
 		if err == nil && (req.who.claims.Workspace != token.Wildcard || req.query.Has("workspaceId")) {
 			err = forbidden("To take back all tokens of a tenant takes a token of an admin of all its workspaces, and no workspaceId")
 		}
-		return &tracker.Revocation{Kind: tracker.RevokedOfTenant, Tenant: tenant, Workspace: token.Wildcard}, err
+		return &revocations.Revocation{Kind: revocations.OfTenant, Tenant: tenant, Workspace: token.Wildcard}, err
 	}
 	if !token.ValidSubject(body.Subject) {
 		return nil, invalidField("subject", "subject cannot be that of a token; use 1 to 128 letters, digits and . _ - @ + /")
@@ -71,7 +72,7 @@ func (req *request) revocation(body *v1.RevokeTokensRequest) (*tracker.Revocatio
 		return nil, err
 	}
 	workspace, err := req.reach("workspaceId", req.who.claims.Workspace)
-	return &tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: tenant, Workspace: workspace, Name: body.Subject}, err
+	return &revocations.Revocation{Kind: revocations.OfSubject, Tenant: tenant, Workspace: workspace, Name: body.Subject}, err
 }
 
 // reach is half of a scope for what may be about all that the token opens.
@@ -101,7 +102,7 @@ func (req *request) issuedBefore(asked time.Time) (time.Time, error) {
 
 // heedRevocations lets no token through any more that was taken back. Beats go by the cache alone, so those that may be meant are
 // dropped from it, and judged when they come again.
-func (s *Server) heedRevocations(all, news []tracker.Revocation) {
+func (s *Server) heedRevocations(all, news []revocations.Revocation) {
 	s.revoked.Store(revokedTokens(all)) // first: what is verified from here on is judged by it
 	fresh := revokedTokens(news)
 	s.tokens.Drop(func(p *principal) bool {
@@ -115,15 +116,15 @@ func (s *Server) heedRevocations(all, news []tracker.Revocation) {
 	s.waits.check()
 }
 
-func revokedTokens(list []tracker.Revocation) *token.Revoked {
+func revokedTokens(list []revocations.Revocation) *token.Revoked {
 	r := token.NewRevoked()
 	for _, one := range list {
 		switch one.Kind {
-		case tracker.RevokedOfTenant:
+		case revocations.OfTenant:
 			r.Tenant(one.Tenant, one.IssuedBefore)
-		case tracker.RevokedOfWorker:
+		case revocations.OfWorker:
 			r.Worker(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
-		case tracker.RevokedOfSubject:
+		case revocations.OfSubject:
 			r.Subject(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
 		}
 	}

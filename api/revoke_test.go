@@ -10,6 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
 )
 
 // beside is another replica of the same deployment.
@@ -25,7 +27,7 @@ func (l *live) beside() *live {
 			l.t.Fatal(err)
 		}
 		l.t.Cleanup(func() { _ = other.tr.Close(context.Background()) })
-		c.Tracker, c.Now = other.tr, l.now
+		c.Services, c.Now = ServicesOf(other.tr), l.now
 	})
 	return other
 }
@@ -33,7 +35,7 @@ func (l *live) beside() *live {
 // looks has the replica learn what was taken back meanwhile, as it does twice a second.
 func (l *live) looks() {
 	l.t.Helper()
-	if err := l.tr.RefreshRevocations(context.Background()); err != nil {
+	if err := l.tr.Revocations.Refresh(context.Background()); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -132,24 +134,24 @@ func (l *live) actsOf(kind string) map[string]int {
 // What may be taken back, by whom, and what the answer says.
 func TestRevokeTokens(t *testing.T) {
 	t.Parallel()
-	type R = tracker.Revocation
+	type R = revocations.Revocation
 	e := newEnv(t)
 	e.advance(300 * time.Millisecond)
-	var got tracker.Revocation
-	e.fake.revoke = func(r tracker.Revocation) error { got = r; return nil }
+	var got revocations.Revocation
+	e.fake.revoke = func(r revocations.Revocation) error { got = r; return nil }
 	all, own := e.superAdmin(), e.control(roleAdmin)
 	tenant := e.controlFor(roleAdmin, "acme", token.Wildcard)
 	next := fakeTime.Add(time.Second)
 	for _, c := range []struct {
 		bearer, query, body string
-		want                tracker.Revocation
+		want                revocations.Revocation
 	}{
-		{all, "", `{"subject":"ann@example.com"}`, R{Kind: tracker.RevokedOfSubject, Tenant: "*", Workspace: "*", Name: "ann@example.com"}},
-		{all, "?tenantId=acme", `{"subject":"a"}`, R{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "*", Name: "a"}},
-		{own, "", `{"subject":"a"}`, R{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "a"}},
-		{own, "", `{"workerId":"w"}`, R{Kind: tracker.RevokedOfWorker, Tenant: "acme", Workspace: "prod", Name: "w"}},
-		{all, "", `{"tenantId":"b"}`, R{Kind: tracker.RevokedOfTenant, Tenant: "b", Workspace: "*"}},
-		{tenant, "", `{"tenantId":"acme"}`, R{Kind: tracker.RevokedOfTenant, Tenant: "acme", Workspace: "*"}},
+		{all, "", `{"subject":"ann@example.com"}`, R{Kind: revocations.OfSubject, Tenant: "*", Workspace: "*", Name: "ann@example.com"}},
+		{all, "?tenantId=acme", `{"subject":"a"}`, R{Kind: revocations.OfSubject, Tenant: "acme", Workspace: "*", Name: "a"}},
+		{own, "", `{"subject":"a"}`, R{Kind: revocations.OfSubject, Tenant: "acme", Workspace: "prod", Name: "a"}},
+		{own, "", `{"workerId":"w"}`, R{Kind: revocations.OfWorker, Tenant: "acme", Workspace: "prod", Name: "w"}},
+		{all, "", `{"tenantId":"b"}`, R{Kind: revocations.OfTenant, Tenant: "b", Workspace: "*"}},
+		{tenant, "", `{"tenantId":"acme"}`, R{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*"}},
 	} {
 		c.want.IssuedBefore = next
 		e.do("POST", "/v1/tokens:revoke"+c.query, c.bearer, c.body).want(200).contains(`{"issuedBefore":"2025-01-15T10:05:01.000Z","tenantId":"` +
@@ -162,7 +164,7 @@ func TestRevokeTokens(t *testing.T) {
 	if !got.IssuedBefore.Equal(fakeTime.Add(-65 * time.Minute)) {
 		t.Errorf("%v", got.IssuedBefore)
 	}
-	e.fake.revoke = func(tracker.Revocation) error { t.Error("it was taken back"); return nil }
+	e.fake.revoke = func(revocations.Revocation) error { t.Error("it was taken back"); return nil }
 	for _, c := range []struct {
 		bearer, query, body string
 		status              int
@@ -181,8 +183,8 @@ func TestRevokeTokens(t *testing.T) {
 			t.Errorf("%s: %s", c.body, a.body)
 		}
 	}
-	e.fake.revoke = func(tracker.Revocation) error {
-		return &tracker.Error{Code: tracker.Unavailable, RetryAfter: time.Second, Cause: errors.New("down"), Message: "the store did not confirm"}
+	e.fake.revoke = func(revocations.Revocation) error {
+		return &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: errors.New("down"), Message: "the store did not confirm"}
 	}
 	e.do("POST", "/v1/tokens:revoke", all, `{"subject":"a"}`).refused(503, "store_unavailable")
 }
@@ -194,8 +196,8 @@ func TestATokenTakenBackWhileItIsVerified(t *testing.T) {
 	text := e.task()
 	e.fake.naming = func() {
 		e.fake.naming = nil
-		e.s.heedRevocations([]tracker.Revocation{{Kind: tracker.RevokedOfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}},
-			[]tracker.Revocation{{Kind: tracker.RevokedOfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}})
+		e.s.heedRevocations([]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}},
+			[]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}})
 	}
 	for range 2 {
 		e.do("POST", "/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`).refused(401, "unauthorized")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // Who opens what, by the letters of bearers: v viewer, s submitter, o operator, d dispatcher, e enroll, a admin, t the
@@ -48,7 +48,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	e := newEnv(t)
 	e.badItems = true // bodies are whatever passes the door
 	e.fake.owns = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)

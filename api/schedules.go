@@ -9,7 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 )
 
 // createSchedule answers POST /v1/schedules.
@@ -22,7 +23,7 @@ func (req *request) createSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	spec := tracker.ScheduleSpec{Scope: scope, ID: body.ScheduleID, MaxCatchup: tracker.DefaultMaxCatchup}
+	spec := schedules.Spec{Scope: scope, ID: body.ScheduleID, MaxCatchup: schedules.DefaultMaxCatchup}
 	change := v1.ChangeScheduleRequest{Cron: &body.Cron, Overlap: body.Overlap, MaxCatchup: body.MaxCatchup, Task: body.Task}
 	if err := req.changeSpec(&spec, &change, true); err != nil {
 		return 0, nil, err
@@ -30,7 +31,7 @@ func (req *request) createSchedule() (int, any, error) {
 	if err := spec.Validate(req.now); err != nil {
 		return 0, nil, err
 	}
-	s, err := req.s.tracker.CreateSchedule(req.context(), spec)
+	s, err := req.s.services.Schedules.Create(req.context(), spec)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -38,7 +39,7 @@ func (req *request) createSchedule() (int, any, error) {
 }
 
 // changeSpec has a schedule say what a request says; whole: the request must say when it fires and what it creates.
-func (req *request) changeSpec(spec *tracker.ScheduleSpec, body *v1.ChangeScheduleRequest, whole bool) error {
+func (req *request) changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool) error {
 	switch {
 	case body.Cron != nil && (*body.Cron != "" || !whole):
 		spec.Cron = *body.Cron
@@ -91,15 +92,15 @@ func (req *request) changeSchedule(whole bool) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.tracker.ChangeSchedule(req.context(), scope, req.id, func(spec *tracker.ScheduleSpec) error {
+	return oneSchedule(req.s.services.Schedules.Change(req.context(), scope, req.id, func(spec *schedules.Spec) error {
 		if whole {
-			*spec = tracker.ScheduleSpec{Scope: scope, ID: req.id, MaxCatchup: tracker.DefaultMaxCatchup}
+			*spec = schedules.Spec{Scope: scope, ID: req.id, MaxCatchup: schedules.DefaultMaxCatchup}
 		}
 		return req.changeSpec(spec, &body, whole)
 	}))
 }
 
-func oneSchedule(s *tracker.Schedule, err error) (int, any, error) {
+func oneSchedule(s *schedules.Schedule, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
@@ -112,7 +113,7 @@ func (req *request) getSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.tracker.Schedule(req.context(), scope, req.id))
+	return oneSchedule(req.s.services.Schedules.Get(req.context(), scope, req.id))
 }
 
 // listSchedules answers GET /v1/schedules.
@@ -122,12 +123,12 @@ func (req *request) listSchedules() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	filter := tracker.ScheduleFilter{Scope: scope, Descending: p.descending()}
+	filter := schedules.Filter{Scope: scope, Descending: p.descending()}
 	paged := filter
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.tracker.Schedules(req.context(), paged)
+	page, err := req.s.services.Schedules.List(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -146,7 +147,7 @@ func (req *request) deleteSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := req.s.tracker.DeleteSchedule(req.context(), scope, req.id); err != nil {
+	if err := req.s.services.Schedules.Delete(req.context(), scope, req.id); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, v1.DeletedSchedule{ScheduleID: req.id, Deleted: true}, nil
@@ -158,7 +159,7 @@ func (req *request) pauseSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.tracker.PauseSchedule(req.context(), scope, req.id))
+	return oneSchedule(req.s.services.Schedules.Pause(req.context(), scope, req.id))
 }
 
 // resumeSchedule answers POST /v1/schedules/{scheduleId}/resume.
@@ -167,7 +168,7 @@ func (req *request) resumeSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.tracker.ResumeSchedule(req.context(), scope, req.id))
+	return oneSchedule(req.s.services.Schedules.Resume(req.context(), scope, req.id))
 }
 
 const defaultNextFires = 10
@@ -180,11 +181,11 @@ func (req *request) nextFires() (int, any, error) {
 	}
 	count := defaultNextFires
 	if text := req.query.Get("count"); req.query.Has("count") {
-		if count, err = strconv.Atoi(text); err != nil || count < 1 || count > tracker.MaxNextFires {
-			return 0, nil, invalidField("count", fmt.Sprintf("count is %q; use 1 to %d", clip(text), tracker.MaxNextFires))
+		if count, err = strconv.Atoi(text); err != nil || count < 1 || count > schedules.MaxNext {
+			return 0, nil, invalidField("count", fmt.Sprintf("count is %q; use 1 to %d", clip(text), schedules.MaxNext))
 		}
 	}
-	next, err := req.s.tracker.NextFires(req.context(), scope, req.id, count)
+	next, err := req.s.services.Schedules.NextFires(req.context(), scope, req.id, count)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -201,7 +202,7 @@ func (req *request) fireSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f, err := req.s.tracker.FireSchedule(req.context(), scope, req.id)
+	f, err := req.s.services.Schedules.Fire(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, req.selectionRefusal(err)
 	}
@@ -223,7 +224,7 @@ func (req *request) backfillSchedule() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	asked, err := req.s.tracker.BackfillSchedule(req.context(), scope, req.id, body.From.Time, body.To.Time)
+	asked, err := req.s.services.Schedules.Backfill(req.context(), scope, req.id, body.From.Time, body.To.Time)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -235,7 +236,7 @@ func (req *request) backfillSchedule() (int, any, error) {
 	return fasthttp.StatusAccepted, answer, nil
 }
 
-func scheduleView(s *tracker.Schedule) *v1.Schedule {
+func scheduleView(s *schedules.Schedule) *v1.Schedule {
 	v := &v1.Schedule{
 		ScheduleID: s.ID, TenantID: s.Scope.Tenant, WorkspaceID: s.Scope.Workspace, Cron: s.Cron, Overlap: v1.OverlapAllow,
 		MaxCatchup: s.MaxCatchup, Task: taskSpecView(&s.Task), Paused: !s.PausedAt.IsZero(), PausedAt: v1.At(s.PausedAt),
@@ -255,7 +256,7 @@ func scheduleView(s *tracker.Schedule) *v1.Schedule {
 }
 
 // taskSpecView shows what tasks are created from, as it was checked and completed.
-func taskSpecView(n *tracker.NewTask) *v1.CreateTaskRequest {
+func taskSpecView(n *model.NewTask) *v1.CreateTaskRequest {
 	v := &v1.CreateTaskRequest{
 		RunID: n.RunID, TaskKey: n.Key, AssetID: n.Asset, Type: n.Type, Queue: n.Queue, Runtime: n.Runtime, WorkerLabels: n.WorkerLabels,
 		WorkerID: n.WorkerID, Payload: n.Payload, Resources: n.Resources, Labels: n.Labels,

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Every example payload of the worker contract (seed 001), sent and expected to the letter. That the domain
@@ -15,12 +16,12 @@ import (
 func TestSeed001Started(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.start = func(a *tracker.Attempt, r tracker.Report) (tracker.Acknowledged, error) {
-		want := tracker.Report{WorkerID: "worker-abc123", ReportedAt: time.Date(2025, 1, 15, 10, 0, 0, 0, time.UTC)}
+	e.fake.start = func(a *model.Attempt, r model.Report) (model.Acknowledged, error) {
+		want := model.Report{WorkerID: "worker-abc123", ReportedAt: time.Date(2025, 1, 15, 10, 0, 0, 0, time.UTC)}
 		if a.TaskID != "task_1" || r != want {
 			t.Errorf("got %+v %+v", a, r)
 		}
-		return tracker.Acknowledged{At: time.Date(2025, 1, 15, 10, 0, 1, 0, time.UTC)}, nil
+		return model.Acknowledged{At: time.Date(2025, 1, 15, 10, 0, 1, 0, time.UTC)}, nil
 	}
 	a := e.do("POST", "/v1/tasks/task_1/started", e.task(), seedStarted).want(200).contains(seedStartedOK)
 	if want := `{"acknowledged":true,"serverTime":"2025-01-15T10:00:01.000Z"}`; a.body != want {
@@ -31,8 +32,8 @@ func TestSeed001Started(t *testing.T) {
 func TestSeed001StartedAfterCancel(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.start = func(*tracker.Attempt, tracker.Report) (tracker.Acknowledged, error) {
-		return tracker.Acknowledged{}, &tracker.Error{Code: tracker.AlreadyTerminal, State: tracker.Cancelled, Message: "x"}
+	e.fake.start = func(*model.Attempt, model.Report) (model.Acknowledged, error) {
+		return model.Acknowledged{}, &model.Error{Code: model.AlreadyTerminal, State: model.Cancelled, Message: "x"}
 	}
 	e.do("POST", "/v1/tasks/task_1/started", e.task(), seedStarted).want(409).contains(seedStartedConflict)
 }
@@ -40,7 +41,7 @@ func TestSeed001StartedAfterCancel(t *testing.T) {
 func TestSeed001Heartbeat(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(b *tracker.Beat) {
+	e.fake.beat = func(b *beats.Beat) {
 		if want := "1736935500000\tworker-abc123\t45\t\"Processing partition 5 of 10\""; b.Report != want {
 			t.Errorf("report %q, want %q", b.Report, want)
 		}
@@ -54,7 +55,7 @@ func TestSeed001Heartbeat(t *testing.T) {
 func TestSeed001HeartbeatWithCancel(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(b *tracker.Beat) { b.Cancel = &tracker.Cancel{Reason: "user_requested"} }
+	e.fake.beat = func(b *beats.Beat) { b.Cancel = &model.Cancel{Reason: "user_requested"} }
 	a := e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), seedHeartbeat).want(200).contains(seedHeartbeatCancel)
 	if a.body != heartbeatCancel {
 		t.Errorf("got %s, want %s", a.body, heartbeatCancel)
@@ -64,8 +65,8 @@ func TestSeed001HeartbeatWithCancel(t *testing.T) {
 func TestSeed001HeartbeatOfAZombie(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(b *tracker.Beat) {
-		b.Err = &tracker.Error{Code: tracker.Expired, Reason: tracker.HeartbeatTimeout, State: tracker.Failed, Message: "x"}
+	e.fake.beat = func(b *beats.Beat) {
+		b.Err = &model.Error{Code: model.Expired, Reason: model.HeartbeatTimeout, State: model.Failed, Message: "x"}
 	}
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), seedHeartbeat).want(410).contains(seedHeartbeatGone)
 }
@@ -73,13 +74,13 @@ func TestSeed001HeartbeatOfAZombie(t *testing.T) {
 func TestSeed001Succeeded(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
-		if c.Outcome != tracker.Succeeded || c.WorkerID != "worker-abc123" || c.Error != nil || c.Retryable {
+	e.fake.complete = func(_ *model.Attempt, c model.Completion) (model.Completed, error) {
+		if c.Outcome != model.Succeeded || c.WorkerID != "worker-abc123" || c.Error != nil || c.Retryable {
 			t.Errorf("got %+v", c)
 		}
 		sameJSON(t, c.Output, field(t, seedSucceeded, "output"))
 		sameJSON(t, c.Metrics, field(t, seedSucceeded, "metrics"))
-		return tracker.Completed{At: time.Date(2025, 1, 15, 10, 30, 1, 0, time.UTC), Outcome: tracker.Succeeded}, nil
+		return model.Completed{At: time.Date(2025, 1, 15, 10, 30, 1, 0, time.UTC), Outcome: model.Succeeded}, nil
 	}
 	a := e.do("POST", "/v1/tasks/task_1/completed", e.task(), seedSucceeded).want(200).contains(seedCompletedOK)
 	if want := `{"acknowledged":true,"finalState":"SUCCEEDED","serverTime":"2025-01-15T10:30:01.000Z"}`; a.body != want {
@@ -90,12 +91,12 @@ func TestSeed001Succeeded(t *testing.T) {
 func TestSeed001Failed(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
-		if c.Outcome != tracker.Failed || c.Category != "USER_CODE" || !c.Retryable {
+	e.fake.complete = func(_ *model.Attempt, c model.Completion) (model.Completed, error) {
+		if c.Outcome != model.Failed || c.Category != "USER_CODE" || !c.Retryable {
 			t.Errorf("got %+v", c)
 		}
 		sameJSON(t, c.Error, field(t, seedFailed, "error"))
-		return tracker.Completed{At: fakeTime, Outcome: tracker.Failed, WillRetry: true, NextAttempt: 2}, nil
+		return model.Completed{At: fakeTime, Outcome: model.Failed, WillRetry: true, NextAttempt: 2}, nil
 	}
 	e.do("POST", "/v1/tasks/task_1/completed", e.task(), seedFailed).want(200).
 		contains(`{"acknowledged":true,"finalState":"FAILED","willRetry":true,"nextAttempt":2}`)
@@ -104,12 +105,12 @@ func TestSeed001Failed(t *testing.T) {
 func TestSeed001Cancelled(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
-		if c.Outcome != tracker.Cancelled || c.CancelledDuringPhase != "processing" {
+	e.fake.complete = func(_ *model.Attempt, c model.Completion) (model.Completed, error) {
+		if c.Outcome != model.Cancelled || c.CancelledDuringPhase != "processing" {
 			t.Errorf("got %+v", c)
 		}
 		sameJSON(t, c.PartialProgress, field(t, seedCancelled, "partialProgress"))
-		return tracker.Completed{At: fakeTime, Outcome: tracker.Cancelled}, nil
+		return model.Completed{At: fakeTime, Outcome: model.Cancelled}, nil
 	}
 	e.do("POST", "/v1/tasks/task_1/completed", e.task(), seedCancelled).want(200).contains(`{"acknowledged":true,"finalState":"CANCELLED"}`)
 }
@@ -117,8 +118,8 @@ func TestSeed001Cancelled(t *testing.T) {
 func TestSeed001LateResult(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.complete = func(*tracker.Attempt, tracker.Completion) (tracker.Completed, error) {
-		return tracker.Completed{}, &tracker.Error{Code: tracker.AttemptMismatch, Expected: 2, Received: 1, State: tracker.Succeeded}
+	e.fake.complete = func(*model.Attempt, model.Completion) (model.Completed, error) {
+		return model.Completed{}, &model.Error{Code: model.AttemptMismatch, Expected: 2, Received: 1, State: model.Succeeded}
 	}
 	e.do("POST", "/v1/tasks/task_1/completed", e.task(), seedSucceeded).want(409).contains(seedCompletedConflict)
 	if log := e.log.String(); !contains(log, "late result ignored", "taskId=task_1", "attempt=1", "currentAttempt=2",
@@ -151,10 +152,10 @@ func TestSeed001TaskEnvelope(t *testing.T) {
 func TestSeed001ErrorCategories(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	var got tracker.Completion
-	e.fake.complete = func(_ *tracker.Attempt, c tracker.Completion) (tracker.Completed, error) {
+	var got model.Completion
+	e.fake.complete = func(_ *model.Attempt, c model.Completion) (model.Completed, error) {
 		got = c
-		return tracker.Completed{At: fakeTime, Outcome: c.Outcome}, nil
+		return model.Completed{At: fakeTime, Outcome: c.Outcome}, nil
 	}
 	for category, retryable := range map[string]bool{
 		"USER_CODE": true, "DATA_QUALITY": false, "INFRASTRUCTURE": true, "CONFIGURATION": false, "TIMEOUT": true, "CANCELLED": false,

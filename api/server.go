@@ -22,10 +22,10 @@ import (
 
 // Server answers the API and, on a listener of its own, the pages for operators. Make it with New.
 type Server struct {
-	cfg     Config
-	tracker Tracker
-	keys    *token.Keyring
-	log     *slog.Logger
+	cfg      Config
+	services Services
+	keys     *token.Keyring
+	log      *slog.Logger
 
 	tokens  *token.Cache[principal]
 	revoked atomic.Pointer[token.Revoked]
@@ -68,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, tracker: cfg.Tracker, keys: cfg.Keys, log: cfg.Logger,
+		cfg: cfg, services: cfg.Services, keys: cfg.Keys, log: cfg.Logger,
 		tokens:  token.NewCache(cfg.TokenCacheSize, (*principal).tenant),
 		logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
 	}
@@ -76,8 +76,8 @@ func New(cfg Config) (*Server, error) {
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.gaveUp, s.giveUp = context.WithCancel(context.Background())
 	s.ids.init()
-	s.ready.check = cfg.Tracker.Ready
-	cfg.Tracker.HeedRevocations(s.heedRevocations)
+	s.ready.check = cfg.Services.Store.Ready
+	cfg.Services.Revocations.Heed(s.heedRevocations)
 	var err error
 	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
@@ -194,7 +194,7 @@ func (s *Server) judgedAt(local time.Time) time.Time {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
 	}
-	return local.Add(s.tracker.Skew())
+	return local.Add(s.services.Beats.Skew())
 }
 
 // local returns this process's time, for what is counted here alone.

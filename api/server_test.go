@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
 )
 
 func TestHealthPages(t *testing.T) {
@@ -93,7 +93,7 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
-	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	e.fake.beat = func(*beats.Beat) { close(begun); <-finish }
 	token := e.task()
 	got := make(chan *answer, 1)
 	go func() { got <- e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`) }()
@@ -116,7 +116,7 @@ func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
-	e.fake.beat = func(*tracker.Beat) { close(begun); <-finish }
+	e.fake.beat = func(*beats.Beat) { close(begun); <-finish }
 	token := e.task()
 	got := make(chan *answer, 1)
 	go func() { got <- e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`) }()
@@ -166,7 +166,7 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 	e := newEnv(t, func(c *Config) { c.MaxConns = 1 })
 	begun, finish := make(chan struct{}, 2), make(chan struct{})
 	defer close(finish)
-	e.fake.beat = func(*tracker.Beat) { begun <- struct{}{}; <-finish }
+	e.fake.beat = func(*beats.Beat) { begun <- struct{}{}; <-finish }
 	dial := func() net.Conn {
 		c, err := e.ln.Dial()
 		if err != nil {
@@ -260,7 +260,7 @@ func (e *env) metric(name string) float64 {
 
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
-	good := Config{Tracker: &fakeTracker{}, Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/", TokenCacheSize: 1024, MaxConns: 1600}
+	good := Config{Services: (&fakeTracker{}).services(), Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/", TokenCacheSize: 1024, MaxConns: 1600}
 	s, err := New(good)
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("defaults are missing: %+v", s.cfg)
 	}
 	for name, change := range map[string]func(*Config){
-		"tracker": func(c *Config) { c.Tracker = nil }, "keys": func(c *Config) { c.Keys = nil },
+		"services": func(c *Config) { c.Services = Services{} }, "keys": func(c *Config) { c.Keys = nil },
 		"url":   func(c *Config) { c.PublicURL = "127.0.0.1:8080" },
 		"query": func(c *Config) { c.PublicURL = "http://x?y" },
 		"conns": func(c *Config) { c.MaxConns = 0 }, "streams": func(c *Config) { c.MaxStreams = -1 },

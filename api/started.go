@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // started answers POST /v1/tasks/{taskId}/started. Called again for the running attempt it gives the same answer.
@@ -19,7 +19,7 @@ func (req *request) started() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	ack, err := req.s.tracker.Start(req.context(), req.attempt, report)
+	ack, err := req.s.services.Beats.Start(req.context(), req.attempt, report)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -41,22 +41,22 @@ func (req *request) started() (int, any, error) {
 }
 
 // report checks what every callback reports about itself.
-func (req *request) report(attempt int, worker string, at time.Time) (tracker.Report, error) {
+func (req *request) report(attempt int, worker string, at time.Time) (model.Report, error) {
 	if attempt < 1 {
-		return tracker.Report{}, invalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")
+		return model.Report{}, invalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")
 	}
-	if worker != "" && !tracker.ValidID(worker) {
-		return tracker.Report{}, invalidID("workerId")
+	if worker != "" && !model.ValidID(worker) {
+		return model.Report{}, invalidID("workerId")
 	}
 	if req.attempt == nil {
 		a, r := req.s.ownAttempt(req.ctx, req.route.op, req.who, req.id, attempt)
 		if r != nil {
-			return tracker.Report{}, r
+			return model.Report{}, r
 		}
 		req.attempt = a
 	}
 	if r := checkAttempt(req.attempt, attempt); r != nil {
-		return tracker.Report{}, r
+		return model.Report{}, r
 	}
-	return tracker.Report{WorkerID: worker, ReportedAt: at}, nil
+	return model.Report{WorkerID: worker, ReportedAt: at}, nil
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 )
 
 // stats answers GET /v1/stats.
@@ -27,8 +28,8 @@ func (req *request) stats() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	scope := tracker.Scope{Tenant: tenant, Workspace: workspace}
-	is, err := req.s.tracker.Stats(req.context(), scope)
+	scope := model.Scope{Tenant: tenant, Workspace: workspace}
+	is, err := req.s.services.Stats.Get(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -37,11 +38,11 @@ func (req *request) stats() (int, any, error) {
 }
 
 // statsView shows so many steps of the series, and the levels of each where that is allowed, and where there is no scope but this one.
-func statsView(is *tracker.Stats, scope tracker.Scope, newest int, levels bool) *v1.Stats {
+func statsView(is *stats.Stats, scope model.Scope, newest int, levels bool) *v1.Stats {
 	v := &v1.Stats{
 		Time: v1.At(is.At), TenantID: orNull(scope.Tenant), WorkspaceID: orNull(scope.Workspace), Levels: *levelsView(is.Counts),
 		LastHour: v1.StatsCounts{Refused: map[string]int64{}, Verdicts: map[string]int64{}, Claims: map[string]int64{}},
-		Series:   v1.StatsSeries{StepMs: tracker.StatsStepLength.Milliseconds(), Steps: []v1.StatsStep{}},
+		Series:   v1.StatsSeries{StepMs: stats.StepLength.Milliseconds(), Steps: []v1.StatsStep{}},
 	}
 	for i, step := range is.Steps {
 		if i >= len(is.Steps)-newest {
@@ -61,35 +62,35 @@ func statsView(is *tracker.Stats, scope tracker.Scope, newest int, levels bool) 
 // newestSteps is how many steps of the series are asked for.
 func (req *request) newestSteps() (int, error) {
 	if !req.query.Has("steps") {
-		return tracker.StatsStepsKept, nil
+		return stats.StepsKept, nil
 	}
 	text := req.query.Get("steps")
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > tracker.StatsStepsKept {
-		return 0, invalidField("steps", fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", clip(text), tracker.StatsStepsKept))
+	if err != nil || n < 1 || n > stats.StepsKept {
+		return 0, invalidField("steps", fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", clip(text), stats.StepsKept))
 	}
 	return n, nil
 }
 
-func levelsView(c *tracker.StatsCounts) *v1.Levels {
+func levelsView(c *stats.Counts) *v1.Levels {
 	l := &v1.Levels{
 		Tasks: map[string]int{}, OldestOverdueMs: c.OldestOverdue.Milliseconds(),
 		Workers: v1.WorkerLevels{
-			Online: c.Workers[tracker.Online], Draining: c.Workers[tracker.Draining], Offline: c.Workers[tracker.Offline],
-			Fresh: c.Liveness[tracker.Fresh], Late: c.Liveness[tracker.Late], Lost: c.Liveness[tracker.Lost],
+			Online: c.Workers[model.Online], Draining: c.Workers[model.Draining], Offline: c.Workers[model.Offline],
+			Fresh: c.Liveness[model.Fresh], Late: c.Liveness[model.Late], Lost: c.Liveness[model.Lost],
 		},
 		Machines: v1.MachineCounts{
-			Online: c.Machines[tracker.Online], Draining: c.Machines[tracker.Draining], Offline: c.Machines[tracker.Offline],
+			Online: c.Machines[model.Online], Draining: c.Machines[model.Draining], Offline: c.Machines[model.Offline],
 		},
 	}
-	for _, state := range tracker.States {
+	for _, state := range model.States {
 		l.Tasks[string(state)] = c.Tasks[state]
 	}
 	return l
 }
 
 // stepView returns a step as the wire has it, with what there was where that may be shown.
-func stepView(s *tracker.StatsStep, levels bool) v1.StatsStep {
+func stepView(s *stats.Step, levels bool) v1.StatsStep {
 	v := v1.StatsStep{
 		At: v1.At(s.Began), Replicas: s.Replicas, SweepLagMs: s.SweepLag.Milliseconds(), BeatP99Ms: inMillis(s.BeatP99),
 		StatsCounts: v1.StatsCounts{Beats: s.Beats, Refused: s.Refused, Verdicts: s.Verdicts, Claims: s.Claims, ClaimedTasks: s.Claimed},
@@ -109,7 +110,7 @@ func inMillis(d time.Duration) *float64 {
 	return &ms
 }
 
-func addStep(to *v1.StatsCounts, s *tracker.StatsStep) {
+func addStep(to *v1.StatsCounts, s *stats.Step) {
 	to.Beats += s.Beats
 	to.ClaimedTasks += s.Claimed
 	for _, of := range []struct{ to, from map[string]int64 }{{to.Refused, s.Refused}, {to.Verdicts, s.Verdicts}, {to.Claims, s.Claims}} {
@@ -119,8 +120,8 @@ func addStep(to *v1.StatsCounts, s *tracker.StatsStep) {
 	}
 }
 
-func ratesView(s *tracker.StatsStep) v1.StatsRates {
-	rate := func(n int64) float64 { return float64(n) / tracker.StatsStepLength.Seconds() }
+func ratesView(s *stats.Step) v1.StatsRates {
+	rate := func(n int64) float64 { return float64(n) / stats.StepLength.Seconds() }
 	sum := func(of map[string]int64) (n int64) {
 		for _, part := range of {
 			n += part
@@ -147,8 +148,8 @@ func (req *request) verdicts() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	q := tracker.VerdictQuery{
-		Scope: scope, By: groupsOf(&p), Reason: wordOf(&p, "reason", tracker.Reasons...),
+	q := stats.VerdictQuery{
+		Scope: scope, By: groupsOf(&p), Reason: wordOf(&p, "reason", model.Reasons...),
 		Queue: p.id("queue"), Type: p.id("type"),
 	}
 	since := defaultVerdictsMs
@@ -161,7 +162,7 @@ func (req *request) verdicts() (int, any, error) {
 		return 0, nil, p.err
 	}
 	q.Since = time.Duration(since) * time.Millisecond
-	found, err := req.s.tracker.Verdicts(req.context(), q)
+	found, err := req.s.services.Stats.Verdicts(req.context(), q)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -177,7 +178,7 @@ func (req *request) verdicts() (int, any, error) {
 			}
 		}
 		for at, name := range q.By {
-			if label, ok := strings.CutPrefix(name, tracker.VerdictsByLabel); ok {
+			if label, ok := strings.CutPrefix(name, stats.ByLabel); ok {
 				if of.Labels == nil {
 					of.Labels = map[string]string{}
 				}
@@ -190,9 +191,9 @@ func (req *request) verdicts() (int, any, error) {
 
 // groupsOf returns what verdicts are to be grouped by: words, and labels as label:<name>.
 func groupsOf(p *parameters) []string {
-	words := slices.Clone(tracker.VerdictGroups)
+	words := slices.Clone(stats.VerdictGroups)
 	for _, name := range strings.Split(p.Get("by"), ",") {
-		if label, ok := strings.CutPrefix(name, tracker.VerdictsByLabel); ok && tracker.ValidLabelKey(label) {
+		if label, ok := strings.CutPrefix(name, stats.ByLabel); ok && model.ValidLabelKey(label) {
 			words = append(words, name)
 		}
 	}
@@ -202,7 +203,7 @@ func groupsOf(p *parameters) []string {
 // scopes answers GET /v1/scopes. Only a token that opens several has anything to ask.
 func (req *request) scopes() (int, any, error) {
 	p := parameters{Values: req.query}
-	f := tracker.ScopeFilter{Descending: p.descending()}
+	f := stats.ScopeFilter{Descending: p.descending()}
 	claims := req.who.claims
 	switch {
 	case claims.Workspace != token.Wildcard:
@@ -229,7 +230,7 @@ func (req *request) scopes() (int, any, error) {
 			return 0, nil, full
 		}
 	}
-	page, err := req.s.tracker.Scopes(req.context(), paged)
+	page, err := req.s.services.Stats.Scopes(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}

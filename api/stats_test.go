@@ -15,13 +15,16 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // counts has a replica leave what it counts, as a server does.
 func counts(o *tracker.Options) {
 	r := prometheus.NewRegistry()
 	o.Registerer, o.Gatherer, o.ReplicaID = r, r, "replica_1"
-	o.Replica = tracker.ReplicaFacts{Version: "1.2.3", Commit: "abc", Roles: []string{"api"}, Since: time.Unix(1700000000, 0),
+	o.Replica = stats.Facts{Version: "1.2.3", Commit: "abc", Roles: []string{"api"}, Since: time.Unix(1700000000, 0),
 		Settings: map[string]string{"shards": "0001"}}
 }
 
@@ -29,7 +32,7 @@ func counts(o *tracker.Options) {
 func (l *live) leave() {
 	l.t.Helper()
 	l.pass(10 * time.Second)
-	if _, err := l.tr.LeaveStats(context.Background()); err != nil {
+	if _, err := l.tr.Stats.Leave(context.Background()); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -91,7 +94,7 @@ func TestContractStatsOfTheNewestSteps(t *testing.T) {
 		if n < 3 {
 			t.Fatalf("%d steps: %+v", n, all.Series)
 		}
-		for asked, want := range map[int]int{1: 1, 2: 2, tracker.StatsStepsKept: n} {
+		for asked, want := range map[int]int{1: 1, 2: 2, stats.StepsKept: n} {
 			l.do("GET", "/v1/stats?steps="+strconv.Itoa(asked), l.control(roleViewer), "").want(200).into(&newest)
 			if !reflect.DeepEqual(newest.Series.Steps, all.Series.Steps[n-want:]) {
 				t.Errorf("%d: %+v, of %+v", asked, newest.Series, all.Series)
@@ -144,7 +147,7 @@ func TestContractStatsOfLateWorkers(t *testing.T) {
 }
 
 // wait lets answers that may be a second old become old.
-func (l *live) wait() { l.tr.ForgetSnapshots() }
+func (l *live) wait() { l.tr.Stats.ForgetSnapshots() }
 
 // Verdicts are counted by what their attempts had, and by their workers' machines and versions.
 func TestContractVerdicts(t *testing.T) {
@@ -357,21 +360,21 @@ func TestContractRecentlyLost(t *testing.T) {
 // While one of several responds, or Redis only evicts, the answer is what is read.
 func TestSystemWithoutRedis(t *testing.T) {
 	t.Parallel()
-	gone := tracker.NodeHealth{Address: "10.0.0.1:6379", Err: errors.New("secret")}
-	late := &tracker.Error{Code: tracker.Unavailable, Cause: errors.New("secret")}
+	gone := store.NodeHealth{Address: "10.0.0.1:6379", Err: errors.New("secret")}
+	late := &model.Error{Code: model.Unavailable, Cause: errors.New("secret")}
 	for name, c := range map[string]struct {
 		ready, system error
-		nodes         []tracker.NodeHealth
+		nodes         []store.NodeHealth
 		status        int
 		says          string
 	}{
-		"no node responds":      {late, nil, []tracker.NodeHealth{gone}, 503, "Redis 10.0.0.1:6379 is not responding."},
+		"no node responds":      {late, nil, []store.NodeHealth{gone}, 503, "Redis 10.0.0.1:6379 is not responding."},
 		"nodes are not known":   {late, nil, nil, 503, "Redis is not responding."},
 		"it stopped just now":   {nil, late, nil, 503, "Redis is not responding."},
-		"one node responds":     {late, nil, []tracker.NodeHealth{gone, {Version: "7.0.15"}}, 200, ""},
-		"Redis evicts":          {&tracker.EvictionError{Message: "it evicts"}, nil, nil, 200, "it evicts"},
+		"one node responds":     {late, nil, []store.NodeHealth{gone, {Version: "7.0.15"}}, 200, ""},
+		"Redis evicts":          {&store.EvictionError{Message: "it evicts"}, nil, nil, 200, "it evicts"},
 		"all nodes responded":   {nil, nil, nil, 200, ""},
-		"something else failed": {nil, &tracker.Error{Code: tracker.Invalid, Message: "tenantId is wrong"}, nil, 400, ""},
+		"something else failed": {nil, &model.Error{Code: model.Invalid, Message: "tenantId is wrong"}, nil, 400, ""},
 	} {
 		e := newEnv(t)
 		e.fake.ready, e.fake.nodes, e.fake.systemErr = func() error { return c.ready }, c.nodes, c.system

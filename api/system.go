@@ -20,7 +20,7 @@ func (req *request) sweep() (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	r, err := req.s.tracker.Sweep(req.context())
+	r, err := req.s.services.Sweeper.Sweep(req.context())
 	if err != nil {
 		return 0, nil, err
 	}
@@ -57,7 +57,7 @@ func (req *request) release() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	r, err := req.s.tracker.Release(req.context(), scope, lasts)
+	r, err := req.s.services.Sweeper.Release(req.context(), scope, lasts)
 	if err != nil {
 		return 0, nil, err
 	}

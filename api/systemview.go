@@ -15,7 +15,9 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/judge"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // system answers GET /v1/system. What it shows is nobody's, but for what is found of the workers and queues of a scope; a token
@@ -28,7 +30,7 @@ func (req *request) system() (int, any, error) {
 	if nodes, responds := req.s.redisNow(req.context()); !responds {
 		return req.withoutRedis(nodes, defaultRetryAfter)
 	}
-	is, err := soon(req.context(), systemWait, req.s.tracker.System)
+	is, err := soon(req.context(), systemWait, req.s.services.Stats.System)
 	if err != nil {
 		r := refusalOf(opSystem, err)
 		if r.status != fasthttp.StatusServiceUnavailable {
@@ -37,7 +39,7 @@ func (req *request) system() (int, any, error) {
 		return req.withoutRedis(nil, r.retryAfter)
 	}
 	v := systemView(is)
-	v.Findings = judge.All(req.known(v, tracker.Scope{Tenant: tenant, Workspace: workspace}))
+	v.Findings = judge.All(req.known(v, model.Scope{Tenant: tenant, Workspace: workspace}))
 	v.Summary = judge.Summarise(v.Findings)
 	return fasthttp.StatusOK, v, nil
 }
@@ -73,21 +75,21 @@ func soon[T any](ctx context.Context, wait time.Duration, call func(context.Cont
 
 // redisNow asks the Redis servers whether they respond where the server's own check failed, as what was remembered of them a moment ago
 // may not be true any more. It reports false when none responds.
-func (s *Server) redisNow(ctx context.Context) (nodes []tracker.NodeHealth, responds bool) {
-	var evicts *tracker.EvictionError
+func (s *Server) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
+	var evicts *store.EvictionError
 	asked := time.Now()
 	if err := s.ready.ask(); err == nil || errors.As(err, &evicts) {
 		return nil, true
 	}
-	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]tracker.NodeHealth, error) {
-		return s.tracker.NodesHealth(ctx), nil
+	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]store.NodeHealth, error) {
+		return s.services.Store.NodesHealth(ctx), nil
 	})
-	return nodes, err == nil && slices.ContainsFunc(nodes, func(n tracker.NodeHealth) bool { return n.Err == nil })
+	return nodes, err == nil && slices.ContainsFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil })
 }
 
 // withoutRedis answers what is known while no Redis responds.
-func (req *request) withoutRedis(nodes []tracker.NodeHealth, retryAfter time.Duration) (int, any, error) {
-	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&tracker.System{At: req.now, Nodes: nodes})}
+func (req *request) withoutRedis(nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
+	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&stats.System{At: req.now, Nodes: nodes})}
 	v.Findings, v.Summary = judge.NoRedis(v.Redis)
 	v.Message = v.Summary.Message
 	req.ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
@@ -95,12 +97,12 @@ func (req *request) withoutRedis(nodes []tracker.NodeHealth, retryAfter time.Dur
 }
 
 // known is what the deployment is judged by. What cannot be read does not keep the rest from being told.
-func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
+func (req *request) known(v *v1.System, scope model.Scope) judge.Known {
 	k := judge.Known{System: v, Reader: req.reader()}
 	_, health := req.s.standing()
 	k.Health = &health
 	if scope.Tenant != "" || scope.Workspace == "" {
-		is, err := req.s.tracker.Stats(req.context(), scope)
+		is, err := req.s.services.Stats.Get(req.context(), scope)
 		if err != nil {
 			k.Unread = "the numbers of tasks, workers and beats cannot be read."
 			return k
@@ -110,7 +112,7 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 	if scope.Tenant == "" || scope.Workspace == "" {
 		return k // queues are named within a workspace only
 	}
-	lost, err := req.s.tracker.RecentlyLost(req.context(), scope)
+	lost, err := req.s.services.Stats.RecentlyLost(req.context(), scope)
 	if err != nil {
 		k.Unread = "the lost workers cannot be read."
 	}
@@ -120,14 +122,14 @@ func (req *request) known(v *v1.System, scope tracker.Scope) judge.Known {
 		}
 		v.RecentlyLostTotal = lost.Total
 	}
-	poison, err := req.s.tracker.PoisonTasks(req.context(), scope)
+	poison, err := req.s.services.Stats.PoisonTasks(req.context(), scope)
 	if err != nil {
 		k.Unread = "the tasks that lost workers cannot be read."
 	}
 	for _, p := range poison {
 		v.PoisonTasks = append(v.PoisonTasks, poisonView(&p))
 	}
-	queues, err := req.s.tracker.QueuesNow(req.context(), scope)
+	queues, err := req.s.services.Stats.QueuesNow(req.context(), scope)
 	if err != nil {
 		k.Unread = "the queues cannot be read."
 	}
@@ -146,7 +148,7 @@ func (req *request) reader() judge.Reader {
 	}
 }
 
-func lostView(w *tracker.Worker) v1.LostWorker {
+func lostView(w *model.Worker) v1.LostWorker {
 	r := w.Recovery
 	return v1.LostWorker{
 		WorkerID: w.ID, Name: orNull(w.Name), MachineID: w.MachineID, Hostname: orNull(w.Hostname), Queue: w.Queue,
@@ -156,7 +158,7 @@ func lostView(w *tracker.Worker) v1.LostWorker {
 	}
 }
 
-func poisonView(p *tracker.PoisonTask) v1.PoisonTask {
+func poisonView(p *stats.PoisonTask) v1.PoisonTask {
 	t := p.Task
 	v := v1.PoisonTask{
 		TaskID: t.ID, Queue: orNull(t.Queue), Type: orNull(t.Type), State: v1.State(t.State), LastLostAt: v1.At(p.Last),
@@ -182,7 +184,7 @@ func poisonView(p *tracker.PoisonTask) v1.PoisonTask {
 const longestError = 200
 
 // endOf is how an attempt ended, in words that are the same for attempts that ended for the same reason.
-func endOf(h *tracker.HistoryEntry) string {
+func endOf(h *model.HistoryEntry) string {
 	var e v1.TaskError
 	switch {
 	case h.Evidence != nil && h.Evidence.WorkerReason != "":
@@ -194,7 +196,7 @@ func endOf(h *tracker.HistoryEntry) string {
 	return h.Outcome + ": " + string(h.Reason)
 }
 
-func systemView(is *tracker.System) *v1.System {
+func systemView(is *stats.System) *v1.System {
 	v := &v1.System{
 		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
 		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: orEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
@@ -219,7 +221,7 @@ func systemView(is *tracker.System) *v1.System {
 }
 
 // RedisView is a Redis server as the wire has it.
-func RedisView(n *tracker.NodeHealth) v1.SystemRedis {
+func RedisView(n *store.NodeHealth) v1.SystemRedis {
 	v := v1.SystemRedis{
 		Address: orNull(n.Address), Version: orNull(n.Version), Role: orNull(n.Role), Replicas: n.Replicas, MemoryBytes: n.Memory,
 		MaxMemoryBytes: n.MaxMemory, MaxMemoryPolicy: orNull(n.Policy), AppendOnly: n.Append, LastSaveAt: v1.At(n.SavedAt),

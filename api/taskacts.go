@@ -6,7 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
 // cancelTasks answers POST /v1/tasks:cancel.
@@ -23,7 +24,7 @@ func (req *request) cancelTasks() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.actedOnTasks(token, body.DryRun)(req.s.tracker.CancelTasks(req.context(), f, how, body.DryRun))
+	return req.actedOnTasks(token, body.DryRun)(req.s.services.Tasks.CancelMany(req.context(), f, how, body.DryRun))
 }
 
 // retryTasks answers POST /v1/tasks:retry.
@@ -36,11 +37,11 @@ func (req *request) retryTasks() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.actedOnTasks(token, body.DryRun)(req.s.tracker.RetryTasks(req.context(), f, body.DryRun))
+	return req.actedOnTasks(token, body.DryRun)(req.s.services.Tasks.RetryMany(req.context(), f, body.DryRun))
 }
 
-func (req *request) actedOnTasks(token func(next string) string, dryRun bool) func(*tracker.ActedOnTasks, error) (int, any, error) {
-	return func(a *tracker.ActedOnTasks, err error) (int, any, error) {
+func (req *request) actedOnTasks(token func(next string) string, dryRun bool) func(*tasks.Acted, error) (int, any, error) {
+	return func(a *tasks.Acted, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
@@ -59,7 +60,7 @@ func (req *request) actedOnTasks(token func(next string) string, dryRun bool) fu
 // taskSelector reads which tasks are meant, as the filter of a list is read, and where to begin. It also returns how the token of
 // the next part is made, which holds for the same operation and selector only.
 func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
-	f tracker.TaskFilter, token func(next string) string, err error,
+	f model.TaskFilter, token func(next string) string, err error,
 ) {
 	p := parameters{Values: url.Values{}}
 	for name, value := range map[string]string{"state": s.State, "queue": s.Queue, "type": s.Type, "runId": s.RunID, "workerId": s.WorkerID,
@@ -79,7 +80,7 @@ func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
 	if f.ByEnd() {
 		checkEnds(&p, &f)
 	}
-	if len(f.Labels) > tracker.MaxLabels {
+	if len(f.Labels) > model.MaxLabels {
 		p.refuse(invalidField("labels", "labels has too many; nothing has so many labels"))
 	}
 	if p.err != nil {
@@ -87,7 +88,7 @@ func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
 	}
 	act := struct {
 		Op     string
-		Filter tracker.TaskFilter
+		Filter model.TaskFilter
 	}{op, f}
 	if from != "" {
 		after, r := afterOf(act, from)

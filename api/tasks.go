@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // listTasks answers GET /v1/tasks.
@@ -21,7 +21,7 @@ func (req *request) listTasks() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.tracker.List(req.context(), paged)
+	page, err := req.s.services.Tasks.List(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -36,13 +36,13 @@ func (req *request) listTasks() (int, any, error) {
 }
 
 // taskFilter reads the filter of a list, without its page.
-func (req *request) taskFilter(p *parameters) (f tracker.TaskFilter, err error) {
+func (req *request) taskFilter(p *parameters) (f model.TaskFilter, err error) {
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	f.States = wordsOf(p, "state", tracker.States...)
-	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
-	f.Reason = wordOf(p, "reason", tracker.Reasons...)
+	f.States = wordsOf(p, "state", model.States...)
+	f.Liveness = wordOf(p, "liveness", model.Fresh, model.Late, model.Lost)
+	f.Reason = wordOf(p, "reason", model.Reasons...)
 	f.RunID, f.WorkerID, f.Queue, f.Type = p.id("runId"), p.id("workerId"), p.id("queue"), p.id("type")
 	f.MachineID, f.ScheduleID = p.id("machineId"), p.id("scheduleId")
 	f.Claimable = p.bool("claimable")
@@ -56,7 +56,7 @@ func (req *request) taskFilter(p *parameters) (f tracker.TaskFilter, err error) 
 }
 
 // checkEnds refuses what no finished task can match.
-func checkEnds(p *parameters, f *tracker.TaskFilter) {
+func checkEnds(p *parameters, f *model.TaskFilter) {
 	for _, state := range f.States {
 		if !state.Terminal() {
 			p.refuse(invalidField("state", fmt.Sprintf("state is %s, and finishedAfter and finishedBefore ask for finished tasks; "+
@@ -74,7 +74,7 @@ func (req *request) getTask() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := req.s.tracker.Get(req.context(), scope, req.id)
+	t, err := req.s.services.Tasks.Get(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -87,7 +87,7 @@ func (req *request) getRun() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.tracker.Run(req.context(), scope, req.id)
+	r, err := req.s.services.Tasks.Run(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -100,7 +100,7 @@ func (req *request) cancelTask() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := req.s.tracker.Cancel(req.context(), scope, req.id, how)
+	t, err := req.s.services.Tasks.Cancel(req.context(), scope, req.id, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -113,7 +113,7 @@ func (req *request) cancelRun() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.tracker.CancelRun(req.context(), scope, req.id, how)
+	r, err := req.s.services.Tasks.CancelRun(req.context(), scope, req.id, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -121,25 +121,25 @@ func (req *request) cancelRun() (int, any, error) {
 }
 
 // cancelRequest reads the body, which may be missing.
-func (req *request) cancelRequest() (tracker.Scope, tracker.CancelRequest, error) {
+func (req *request) cancelRequest() (model.Scope, model.CancelRequest, error) {
 	var body v1.CancelRequest
 	if err := req.optionalBody(&body); err != nil {
-		return tracker.Scope{}, tracker.CancelRequest{}, err
+		return model.Scope{}, model.CancelRequest{}, err
 	}
 	how, err := howToCancel(&body)
 	if err != nil {
-		return tracker.Scope{}, how, err
+		return model.Scope{}, how, err
 	}
 	scope, err := req.scope("", "")
 	return scope, how, err
 }
 
-func howToCancel(body *v1.CancelRequest) (how tracker.CancelRequest, err error) {
-	if len(body.Reason) > tracker.MaxReasonBytes {
-		return how, invalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", tracker.MaxReasonBytes))
+func howToCancel(body *v1.CancelRequest) (how model.CancelRequest, err error) {
+	if len(body.Reason) > model.MaxReasonBytes {
+		return how, invalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", model.MaxReasonBytes))
 	}
 	var d durations
-	how = tracker.CancelRequest{Reason: body.Reason, Grace: d.some("gracePeriodMs", body.GracePeriodMs, time.Millisecond, 0),
+	how = model.CancelRequest{Reason: body.Reason, Grace: d.some("gracePeriodMs", body.GracePeriodMs, time.Millisecond, 0),
 		Now: body.GracePeriodMs != nil && *body.GracePeriodMs == 0}
 	if d.err != nil {
 		return how, d.err
@@ -161,7 +161,7 @@ func (req *request) nextAttempt() (int, any, error) {
 	if body.FromAttempt < 1 {
 		return 0, nil, invalidField("fromAttempt", "fromAttempt is missing or less than 1; send the attempt that the new one follows")
 	}
-	made, err := req.s.tracker.NextAttempt(req.context(), scope, req.id, body.FromAttempt)
+	made, err := req.s.services.Tasks.NextAttempt(req.context(), scope, req.id, body.FromAttempt)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // forge makes a token of any header and claims, signed with any key.
@@ -146,7 +147,7 @@ func TestAuthorizationHeaderIsReadStrictly(t *testing.T) {
 func TestATaskTokenOpensItsAttemptOnly(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(b *tracker.Beat) { t.Errorf("a foreign token reached the domain: %+v", b.Attempt) }
+	e.fake.beat = func(b *beats.Beat) { t.Errorf("a foreign token reached the domain: %+v", b.Attempt) }
 	for _, op := range []string{"heartbeat", "started", "completed"} {
 		body := `{"attempt":1,"outcome":"SUCCEEDED"}`
 		e.do("POST", "/v1/tasks/task_2/"+op, e.task(), body).refused(403, "forbidden")
@@ -236,7 +237,7 @@ func TestTokensThatMustNotBeRenewedAreNot(t *testing.T) {
 func TestTokenCacheHoldsItsOwnCopies(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	mine, other := e.task(), e.task(func(a *tracker.Attempt) { a.TaskID = "task_2" })
+	mine, other := e.task(), e.task(func(a *model.Attempt) { a.TaskID = "task_2" })
 	for range 3 {
 		e.do("POST", "/v1/tasks/task_1/heartbeat", mine, `{"attempt":1}`).want(200)
 		e.do("POST", "/v1/tasks/task_2/heartbeat", other, `{"attempt":1}`).want(200)

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A request's token is verified once, whatever the route and whoever sends it; and not at all when the cache knows it.
@@ -18,11 +19,11 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 	made := 0
 	bearers := map[string]func() string{
 		"task": func() string {
-			return e.task(func(a *tracker.Attempt) { a.IssuedAt = fakeTime.Add(time.Duration(made) * time.Second) })
+			return e.task(func(a *model.Attempt) { a.IssuedAt = fakeTime.Add(time.Duration(made) * time.Second) })
 		},
 		"worker": func() string {
 			at := e.now().Add(time.Duration(made) * time.Second)
-			text, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "default"}, at)
+			text, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ func TestARememberedTokenEnds(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.fake.owns = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &tracker.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())
+	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // taskView returns a task as the wire has it; whole adds payload and resources, which lists leave out.
-func taskView(t *tracker.Task, whole bool) *v1.Task {
+func taskView(t *model.Task, whole bool) *v1.Task {
 	v := &v1.Task{
 		TaskID: t.ID, RunID: t.RunID, TaskKey: orNull(t.Key), AssetID: orNull(t.Asset),
 		TenantID: t.Scope.Tenant, WorkspaceID: t.Scope.Workspace,
@@ -50,7 +50,7 @@ func taskView(t *tracker.Task, whole bool) *v1.Task {
 	return v
 }
 
-func historyView(h *tracker.HistoryEntry) v1.HistoryEntry {
+func historyView(h *model.HistoryEntry) v1.HistoryEntry {
 	v := v1.HistoryEntry{
 		Attempt: h.Attempt, WorkerID: orNull(h.WorkerID),
 		DispatchedAt: v1.At(h.DispatchedAt), StartedAt: v1.At(h.StartedAt), EndedAt: v1.At(h.EndedAt),
@@ -69,7 +69,7 @@ func historyView(h *tracker.HistoryEntry) v1.HistoryEntry {
 	return v
 }
 
-func progressView(p *tracker.Progress) *v1.Progress {
+func progressView(p *model.Progress) *v1.Progress {
 	if p == nil || p.Pct == "" && p.Message == "" {
 		return nil
 	}
@@ -78,7 +78,7 @@ func progressView(p *tracker.Progress) *v1.Progress {
 
 // envelope returns a dispatched attempt with its token. The same attempt gets the same envelope, however often
 // it is asked for.
-func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
+func (s *Server) envelope(e *model.Envelope) (*v1.TaskEnvelope, error) {
 	t, a := e.Task, e.Attempt
 	token, expires, err := mintTask(s.keys, a, e.TokenTTL, e.RenewToken)
 	if err != nil {
@@ -108,13 +108,13 @@ func (s *Server) envelope(e *tracker.Envelope) (*v1.TaskEnvelope, error) {
 	return v, nil
 }
 
-func runView(r *tracker.Run) *v1.Run {
+func runView(r *model.Run) *v1.Run {
 	v := &v1.Run{
 		RunID: r.ID, TenantID: r.Scope.Tenant, WorkspaceID: r.Scope.Workspace,
 		Counts: make(map[v1.State]int, len(v1.States)), TotalCount: r.Total,
 	}
 	for _, s := range v1.States {
-		v.Counts[s] = r.Counts[tracker.State(s)]
+		v.Counts[s] = r.Counts[model.State(s)]
 	}
 	return v
 }

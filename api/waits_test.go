@@ -12,7 +12,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
 // waitingTest is a call that waits, for TestEveryCallThatWaitsEndsWithItsToken.
@@ -36,7 +37,7 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 		}}
 	},
 	opEvents: func(l *live) waitingTest {
-		s := l.stream(l.controlOf(token.Control{Role: roleViewer, Subject: "ann", TTL: tracker.WorkerTokenTTL}), "type=worker.late")
+		s := l.stream(l.controlOf(token.Control{Role: roleViewer, Subject: "ann", TTL: model.WorkerTokenTTL}), "type=worker.late")
 		return waitingTest{`{"subject":"ann"}`, func(t *testing.T, why string) {
 			f := s.next()
 			s.wantEnd(f, "end", `{"reason":"`+why+`","cursor":"`+f.id+`"}`)
@@ -84,7 +85,7 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 			return endRevoked
 		},
 		"expired": func(l *live, _ waitingTest) string {
-			l.store.Clock.Advance(tracker.WorkerTokenTTL + time.Second)
+			l.store.Clock.Advance(model.WorkerTokenTTL + time.Second)
 			l.s.waits.check()
 			return endToken
 		},
@@ -163,12 +164,12 @@ func TestEveryCallThatWaitsIsInTheTable(t *testing.T) {
 
 // lateRevocation revokes the worker's tokens when its claim has just taken tasks.
 type lateRevocation struct {
-	*tracker.Tracker
+	Queues
 	revoke func()
 }
 
-func (r *lateRevocation) Claim(ctx context.Context, c tracker.ClaimRequest) ([]*tracker.Envelope, error) {
-	tasks, err := r.Tracker.Claim(ctx, c)
+func (r *lateRevocation) Claim(ctx context.Context, c queues.ClaimRequest) ([]*model.Envelope, error) {
+	tasks, err := r.Queues.Claim(ctx, c)
 	if len(tasks) > 0 && r.revoke != nil {
 		r.revoke()
 	}
@@ -182,10 +183,10 @@ func TestARevokedWorkerGetsNothingThatItsClaimHasTaken(t *testing.T) {
 	for _, wait := range []string{"0", "60000"} {
 		inMemory(t, func(t *testing.T, l *live) {
 			w := l.worker("w1")
-			r := &lateRevocation{l.tr, func() {
+			r := &lateRevocation{l.tr.Queues, func() {
 				l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), `{"workerId":"`+w.WorkerID+`"}`).want(200)
 			}}
-			l.s.tracker = r
+			l.s.services.Queues = r
 			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 			l.do("POST", "/v1/queues/q/claim", w.WorkerToken, `{"waitMs":`+wait+`}`).refused(401, v1.CodeUnauthorized)
 			r.revoke = nil

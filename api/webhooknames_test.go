@@ -12,6 +12,9 @@ import (
 	"github.com/lubdub-io/lubdub/internal/outbound"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // withResolver has webhooks lead where their names say.
@@ -32,12 +35,12 @@ func TestNoNameServerIsAskedWhereWebhooksAreSaved(t *testing.T) {
 			put := l.do("PUT", "/v1/webhooks/"+id, operator, `{`+body(host)).want(200)
 			answers[strings.NewReplacer(id, "ID", host, "HOST").Replace(string(put.body))] = true
 			l.do("POST", "/v1/webhooks/"+id+"/test", operator, "").want(202)
-			listed := tracker.NewWebhook{
-				Scope: tracker.Scope{Tenant: "t", Workspace: "w"}, ID: id,
+			listed := webhooks.NewWebhook{
+				Scope: model.Scope{Tenant: "t", Workspace: "w"}, ID: id,
 				Secret:   "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
-				Settings: tracker.HookSettings{URL: "https://" + host + "/", Filter: tracker.EventFilter{Types: []string{"task.*"}}},
+				Settings: webhooks.Settings{URL: "https://" + host + "/", Filter: events.Filter{Types: []string{"task.*"}}},
 			}
-			if err := l.tr.ManageWebhooks(context.Background(), []tracker.NewWebhook{listed}); err != nil {
+			if err := l.tr.Webhooks.Manage(context.Background(), []webhooks.NewWebhook{listed}); err != nil {
 				t.Errorf("listed in a file: %v", err)
 			}
 		}

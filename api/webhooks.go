@@ -7,7 +7,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // createWebhook answers POST /v1/webhooks.
@@ -17,10 +19,10 @@ func (req *request) createWebhook() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if body.WebhookID != "" && !tracker.ValidID(body.WebhookID) {
+	if body.WebhookID != "" && !model.ValidID(body.WebhookID) {
 		return 0, nil, invalidID("webhookId")
 	}
-	w, err := req.s.tracker.CreateWebhook(req.context(), tracker.NewWebhook{
+	w, err := req.s.services.Webhooks.Create(req.context(), webhooks.NewWebhook{
 		Scope: scope, ID: body.WebhookID, Secret: body.Secret, Settings: webhookSettings(&body.WebhookSettingsItem),
 	})
 	if err != nil {
@@ -30,15 +32,15 @@ func (req *request) createWebhook() (int, any, error) {
 }
 
 // said reads a body that must be there.
-func (req *request) said(body any) (tracker.Scope, error) {
+func (req *request) said(body any) (model.Scope, error) {
 	if err := req.strict(body); err != nil {
-		return tracker.Scope{}, err
+		return model.Scope{}, err
 	}
 	return req.scope("", "")
 }
 
-func webhookSettings(s *v1.WebhookSettingsItem) tracker.HookSettings {
-	return tracker.HookSettings{URL: s.URL, Description: s.Description, Enabled: s.Enabled == nil || *s.Enabled, Filter: tracker.EventFilter{
+func webhookSettings(s *v1.WebhookSettingsItem) webhooks.Settings {
+	return webhooks.Settings{URL: s.URL, Description: s.Description, Enabled: s.Enabled == nil || *s.Enabled, Filter: events.Filter{
 		Types: s.Events, Subject: s.Subject, RunID: s.RunID, Queue: s.Queue, TaskType: s.TaskType, WorkerID: s.WorkerID, MachineID: s.MachineID,
 	}}
 }
@@ -51,14 +53,14 @@ func (req *request) listWebhooks() (int, any, error) {
 	}
 	p := parameters{Values: req.query}
 	filter := struct {
-		Webhooks   tracker.Scope
+		Webhooks   model.Scope
 		Descending bool
 	}{scope, p.descending()}
 	size, after := p.page(filter)
 	if p.err != nil {
 		return 0, nil, p.err
 	}
-	all, err := req.s.tracker.Webhooks(req.context(), scope)
+	all, err := req.s.services.Webhooks.List(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -85,7 +87,7 @@ func (req *request) getWebhook() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWebhook(req.s.tracker.Webhook(req.context(), scope, req.id))
+	return req.oneWebhook(req.s.services.Webhooks.Get(req.context(), scope, req.id))
 }
 
 // updateWebhook answers PUT /v1/webhooks/{webhookId}.
@@ -95,7 +97,7 @@ func (req *request) updateWebhook() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWebhook(req.s.tracker.UpdateWebhook(req.context(), scope, req.id, webhookSettings(&body.WebhookSettingsItem), false))
+	return req.oneWebhook(req.s.services.Webhooks.Update(req.context(), scope, req.id, webhookSettings(&body.WebhookSettingsItem), false))
 }
 
 // deleteWebhook answers DELETE /v1/webhooks/{webhookId}.
@@ -104,7 +106,7 @@ func (req *request) deleteWebhook() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := req.s.tracker.DeleteWebhook(req.context(), scope, req.id, false); err != nil {
+	if err := req.s.services.Webhooks.Delete(req.context(), scope, req.id, false); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, v1.DeleteWebhookResponse{WebhookID: req.id, Deleted: true}, nil
@@ -117,10 +119,10 @@ func (req *request) rotateSecret() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWebhook(req.s.tracker.RotateSecret(req.context(), scope, req.id, body.Secret, false))
+	return req.oneWebhook(req.s.services.Webhooks.RotateSecret(req.context(), scope, req.id, body.Secret, false))
 }
 
-func (req *request) oneWebhook(w *tracker.Webhook, err error) (int, any, error) {
+func (req *request) oneWebhook(w *webhooks.Webhook, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
@@ -133,7 +135,7 @@ func (req *request) testWebhook() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	d, err := req.s.tracker.Test(req.context(), scope, req.id)
+	d, err := req.s.services.Webhooks.Test(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -147,15 +149,15 @@ func (req *request) listDeliveries() (int, any, error) {
 		return 0, nil, err
 	}
 	p := parameters{Values: req.query}
-	filter := tracker.DeliveryFilter{
-		Scope: scope, WebhookID: req.id, Status: wordOf(&p, "status", tracker.DeliveryStatuses...),
+	filter := webhooks.DeliveryFilter{
+		Scope: scope, WebhookID: req.id, Status: wordOf(&p, "status", webhooks.Statuses...),
 		OldestFirst: wordOf(&p, "order", "desc", "asc") == "asc",
 	}
 	paged := filter
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.tracker.Deliveries(req.context(), paged)
+	page, err := req.s.services.Webhooks.Deliveries(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -184,21 +186,21 @@ func (req *request) redeliver() (int, any, error) {
 		return 0, nil, invalidField("deliveryId", "the body needs deliveryId for one delivery, since for all events since a time, or the "+
 			"pageToken of the call before: one of them")
 	case body.DeliveryID != "":
-		if err := req.s.tracker.Redeliver(req.context(), scope, req.id, body.DeliveryID); err != nil {
+		if err := req.s.services.Webhooks.Redeliver(req.context(), scope, req.id, body.DeliveryID); err != nil {
 			return 0, nil, err
 		}
 		return fasthttp.StatusAccepted, v1.RedeliverResponse{Queued: 1}, nil
 	case after == "":
 		after = body.Since.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano) // what happened in that ms is meant too
 	}
-	done, err := req.s.tracker.RedeliverSince(req.context(), scope, req.id, after)
+	done, err := req.s.services.Webhooks.RedeliverSince(req.context(), scope, req.id, after)
 	if err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusAccepted, v1.RedeliverResponse{Queued: done.Queued, NextPageToken: done.Next, Gap: gapView(done.Gap)}, nil
 }
 
-func webhookView(w *tracker.Webhook) *v1.Webhook {
+func webhookView(w *webhooks.Webhook) *v1.Webhook {
 	f := &w.Settings.Filter
 	v := &v1.Webhook{
 		WebhookID: w.ID, TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace, URL: w.Settings.URL, Description: w.Settings.Description,
@@ -212,7 +214,7 @@ func webhookView(w *tracker.Webhook) *v1.Webhook {
 	return v
 }
 
-func deliveryView(d *tracker.Delivery) *v1.WebhookDelivery {
+func deliveryView(d *webhooks.Delivery) *v1.WebhookDelivery {
 	v := &v1.WebhookDelivery{
 		DeliveryID: d.ID, MessageID: d.MessageID, EventID: orNull(d.EventID), Type: d.Type, Subject: orNull(d.Subject),
 		Status: v1.DeliveryStatus(d.Status), Attempts: d.Tries, CreatedAt: v1.At(d.CreatedAt), LastAttemptAt: v1.At(d.LastAt),

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
 )
 
 // What fasthttp serves and a front end must not.
 func TestAmbiguousRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.fake.beat = func(*tracker.Beat) { t.Error("an ambiguous request reached the domain") }
+	e.fake.beat = func(*beats.Beat) { t.Error("an ambiguous request reached the domain") }
 	auth := "Host: x\nAuthorization: Bearer " + e.task() + "\n"
 	const path = "/v1/tasks/task_1/heartbeat"
 	smuggled := "GET /livez HTTP/1.1\nHost: x\n\n"

@@ -7,7 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // cordonWorker answers POST /v1/workers/{workerId}/cordon.
@@ -17,7 +18,7 @@ func (req *request) cordonWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.tracker.CordonWorker(req.context(), scope, req.id, body.Reason))
+	return req.oneWorker(req.s.services.Workers.Cordon(req.context(), scope, req.id, body.Reason))
 }
 
 // uncordonWorker answers POST /v1/workers/{workerId}/uncordon.
@@ -27,21 +28,21 @@ func (req *request) uncordonWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.tracker.UncordonWorker(req.context(), scope, req.id, body.Reason))
+	return req.oneWorker(req.s.services.Workers.Uncordon(req.context(), scope, req.id, body.Reason))
 }
 
 // cordonWorkers answers POST /v1/workers:cordon.
-func (req *request) cordonWorkers() (int, any, error) { return req.onWorkers(tracker.CordonWorkers) }
+func (req *request) cordonWorkers() (int, any, error) { return req.onWorkers(workers.Cordon) }
 
 // uncordonWorkers answers POST /v1/workers:uncordon.
 func (req *request) uncordonWorkers() (int, any, error) {
-	return req.onWorkers(tracker.UncordonWorkers)
+	return req.onWorkers(workers.Uncordon)
 }
 
 // resumeWorkers answers POST /v1/workers:resume.
-func (req *request) resumeWorkers() (int, any, error) { return req.onWorkers(tracker.ResumeWorkers) }
+func (req *request) resumeWorkers() (int, any, error) { return req.onWorkers(workers.Resume) }
 
-func (req *request) onWorkers(act tracker.WorkerAct) (int, any, error) {
+func (req *request) onWorkers(act workers.Act) (int, any, error) {
 	var body v1.ActOnWorkersRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
@@ -67,28 +68,28 @@ func (req *request) offlineWorkers() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	return req.actOnWorkers(tracker.RetireWorkers, &body.Selector.WorkerSelector, silent, body.Reason, body.DryRun)
+	return req.actOnWorkers(workers.Retire, &body.Selector.WorkerSelector, silent, body.Reason, body.DryRun)
 }
 
 func (req *request) actOnWorkers(
-	act tracker.WorkerAct, selector *v1.WorkerSelector, silent time.Duration, reason string, dryRun bool,
+	act workers.Act, selector *v1.WorkerSelector, silent time.Duration, reason string, dryRun bool,
 ) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	f, err := workerSelector(scope, selector, silent, act == tracker.RetireWorkers)
+	f, err := workerSelector(scope, selector, silent, act == workers.Retire)
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := tracker.CheckReason(reason); err != nil {
+	if err := workers.CheckReason(reason); err != nil {
 		return 0, nil, err
 	}
-	return req.acted(dryRun)(req.s.tracker.ActOnWorkers(req.context(), act, f, reason, dryRun))
+	return req.acted(dryRun)(req.s.services.Workers.ActOnMany(req.context(), act, f, reason, dryRun))
 }
 
-func (req *request) acted(dryRun bool) func(*tracker.Acted, error) (int, any, error) {
-	return func(done *tracker.Acted, err error) (int, any, error) {
+func (req *request) acted(dryRun bool) func(*workers.Acted, error) (int, any, error) {
+	return func(done *workers.Acted, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
@@ -100,8 +101,8 @@ func (req *request) acted(dryRun bool) func(*tracker.Acted, error) (int, any, er
 
 // workerSelector reads which workers are meant, bySilence where that may be asked for. One that says nothing is refused: it would mean
 // all of them.
-func workerSelector(scope tracker.Scope, s *v1.WorkerSelector, silent time.Duration, bySilence bool) (tracker.WorkerFilter, error) {
-	f := tracker.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
+func workerSelector(scope model.Scope, s *v1.WorkerSelector, silent time.Duration, bySilence bool) (workers.WorkerFilter, error) {
+	f := workers.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" && silent == 0 {
 		return f, invalidField("selector", "selector says nothing, which would mean every worker; name labels, queue, version or machineId"+
 			map[bool]string{true: ", or say silentForMs"}[bySilence])

@@ -9,7 +9,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
@@ -27,7 +30,7 @@ func (req *request) workerHeartbeat() (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	b := tracker.WorkerBeat{
+	b := workers.WorkerBeat{
 		Active: body.ActiveCount, Seq: body.Seq, CompletedDelta: orZero(body.CompletedDelta), FailedDelta: orZero(body.FailedDelta),
 		Deltas: body.CompletedDelta != nil || body.FailedDelta != nil,
 	}
@@ -42,9 +45,9 @@ func (req *request) workerHeartbeat() (int, any, error) {
 	if b.Inventory, err = inventory(body.Tasks); err != nil {
 		return 0, nil, err
 	}
-	var heard *tracker.WorkerHeard
+	var heard *holdings.WorkerHeard
 	if err := req.asWorker(func() (err error) {
-		heard, err = req.s.tracker.BeatWorker(req.context(), scope, req.id, b)
+		heard, err = req.s.services.Workers.Beat(req.context(), scope, req.id, b)
 		return err
 	}); err != nil {
 		return 0, nil, err
@@ -67,16 +70,16 @@ func (req *request) workerHeartbeat() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	writeTold(req.ctx, text, func() { req.s.tracker.Notified(heard) })
+	writeTold(req.ctx, text, func() { req.s.services.Holdings.Notified(heard) })
 	return fasthttp.StatusOK, nil, nil
 }
 
 // inventory reads the tasks that a worker lists; nil when it lists none at all. Each entry is read as a beat is.
-func inventory(tasks []json.RawMessage) ([]tracker.InventoryItem, error) {
+func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
 	if tasks == nil {
 		return nil, nil
 	}
-	items := make([]tracker.InventoryItem, len(tasks))
+	items := make([]holdings.InventoryItem, len(tasks))
 	for i, raw := range tasks {
 		var b beatBody
 		field := func(name string) string { return fmt.Sprintf("tasks[%d].%s", i, name) }
@@ -84,22 +87,22 @@ func inventory(tasks []json.RawMessage) ([]tracker.InventoryItem, error) {
 		switch {
 		case s.Peek() != '{' || !b.decode(&s, true):
 			return nil, invalidField(fmt.Sprintf("tasks[%d]", i), fmt.Sprintf("tasks[%d] is not an object", i))
-		case b.seen&fieldTaskID == 0 || !tracker.ValidID(b.taskID):
+		case b.seen&fieldTaskID == 0 || !model.ValidID(b.taskID):
 			return nil, invalidID(field("taskId"))
 		}
 		if r := b.check(); r != nil {
 			return nil, invalidField(field(r.body.Field), fmt.Sprintf("tasks[%d]: %s", i, r.body.Message))
 		}
-		items[i] = tracker.InventoryItem{
-			OwnedAttempt: tracker.OwnedAttempt{TaskID: string(b.taskID), Number: b.attempt},
-			Report:       string(tracker.AppendReport(nil, b.reportedMs, nil, b.pct, b.message)),
+		items[i] = holdings.InventoryItem{
+			OwnedAttempt: holdings.OwnedAttempt{TaskID: string(b.taskID), Number: b.attempt},
+			Report:       string(schema.AppendReport(nil, b.reportedMs, nil, b.pct, b.message)),
 		}
 	}
 	return items, nil
 }
 
 // notices puts what a worker is told about its attempts into the answer to its beat.
-func notices(answer *v1.WorkerHeartbeatResponse, heard *tracker.WorkerHeard) {
+func notices(answer *v1.WorkerHeartbeatResponse, heard *holdings.WorkerHeard) {
 	answer.CancelTasks = make([]v1.CancelTask, len(heard.Cancels))
 	for i, n := range heard.Cancels {
 		answer.CancelTasks[i] = v1.CancelTask{TaskID: n.TaskID, Attempt: n.Attempt, Reason: orNull(n.Reason)}

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // workerBeat is singleBeat with the token of the attempt's worker.
 func workerBeat(t testing.TB) *hot {
 	text, _, err := mintWorker(testKeys(t), testAttempt().Scope,
-		&tracker.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default", Record: []string{"registration", "host-7"}}, fakeTime)
+		&workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default", Record: []string{"registration", "host-7"}}, fakeTime)
 	if err != nil {
 		t.Fatal(err)
 	}

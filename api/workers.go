@@ -6,7 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // registerWorker answers POST /v1/workers.
@@ -23,10 +24,10 @@ func (req *request) registerWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	n := tracker.NewWorker{
+	n := model.NewWorker{
 		Scope: scope, Queue: body.Queue, Types: body.Types, Runtimes: body.Runtimes, Name: body.Name,
 		MachineID: body.MachineID, Hostname: body.Hostname, PID: body.PID, Version: body.Version,
-		MaxConcurrent: tracker.DefaultMaxConcurrent, Labels: body.Labels, ProbeURL: body.ProbeURL, IdempotencyKey: key,
+		MaxConcurrent: model.DefaultMaxConcurrent, Labels: body.Labels, ProbeURL: body.ProbeURL, IdempotencyKey: key,
 	}
 	if key != "" {
 		if n.IdempotencyHash, err = registrationHash(body); err != nil {
@@ -42,7 +43,7 @@ func (req *request) registerWorker() (int, any, error) {
 	if own := req.who.claims.Queue; own != "" && own != n.Queue {
 		return 0, nil, forbidden("The token registers workers of the queue " + own + " only")
 	}
-	r, err := req.s.tracker.Register(req.context(), n)
+	r, err := req.s.services.Workers.Register(req.context(), n)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -63,7 +64,7 @@ func (req *request) registrationKey(body *v1.RegisterWorkerRequest) (string, err
 	switch id := body.RegistrationID; {
 	case err != nil, id == "":
 		return key, err
-	case !tracker.ValidID(id):
+	case !model.ValidID(id):
 		return "", invalidID("registrationId")
 	case key != "" && key != id:
 		return "", invalidField("registrationId", "registrationId differs from the Idempotency-Key; say it once")
@@ -84,7 +85,7 @@ func (req *request) getWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.tracker.Worker(req.context(), scope, req.id))
+	return req.oneWorker(req.s.services.Workers.Get(req.context(), scope, req.id))
 }
 
 // listWorkers answers GET /v1/workers.
@@ -98,7 +99,7 @@ func (req *request) listWorkers() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.tracker.Workers(req.context(), paged)
+	page, err := req.s.services.Workers.List(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -110,17 +111,17 @@ func (req *request) listWorkers() (int, any, error) {
 }
 
 // workerFilter reads the filter of a list, without its page.
-func (req *request) workerFilter(p *parameters) (f tracker.WorkerFilter, err error) {
+func (req *request) workerFilter(p *parameters) (f workers.WorkerFilter, err error) {
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
-	f.Statuses = wordsOf(p, "status", tracker.WorkerStatuses...)
-	f.Liveness = wordOf(p, "liveness", tracker.Fresh, tracker.Late, tracker.Lost)
+	f.Statuses = wordsOf(p, "status", model.WorkerStatuses...)
+	f.Liveness = wordOf(p, "liveness", model.Fresh, model.Late, model.Lost)
 	f.Queue, f.Type, f.Runtime, f.MachineID = p.id("queue"), p.id("type"), p.id("runtime"), p.id("machineId")
 	f.Name, f.Version = p.text("name"), p.text("version")
 	const lastHeartbeat = "lastHeartbeat" // the older name of the order by lastHeartbeatAt
-	if f.Sort = wordOf(p, "sort", tracker.ByLastHeartbeat, tracker.ByStaleCount, tracker.ByUptime, lastHeartbeat); f.Sort == lastHeartbeat {
-		f.Sort = tracker.ByLastHeartbeat
+	if f.Sort = wordOf(p, "sort", workers.ByLastHeartbeat, workers.ByStaleCount, workers.ByUptime, lastHeartbeat); f.Sort == lastHeartbeat {
+		f.Sort = workers.ByLastHeartbeat
 	}
 	f.Descending = p.descending()
 	f.Schedulable, f.Flapping = p.bool("schedulable"), p.bool("flapping")
@@ -135,12 +136,12 @@ func (req *request) selectWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	s := tracker.Selector{Scope: scope, Queue: body.Queue, Type: body.Type, Runtime: body.Runtime, Labels: body.Labels,
+	s := model.Selector{Scope: scope, Queue: body.Queue, Type: body.Type, Runtime: body.Runtime, Labels: body.Labels,
 		Strategy: body.Strategy}
 	if err := s.Validate(); err != nil {
 		return 0, nil, err
 	}
-	found, err := req.s.tracker.Select(req.context(), s)
+	found, err := req.s.services.Workers.Select(req.context(), s)
 	if err != nil {
 		return 0, nil, req.selectionRefusal(err)
 	}
@@ -150,7 +151,7 @@ func (req *request) selectWorker() (int, any, error) {
 
 // selectionRefusal adds the counts to the refusal of a selection that left nobody.
 func (req *request) selectionRefusal(err error) error {
-	var nobody *tracker.SelectionError
+	var nobody *model.SelectionError
 	if !errors.As(err, &nobody) {
 		return err
 	}
@@ -163,15 +164,15 @@ func (req *request) selectionRefusal(err error) error {
 	return r
 }
 
-func rejectedView(n map[tracker.Filter]int) v1.Rejected {
+func rejectedView(n map[model.Filter]int) v1.Rejected {
 	return v1.Rejected{
-		Runtime: n[tracker.ByRuntime], Type: n[tracker.ByType], Labels: n[tracker.ByLabels],
-		Status: n[tracker.ByStatus], Cordoned: n[tracker.ByCordon], Stale: n[tracker.ByFreshness], Full: n[tracker.ByCapacity],
+		Runtime: n[model.ByRuntime], Type: n[model.ByType], Labels: n[model.ByLabels],
+		Status: n[model.ByStatus], Cordoned: n[model.ByCordon], Stale: n[model.ByFreshness], Full: n[model.ByCapacity],
 	}
 }
 
 // workerView returns a worker as the wire has it.
-func workerView(w *tracker.Worker) *v1.Worker {
+func workerView(w *model.Worker) *v1.Worker {
 	v := &v1.Worker{
 		WorkerID: w.ID, Name: orNull(w.Name), TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace,
 		Queue: w.Queue, MachineID: w.MachineID, Hostname: orNull(w.Hostname), Version: orNull(w.Version),

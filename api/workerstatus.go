@@ -6,7 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // deregisterWorker answers POST /v1/workers/{workerId}/deregister.
@@ -16,12 +17,12 @@ func (req *request) deregisterWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	var w *tracker.Worker
+	var w *model.Worker
 	err = req.asWorker(func() (err error) {
 		if body.Drain {
-			w, err = req.s.tracker.DrainWorker(req.context(), scope, req.id, tracker.Drain{BySelf: req.who.worker(), Reason: body.Reason})
+			w, err = req.s.services.Workers.Drain(req.context(), scope, req.id, workers.Drain{BySelf: req.who.worker(), Reason: body.Reason})
 		} else {
-			w, err = req.s.tracker.RetireWorker(req.context(), scope, req.id, tracker.WorkerDeregistered, body.Reason)
+			w, err = req.s.services.Workers.Retire(req.context(), scope, req.id, model.WorkerDeregistered, body.Reason)
 		}
 		return err
 	})
@@ -34,9 +35,9 @@ func (req *request) drainWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	var w *tracker.Worker
+	var w *model.Worker
 	err = req.asWorker(func() (err error) {
-		w, err = req.s.tracker.DrainWorker(req.context(), scope, req.id, d)
+		w, err = req.s.services.Workers.Drain(req.context(), scope, req.id, d)
 		return err
 	})
 	return req.oneWorker(w, err)
@@ -49,7 +50,7 @@ func (req *request) resumeWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.tracker.ResumeWorker(req.context(), scope, req.id, body.Reason))
+	return req.oneWorker(req.s.services.Workers.Resume(req.context(), scope, req.id, body.Reason))
 }
 
 // offlineWorker answers POST /v1/workers/{workerId}/offline.
@@ -59,7 +60,7 @@ func (req *request) offlineWorker() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.tracker.RetireWorker(req.context(), scope, req.id, tracker.WorkerForced, body.Reason))
+	return req.oneWorker(req.s.services.Workers.Retire(req.context(), scope, req.id, model.WorkerForced, body.Reason))
 }
 
 // drainWorkers answers POST /v1/workers:drain.
@@ -80,11 +81,11 @@ func (req *request) drainWorkers() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.drained(body.DryRun)(req.s.tracker.DrainWorkers(req.context(), f, d, body.DryRun))
+	return req.drained(body.DryRun)(req.s.services.Workers.DrainMany(req.context(), f, d, body.DryRun))
 }
 
-func (req *request) drained(dryRun bool) func(*tracker.Drained, error) (int, any, error) {
-	return func(d *tracker.Drained, err error) (int, any, error) {
+func (req *request) drained(dryRun bool) func(*workers.Drained, error) (int, any, error) {
+	return func(d *workers.Drained, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
@@ -95,20 +96,20 @@ func (req *request) drained(dryRun bool) func(*tracker.Drained, error) (int, any
 }
 
 // drainRequest reads the body of a drain, which may be missing.
-func (req *request) drainRequest() (tracker.Scope, tracker.Drain, error) {
+func (req *request) drainRequest() (model.Scope, workers.Drain, error) {
 	var body v1.DrainRequest
 	scope, err := req.optional(&body)
 	if err != nil {
-		return scope, tracker.Drain{}, err
+		return scope, workers.Drain{}, err
 	}
 	d, err := req.drain(&body)
 	return scope, d, err
 }
 
 // drain reads how to drain.
-func (req *request) drain(body *v1.DrainRequest) (tracker.Drain, error) {
+func (req *request) drain(body *v1.DrainRequest) (workers.Drain, error) {
 	var d durations
-	drain := tracker.Drain{Reason: body.Reason, Deadline: d.positive("deadlineMs", body.DeadlineMs, time.Millisecond),
+	drain := workers.Drain{Reason: body.Reason, Deadline: d.positive("deadlineMs", body.DeadlineMs, time.Millisecond),
 		BySelf: req.who.worker()}
 	if d.err != nil {
 		return drain, d.err
@@ -117,20 +118,20 @@ func (req *request) drain(body *v1.DrainRequest) (tracker.Drain, error) {
 }
 
 // optional reads a body that may be missing, and the scope.
-func (req *request) optional(body any) (tracker.Scope, error) {
+func (req *request) optional(body any) (model.Scope, error) {
 	if err := req.optionalBody(body); err != nil {
-		return tracker.Scope{}, err
+		return model.Scope{}, err
 	}
 	return req.scope("", "")
 }
 
 // reasoned is optional for a body with a reason, which is checked.
-func (req *request) reasoned(body any, reason *string) (tracker.Scope, error) {
+func (req *request) reasoned(body any, reason *string) (model.Scope, error) {
 	if err := req.optionalBody(body); err != nil {
-		return tracker.Scope{}, err
+		return model.Scope{}, err
 	}
-	if err := tracker.CheckReason(*reason); err != nil {
-		return tracker.Scope{}, err
+	if err := workers.CheckReason(*reason); err != nil {
+		return model.Scope{}, err
 	}
 	return req.scope("", "")
 }
@@ -142,7 +143,7 @@ func (req *request) optionalBody(body any) error {
 	return req.strict(body)
 }
 
-func (req *request) oneWorker(w *tracker.Worker, err error) (int, any, error) {
+func (req *request) oneWorker(w *model.Worker, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}

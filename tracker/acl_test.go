@@ -14,6 +14,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -22,7 +25,7 @@ import (
 var (
 	ofTheClient   = []string{"evalsha", "script|load", "hsetnx", "info", "ping", "select", "subscribe"}
 	ofItOnCluster = []string{"asking", "cluster|slots", "eval"}
-	ofDurability  = map[string]tracker.Durability{"config|get": tracker.Fsync, "wait": tracker.Replicated}
+	ofDurability  = map[string]store.Durability{"config|get": store.Fsync, "wait": store.Replicated}
 )
 
 // granted are the commands of deploy/redis/users.acl.
@@ -100,7 +103,7 @@ func TestNothingInTheACLIsIdle(t *testing.T) {
 		t.Fatal(err)
 	} else if has { // which is asked instead
 		delete(ofDurability, "config|get")
-		ofDurability["waitaof"] = tracker.Fsync
+		ofDurability["waitaof"] = store.Fsync
 	}
 	for c, durability := range ofDurability {
 		wantDenied(t, admin, c, func() { useAll(url, durability) })
@@ -144,7 +147,7 @@ func wantDenied(t *testing.T, admin *redis.Client, command string, use func()) {
 }
 
 // useAll does what brings a tracker to every command of its own. What fails, fails.
-func useAll(url string, durability tracker.Durability) {
+func useAll(url string, durability store.Durability) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	tr, err := tracker.Open(ctx, tracker.Options{RedisURL: url, Logger: trackertest.Quiet, Durability: durability,
@@ -153,17 +156,17 @@ func useAll(url string, durability tracker.Durability) {
 		return
 	}
 	defer func() { _ = tr.Close(ctx) }()
-	newTask := tracker.NewTask{Scope: trackertest.Scope}
+	newTask := model.NewTask{Scope: trackertest.Scope}
 	if newTask.Validate(time.Now()) != nil {
 		return
 	}
-	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}, MaxConcurrent: 1}
-	if r, err := tr.Register(ctx, n); err == nil {
-		_, _ = tr.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1,
+	n := model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}, MaxConcurrent: 1}
+	if r, err := tr.Workers.Register(ctx, n); err == nil {
+		_, _ = tr.Queues.Claim(ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1,
 			Wait: 100 * time.Millisecond})
 	}
-	_ = tr.CreateBatch(ctx, []tracker.NewTask{newTask})
-	_ = tr.Tick()
+	_ = tr.Tasks.CreateBatch(ctx, []model.NewTask{newTask})
+	_ = tr.Beats.Tick()
 }
 
 // clusterOfTwo is a Cluster whose first node has every slot and just now gives those of all shards to the second.

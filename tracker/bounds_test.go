@@ -13,6 +13,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -146,13 +147,13 @@ func (b *bounds) fillShards() {
 	b.Helper()
 	far := float64(b.Store.Clock.Now().Add(1000 * time.Hour).UnixMilli())
 	now := b.Store.Clock.Now().UnixMilli()
-	for shard := range b.Shards() {
+	for shard := range b.Tracker.Store.Shards() {
 		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
 		pipe := b.Store.Client.Pipeline()
-		other := tracker.Scope{Tenant: "others", Workspace: "all"}
+		other := model.Scope{Tenant: "others", Workspace: "all"}
 		for i, n := 0, 0; n < many; i++ {
 			id := fmt.Sprintf("task_%060d", i)
-			if b.ShardOf(other, id) == shard {
+			if b.Tracker.Store.ShardOf(other, id) == shard {
 				continue
 			}
 			n++
@@ -192,7 +193,7 @@ func (b *bounds) fillShards() {
 // fillTenant gives one tenant very many workspaces, and tasks of every size.
 func (b *bounds) fillTenant() {
 	b.Helper()
-	for shard := range b.Shards() {
+	for shard := range b.Tracker.Store.Shards() {
 		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
 		pipe := b.Store.Client.Pipeline()
 		for i := range 2000 {
@@ -223,7 +224,7 @@ func (b *bounds) exec(pipe redis.Pipeliner) {
 }
 
 // registered registers a worker.
-func (b *bounds) registered(change ...func(*tracker.NewWorker)) string {
+func (b *bounds) registered(change ...func(*model.NewWorker)) string {
 	b.Helper()
 	return b.MustRegister(change...).WorkerID
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
 )
 
 // events are read where each is as large as may be, and where each names another worker.
 func (b *bounds) events() {
 	b.Helper()
 	data := `{"reason":"` + strings.Repeat("r", 3500) + `"}`
-	for shard := range b.Shards() {
+	for shard := range b.Tracker.Store.Shards() {
 		pipe := b.Store.Client.Pipeline()
 		for i := range 600 {
 			worker := fmt.Sprintf("wkr_%s%03X", ulid.Make(), shard)
@@ -25,9 +25,9 @@ func (b *bounds) events() {
 		}
 		b.exec(pipe)
 	}
-	one := tracker.EventFilter{Tenant: big.Tenant, Workspace: big.Workspace, Subject: longest("task", 1)}
-	for _, f := range []tracker.EventFilter{{}, {MachineID: "host-1"}, one} {
-		_, err := b.Tracker.Events(b.Ctx, tracker.EventQuery{Filter: f, Size: 100, Back: true})
+	one := events.Filter{Tenant: big.Tenant, Workspace: big.Workspace, Subject: longest("task", 1)}
+	for _, f := range []events.Filter{{}, {MachineID: "host-1"}, one} {
+		_, err := b.Tracker.Events.List(b.Ctx, events.Query{Filter: f, Size: 100, Back: true})
 		b.check("events", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -39,10 +40,10 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 	for range 5 {
 		h.Advance(250 * time.Millisecond)
 		h.MustSweep()
-		_, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100})
+		_, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, PageSize: 100})
 		b.check("list", err)
-		h.ForgetSnapshots()
-		_, err = h.System(h.Ctx)
+		h.Stats.ForgetSnapshots()
+		_, err = h.Stats.System(h.Ctx)
 		b.check("system", err)
 	}
 	b.judge(calls())
@@ -62,20 +63,20 @@ func (b *bounds) manyRevocations() {
 	fill := func(from, to int) {
 		var all []redis.Z
 		for i := range to - from {
-			r := tracker.Revocation{Name: longest("subject", from+i), Tenant: longest("tenant", from+i), Workspace: longest("workspace", 1)}
-			all = append(all, redis.Z{Score: float64(before.Add(tracker.MaxControlTTL).UnixMilli()),
+			r := revocations.Revocation{Name: longest("subject", from+i), Tenant: longest("tenant", from+i), Workspace: longest("workspace", 1)}
+			all = append(all, redis.Z{Score: float64(before.Add(model.MaxControlTTL).UnixMilli()),
 				Member: fmt.Sprintf("s/%s/%s/%s", r.Tenant, r.Workspace, r.Name)})
 		}
 		b.check("fill", b.Store.Client.ZAdd(b.Ctx, schema.RevocationsKey, append(all, redis.Z{Score: -float64(from + 1), Member: "!"})...).Err())
 	}
 	fill(0, revocations.MaxRevocations-100)
-	b.check("look", b.RefreshRevocations(b.Ctx))
+	b.check("look", b.Revocations.Refresh(b.Ctx))
 	b.check("lose", b.Store.Client.Del(b.Ctx, schema.RevocationsKey).Err())
-	b.check("look", b.RefreshRevocations(b.Ctx))
-	r := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: longest("tenant", 1), Workspace: "*", Name: longest("subject", 1),
+	b.check("look", b.Revocations.Refresh(b.Ctx))
+	r := revocations.Revocation{Kind: revocations.OfSubject, Tenant: longest("tenant", 1), Workspace: "*", Name: longest("subject", 1),
 		IssuedBefore: before}
-	b.check("revoke", b.Revoke(b.Ctx, r))
-	b.check("look", b.RefreshRevocations(b.Ctx))
+	b.check("revoke", b.Revocations.Revoke(b.Ctx, r))
+	b.check("look", b.Revocations.Refresh(b.Ctx))
 	if n, err := b.Store.Client.ZCard(b.Ctx, schema.RevocationsKey).Result(); err != nil || n < revocations.MaxRevocations-100 {
 		b.Fatalf("%d revocations, %v", n, err)
 	}

@@ -9,9 +9,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 const crowdOf = 300 // workers of one machine, each with a record as large as one may be
@@ -25,35 +27,35 @@ func (b *bounds) largeWorkers() {
 		types = append(types, longest("type", i))
 	}
 	for i := range crowdOf {
-		b.registered(func(n *tracker.NewWorker) {
+		b.registered(func(n *model.NewWorker) {
 			n.Scope, n.Queue, n.MachineID, n.Types, n.MaxConcurrent = big, queue, machine, types, 5
 			n.Name = longest("name", i)
-			n.Labels = map[string]string{longest("label", 0): strings.Repeat("v", tracker.MaxLabelValBytes)}
+			n.Labels = map[string]string{longest("label", 0): strings.Repeat("v", model.MaxLabelValBytes)}
 		})
 	}
 	b.strangersOf(machine)
-	for _, f := range []tracker.WorkerFilter{{}, {Queue: "none"}, {Labels: map[string]string{"a": "b"}}, {MachineID: machine},
-		{Liveness: tracker.Late}} {
+	for _, f := range []workers.WorkerFilter{{}, {Queue: "none"}, {Labels: map[string]string{"a": "b"}}, {MachineID: machine},
+		{Liveness: model.Late}} {
 		f.Scope, f.PageSize = big, 100
-		_, err := b.Workers(b.Ctx, f)
+		_, err := b.Workers.List(b.Ctx, f)
 		b.check("workers", err)
 	}
 	for _, strategy := range model.Placements {
-		s := tracker.Selector{Scope: big, Queue: queue, Type: types[1], Strategy: strategy}
+		s := model.Selector{Scope: big, Queue: queue, Type: types[1], Strategy: strategy}
 		b.check("selector", s.Validate())
-		_, err := b.Select(b.Ctx, s)
+		_, err := b.Workers.Select(b.Ctx, s)
 		b.check("select", err)
 	}
-	_, err := b.Machine(b.Ctx, big, machine)
+	_, err := b.Workers.Machine(b.Ctx, big, machine)
 	b.check("machine", err)
-	_, err = b.Machines(b.Ctx, tracker.MachineFilter{Scope: big, PageSize: 100})
+	_, err = b.Workers.Machines(b.Ctx, workers.MachineFilter{Scope: big, PageSize: 100})
 	b.check("machines", err)
 	b.holder()
-	for _, act := range []tracker.WorkerAct{tracker.CordonWorkers, tracker.UncordonWorkers} {
-		_, err = b.ActOnWorkers(b.Ctx, act, tracker.WorkerFilter{Scope: big, Queue: queue}, strings.Repeat("<", tracker.MaxReasonBytes), false)
+	for _, act := range []workers.Act{workers.Cordon, workers.Uncordon} {
+		_, err = b.Workers.ActOnMany(b.Ctx, act, workers.WorkerFilter{Scope: big, Queue: queue}, strings.Repeat("<", model.MaxReasonBytes), false)
 		b.check(string(act), err)
 	}
-	_, err = b.DrainWorkers(b.Ctx, tracker.WorkerFilter{Scope: big, Queue: queue}, tracker.Drain{Reason: "r"}, false)
+	_, err = b.Workers.DrainMany(b.Ctx, workers.WorkerFilter{Scope: big, Queue: queue}, workers.Drain{Reason: "r"}, false)
 	b.check("drain", err)
 	b.Advance(4 * time.Second) // they are silent and end, all at once
 	b.MustSweep()
@@ -78,60 +80,60 @@ func (b *bounds) holder() {
 	b.Helper()
 	const holds = 1000
 	queue, kind := longest("holding", 0), longest("type", 0)
-	worker := b.registered(func(n *tracker.NewWorker) {
+	worker := b.registered(func(n *model.NewWorker) {
 		n.Scope, n.Queue, n.Types, n.MaxConcurrent = big, queue, []string{kind}, holds
 	})
-	news := make([]tracker.NewTask, holds)
+	news := make([]model.NewTask, holds)
 	for i := range news {
-		news[i] = tracker.NewTask{Scope: big, TaskID: longest("held", i), RunID: longest("run", 2), Queue: queue, Type: kind}
+		news[i] = model.NewTask{Scope: big, TaskID: longest("held", i), RunID: longest("run", 2), Queue: queue, Type: kind}
 		b.check("validate", news[i].Validate(b.Store.Clock.Now()))
 	}
 	for part := range slices.Chunk(news, 500) {
-		for _, r := range b.CreateBatch(b.Ctx, part) {
+		for _, r := range b.Tasks.CreateBatch(b.Ctx, part) {
 			b.check("create", r.Err)
 		}
 	}
-	var inventory []tracker.InventoryItem
+	var inventory []holdings.InventoryItem
 	for len(inventory) < holds {
-		got, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim,
+		got, err := b.Queues.Claim(b.Ctx, queues.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: queues.MaxClaim,
 			ClaimID: longest("claim", len(inventory))})
 		if err != nil || len(got) == 0 {
 			b.Fatalf("%d claimed: %v", len(inventory), err)
 		}
 		for _, e := range got {
-			_, err := b.Start(b.Ctx, e.Attempt, tracker.Report{})
+			_, err := b.Beats.Start(b.Ctx, e.Attempt, model.Report{})
 			b.check("start", err)
-			inventory = append(inventory, tracker.InventoryItem{OwnedAttempt: tracker.OwnedAttempt{TaskID: e.Task.ID, Number: e.Attempt.Number},
+			inventory = append(inventory, holdings.InventoryItem{OwnedAttempt: holdings.OwnedAttempt{TaskID: e.Task.ID, Number: e.Attempt.Number},
 				Report: string(longReport)})
 		}
 	}
 	ctx, cancel := context.WithCancel(b.Ctx)
 	full, claimed := trackertest.RecordCalls(b.Tracker, "tell_when_free"), make(chan error, 1)
 	go func() {
-		_, err := b.Claim(ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: 1, Wait: tracker.MaxClaimWait})
+		_, err := b.Queues.Claim(ctx, queues.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: 1, Wait: queues.MaxClaimWait})
 		claimed <- err
 	}()
-	trackertest.Until(b, func() bool { return len(full()) == b.Shards() })
+	trackertest.Until(b, func() bool { return len(full()) == b.Tracker.Store.Shards() })
 	cancel()
 	b.check("claim of a full worker", <-claimed)
-	tells := func(items []tracker.InventoryItem) {
-		heard, err := b.BeatWorker(b.Ctx, big, worker, tracker.WorkerBeat{Inventory: items})
+	tells := func(items []holdings.InventoryItem) {
+		heard, err := b.Workers.Beat(b.Ctx, big, worker, workers.WorkerBeat{Inventory: items})
 		b.check("beat", err)
-		b.Notified(heard)
+		b.Holdings.Notified(heard)
 	}
 	tells(inventory)
-	_, err := b.CancelRun(b.Ctx, big, longest("run", 2), tracker.CancelRequest{Reason: strings.Repeat("<", tracker.MaxReasonBytes)})
+	_, err := b.Tasks.CancelRun(b.Ctx, big, longest("run", 2), model.CancelRequest{Reason: strings.Repeat("<", model.MaxReasonBytes)})
 	b.check("cancel run", err)
 	b.MustSweep() // carries word
 	tells(inventory)
 	b.Advance(time.Second)
-	_, err = b.CancelRun(b.Ctx, big, longest("run", 2), tracker.CancelRequest{})
+	_, err = b.Tasks.CancelRun(b.Ctx, big, longest("run", 2), model.CancelRequest{})
 	b.check("cancel run", err)
 	for range 15 { // it misses all, for longer than a claim may be under way
-		tells([]tracker.InventoryItem{})
+		tells([]holdings.InventoryItem{})
 		b.Advance(time.Second)
 	}
-	_, err = b.RetireWorker(b.Ctx, big, worker, tracker.WorkerForced, "")
+	_, err = b.Workers.Retire(b.Ctx, big, worker, model.WorkerForced, "")
 	b.check("retire", err)
 	b.MustSweep()
 }
@@ -144,14 +146,14 @@ func (b *bounds) deepQueue() {
 	for i := range 60 {
 		types = append(types, longest("type", i))
 	}
-	worker := b.registered(func(n *tracker.NewWorker) {
+	worker := b.registered(func(n *model.NewWorker) {
 		n.Scope, n.Queue, n.Types, n.MaxConcurrent, n.MachineID = big, queue, types, 1000, longest("deep", 1)
 	})
-	for shard := range b.Shards() {
+	for shard := range b.Tracker.Store.Shards() {
 		pipe := b.Store.Client.Pipeline()
 		for i, n := 0, 0; n < many/2; i++ {
 			id := longest("deep", i)
-			if b.ShardOf(big, id) != shard {
+			if b.Tracker.Store.ShardOf(big, id) != shard {
 				continue
 			}
 			class := fmt.Sprintf("%s/%s//%s/%s/%020d/", big, queue, types[n%len(types)], longest("runtime", n%200), n/200)
@@ -161,16 +163,16 @@ func (b *bounds) deepQueue() {
 			}
 		}
 	}
-	news := make([]tracker.NewTask, 1000)
+	news := make([]model.NewTask, 1000)
 	for i := range news {
-		news[i] = tracker.NewTask{Scope: big, TaskID: longest("waits", i), RunID: longest("run", 3), Queue: queue, Type: types[0]}
+		news[i] = model.NewTask{Scope: big, TaskID: longest("waits", i), RunID: longest("run", 3), Queue: queue, Type: types[0]}
 		b.check("validate", news[i].Validate(b.Store.Clock.Now()))
 	}
-	for _, r := range b.CreateBatch(b.Ctx, news) {
+	for _, r := range b.Tasks.CreateBatch(b.Ctx, news) {
 		b.check("create", r.Err)
 	}
 	b.manyQueues()
-	_, err := b.Claim(b.Ctx, tracker.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: tracker.MaxClaim})
+	_, err := b.Queues.Claim(b.Ctx, queues.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: queues.MaxClaim})
 	b.check("claim", err)
 }
 
@@ -181,7 +183,7 @@ func (b *bounds) manyQueues() {
 		func(p redis.Pipeliner, key, entry string) { p.ZAdd(b.Ctx, key, redis.Z{Member: entry}) },
 		func(p redis.Pipeliner, key, entry string) { p.ZRem(b.Ctx, key, entry) },
 	} {
-		for shard := range b.Shards() {
+		for shard := range b.Tracker.Store.Shards() {
 			pipe := b.Store.Client.Pipeline()
 			for i := range 2000 {
 				queue := longest("queue", i/4)
@@ -190,7 +192,7 @@ func (b *bounds) manyQueues() {
 			}
 			b.exec(pipe)
 		}
-		_, err := b.Queues(b.Ctx, big)
+		_, err := b.Queues.List(b.Ctx, big)
 		b.check("queues", err)
 	}
 }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 var (
@@ -34,11 +37,11 @@ func TestASteppedClockKillsNobody(t *testing.T) {
 func stepClock(h *trackertest.Harness, step time.Duration) {
 	const timeout = 3 * time.Second // of tasks, and of workers
 	dead := map[string]bool{}
-	var live []*tracker.Attempt
-	var workers []string
+	var live []*model.Attempt
+	var ids []string
 	mortal := max(5, *stepTasks/50)
 	for i := range *stepTasks + mortal {
-		a := h.Running(func(n *tracker.NewTask) { n.HeartbeatTimeout = timeout })
+		a := h.Running(func(n *model.NewTask) { n.HeartbeatTimeout = timeout })
 		if i < mortal {
 			dead[a.TaskID] = true
 		} else {
@@ -46,25 +49,25 @@ func stepClock(h *trackertest.Harness, step time.Duration) {
 		}
 	}
 	for i := range *stepWorkers + mortal {
-		r := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i%100) })
+		r := h.MustRegister(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i%100) })
 		if i < mortal {
 			dead[r.WorkerID] = true
 		} else {
-			workers = append(workers, r.WorkerID)
+			ids = append(ids, r.WorkerID)
 		}
 	}
 	beats := func() {
-		batch := make([]*tracker.Beat, len(live))
+		batch := make([]*beats.Beat, len(live))
 		for i, a := range live {
-			batch[i] = &tracker.Beat{Attempt: a}
+			batch[i] = &beats.Beat{Attempt: a}
 		}
-		h.Beats(batch)
+		h.Beats.BeatMany(batch)
 		for _, b := range batch {
 			if b.Err != nil {
 				h.Fatal(b.Err)
 			}
 		}
-		for _, id := range workers {
+		for _, id := range ids {
 			h.MustBeatWorker(id)
 		}
 	}
@@ -84,7 +87,7 @@ func stepClock(h *trackertest.Harness, step time.Duration) {
 	}
 
 	found := 0
-	for shard := range h.Shards() {
+	for shard := range h.Tracker.Store.Shards() {
 		for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Val() {
 			kind, subject := e.Values["type"].(string), fmt.Sprint(e.Values["subject"])
 			if kind != "task.zombie" && kind != "worker.offline" {
@@ -106,13 +109,13 @@ func stepClock(h *trackertest.Harness, step time.Duration) {
 	if found != len(dead) {
 		h.Errorf("%d of %d dead were found", found, len(dead))
 	}
-	tasks, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}})
+	tasks, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Running}})
 	if err != nil || tasks.Total != len(live) {
 		h.Errorf("%d of %d tasks run: %v", tasks.Total, len(live), err)
 	}
-	online, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Statuses: []tracker.WorkerStatus{tracker.Online}})
-	if err != nil || online.Total != len(workers) {
-		h.Errorf("%d of %d workers are ONLINE: %v", online.Total, len(workers), err)
+	online, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Statuses: []model.WorkerStatus{model.Online}})
+	if err != nil || online.Total != len(ids) {
+		h.Errorf("%d of %d workers are ONLINE: %v", online.Total, len(ids), err)
 	}
-	h.Logf("| the clock of %s is put by %v | %d + %d | %d of %d |", h.Store.Kind, step, len(live), len(workers), found, len(dead))
+	h.Logf("| the clock of %s is put by %v | %d + %d | %d of %d |", h.Store.Kind, step, len(live), len(ids), found, len(dead))
 }

@@ -15,7 +15,12 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // TestCrewModel drives random workers, claims and deaths against a plain model of queues: no task is lost, none runs
@@ -36,10 +41,10 @@ func TestCrewModel(t *testing.T) {
 				rt.Fatal(err)
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
-			m := &crewModel{tr: tr, store: s, sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{},
+			m := &crewModel{tr: tr, store: s, sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{},
 				workers: map[string]*modelWorker{}, drained: map[string]bool{},
 				heldMachines: map[string]bool{}, holds: map[string]*modelWorker{}}
-			m.must(rt, tr.Tick())
+			m.must(rt, tr.Beats.Tick())
 			rt.Repeat(rapid.StateMachineActions(m))
 		})
 	})
@@ -53,9 +58,9 @@ type queueTask struct {
 	labels   map[string]string
 	pin      string
 	own      time.Duration // its own timeout; 0: lives by its worker's beat
-	state    tracker.State
+	state    model.State
 	attempt  int
-	attempts map[int]*tracker.Attempt
+	attempts map[int]*model.Attempt
 	holder   string
 	readyAt  time.Time // QUEUED: from when on it can be claimed
 	losses   int
@@ -69,7 +74,7 @@ type modelWorker struct {
 	runtimes []string
 	labels   map[string]string
 	max      int
-	status   tracker.WorkerStatus
+	status   model.WorkerStatus
 	last     time.Duration // shard time of its last beat
 	dead     bool          // beats no more
 	machine  string
@@ -87,7 +92,7 @@ func (w *modelWorker) lineage() string { return w.machine + "/" + w.name }
 type crewModel struct {
 	tr      *tracker.Tracker
 	store   *redistest.Store
-	sweeper *tracker.Sweeper
+	sweeper *sweep.Sweeper
 	tasks   map[string]*queueTask
 	workers map[string]*modelWorker
 	drained map[string]bool // machines
@@ -110,8 +115,8 @@ func (m *crewModel) must(rt *rapid.T, err error) {
 	}
 }
 
-func (m *crewModel) code(rt *rapid.T, what string, err error, want tracker.Code) {
-	if got := tracker.CodeOf(err); got != want {
+func (m *crewModel) code(rt *rapid.T, what string, err error, want model.Code) {
+	if got := model.CodeOf(err); got != want {
 		rt.Fatalf("%s: %q, the model says %q (%v)", what, got, want, err)
 	}
 }
@@ -134,7 +139,7 @@ func (m *crewModel) Create(rt *rapid.T) {
 	}
 	k := &queueTask{
 		id: fmt.Sprintf("t%02d", len(m.tasks)), kind: rapid.SampledFrom([]string{"x", "y", ""}).Draw(rt,
-			"type"), state: tracker.Queued, attempts: map[int]*tracker.Attempt{},
+			"type"), state: model.Queued, attempts: map[int]*model.Attempt{},
 		runtime: rapid.SampledFrom([]string{"", "", "go"}).Draw(rt,
 			"runtime"), own: rapid.SampledFrom([]time.Duration{0, 0, 4 * time.Second}).Draw(rt, "timeout"),
 	}
@@ -144,14 +149,14 @@ func (m *crewModel) Create(rt *rapid.T) {
 	if len(m.workers) > 0 && rapid.IntRange(0, 4).Draw(rt, "pin") == 0 {
 		k.pin = draw(rt, "worker", m.workers).id
 	}
-	n := tracker.NewTask{
+	n := model.NewTask{
 		Scope: trackertest.Scope, TaskID: k.id, Queue: "q", Type: k.kind, Runtime: k.runtime, WorkerLabels: k.labels, WorkerID: k.pin,
 		StartTimeout:      modelStart,
 		HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: k.own,
-		Retry: &tracker.RetryPolicy{MaxAttempts: 1000, MaxLosses: 1000, InitialBackoff: modelBackoff, Multiplier: 1, MaxBackoff: modelBackoff},
+		Retry: &model.RetryPolicy{MaxAttempts: 1000, MaxLosses: 1000, InitialBackoff: modelBackoff, Multiplier: 1, MaxBackoff: modelBackoff},
 	}
 	m.must(rt, n.Validate(m.store.Clock.Now()))
-	_, err := m.tr.Create(rt.Context(), n)
+	_, err := m.tr.Tasks.Create(rt.Context(), n)
 	m.must(rt, err)
 	m.tasks[k.id] = k
 }
@@ -162,20 +167,20 @@ func (m *crewModel) Register(rt *rapid.T) {
 	}
 	w := &modelWorker{
 		kinds: rapid.SampledFrom([][]string{{"x"}, {"y"}, {"x", "y"}}).Draw(rt, "types"), max: rapid.IntRange(1, 4).Draw(rt,
-			"max"), status: tracker.Online, last: m.L,
+			"max"), status: model.Online, last: m.L,
 		runtimes: rapid.SampledFrom([][]string{nil, {"go"}}).Draw(rt, "runtimes"),
 		labels:   rapid.SampledFrom([]map[string]string{nil, {"zone": "a"}, {"zone": "b", "gpu": "no"}}).Draw(rt, "labels"),
 		machine:  fmt.Sprintf("m%d", len(m.workers)%3), name: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name"),
 	}
 	if m.drained[w.machine] {
-		w.status, w.drain = tracker.Draining, waitsForMachine
+		w.status, w.drain = model.Draining, waitsForMachine
 	}
-	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max,
+	n := model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: w.kinds, Runtimes: w.runtimes, Labels: w.labels, MaxConcurrent: w.max,
 		MachineID: w.machine, Name: w.name}
 	m.must(rt, n.Validate())
-	r, err := m.tr.Register(rt.Context(), n)
+	r, err := m.tr.Workers.Register(rt.Context(), n)
 	if m.holds[w.lineage()] != nil || m.heldMachines[w.machine] {
-		m.code(rt, "register", err, tracker.WorkerHeld)
+		m.code(rt, "register", err, workers.WorkerHeld)
 		return
 	}
 	m.must(rt, err)
@@ -195,7 +200,7 @@ func (w *modelWorker) canRun(k *queueTask) bool {
 
 func (m *crewModel) held(w *modelWorker) (held []*queueTask) {
 	for _, k := range m.tasks {
-		if k.holder == w.id && (k.state == tracker.Dispatched || k.state == tracker.Running) {
+		if k.holder == w.id && (k.state == model.Dispatched || k.state == model.Running) {
 			held = append(held, k)
 		}
 	}
@@ -205,22 +210,22 @@ func (m *crewModel) held(w *modelWorker) (held []*queueTask) {
 func (m *crewModel) Claim(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	most := rapid.IntRange(1, 5).Draw(rt, "max")
-	tasks, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.id, Queue: "q", Max: most})
-	if w.status != tracker.Offline {
+	tasks, err := m.tr.Queues.Claim(rt.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.id, Queue: "q", Max: most})
+	if w.status != model.Offline {
 		w.last = m.L // a claim counts as a beat
 	}
 	switch {
-	case w.untold, w.status == tracker.Draining:
-		m.code(rt, "claim", err, tracker.WorkerDraining)
+	case w.untold, w.status == model.Draining:
+		m.code(rt, "claim", err, workers.WorkerDraining)
 		return
-	case w.status == tracker.Offline:
-		m.code(rt, "claim", err, tracker.WorkerOffline)
+	case w.status == model.Offline:
+		m.code(rt, "claim", err, workers.WorkerOffline)
 		return
 	}
 	m.code(rt, "claim", err, "")
 	runnable := map[string]bool{}
 	for _, k := range m.tasks {
-		if k.state == tracker.Queued && !k.readyAt.After(m.store.Clock.Now()) && w.canRun(k) && !m.paused {
+		if k.state == model.Queued && !k.readyAt.After(m.store.Clock.Now()) && w.canRun(k) && !m.paused {
 			runnable[k.id] = true
 		}
 	}
@@ -240,7 +245,7 @@ func (m *crewModel) Claim(rt *rapid.T) {
 			rt.Fatalf("claimed attempt %d of %s after attempt %d", e.Attempt.Number, k.id, k.attempt)
 		}
 		delete(runnable, k.id)
-		k.state, k.attempt, k.holder, k.mayStart = tracker.Dispatched, e.Attempt.Number, w.id, m.L+modelStart
+		k.state, k.attempt, k.holder, k.mayStart = model.Dispatched, e.Attempt.Number, w.id, m.L+modelStart
 		k.attempts[e.Attempt.Number] = e.Attempt
 	}
 }
@@ -252,14 +257,14 @@ func (m *crewModel) Beat(rt *rapid.T) {
 		rt.Skip("never claimed")
 	}
 	n := rapid.IntRange(1, k.attempt).Draw(rt, "attempt")
-	b := &tracker.Beat{Attempt: k.attempts[n]}
-	m.tr.Beat(b)
-	live := n == k.attempt && (k.state == tracker.Dispatched || k.state == tracker.Running)
+	b := &beats.Beat{Attempt: k.attempts[n]}
+	m.tr.Beats.Beat(b)
+	live := n == k.attempt && (k.state == model.Dispatched || k.state == model.Running)
 	if (b.Err == nil) != live {
 		rt.Fatalf("beat of attempt %d of %s, which is %s in attempt %d: %v", n, k.id, k.state, k.attempt, b.Err)
 	}
 	if live {
-		k.state, k.last = tracker.Running, m.L
+		k.state, k.last = model.Running, m.L
 	}
 }
 
@@ -269,22 +274,22 @@ func (m *crewModel) Complete(rt *rapid.T) {
 		rt.Skip("never claimed")
 	}
 	n := rapid.IntRange(1, k.attempt).Draw(rt, "attempt")
-	outcome := rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed}).Draw(rt, "outcome")
-	done, err := m.tr.Complete(rt.Context(), k.attempts[n],
-		tracker.Completion{Outcome: outcome, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
-	live := n == k.attempt && (k.state == tracker.Dispatched || k.state == tracker.Running)
+	outcome := rapid.SampledFrom([]model.State{model.Succeeded, model.Failed}).Draw(rt, "outcome")
+	done, err := m.tr.Beats.Complete(rt.Context(), k.attempts[n],
+		model.Completion{Outcome: outcome, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+	live := n == k.attempt && (k.state == model.Dispatched || k.state == model.Running)
 	switch {
 	case !live:
 		return // the other model knows which repeats are let in; what follows shows that nothing changed
 	case err != nil:
 		rt.Fatalf("completion of %s: %v", k.id, err)
-	case outcome == tracker.Failed:
+	case outcome == model.Failed:
 		if !done.WillRetry {
 			rt.Fatalf("%s will not be tried again", k.id)
 		}
-		k.state, k.readyAt = tracker.Queued, m.store.Clock.Now().Add(modelBackoff)
+		k.state, k.readyAt = model.Queued, m.store.Clock.Now().Add(modelBackoff)
 	default:
-		k.state = tracker.Succeeded
+		k.state = model.Succeeded
 	}
 }
 
@@ -294,39 +299,39 @@ func (m *crewModel) Die(rt *rapid.T) { draw(rt, "worker", m.workers).dead = true
 // End has a worker deregister or an operator give it up.
 func (m *crewModel) End(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
-	reason := rapid.SampledFrom([]tracker.WorkerReason{tracker.WorkerDeregistered, tracker.WorkerForced}).Draw(rt, "reason")
-	_, err := m.tr.RetireWorker(rt.Context(), trackertest.Scope, w.id, reason, "")
+	reason := rapid.SampledFrom([]model.WorkerReason{model.WorkerDeregistered, model.WorkerForced}).Draw(rt, "reason")
+	_, err := m.tr.Workers.Retire(rt.Context(), trackertest.Scope, w.id, reason, "")
 	m.must(rt, err)
-	m.ended(w, reason == tracker.WorkerForced)
-	if reason == tracker.WorkerForced && !w.held {
+	m.ended(w, reason == model.WorkerForced)
+	if reason == model.WorkerForced && !w.held {
 		w.held, m.holds[w.lineage()] = true, w
 	}
 }
 
 func (m *crewModel) ended(w *modelWorker, loss bool) {
-	if w.status == tracker.Offline {
+	if w.status == model.Offline {
 		return
 	}
 	for _, k := range m.held(w) {
-		k.state, k.readyAt = tracker.Queued, m.store.Clock.Now()
+		k.state, k.readyAt = model.Queued, m.store.Clock.Now()
 		if loss {
 			m.lost(k)
 		}
 	}
-	w.status = tracker.Offline
+	w.status = model.Offline
 }
 
 func (m *crewModel) lost(k *queueTask) {
-	k.state, k.readyAt = tracker.Queued, m.store.Clock.Now().Add(modelBackoff)
+	k.state, k.readyAt = model.Queued, m.store.Clock.Now().Add(modelBackoff)
 	k.losses++
 }
 
 func (m *crewModel) Pause(rt *rapid.T) {
 	if m.paused = !m.paused; m.paused {
-		_, err := m.tr.PauseQueue(rt.Context(), trackertest.Scope, "q")
+		_, err := m.tr.Queues.Pause(rt.Context(), trackertest.Scope, "q")
 		m.must(rt, err)
 	} else {
-		m.must(rt, m.tr.ResumeQueue(rt.Context(), trackertest.Scope, "q"))
+		m.must(rt, m.tr.Queues.Resume(rt.Context(), trackertest.Scope, "q"))
 	}
 }
 
@@ -336,19 +341,19 @@ func (m *crewModel) Step(rt *rapid.T) {
 		for range 2 {
 			m.store.Clock.Advance(250 * time.Millisecond)
 			m.L += 250 * time.Millisecond
-			m.must(rt, m.tr.Tick())
+			m.must(rt, m.tr.Beats.Tick())
 		}
 		for _, w := range m.workers {
 			if w.dead {
 				continue
 			}
-			_, err := m.tr.BeatWorker(rt.Context(), trackertest.Scope, w.id, tracker.WorkerBeat{})
-			if w.status == tracker.Offline && !w.untold {
-				m.code(rt, "beat of a worker", err, tracker.WorkerOffline)
+			_, err := m.tr.Workers.Beat(rt.Context(), trackertest.Scope, w.id, workers.WorkerBeat{})
+			if w.status == model.Offline && !w.untold {
+				m.code(rt, "beat of a worker", err, workers.WorkerOffline)
 				continue
 			}
 			m.must(rt, err)
-			w.untold, w.told, w.last = false, w.status == tracker.Draining, m.L
+			w.untold, w.told, w.last = false, w.status == model.Draining, m.L
 		}
 		m.sweep(rt)
 	}
@@ -359,15 +364,15 @@ func (m *crewModel) sweep(rt *rapid.T) {
 	m.must(rt, err)
 	for _, k := range m.tasks {
 		switch {
-		case k.state == tracker.Running && k.own > 0 && m.L-k.last > k.own, k.state == tracker.Dispatched && k.mayStart <= m.L:
+		case k.state == model.Running && k.own > 0 && m.L-k.last > k.own, k.state == model.Dispatched && k.mayStart <= m.L:
 			m.lost(k)
 		}
 	}
 	for _, w := range m.workers {
 		switch {
-		case w.status != tracker.Offline && m.L-w.last >= modelTimeout:
+		case w.status != model.Offline && m.L-w.last >= modelTimeout:
 			m.ended(w, true)
-		case w.status == tracker.Draining && w.drain != waitsForMachine && len(m.held(w)) == 0:
+		case w.status == model.Draining && w.drain != waitsForMachine && len(m.held(w)) == 0:
 			m.drainOver(rt, w)
 		}
 	}
@@ -376,7 +381,7 @@ func (m *crewModel) sweep(rt *rapid.T) {
 // Check holds after every operation: each task and each worker reads as the model says. It asks for all of them at once.
 func (m *crewModel) Check(rt *rapid.T) {
 	depth := 0
-	tasks, err := m.tr.List(rt.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100})
+	tasks, err := m.tr.Tasks.List(rt.Context(), model.TaskFilter{Scope: trackertest.Scope, PageSize: 100})
 	m.must(rt, err)
 	if len(tasks.Tasks) != len(m.tasks) {
 		rt.Fatalf("%d tasks are listed; the model has %d", len(tasks.Tasks), len(m.tasks))
@@ -387,20 +392,20 @@ func (m *crewModel) Check(rt *rapid.T) {
 			rt.Fatalf("%s is %s in attempt %d with %d losses; the model says %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state,
 				k.attempt, k.losses, task.History)
 		}
-		if (k.state == tracker.Dispatched || k.state == tracker.Running) && task.WorkerID != k.holder {
+		if (k.state == model.Dispatched || k.state == model.Running) && task.WorkerID != k.holder {
 			rt.Fatalf("%s is held by %s; the model says %s", k.id, task.WorkerID, k.holder)
 		}
-		if k.state == tracker.Queued && task.NextAttemptAt.IsZero() {
+		if k.state == model.Queued && task.NextAttemptAt.IsZero() {
 			depth++
 		}
 	}
-	workers, err := m.tr.Workers(rt.Context(), tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
+	workers, err := m.tr.Workers.List(rt.Context(), workers.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
 	m.must(rt, err)
 	if len(workers.Workers) != len(m.workers) {
 		rt.Fatalf("%d workers are listed; the model has %d", len(workers.Workers), len(m.workers))
 	}
 	for _, w := range m.workers {
-		i := slices.IndexFunc(workers.Workers, func(got *tracker.Worker) bool { return got.ID == w.id })
+		i := slices.IndexFunc(workers.Workers, func(got *model.Worker) bool { return got.ID == w.id })
 		if i < 0 {
 			rt.Fatalf("%s is not listed", w.id)
 		}
@@ -410,11 +415,11 @@ func (m *crewModel) Check(rt *rapid.T) {
 				len(m.held(w)), w.cordoned)
 		}
 	}
-	queues, err := m.tr.Queues(rt.Context(), trackertest.Scope)
+	list, err := m.tr.Queues.List(rt.Context(), trackertest.Scope)
 	m.must(rt, err)
-	is, want := &tracker.Queue{Workers: map[tracker.WorkerStatus]int{}}, map[tracker.WorkerStatus]int{}
+	is, want := &queues.Queue{Workers: map[model.WorkerStatus]int{}}, map[model.WorkerStatus]int{}
 	waiting, running := 0, 0
-	for _, q := range queues {
+	for _, q := range list {
 		waiting += q.Depth()
 		is.Running += q.Running
 		for status, n := range q.Workers {
@@ -422,7 +427,7 @@ func (m *crewModel) Check(rt *rapid.T) {
 		}
 	}
 	for _, k := range m.tasks {
-		if k.state == tracker.Dispatched || k.state == tracker.Running {
+		if k.state == model.Dispatched || k.state == model.Running {
 			running++
 		}
 	}

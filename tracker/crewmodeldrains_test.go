@@ -3,8 +3,9 @@ package tracker_test
 import (
 	"pgregory.net/rapid"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // The drains of the crew's model: of workers, and of the machines that they are on; and their cordons.
@@ -18,18 +19,18 @@ const (
 
 func (m *crewModel) Drain(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
-	_, err := m.tr.DrainWorker(rt.Context(), trackertest.Scope, w.id, tracker.Drain{BySelf: true})
-	if w.status == tracker.Offline {
-		m.code(rt, "drain", err, tracker.WorkerOffline)
+	_, err := m.tr.Workers.Drain(rt.Context(), trackertest.Scope, w.id, workers.Drain{BySelf: true})
+	if w.status == model.Offline {
+		m.code(rt, "drain", err, workers.WorkerOffline)
 		return
 	}
 	m.must(rt, err)
-	w.status, w.drain, w.told = tracker.Draining, drainsItself, true
+	w.status, w.drain, w.told = model.Draining, drainsItself, true
 }
 
 func (m *crewModel) Resume(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
-	_, err := m.tr.ResumeWorker(rt.Context(), trackertest.Scope, w.id, "")
+	_, err := m.tr.Workers.Resume(rt.Context(), trackertest.Scope, w.id, "")
 	switch {
 	case w.held:
 		m.must(rt, err)
@@ -38,24 +39,24 @@ func (m *crewModel) Resume(rt *rapid.T) {
 			delete(m.holds, w.lineage())
 		}
 		return
-	case w.status == tracker.Offline:
-		m.code(rt, "resume", err, tracker.WorkerOffline)
+	case w.status == model.Offline:
+		m.code(rt, "resume", err, workers.WorkerOffline)
 		return
 	}
 	m.must(rt, err)
-	w.status, w.told = tracker.Online, false
+	w.status, w.told = model.Online, false
 }
 
 // Cordon cordons a worker or takes that back, whatever else becomes of it.
 func (m *crewModel) Cordon(rt *rapid.T) {
 	w, on := draw(rt, "worker", m.workers), rapid.Bool().Draw(rt, "on")
-	change := m.tr.UncordonWorker
+	change := m.tr.Workers.Uncordon
 	if on {
-		change = m.tr.CordonWorker
+		change = m.tr.Workers.Cordon
 	}
 	_, err := change(rt.Context(), trackertest.Scope, w.id, "")
-	if w.status == tracker.Offline {
-		m.code(rt, "cordon", err, tracker.WorkerOffline)
+	if w.status == model.Offline {
+		m.code(rt, "cordon", err, workers.WorkerOffline)
 		return
 	}
 	m.must(rt, err)
@@ -64,25 +65,25 @@ func (m *crewModel) Cordon(rt *rapid.T) {
 
 func (m *crewModel) DrainMachine(rt *rapid.T) {
 	id, there := m.machine(rt)
-	_, err := m.tr.DrainMachine(rt.Context(), trackertest.Scope, id, tracker.Drain{})
+	_, err := m.tr.Workers.DrainMachine(rt.Context(), trackertest.Scope, id, workers.Drain{})
 	if len(there) == 0 {
-		m.code(rt, "drain of a machine", err, tracker.MachineNotFound)
+		m.code(rt, "drain of a machine", err, workers.MachineNotFound)
 		return
 	}
 	m.must(rt, err)
 	m.drained[id] = true
 	for _, w := range there {
-		if w.status == tracker.Online {
-			w.status, w.drain = tracker.Draining, drainsWithMachine
+		if w.status == model.Online {
+			w.status, w.drain = model.Draining, drainsWithMachine
 		}
 	}
 }
 
 func (m *crewModel) OfflineMachine(rt *rapid.T) {
 	id, there := m.machine(rt)
-	_, err := m.tr.OfflineMachine(rt.Context(), trackertest.Scope, id, "")
+	_, err := m.tr.Workers.OfflineMachine(rt.Context(), trackertest.Scope, id, "")
 	if len(there) == 0 {
-		m.code(rt, "offline of a machine", err, tracker.MachineNotFound)
+		m.code(rt, "offline of a machine", err, workers.MachineNotFound)
 		return
 	}
 	m.must(rt, err)
@@ -94,16 +95,16 @@ func (m *crewModel) OfflineMachine(rt *rapid.T) {
 
 func (m *crewModel) ResumeMachine(rt *rapid.T) {
 	id, there := m.machine(rt)
-	_, err := m.tr.ResumeMachine(rt.Context(), trackertest.Scope, id, "")
+	_, err := m.tr.Workers.ResumeMachine(rt.Context(), trackertest.Scope, id, "")
 	if len(there) == 0 {
-		m.code(rt, "resume of a machine", err, tracker.MachineNotFound)
+		m.code(rt, "resume of a machine", err, workers.MachineNotFound)
 		return
 	}
 	m.must(rt, err)
 	m.drained[id], m.heldMachines[id] = false, false
 	for _, w := range there {
-		if w.status == tracker.Draining && w.drain != drainsItself {
-			w.status, w.told = tracker.Online, false
+		if w.status == model.Draining && w.drain != drainsItself {
+			w.status, w.told = model.Online, false
 		}
 	}
 }
@@ -121,9 +122,9 @@ func (m *crewModel) machine(rt *rapid.T) (id string, there []*modelWorker) {
 
 // drainOver lets the model follow a drain's end, which the sweeper may see one look later.
 func (m *crewModel) drainOver(rt *rapid.T, w *modelWorker) {
-	got, err := m.tr.Worker(rt.Context(), trackertest.Scope, w.id)
+	got, err := m.tr.Workers.Get(rt.Context(), trackertest.Scope, w.id)
 	m.must(rt, err)
-	if got.Status == tracker.Offline {
-		w.status, w.untold = tracker.Offline, !w.told
+	if got.Status == model.Offline {
+		w.status, w.untold = model.Offline, !w.told
 	}
 }

@@ -1,3 +1,3 @@
-// Package tracker is the door to the domain: Open sets up its rooms, a Tracker has the methods of all of them, and the types
-// that callers need are re-exported here.
+// Package tracker opens the domain: Open connects to Redis and makes the services, each of a room of its own, from those below it that
+// it needs. A Tracker is these services by name.
 package tracker

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -25,13 +26,13 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		w1 := c.IDs["w1"]
-		c.MustQueue("t1", "x", func(n *tracker.NewTask) { n.RunID = "nightly" })
+		c.MustQueue("t1", "x", func(n *model.NewTask) { n.RunID = "nightly" })
 		a := c.MustClaim("w1", 1)[0].Attempt
-		if _, err := c.Start(c.Ctx, a, tracker.Report{}); err != nil {
+		if _, err := c.Beats.Start(c.Ctx, a, model.Report{}); err != nil {
 			c.Fatal(err)
 		}
-		pushed := c.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
-		if _, err := c.Complete(c.Ctx, pushed, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		pushed := c.Running(func(n *model.NewTask) { n.TaskID = "t2" })
+		if _, err := c.Beats.Complete(c.Ctx, pushed, model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		c.Advance(31 * time.Second)
@@ -57,10 +58,10 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 			by(hired, "worker.recovered", 0, w1, swept),
 			by(machine, "machine.online", 0, w1, ""), by(machine, "machine.offline", 0, w1, swept),
 		}
-		for range c.Shards() {
+		for range c.Tracker.Store.Shards() {
 			want = append(want, trackertest.StoredEvent{Type: "system.shard_started"})
 		}
-		for _, e := range trackertest.StoredEvents(c, c.Store.Client, c.Shards()) {
+		for _, e := range trackertest.StoredEvents(c, c.Store.Client, c.Tracker.Store.Shards()) {
 			e.AtMs, e.Data.Reason, e.Data.NextAttemptAtMs = 0, "", 0
 			i := slices.Index(want, e)
 			if i < 0 {
@@ -72,7 +73,7 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 		for _, e := range want {
 			c.Errorf("missing: %+v", e)
 		}
-		for shard := range c.Shards() {
+		for shard := range c.Tracker.Store.Shards() {
 			entries, err := c.Store.Client.Do(c.Ctx, "xrange", fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Slice()
 			if err != nil {
 				c.Fatal(err)
@@ -101,15 +102,15 @@ func TestEventsAreTrimmed(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		const kept = 150
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 1, kept })
-		batch := make([]tracker.NewTask, 200) // two events each
+		batch := make([]model.NewTask, 200) // two events each
 		for i := range batch {
-			batch[i] = tracker.NewTask{Scope: trackertest.Scope}
+			batch[i] = model.NewTask{Scope: trackertest.Scope}
 			if err := batch[i].Validate(s.Clock.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 3 {
-			for _, r := range h.CreateBatch(h.Ctx, batch) {
+			for _, r := range h.Tasks.CreateBatch(h.Ctx, batch) {
 				if r.Err != nil {
 					t.Fatal(r.Err)
 				}

@@ -13,7 +13,11 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A promoted replica lacks the last heartbeats that the old primary accepted. Whatever it lacks, and however often the primary changes,
@@ -59,7 +63,7 @@ func TestNoTimeoutFiresEarlyAfterTheLossOfAcceptedHeartbeats(t *testing.T) {
 // beating is a task or a worker that beats.
 type beating struct {
 	id       string
-	attempt  *tracker.Attempt // nil: it is a worker
+	attempt  *model.Attempt // nil: it is a worker
 	timeout  time.Duration
 	next     time.Time
 	accepted time.Time // its last heartbeat
@@ -71,7 +75,7 @@ type beating struct {
 type handovers struct {
 	*tracker.Tracker
 	store   *redistest.Store
-	sweeper *tracker.Sweeper
+	sweeper *sweep.Sweeper
 	members []*beating
 	changes int
 	seen    map[string]string // by shard: the newest event that was read
@@ -83,22 +87,22 @@ func newHandovers(t *testing.T, rt *rapid.T, s *redistest.Store) *handovers {
 	})
 	m := &handovers{Tracker: tr, store: s, seen: map[string]string{}}
 	m.must(rt, err)
-	m.sweeper = tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"})
-	m.must(rt, tr.Tick())
+	m.sweeper = sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_m"})
+	m.must(rt, tr.Beats.Tick())
 	for i := range 8 {
 		timeout := time.Duration(1+i%5) * time.Second
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: modelID(i), HeartbeatInterval: timeout / 3, HeartbeatTimeout: timeout}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: modelID(i), HeartbeatInterval: timeout / 3, HeartbeatTimeout: timeout}
 		m.must(rt, n.Validate(s.Clock.Now()))
-		c, err := tr.Create(t.Context(), n)
+		c, err := tr.Tasks.Create(t.Context(), n)
 		m.must(rt, err)
-		_, err = tr.Start(t.Context(), c.Envelope.Attempt, tracker.Report{WorkerID: "w"})
+		_, err = tr.Beats.Start(t.Context(), c.Envelope.Attempt, model.Report{WorkerID: "w"})
 		m.must(rt, err)
 		m.add(&beating{id: n.TaskID, attempt: c.Envelope.Attempt, timeout: timeout})
 	}
 	for i := range 2 {
-		n := trackertest.NewWorker(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+		n := trackertest.NewWorker(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
 		m.must(rt, n.Validate())
-		r, err := tr.Register(t.Context(), n)
+		r, err := tr.Workers.Register(t.Context(), n)
 		m.must(rt, err)
 		m.add(&beating{id: r.WorkerID, timeout: 3 * time.Second})
 	}
@@ -129,7 +133,7 @@ func (m *handovers) pass(rt *rapid.T, d time.Duration) {
 func (m *handovers) step(rt *rapid.T) {
 	m.store.Clock.Advance(100 * time.Millisecond)
 	m.beat(rt)
-	m.must(rt, m.Tick())
+	m.must(rt, m.Beats.Tick())
 	_, err := m.sweeper.RunOnce(context.Background())
 	m.must(rt, err)
 	m.verdicts(rt)
@@ -142,11 +146,11 @@ func (m *handovers) beat(rt *rapid.T) {
 			continue
 		}
 		if p.attempt == nil {
-			_, err := m.BeatWorker(context.Background(), trackertest.Scope, p.id, tracker.WorkerBeat{})
+			_, err := m.Workers.Beat(context.Background(), trackertest.Scope, p.id, workers.WorkerBeat{})
 			m.must(rt, err)
 		} else {
-			b := &tracker.Beat{Attempt: p.attempt}
-			m.Beat(b)
+			b := &beats.Beat{Attempt: p.attempt}
+			m.Beats.Beat(b)
 			m.must(rt, b.Err)
 		}
 		p.accepted, p.next = now, now.Add(p.timeout/3)
@@ -156,7 +160,7 @@ func (m *handovers) beat(rt *rapid.T) {
 // verdicts compares what was declared dead since the last time with what was accepted.
 func (m *handovers) verdicts(rt *rapid.T) {
 	now := m.store.Clock.Now()
-	for shard := range m.Shards() {
+	for shard := range m.Store.Shards() {
 		key := fmt.Sprintf("lubdub:{%d}:events", shard)
 		from := "-"
 		if m.seen[key] != "" {
@@ -188,7 +192,7 @@ func (m *handovers) handover(rt *rapid.T) {
 	for range rapid.IntRange(0, 8).Draw(rt, "lost tenths") {
 		m.store.Clock.Advance(100 * time.Millisecond)
 		m.beat(rt)
-		m.must(rt, m.Tick())
+		m.must(rt, m.Beats.Tick())
 	}
 	kept.putBack(rt, m.changes)
 	m.changes++

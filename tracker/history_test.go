@@ -15,6 +15,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -98,13 +100,13 @@ type historyTask struct {
 	queue bool
 
 	mu       sync.Mutex
-	attempts []*tracker.Attempt // that somebody has got, oldest first
+	attempts []*model.Attempt // that somebody has got, oldest first
 	ops      []porcupine.Operation
 	unknown  int // of these, those that were not answered
 }
 
 var historyRules = lifeRules{
-	policy: tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: 20 * time.Millisecond, Multiplier: 1,
+	policy: model.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: 20 * time.Millisecond, Multiplier: 1,
 		MaxBackoff: 20 * time.Millisecond},
 	beat: time.Second, start: 1200 * time.Millisecond, grace: 300 * time.Millisecond,
 }
@@ -124,11 +126,11 @@ func newHistories(t *testing.T) *histories {
 			tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: redistest.Scripts(), RedisTimeout: 500 * time.Millisecond,
 				Shards: 2}))
 	}
-	set := h.replicas[0].Scripts // as this deployment runs them
+	set := h.replicas[0].Store.Scripts // as this deployment runs them
 	for _, name := range set.Names() {
 		h.scripts[set.Get(name).SHA] = name
 	}
-	if err := h.replicas[0].Tick(); err != nil { // writes the event that shows later that the streams are whole
+	if err := h.replicas[0].Beats.Tick(); err != nil { // writes the event that shows later that the streams are whole
 		t.Fatal(err)
 	}
 	return h
@@ -139,8 +141,8 @@ func (h *histories) run(d time.Duration, kills int) {
 	ctx, stop := context.WithCancel(context.Background())
 	var beside sync.WaitGroup
 	for _, r := range h.replicas {
-		beside.Go(func() { _ = r.KeepTime(ctx) })
-		beside.Go(func() { _ = tracker.NewSweeper(r, tracker.SweeperOptions{}).Run(ctx) })
+		beside.Go(func() { _ = r.Beats.KeepTime(ctx) })
+		beside.Go(func() { _ = sweep.NewSweeper(r.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 	}
 	h.hire(h.replicas[0])
 	h.hire(h.replicas[1])
@@ -174,7 +176,7 @@ func (h *histories) run(d time.Duration, kills int) {
 	stop()
 	beside.Wait()
 	for _, r := range h.replicas {
-		for deadline := time.Now().Add(trackertest.Patience); r.Ready(context.Background()) != nil && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(trackertest.Patience); r.Store.Ready(context.Background()) != nil && time.Now().Before(deadline); {
 			<-time.After(20 * time.Millisecond)
 		}
 	}
@@ -256,13 +258,13 @@ func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) 
 }
 
 func (h *histories) hire(r *tracker.Tracker) {
-	n := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000}
+	n := model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000}
 	if err := n.Validate(); err != nil {
 		h.Fatal(err)
 	}
-	w, err := r.Register(context.Background(), n)
+	w, err := r.Workers.Register(context.Background(), n)
 	if err != nil {
-		if tracker.CodeOf(err) != tracker.Unavailable {
+		if model.CodeOf(err) != model.Unavailable {
 			h.Error(err)
 		}
 		return

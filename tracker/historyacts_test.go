@@ -14,6 +14,9 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -50,7 +53,7 @@ func (h *histories) act(client int) {
 }
 
 // attempt returns one that is known: mostly the newest.
-func (k *historyTask) attempt() *tracker.Attempt {
+func (k *historyTask) attempt() *model.Attempt {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := len(k.attempts)
@@ -63,7 +66,7 @@ func (k *historyTask) attempt() *tracker.Attempt {
 	return k.attempts[n-1]
 }
 
-func (k *historyTask) got(a *tracker.Attempt) {
+func (k *historyTask) got(a *model.Attempt) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if a.Number >= maxLives-1 {
@@ -75,7 +78,7 @@ func (k *historyTask) got(a *tracker.Attempt) {
 		}
 	}
 	k.attempts = append(k.attempts, a)
-	slices.SortFunc(k.attempts, func(a, b *tracker.Attempt) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(k.attempts, func(a, b *model.Attempt) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // maxUnknown is how many unanswered operations a task may have: each of them may have happened at any time since, and
@@ -95,12 +98,12 @@ func (h *histories) did(client int, k *historyTask, s step, f func(t *told) erro
 	s.At = began.UnixNano()
 	err := f(&t)
 	op := porcupine.Operation{ClientId: client, Input: s, Call: s.At, Return: s.At + int64(time.Since(began))}
-	t.Code = tracker.CodeOf(err)
+	t.Code = model.CodeOf(err)
 	h.count(s.What, t.Code)
 	switch t.Code {
-	case tracker.Overloaded:
+	case model.Overloaded:
 		return
-	case tracker.Unavailable:
+	case model.Unavailable:
 		if s.What == "get" {
 			return // it changes nothing
 		}
@@ -116,14 +119,14 @@ func (h *histories) did(client int, k *historyTask, s step, f func(t *told) erro
 	}
 }
 
-func (h *histories) count(what string, code tracker.Code) {
+func (h *histories) count(what string, code model.Code) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answers[strings.TrimSpace(what+" "+string(code))]++
 }
 
 func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond,
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: k.id, HeartbeatInterval: 500 * time.Millisecond,
 		HeartbeatTimeout: historyRules.beat,
 		StartTimeout:     historyRules.start, CancelGrace: historyRules.grace}
 	if k.queue {
@@ -134,7 +137,7 @@ func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
 		return
 	}
 	h.did(client, k, step{What: "create"}, func(*told) error {
-		c, err := r.Create(context.Background(), n)
+		c, err := r.Tasks.Create(context.Background(), n)
 		if err == nil && c.Envelope != nil {
 			k.got(c.Envelope.Attempt)
 		}
@@ -142,35 +145,35 @@ func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
 	})
 }
 
-func (h *histories) start(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
+func (h *histories) start(client int, r *tracker.Tracker, k *historyTask, a *model.Attempt) {
 	h.did(client, k, step{What: "start", Attempt: a.Number}, func(t *told) error {
-		ack, err := r.Start(context.Background(), a, tracker.Report{})
+		ack, err := r.Beats.Start(context.Background(), a, model.Report{})
 		t.Cancel = ack.Cancel != nil
 		return err
 	})
 }
 
-func (h *histories) beat(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
+func (h *histories) beat(client int, r *tracker.Tracker, k *historyTask, a *model.Attempt) {
 	h.did(client, k, step{What: "beat", Attempt: a.Number}, func(t *told) error {
-		b := &tracker.Beat{Attempt: a, Report: "\t\t50\t\"m\""}
-		r.Beat(b)
+		b := &beats.Beat{Attempt: a, Report: "\t\t50\t\"m\""}
+		r.Beats.Beat(b)
 		if t.Cancel = b.Cancel != nil; t.Cancel && !b.Cancel.Delivered {
-			r.CancelDelivered(a)
+			r.Beats.CancelDelivered(a)
 		}
 		return b.Err
 	})
 }
 
-func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *tracker.Attempt) {
-	s := step{What: "complete", Attempt: a.Number, Outcome: []tracker.State{tracker.Succeeded, tracker.Failed, tracker.Failed,
-		tracker.Cancelled}[rand.IntN(4)]}
-	c := tracker.Completion{Outcome: s.Outcome}
-	if s.Outcome == tracker.Failed {
+func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *model.Attempt) {
+	s := step{What: "complete", Attempt: a.Number, Outcome: []model.State{model.Succeeded, model.Failed, model.Failed,
+		model.Cancelled}[rand.IntN(4)]}
+	c := model.Completion{Outcome: s.Outcome}
+	if s.Outcome == model.Failed {
 		s.Retryable = rand.IntN(3) > 0
 		c.Retryable, c.Error = s.Retryable, json.RawMessage(`{"category":"USER_CODE"}`)
 	}
 	h.did(client, k, s, func(t *told) error {
-		done, err := r.Complete(context.Background(), a, c)
+		done, err := r.Beats.Complete(context.Background(), a, c)
 		t.Retry = done.WillRetry
 		return err
 	})
@@ -178,7 +181,7 @@ func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *
 
 func (h *histories) cancel(client int, r *tracker.Tracker, k *historyTask) {
 	h.did(client, k, step{What: "cancel"}, func(*told) error {
-		_, err := r.Cancel(context.Background(), trackertest.Scope, k.id, tracker.CancelRequest{Reason: "why"})
+		_, err := r.Tasks.Cancel(context.Background(), trackertest.Scope, k.id, model.CancelRequest{Reason: "why"})
 		return err
 	})
 }
@@ -192,7 +195,7 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 		return
 	}
 	h.did(client, k, step{What: "next", Attempt: from}, func(*told) error {
-		c, err := r.NextAttempt(context.Background(), trackertest.Scope, k.id, from)
+		c, err := r.Tasks.NextAttempt(context.Background(), trackertest.Scope, k.id, from)
 		if err == nil && c.Envelope != nil {
 			if n := c.Envelope.Attempt.Number; n != from+1 {
 				h.Errorf("%s: asked for the attempt after %d and got the envelope of attempt %d", k.id, from, n)
@@ -205,10 +208,10 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 
 func (h *histories) get(client int, r *tracker.Tracker, k *historyTask) {
 	h.did(client, k, step{What: "get"}, func(t *told) error {
-		task, err := r.Get(context.Background(), trackertest.Scope, k.id)
+		task, err := r.Tasks.Get(context.Background(), trackertest.Scope, k.id)
 		if err == nil {
 			t.State, t.Attempt, t.Reason = task.State, task.Attempt, task.Reason
-			t.Requests = task.CancelRequested && task.State == tracker.Running
+			t.Requests = task.CancelRequested && task.State == model.Running
 		}
 		return err
 	})
@@ -224,14 +227,14 @@ func (h *histories) claim(r *tracker.Tracker) {
 		return
 	}
 	worker := h.workers[rand.IntN(len(h.workers))]
-	claim := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4),
+	claim := queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4),
 		ClaimID: fmt.Sprintf("c%d", h.acted)}
 	h.mu.Unlock()
-	var tasks []*tracker.Envelope
+	var tasks []*model.Envelope
 	var err error
 	for range 2 {
-		tasks, err = r.Claim(context.Background(), claim)
-		if h.count("claim", tracker.CodeOf(err)); tracker.CodeOf(err) != tracker.Unavailable {
+		tasks, err = r.Queues.Claim(context.Background(), claim)
+		if h.count("claim", model.CodeOf(err)); model.CodeOf(err) != model.Unavailable {
 			break
 		}
 	}
@@ -261,7 +264,7 @@ func (h *histories) retire(r *tracker.Tracker) {
 	worker := h.workers[0]
 	h.workers = h.workers[1:]
 	h.mu.Unlock()
-	_, err := r.RetireWorker(context.Background(), trackertest.Scope, worker, tracker.WorkerForced, "")
-	h.count("retire", tracker.CodeOf(err))
+	_, err := r.Workers.Retire(context.Background(), trackertest.Scope, worker, model.WorkerForced, "")
+	h.count("retire", model.CodeOf(err))
 	h.hire(r)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -67,7 +67,7 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 			continue
 		}
 		s := step{Attempt: e.Attempt, Reason: e.Data.Reason, At: e.AtMs * int64(time.Millisecond)}
-		own := e.Data.Reason != "" && e.Data.Reason != tracker.WorkerReported && e.Data.Reason != "SUPERSEDED"
+		own := e.Data.Reason != "" && e.Data.Reason != model.WorkerReported && e.Data.Reason != "SUPERSEDED"
 		var t told
 		switch {
 		case e.Type == "task.zombie":
@@ -83,13 +83,13 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 		default:
 			continue
 		}
-		if s.Reason == tracker.HeartbeatTimeout {
+		if s.Reason == model.HeartbeatTimeout {
 			zombies[k.id]--
 		}
 		h.answers[strings.TrimSpace(s.What+" "+string(s.Reason))]++
 		k.ops = append(k.ops, porcupine.Operation{ClientId: historyClients, Input: s, Output: t, Call: s.At, Return: s.At + clockSlack})
 	}
-	if whole != h.replicas[0].Shards() {
+	if whole != h.replicas[0].Store.Shards() {
 		h.Fatal("the streams were trimmed: let a round be shorter")
 	}
 	for id, n := range zombies {

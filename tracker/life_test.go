@@ -6,19 +6,19 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // taskLife is the whole of what a task can be asked about, as the design has it and without any of the store: the model
 // that histories are held against. It is a value; a step makes another one.
 type taskLife struct {
-	State    tracker.State // "": not created
+	State    model.State // "": not created
 	Attempt  int
-	Ends     [maxLives]tracker.State // the outcome with which a worker, or a cancel, ended each attempt
-	Retried  [maxLives]bool          // of these, those after which the task was tried again
-	Why      tracker.Reason          // of a FAILED task, and of the last end of a QUEUED one
-	Given    bool                    // QUEUED because the attempt before was given up on request
-	Cancel   bool                    // one was asked for
+	Ends     [maxLives]model.State // the outcome with which a worker, or a cancel, ended each attempt
+	Retried  [maxLives]bool        // of these, those after which the task was tried again
+	Why      model.Reason          // of a FAILED task, and of the last end of a QUEUED one
+	Given    bool                  // QUEUED because the attempt before was given up on request
+	Cancel   bool                  // one was asked for
 	Failures int
 	Losses   int
 	Heard    int64 // ns: the last sign of life cannot have landed earlier, nor the dispatch before it
@@ -31,28 +31,28 @@ const maxLives = 12 // attempts of a task that histories may have
 type step struct {
 	What      string // create, start, beat, complete, cancel, next, dispatch, get, verdict
 	Attempt   int    // that it was about; of next: the one to follow
-	Outcome   tracker.State
+	Outcome   model.State
 	Retryable bool
-	Reason    tracker.Reason // of a verdict
-	At        int64          // ns: when it was begun; of a verdict: the wall time of its script
+	Reason    model.Reason // of a verdict
+	At        int64        // ns: when it was begun; of a verdict: the wall time of its script
 }
 
 // told is how it was answered.
 type told struct {
 	Unknown  bool // no answer: it may have been done, now or later, or not
-	Code     tracker.Code
+	Code     model.Code
 	Retry    bool // complete: will be tried again; verdict: the task was requeued
 	Cancel   bool // start, beat: a cancel is pending
-	State    tracker.State
+	State    model.State
 	Attempt  int
-	Reason   tracker.Reason
+	Reason   model.Reason
 	Requests bool // get: a cancel is pending
 }
 
 // lifeRules are the same for all tasks of a history, but for the queue.
 type lifeRules struct {
 	queue  bool
-	policy tracker.RetryPolicy
+	policy model.RetryPolicy
 	beat   time.Duration // heartbeat timeout
 	start  time.Duration // start timeout
 	grace  time.Duration // of a cancel
@@ -108,20 +108,20 @@ func agrees(s step, model, t told) bool {
 	return true
 }
 
-func refusedStep(l taskLife, c tracker.Code) (taskLife, told) { return l, told{Code: c} }
+func refusedStep(l taskLife, c model.Code) (taskLife, told) { return l, told{Code: c} }
 
 // after is one step of a life: what becomes of it, and what must be answered.
 func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 	if l.State == "" && s.What != "create" {
-		return refusedStep(l, tracker.NotFound)
+		return refusedStep(l, model.NotFound)
 	}
 	switch s.What {
 	case "create":
 		if l.State != "" {
-			return refusedStep(l, tracker.Exists)
+			return refusedStep(l, model.Exists)
 		}
 		if r.queue {
-			l.State = tracker.Queued
+			l.State = model.Queued
 			return l, told{}
 		}
 		l = l.dispatched(s.At)
@@ -130,39 +130,39 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 		if c := l.judge(s.Attempt, s.What == "beat"); c != "" {
 			return refusedStep(l, c)
 		}
-		l.State, l.Heard = tracker.Running, max(l.Heard, s.At)
+		l.State, l.Heard = model.Running, max(l.Heard, s.At)
 		return l, told{Cancel: l.Cancel}
 	case "complete":
 		return r.completed(l, s)
 	case "cancel":
 		switch l.State {
-		case tracker.Running:
+		case model.Running:
 			if !l.Cancel {
 				l.Cancel, l.Asked = true, s.At
 			}
-		case tracker.Queued, tracker.Dispatched:
-			if l.State == tracker.Dispatched {
-				l.Ends[l.Attempt] = tracker.Cancelled
+		case model.Queued, model.Dispatched:
+			if l.State == model.Dispatched {
+				l.Ends[l.Attempt] = model.Cancelled
 			}
 			l.Cancel = true
-			l = l.finished(tracker.Cancelled, "")
+			l = l.finished(model.Cancelled, "")
 		default:
-			if l.State != tracker.Cancelled || !l.Cancel { // it is what was asked for, or not
-				return refusedStep(l, tracker.AlreadyTerminal)
+			if l.State != model.Cancelled || !l.Cancel { // it is what was asked for, or not
+				return refusedStep(l, model.AlreadyTerminal)
 			}
 		}
 		return l, told{}
 	case "next":
 		return r.next(l, s)
 	case "dispatch":
-		if l.State != tracker.Queued {
+		if l.State != model.Queued {
 			return refusedStep(l, "nothing to claim")
 		}
 		l = l.dispatched(s.At)
 		return l, told{Attempt: l.Attempt}
 	case "get":
-		t := told{State: l.State, Attempt: l.Attempt, Requests: l.Cancel && l.State == tracker.Running}
-		if l.State == tracker.Failed {
+		t := told{State: l.State, Attempt: l.Attempt, Requests: l.Cancel && l.State == model.Running}
+		if l.State == model.Failed {
 			t.Reason = l.Why
 		}
 		return l, t
@@ -173,27 +173,27 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 }
 
 func (l taskLife) dispatched(at int64) taskLife {
-	l.State, l.Why, l.Given, l.Cancel = tracker.Dispatched, "", false, false
+	l.State, l.Why, l.Given, l.Cancel = model.Dispatched, "", false, false
 	l.Attempt, l.Heard = l.Attempt+1, at
 	return l
 }
 
-func (l taskLife) finished(s tracker.State, why tracker.Reason) taskLife {
+func (l taskLife) finished(s model.State, why model.Reason) taskLife {
 	l.State, l.Why = s, why
 	return l
 }
 
 // judge says how a callback of an attempt is refused; "": it is let in.
-func (l taskLife) judge(attempt int, beat bool) tracker.Code {
+func (l taskLife) judge(attempt int, beat bool) model.Code {
 	switch {
-	case attempt < l.Attempt, l.Given && l.State == tracker.Queued:
-		return tracker.AttemptMismatch
-	case l.State == tracker.Dispatched || l.State == tracker.Running:
+	case attempt < l.Attempt, l.Given && l.State == model.Queued:
+		return model.AttemptMismatch
+	case l.State == model.Dispatched || l.State == model.Running:
 		return ""
-	case (l.State == tracker.Queued || l.State == tracker.Failed) && l.Why != tracker.WorkerReported && beat:
-		return tracker.Expired
+	case (l.State == model.Queued || l.State == model.Failed) && l.Why != model.WorkerReported && beat:
+		return model.Expired
 	}
-	return tracker.AlreadyTerminal
+	return model.AlreadyTerminal
 }
 
 func (r lifeRules) completed(l taskLife, s step) (taskLife, told) {
@@ -204,15 +204,15 @@ func (r lifeRules) completed(l taskLife, s step) (taskLife, told) {
 		return refusedStep(l, c)
 	}
 	l.Ends[s.Attempt] = s.Outcome
-	if s.Outcome == tracker.Failed && s.Retryable && r.queue && !l.Cancel {
+	if s.Outcome == model.Failed && s.Retryable && r.queue && !l.Cancel {
 		if l.Failures++; l.Failures < r.policy.MaxAttempts {
 			l.Retried[s.Attempt] = true
-			return l.finished(tracker.Queued, tracker.WorkerReported), told{Retry: true}
+			return l.finished(model.Queued, model.WorkerReported), told{Retry: true}
 		}
 	}
-	why := tracker.Reason("")
-	if s.Outcome == tracker.Failed {
-		why = tracker.WorkerReported
+	why := model.Reason("")
+	if s.Outcome == model.Failed {
+		why = model.WorkerReported
 	}
 	return l.finished(s.Outcome, why), told{}
 }
@@ -222,17 +222,17 @@ func (r lifeRules) next(l taskLife, s step) (taskLife, told) {
 	case l.Attempt == s.Attempt+1:
 		return l, told{}
 	case l.Attempt != s.Attempt:
-		return refusedStep(l, tracker.AttemptMismatch)
-	case l.State == tracker.Succeeded || l.State == tracker.Cancelled, l.Cancel && l.State != tracker.Failed:
-		return refusedStep(l, tracker.AlreadyTerminal)
+		return refusedStep(l, model.AttemptMismatch)
+	case l.State == model.Succeeded || l.State == model.Cancelled, l.Cancel && l.State != model.Failed:
+		return refusedStep(l, model.AlreadyTerminal)
 	case !r.queue:
 		return l.dispatched(s.At), told{}
-	case l.State == tracker.Failed:
+	case l.State == model.Failed:
 		l.Cancel = false
-	case l.State != tracker.Queued:
+	case l.State != model.Queued:
 		l.Given = true
 	}
-	l.State = tracker.Queued
+	l.State = model.Queued
 	return l, told{}
 }
 
@@ -242,22 +242,22 @@ func (r lifeRules) verdict(l taskLife, s step) (taskLife, told) {
 	early := func(since int64, d time.Duration) bool { return s.At+clockSlack-since < int64(d) }
 	var due, retryable bool
 	switch s.Reason {
-	case tracker.HeartbeatTimeout:
-		due, retryable = l.State == tracker.Running && !early(l.Heard, r.beat), true
-	case tracker.StartTimeout:
-		due, retryable = l.State == tracker.Dispatched && !early(l.Heard, r.start), true
-	case tracker.CancelTimeout:
-		due = l.State == tracker.Running && l.Cancel && !early(l.Asked, r.grace)
-	case tracker.WorkerLost:
-		due, retryable = (l.State == tracker.Running || l.State == tracker.Dispatched) && r.queue, true
+	case model.HeartbeatTimeout:
+		due, retryable = l.State == model.Running && !early(l.Heard, r.beat), true
+	case model.StartTimeout:
+		due, retryable = l.State == model.Dispatched && !early(l.Heard, r.start), true
+	case model.CancelTimeout:
+		due = l.State == model.Running && l.Cancel && !early(l.Asked, r.grace)
+	case model.WorkerLost:
+		due, retryable = (l.State == model.Running || l.State == model.Dispatched) && r.queue, true
 	}
 	if !due || s.Attempt != l.Attempt {
 		return refusedStep(l, "no such verdict was due")
 	}
 	if retryable && r.queue && !l.Cancel {
 		if l.Losses++; l.Losses <= r.policy.MaxLosses {
-			return l.finished(tracker.Queued, s.Reason), told{Retry: true}
+			return l.finished(model.Queued, s.Reason), told{Retry: true}
 		}
 	}
-	return l.finished(tracker.Failed, s.Reason), told{}
+	return l.finished(model.Failed, s.Reason), told{}
 }

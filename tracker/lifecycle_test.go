@@ -5,19 +5,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		c := h.MustCreate(func(n *tracker.NewTask) {
+		c := h.MustCreate(func(n *model.NewTask) {
 			n.TaskID, n.Key, n.Labels = "t1", "raw.events", map[string]string{"team": "x"}
 		})
 		a := c.Envelope.Attempt
-		h.WantState("t1", tracker.Dispatched, "")
-		ack, err := h.Start(h.Ctx, a, tracker.Report{WorkerID: "w1"})
+		h.WantState("t1", model.Dispatched, "")
+		ack, err := h.Beats.Start(h.Ctx, a, model.Report{WorkerID: "w1"})
 		if err != nil || !ack.At.Equal(h.Store.Clock.Now()) || ack.Cancel != nil {
 			t := h.TB
 			t.Fatalf("start: %+v %v", ack, err)
@@ -27,9 +28,9 @@ func TestLifecycle(t *testing.T) {
 			h.Fatalf("beat: %+v", b)
 		}
 		h.Advance(500 * time.Millisecond)
-		task := h.WantState("t1", tracker.Running, "")
+		task := h.WantState("t1", model.Running, "")
 		if task.Progress.Pct != "45" || task.Progress.Message != `"partition 5 of 10"` || task.WorkerID != "w1" ||
-			task.Liveness != tracker.Fresh ||
+			task.Liveness != model.Fresh ||
 			task.RunID != "run_t1" || task.Labels["team"] != "x" || task.Key != "raw.events" {
 			h.Fatalf("%+v", task)
 		}
@@ -37,27 +38,27 @@ func TestLifecycle(t *testing.T) {
 			h.Fatalf("last heartbeat %v, want %v", task.LastHeartbeatAt, want)
 		}
 		for range 2 { // the same completion again gets the same answer
-			done, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded, Output: json.RawMessage(`{"rows":1}`)})
-			if err != nil || done.Outcome != tracker.Succeeded || done.WillRetry {
+			done, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded, Output: json.RawMessage(`{"rows":1}`)})
+			if err != nil || done.Outcome != model.Succeeded || done.WillRetry {
 				h.Fatalf("complete: %+v %v", done, err)
 			}
 		}
-		task = h.WantState("t1", tracker.Succeeded, "")
+		task = h.WantState("t1", model.Succeeded, "")
 		if string(task.Output) != `{"rows":1}` || len(task.History) != 1 || task.History[0].Outcome != "SUCCEEDED" ||
 			task.History[0].LastProgress.Pct != "45" {
 			h.Fatalf("%+v", task)
 		}
 		b := h.MustBeat(a, "")
-		h.WantCode(b.Err, tracker.AlreadyTerminal)
-		_, err = h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Cancelled})
-		h.WantCode(err, tracker.AlreadyTerminal)
+		h.WantCode(b.Err, model.AlreadyTerminal)
+		_, err = h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Cancelled})
+		h.WantCode(err, model.AlreadyTerminal)
 	})
 }
 
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		h.Advance(2 * time.Second)
 		if r := h.MustSweep(); r.Zombies != 0 {
 			h.Fatalf("swept at the timeout, not past it: %+v", r)
@@ -66,36 +67,36 @@ func TestZombie(t *testing.T) {
 		if r := h.MustSweep(); r.Zombies != 1 {
 			h.Fatalf("sweep: %+v", r)
 		}
-		task := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
+		task := h.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		e := task.History[0].Evidence
 		if task.History[0].Outcome != "ZOMBIE" || e == nil || e.Silent != 2020*time.Millisecond || e.Timeout != 2*time.Second ||
 			e.DetectionLag != 20*time.Millisecond || e.Sweeper != "swp_test" || e.OutageCredit != 0 ||
 			!e.LastHeartbeatAt.Equal(h.Store.Clock.Now().Add(-2020*time.Millisecond)) {
 			h.Fatalf("%+v evidence %+v", task.History[0], e)
 		}
-		h.WantCode(h.MustBeat(a, "").Err, tracker.Expired)
-		_, err := h.Start(h.Ctx, a, tracker.Report{})
-		h.WantCode(err, tracker.AlreadyTerminal)
-		_, err = h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
-		h.WantCode(err, tracker.AlreadyTerminal)
+		h.WantCode(h.MustBeat(a, "").Err, model.Expired)
+		_, err := h.Beats.Start(h.Ctx, a, model.Report{})
+		h.WantCode(err, model.AlreadyTerminal)
+		_, err = h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded})
+		h.WantCode(err, model.AlreadyTerminal)
 
-		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		c, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || c.Envelope == nil || c.Envelope.Attempt.Number != 2 {
 			h.Fatalf("next attempt: %+v %v", c, err)
 		}
-		again, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		again, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || again.Envelope.Attempt.Fence != c.Envelope.Attempt.Fence {
 			h.Fatalf("the same fromAttempt again: %+v %v", again, err)
 		}
 		b := h.MustBeat(a, "")
-		h.WantCode(b.Err, tracker.AttemptMismatch)
-		if e := b.Err.(*tracker.Error); e.Expected != 2 || e.Received != 1 {
+		h.WantCode(b.Err, model.AttemptMismatch)
+		if e := b.Err.(*model.Error); e.Expected != 2 || e.Received != 1 {
 			h.Fatalf("%+v", e)
 		}
 		if b := h.MustBeat(c.Envelope.Attempt, ""); b.Err != nil { // a beat before started starts the attempt
 			h.Fatal(b.Err)
 		}
-		h.WantState("t1", tracker.Running, "")
+		h.WantState("t1", model.Running, "")
 	})
 }
 
@@ -103,14 +104,14 @@ func TestZombie(t *testing.T) {
 func TestOutageKillsNobody(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		h.Advance(time.Second)
 		h.Store.Clock.Advance(time.Hour)
 		h.MustTick()
 		if r := h.MustSweep(); r.Zombies != 0 {
 			h.Fatalf("an outage killed: %+v", r)
 		}
-		if task := h.WantState("t1", tracker.Running, ""); task.Liveness != tracker.Fresh {
+		if task := h.WantState("t1", model.Running, ""); task.Liveness != model.Fresh {
 			h.Fatalf("liveness %s", task.Liveness)
 		}
 		h.Store.Clock.Advance(-2 * time.Hour) // a node with another clock
@@ -134,10 +135,10 @@ func TestOutageKillsNobody(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", 3*time.Second })
+		a := h.Running(func(n *model.NewTask) { n.TaskID, n.CancelGrace = "t1", 3*time.Second })
 		for _, reason := range []string{"user_requested", "again"} {
-			task, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{Reason: reason})
-			if err != nil || task.State != tracker.Running || !task.CancelRequested || task.CancelReason != "user_requested" {
+			task, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t1", model.CancelRequest{Reason: reason})
+			if err != nil || task.State != model.Running || !task.CancelRequested || task.CancelReason != "user_requested" {
 				h.Fatalf("cancel: %+v %v", task, err)
 			}
 		}
@@ -146,7 +147,7 @@ func TestCancel(t *testing.T) {
 		if b.Err != nil || b.Cancel == nil || b.Cancel.Reason != "user_requested" || b.Cancel.Delivered {
 			h.Fatalf("%+v %+v", b, b.Cancel)
 		}
-		h.CancelDelivered(a)
+		h.Beats.CancelDelivered(a)
 		trackertest.Eventually(h, "the delivery is recorded", func() bool { // in the background
 			if b = h.MustBeat(a, ""); b.Err != nil {
 				h.Fatal(b.Err)
@@ -155,7 +156,7 @@ func TestCancel(t *testing.T) {
 		})
 		for range 3 {
 			h.Advance(time.Second)
-			h.CancelDelivered(a) // told again: the grace period does not begin anew
+			h.Beats.CancelDelivered(a) // told again: the grace period does not begin anew
 			h.MustGet("t1")
 			if b := h.MustBeat(a, ""); b.Err != nil || b.Cancel == nil {
 				h.Fatalf("%+v", b)
@@ -164,36 +165,36 @@ func TestCancel(t *testing.T) {
 		if r := h.MustSweep(); r.TimedOut != 1 {
 			h.Fatalf("grace over: %+v", r)
 		}
-		h.WantState("t1", tracker.Failed, tracker.CancelTimeout)
+		h.WantState("t1", model.Failed, model.CancelTimeout)
 
-		h.MustCreate(func(n *tracker.NewTask) { n.TaskID = "t2" })
+		h.MustCreate(func(n *model.NewTask) { n.TaskID = "t2" })
 		for range 2 { // the answer to the first may have been lost
-			if task, err := h.Cancel(h.Ctx, trackertest.Scope, "t2", tracker.CancelRequest{}); err != nil || task.State != tracker.Cancelled {
+			if task, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t2", model.CancelRequest{}); err != nil || task.State != model.Cancelled {
 				h.Fatalf("%+v %v", task, err)
 			}
 		}
-		_, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{})
-		h.WantCode(err, tracker.AlreadyTerminal)
-		_, err = h.Cancel(h.Ctx, trackertest.Scope, "nosuch", tracker.CancelRequest{})
-		h.WantCode(err, tracker.NotFound)
+		_, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t1", model.CancelRequest{})
+		h.WantCode(err, model.AlreadyTerminal)
+		_, err = h.Tasks.Cancel(h.Ctx, trackertest.Scope, "nosuch", model.CancelRequest{})
+		h.WantCode(err, model.NotFound)
 	})
 }
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) {
+		h.MustCreate(trackertest.Queued, func(n *model.NewTask) {
 			n.TaskID = "t1"
 			n.HeartbeatTimeout = 2 * time.Second
-			n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: time.Second, Multiplier: 3, MaxBackoff: time.Minute}
+			n.Retry = &model.RetryPolicy{MaxAttempts: 2, MaxLosses: 1, InitialBackoff: time.Second, Multiplier: 3, MaxBackoff: time.Minute}
 		})
 		worker := h.MustRegister().WorkerID
-		dispatch := func(from int) *tracker.Attempt {
+		dispatch := func(from int) *model.Attempt {
 			a := h.MustHand("t1", worker)
 			if a.Number != from+1 {
 				h.Fatalf("from %d: %+v", from, a)
 			}
-			if _, err := h.Start(h.Ctx, a, tracker.Report{}); err != nil {
+			if _, err := h.Beats.Start(h.Ctx, a, model.Report{}); err != nil {
 				h.Fatal(err)
 			}
 			return a
@@ -204,12 +205,12 @@ func TestRetries(t *testing.T) {
 		if r := h.MustSweep(); r.Zombies != 1 || r.Requeued != 1 {
 			h.Fatalf("%+v", r)
 		}
-		task := h.WantState("t1", tracker.Queued, "")
+		task := h.WantState("t1", model.Queued, "")
 		if want := h.Store.Clock.Now().Add(time.Second); !task.NextAttemptAt.Equal(want) || task.Attempt != 1 {
 			h.Fatalf("next at %v, want %v; %+v", task.NextAttemptAt, want, task)
 		}
-		h.WantCode(h.MustBeat(a, "").Err, tracker.Expired)
-		early, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+		h.WantCode(h.MustBeat(a, "").Err, model.Expired)
+		early, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
 		if err != nil || len(early) != 0 {
 			h.Fatalf("before its time: %v %v", trackertest.IDs(early), err)
 		}
@@ -218,33 +219,33 @@ func TestRetries(t *testing.T) {
 			h.Fatalf("%+v", r)
 		}
 		a2 := dispatch(1)
-		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		c, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || c.Task.Attempt != 2 {
 			h.Fatalf("%+v %v", c, err)
 		}
 		for range 2 {
-			done, err := h.Complete(h.Ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true,
+			done, err := h.Beats.Complete(h.Ctx, a2, model.Completion{Outcome: model.Failed, Retryable: true,
 				Error: json.RawMessage(`{"category":"USER_CODE"}`)})
 			if err != nil || !done.WillRetry || done.NextAttempt != 3 {
 				h.Fatalf("%+v %v", done, err)
 			}
 		}
 		task = h.MustGet("t1")
-		if want := h.Store.Clock.Now().Add(3 * time.Second); task.State != tracker.Queued || !task.NextAttemptAt.Equal(want) {
+		if want := h.Store.Clock.Now().Add(3 * time.Second); task.State != model.Queued || !task.NextAttemptAt.Equal(want) {
 			h.Fatalf("%+v", task)
 		}
 		h.Advance(3 * time.Second)
 		h.MustSweep()
 		a3 := dispatch(2)
-		done, err := h.Complete(h.Ctx, a2, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
+		done, err := h.Beats.Complete(h.Ctx, a2, model.Completion{Outcome: model.Failed, Retryable: true})
 		if err != nil || !done.WillRetry { // late, but equal to what its history holds
 			h.Fatalf("%+v %v", done, err)
 		}
-		done, err = h.Complete(h.Ctx, a3, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
+		done, err = h.Beats.Complete(h.Ctx, a3, model.Completion{Outcome: model.Failed, Retryable: true})
 		if err != nil || done.WillRetry {
 			h.Fatalf("maxAttempts: %+v %v", done, err)
 		}
-		task = h.WantState("t1", tracker.Failed, tracker.WorkerReported)
+		task = h.WantState("t1", model.Failed, model.WorkerReported)
 		if len(task.History) != 3 || task.History[0].LastProgress.Pct != "30" {
 			h.Fatalf("%+v", task.History)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // BenchmarkLists reports as redis-ns/op what each task of a list costs Redis, in pages of 100: those that it shows, and those at which
@@ -14,13 +14,13 @@ func BenchmarkLists(b *testing.B) {
 	var t transitions
 	for _, of := range []struct {
 		name   string
-		filter tracker.TaskFilter
+		filter model.TaskFilter
 	}{
-		{"queued", tracker.TaskFilter{States: []tracker.State{tracker.Queued}}},
-		{"running", tracker.TaskFilter{States: []tracker.State{tracker.Running}}},
-		{"succeeded", tracker.TaskFilter{States: []tracker.State{tracker.Succeeded}}},
-		{"running, those that are late", tracker.TaskFilter{States: []tracker.State{tracker.Running}, Liveness: tracker.Late}},
-		{"succeeded, those with a label", tracker.TaskFilter{States: []tracker.State{tracker.Succeeded}, Labels: map[string]string{"a": "b"}}},
+		{"queued", model.TaskFilter{States: []model.State{model.Queued}}},
+		{"running", model.TaskFilter{States: []model.State{model.Running}}},
+		{"succeeded", model.TaskFilter{States: []model.State{model.Succeeded}}},
+		{"running, those that are late", model.TaskFilter{States: []model.State{model.Running}, Liveness: model.Late}},
+		{"succeeded, those with a label", model.TaskFilter{States: []model.State{model.Succeeded}, Labels: map[string]string{"a": "b"}}},
 	} {
 		b.Run(of.name, func(b *testing.B) {
 			t.open(b) // with 5,000 that have succeeded, and as many whose worker beats for them
@@ -35,7 +35,7 @@ func BenchmarkLists(b *testing.B) {
 				seen := 0
 				spent := t.cost(func() {
 					for range 10 {
-						page, err := t.List(b.Context(), f)
+						page, err := t.Tasks.List(b.Context(), f)
 						t.must(err)
 						if seen += len(page.Tasks); f.Liveness != "" || len(f.Labels) > 0 {
 							seen += 1000 // as many as one page looks at

@@ -11,7 +11,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 var lostOfEach = flag.Int("lost-replies", 0,
@@ -101,8 +104,8 @@ func (c *story) observe() map[string]string {
 	c.Helper()
 	end, told := map[string]string{}, c.EventsBySubject()
 	for _, id := range c.tasks {
-		var task *tracker.Task
-		c.sure("get "+id, func() (err error) { task, err = c.Get(c.Ctx, trackertest.Scope, id); return err })
+		var task *model.Task
+		c.sure("get "+id, func() (err error) { task, err = c.Tasks.Get(c.Ctx, trackertest.Scope, id); return err })
 		var lives []string
 		for _, a := range task.History {
 			lives = append(lives, fmt.Sprintf("%d %s %s by %s", a.Attempt, a.Outcome, a.Reason, c.name(a.WorkerID)))
@@ -113,32 +116,32 @@ func (c *story) observe() map[string]string {
 		end["events of "+id] = fmt.Sprint(told[id])
 	}
 	for name, id := range c.IDs {
-		var w *tracker.Worker
-		c.sure("worker "+name, func() (err error) { w, err = c.Worker(c.Ctx, trackertest.Scope, id); return err })
+		var w *model.Worker
+		c.sure("worker "+name, func() (err error) { w, err = c.Workers.Get(c.Ctx, trackertest.Scope, id); return err })
 		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed,
 			w.StaleCount, w.TotalCompleted)
 		events := told[id]
 		delete(events, "worker.selected")
 		end["events of "+name] = fmt.Sprint(events)
 	}
-	var machines *tracker.MachinePage
+	var machines *workers.MachinePage
 	c.sure("machines", func() (err error) {
-		machines, err = c.Machines(c.Ctx, tracker.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
+		machines, err = c.Workers.Machines(c.Ctx, workers.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
 		return err
 	})
 	for _, m := range machines.Machines {
 		end["machine "+m.ID] = fmt.Sprint(m.Status)
 	}
-	var queues []*tracker.Queue
-	c.sure("queues", func() (err error) { queues, err = c.Queues(c.Ctx, trackertest.Scope); return err })
+	var queues []*queues.Queue
+	c.sure("queues", func() (err error) { queues, err = c.Queues.List(c.Ctx, trackertest.Scope); return err })
 	for _, q := range queues {
 		for _, k := range q.Kinds {
 			end["queue "+q.Name+" "+k.Type] = fmt.Sprintf("%d wait, %d of them for nobody", k.Depth, k.Unrunnable)
 		}
 		end["queue "+q.Name] = fmt.Sprintf("paused %v, workers %v, %d run", q.Paused, q.Workers, q.Running)
 	}
-	var run *tracker.Run
-	c.sure("run", func() (err error) { run, err = c.Run(c.Ctx, trackertest.Scope, "r1"); return err })
+	var run *model.Run
+	c.sure("run", func() (err error) { run, err = c.Tasks.Run(c.Ctx, trackertest.Scope, "r1"); return err })
 	end["run r1"] = fmt.Sprint(run.Counts)
 	c.observeSchedules(end, told)
 	for what, n := range c.Events("") {
@@ -176,7 +179,7 @@ func (c *story) check(what string, err error) {
 func (c *story) sure(what string, do func() error) {
 	c.Helper()
 	err := do()
-	for try := 0; tracker.CodeOf(err) == tracker.Unavailable && try < 5; try++ {
+	for try := 0; model.CodeOf(err) == model.Unavailable && try < 5; try++ {
 		err = do()
 	}
 	c.check(what, err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -34,10 +36,10 @@ func TestModel(t *testing.T) {
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
 			m := &machine{T: t, tr: tr, store: s,
-				sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{},
+				sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{},
 				lost: map[string]*modelTask{}}
 			m.now, m.L = s.Clock.Now(), time.Second // 0 stands for never
-			m.must(rt, tr.Tick())
+			m.must(rt, tr.Beats.Tick())
 			m.hire(rt)
 			rt.Repeat(rapid.StateMachineActions(m))
 		})
@@ -48,16 +50,16 @@ func TestModel(t *testing.T) {
 type modelTask struct {
 	id       string
 	queue    bool
-	policy   tracker.RetryPolicy
+	policy   model.RetryPolicy
 	timeout  time.Duration
 	run      time.Duration
 	grace    time.Duration
 	deadline time.Time
 
-	state    tracker.State
-	reason   tracker.Reason
+	state    model.State
+	reason   model.Reason
 	attempt  int
-	attempts map[int]*tracker.Attempt
+	attempts map[int]*model.Attempt
 	ended    map[int]string // outcome with which an attempt ended
 	retried  map[int]bool
 	last     time.Duration // shard time of the last beat
@@ -69,11 +71,11 @@ type modelTask struct {
 	readyAt  time.Time
 	failures int
 	losses   int
-	lastEnd  tracker.Reason // of the current attempt while QUEUED
-	fenced   bool           // the current attempt was given up on request
-	start    time.Duration  // start timeout
-	won      int            // the attempt whose success was acknowledged
-	strays   []*tracker.Attempt
+	lastEnd  model.Reason  // of the current attempt while QUEUED
+	fenced   bool          // the current attempt was given up on request
+	start    time.Duration // start timeout
+	won      int           // the attempt whose success was acknowledged
+	strays   []*model.Attempt
 }
 
 const manyTasks = 12
@@ -82,7 +84,7 @@ type machine struct {
 	*testing.T
 	tr      *tracker.Tracker
 	store   *redistest.Store
-	sweeper *tracker.Sweeper
+	sweeper *sweep.Sweeper
 	worker  string        // that claims
 	heard   time.Duration // shard time when it has beaten last
 	tasks   map[string]*modelTask
@@ -94,12 +96,12 @@ type machine struct {
 
 // hire registers a worker that can run all tasks.
 func (m *machine) hire(rt *rapid.T) {
-	n := trackertest.NewWorker(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", nil, manyTasks })
+	n := trackertest.NewWorker(func(n *model.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", nil, manyTasks })
 	for i := range manyTasks {
 		n.Types = append(n.Types, modelID(i+1))
 	}
 	m.must(rt, n.Validate())
-	r, err := m.tr.Register(rt.Context(), n)
+	r, err := m.tr.Workers.Register(rt.Context(), n)
 	m.must(rt, err)
 	m.worker = r.WorkerID
 }

@@ -7,7 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -20,12 +22,12 @@ func (m *machine) Create(rt *rapid.T) {
 	m.n++
 	k := &modelTask{
 		id: modelID(m.n), queue: rapid.Bool().Draw(rt,
-			"queue"), attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
+			"queue"), attempts: map[int]*model.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
 		timeout: rapid.SampledFrom([]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}).Draw(rt, "timeout"),
 		grace:   rapid.SampledFrom([]time.Duration{500 * time.Millisecond, 2 * time.Second}).Draw(rt, "grace"),
 		start:   3 * time.Second,
 	}
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond,
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: k.id, RunID: "r1", HeartbeatInterval: 400 * time.Millisecond,
 		HeartbeatTimeout: k.timeout, CancelGrace: k.grace}
 	if rapid.Bool().Draw(rt, "deadline?") {
 		k.deadline = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second}).Draw(rt, "deadline"))
@@ -38,7 +40,7 @@ func (m *machine) Create(rt *rapid.T) {
 	n.StartTimeout = k.start
 	if k.queue {
 		n.Queue, n.Type = "q", k.id
-		k.policy = tracker.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
+		k.policy = model.RetryPolicy{MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
 			MaxLosses:      rapid.IntRange(0, 2).Draw(rt, "maxLosses"),
 			InitialBackoff: 500 * time.Millisecond, Multiplier: 2, MaxBackoff: 1500 * time.Millisecond}
 		n.Retry = &k.policy
@@ -48,57 +50,57 @@ func (m *machine) Create(rt *rapid.T) {
 		}
 	}
 	m.must(rt, n.Validate(m.now))
-	c, err := m.tr.Create(rt.Context(), n)
+	c, err := m.tr.Tasks.Create(rt.Context(), n)
 	m.must(rt, err)
-	k.state = tracker.Queued
+	k.state = model.Queued
 	if !k.queue {
 		m.dispatched(k, c.Envelope.Attempt)
 	}
 	m.tasks[k.id] = k
-	_, err = m.tr.Create(rt.Context(), n)
-	m.code(rt, "create again", err, tracker.Exists)
+	_, err = m.tr.Tasks.Create(rt.Context(), n)
+	m.code(rt, "create again", err, model.Exists)
 }
 
-func (m *machine) dispatched(k *modelTask, a *tracker.Attempt) {
-	k.state, k.attempt, k.attempts[a.Number] = tracker.Dispatched, a.Number, a
+func (m *machine) dispatched(k *modelTask, a *model.Attempt) {
+	k.state, k.attempt, k.attempts[a.Number] = model.Dispatched, a.Number, a
 	k.startBy, k.cancel, k.told, k.readyAt, k.reason, k.fenced = m.L+k.start, false, 0, time.Time{}, "", false
 }
 
-func (m *machine) code(rt *rapid.T, what string, err error, want tracker.Code) {
-	if got := tracker.CodeOf(err); got != want {
+func (m *machine) code(rt *rapid.T, what string, err error, want model.Code) {
+	if got := model.CodeOf(err); got != want {
 		rt.Fatalf("%s: %q, the model says %q (%v)", what, got, want, err)
 	}
 }
 
 // refusal is what the model says about a callback of an attempt; "" : it is let in.
-func (k *modelTask) refusal(a *tracker.Attempt, beat bool) tracker.Code {
-	ended := func() tracker.Code {
+func (k *modelTask) refusal(a *model.Attempt, beat bool) model.Code {
+	ended := func() model.Code {
 		if beat {
-			return tracker.Expired
+			return model.Expired
 		}
-		return tracker.AlreadyTerminal
+		return model.AlreadyTerminal
 	}
 	newer := a.Number > k.attempt // only a lost primary had it
 	switch {
-	case newer && k.reason == tracker.DeadlineExceeded:
+	case newer && k.reason == model.DeadlineExceeded:
 		return ended()
-	case newer && (k.state == tracker.Succeeded || k.state == tracker.Cancelled):
-		return tracker.AlreadyTerminal
+	case newer && (k.state == model.Succeeded || k.state == model.Cancelled):
+		return model.AlreadyTerminal
 	case newer:
 		return ""
-	case k.attempts[a.Number] != a, a.Number < k.attempt, k.fenced && k.state == tracker.Queued:
-		return tracker.AttemptMismatch
-	case k.state == tracker.Dispatched || k.state == tracker.Running:
+	case k.attempts[a.Number] != a, a.Number < k.attempt, k.fenced && k.state == model.Queued:
+		return model.AttemptMismatch
+	case k.state == model.Dispatched || k.state == model.Running:
 		return ""
-	case k.state == tracker.Queued && k.lastEnd != tracker.WorkerReported, k.state == tracker.Failed && k.reason != tracker.WorkerReported,
-		k.reason == tracker.Terminated:
+	case k.state == model.Queued && k.lastEnd != model.WorkerReported, k.state == model.Failed && k.reason != model.WorkerReported,
+		k.reason == model.Terminated:
 		return ended()
 	}
-	return tracker.AlreadyTerminal
+	return model.AlreadyTerminal
 }
 
 // anyAttempt picks an attempt that there ever was, also on a primary that was lost.
-func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *tracker.Attempt) {
+func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *model.Attempt) {
 	k := m.pick(rt)
 	if len(m.lost) > 0 && rapid.IntRange(0, 3).Draw(rt, "without a record") == 0 {
 		k = draw(rt, "task", m.lost)
@@ -119,19 +121,19 @@ func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *tracker.Attempt) {
 	return k, k.attempts[n]
 }
 
-func (m *machine) begin(k *modelTask, a *tracker.Attempt) {
+func (m *machine) begin(k *modelTask, a *model.Attempt) {
 	if k.attempts[a.Number] != a {
 		m.adopted(k, a)
 	}
-	if k.state == tracker.Dispatched {
-		k.state, k.begun = tracker.Running, m.L
+	if k.state == model.Dispatched {
+		k.state, k.begun = model.Running, m.L
 	}
 	k.last = m.L
 }
 
 func (m *machine) Start(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
-	_, err := m.tr.Start(rt.Context(), a, tracker.Report{WorkerID: "w"})
+	_, err := m.tr.Beats.Start(rt.Context(), a, model.Report{WorkerID: "w"})
 	want := k.refusal(a, false)
 	m.code(rt, "start", err, want)
 	if want == "" {
@@ -141,8 +143,8 @@ func (m *machine) Start(rt *rapid.T) {
 
 func (m *machine) Beat(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
-	b := &tracker.Beat{Attempt: a, Report: rapid.SampledFrom([]string{"", "\tw\t40\t\"m\"", "\t\t50\t"}).Draw(rt, "report")}
-	m.tr.Beat(b)
+	b := &beats.Beat{Attempt: a, Report: rapid.SampledFrom([]string{"", "\tw\t40\t\"m\"", "\t\t50\t"}).Draw(rt, "report")}
+	m.tr.Beats.Beat(b)
 	want := k.refusal(a, true)
 	m.code(rt, "beat", b.Err, want)
 	if want != "" {
@@ -153,12 +155,12 @@ func (m *machine) Beat(rt *rapid.T) {
 		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.told != 0)
 	}
 	if k.cancel && k.told == 0 && rapid.Bool().Draw(rt, "delivered") {
-		m.tr.CancelDelivered(a)
+		m.tr.Beats.CancelDelivered(a)
 		for until := time.Now().Add(trackertest.Patience); !b.Cancel.Delivered; { // recorded in the background: ask until it is
 			if time.Now().After(until) {
 				rt.Fatalf("the delivery of the cancel was not recorded within %v", trackertest.Patience)
 			}
-			m.tr.Beat(b)
+			m.tr.Beats.Beat(b)
 			m.must(rt, b.Err)
 		}
 		k.told = m.L
@@ -167,12 +169,12 @@ func (m *machine) Beat(rt *rapid.T) {
 
 func (m *machine) Complete(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
-	c := tracker.Completion{Outcome: rapid.SampledFrom([]tracker.State{tracker.Succeeded, tracker.Failed, tracker.Cancelled}).Draw(rt,
+	c := model.Completion{Outcome: rapid.SampledFrom([]model.State{model.Succeeded, model.Failed, model.Cancelled}).Draw(rt,
 		"outcome")}
-	if c.Outcome == tracker.Failed {
+	if c.Outcome == model.Failed {
 		c.Retryable, c.Error = rapid.Bool().Draw(rt, "retryable"), json.RawMessage(`{"category":"USER_CODE"}`)
 	}
-	done, err := m.tr.Complete(rt.Context(), a, c)
+	done, err := m.tr.Beats.Complete(rt.Context(), a, c)
 	if k.attempts[a.Number] == a && k.ended[a.Number] == string(c.Outcome) {
 		m.code(rt, "the same completion again", err, "")
 		if done.WillRetry != k.retried[a.Number] {
@@ -186,18 +188,18 @@ func (m *machine) Complete(rt *rapid.T) {
 		return
 	}
 	m.begin(k, a)
-	if c.Outcome == tracker.Succeeded {
+	if c.Outcome == model.Succeeded {
 		if k.won != 0 {
 			rt.Fatalf("%s: attempt %d has succeeded after attempt %d had", k.id, a.Number, k.won)
 		}
 		k.won = a.Number
 	}
 	k.ended[a.Number] = string(c.Outcome)
-	if c.Outcome == tracker.Failed && c.Retryable && k.retry(false) {
+	if c.Outcome == model.Failed && c.Retryable && k.retry(false) {
 		k.retried[a.Number] = true
-		m.requeued(k, tracker.WorkerReported)
+		m.requeued(k, model.WorkerReported)
 	} else {
-		m.finished(k, c.Outcome, tracker.WorkerReported)
+		m.finished(k, c.Outcome, model.WorkerReported)
 	}
 	if done.WillRetry != k.retried[a.Number] || done.Outcome != c.Outcome || done.WillRetry && done.NextAttempt != a.Number+1 {
 		rt.Fatalf("%+v, the model says retry %v", done, k.retried[a.Number])
@@ -216,59 +218,59 @@ func (k *modelTask) retry(loss bool) bool {
 	return k.failures < k.policy.MaxAttempts
 }
 
-func (m *machine) requeued(k *modelTask, why tracker.Reason) {
+func (m *machine) requeued(k *modelTask, why model.Reason) {
 	backoff := k.policy.InitialBackoff
 	for range k.failures + k.losses - 1 {
 		backoff *= 2
 	}
-	k.state, k.lastEnd, k.readyAt = tracker.Queued, why, m.now.Add(min(backoff, k.policy.MaxBackoff))
+	k.state, k.lastEnd, k.readyAt = model.Queued, why, m.now.Add(min(backoff, k.policy.MaxBackoff))
 }
 
-func (m *machine) finished(k *modelTask, s tracker.State, r tracker.Reason) {
+func (m *machine) finished(k *modelTask, s model.State, r model.Reason) {
 	k.state, k.reason, k.readyAt = s, "", time.Time{}
-	if s == tracker.Failed || r == tracker.Terminated {
+	if s == model.Failed || r == model.Terminated {
 		k.reason = r
 	}
 }
 
 func (m *machine) Cancel(rt *rapid.T) {
 	k := m.pick(rt)
-	how := tracker.CancelRequest{Reason: "why"}
+	how := model.CancelRequest{Reason: "why"}
 	switch rapid.SampledFrom([]string{"its own", "its own", "another", "none"}).Draw(rt, "grace") {
 	case "another":
 		how.Grace = 1500 * time.Millisecond
 	case "none":
 		how.Now = true
 	}
-	_, err := m.tr.Cancel(rt.Context(), trackertest.Scope, k.id, how)
-	if k.state.Terminal() && !(k.state == tracker.Cancelled && k.cancel) {
-		m.code(rt, "cancel", err, tracker.AlreadyTerminal)
+	_, err := m.tr.Tasks.Cancel(rt.Context(), trackertest.Scope, k.id, how)
+	if k.state.Terminal() && !(k.state == model.Cancelled && k.cancel) {
+		m.code(rt, "cancel", err, model.AlreadyTerminal)
 		return
 	}
 	m.code(rt, "cancel", err, "")
 	switch {
-	case k.state == tracker.Cancelled:
+	case k.state == model.Cancelled:
 	case how.Now:
 		m.terminated(k)
-	case k.state == tracker.Running:
+	case k.state == model.Running:
 		if how.Grace != 0 || !k.cancel {
 			k.patience = cmp.Or(how.Grace, k.grace)
 		}
 	default:
-		if k.state == tracker.Dispatched {
-			k.ended[k.attempt] = string(tracker.Cancelled)
+		if k.state == model.Dispatched {
+			k.ended[k.attempt] = string(model.Cancelled)
 		}
-		m.finished(k, tracker.Cancelled, "")
+		m.finished(k, model.Cancelled, "")
 	}
 	k.cancel = true
 }
 
 // terminated ends a task without waiting for its worker.
 func (m *machine) terminated(k *modelTask) {
-	if k.state != tracker.Queued {
-		k.ended[k.attempt] = string(tracker.Terminated)
+	if k.state != model.Queued {
+		k.ended[k.attempt] = string(model.Terminated)
 	}
-	m.finished(k, tracker.Cancelled, tracker.Terminated)
+	m.finished(k, model.Cancelled, model.Terminated)
 }
 
 func (m *machine) NextAttempt(rt *rapid.T) {
@@ -277,7 +279,7 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 	if from > 1 && rapid.IntRange(0, 4).Draw(rt, "stale") == 0 {
 		from--
 	}
-	c, err := m.tr.NextAttempt(rt.Context(), trackertest.Scope, k.id, from)
+	c, err := m.tr.Tasks.NextAttempt(rt.Context(), trackertest.Scope, k.id, from)
 	late := !k.deadline.IsZero() && !k.deadline.After(m.now)
 	switch {
 	case from == k.attempt-1:
@@ -286,8 +288,8 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 			rt.Fatalf("the same attempt again has another fence")
 		}
 		return
-	case k.state == tracker.Succeeded || k.state == tracker.Cancelled, late, k.cancel && k.state == tracker.Running:
-		m.code(rt, "next attempt", err, tracker.AlreadyTerminal)
+	case k.state == model.Succeeded || k.state == model.Cancelled, late, k.cancel && k.state == model.Running:
+		m.code(rt, "next attempt", err, model.AlreadyTerminal)
 		return
 	}
 	m.code(rt, "next attempt", err, "")
@@ -295,21 +297,21 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 		m.dispatched(k, c.Envelope.Attempt)
 		return
 	}
-	if k.state == tracker.Failed {
+	if k.state == model.Failed {
 		k.lastEnd, k.cancel, k.told = k.reason, false, 0
-	} else if k.state != tracker.Queued {
+	} else if k.state != model.Queued {
 		k.fenced = true
 	}
-	k.state, k.reason, k.readyAt = tracker.Queued, "", time.Time{}
+	k.state, k.reason, k.readyAt = model.Queued, "", time.Time{}
 }
 
 // Claim has the worker ask for one task, by its type, which no other task has.
 func (m *machine) Claim(rt *rapid.T) {
 	k := m.pick(rt)
-	got, err := m.tr.Claim(rt.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: m.worker, Queue: "q",
+	got, err := m.tr.Queues.Claim(rt.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: m.worker, Queue: "q",
 		Types: []string{k.id}, Max: 1})
 	m.must(rt, err)
-	waits := k.state == tracker.Queued && !k.readyAt.After(m.now)
+	waits := k.state == model.Queued && !k.readyAt.After(m.now)
 	if (len(got) == 1) != waits || waits && got[0].Task.ID != k.id {
 		rt.Fatalf("claimed %v, the model says that %s waits: %v", trackertest.IDs(got), k.id, waits)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // A primary is lost with all that a replica has not received of it. What it has dispatched beats on.
@@ -40,7 +40,7 @@ func (m *machine) LosePrimary(rt *rapid.T) {
 	for id, k := range was {
 		is := m.tasks[id]
 		if is == nil {
-			is = &modelTask{id: id, attempts: map[int]*tracker.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
+			is = &modelTask{id: id, attempts: map[int]*model.Attempt{}, ended: map[int]string{}, retried: map[int]bool{},
 				timeout: k.timeout, grace: 30 * time.Second, start: time.Hour, deadline: k.deadline}
 			m.lost[id] = is
 		}
@@ -61,16 +61,16 @@ func (m *machine) LosePrimary(rt *rapid.T) {
 	if m.now.After(now) {
 		m.L += 250 * time.Millisecond
 	}
-	m.must(rt, m.tr.Tick())
+	m.must(rt, m.tr.Beats.Tick())
 	m.sweep(rt)
 }
 
 // adopted is what a callback makes of a task whose record is missing, or older than the attempt that it proves. A cancel that
 // the record knows is for this attempt too.
-func (m *machine) adopted(k *modelTask, a *tracker.Attempt) {
+func (m *machine) adopted(k *modelTask, a *model.Attempt) {
 	delete(m.lost, k.id)
 	m.tasks[k.id] = k
-	k.cancel = k.cancel && k.state == tracker.Running
-	k.state, k.attempt, k.attempts[a.Number], k.begun = tracker.Running, a.Number, a, m.L
+	k.cancel = k.cancel && k.state == model.Running
+	k.state, k.attempt, k.attempts[a.Number], k.begun = model.Running, a.Number, a, m.L
 	k.reason, k.readyAt, k.told, k.fenced = "", time.Time{}, 0, false
 }

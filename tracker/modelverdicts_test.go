@@ -6,8 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // How time passes for the machine, what sweeps make of it, and whether what is read agrees with the model.
@@ -17,7 +18,7 @@ func (m *machine) Step(rt *rapid.T) {
 	for range rapid.IntRange(1, 8).Draw(rt, "quarters") {
 		m.store.Clock.Advance(250 * time.Millisecond)
 		m.now, m.L = m.now.Add(250*time.Millisecond), m.L+250*time.Millisecond
-		m.must(rt, m.tr.Tick())
+		m.must(rt, m.tr.Beats.Tick())
 		m.sweep(rt)
 	}
 }
@@ -27,14 +28,14 @@ func (m *machine) Outage(rt *rapid.T) {
 	d := rapid.SampledFrom([]time.Duration{time.Second, 4 * time.Second}).Draw(rt, "outage")
 	m.store.Clock.Advance(d)
 	m.now, m.L = m.now.Add(d), m.L+250*time.Millisecond
-	m.must(rt, m.tr.Tick())
+	m.must(rt, m.tr.Beats.Tick())
 	m.sweep(rt)
 }
 
 func (m *machine) sweep(rt *rapid.T) {
 	if m.L-m.heard > 5*time.Second {
 		m.heard = m.L
-		_, err := m.tr.BeatWorker(rt.Context(), trackertest.Scope, m.worker, tracker.WorkerBeat{})
+		_, err := m.tr.Workers.Beat(rt.Context(), trackertest.Scope, m.worker, workers.WorkerBeat{})
 		m.must(rt, err)
 	}
 	_, err := m.sweeper.RunOnce(rt.Context())
@@ -46,30 +47,30 @@ func (m *machine) sweep(rt *rapid.T) {
 
 // verdict is what a sweep does to one task, in the order in which the sweeper looks: beats, timers, deadlines.
 func (m *machine) verdict(k *modelTask) {
-	lose := func(r tracker.Reason, retryable, loss bool) {
+	lose := func(r model.Reason, retryable, loss bool) {
 		if retryable && k.retry(loss) {
 			m.requeued(k, r)
 		} else {
-			m.finished(k, tracker.Failed, r)
+			m.finished(k, model.Failed, r)
 		}
 	}
-	running := func() bool { return k.state == tracker.Running }
+	running := func() bool { return k.state == model.Running }
 	if running() && m.L-k.last > k.timeout {
-		lose(tracker.HeartbeatTimeout, true, true)
+		lose(model.HeartbeatTimeout, true, true)
 	}
 	type timer struct {
 		at     time.Duration
 		expire func()
 	}
 	var timers []timer
-	if k.state == tracker.Dispatched {
-		timers = append(timers, timer{k.startBy, func() { lose(tracker.StartTimeout, true, true) }})
+	if k.state == model.Dispatched {
+		timers = append(timers, timer{k.startBy, func() { lose(model.StartTimeout, true, true) }})
 	}
 	if running() && k.run > 0 {
-		timers = append(timers, timer{k.begun + k.run, func() { lose(tracker.RunTimeout, true, false) }})
+		timers = append(timers, timer{k.begun + k.run, func() { lose(model.RunTimeout, true, false) }})
 	}
 	if running() && k.told > 0 {
-		timers = append(timers, timer{k.told + k.patience, func() { lose(tracker.CancelTimeout, false, false) }})
+		timers = append(timers, timer{k.told + k.patience, func() { lose(model.CancelTimeout, false, false) }})
 	}
 	// Of two timers the earlier one wins; at the same moment the sorted set goes by name: c before r.
 	sort.SliceStable(timers, func(i, j int) bool { return timers[i].at < timers[j].at })
@@ -80,15 +81,15 @@ func (m *machine) verdict(k *modelTask) {
 		timers[0].expire()
 	}
 	if !k.deadline.IsZero() && !k.deadline.After(m.now) && !k.state.Terminal() {
-		lose(tracker.DeadlineExceeded, false, false)
+		lose(model.DeadlineExceeded, false, false)
 	}
-	if k.state == tracker.Queued && !k.readyAt.IsZero() && !k.readyAt.After(m.now) {
+	if k.state == model.Queued && !k.readyAt.IsZero() && !k.readyAt.After(m.now) {
 		k.readyAt = time.Time{}
 	}
 }
 
 // agree compares a task as it was read with the model.
-func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
+func (m *machine) agree(rt *rapid.T, task *model.Task) {
 	k := m.tasks[task.ID]
 	if k == nil {
 		rt.Fatalf("%s was never created", task.ID)
@@ -103,20 +104,20 @@ func (m *machine) agree(rt *rapid.T, task *tracker.Task) {
 	if task.Failures != k.failures || task.Losses != k.losses {
 		rt.Fatalf("%s counts %d failures, %d losses; the model says %d, %d", k.id, task.Failures, task.Losses, k.failures, k.losses)
 	}
-	if k.state == tracker.Running {
-		if want := m.L-k.last > k.timeout; (task.Liveness == tracker.Lost) != want {
+	if k.state == model.Running {
+		if want := m.L-k.last > k.timeout; (task.Liveness == model.Lost) != want {
 			rt.Fatalf("%s is %s after %v of %v", k.id, task.Liveness, m.L-k.last, k.timeout)
 		}
 	}
 }
 
 // list reads the tasks in a state, or all, and compares each, and how many there are.
-func (m *machine) list(rt *rapid.T, s tracker.State) {
-	f := tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100}
+func (m *machine) list(rt *rapid.T, s model.State) {
+	f := model.TaskFilter{Scope: trackertest.Scope, PageSize: 100}
 	if s != "" {
-		f.States = []tracker.State{s}
+		f.States = []model.State{s}
 	}
-	page, err := m.tr.List(rt.Context(), f)
+	page, err := m.tr.Tasks.List(rt.Context(), f)
 	m.must(rt, err)
 	want := 0
 	for _, k := range m.tasks {
@@ -134,10 +135,10 @@ func (m *machine) list(rt *rapid.T, s tracker.State) {
 
 // Read reads one task by itself, and the tasks of each state.
 func (m *machine) Read(rt *rapid.T) {
-	task, err := m.tr.Get(rt.Context(), trackertest.Scope, m.pick(rt).id)
+	task, err := m.tr.Tasks.Get(rt.Context(), trackertest.Scope, m.pick(rt).id)
 	m.must(rt, err)
 	m.agree(rt, task)
-	for _, s := range tracker.States {
+	for _, s := range model.States {
 		m.list(rt, s)
 	}
 }
@@ -149,13 +150,13 @@ func (m *machine) Check(rt *rapid.T) {
 	if len(m.tasks) == 0 {
 		return
 	}
-	counts := map[tracker.State]int{}
+	counts := map[model.State]int{}
 	for _, k := range m.tasks {
 		counts[k.state]++
 	}
-	run, err := m.tr.Run(rt.Context(), trackertest.Scope, "r1")
+	run, err := m.tr.Tasks.Run(rt.Context(), trackertest.Scope, "r1")
 	m.must(rt, err)
-	for _, s := range tracker.States {
+	for _, s := range model.States {
 		if run.Counts[s] != counts[s] {
 			rt.Fatalf("the run counts %d %s; the model says %d", run.Counts[s], s, counts[s])
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
@@ -45,8 +46,8 @@ type Options struct {
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: as many as suit a Redis server
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: DefaultRedisTimeout
 
-	Durability      Durability // of creations, completions, new attempts and cancels; empty: Memory
-	DurableReplicas int        // that must confirm them, with Replicated; 0: DefaultDurableReplicas
+	Durability      store.Durability // of creations, completions, new attempts and cancels; empty: Memory
+	DurableReplicas int              // that must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
 	FlappingThreshold       int           // a worker or machine that went stale so often within a day flaps; 0: DefaultFlapping
@@ -69,15 +70,15 @@ type Options struct {
 	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
 	Probe func(ctx context.Context, url string) error
 
-	WebhookPoster      WebhookPoster // what webhooks are reached by; nil: nothing is, and none can be saved
-	TenantWebhookBytes int64         // of Redis that deliveries of one tenant's webhooks may take; 0: 64 MiB. Tests have less
+	WebhookPoster      webhooks.Poster // what webhooks are reached by; nil: nothing is, and none can be saved
+	TenantWebhookBytes int64           // of Redis that deliveries of one tenant's webhooks may take; 0: 64 MiB. Tests have less
 
 	// ReplicaID names this process among those that keep shard time running; empty: a random one.
 	ReplicaID string
 
 	// Replica is what this process says of itself to all others, with what it counts; Gatherer has its counters, nil: it leaves
 	// none.
-	Replica  ReplicaFacts
+	Replica  stats.Facts
 	Gatherer prometheus.Gatherer
 
 	Scripts    *lua.Set              // nil: lua.Load()
@@ -86,15 +87,15 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() error {
-	if o.Shards < 0 || o.Shards > MaxShards {
-		return fmt.Errorf("shards is %d; it must be 1–%d, or 0 for the default", o.Shards, MaxShards)
+	if o.Shards < 0 || o.Shards > store.MaxShards {
+		return fmt.Errorf("shards is %d; it must be 1–%d, or 0 for the default", o.Shards, store.MaxShards)
 	}
 	if o.FinishedRetention == 0 {
 		o.FinishedRetention = model.DefaultFinishedRetention
 	}
-	if o.FinishedRetention < MinFinishedRetention {
+	if o.FinishedRetention < model.MinFinishedRetention {
 		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, "+
-			"so that no token outlives the record of its task or worker", o.FinishedRetention, MinFinishedRetention)
+			"so that no token outlives the record of its task or worker", o.FinishedRetention, model.MinFinishedRetention)
 	}
 	if err := o.setWorkerDefaults(); err != nil {
 		return err
@@ -166,9 +167,9 @@ func (o *Options) setWorkerDefaults() error {
 	case o.WorkerTimeoutMultiplier < 2:
 		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death",
 			o.WorkerTimeoutMultiplier)
-	case o.WorkerInterval < 0 || timeout < MinTimeout || timeout > MaxTimeout:
+	case o.WorkerInterval < 0 || timeout < model.MinTimeout || timeout > model.MaxTimeout:
 		return fmt.Errorf("the workers' timeout, %d intervals of %v, is %v; it must be %v to %v",
-			o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, MinTimeout, MaxTimeout)
+			o.WorkerTimeoutMultiplier, o.WorkerInterval, timeout, model.MinTimeout, model.MaxTimeout)
 	}
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // storedBytes reads what a task's documents and history take, and what its record says of it.
 func storedBytes(h *trackertest.Harness, id string) (stored, said int64, class string) {
 	h.Helper()
-	for shard := range h.Shards() {
+	for shard := range h.Tracker.Store.Shards() {
 		prefix := fmt.Sprintf("lubdub:{%d}:", shard)
 		doc, err := h.Store.Client.HGetAll(h.Ctx, prefix+"doc:"+trackertest.Scope.String()+"/"+id).Result()
 		if err != nil {
@@ -62,10 +62,10 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 		}
 		for i := range 8 {
 			id := fmt.Sprintf("t%d", i)
-			c.MustCreate(func(n *tracker.NewTask) {
+			c.MustCreate(func(n *model.NewTask) {
 				n.TaskID, n.Queue, n.Type, n.HeartbeatTimeout = id, "q", "x", 0
 				n.Payload = text(20_000 * (i % 3))
-				n.Retry = &tracker.RetryPolicy{MaxAttempts: 6, MaxLosses: 3, Multiplier: 1, MaxBackoff: time.Second}
+				n.Retry = &model.RetryPolicy{MaxAttempts: 6, MaxLosses: 3, Multiplier: 1, MaxBackoff: time.Second}
 			})
 			check(id, "created")
 			for try := range 6 {
@@ -74,26 +74,26 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 					c.Fatalf("%s: claimed %d", id, len(got))
 				}
 				a := got[0].Attempt
-				done := tracker.Completion{Outcome: tracker.Failed, Category: "TRANSIENT", Retryable: true, Error: text(9000), Metrics: text(3000)}
+				done := model.Completion{Outcome: model.Failed, Category: "TRANSIENT", Retryable: true, Error: text(9000), Metrics: text(3000)}
 				if try == 5 && i%2 == 0 {
-					done = tracker.Completion{Outcome: tracker.Succeeded, Output: text(90_000), Metrics: text(100)}
+					done = model.Completion{Outcome: model.Succeeded, Output: text(90_000), Metrics: text(100)}
 				}
-				if _, err := c.Complete(c.Ctx, a, done); err != nil {
+				if _, err := c.Beats.Complete(c.Ctx, a, done); err != nil {
 					c.Fatal(err)
 				}
 				check(id, fmt.Sprintf("after attempt %d", try+1))
 			}
 			if i%2 == 1 { // it has failed: one more attempt is asked for
-				if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, id, 6); err != nil {
+				if _, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, id, 6); err != nil {
 					c.Fatal(err)
 				}
 				check(id, "queued again")
-				if _, err := c.Cancel(c.Ctx, trackertest.Scope, id, tracker.CancelRequest{}); err != nil {
+				if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, id, model.CancelRequest{}); err != nil {
 					c.Fatal(err)
 				}
 			}
 		}
-		c.Store.Clock.Advance(tracker.DefaultFinishedRetention + time.Hour)
+		c.Store.Clock.Advance(model.DefaultFinishedRetention + time.Hour)
 		c.MustTick()
 		c.MustSweep()
 		if left := c.Sizes(); len(left) > 0 {

@@ -5,8 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
@@ -25,7 +32,7 @@ type story struct {
 }
 
 func (c *story) play() {
-	c.hired("w1", "q", func(n *tracker.NewWorker) { n.IdempotencyKey, n.IdempotencyHash = "k-w1", "h" })
+	c.hired("w1", "q", func(n *model.NewWorker) { n.IdempotencyKey, n.IdempotencyHash = "k-w1", "h" })
 	c.hired("w2", "q")
 	c.hired("p1", "pq")
 	c.alive = []string{"w1", "w2", "p1"}
@@ -48,10 +55,10 @@ func (c *story) play() {
 }
 
 // hired registers a worker; whoever asks again without a key is registered anew and is his own successor.
-func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
+func (c *story) hired(name, queue string, change ...func(*model.NewWorker)) {
 	c.Helper()
 	c.sure("register "+name, func() error {
-		n := trackertest.NewWorker(func(n *tracker.NewWorker) {
+		n := trackertest.NewWorker(func(n *model.NewWorker) {
 			n.Queue, n.Types, n.MachineID, n.Hostname, n.PID, n.MaxConcurrent = queue, []string{"x"}, "host-"+name, "host-"+name, 1, 20
 			for _, f := range change {
 				f(n)
@@ -60,7 +67,7 @@ func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 		if err := n.Validate(); err != nil {
 			return err
 		}
-		r, err := c.Register(c.Ctx, n)
+		r, err := c.Workers.Register(c.Ctx, n)
 		if err == nil {
 			c.IDs[name] = r.WorkerID
 			c.names[r.WorkerID], c.records[name] = name, r.Record
@@ -70,17 +77,17 @@ func (c *story) hired(name, queue string, change ...func(*tracker.NewWorker)) {
 }
 
 // made creates a task by an idempotency key.
-func (c *story) made(id string, change ...func(*tracker.NewTask)) *tracker.Attempt {
+func (c *story) made(id string, change ...func(*model.NewTask)) *model.Attempt {
 	c.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
 		IdempotencyKey: "k-" + id, IdempotencyHash: "h"}
 	for _, f := range change {
 		f(&n)
 	}
 	c.check("validate", n.Validate(c.Store.Clock.Now()))
-	var a *tracker.Attempt
+	var a *model.Attempt
 	c.sure("create "+id, func() error {
-		made, err := c.Create(c.Ctx, n)
+		made, err := c.Tasks.Create(c.Ctx, n)
 		if err == nil && made.Envelope != nil {
 			a = made.Envelope.Attempt
 		}
@@ -91,49 +98,49 @@ func (c *story) made(id string, change ...func(*tracker.NewTask)) *tracker.Attem
 }
 
 // queued creates a task of a queue, which lives by its worker.
-func (c *story) queued(id, queue string, change ...func(*tracker.NewTask)) {
+func (c *story) queued(id, queue string, change ...func(*model.NewTask)) {
 	c.Helper()
-	c.made(id, append([]func(*tracker.NewTask){func(n *tracker.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = queue, "x", 0 }},
+	c.made(id, append([]func(*model.NewTask){func(n *model.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = queue, "x", 0 }},
 		change...)...)
 }
 
-func (c *story) started(a *tracker.Attempt) *tracker.Attempt {
+func (c *story) started(a *model.Attempt) *model.Attempt {
 	c.Helper()
-	c.sure("start "+a.TaskID, func() error { _, err := c.Start(c.Ctx, a, tracker.Report{}); return err })
+	c.sure("start "+a.TaskID, func() error { _, err := c.Beats.Start(c.Ctx, a, model.Report{}); return err })
 	return a
 }
 
 // running makes a pushed task and starts it.
-func (c *story) runs(id string, change ...func(*tracker.NewTask)) *tracker.Attempt {
+func (c *story) runs(id string, change ...func(*model.NewTask)) *model.Attempt {
 	c.Helper()
 	return c.started(c.made(id, change...))
 }
 
-func (c *story) ended(a *tracker.Attempt, outcome tracker.State, retryable bool) {
+func (c *story) ended(a *model.Attempt, outcome model.State, retryable bool) {
 	c.Helper()
-	done := tracker.Completion{Outcome: outcome, Retryable: retryable, Output: []byte(`{"n":1}`)}
-	if outcome != tracker.Succeeded {
+	done := model.Completion{Outcome: outcome, Retryable: retryable, Output: []byte(`{"n":1}`)}
+	if outcome != model.Succeeded {
 		done.Output = nil
 	}
-	if outcome == tracker.Failed {
+	if outcome == model.Failed {
 		done.Error = []byte(`{"message":"no"}`)
 	}
-	c.sure("complete "+a.TaskID, func() error { _, err := c.Complete(c.Ctx, a, done); return err })
+	c.sure("complete "+a.TaskID, func() error { _, err := c.Beats.Complete(c.Ctx, a, done); return err })
 }
 
-func (c *story) beats(a *tracker.Attempt) *tracker.Beat {
+func (c *story) beats(a *model.Attempt) *beats.Beat {
 	c.Helper()
-	var b *tracker.Beat
+	var b *beats.Beat
 	c.sure("beat of "+a.TaskID, func() error { b = c.MustBeat(a, "\t\t50\t\"half\""); return b.Err })
 	return b
 }
 
 // claimed claims by an id of its own and starts what it got.
-func (c *story) claimed(worker, id string, max int) (got []*tracker.Attempt) {
+func (c *story) claimed(worker, id string, max int) (got []*model.Attempt) {
 	c.Helper()
-	var tasks []*tracker.Envelope
+	var tasks []*model.Envelope
 	c.sure("claim of "+worker, func() (err error) {
-		tasks, err = c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, ClaimID: id})
+		tasks, err = c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, ClaimID: id})
 		return err
 	})
 	for _, e := range tasks {
@@ -142,12 +149,12 @@ func (c *story) claimed(worker, id string, max int) (got []*tracker.Attempt) {
 	return got
 }
 
-func (c *story) tells(worker string, b tracker.WorkerBeat) {
+func (c *story) tells(worker string, b workers.WorkerBeat) {
 	c.Helper()
 	c.sure("beat of "+worker, func() error {
-		heard, err := c.BeatWorker(c.Ctx, trackertest.Scope, c.IDs[worker], b)
+		heard, err := c.Workers.Beat(c.Ctx, trackertest.Scope, c.IDs[worker], b)
 		if err == nil {
-			c.Notified(heard)
+			c.Holdings.Notified(heard)
 		}
 		return err
 	})
@@ -158,10 +165,10 @@ func (c *story) goOn(d time.Duration) {
 	c.Helper()
 	for ; d > 0; d -= 250 * time.Millisecond {
 		c.Store.Clock.Advance(min(d, 250*time.Millisecond))
-		c.sure("tick", c.Tick)
+		c.sure("tick", c.Beats.Tick)
 		if d%time.Second == 0 {
 			for _, name := range c.alive {
-				c.tells(name, tracker.WorkerBeat{})
+				c.tells(name, workers.WorkerBeat{})
 			}
 		}
 	}
@@ -175,49 +182,49 @@ func (c *story) sweeps() {
 	}
 }
 
-func inRun(n *tracker.NewTask) { n.RunID = "r1" }
+func inRun(n *model.NewTask) { n.RunID = "r1" }
 
 // callbacks are a task's own life, and a cancel of one that runs and of one that waits.
 func (c *story) callbacks() {
 	a := c.runs("done", inRun)
 	c.beats(a)
-	c.ended(a, tracker.Succeeded, false)
+	c.ended(a, model.Succeeded, false)
 
 	a = c.runs("cancelled", inRun)
 	c.sure("cancel", func() error {
-		_, err := c.Cancel(c.Ctx, trackertest.Scope, "cancelled", tracker.CancelRequest{Reason: "why"})
+		_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "cancelled", model.CancelRequest{Reason: "why"})
 		return err
 	})
 	if b := c.beats(a); b.Cancel == nil {
 		c.Fatalf("%s: nothing is told of the cancel", c.what)
 	}
-	c.CancelDelivered(a)
-	c.ended(a, tracker.Cancelled, false)
+	c.Beats.CancelDelivered(a)
+	c.ended(a, model.Cancelled, false)
 
-	c.queued("cancelled-with-its-run", "q", func(n *tracker.NewTask) { n.RunID = "r2" })
+	c.queued("cancelled-with-its-run", "q", func(n *model.NewTask) { n.RunID = "r2" })
 	c.sure("cancel run", func() error {
-		_, err := c.CancelRun(c.Ctx, trackertest.Scope, "r2", tracker.CancelRequest{Reason: "why"})
+		_, err := c.Tasks.CancelRun(c.Ctx, trackertest.Scope, "r2", model.CancelRequest{Reason: "why"})
 		return err
 	})
 
 	a = c.runs("again")
-	c.ended(a, tracker.Failed, false)
+	c.ended(a, model.Failed, false)
 	c.sure("next attempt", func() error {
-		next, err := c.NextAttempt(c.Ctx, trackertest.Scope, "again", 1)
+		next, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, "again", 1)
 		if err == nil {
 			a = next.Envelope.Attempt
 		}
 		return err
 	})
-	c.ended(c.started(a), tracker.Succeeded, false)
+	c.ended(c.started(a), model.Succeeded, false)
 }
 
 // verdicts are of silence, of a start that does not come, of a run that takes too long and of a deadline.
 func (c *story) verdicts() {
 	c.runs("silent")
-	c.made("not-started", func(n *tracker.NewTask) { n.StartTimeout = time.Second })
-	long := c.runs("long", func(n *tracker.NewTask) { n.RunTimeout = 2 * time.Second })
-	c.made("late", func(n *tracker.NewTask) { n.Deadline = c.Store.Clock.Now().Add(2 * time.Second) })
+	c.made("not-started", func(n *model.NewTask) { n.StartTimeout = time.Second })
+	long := c.runs("long", func(n *model.NewTask) { n.RunTimeout = 2 * time.Second })
+	c.made("late", func(n *model.NewTask) { n.Deadline = c.Store.Clock.Now().Add(2 * time.Second) })
 	c.goOn(time.Second)
 	c.beats(long)
 	c.goOn(1500 * time.Millisecond)
@@ -226,24 +233,24 @@ func (c *story) verdicts() {
 
 // queues are paused and resumed; what fails there is tried again.
 func (c *story) queues() {
-	c.queued("picky", "q", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "nobody's"} })
-	c.sure("pause", func() error { _, err := c.PauseQueue(c.Ctx, trackertest.Scope, "q"); return err })
-	c.queued("retried", "q", func(n *tracker.NewTask) {
-		n.Retry = &tracker.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
+	c.queued("picky", "q", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "nobody's"} })
+	c.sure("pause", func() error { _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); return err })
+	c.queued("retried", "q", func(n *model.NewTask) {
+		n.Retry = &model.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
 	})
 	if got := c.claimed("w1", "paused", 1); len(got) > 0 {
 		c.Fatalf("%s: claimed from a paused queue", c.what)
 	}
-	c.sure("resume", func() error { return c.ResumeQueue(c.Ctx, trackertest.Scope, "q") })
+	c.sure("resume", func() error { return c.Queues.Resume(c.Ctx, trackertest.Scope, "q") })
 	first := c.claimed("w1", "c1", 1)
 	if again := c.claimed("w1", "c1", 1); len(first) != 1 || len(again) != 1 || again[0].TaskID != first[0].TaskID {
 		c.Fatalf("%s: claimed %v, again %v", c.what, first, again)
 	}
-	c.ended(first[0], tracker.Failed, true)
+	c.ended(first[0], model.Failed, true)
 	c.goOn(1250 * time.Millisecond)
 	c.sweeps()
 	for _, a := range c.claimed("w2", "c2", 1) {
-		c.ended(a, tracker.Succeeded, false)
+		c.ended(a, model.Succeeded, false)
 	}
 }
 
@@ -252,16 +259,16 @@ func (c *story) word() {
 	c.queued("called-off", "q")
 	held := c.claimed("w1", "c0", 1)
 	c.sure("cancel", func() error {
-		_, err := c.Cancel(c.Ctx, trackertest.Scope, "called-off", tracker.CancelRequest{Reason: "why"})
+		_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "called-off", model.CancelRequest{Reason: "why"})
 		return err
 	})
 	c.sweeps()
 	c.goOn(2 * time.Second)
-	c.ended(held[0], tracker.Cancelled, false)
+	c.ended(held[0], model.Cancelled, false)
 	c.queued("terminated", "q")
 	c.claimed("w1", "ct", 1)
 	c.sure("terminate", func() error {
-		_, err := c.Cancel(c.Ctx, trackertest.Scope, "terminated", tracker.CancelRequest{Now: true})
+		_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "terminated", model.CancelRequest{Now: true})
 		return err
 	})
 	c.sweeps()
@@ -270,52 +277,52 @@ func (c *story) word() {
 // inventory misses one attempt, in two beats running; the other goes on.
 func (c *story) inventory() {
 	c.queued("kept", "q")
-	c.queued("missed", "q", func(n *tracker.NewTask) {
-		n.Retry = &tracker.RetryPolicy{MaxAttempts: 1, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
+	c.queued("missed", "q", func(n *model.NewTask) {
+		n.Retry = &model.RetryPolicy{MaxAttempts: 1, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
 	})
-	var kept *tracker.Attempt
+	var kept *model.Attempt
 	for _, a := range c.claimed("w1", "c3", 2) {
 		if a.TaskID == "kept" {
 			kept = a
 		}
 	}
 	for range 13 { // more than a reservation lasts of which nobody knows
-		c.tells("w1", tracker.WorkerBeat{Inventory: []tracker.InventoryItem{{OwnedAttempt: tracker.OwnedAttempt{TaskID: "kept", Number: 1}}}})
+		c.tells("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: holdings.OwnedAttempt{TaskID: "kept", Number: 1}}}})
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {
 		// the second is not remembered
-		_, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}})
+		_, err := c.Holdings.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []holdings.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}})
 		return err
 	})
-	c.ended(kept, tracker.Succeeded, false)
+	c.ended(kept, model.Succeeded, false)
 	c.goOn(1250 * time.Millisecond)
 	c.sweeps()
 	for _, a := range c.claimed("w2", "c4", 1) {
-		c.ended(a, tracker.Succeeded, false)
+		c.ended(a, model.Succeeded, false)
 	}
 }
 
 func (c *story) selects(queue string) {
 	c.Helper()
 	c.sure("select", func() error {
-		s := tracker.Selector{Scope: trackertest.Scope, Queue: queue}
+		s := model.Selector{Scope: trackertest.Scope, Queue: queue}
 		if err := s.Validate(); err != nil {
 			return err
 		}
-		_, err := c.Select(c.Ctx, s)
+		_, err := c.Workers.Select(c.Ctx, s)
 		return err
 	})
 }
 
 // placements go to the one worker there is, and to another one when that drains.
 func (c *story) placements() {
-	c.queued("placed", "pq", func(n *tracker.NewTask) { n.Placement = "leastLoaded" })
+	c.queued("placed", "pq", func(n *model.NewTask) { n.Placement = "leastLoaded" })
 	c.hired("p2", "pq")
 	c.alive = append(c.alive, "p2")
 	c.selects("pq")
 	c.sure("drain", func() error {
-		_, err := c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["p1"], tracker.Drain{Reason: "r"})
+		_, err := c.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["p1"], workers.Drain{Reason: "r"})
 		return err
 	})
 	c.goOn(5 * time.Second)
@@ -329,7 +336,7 @@ func (c *story) placements() {
 func (c *story) deaths() {
 	c.hired("dies", "q")
 	for i := range 3 {
-		c.queued(fmt.Sprintf("orphan-%d", i), "q", func(n *tracker.NewTask) { n.WorkerID = c.IDs["dies"]; n.RunID = "r1" })
+		c.queued(fmt.Sprintf("orphan-%d", i), "q", func(n *model.NewTask) { n.WorkerID = c.IDs["dies"]; n.RunID = "r1" })
 	}
 	if got := c.claimed("dies", "c5", 5); len(got) != 3 {
 		c.Fatalf("%s: claimed %v", c.what, got)
@@ -340,20 +347,23 @@ func (c *story) deaths() {
 	c.sweeps()
 	c.hired("leaves", "q")
 	c.sure("cordon", func() error {
-		_, err := c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs["leaves"], "r")
+		_, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, c.IDs["leaves"], "r")
 		return err
 	})
 	c.sure("retire", func() error {
-		_, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["leaves"], tracker.WorkerForced, "")
+		_, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["leaves"], model.WorkerForced, "")
 		return err
 	})
 	c.sweeps()
 	c.sure("drain of a machine", func() error {
-		_, err := c.DrainMachine(c.Ctx, trackertest.Scope, "host-leaves", tracker.Drain{Reason: "r"})
+		_, err := c.Workers.DrainMachine(c.Ctx, trackertest.Scope, "host-leaves", workers.Drain{Reason: "r"})
 		return err
 	})
-	c.hired("returns", "q", func(n *tracker.NewWorker) { n.MachineID = "host-leaves" })
-	c.sure("resume of a machine", func() error { _, err := c.ResumeMachine(c.Ctx, trackertest.Scope, "host-leaves", "r"); return err })
+	c.hired("returns", "q", func(n *model.NewWorker) { n.MachineID = "host-leaves" })
+	c.sure("resume of a machine", func() error {
+		_, err := c.Workers.ResumeMachine(c.Ctx, trackertest.Scope, "host-leaves", "r")
+		return err
+	})
 }
 
 // brake holds workers and a herd of tasks that go silent, and is released.
@@ -365,19 +375,19 @@ func (c *story) brake() {
 	c.goOn(3250 * time.Millisecond)
 	c.sweeps()
 	for i := range 60 {
-		c.runs(fmt.Sprintf("herd-%02d", i), func(n *tracker.NewTask) {
+		c.runs(fmt.Sprintf("herd-%02d", i), func(n *model.NewTask) {
 			n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, 2*time.Second
 		})
 	}
 	c.goOn(2250 * time.Millisecond)
 	c.sweeps()
-	if task := c.MustGet("herd-00"); task.State != tracker.Running {
+	if task := c.MustGet("herd-00"); task.State != model.Running {
 		c.Fatalf("%s: a held task is %s %s", c.what, task.State, task.Reason)
 	}
-	if w := c.MustWorker(c.IDs["herd-00"]); w.Status != tracker.Online {
+	if w := c.MustWorker(c.IDs["herd-00"]); w.Status != model.Online {
 		c.Fatalf("%s: a held worker is %s %s", c.what, w.Status, w.StatusReason)
 	}
-	c.sure("release", func() error { _, err := c.Release(c.Ctx, trackertest.Scope, time.Minute); return err })
+	c.sure("release", func() error { _, err := c.Tracker.Sweeper.Release(c.Ctx, trackertest.Scope, time.Minute); return err })
 	c.sweeps()
 }
 
@@ -387,9 +397,9 @@ func (c *story) repairs() {
 	c.queued("held", "q")
 	held := c.claimed("w2", "c6", 1)
 	c.sure("reconcile", func() error { _, err := c.Sweeper.Reconcile(c.Ctx); return err })
-	c.ended(held[0], tracker.Succeeded, false)
+	c.ended(held[0], model.Succeeded, false)
 	c.check("damage", c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, c.IDs["p2"])).Err())
-	c.sure("adopt", func() error { return c.AdoptWorker(c.Ctx, trackertest.Scope, c.IDs["p2"], c.records["p2"]) })
+	c.sure("adopt", func() error { return c.Workers.Adopt(c.Ctx, trackertest.Scope, c.IDs["p2"], c.records["p2"]) })
 }
 
 // holds time back, while beats are refused.
@@ -398,11 +408,11 @@ func (c *story) holds() {
 	beats := c.Key("held-back", "beats:2000")
 	c.check("damage", c.Store.Client.Rename(c.Ctx, beats, "away").Err())
 	c.check("damage", c.Store.Client.Set(c.Ctx, beats, "no set", 0).Err())
-	c.WantCode(c.MustBeat(a, "").Err, tracker.Unavailable)
+	c.WantCode(c.MustBeat(a, "").Err, model.Unavailable)
 	c.holdsTime()
 	c.check("damage", c.Store.Client.Rename(c.Ctx, "away", beats).Err())
 	c.beats(a)
-	c.ended(a, tracker.Succeeded, false)
+	c.ended(a, model.Succeeded, false)
 }
 
 // holdsTime keeps time until it has been held back once.
@@ -410,7 +420,7 @@ func (c *story) holdsTime() {
 	ctx, cancel := context.WithCancel(c.Ctx)
 	slowed := trackertest.RecordCalls(c.Tracker, "slowclock")
 	kept := make(chan error, 1)
-	go func() { kept <- c.KeepTime(ctx) }()
+	go func() { kept <- c.Beats.KeepTime(ctx) }()
 	trackertest.Until(c, func() bool { return len(slowed()) > 0 })
 	cancel()
 	c.check("keep time", <-kept)
@@ -418,10 +428,10 @@ func (c *story) holdsTime() {
 
 // revokes takes tokens back, and looks at what was; before that it asks for a sweep.
 func (c *story) revokes() {
-	c.sure("sweep on demand", func() error { _, err := c.Tracker.Sweep(c.Ctx); return err })
-	one := tracker.Revocation{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "ann", IssuedBefore: storyBegins}
-	c.sure("revoke", func() error { return c.Revoke(c.Ctx, one) })
-	c.sure("look at revocations", func() error { return c.RefreshRevocations(c.Ctx) })
+	c.sure("sweep on demand", func() error { _, err := c.Tracker.Sweeper.Sweep(c.Ctx); return err })
+	one := revocations.Revocation{Kind: revocations.OfSubject, Tenant: "acme", Workspace: "prod", Name: "ann", IssuedBefore: storyBegins}
+	c.sure("revoke", func() error { return c.Revocations.Revoke(c.Ctx, one) })
+	c.sure("look at revocations", func() error { return c.Revocations.Refresh(c.Ctx) })
 }
 
 // readers look at everything.
@@ -430,33 +440,33 @@ func (c *story) readers() {
 		if err := c.lookAtAll(); err != nil {
 			return err
 		}
-		_, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 5})
+		_, err := c.Tasks.List(c.Ctx, model.TaskFilter{Scope: trackertest.Scope, PageSize: 5})
 		return err
 	})
 	c.sure("workers", func() error {
-		_, err := c.Workers(c.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
+		_, err := c.Workers.List(c.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
 		return err
 	})
-	c.sure("machine", func() error { _, err := c.Machine(c.Ctx, trackertest.Scope, "host-w1"); return err })
-	c.sure("queues", func() error { _, err := c.Queues(c.Ctx, trackertest.Scope); return err })
-	c.sure("events", func() error { _, err := c.Tracker.Events(c.Ctx, tracker.EventQuery{Size: 100, Back: true}); return err })
+	c.sure("machine", func() error { _, err := c.Workers.Machine(c.Ctx, trackertest.Scope, "host-w1"); return err })
+	c.sure("queues", func() error { _, err := c.Queues.List(c.Ctx, trackertest.Scope); return err })
+	c.sure("events", func() error { _, err := c.Tracker.Events.List(c.Ctx, events.Query{Size: 100, Back: true}); return err })
 }
 
 // lookAtAll leaves what this replica has counted and asks for everything that dashboards show.
 func (c *story) lookAtAll() error {
-	c.ForgetSnapshots()
-	_, err := c.LeaveStats(c.Ctx)
+	c.Stats.ForgetSnapshots()
+	_, err := c.Stats.Leave(c.Ctx)
 	if err == nil {
-		_, err = c.Stats(c.Ctx, trackertest.Scope)
+		_, err = c.Stats.Get(c.Ctx, trackertest.Scope)
 	}
 	if err == nil {
-		_, err = c.System(c.Ctx)
+		_, err = c.Stats.System(c.Ctx)
 	}
 	if err == nil {
-		_, err = c.Scopes(c.Ctx, tracker.ScopeFilter{PageSize: 100})
+		_, err = c.Stats.Scopes(c.Ctx, stats.ScopeFilter{PageSize: 100})
 	}
 	if err == nil {
-		_, err = c.Verdicts(c.Ctx, tracker.VerdictQuery{Scope: trackertest.Scope, Since: time.Hour, By: []string{"machineId"}})
+		_, err = c.Stats.Verdicts(c.Ctx, stats.VerdictQuery{Scope: trackertest.Scope, Since: time.Hour, By: []string{"machineId"}})
 	}
 	return err
 }

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // outside is where the webhooks of tests lead: it counts what each URL was sent, and answers as the URL says.
@@ -43,12 +45,12 @@ func (o *outside) messages(url string) int {
 }
 
 // hook makes a webhook, or has made it already when the answer was lost.
-func (c *story) hook(id, url string, filter tracker.EventFilter) {
+func (c *story) hook(id, url string, filter events.Filter) {
 	c.Helper()
 	c.sure("create webhook "+id, func() error {
-		_, err := c.CreateWebhook(c.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: id,
-			Settings: tracker.HookSettings{URL: url, Enabled: true, Filter: filter}})
-		if tracker.CodeOf(err) == tracker.WebhookExists {
+		_, err := c.Webhooks.Create(c.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: id,
+			Settings: webhooks.Settings{URL: url, Enabled: true, Filter: filter}})
+		if model.CodeOf(err) == webhooks.Exists {
 			return nil
 		}
 		return err
@@ -65,11 +67,11 @@ func (c *story) delivers() {
 
 // webhooks are told of tasks; one is gone and switched off, one is deleted.
 func (c *story) webhooks() {
-	created := tracker.EventFilter{Types: []string{"task.created"}, Queue: "hooked"}
+	created := events.Filter{Types: []string{"task.created"}, Queue: "hooked"}
 	c.hook("told", "https://told", created)
-	c.hook("gone", "https://gone", tracker.EventFilter{Types: []string{"task.*"}, Queue: "hooked"})
+	c.hook("gone", "https://gone", events.Filter{Types: []string{"task.*"}, Queue: "hooked"})
 	c.hook("leaves", "https://leaves", created)
-	for shard := range c.Shards() { // as if who made the first one had died before it was told everywhere
+	for shard := range c.Tracker.Store.Shards() { // as if who made the first one had died before it was told everywhere
 		if err := c.Store.Client.HDel(c.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "mark").Err(); err != nil {
 			c.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func (c *story) webhooks() {
 		c.queued(fmt.Sprint("hooked-", i), "hooked")
 	}
 	c.sure("cancel", func() error {
-		_, err := c.Cancel(c.Ctx, trackertest.Scope, "hooked-0", tracker.CancelRequest{})
+		_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "hooked-0", model.CancelRequest{})
 		return err
 	})
 	c.delivers()
@@ -89,27 +91,30 @@ func (c *story) webhooks() {
 	}
 	c.queued("hooked-3", "hooked")
 	c.delivers()
-	c.sure("test", func() error { _, err := c.Test(c.Ctx, trackertest.Scope, "told"); return err })
-	c.sure("rotate", func() error { _, err := c.RotateSecret(c.Ctx, trackertest.Scope, "told", "", false); return err })
+	c.sure("test", func() error { _, err := c.Webhooks.Test(c.Ctx, trackertest.Scope, "told"); return err })
+	c.sure("rotate", func() error {
+		_, err := c.Webhooks.RotateSecret(c.Ctx, trackertest.Scope, "told", "", false)
+		return err
+	})
 	c.sure("update", func() error {
-		_, err := c.UpdateWebhook(c.Ctx, trackertest.Scope, "told",
-			tracker.HookSettings{URL: "https://told", Enabled: true, Filter: created}, false)
+		_, err := c.Webhooks.Update(c.Ctx, trackertest.Scope, "told",
+			webhooks.Settings{URL: "https://told", Enabled: true, Filter: created}, false)
 		return err
 	})
-	var page *tracker.DeliveryPage
+	var page *webhooks.DeliveryPage
 	c.sure("deliveries", func() (err error) {
-		page, err = c.Deliveries(c.Ctx, tracker.DeliveryFilter{Scope: trackertest.Scope, WebhookID: "told", Status: "DELIVERED", PageSize: 10})
+		page, err = c.Webhooks.Deliveries(c.Ctx, webhooks.DeliveryFilter{Scope: trackertest.Scope, WebhookID: "told", Status: "DELIVERED", PageSize: 10})
 		return err
 	})
-	c.sure("redeliver", func() error { return c.Redeliver(c.Ctx, trackertest.Scope, "told", page.Deliveries[0].ID) })
+	c.sure("redeliver", func() error { return c.Webhooks.Redeliver(c.Ctx, trackertest.Scope, "told", page.Deliveries[0].ID) })
 	c.sure("redeliver since", func() error {
-		_, err := c.RedeliverSince(c.Ctx, trackertest.Scope, "told", since.Format(time.RFC3339))
+		_, err := c.Webhooks.RedeliverSince(c.Ctx, trackertest.Scope, "told", since.Format(time.RFC3339))
 		return err
 	})
 	c.delivers()
 	c.sure("delete", func() error {
-		err := c.DeleteWebhook(c.Ctx, trackertest.Scope, "leaves", false)
-		if tracker.CodeOf(err) == tracker.WebhookNotFound {
+		err := c.Webhooks.Delete(c.Ctx, trackertest.Scope, "leaves", false)
+		if model.CodeOf(err) == webhooks.NotFound {
 			return nil
 		}
 		return err
@@ -119,8 +124,8 @@ func (c *story) webhooks() {
 // observeHooks tells what became of webhooks.
 func (c *story) observeHooks(end map[string]string) {
 	c.Helper()
-	var all []*tracker.Webhook
-	c.sure("webhooks", func() (err error) { all, err = c.Webhooks(c.Ctx, trackertest.Scope); return err })
+	var all []*webhooks.Webhook
+	c.sure("webhooks", func() (err error) { all, err = c.Webhooks.List(c.Ctx, trackertest.Scope); return err })
 	for _, w := range all {
 		end["webhook "+w.ID] = fmt.Sprintf("on %v %s, %d wait, since failing %v", w.Settings.Enabled, w.DisabledReason, w.Pending, w.FailingSince)
 	}
@@ -130,29 +135,29 @@ func (c *story) observeHooks(end map[string]string) {
 func (b *bounds) largeWebhooks() {
 	b.Helper()
 	for _, url := range []string{"https://told", "https://gone"} {
-		settings := tracker.HookSettings{URL: url, Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.*"}}}
-		w, err := b.CreateWebhook(b.Ctx, tracker.NewWebhook{Scope: big, ID: longest("hook"+url[8:], 0), Settings: settings})
+		settings := webhooks.Settings{URL: url, Enabled: true, Filter: events.Filter{Types: []string{"task.*"}}}
+		w, err := b.Webhooks.Create(b.Ctx, webhooks.NewWebhook{Scope: big, ID: longest("hook"+url[8:], 0), Settings: settings})
 		b.check("create webhook", err)
 		b.events()
 		b.check("deliver", b.Sweeper.Deliver(b.Ctx))
-		for _, status := range append(tracker.DeliveryStatuses, "") {
-			_, err = b.Deliveries(b.Ctx, tracker.DeliveryFilter{Scope: big, WebhookID: w.ID, Status: status, PageSize: 100})
+		for _, status := range append(webhooks.Statuses, "") {
+			_, err = b.Webhooks.Deliveries(b.Ctx, webhooks.DeliveryFilter{Scope: big, WebhookID: w.ID, Status: status, PageSize: 100})
 			b.check("deliveries", err)
 		}
 	}
 	for i := range 60 {
-		_, err := b.CreateWebhook(b.Ctx, tracker.NewWebhook{Scope: big, ID: longest("many", i), Settings: tracker.HookSettings{
-			URL: "https://told/" + longest("path", i), Filter: tracker.EventFilter{Types: []string{"task.*"}, Subject: longest("task", i)}}})
+		_, err := b.Webhooks.Create(b.Ctx, webhooks.NewWebhook{Scope: big, ID: longest("many", i), Settings: webhooks.Settings{
+			URL: "https://told/" + longest("path", i), Filter: events.Filter{Types: []string{"task.*"}, Subject: longest("task", i)}}})
 		b.check("create webhook", err)
 	}
-	_, err := b.Webhooks(b.Ctx, big)
+	_, err := b.Webhooks.List(b.Ctx, big)
 	b.check("webhooks", err)
-	lost := fmt.Sprintf("lubdub:{%d}:hookdead:%s/%s", b.ShardOf(big, longest("hookgone", 0)), big, longest("hookgone", 0))
+	lost := fmt.Sprintf("lubdub:{%d}:hookdead:%s/%s", b.Tracker.Store.ShardOf(big, longest("hookgone", 0)), big, longest("hookgone", 0))
 	if n, err := b.Store.Client.Del(b.Ctx, lost).Result(); err != nil || n != 1 {
 		b.Fatalf("%s: %d, %v", lost, n, err)
 	}
 	if repairs := b.Reconcile(); repairs["missing_delivery"] == 0 {
 		b.Errorf("repaired %v", repairs)
 	}
-	b.check("delete", b.DeleteWebhook(b.Ctx, big, longest("hooktold", 0), false))
+	b.check("delete", b.Webhooks.Delete(b.Ctx, big, longest("hooktold", 0), false))
 }

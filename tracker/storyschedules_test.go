@@ -4,23 +4,24 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // scheduled saves a schedule that fires each second. Whoever did not hear that it was saved finds that it is there.
-func (c *story) scheduled(id string, change ...func(*tracker.ScheduleSpec)) {
+func (c *story) scheduled(id string, change ...func(*schedules.Spec)) {
 	c.Helper()
-	d := tracker.ScheduleSpec{
-		Scope: trackertest.Scope, ID: id, Cron: "* * * * * *", MaxCatchup: 2, Task: tracker.NewTask{Queue: "sq", Type: "x"},
+	d := schedules.Spec{
+		Scope: trackertest.Scope, ID: id, Cron: "* * * * * *", MaxCatchup: 2, Task: model.NewTask{Queue: "sq", Type: "x"},
 	}
 	for _, f := range change {
 		f(&d)
 	}
 	c.check("validate", d.Validate(c.Store.Clock.Now()))
 	c.sure("create "+id, func() error {
-		_, err := c.CreateSchedule(c.Ctx, d)
-		if tracker.CodeOf(err) == tracker.ScheduleExists {
+		_, err := c.Schedules.Create(c.Ctx, d)
+		if model.CodeOf(err) == schedules.Exists {
 			return nil
 		}
 		return err
@@ -31,46 +32,46 @@ func (c *story) scheduled(id string, change ...func(*tracker.ScheduleSpec)) {
 func (c *story) schedules() {
 	scope := trackertest.Scope
 	c.scheduled("ticks")
-	c.scheduled("alone", func(d *tracker.ScheduleSpec) { d.SkipOverlap = true })
-	c.scheduled("goes", func(d *tracker.ScheduleSpec) { d.Cron = "0 0 0 1 1 *" })
+	c.scheduled("alone", func(d *schedules.Spec) { d.SkipOverlap = true })
+	c.scheduled("goes", func(d *schedules.Spec) { d.Cron = "0 0 0 1 1 *" })
 	c.sweeps()
 	c.goOn(5 * time.Second)
 	c.sweeps()
-	c.sure("pause", func() error { _, err := c.PauseSchedule(c.Ctx, scope, "ticks"); return err })
-	c.sure("fire", func() error { _, err := c.FireSchedule(c.Ctx, scope, "alone"); return err })
+	c.sure("pause", func() error { _, err := c.Schedules.Pause(c.Ctx, scope, "ticks"); return err })
+	c.sure("fire", func() error { _, err := c.Schedules.Fire(c.Ctx, scope, "alone"); return err })
 	day := storyBegins.Truncate(24 * time.Hour)
 	c.sure("backfill", func() error {
-		_, err := c.BackfillSchedule(c.Ctx, scope, "ticks", day, day.Add(time.Minute))
+		_, err := c.Schedules.Backfill(c.Ctx, scope, "ticks", day, day.Add(time.Minute))
 		return err
 	})
 	c.sure("change", func() error {
-		_, err := c.ChangeSchedule(c.Ctx, scope, "alone", func(d *tracker.ScheduleSpec) error { d.MaxCatchup = 1; return nil })
+		_, err := c.Schedules.Change(c.Ctx, scope, "alone", func(d *schedules.Spec) error { d.MaxCatchup = 1; return nil })
 		return err
 	})
 	c.goOn(time.Second)
 	c.sweeps()
-	c.sure("resume", func() error { _, err := c.ResumeSchedule(c.Ctx, scope, "ticks"); return err })
+	c.sure("resume", func() error { _, err := c.Schedules.Resume(c.Ctx, scope, "ticks"); return err })
 	c.sweeps()
-	c.sure("pause", func() error { _, err := c.PauseSchedule(c.Ctx, scope, "ticks"); return err })
-	c.sure("pause", func() error { _, err := c.PauseSchedule(c.Ctx, scope, "alone"); return err })
+	c.sure("pause", func() error { _, err := c.Schedules.Pause(c.Ctx, scope, "ticks"); return err })
+	c.sure("pause", func() error { _, err := c.Schedules.Pause(c.Ctx, scope, "alone"); return err })
 	c.sure("delete", func() error {
-		err := c.DeleteSchedule(c.Ctx, scope, "goes")
-		if tracker.CodeOf(err) == tracker.ScheduleNotFound {
+		err := c.Schedules.Delete(c.Ctx, scope, "goes")
+		if model.CodeOf(err) == schedules.NotFound {
 			return nil // it was deleted, and that was not heard
 		}
 		return err
 	})
 	c.Plant(c.Key("ghost", "schedules"), scope.String()+"/ghost")
-	c.sure("next", func() error { _, err := c.NextFires(c.Ctx, scope, "ticks", 5); return err })
+	c.sure("next", func() error { _, err := c.Schedules.NextFires(c.Ctx, scope, "ticks", 5); return err })
 	c.sure("reconcile", func() error { _, err := c.Sweeper.Reconcile(c.Ctx); return err })
 }
 
 // observeSchedules tells what became of every fire, and that each has its task once.
 func (c *story) observeSchedules(end map[string]string, told map[string]map[string]int) {
 	c.Helper()
-	var page *tracker.SchedulePage
+	var page *schedules.Page
 	c.sure("schedules", func() (err error) {
-		page, err = c.Schedules(c.Ctx, tracker.ScheduleFilter{Scope: trackertest.Scope, PageSize: 100})
+		page, err = c.Schedules.List(c.Ctx, schedules.Filter{Scope: trackertest.Scope, PageSize: 100})
 		return err
 	})
 	for _, s := range page.Schedules {
@@ -82,10 +83,10 @@ func (c *story) observeSchedules(end map[string]string, told map[string]map[stri
 			s.Waiting, fires)
 		end["events of "+s.ID] = fmt.Sprint(told[s.ID])
 	}
-	var tasks *tracker.TaskPage
+	var tasks *model.TaskPage
 	c.sure("list", func() (err error) {
-		tasks, err = c.List(c.Ctx, tracker.TaskFilter{
-			Scope: trackertest.Scope, States: []tracker.State{tracker.Queued}, Queue: "sq", PageSize: 100,
+		tasks, err = c.Tasks.List(c.Ctx, model.TaskFilter{
+			Scope: trackertest.Scope, States: []model.State{model.Queued}, Queue: "sq", PageSize: 100,
 		})
 		return err
 	})

@@ -20,40 +20,22 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// The services of the rooms, under names that can be embedded side by side.
-type (
-	storeService     = store.Store
-	eventsService    = events.Service
-	webhooksService  = webhooks.Service
-	beatsService     = beats.Service
-	holdingsService  = holdings.Service
-	quotasService    = quotas.Service
-	workersService   = workers.Service
-	tasksService     = tasks.Service
-	queuesService    = queues.Service
-	schedulesService = schedules.Service
-	sweepService     = sweep.Service
-	statsService     = stats.Service
-
-	revocationsService = revocations.Service
-)
-
-// Tracker keeps tasks and hears their beats. Its methods are those of its rooms and may be called from any goroutine. Every
-// error they return is an *Error.
+// Tracker is the services of one deployment: each keeps one kind of thing in Redis, and is made of those below it that it needs.
+// Their methods may be called from any goroutine; every error they return is a *model.Error.
 type Tracker struct {
-	*storeService
-	*eventsService
-	*webhooksService
-	*beatsService
-	*holdingsService
-	*quotasService
-	*workersService
-	*statsService
-	*tasksService
-	*queuesService
-	*schedulesService
-	*sweepService
-	*revocationsService
+	Beats       *beats.Service
+	Tasks       *tasks.Service
+	Workers     *workers.Service
+	Queues      *queues.Service
+	Schedules   *schedules.Service
+	Webhooks    *webhooks.Service
+	Events      *events.Service
+	Stats       *stats.Service
+	Revocations *revocations.Service
+	Sweeper     *sweep.Service
+	Holdings    *holdings.Service
+	Quotas      *quotas.Service
+	Store       *store.Store
 }
 
 // Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
@@ -68,7 +50,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	t := furnish(s, &o)
 	err = s.Begin(ctx)
 	if err == nil {
-		err = s.Await(ctx, "reading the revoked tokens", t.RefreshRevocations) // before the first token is judged
+		err = s.Await(ctx, "reading the revoked tokens", t.Revocations.Refresh) // before the first token is judged
 	}
 	if err != nil {
 		_ = s.Close()
@@ -122,16 +104,19 @@ func furnish(s *store.Store, o *Options) *Tracker {
 		Logger:            o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
-	return &Tracker{s, e, wh, b, h, q, w, st, ta, qu, sc, sw, re}
+	return &Tracker{
+		Beats: b, Tasks: ta, Workers: w, Queues: qu, Schedules: sc, Webhooks: wh, Events: e, Stats: st, Revocations: re, Sweeper: sw,
+		Holdings: h, Quotas: q, Store: s,
+	}
 }
 
 // Close refuses new work, lets everything that waits finish, and closes the connections.
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() {
-		t.eventsService.Close()
-		t.queuesService.Close()
-		closed <- t.storeService.Close()
+		t.Events.Close()
+		t.Queues.Close()
+		closed <- t.Store.Close()
 	}()
 	select {
 	case err := <-closed:
@@ -140,6 +125,3 @@ func (t *Tracker) Close(ctx context.Context) error {
 		return fmt.Errorf("flushing the batcher: %w", ctx.Err())
 	}
 }
-
-// NewSweeper makes a sweeper; start it with Run.
-func NewSweeper(t *Tracker, o SweeperOptions) *Sweeper { return sweep.NewSweeper(t.sweepService, o) }

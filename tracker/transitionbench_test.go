@@ -11,6 +11,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
 // BenchmarkTransitions reports as redis-ns/op what each transition of a queue's task costs Redis, as CPU time of its process: what
@@ -66,7 +69,7 @@ type transitions struct {
 	silent time.Duration // after which an attempt is a zombie; 0: when its worker is
 }
 
-var transitionScope = tracker.Scope{Tenant: "acme", Workspace: "prod"}
+var transitionScope = model.Scope{Tenant: "acme", Workspace: "prod"}
 
 func (t *transitions) must(err error) {
 	if err != nil {
@@ -83,10 +86,10 @@ func (t *transitions) open(b *testing.B) {
 		RedisTimeout: time.Minute, WorkerInterval: time.Hour, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	t.must(err)
 	b.Cleanup(func() { _ = t.Close(context.Background()) })
-	t.must(t.Tick())
-	n := tracker.NewWorker{Scope: transitionScope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 10_000}
+	t.must(t.Beats.Tick())
+	n := model.NewWorker{Scope: transitionScope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 10_000}
 	t.must(n.Validate())
-	w, err := t.Register(b.Context(), n)
+	w, err := t.Workers.Register(b.Context(), n)
 	t.must(err)
 	t.worker = w.WorkerID
 }
@@ -99,26 +102,26 @@ func (t *transitions) cost(act func()) time.Duration {
 }
 
 func (t *transitions) create(n int) int {
-	retry := tracker.DefaultRetryPolicy
+	retry := model.DefaultRetryPolicy
 	retry.MaxLosses = t.losses
 	for left := n; left > 0; left -= 1000 {
-		batch := make([]tracker.NewTask, min(left, 1000))
+		batch := make([]model.NewTask, min(left, 1000))
 		for i := range batch {
-			batch[i] = tracker.NewTask{Scope: transitionScope, Queue: "q", Type: "x", HeartbeatInterval: t.silent / 2,
+			batch[i] = model.NewTask{Scope: transitionScope, Queue: "q", Type: "x", HeartbeatInterval: t.silent / 2,
 				HeartbeatTimeout: t.silent, Retry: &retry}
 			t.must(batch[i].Validate(t.store.Clock.Now()))
 		}
-		for _, r := range t.CreateBatch(t.Context(), batch) {
+		for _, r := range t.Tasks.CreateBatch(t.Context(), batch) {
 			t.must(r.Err)
 		}
 	}
 	return n
 }
 
-func (t *transitions) claim(n int) (attempts []*tracker.Attempt) {
+func (t *transitions) claim(n int) (attempts []*model.Attempt) {
 	for len(attempts) < n {
-		got, err := t.Claim(t.Context(), tracker.ClaimRequest{Scope: transitionScope, WorkerID: t.worker, Queue: "q",
-			Max: min(tracker.MaxClaim, n-len(attempts))})
+		got, err := t.Queues.Claim(t.Context(), queues.ClaimRequest{Scope: transitionScope, WorkerID: t.worker, Queue: "q",
+			Max: min(queues.MaxClaim, n-len(attempts))})
 		t.must(err)
 		for _, e := range got {
 			attempts = append(attempts, e.Attempt)
@@ -128,7 +131,7 @@ func (t *transitions) claim(n int) (attempts []*tracker.Attempt) {
 }
 
 // each does something about attempts, as many at once as a busy replica has under way.
-func (t *transitions) each(attempts []*tracker.Attempt, act func(*tracker.Attempt) error) []*tracker.Attempt {
+func (t *transitions) each(attempts []*model.Attempt, act func(*model.Attempt) error) []*model.Attempt {
 	var all sync.WaitGroup
 	errs := make([]error, len(attempts))
 	const atOnce = 64
@@ -146,16 +149,16 @@ func (t *transitions) each(attempts []*tracker.Attempt, act func(*tracker.Attemp
 	return attempts
 }
 
-func (t *transitions) start(attempts []*tracker.Attempt) []*tracker.Attempt {
-	return t.each(attempts, func(a *tracker.Attempt) error {
-		_, err := t.Start(t.Context(), a, tracker.Report{})
+func (t *transitions) start(attempts []*model.Attempt) []*model.Attempt {
+	return t.each(attempts, func(a *model.Attempt) error {
+		_, err := t.Beats.Start(t.Context(), a, model.Report{})
 		return err
 	})
 }
 
-func (t *transitions) complete(attempts []*tracker.Attempt) {
-	t.each(attempts, func(a *tracker.Attempt) error {
-		_, err := t.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded})
+func (t *transitions) complete(attempts []*model.Attempt) {
+	t.each(attempts, func(a *model.Attempt) error {
+		_, err := t.Beats.Complete(t.Context(), a, model.Completion{Outcome: model.Succeeded})
 		return err
 	})
 }
@@ -167,9 +170,9 @@ func (t *transitions) expire(n, losses int) time.Duration {
 	t.start(t.claim(n))
 	for range 20 { // shard time goes by no further with a step
 		t.store.Clock.Advance(200 * time.Millisecond)
-		t.must(t.Tick())
+		t.must(t.Beats.Tick())
 	}
-	sweeper := tracker.NewSweeper(t.Tracker, tracker.SweeperOptions{ID: "swp_bench"})
+	sweeper := sweep.NewSweeper(t.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_bench"})
 	ended := 0
 	spent := t.cost(func() {
 		for range 10 {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 func TestRotatedKeysAllVerifyAndTheFirstSigns(t *testing.T) {
@@ -74,18 +74,18 @@ func TestIDsAndLivesAreTheDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		odd := rapid.StringOfN(rapid.RuneFrom([]rune("aZ9._-@[`{/:é\x00")), 0, 3, -1)
 		id := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._-]{0,130}`), odd).Draw(t, "id")
-		if validID(id) != tracker.ValidID(id) {
-			t.Fatalf("%q is an id: %v; the domain says %v", id, validID(id), tracker.ValidID(id))
+		if validID(id) != model.ValidID(id) {
+			t.Fatalf("%q is an id: %v; the domain says %v", id, validID(id), model.ValidID(id))
 		}
 	})
 	for c := range 256 {
 		for _, id := range []string{string([]byte{byte(c)}), string([]byte{'a', byte(c)})} {
-			if validID(id) != tracker.ValidID(id) {
-				t.Errorf("%q is an id: %v; the domain says %v", id, validID(id), tracker.ValidID(id))
+			if validID(id) != model.ValidID(id) {
+				t.Errorf("%q is an id: %v; the domain says %v", id, validID(id), model.ValidID(id))
 			}
 		}
 	}
-	if MaxLife != tracker.MaxTokenTTL || MaxControlLife != tracker.MaxControlTTL {
-		t.Errorf("tokens may hold for %v and %v; the domain says %v and %v", MaxLife, MaxControlLife, tracker.MaxTokenTTL, tracker.MaxControlTTL)
+	if MaxLife != model.MaxTokenTTL || MaxControlLife != model.MaxControlTTL {
+		t.Errorf("tokens may hold for %v and %v; the domain says %v and %v", MaxLife, MaxControlLife, model.MaxTokenTTL, model.MaxControlTTL)
 	}
 }

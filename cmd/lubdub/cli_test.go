@@ -14,7 +14,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -184,8 +184,8 @@ func TestTagsAgreeWithConstants(t *testing.T) {
 	if !strings.Contains(shards.Zero, fmt.Sprintf("%d in an embedded Redis", embedded.Shards)) {
 		t.Errorf("shards speaks of another number than %d", embedded.Shards)
 	}
-	if durability, _ := config.Lookup("durability"); durability.Default != string(tracker.Memory) { // kong needs one for its enum
-		t.Errorf("durability is %s where nothing is set, and %s where tracker is left to choose", durability.Default, tracker.Memory)
+	if durability, _ := config.Lookup("durability"); durability.Default != string(store.Memory) { // kong needs one for its enum
+		t.Errorf("durability is %s where nothing is set, and %s where tracker is left to choose", durability.Default, store.Memory)
 	}
 	delay, _ := config.Lookup("drain-delay")
 	if !strings.Contains(delay.Help, fmt.Sprintf("%.0f s to end", shutdownTimeout.Seconds())) {

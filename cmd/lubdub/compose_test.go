@@ -14,7 +14,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api"
 	"github.com/lubdub-io/lubdub/internal/config"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
 // composeService is what the tests look at of a service.
@@ -140,8 +140,8 @@ func nginxSetting(t *testing.T, name string) string {
 
 // The balancer must wait for longer than a claim does, hold nothing back, and never be the last to close a connection.
 func TestBalancerFitsTheServer(t *testing.T) {
-	if d := composeDuration(t, nginxSetting(t, "proxy_read_timeout")); d < tracker.MaxClaimWait+10*time.Second {
-		t.Errorf("it waits for %v, and a claim for up to %v", d, tracker.MaxClaimWait)
+	if d := composeDuration(t, nginxSetting(t, "proxy_read_timeout")); d < queues.MaxClaimWait+10*time.Second {
+		t.Errorf("it waits for %v, and a claim for up to %v", d, queues.MaxClaimWait)
 	}
 	if d := composeDuration(t, nginxSetting(t, "keepalive_timeout")); d >= api.DefaultIdleTimeout {
 		t.Errorf("it keeps idle connections for %v, and a server for %v", d, api.DefaultIdleTimeout)

@@ -13,6 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // checkRedis looks at a Redis as a server with the settings of this machine would use it.
@@ -30,8 +32,8 @@ func (a *app) checkRedis(ctx context.Context, url, file string) ([]v1.Finding, e
 	}
 	o := tracker.Options{
 		RedisURL: cfg.Redis, RedisTimeout: cfg.RedisTimeout, Shards: cfg.Shards, EventsPerShard: cfg.EventsPerShard,
-		Durability: tracker.Durability(cfg.Durability), DurableReplicas: cfg.DurableReplicas,
-		Replica: tracker.ReplicaFacts{Settings: cfg.Digests()}, Logger: slog.New(slog.DiscardHandler),
+		Durability: store.Durability(cfg.Durability), DurableReplicas: cfg.DurableReplicas,
+		Replica: stats.Facts{Settings: cfg.Digests()}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if strings.HasPrefix(cfg.Redis, "rediss") {
 		if o.RedisTLS, err = tlsfiles.Client(cfg.RedisCA, cfg.RedisCert, cfg.RedisKey, cfg.RedisName, o.Logger); err != nil {

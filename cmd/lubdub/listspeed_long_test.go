@@ -16,6 +16,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // How long it takes until the first row of each `ls` is there, from the start of the process on, among 100,000 tasks and 10,000 workers;
@@ -85,22 +86,22 @@ func fillLists(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tr.Close(t.Context()) }()
-	scope := tracker.Scope{Tenant: "default", Workspace: "default"}
+	scope := model.Scope{Tenant: "default", Workspace: "default"}
 	queue := func(i int) string { return fmt.Sprintf("queue-%02d", i%queues) }
 	sharedOut(t, crew, func(i int) error {
-		_, err := tr.Register(t.Context(), tracker.NewWorker{Scope: scope, Queue: queue(i), Types: []string{"x"},
+		_, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: scope, Queue: queue(i), Types: []string{"x"},
 			MachineID: fmt.Sprintf("host-%04d", i/10), MaxConcurrent: 100})
 		return err
 	})
 	sharedOut(t, tasks/batch, func(i int) error {
-		news := make([]tracker.NewTask, batch)
+		news := make([]model.NewTask, batch)
 		for j := range news {
-			news[j] = tracker.NewTask{Scope: scope, Queue: queue(j), Type: "x", RunID: fmt.Sprintf("run-%02d", i%100)}
+			news[j] = model.NewTask{Scope: scope, Queue: queue(j), Type: "x", RunID: fmt.Sprintf("run-%02d", i%100)}
 			if err := news[j].Validate(time.Now()); err != nil {
 				return err
 			}
 		}
-		for _, r := range tr.CreateBatch(t.Context(), news) {
+		for _, r := range tr.Tasks.CreateBatch(t.Context(), news) {
 			if r.Err != nil {
 				return r.Err
 			}

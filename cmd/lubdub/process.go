@@ -22,6 +22,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/probe"
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // process is everything that one server runs: the roles that its configuration names, and the admin listener.
@@ -101,7 +103,7 @@ func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections 
 		return err
 	}
 	p.api, err = api.New(api.Config{
-		Tracker: p.tracker, Keys: keys, PublicURL: p.publicURL, BasePath: p.cfg.BasePath, Version: version,
+		Services: api.ServicesOf(p.tracker), Keys: keys, PublicURL: p.publicURL, BasePath: p.cfg.BasePath, Version: version,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections,
 		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
@@ -118,9 +120,9 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 		HealthCheckPeriod: p.cfg.HealthCheck, Brake: p.cfg.MassExpiryBrake == "on",
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
 		TenantFires: p.cfg.TenantCalls,
-		Durability:  tracker.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
+		Durability:  store.Durability(p.cfg.Durability), DurableReplicas: p.cfg.DurableReplicas,
 		Logger: p.log, Registerer: reg, Gatherer: reg,
-		Replica: tracker.ReplicaFacts{
+		Replica: stats.Facts{
 			Version: version, Commit: commit, Roles: strings.Split(p.cfg.Roles.String(), ","), Since: time.Now().UTC(), Settings: p.cfg.Digests(),
 		},
 	}

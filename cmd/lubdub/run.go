@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
 // services are the running parts of a process. Each field stops its part.
@@ -26,7 +26,7 @@ type services struct {
 func (p *process) run(ctx context.Context, serving func()) error {
 	if p.cfg.Roles.API {
 		// Learns Redis's clock before the first token is judged, and which servers do not answer, so that no request waits for them.
-		_ = p.tracker.Tick() // where it fails, so does all else
+		_ = p.tracker.Beats.Tick() // where it fails, so does all else
 	}
 	if err := p.listen(); err != nil {
 		p.abandon()
@@ -37,14 +37,14 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	s := &services{api: none, keepTime: none, revocations: none, sweeper: none, stats: none, tracker: none}
 	s.admin = g.Start("admin listener", s.listener(p.adminListener(), p.api.ServeAdmin))
 	if p.cfg.Roles.API {
-		s.keepTime = g.Start("shard time", p.tracker.KeepTime)
-		s.revocations = g.Start("revocations", p.tracker.FollowRevocations)
+		s.keepTime = g.Start("shard time", p.tracker.Beats.KeepTime)
+		s.revocations = g.Start("revocations", p.tracker.Revocations.Follow)
 		s.api = g.Start("API listener", s.listener(p.listener.listener, p.api.Serve))
 	}
 	if p.cfg.Roles.Sweeper {
-		s.sweeper = g.Start("sweeper", tracker.NewSweeper(p.tracker, tracker.SweeperOptions{}).Run)
+		s.sweeper = g.Start("sweeper", sweep.NewSweeper(p.tracker.Sweeper, sweep.SweeperOptions{}).Run)
 	}
-	s.stats = g.Start("statistics", p.tracker.KeepStats)
+	s.stats = g.Start("statistics", p.tracker.Stats.Keep)
 	s.tracker = g.Start("tracker", p.untilItFails)
 	serving()
 	<-g.Done()
@@ -75,8 +75,8 @@ func (p *process) untilItFails(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-p.tracker.Broken():
-		return p.tracker.BrokenBy()
+	case <-p.tracker.Store.Broken():
+		return p.tracker.Store.BrokenBy()
 	}
 }
 
@@ -106,7 +106,7 @@ const (
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	p.log.Info("stopping", slog.Duration("drainDelay", p.cfg.DrainDelay), slog.Duration("shutdownTimeout", p.shutdownTimeout))
 	p.api.SetDraining()
-	p.tracker.SetDraining()
+	p.tracker.Beats.SetDraining()
 	if wait && p.cfg.DrainDelay > 0 {
 		time.Sleep(p.cfg.DrainDelay) // a second signal ends the process, and this with it
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // fileWebhook is one of webhooks-file.
@@ -46,7 +48,7 @@ func (p *process) manageWebhooks(ctx context.Context) error {
 	}
 	news, err := readWebhooks(text)
 	if err == nil {
-		err = p.tracker.ManageWebhooks(tracker.WithActor(ctx, "webhooks-file"), news)
+		err = p.tracker.Webhooks.Manage(model.WithActor(ctx, "webhooks-file"), news)
 	}
 	if err != nil {
 		return fmt.Errorf("webhooks-file %s: %w", p.cfg.WebhooksFile, err)
@@ -63,7 +65,7 @@ const (
 
 // warnOfHosts logs which webhooks lead to hosts that cannot be called now. It runs beside everything else, since name servers may
 // be slow, and a webhook whose host comes up later works then.
-func warnOfHosts(ctx context.Context, log *slog.Logger, news []tracker.NewWebhook, resolve func(context.Context, string) error) {
+func warnOfHosts(ctx context.Context, log *slog.Logger, news []webhooks.NewWebhook, resolve func(context.Context, string) error) {
 	var all sync.WaitGroup
 	under := make(chan struct{}, lookUps)
 	for _, n := range news {
@@ -81,7 +83,7 @@ func warnOfHosts(ctx context.Context, log *slog.Logger, news []tracker.NewWebhoo
 }
 
 // readWebhooks never tells what stands in the text: it may hold secrets.
-func readWebhooks(text []byte) ([]tracker.NewWebhook, error) {
+func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 	var listed []fileWebhook
 	if err := yaml.UnmarshalWithOptions(text, &listed, yaml.Strict()); err != nil {
 		var syntax *yaml.SyntaxError
@@ -91,9 +93,9 @@ func readWebhooks(text []byte) ([]tracker.NewWebhook, error) {
 		return nil, errors.New("it is no list of webhooks: each is a mapping of id, url, events, secret or secretFile, and no other names " +
 			"than docs/webhooks.md lists")
 	}
-	news := make([]tracker.NewWebhook, len(listed))
+	news := make([]webhooks.NewWebhook, len(listed))
 	for i, l := range listed {
-		if !tracker.ValidID(l.ID) {
+		if !model.ValidID(l.ID) {
 			return nil, fmt.Errorf("webhook %d has no valid id; give each one of its own, so that it is known again", i+1)
 		}
 		secret := l.Secret
@@ -107,15 +109,15 @@ func readWebhooks(text []byte) ([]tracker.NewWebhook, error) {
 		if secret == "" {
 			return nil, fmt.Errorf("%s has neither secret nor secretFile; whoever receives it must know what it is signed with", l.ID)
 		}
-		news[i] = tracker.NewWebhook{
-			Scope:  tracker.Scope{Tenant: cmp.Or(l.TenantID, "default"), Workspace: cmp.Or(l.WorkspaceID, "default")},
+		news[i] = webhooks.NewWebhook{
+			Scope:  model.Scope{Tenant: cmp.Or(l.TenantID, "default"), Workspace: cmp.Or(l.WorkspaceID, "default")},
 			ID:     l.ID,
 			Secret: secret,
-			Settings: tracker.HookSettings{URL: l.URL, Description: l.Description, Enabled: !l.Disabled, Filter: tracker.EventFilter{
+			Settings: webhooks.Settings{URL: l.URL, Description: l.Description, Enabled: !l.Disabled, Filter: events.Filter{
 				Types: l.Events, Subject: l.Subject, RunID: l.RunID, Queue: l.Queue, TaskType: l.TaskType, WorkerID: l.WorkerID, MachineID: l.MachineID,
 			}},
 		}
-		if scope := news[i].Scope; !tracker.ValidID(scope.Tenant) || !tracker.ValidID(scope.Workspace) {
+		if scope := news[i].Scope; !model.ValidID(scope.Tenant) || !model.ValidID(scope.Workspace) {
 			return nil, fmt.Errorf("%s: tenantId or workspaceId is no valid id", l.ID)
 		}
 	}

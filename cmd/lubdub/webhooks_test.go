@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // A bad webhooks-file says what is wrong, and never what a secret is.
@@ -38,10 +38,10 @@ func TestWebhooksFile(t *testing.T) {
 // Hosts that cannot be called when a process starts are logged, each with its webhook, and nothing else comes of it.
 func TestHostsThatCannotBeCalledAreLogged(t *testing.T) {
 	t.Parallel()
-	var news []tracker.NewWebhook
+	var news []webhooks.NewWebhook
 	for i := range 2 * lookUps {
 		host := []string{"good", "bad"}[i%2]
-		news = append(news, tracker.NewWebhook{ID: fmt.Sprint("w", i), Settings: tracker.HookSettings{URL: "https://" + host + "/"}})
+		news = append(news, webhooks.NewWebhook{ID: fmt.Sprint("w", i), Settings: webhooks.Settings{URL: "https://" + host + "/"}})
 	}
 	resolve := func(ctx context.Context, url string) error {
 		if strings.Contains(url, "bad") {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // Field describes one setting, as read from the tags of Config.
@@ -35,13 +37,13 @@ type Field struct {
 // ofTracker has the defaults and bounds that package tracker states. They are not repeated in the tags of Config.
 var ofTracker = map[string]struct{ Default, Min, Max string }{
 	"redis-timeout": {Default: formatDuration(tracker.DefaultRedisTimeout)},
-	"shards":        {Max: strconv.Itoa(tracker.MaxShards)},
+	"shards":        {Max: strconv.Itoa(store.MaxShards)},
 	"finished-retention": {
-		Default: formatDuration(tracker.DefaultFinishedRetention), Min: formatDuration(tracker.MinFinishedRetention),
+		Default: formatDuration(model.DefaultFinishedRetention), Min: formatDuration(model.MinFinishedRetention),
 	},
-	"durable-replicas":          {Default: strconv.Itoa(tracker.DefaultDurableReplicas), Max: strconv.Itoa(tracker.MaxDurableReplicas)},
-	"worker-heartbeat-interval": {Default: formatDuration(tracker.DefaultWorkerInterval)},
-	"worker-timeout-multiplier": {Default: strconv.Itoa(tracker.DefaultWorkerMultiplier)},
+	"durable-replicas":          {Default: strconv.Itoa(tracker.DefaultDurableReplicas), Max: strconv.Itoa(store.MaxDurableReplicas)},
+	"worker-heartbeat-interval": {Default: formatDuration(model.DefaultWorkerInterval)},
+	"worker-timeout-multiplier": {Default: strconv.Itoa(model.DefaultWorkerMultiplier)},
 }
 
 var fields = sync.OnceValue(func() []Field {

@@ -66,7 +66,7 @@ func (s *Service) Beat(b *Beat) {
 }
 
 // Beats lands many beats in one go and returns when each has its fate. One that fails does not touch the others.
-func (s *Service) Beats(beats []*Beat) {
+func (s *Service) BeatMany(beats []*Beat) {
 	if len(beats) == 0 {
 		return
 	}

@@ -13,6 +13,11 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -87,7 +92,7 @@ func (s *benchStore) logCommands(b *testing.B, ops int) {
 // pass lets shard time run on without a beat.
 func (s *benchStore) pass(b *testing.B, d time.Duration) {
 	for ; d > 0; d -= 200 * time.Millisecond { // less than the most that shard time runs on in one step
-		if err := s.Tick(); err != nil {
+		if err := s.Beats.Tick(); err != nil {
 			b.Fatal(err)
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -95,19 +100,19 @@ func (s *benchStore) pass(b *testing.B, d time.Duration) {
 }
 
 // claim makes n tasks of a queue, which a worker claims.
-func (s *benchStore) claim(b *testing.B, n int, change ...func(*tracker.NewTask)) (attempts []*tracker.Attempt) {
-	w := trackertest.NewWorker(func(w *tracker.NewWorker) { w.MaxConcurrent = n })
+func (s *benchStore) claim(b *testing.B, n int, change ...func(*model.NewTask)) (attempts []*model.Attempt) {
+	w := trackertest.NewWorker(func(w *model.NewWorker) { w.MaxConcurrent = n })
 	if err := w.Validate(); err != nil {
 		b.Fatal(err)
 	}
-	worker, err := s.Register(b.Context(), w)
+	worker, err := s.Workers.Register(b.Context(), w)
 	if err != nil {
 		b.Fatal(err)
 	}
 	s.create(b, n, append(change, trackertest.Queued)...)
 	for len(attempts) < n {
-		tasks, err := s.Claim(b.Context(), tracker.ClaimRequest{
-			Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "default", Max: tracker.MaxClaim,
+		tasks, err := s.Queues.Claim(b.Context(), queues.ClaimRequest{
+			Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "default", Max: queues.MaxClaim,
 		})
 		if err != nil || len(tasks) == 0 {
 			b.Fatalf("claimed %d of %d: %v", len(attempts), n, err)
@@ -120,12 +125,12 @@ func (s *benchStore) claim(b *testing.B, n int, change ...func(*tracker.NewTask)
 }
 
 // create makes n pushed tasks, a thousand a call.
-func (s *benchStore) create(b *testing.B, n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
-	attempts := make([]*tracker.Attempt, 0, n)
+func (s *benchStore) create(b *testing.B, n int, change ...func(*model.NewTask)) []*model.Attempt {
+	attempts := make([]*model.Attempt, 0, n)
 	for made := 0; made < n; made += 1000 {
-		batch := make([]tracker.NewTask, min(1000, n-made))
+		batch := make([]model.NewTask, min(1000, n-made))
 		for i := range batch {
-			batch[i] = tracker.NewTask{Scope: trackertest.Scope}
+			batch[i] = model.NewTask{Scope: trackertest.Scope}
 			for _, f := range change {
 				f(&batch[i])
 			}
@@ -133,7 +138,7 @@ func (s *benchStore) create(b *testing.B, n int, change ...func(*tracker.NewTask
 				b.Fatal(err)
 			}
 		}
-		for _, r := range s.CreateBatch(b.Context(), batch) {
+		for _, r := range s.Tasks.CreateBatch(b.Context(), batch) {
 			if r.Err != nil {
 				b.Fatal(r.Err)
 			}
@@ -146,18 +151,18 @@ func (s *benchStore) create(b *testing.B, n int, change ...func(*tracker.NewTask
 }
 
 // beat beats every one of them once, size a call.
-func (s *benchStore) beat(b *testing.B, attempts []*tracker.Attempt, size int, report string) {
-	beats := make([]*tracker.Beat, size)
-	for i := range beats {
-		beats[i] = &tracker.Beat{Report: report}
+func (s *benchStore) beat(b *testing.B, attempts []*model.Attempt, size int, report string) {
+	batch := make([]*beats.Beat, size)
+	for i := range batch {
+		batch[i] = &beats.Beat{Report: report}
 	}
 	for len(attempts) > 0 {
 		n := min(size, len(attempts))
 		for i, a := range attempts[:n] {
-			beats[i].Attempt = a
+			batch[i].Attempt = a
 		}
-		s.Beats(beats[:n])
-		for _, beat := range beats[:n] {
+		s.Beats.BeatMany(batch[:n])
+		for _, beat := range batch[:n] {
 			if beat.Err != nil {
 				b.Fatal(beat.Err)
 			}
@@ -180,7 +185,7 @@ func BenchmarkStart(b *testing.B) {
 	s.measure(b, b.N, func() { s.beat(b, attempts, 1000, "") })
 }
 
-var fullReport = string(tracker.AppendReport(nil, 0, []byte("worker-1"), []byte("45"), []byte(`"Processing partition 5 of 10"`)))
+var fullReport = string(schema.AppendReport(nil, 0, []byte("worker-1"), []byte("45"), []byte(`"Processing partition 5 of 10"`)))
 
 // BenchmarkBeats beats 100,000 running tasks in random order.
 func BenchmarkBeats(b *testing.B) {
@@ -195,7 +200,7 @@ func BenchmarkBeats(b *testing.B) {
 			s := newBenchStore(b, 16)
 			attempts := s.create(b, 100_000)
 			s.beat(b, attempts, 1000, fullReport)
-			order := make([]*tracker.Attempt, b.N)
+			order := make([]*model.Attempt, b.N)
 			for i := range order {
 				order[i] = attempts[rand.IntN(len(attempts))]
 			}
@@ -209,20 +214,20 @@ func BenchmarkBeats(b *testing.B) {
 // fail, and tasks of a queue that are tried again.
 func BenchmarkExpire(b *testing.B) {
 	const living, dead = 100_000, 10_000
-	short := func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second/2, time.Second }
-	once := func(n *tracker.NewTask) { // its retry is not due here
-		policy := tracker.DefaultRetryPolicy
+	short := func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second/2, time.Second }
+	once := func(n *model.NewTask) { // its retry is not due here
+		policy := model.DefaultRetryPolicy
 		policy.InitialBackoff, policy.MaxBackoff = time.Hour, time.Hour
 		n.Retry = &policy
 	}
-	for name, start := range map[string]func(b *testing.B, s *benchStore, n int) []*tracker.Attempt{
-		"failed":  func(b *testing.B, s *benchStore, n int) []*tracker.Attempt { return s.create(b, n, short) },
-		"retried": func(b *testing.B, s *benchStore, n int) []*tracker.Attempt { return s.claim(b, n, short, once) },
+	for name, start := range map[string]func(b *testing.B, s *benchStore, n int) []*model.Attempt{
+		"failed":  func(b *testing.B, s *benchStore, n int) []*model.Attempt { return s.create(b, n, short) },
+		"retried": func(b *testing.B, s *benchStore, n int) []*model.Attempt { return s.claim(b, n, short, once) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := newBenchStore(b, 1)
 			s.beat(b, s.create(b, living), 1000, "")
-			sweeper := tracker.NewSweeper(s.Tracker, tracker.SweeperOptions{})
+			sweeper := sweep.NewSweeper(s.Tracker.Sweeper, sweep.SweeperOptions{})
 			var spent time.Duration
 			for range b.N {
 				b.StopTimer()

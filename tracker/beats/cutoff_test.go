@@ -7,6 +7,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -15,7 +16,7 @@ const checkPeriod = 1500 * time.Millisecond // of balancers
 // behindBalancers has the replica reckon with balancers, on the test's clock.
 func behindBalancers(h *trackertest.Harness) {
 	from := h.Store.Clock.Now()
-	h.OnClock(func() time.Duration { return h.Store.Clock.Now().Sub(from) })
+	h.Beats.OnClock(func() time.Duration { return h.Store.Clock.Now().Sub(from) })
 }
 
 func withBalancers(t *testing.T, test func(h *trackertest.Harness)) {
@@ -33,15 +34,15 @@ func keepAll(h *trackertest.Harness, d time.Duration, replicas []*tracker.Tracke
 		between()
 		h.Store.Clock.Advance(100 * time.Millisecond)
 		for _, r := range replicas {
-			r.Listen()
-			_ = r.Tick()
+			r.Beats.Listen()
+			_ = r.Beats.Tick()
 		}
 	}
 }
 
 // spoil has the store refuse whatever needs a key of a task's shard, and gives what mends it.
 func spoil(h *trackertest.Harness, id, name string) (mend func()) {
-	key := fmt.Sprintf("lubdub:{%d}:%s", h.ShardOf(trackertest.Scope, id), name)
+	key := fmt.Sprintf("lubdub:{%d}:%s", h.Tracker.Store.ShardOf(trackertest.Scope, id), name)
 	h.Store.Client.Rename(h.Ctx, key, key+"-away")
 	h.Store.Client.Set(h.Ctx, key, "of another type", 0)
 	return func() { h.Store.Client.Rename(h.Ctx, key+"-away", key) }
@@ -52,12 +53,12 @@ func spoil(h *trackertest.Harness, id, name string) (mend func()) {
 func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		dead := "dead"
-		for i := 0; h.ShardOf(trackertest.Scope, dead) != h.ShardOf(trackertest.Scope, "t1"); i++ {
+		for i := 0; h.Tracker.Store.ShardOf(trackertest.Scope, dead) != h.Tracker.Store.ShardOf(trackertest.Scope, "t1"); i++ {
 			dead = fmt.Sprintf("dead-%d", i)
 		}
-		h.Running(func(n *tracker.NewTask) { n.TaskID = dead })
+		h.Running(func(n *model.NewTask) { n.TaskID = dead })
 		us := []*tracker.Tracker{h.Tracker}
 		keepAll(h, time.Second, us, func() {})
 		h.MustBeat(a, "")
@@ -70,11 +71,11 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 			h.Errorf("time ran %d ms while nobody could be heard", moved)
 		}
 		h.MustSweep()
-		h.WantState("t1", tracker.Running, "")
+		h.WantState("t1", model.Running, "")
 		keepAll(h, 2*time.Second, us, func() { h.MustBeat(a, "") })
 		h.MustSweep()
-		h.WantState("t1", tracker.Running, "")
-		h.WantState(dead, tracker.Failed, tracker.HeartbeatTimeout)
+		h.WantState("t1", model.Running, "")
+		h.WantState(dead, model.Failed, model.HeartbeatTimeout)
 	})
 }
 
@@ -83,7 +84,7 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
-		h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		other := trackertest.NewHarness(h.TB, h.Store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
 		behindBalancers(other)
 		both := []*tracker.Tracker{h.Tracker, other.Tracker}
@@ -96,14 +97,14 @@ func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 			}
 		}
 		ran(time.Second, time.Second, time.Second, both, "both serve")
-		h.SetDraining()
+		h.Beats.SetDraining()
 		ran(time.Second, time.Second, time.Second, both, "one drains")
-		other.SetDraining()
+		other.Beats.SetDraining()
 		ran(0, 300*time.Millisecond, 2*time.Second, both, "both drain")
 		h.Store.Clock.Advance(time.Minute) // nobody is there
 		again := trackertest.NewHarness(h.TB, h.Store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
 		behindBalancers(again)
-		again.BalancersKnowNothing()
+		again.Beats.BalancersKnowNothing()
 		us := []*tracker.Tracker{again.Tracker}
 		ran(0, 400*time.Millisecond, checkPeriod-200*time.Millisecond, us, "started again")
 		ran(time.Second, 2*time.Second, 2*time.Second, us, "a period later")
@@ -118,7 +119,7 @@ func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
 		for _, founds := range []bool{true, false} {
 			h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
 			if founds {
-				h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+				h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 			}
 			start := shardTime(h, "t1")
 			h.Advance(time.Second)
@@ -133,17 +134,17 @@ func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
 // crowd is ten tasks that run, of which some live in shard 0.
 type crowd struct {
 	*trackertest.Harness
-	attempts     []*tracker.Attempt
-	one          *tracker.Attempt // lives elsewhere
-	healthy, ill string           // tasks in shard 0, and where one lives
+	attempts     []*model.Attempt
+	one          *model.Attempt // lives elsewhere
+	healthy, ill string         // tasks in shard 0, and where one lives
 }
 
 func newCrowd(h *trackertest.Harness) *crowd {
 	c := &crowd{Harness: h}
 	for i := 0; c.healthy == "" || c.ill == "" || i < 10; i++ {
 		id := fmt.Sprintf("t%d", i)
-		c.attempts = append(c.attempts, h.Running(func(n *tracker.NewTask) { n.TaskID = id }))
-		if h.ShardOf(trackertest.Scope, id) == 0 {
+		c.attempts = append(c.attempts, h.Running(func(n *model.NewTask) { n.TaskID = id }))
+		if h.Tracker.Store.ShardOf(trackertest.Scope, id) == 0 {
 			c.healthy = id
 		} else {
 			c.ill, c.one = id, c.attempts[i]
@@ -210,8 +211,8 @@ func TestHealthyShardsAreHeldThoughMoreWereHeardJustBefore(t *testing.T) {
 func TestEvidenceOfABeatInAHold(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		h.SetDraining()
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
+		h.Beats.SetDraining()
 		us := []*tracker.Tracker{h.Tracker}
 		keepAll(h, 1300*time.Millisecond, us, func() {})
 		b := h.MustBeat(a, "")
@@ -220,7 +221,7 @@ func TestEvidenceOfABeatInAHold(t *testing.T) {
 		}
 		keepAll(h, 11*time.Second, us, func() {})
 		h.MustSweep()
-		e := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout).History[0].Evidence
+		e := h.WantState("t1", model.Failed, model.HeartbeatTimeout).History[0].Evidence
 		if off := e.LastHeartbeatAt.Sub(b.At).Abs(); off > 20*time.Millisecond {
 			h.Errorf("its last beat is told %v off: %+v", off, e)
 		}

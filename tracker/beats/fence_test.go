@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -13,16 +13,16 @@ import (
 func TestFence(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		twin := *a
 		twin.Fence = "zzzz"
-		b := h.Attempt(twin)
-		h.WantCode(h.MustBeat(b, "").Err, tracker.AttemptMismatch)
-		_, err := h.Start(h.Ctx, b, tracker.Report{})
-		h.WantCode(err, tracker.AttemptMismatch)
-		_, err = h.Complete(h.Ctx, b, tracker.Completion{Outcome: tracker.Succeeded})
-		h.WantCode(err, tracker.AttemptMismatch)
-		h.WantState("t1", tracker.Running, "")
+		b := h.Beats.Attempt(twin)
+		h.WantCode(h.MustBeat(b, "").Err, model.AttemptMismatch)
+		_, err := h.Beats.Start(h.Ctx, b, model.Report{})
+		h.WantCode(err, model.AttemptMismatch)
+		_, err = h.Beats.Complete(h.Ctx, b, model.Completion{Outcome: model.Succeeded})
+		h.WantCode(err, model.AttemptMismatch)
+		h.WantState("t1", model.Running, "")
 		if err := h.MustBeat(a, "").Err; err != nil {
 			h.Fatal(err)
 		}
@@ -35,26 +35,26 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		worker := h.MustRegister().WorkerID
 		for _, id := range []string{"fails", "dies"} {
-			h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.HeartbeatTimeout = id, 2*time.Second })
+			h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.HeartbeatTimeout = id, 2*time.Second })
 			a := h.MustHand(id, worker)
 			if err := h.MustBeat(a, "").Err; err != nil {
 				h.Fatal(err)
 			}
-			if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, tracker.CancelRequest{}); err != nil {
+			if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, id, model.CancelRequest{}); err != nil {
 				h.Fatal(err)
 			}
 			if id == "dies" {
 				h.Advance(2100 * time.Millisecond)
 				h.MustSweep()
-				h.WantState(id, tracker.Failed, tracker.HeartbeatTimeout)
+				h.WantState(id, model.Failed, model.HeartbeatTimeout)
 				continue
 			}
-			done, err := h.Complete(h.Ctx, a, tracker.Completion{
-				Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
+			done, err := h.Beats.Complete(h.Ctx, a, model.Completion{
+				Outcome: model.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)})
 			if err != nil || done.WillRetry {
 				h.Fatalf("%+v %v", done, err)
 			}
-			h.WantState(id, tracker.Failed, tracker.WorkerReported)
+			h.WantState(id, model.Failed, model.WorkerReported)
 		}
 	})
 }
@@ -63,17 +63,17 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 func TestProgressIsHandedOver(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		for _, r := range []string{"", "1768471200500\tw1\t10\t\"ten\"", "\t\t20\t", "1768471201000\t\t\t"} {
 			if err := h.MustBeat(a, r).Err; err != nil {
 				h.Fatal(err)
 			}
 		}
 		task := h.MustGet("t1")
-		if task.Progress != (tracker.Progress{Pct: "20", Message: `"ten"`}) || task.ReportedAt.UnixMilli() != 1768471201000 {
+		if task.Progress != (model.Progress{Pct: "20", Message: `"ten"`}) || task.ReportedAt.UnixMilli() != 1768471201000 {
 			h.Fatalf("%+v %v", task.Progress, task.ReportedAt)
 		}
-		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		c, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil || c.Envelope.LastProgress == nil || c.Envelope.LastProgress.Pct != "20" {
 			h.Fatalf("%+v %v", c, err)
 		}

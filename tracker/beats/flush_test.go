@@ -7,6 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -20,7 +21,7 @@ func TestTurns(t *testing.T) {
 	}
 	for range 2 { // the second round tells each of all
 		for _, tr := range trs {
-			if err := tr.Tick(); err != nil {
+			if err := tr.Beats.Tick(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -29,7 +30,7 @@ func TestTurns(t *testing.T) {
 	for slotNo := range 12 {
 		turns := 0
 		for _, tr := range trs {
-			turns += tr.DueAt(base.Add(time.Duration(slotNo) * beats.Slot))
+			turns += tr.Beats.DueAt(base.Add(time.Duration(slotNo) * beats.Slot))
 		}
 		if turns != 1 {
 			t.Errorf("slot %d has %d replicas", slotNo, turns)
@@ -44,20 +45,20 @@ func TestFlushAllocations(t *testing.T) {
 	}
 	s := redistest.Real(t, redistest.WallClock)
 	tr := trackertest.OpenOn(t, s)
-	flush := tr.Flusher(0)
-	measure := func(beats int) float64 {
-		batch := make([]*tracker.Beat, beats)
-		nt := tracker.NewTask{Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}}
+	flush := tr.Beats.Flusher(0)
+	measure := func(beatCount int) float64 {
+		batch := make([]*beats.Beat, beatCount)
+		nt := model.NewTask{Scope: model.Scope{Tenant: "acme", Workspace: "prod"}}
 		if err := nt.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range batch {
-			c, err := tr.Create(t.Context(), nt)
+			c, err := tr.Tasks.Create(t.Context(), nt)
 			if err != nil {
 				t.Fatal(err)
 			}
-			batch[i] = &tracker.Beat{Attempt: c.Envelope.Attempt, Report: "1768471200500\tw1\t10\t\"ten\""}
-			if tr.Beat(batch[i]); batch[i].Err != nil {
+			batch[i] = &beats.Beat{Attempt: c.Envelope.Attempt, Report: "1768471200500\tw1\t10\t\"ten\""}
+			if tr.Beats.Beat(batch[i]); batch[i].Err != nil {
 				t.Fatal(batch[i].Err)
 			}
 		}

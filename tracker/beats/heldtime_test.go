@@ -10,6 +10,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -29,7 +31,7 @@ type heldTasks struct {
 }
 
 type heldTask struct {
-	attempt *tracker.Attempt
+	attempt *model.Attempt
 	point   int
 	next    time.Time
 	up      time.Duration // for how long it has been silent while Redis was not away
@@ -56,9 +58,9 @@ func playHeld(t *testing.T, points int, outages func(h *heldTasks)) {
 		h := &heldTasks{rand: rand.New(rand.NewPCG(seed, 0)), points: points, back: make([]time.Time, points)}
 		h.Harness = trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = heldPeriod })
 		from := s.Clock.Now()
-		h.OnClock(func() time.Duration { return s.Clock.Now().Sub(from) })
+		h.Beats.OnClock(func() time.Duration { return s.Clock.Now().Sub(from) })
 		for i := range heldMembers {
-			a := h.Running(func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = heldInterval, heldTimeout })
+			a := h.Running(func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = heldInterval, heldTimeout })
 			h.members = append(h.members, &heldTask{attempt: a, point: i % max(points, 1), next: s.Clock.Now().Add(h.upTo(heldInterval))})
 		}
 		h.pass(heldInterval)
@@ -80,7 +82,7 @@ func (h *heldTasks) pass(d time.Duration) {
 	for ; d > 0; d -= 100 * time.Millisecond {
 		h.Store.Clock.Advance(100 * time.Millisecond)
 		h.beat(false)
-		h.Listen()
+		h.Beats.Listen()
 		h.MustTick()
 		if r := h.MustSweep(); r.Zombies > 0 {
 			h.find()
@@ -97,8 +99,8 @@ func (h *heldTasks) away(d time.Duration) {
 	for ; d > 0; d -= 100 * time.Millisecond {
 		h.Store.Clock.Advance(100 * time.Millisecond)
 		h.beat(true)
-		h.Listen()
-		if h.Tick() == nil {
+		h.Beats.Listen()
+		if h.Beats.Tick() == nil {
 			h.Fatal("an empty beat was stored in an outage")
 		}
 	}
@@ -111,7 +113,7 @@ func (h *heldTasks) away(d time.Duration) {
 // spoil has the store refuse whatever needs a clock.
 func (h *heldTasks) spoil() (mend func()) {
 	var mends []func()
-	for shard := range h.Shards() {
+	for shard := range h.Tracker.Store.Shards() {
 		key := fmt.Sprintf("lubdub:{%d}:clock", shard)
 		h.Store.Client.Rename(h.Ctx, key, key+"-away")
 		h.Store.Client.Set(h.Ctx, key, "of another type", 0)
@@ -127,7 +129,7 @@ func (h *heldTasks) spoil() (mend func()) {
 // beat has those beat whose turn it is and who are let through. Who is not stored comes again after Retry-After.
 func (h *heldTasks) beat(away bool) {
 	now := h.Store.Clock.Now()
-	var batch []*tracker.Beat
+	var batch []*beats.Beat
 	var by []*heldTask
 	for _, m := range h.members {
 		switch {
@@ -135,10 +137,10 @@ func (h *heldTasks) beat(away bool) {
 		case h.points > 0 && h.back[m.point].After(now):
 			m.next = now.Add(time.Second + h.upTo(100*time.Millisecond))
 		default:
-			batch, by = append(batch, &tracker.Beat{Attempt: m.attempt}), append(by, m)
+			batch, by = append(batch, &beats.Beat{Attempt: m.attempt}), append(by, m)
 		}
 	}
-	h.Beats(batch)
+	h.Beats.BeatMany(batch)
 	for i, b := range batch {
 		m := by[i]
 		if (b.Err != nil) != away {
@@ -155,7 +157,7 @@ func (h *heldTasks) beat(away bool) {
 // find notes who was declared dead just now.
 func (h *heldTasks) find() {
 	for _, m := range h.members {
-		if m.found || h.MustGet(m.attempt.TaskID).State == tracker.Running {
+		if m.found || h.MustGet(m.attempt.TaskID).State == model.Running {
 			continue
 		}
 		m.found = true

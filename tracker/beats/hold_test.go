@@ -7,13 +7,15 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // shardTime reads the time of the shard in which a task lives.
 func shardTime(h *trackertest.Harness, id string) int64 {
 	h.Helper()
-	clock := fmt.Sprintf("lubdub:{%d}:clock", h.ShardOf(trackertest.Scope, id))
+	clock := fmt.Sprintf("lubdub:{%d}:clock", h.Tracker.Store.ShardOf(trackertest.Scope, id))
 	r, err := h.Store.Eval(h.Ctx, "find", []string{clock, "none"}, "L", 0, 0, 0).Slice()
 	if err != nil {
 		h.Fatal(err)
@@ -26,7 +28,7 @@ func keep(h *trackertest.Harness, d time.Duration, between func()) {
 	h.Helper()
 	for ; d > 0; d -= 100 * time.Millisecond {
 		between()
-		h.HoldTime()
+		h.Beats.HoldTime()
 		h.Store.Clock.Advance(100 * time.Millisecond)
 		h.MustTick()
 	}
@@ -37,30 +39,30 @@ func keep(h *trackertest.Harness, d time.Duration, between func()) {
 func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.ShardOf(trackertest.Scope, "t1"))
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
+		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.Tracker.Store.ShardOf(trackertest.Scope, "t1"))
 		if err := h.Store.Client.Rename(h.Ctx, beats, beats+"-away").Err(); err != nil {
 			h.Fatal(err)
 		}
 		h.Store.Client.Set(h.Ctx, beats, "no set", 0) // whatever the cause: a beat is answered with an error
 		start := shardTime(h, "t1")
-		keep(h, 5*time.Second, func() { h.WantCode(h.MustBeat(a, "").Err, tracker.Unavailable) })
+		keep(h, 5*time.Second, func() { h.WantCode(h.MustBeat(a, "").Err, model.Unavailable) })
 		if moved := shardTime(h, "t1") - start; moved != 0 {
 			h.Errorf("time went on by %d ms", moved)
 		}
 		h.Store.Client.Rename(h.Ctx, beats+"-away", beats)
 		h.MustSweep()
-		h.WantState("t1", tracker.Running, "")
+		h.WantState("t1", model.Running, "")
 		keep(h, 3200*time.Millisecond, func() {})
 		h.MustSweep()
 		// it never beat again: found in the slot after Retry-After and its timeout
-		task := h.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
+		task := h.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		e := task.History[0].Evidence
 		if e.Silent != 2100*time.Millisecond || e.OutageCredit != 6100*time.Millisecond {
 			h.Errorf("evidence: %+v", e)
 		}
-		if got := h.Events("")["system.outage_credited"]; got != h.Shards() {
-			h.Errorf("%d outages were told in %d shards", got, h.Shards())
+		if got := h.Events("")["system.outage_credited"]; got != h.Tracker.Store.Shards() {
+			h.Errorf("%d outages were told in %d shards", got, h.Tracker.Store.Shards())
 		}
 	})
 }
@@ -69,13 +71,13 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.ShardOf(trackertest.Scope, "t1"))
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
+		beats := fmt.Sprintf("lubdub:{%d}:beats:2000", h.Tracker.Store.ShardOf(trackertest.Scope, "t1"))
 		h.Store.Client.Rename(h.Ctx, beats, beats+"-away")
 		h.Store.Client.Set(h.Ctx, beats, "no set", 0)
-		keep(h, time.Second, func() { h.WantCode(h.MustBeat(a, "").Err, tracker.Unavailable) })
+		keep(h, time.Second, func() { h.WantCode(h.MustBeat(a, "").Err, model.Unavailable) })
 		h.Store.Client.Rename(h.Ctx, beats+"-away", beats)
-		h.Store.Client.Del(h.Ctx, fmt.Sprintf("lubdub:{%d}:outages", h.ShardOf(trackertest.Scope, "t1")))
+		h.Store.Client.Del(h.Ctx, fmt.Sprintf("lubdub:{%d}:outages", h.Tracker.Store.ShardOf(trackertest.Scope, "t1")))
 		h.Store.Clock.Advance(100 * time.Millisecond)
 		if b := h.MustBeat(a, ""); b.Err != nil {
 			h.Fatal(b.Err)
@@ -88,18 +90,18 @@ func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
 func TestTimeIsNotHeldByAnOutage(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		keep(h, time.Second, func() {})
 		start := shardTime(h, "t1")
-		clock := fmt.Sprintf("lubdub:{%d}:clock", h.ShardOf(trackertest.Scope, "t1"))
+		clock := fmt.Sprintf("lubdub:{%d}:clock", h.Tracker.Store.ShardOf(trackertest.Scope, "t1"))
 		h.Store.Client.Rename(h.Ctx, clock, clock+"-away")
 		h.Store.Client.Set(h.Ctx, clock, "no hash", 0)
 		for range 20 {
-			h.WantCode(h.MustBeat(a, "").Err, tracker.Unavailable)
-			h.HoldTime()
+			h.WantCode(h.MustBeat(a, "").Err, model.Unavailable)
+			h.Beats.HoldTime()
 			h.Store.Clock.Advance(100 * time.Millisecond)
 		}
-		h.WantCode(h.MustBeat(a, "").Err, tracker.Unavailable)
+		h.WantCode(h.MustBeat(a, "").Err, model.Unavailable)
 		h.Store.Client.Rename(h.Ctx, clock+"-away", clock)
 		keep(h, time.Second, func() {})
 		if moved := shardTime(h, "t1") - start; moved != 1150 {
@@ -113,12 +115,12 @@ func TestTimeRunsAtHalfSpeedWhileBeatsAreShed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.MaxPendingBeats = 2 })
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		start := shardTime(h, "t1")
 		keep(h, 4*time.Second, func() {
-			beats := []*tracker.Beat{{Attempt: a}, {Attempt: a}, {Attempt: a}}
-			h.Beats(beats)
-			h.WantCode(beats[2].Err, tracker.Overloaded)
+			beats := []*beats.Beat{{Attempt: a}, {Attempt: a}, {Attempt: a}}
+			h.Beats.BeatMany(beats)
+			h.WantCode(beats[2].Err, model.Overloaded)
 		})
 		if moved := shardTime(h, "t1") - start; moved != 2000 {
 			h.Errorf("time went on by %d ms in 4 s", moved)

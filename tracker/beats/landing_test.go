@@ -10,25 +10,27 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // landings collects what has landed.
 type landings struct {
 	mu    sync.Mutex
-	parts [][]*tracker.Beat
-	count map[*tracker.Beat]int
+	parts [][]*beats.Beat
+	count map[*beats.Beat]int
 	more  chan struct{}
 }
 
 func newLandings() *landings {
-	return &landings{count: map[*tracker.Beat]int{}, more: make(chan struct{}, 1)}
+	return &landings{count: map[*beats.Beat]int{}, more: make(chan struct{}, 1)}
 }
 
-func (l *landings) landed(part []*tracker.Beat) {
+func (l *landings) landed(part []*beats.Beat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.parts = append(l.parts, append([]*tracker.Beat(nil), part...))
+	l.parts = append(l.parts, append([]*beats.Beat(nil), part...))
 	for _, b := range part {
 		l.count[b]++
 	}
@@ -51,7 +53,7 @@ func (l *landings) await(n int) {
 	}
 }
 
-func (l *landings) onceEach(t testing.TB, beats []*tracker.Beat) {
+func (l *landings) onceEach(t testing.TB, beats []*beats.Beat) {
 	t.Helper()
 	for i, b := range beats {
 		if l.count[b] != 1 {
@@ -60,23 +62,23 @@ func (l *landings) onceEach(t testing.TB, beats []*tracker.Beat) {
 	}
 }
 
-func pointers(beats []tracker.Beat) []*tracker.Beat {
-	all := make([]*tracker.Beat, len(beats))
-	for i := range beats {
-		all[i] = &beats[i]
+func pointers(batch []beats.Beat) []*beats.Beat {
+	all := make([]*beats.Beat, len(batch))
+	for i := range batch {
+		all[i] = &batch[i]
 	}
 	return all
 }
 
 // landAll lands beats of one attempt, and waits until each has its fate.
-func landAll(t testing.TB, tr *tracker.Tracker, a *tracker.Attempt, n int) []tracker.Beat {
+func landAll(t testing.TB, tr *tracker.Tracker, a *model.Attempt, n int) []beats.Beat {
 	t.Helper()
-	beats := make([]tracker.Beat, n)
+	beats := make([]beats.Beat, n)
 	for i := range beats {
 		beats[i].Attempt = a
 	}
 	l := newLandings()
-	tr.Land(pointers(beats), l.landed)
+	tr.Beats.Land(pointers(beats), l.landed)
 	l.await(n)
 	l.onceEach(t, pointers(beats))
 	return beats
@@ -87,38 +89,38 @@ func landAll(t testing.TB, tr *tracker.Tracker, a *tracker.Attempt, n int) []tra
 func TestALandingGivesEachBeatItsFate(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		scene := func(prefix string) []tracker.Beat {
-			live := h.Running(func(n *tracker.NewTask) { n.TaskID = prefix + "live" })
-			cancelled := h.Running(func(n *tracker.NewTask) { n.TaskID = prefix + "cancelled" })
-			if _, err := h.Cancel(h.Ctx, trackertest.Scope, prefix+"cancelled", tracker.CancelRequest{Reason: "enough"}); err != nil {
+		scene := func(prefix string) []beats.Beat {
+			live := h.Running(func(n *model.NewTask) { n.TaskID = prefix + "live" })
+			cancelled := h.Running(func(n *model.NewTask) { n.TaskID = prefix + "cancelled" })
+			if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, prefix+"cancelled", model.CancelRequest{Reason: "enough"}); err != nil {
 				h.Fatal(err)
 			}
-			unstarted := h.MustCreate(func(n *tracker.NewTask) { n.TaskID = prefix + "unstarted" }).Envelope.Attempt
-			done := h.Running(func(n *tracker.NewTask) { n.TaskID = prefix + "done" })
-			if _, err := h.Complete(h.Ctx, done, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			unstarted := h.MustCreate(func(n *model.NewTask) { n.TaskID = prefix + "unstarted" }).Envelope.Attempt
+			done := h.Running(func(n *model.NewTask) { n.TaskID = prefix + "done" })
+			if _, err := h.Beats.Complete(h.Ctx, done, model.Completion{Outcome: model.Succeeded}); err != nil {
 				h.Fatal(err)
 			}
 			other := *live
 			other.Fence = "zzzz"
-			return []tracker.Beat{
+			return []beats.Beat{
 				{Attempt: live, Report: "1768471200500\tw1\t10\t\"ten\""}, {Attempt: unstarted}, {Attempt: cancelled}, {Attempt: done},
-				{Attempt: h.Attempt(other)}, {Attempt: live, Report: "\t\t20\t"}, {Attempt: live},
+				{Attempt: h.Beats.Attempt(other)}, {Attempt: live, Report: "\t\t20\t"}, {Attempt: live},
 			}
 		}
 		waited, landed := scene("w-"), scene("l-")
 		for i := range waited {
-			h.Beat(&waited[i])
+			h.Beats.Beat(&waited[i])
 		}
 		l := newLandings()
 		for i := range landed {
 			landed[i].Of = i
 		}
-		h.Land(pointers(landed), l.landed)
+		h.Beats.Land(pointers(landed), l.landed)
 		l.await(len(landed))
 		l.onceEach(h, pointers(landed))
 		for i := range landed {
 			w, b := &waited[i], &landed[i]
-			if !reflect.DeepEqual(w.Cancel, b.Cancel) || tracker.CodeOf(w.Err) != tracker.CodeOf(b.Err) || !w.At.Equal(b.At) || b.Of != i {
+			if !reflect.DeepEqual(w.Cancel, b.Cancel) || model.CodeOf(w.Err) != model.CodeOf(b.Err) || !w.At.Equal(b.At) || b.Of != i {
 				h.Errorf("%s: %v %v %v, its caller waited: %v %v %v", b.Attempt.TaskID, b.At, b.Cancel, b.Err, w.At, w.Cancel, w.Err)
 			}
 		}
@@ -128,7 +130,7 @@ func TestALandingGivesEachBeatItsFate(t *testing.T) {
 		if p := h.MustGet("l-live").Progress; string(p.Pct) != "20" || string(p.Message) != `"ten"` {
 			h.Errorf("progress is %+v", p)
 		}
-		h.WantState("l-unstarted", tracker.Running, "")
+		h.WantState("l-unstarted", model.Running, "")
 	})
 }
 
@@ -137,14 +139,14 @@ func TestAFullLaneTellsOfWhatItRefuses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.MaxPendingBeats = 4 })
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		beats := landAll(t, h.Tracker, a, 10)
 		for i := range beats {
-			want := tracker.Code("")
+			want := model.Code("")
 			if i >= 4 {
-				want = tracker.Overloaded
+				want = model.Overloaded
 			}
-			if got := tracker.CodeOf(beats[i].Err); got != want {
+			if got := model.CodeOf(beats[i].Err); got != want {
 				t.Errorf("beat %d: %q, want %q", i, got, want)
 			}
 		}
@@ -169,7 +171,7 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, b := range landAll(t, tr, a, 5) {
-				if code := tracker.CodeOf(b.Err); code != tracker.Unavailable {
+				if code := model.CodeOf(b.Err); code != model.Unavailable {
 					t.Errorf("%v", b.Err)
 				}
 			}
@@ -178,10 +180,10 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 	t.Run("a bug where slow beats are explained", func(t *testing.T) {
 		tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
 		l := newLandings()
-		b := &tracker.Beat{} // of no attempt
-		tr.ExplainLater([]*tracker.Beat{b}, l.landed)
+		b := &beats.Beat{} // of no attempt
+		tr.Beats.ExplainLater([]*beats.Beat{b}, l.landed)
 		l.await(1)
-		if code := tracker.CodeOf(b.Err); code != tracker.Unavailable {
+		if code := model.CodeOf(b.Err); code != model.Unavailable {
 			t.Errorf("%v", b.Err)
 		}
 	})
@@ -193,12 +195,12 @@ func TestALandingOverSeveralNodes(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, 30*time.Second)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 4 * time.Second})
-	beats := make([]tracker.Beat, 60)
+	beats := make([]beats.Beat, 60)
 	owners := map[*redistest.Server]int{}
 	of := make([]*redistest.Server, len(beats))
 	for i := range beats {
 		beats[i].Attempt = trackertest.NewTask(t, tr, fmt.Sprintf("t%d", i))
-		if tr.Beat(&beats[i]); beats[i].Err != nil {
+		if tr.Beats.Beat(&beats[i]); beats[i].Err != nil {
 			t.Fatal(beats[i].Err)
 		}
 		owner, err := c.Owner(c.Slot(fmt.Sprint(beats[i].Attempt.Shard)), c.Servers[0])
@@ -216,7 +218,7 @@ func TestALandingOverSeveralNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLandings()
-	tr.Land(pointers(beats), l.landed)
+	tr.Beats.Land(pointers(beats), l.landed)
 	l.await(len(beats) - owners[frozen])
 	l.mu.Lock()
 	for i := range beats { // in a landing that is under way, a beat is not to be looked at
@@ -228,7 +230,7 @@ func TestALandingOverSeveralNodes(t *testing.T) {
 	l.await(len(beats))
 	l.onceEach(t, pointers(beats))
 	for i := range beats {
-		if code := tracker.CodeOf(beats[i].Err); (code == tracker.Unavailable) != (of[i] == frozen) {
+		if code := model.CodeOf(beats[i].Err); (code == model.Unavailable) != (of[i] == frozen) {
 			t.Errorf("beat %d, of a frozen node: %v: %v", i, of[i] == frozen, beats[i].Err)
 		}
 	}
@@ -242,23 +244,23 @@ func TestLandingsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
 	h := trackertest.NewHarness(t, s)
-	a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-	gone := h.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
-	if _, err := h.Complete(h.Ctx, gone, tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"X"}`)}); err != nil {
+	a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
+	gone := h.Running(func(n *model.NewTask) { n.TaskID = "t2" })
+	if _, err := h.Beats.Complete(h.Ctx, gone, model.Completion{Outcome: model.Failed, Error: json.RawMessage(`{"category":"X"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for round := range 50 {
-				beats := make([]tracker.Beat, 1+round)
+				beats := make([]beats.Beat, 1+round)
 				for i := range beats {
 					if beats[i].Attempt = a; (i+round)%7 == 0 {
 						beats[i].Attempt = gone
 					}
 				}
 				l := newLandings()
-				h.Land(pointers(beats), l.landed)
+				h.Beats.Land(pointers(beats), l.landed)
 				l.await(len(beats))
 				l.onceEach(t, pointers(beats))
 				for i := range beats {
@@ -280,20 +282,20 @@ func TestLandingAllocations(t *testing.T) {
 	s := redistest.Real(t, redistest.WallClock)
 	tr := trackertest.OpenOn(t, s)
 	measure := func(n int) float64 {
-		beats := make([]tracker.Beat, n)
-		for i := range beats {
-			beats[i].Attempt = trackertest.NewTask(t, tr, fmt.Sprintf("n%d-%d", n, i))
-			beats[i].Report = "1768471200500\tw1\t10\t\"ten\""
-			if tr.Beat(&beats[i]); beats[i].Err != nil {
-				t.Fatal(beats[i].Err)
+		batch := make([]beats.Beat, n)
+		for i := range batch {
+			batch[i].Attempt = trackertest.NewTask(t, tr, fmt.Sprintf("n%d-%d", n, i))
+			batch[i].Report = "1768471200500\tw1\t10\t\"ten\""
+			if tr.Beats.Beat(&batch[i]); batch[i].Err != nil {
+				t.Fatal(batch[i].Err)
 			}
 		}
-		all, round := pointers(beats), make([]*tracker.Beat, n)
+		all, round := pointers(batch), make([]*beats.Beat, n)
 		told := make(chan int, n)
-		landed := func(part []*tracker.Beat) { told <- len(part) }
+		landed := func(part []*beats.Beat) { told <- len(part) }
 		return testing.AllocsPerRun(200, func() {
 			copy(round, all)
-			tr.Land(round, landed)
+			tr.Beats.Land(round, landed)
 			for left := n; left > 0; left -= <-told {
 			}
 		})

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,27 +21,27 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 	s, server := redistest.Own(t)
 	served, other := trackertest.NewHarness(t, s), trackertest.NewHarness(t, s)
-	r := served.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 100 })
+	r := served.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = 100 })
 	queue := func(n int, name string) {
 		for i := range n {
-			served.MustCreate(func(n *tracker.NewTask) {
+			served.MustCreate(func(n *model.NewTask) {
 				n.TaskID, n.Queue, n.Type, n.HeartbeatTimeout = fmt.Sprintf("%s-%d", name, i), "default", "send_email", 0
 			})
 		}
 	}
-	claim := func(n int) (names []tracker.OwnedAttempt) {
-		got, err := served.Claim(served.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: n})
+	claim := func(n int) (names []holdings.OwnedAttempt) {
+		got, err := served.Queues.Claim(served.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: n})
 		if err != nil || len(got) != n {
 			t.Fatalf("%d were claimed: %v", len(got), err)
 		}
 		for _, e := range got {
-			names = append(names, tracker.OwnedAttempt{TaskID: e.Task.ID, Number: e.Task.Attempt})
+			names = append(names, holdings.OwnedAttempt{TaskID: e.Task.ID, Number: e.Task.Attempt})
 		}
 		return names
 	}
-	open := func(h *trackertest.Harness, names []tracker.OwnedAttempt) []*tracker.Attempt {
+	open := func(h *trackertest.Harness, names []holdings.OwnedAttempt) []*model.Attempt {
 		t.Helper()
-		attempts, err := h.Owned(h.Ctx, trackertest.Scope, r.WorkerID, names)
+		attempts, err := h.Holdings.Owned(h.Ctx, trackertest.Scope, r.WorkerID, names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +63,7 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	}
 	other.MustTick()
 
-	unknown := []tracker.OwnedAttempt{{TaskID: "never-was", Number: 1}}
+	unknown := []holdings.OwnedAttempt{{TaskID: "never-was", Number: 1}}
 	if a := open(other, unknown); a[0] != nil {
 		t.Errorf("an attempt that never was: %+v", a[0])
 	}
@@ -69,14 +72,14 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(100 * time.Millisecond) // it is in the snapshot, too
-	trackertest.Until(t, func() bool { return served.Tick() == nil && other.Tick() == nil })
+	trackertest.Until(t, func() bool { return served.Beats.Tick() == nil && other.Beats.Tick() == nil })
 
 	in, doubted := map[string]int{}, 0
 	for i, a := range open(other, append(unknown, names...)) {
 		switch {
 		case a == nil:
 			t.Fatalf("%d: an attempt that the store may have lost is refused", i)
-		case a == tracker.AttemptInDoubt:
+		case a == beats.AttemptInDoubt:
 			doubted++
 		default:
 			in[a.TaskID]++
@@ -87,7 +90,7 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	}
 	var under sync.WaitGroup
 	for i, a := range open(served, names) {
-		if a == nil || a == tracker.AttemptInDoubt {
+		if a == nil || a == beats.AttemptInDoubt {
 			t.Fatalf("%s: the replica that served the claim knows nothing of it", names[i])
 		}
 		under.Go(func() {
@@ -98,10 +101,10 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	}
 	under.Wait()
 	for i, a := range open(other, names) { // adopted, they are known to all
-		if a == nil || a == tracker.AttemptInDoubt {
+		if a == nil || a == beats.AttemptInDoubt {
 			t.Fatalf("%s is not known after its adoption", names[i])
 		}
-		if _, err := other.Complete(other.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := other.Beats.Complete(other.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 			t.Errorf("%s: %v", a.TaskID, err)
 		}
 	}
@@ -115,11 +118,11 @@ func TestALostStoreLeavesAttemptsInDoubtForAWhile(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		behindBalancers(h) // on the test's clock
-		names := []tracker.OwnedAttempt{{TaskID: "t1", Number: 1}}
+		names := []holdings.OwnedAttempt{{TaskID: "t1", Number: 1}}
 		doubts := func(when string, want bool) {
 			h.Helper()
-			a, err := h.Owned(h.Ctx, trackertest.Scope, "wkr_1", names)
-			if err != nil || (a[0] == tracker.AttemptInDoubt) != want {
+			a, err := h.Holdings.Owned(h.Ctx, trackertest.Scope, "wkr_1", names)
+			if err != nil || (a[0] == beats.AttemptInDoubt) != want {
 				h.Errorf("%s: %+v %v", when, a, err)
 			}
 		}
@@ -134,7 +137,7 @@ func TestALostStoreLeavesAttemptsInDoubtForAWhile(t *testing.T) {
 		doubts("later", true)
 		h.Advance(2 * time.Second)
 		doubts("two minutes later", false)
-		clock := fmt.Sprintf("lubdub:{%d}:clock", h.ShardOf(trackertest.Scope, "t1"))
+		clock := fmt.Sprintf("lubdub:{%d}:clock", h.Tracker.Store.ShardOf(trackertest.Scope, "t1"))
 		h.Store.Client.HIncrBy(h.Ctx, clock, "L", -1000)
 		h.MustTick()
 		doubts("after its clock fell", true)

@@ -9,6 +9,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,16 +21,16 @@ func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 	t.Parallel()
 	var registry *prometheus.Registry
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		short := h.Running(func(n *tracker.NewTask) { n.TaskID = "short" })
-		long := h.Running(func(n *tracker.NewTask) { n.TaskID, n.HeartbeatTimeout = "long", 8*time.Second })
-		over := h.Running(func(n *tracker.NewTask) { n.TaskID = "over" })
-		if _, err := h.Complete(h.Ctx, over, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		short := h.Running(func(n *model.NewTask) { n.TaskID = "short" })
+		long := h.Running(func(n *model.NewTask) { n.TaskID, n.HeartbeatTimeout = "long", 8*time.Second })
+		over := h.Running(func(n *model.NewTask) { n.TaskID = "over" })
+		if _, err := h.Beats.Complete(h.Ctx, over, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
-		report := string(tracker.AppendReport(nil, 0, []byte("w"), []byte("45"), []byte(`"half"`)))
+		report := string(schema.AppendReport(nil, 0, []byte("w"), []byte("45"), []byte(`"half"`)))
 		for range 100 { // of these flushes at least one is sampled
 			h.Advance(400 * time.Millisecond)
-			h.Beats([]*tracker.Beat{{Attempt: over}, {Attempt: long, Report: report}, {Attempt: short}})
+			h.Beats.BeatMany([]*beats.Beat{{Attempt: over}, {Attempt: long, Report: report}, {Attempt: short}})
 		}
 		told := gapRatios(t, registry)
 		buckets := map[float64]uint64{}

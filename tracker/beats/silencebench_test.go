@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 )
 
@@ -21,11 +20,11 @@ func BenchmarkSilences(b *testing.B) {
 			s := newBenchStore(b, 16)
 			attempts := s.create(b, living)
 			s.beat(b, attempts, 1000, fullReport)
-			batch := make([]*tracker.Beat, size)
+			batch := make([]*beats.Beat, size)
 			for i := range batch {
-				batch[i] = &tracker.Beat{Report: fullReport}
+				batch[i] = &beats.Beat{Report: fullReport}
 			}
-			cost := func(flush func([]*tracker.Beat)) float64 {
+			cost := func(flush func([]*beats.Beat)) float64 {
 				before := s.cpu(b)
 				for range flushes {
 					for _, beat := range batch {
@@ -37,7 +36,7 @@ func BenchmarkSilences(b *testing.B) {
 				}
 				return float64(s.cpu(b) - before)
 			}
-			never, always, asIs := s.FlusherSampling(0, 0), s.FlusherSampling(0, 1), s.Flusher(0)
+			never, always, asIs := s.Beats.FlusherSampling(0, 0), s.Beats.FlusherSampling(0, 1), s.Beats.Flusher(0)
 			cost(never)
 			var byAll, byIt, alone []float64
 			for range max(leastTurns, b.N) {

@@ -168,7 +168,7 @@ func (s *Service) tickShards(shards []int) error {
 	for i, shard := range shards {
 		ticks[i] = &Beat{tick: &tick{shard: shard}}
 	}
-	s.Beats(ticks)
+	s.BeatMany(ticks)
 	var first error
 	for _, b := range ticks {
 		if b.Err != nil {

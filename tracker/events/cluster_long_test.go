@@ -9,7 +9,7 @@ func TestLongNothingIsMissed(t *testing.T) {
 	c := startApart(t)
 	for round := range 6 {
 		c.move(t, round)
-		c.failOver(t, (5*round)%c.tr.Shards())
+		c.failOver(t, (5*round)%c.tr.Store.Shards())
 	}
 	c.wantAll(t)
 }

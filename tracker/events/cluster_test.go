@@ -12,6 +12,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -34,22 +36,22 @@ type resuming struct {
 	gaps   int
 }
 
-func (r *resuming) hear(e *tracker.Event) { r.told[toldAs(e)]++ }
+func (r *resuming) hear(e *events.Event) { r.told[toldAs(e)]++ }
 
 // toldAs names an event with what it says: one that was lost may have had the id of another.
-func toldAs(e *tracker.Event) string { return e.ID() + " " + e.Type + " " + e.Subject }
+func toldAs(e *events.Event) string { return e.ID() + " " + e.Type + " " + e.Subject }
 
 func startApart(t *testing.T) *apart {
 	t.Helper()
 	c := &apart{Cluster: redistest.StartClusterApart(t, 3, 2*time.Second, 5*time.Second)}
 	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12, RedisTimeout: time.Second})
-	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Tick() == nil }) // with an event that says so
+	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Beats.Tick() == nil }) // with an event that says so
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	t.Cleanup(c.end)
 	c.working.Go(func() {
 		for ctx.Err() == nil {
-			_ = c.tr.Tick() // a node that is away is none of its business
+			_ = c.tr.Beats.Tick() // a node that is away is none of its business
 			<-time.After(50 * time.Millisecond)
 		}
 	})
@@ -71,11 +73,11 @@ func (c *apart) end() {
 
 func (c *apart) create(ctx context.Context, worker int) {
 	for i := 0; ctx.Err() == nil; i++ {
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", worker, i), Queue: "q", Type: "x"}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", worker, i), Queue: "q", Type: "x"}
 		if err := n.Validate(time.Now()); err != nil {
 			panic(err)
 		}
-		if _, err := c.tr.Create(ctx, n); err == nil {
+		if _, err := c.tr.Tasks.Create(ctx, n); err == nil {
 			c.created.Add(1)
 		}
 		<-time.After(2 * time.Millisecond)
@@ -85,7 +87,7 @@ func (c *apart) create(ctx context.Context, worker int) {
 // pages reads by pages, each with the cursor of the one before.
 func (c *apart) pages(ctx context.Context, r *resuming) {
 	for ctx.Err() == nil {
-		p, err := c.tr.Events(ctx, tracker.EventQuery{After: r.cursor, Size: 37})
+		p, err := c.tr.Events.List(ctx, events.Query{After: r.cursor, Size: 37})
 		if err != nil {
 			<-time.After(20 * time.Millisecond)
 			continue
@@ -108,7 +110,7 @@ func (c *apart) stream(ctx context.Context, r *resuming) {
 		r.cursor = "2020-01-01T00:00:00Z"
 	}
 	for ctx.Err() == nil {
-		l, err := c.tr.FollowEvents(ctx, tracker.EventFilter{}, "after", r.cursor)
+		l, err := c.tr.Events.Follow(ctx, events.Filter{}, "after", r.cursor)
 		if err != nil {
 			<-time.After(20 * time.Millisecond)
 			continue
@@ -123,7 +125,7 @@ func (c *apart) stream(ctx context.Context, r *resuming) {
 				r.hear(g.Event)
 				heard++
 			}
-			if errors.Is(err, tracker.ErrEventsLagged) {
+			if errors.Is(err, events.ErrLagged) {
 				break
 			}
 			if len(told) == 0 {
@@ -158,7 +160,7 @@ func (c *apart) move(t *testing.T, shard int) {
 	t.Helper()
 	from := c.owner(t, shard, c.Servers[0])
 	to := from
-	for other := range c.tr.Shards() {
+	for other := range c.tr.Store.Shards() {
 		if to = c.owner(t, other, c.Servers[0]); to != from {
 			break
 		}
@@ -209,7 +211,7 @@ func (c *apart) failOver(t *testing.T, shard int) {
 // stored are all events that the streams hold, read by XRANGE from each shard's primary, as readers must have been told them.
 func (c *apart) stored(t *testing.T) (all []string) {
 	t.Helper()
-	for shard := range c.tr.Shards() {
+	for shard := range c.tr.Store.Shards() {
 		client := c.owner(t, shard, c.Servers[0]).Client()
 		entries, err := client.XRange(t.Context(), stream(shard), "-", "+").Result()
 		_ = client.Close()

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,7 +18,7 @@ func TestCursorsAreChecked(t *testing.T) {
 		h := trackertest.NewHarness(t, s)
 		h.MustCreate()
 		ask := func(after string, back bool) (string, error) {
-			p, err := h.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 2, After: after, Back: back})
+			p, err := h.Tracker.Events.List(h.Ctx, events.Query{Size: 2, After: after, Back: back})
 			if err != nil {
 				return "", err
 			}
@@ -32,30 +32,30 @@ func TestCursorsAreChecked(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = ask(good, true)
-		h.WantCode(err, tracker.InvalidCursor)
+		h.WantCode(err, events.InvalidCursor)
 		raw, _ := base64.RawURLEncoding.DecodeString(good)
 		for i := range raw {
 			for _, bit := range []byte{1, 128} {
 				bad := append([]byte(nil), raw...)
 				bad[i] ^= bit
 				_, err := ask(base64.RawURLEncoding.EncodeToString(bad), false)
-				h.WantCode(err, tracker.InvalidCursor)
+				h.WantCode(err, events.InvalidCursor)
 			}
 			_, err := ask(base64.RawURLEncoding.EncodeToString(raw[:i]), i%2 == 0)
 			if i > 0 {
-				h.WantCode(err, tracker.InvalidCursor)
+				h.WantCode(err, events.InvalidCursor)
 			}
 		}
 		for _, bad := range []string{"x", "NOW", "2026-01-15", "evt_000_1_0", good + "=", good + "A", strings.Repeat("A", 100_000), "\x00"} {
 			_, err := ask(bad, false)
-			h.WantCode(err, tracker.InvalidCursor)
+			h.WantCode(err, events.InvalidCursor)
 		}
 		if err := s.Client.HSet(h.Ctx, "lubdub:{0}:meta", "id", "dep_another").Err(); err != nil {
 			t.Fatal(err)
 		}
 		other := h.Replica()
-		_, err = other.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 2, After: good})
-		h.WantCode(err, tracker.InvalidCursor)
+		_, err = other.Tracker.Events.List(h.Ctx, events.Query{Size: 2, After: good})
+		h.WantCode(err, events.InvalidCursor)
 	})
 }
 
@@ -63,9 +63,9 @@ func TestCursorsAreChecked(t *testing.T) {
 func TestADeploymentKeepsItsName(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		name := h.Deployment()
-		if !strings.HasPrefix(name, "dep_") || h.Replica().Deployment() != name {
-			t.Fatalf("named %q, another replica says %q", name, h.Replica().Deployment())
+		name := h.Tracker.Store.Deployment()
+		if !strings.HasPrefix(name, "dep_") || h.Replica().Tracker.Store.Deployment() != name {
+			t.Fatalf("named %q, another replica says %q", name, h.Replica().Tracker.Store.Deployment())
 		}
 		h.Empty()
 		trackertest.Until(t, func() bool { return h.Store.Client.HGet(h.Ctx, "lubdub:{0}:meta", "id").Val() == name })

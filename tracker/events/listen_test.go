@@ -12,11 +12,13 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // hear reads a listener until it was told n events, or has ended.
-func hear(t testing.TB, h *trackertest.Harness, l *tracker.EventListener, n int) (told []*tracker.EventTold, err error) {
+func hear(t testing.TB, h *trackertest.Harness, l *events.Listener, n int) (told []*events.Told, err error) {
 	t.Helper()
 	for count := 0; count < n; {
 		got, err := l.Next(h.Ctx)
@@ -26,7 +28,7 @@ func hear(t testing.TB, h *trackertest.Harness, l *tracker.EventListener, n int)
 				count++
 			}
 		}
-		if errors.Is(err, tracker.ErrEventsLagged) {
+		if errors.Is(err, events.ErrLagged) {
 			return told, err
 		}
 		if err == nil && len(got) > 0 {
@@ -41,7 +43,7 @@ func hear(t testing.TB, h *trackertest.Harness, l *tracker.EventListener, n int)
 	return told, nil
 }
 
-func toldIDs(told []*tracker.EventTold) (ids []string) {
+func toldIDs(told []*events.Told) (ids []string) {
 	for _, g := range told {
 		if g.Event != nil {
 			ids = append(ids, g.Event.ID())
@@ -50,9 +52,9 @@ func toldIDs(told []*tracker.EventTold) (ids []string) {
 	return ids
 }
 
-func listen(t testing.TB, h *trackertest.Harness, f tracker.EventFilter, after string) *tracker.EventListener {
+func listen(t testing.TB, h *trackertest.Harness, f events.Filter, after string) *events.Listener {
 	t.Helper()
-	l, err := h.FollowEvents(h.Ctx, f, "after", after)
+	l, err := h.Tracker.Events.Follow(h.Ctx, f, "after", after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,23 +67,23 @@ func TestAListenerThatDoesNotKeepUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.RedisTimeout = 1, time.Minute }) // it creates very many
-		slow := listen(t, h, tracker.EventFilter{Types: []string{"task.created"}}, "")
+		slow := listen(t, h, events.Filter{Types: []string{"task.created"}}, "")
 		const tasks = 5000
-		h.FillQueue(tasks, func(int, *tracker.NewTask) {})
-		quick := listen(t, h, tracker.EventFilter{Types: []string{"task.dispatched"}}, "") // who hears this was told of all before it
+		h.FillQueue(tasks, func(int, *model.NewTask) {})
+		quick := listen(t, h, events.Filter{Types: []string{"task.dispatched"}}, "") // who hears this was told of all before it
 		h.MustCreate()
 		if _, err := hear(t, h, quick, 1); err != nil {
 			t.Fatal(err)
 		}
 		told, err := hear(t, h, slow, tasks)
-		if !errors.Is(err, tracker.ErrEventsLagged) || len(told) == 0 {
+		if !errors.Is(err, events.ErrLagged) || len(told) == 0 {
 			t.Fatalf("%d events, %v", len(told), err)
 		}
-		rest, err := hear(t, h, listen(t, h, tracker.EventFilter{Types: []string{"task.created"}}, slow.Cursor()), tasks-len(told))
+		rest, err := hear(t, h, listen(t, h, events.Filter{Types: []string{"task.created"}}, slow.Cursor()), tasks-len(told))
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 100, Filter: tracker.EventFilter{Types: []string{"task.created"}}})
+		all, _, _ := pages(t, h.Tracker, events.Query{Size: 100, Filter: events.Filter{Types: []string{"task.created"}}})
 		got, want := toldIDs(append(told, rest...)), idsOf(all)
 		slices.Sort(got)
 		slices.Sort(want)
@@ -96,19 +98,19 @@ func TestListenersComeWhileItHappens(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
-		first := listen(t, h, tracker.EventFilter{}, "")
+		first := listen(t, h, events.Filter{}, "")
 		begin := first.Cursor()
 		const tasks, parts = 400, 8
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for range parts {
-				h.FillQueue(tasks/parts, func(int, *tracker.NewTask) {})
+				h.FillQueue(tasks/parts, func(int, *model.NewTask) {})
 			}
 		}()
 		heard := make([][]string, 6)
 		for i := range heard {
-			told, err := hear(t, h, listen(t, h, tracker.EventFilter{}, begin), tasks)
+			told, err := hear(t, h, listen(t, h, events.Filter{}, begin), tasks)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,16 +137,16 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
 		count := trackertest.CountScripts(h.Tracker)
-		var all []*tracker.EventListener
+		var all []*events.Listener
 		for range 50 {
-			l, err := h.FollowEvents(h.Ctx, tracker.EventFilter{}, "after", "")
+			l, err := h.Tracker.Events.Follow(h.Ctx, events.Filter{}, "after", "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, l)
 		}
 		h.MustCreate()
-		var first []*tracker.EventTold
+		var first []*events.Told
 		for i, l := range all {
 			told, err := hear(t, h, l, 2)
 			if err != nil {
@@ -161,7 +163,7 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 			l.Close()
 		}
 		ended := make(chan struct{})
-		go func() { h.AwaitNoReader(); close(ended) }() // the last read may be under way
+		go func() { h.Tracker.Events.AwaitNoReader(); close(ended) }() // the last read may be under way
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
@@ -188,7 +190,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 		far := time.Now().Add(time.Hour).UnixMilli()
 		id := func(i int) string { return fmt.Sprint(far+int64(i), "-0") }
 		add("kept", id(1))
-		l := listen(t, h, tracker.EventFilter{}, "")
+		l := listen(t, h, events.Filter{}, "")
 		for i := 2; i < 6; i++ {
 			add(fmt.Sprint("lost", i), id(i))
 		}
@@ -261,10 +263,10 @@ const longAgo = "2020-01-01T00:00:00Z"
 func TestWhatATenantReadsIsCharged(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.SetPace(1, 0) // the first read is granted, and pays for itself within minutes
+		h.Tracker.Events.SetPace(1, 0) // the first read is granted, and pays for itself within minutes
 		fillStream(h, 0, 300)
-		nothing := func(tenant string) tracker.EventFilter {
-			return tracker.EventFilter{Tenant: tenant, Types: []string{"worker.late"}}
+		nothing := func(tenant string) events.Filter {
+			return events.Filter{Tenant: tenant, Types: []string{"worker.late"}}
 		}
 		var reads atomic.Int64
 		trackertest.FailCalls(h.Tracker, "read", false, func(int) bool { reads.Add(1); return false })
@@ -278,7 +280,7 @@ func TestWhatATenantReadsIsCharged(t *testing.T) {
 			return reads.Load() - before
 		}
 		page := func(tenant string) (err error) {
-			_, err = h.Tracker.Events(h.Ctx, tracker.EventQuery{Filter: nothing(tenant), Size: 100})
+			_, err = h.Tracker.Events.List(h.Ctx, events.Query{Filter: nothing(tenant), Size: 100})
 			return err
 		}
 		if n := follow("acme"); n == 0 {
@@ -292,8 +294,8 @@ func TestWhatATenantReadsIsCharged(t *testing.T) {
 		if err := page("acme"); err != nil {
 			h.Errorf("the tenant's page: %v", err)
 		}
-		var e *tracker.Error
-		if err := page("acme"); !errors.As(err, &e) || e.Code != tracker.Overloaded || !e.TooMany || e.RetryAfter <= 0 {
+		var e *model.Error
+		if err := page("acme"); !errors.As(err, &e) || e.Code != model.Overloaded || !e.TooMany || e.RetryAfter <= 0 {
 			h.Errorf("the tenant's next page: %v", err)
 		}
 		if n := follow("other"); n == 0 {
@@ -309,11 +311,11 @@ func TestWhatATenantReadsIsCharged(t *testing.T) {
 func TestStreamsThatTakeTurnsMissNothing(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.SetPace(200_000, 0)
+		h.Tracker.Events.SetPace(200_000, 0)
 		fillStream(h, 0, 500)
-		var all []*tracker.EventListener
+		var all []*events.Listener
 		for range 10 {
-			all = append(all, listen(h.TB, h, tracker.EventFilter{Tenant: "acme"}, longAgo))
+			all = append(all, listen(h.TB, h, events.Filter{Tenant: "acme"}, longAgo))
 		}
 		live := h.MustCreate().Task.ID
 		for _, l := range all {

@@ -50,7 +50,7 @@ type Listener struct {
 }
 
 // FollowEvents returns a listener behind a cursor or a time, or from now on. field names that in refusals.
-func (s *Service) FollowEvents(ctx context.Context, f Filter, field, after string) (*Listener, error) {
+func (s *Service) Follow(ctx context.Context, f Filter, field, after string) (*Listener, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 func TestMain(m *testing.M) { trackertest.Main(m) }
 
 // run has a sweeper run until the test ends.
-func run(t *testing.T, h *trackertest.Harness, s *tracker.Sweeper) {
+func run(t *testing.T, h *trackertest.Harness, s *sweep.Sweeper) {
 	ctx, stop := context.WithCancel(h.Ctx)
 	done := make(chan struct{})
 	go func() {

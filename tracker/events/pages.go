@@ -39,7 +39,7 @@ type Page struct {
 }
 
 // Events returns the page that a query asks for. It may be short though there is more, where little passes the filter.
-func (s *Service) Events(ctx context.Context, q Query) (*Page, error) {
+func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}

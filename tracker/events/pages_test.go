@@ -14,6 +14,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -37,11 +39,11 @@ func storedIDs(t testing.TB, c redis.Cmdable, shards int) (ids [][]string) {
 }
 
 // pages follows a query to its end.
-func pages(t testing.TB, tr *tracker.Tracker, q tracker.EventQuery) (all []*tracker.Event, gaps []*tracker.EventGap, next string) {
+func pages(t testing.TB, tr *tracker.Tracker, q events.Query) (all []*events.Event, gaps []*events.Gap, next string) {
 	t.Helper()
 	for more := true; ; {
 		before := q.After
-		p, err := tr.Events(context.Background(), q)
+		p, err := tr.Events.List(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,7 @@ func pages(t testing.TB, tr *tracker.Tracker, q tracker.EventQuery) (all []*trac
 	}
 }
 
-func idsOf(all []*tracker.Event) (ids []string) {
+func idsOf(all []*events.Event) (ids []string) {
 	for _, e := range all {
 		ids = append(ids, e.ID())
 	}
@@ -74,21 +76,21 @@ func idsOf(all []*tracker.Event) (ids []string) {
 
 // happenings has all kinds of things happen.
 func happenings(c *trackertest.Crew) {
-	c.Hire("w1", func(n *tracker.NewWorker) { n.Version = "1.2.3" })
+	c.Hire("w1", func(n *model.NewWorker) { n.Version = "1.2.3" })
 	for i := range 20 {
-		c.MustQueue(fmt.Sprint("t", i), "x", func(n *tracker.NewTask) { n.RunID = "nightly" })
+		c.MustQueue(fmt.Sprint("t", i), "x", func(n *model.NewTask) { n.RunID = "nightly" })
 	}
 	for i, e := range c.MustClaim("w1", 10) {
-		if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+		if _, err := c.Beats.Start(c.Ctx, e.Attempt, model.Report{}); err != nil {
 			c.Fatal(err)
 		}
 		if i%2 == 0 {
-			if _, err := c.Complete(c.Ctx, e.Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := c.Beats.Complete(c.Ctx, e.Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
 			}
 		}
 	}
-	c.Running(func(n *tracker.NewTask) { n.TaskID = "pushed" })
+	c.Running(func(n *model.NewTask) { n.TaskID = "pushed" })
 	c.Advance(31 * time.Second)
 	for range 3 {
 		c.MustSweep()
@@ -100,14 +102,14 @@ func TestPagesTellEverything(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		happenings(c)
-		want := storedIDs(c, c.Store.Client, c.Shards())
+		want := storedIDs(c, c.Store.Client, c.Tracker.Store.Shards())
 		for _, size := range []int{1, 7, 100} {
 			for _, back := range []bool{false, true} {
-				all, gaps, _ := pages(c, c.Tracker, tracker.EventQuery{Size: size, Back: back})
+				all, gaps, _ := pages(c, c.Tracker, events.Query{Size: size, Back: back})
 				if len(gaps) > 0 {
 					c.Errorf("a gap where nothing is missing: %+v", gaps[0])
 				}
-				got := make([][]string, c.Shards())
+				got := make([][]string, c.Tracker.Store.Shards())
 				for _, e := range all {
 					got[e.Shard] = append(got[e.Shard], e.ID())
 				}
@@ -122,7 +124,7 @@ func TestPagesTellEverything(t *testing.T) {
 				if back {
 					slices.Reverse(all)
 				}
-				if !slices.IsSortedFunc(all, func(a, b *tracker.Event) int { return int(a.Ms - b.Ms) }) {
+				if !slices.IsSortedFunc(all, func(a, b *events.Event) int { return int(a.Ms - b.Ms) }) {
 					c.Errorf("pages of %d, back %v are not in the order of time", size, back)
 				}
 			}
@@ -157,8 +159,8 @@ func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
 		}
 	}
 	for _, back := range []bool{false, true} {
-		q := tracker.EventQuery{Filter: tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "sought"}, Size: 100, Back: back}
-		first, err := h.Tracker.Events(h.Ctx, q)
+		q := events.Query{Filter: events.Filter{Tenant: "acme", Workspace: "prod", Subject: "sought"}, Size: 100, Back: back}
+		first, err := h.Tracker.Events.List(h.Ctx, q)
 		if err != nil || len(first.Events) != 1 || !first.More {
 			t.Fatalf("back %v: %+v %v", back, first, err)
 		}
@@ -169,7 +171,7 @@ func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
 }
 
 // inOrder is one order for all: that of time, and within a shard that of its stream.
-func inOrder(a, b *tracker.Event) int {
+func inOrder(a, b *events.Event) int {
 	return cmp.Or(cmp.Compare(a.Ms, b.Ms), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.At.Ms, b.At.Ms), cmp.Compare(a.At.Seq, b.At.Seq))
 }
 
@@ -179,33 +181,33 @@ func TestEventsAreFiltered(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		happenings(c)
 		w1 := c.IDs["w1"]
-		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100})
+		all, _, _ := pages(c, c.Tracker, events.Query{Size: 100})
 		slices.SortFunc(all, inOrder)
 		for name, test := range map[string]struct {
-			filter tracker.EventFilter
-			wanted func(e *tracker.Event) bool
+			filter events.Filter
+			wanted func(e *events.Event) bool
 		}{
-			"tenant": {tracker.EventFilter{Tenant: "acme"}, func(e *tracker.Event) bool { return e.Scope.Tenant == "acme" }},
-			"workspace": {tracker.EventFilter{Tenant: "acme", Workspace: "prod"},
-				func(e *tracker.Event) bool { return e.Scope == trackertest.Scope }},
-			"elsewhere": {tracker.EventFilter{Tenant: "acme", Workspace: "other"}, func(*tracker.Event) bool { return false }},
-			"type":      {tracker.EventFilter{Types: []string{"task.created"}}, func(e *tracker.Event) bool { return e.Type == "task.created" }},
-			"types": {tracker.EventFilter{Types: []string{"task.retrying", "worker.*"}}, func(e *tracker.Event) bool {
+			"tenant": {events.Filter{Tenant: "acme"}, func(e *events.Event) bool { return e.Scope.Tenant == "acme" }},
+			"workspace": {events.Filter{Tenant: "acme", Workspace: "prod"},
+				func(e *events.Event) bool { return e.Scope == trackertest.Scope }},
+			"elsewhere": {events.Filter{Tenant: "acme", Workspace: "other"}, func(*events.Event) bool { return false }},
+			"type":      {events.Filter{Types: []string{"task.created"}}, func(e *events.Event) bool { return e.Type == "task.created" }},
+			"types": {events.Filter{Types: []string{"task.retrying", "worker.*"}}, func(e *events.Event) bool {
 				return e.Type == "task.retrying" || strings.HasPrefix(e.Type, "worker.")
 			}},
-			"subject": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "t3"},
-				func(e *tracker.Event) bool { return e.Subject == "t3" }},
-			"worker's own": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: w1},
-				func(e *tracker.Event) bool { return e.Subject == w1 }},
-			"machine's own": {tracker.EventFilter{Tenant: "acme", Workspace: "prod", Subject: "host-w1"},
-				func(e *tracker.Event) bool { return e.Subject == "host-w1" }},
-			"run":     {tracker.EventFilter{RunID: "nightly"}, func(e *tracker.Event) bool { return e.RunID == "nightly" }},
-			"own run": {tracker.EventFilter{RunID: "run_pushed"}, func(e *tracker.Event) bool { return e.Subject == "pushed" }},
-			"queue":   {tracker.EventFilter{Queue: "q"}, func(e *tracker.Event) bool { return e.Queue == "q" }},
-			"kind":    {tracker.EventFilter{TaskType: "x"}, func(e *tracker.Event) bool { return e.TaskType == "x" }},
-			"worker":  {tracker.EventFilter{WorkerID: w1}, func(e *tracker.Event) bool { return e.WorkerID == w1 }},
-			"machine": {tracker.EventFilter{MachineID: "host-w1"},
-				func(e *tracker.Event) bool { return e.WorkerID == w1 || e.Subject == "host-w1" }},
+			"subject": {events.Filter{Tenant: "acme", Workspace: "prod", Subject: "t3"},
+				func(e *events.Event) bool { return e.Subject == "t3" }},
+			"worker's own": {events.Filter{Tenant: "acme", Workspace: "prod", Subject: w1},
+				func(e *events.Event) bool { return e.Subject == w1 }},
+			"machine's own": {events.Filter{Tenant: "acme", Workspace: "prod", Subject: "host-w1"},
+				func(e *events.Event) bool { return e.Subject == "host-w1" }},
+			"run":     {events.Filter{RunID: "nightly"}, func(e *events.Event) bool { return e.RunID == "nightly" }},
+			"own run": {events.Filter{RunID: "run_pushed"}, func(e *events.Event) bool { return e.Subject == "pushed" }},
+			"queue":   {events.Filter{Queue: "q"}, func(e *events.Event) bool { return e.Queue == "q" }},
+			"kind":    {events.Filter{TaskType: "x"}, func(e *events.Event) bool { return e.TaskType == "x" }},
+			"worker":  {events.Filter{WorkerID: w1}, func(e *events.Event) bool { return e.WorkerID == w1 }},
+			"machine": {events.Filter{MachineID: "host-w1"},
+				func(e *events.Event) bool { return e.WorkerID == w1 || e.Subject == "host-w1" }},
 		} {
 			var want []string
 			for _, e := range all {
@@ -218,15 +220,15 @@ func TestEventsAreFiltered(t *testing.T) {
 			}
 			for _, size := range []int{1, 3, 100} {
 				for _, back := range []bool{false, true} {
-					got, _, _ := pages(c, c.Tracker, tracker.EventQuery{Filter: test.filter, Size: size, Back: back})
+					got, _, _ := pages(c, c.Tracker, events.Query{Filter: test.filter, Size: size, Back: back})
 					if slices.SortFunc(got, inOrder); !slices.Equal(idsOf(got), want) {
 						c.Errorf("%s by %d, back %v: %d events, want %d", name, size, back, len(got), len(want))
 					}
 				}
 			}
 		}
-		_, err := c.Tracker.Events(c.Ctx, tracker.EventQuery{Filter: tracker.EventFilter{Types: []string{"task.made"}}, Size: 1})
-		c.WantCode(err, tracker.Invalid)
+		_, err := c.Tracker.Events.List(c.Ctx, events.Query{Filter: events.Filter{Types: []string{"task.made"}}, Size: 1})
+		c.WantCode(err, model.Invalid)
 		if !strings.Contains(err.Error(), "task.created, task.dispatched") {
 			c.Errorf("an unknown type is refused without the list: %v", err)
 		}
@@ -238,8 +240,8 @@ func TestEventsOnTheWire(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		happenings(c)
-		ended := tracker.EventFilter{Types: []string{"task.retrying", "worker.offline"}}
-		all, _, _ := pages(c, c.Tracker, tracker.EventQuery{Size: 100, Filter: ended})
+		ended := events.Filter{Types: []string{"task.retrying", "worker.offline"}}
+		all, _, _ := pages(c, c.Tracker, events.Query{Size: 100, Filter: ended})
 		if len(all) < 2 {
 			c.Fatalf("%d events", len(all))
 		}
@@ -278,7 +280,7 @@ func TestAGapIsTold(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })
 		h.MustCreate()
-		p, err := h.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 2})
+		p, err := h.Tracker.Events.List(h.Ctx, events.Query{Size: 2})
 		if err != nil || len(p.Events) != 2 {
 			t.Fatalf("%+v, %v", p, err)
 		}
@@ -286,8 +288,8 @@ func TestAGapIsTold(t *testing.T) {
 		for range 10 {
 			h.MustCreate()
 		}
-		go1 := func(after string) ([]*tracker.Event, []*tracker.EventGap) {
-			all, gaps, _ := pages(t, h.Tracker, tracker.EventQuery{After: after, Size: 5})
+		go1 := func(after string) ([]*events.Event, []*events.Gap) {
+			all, gaps, _ := pages(t, h.Tracker, events.Query{After: after, Size: 5})
 			return all, gaps
 		}
 		stored := storedIDs(t, s.Client, 1)[0]
@@ -312,7 +314,7 @@ func TestAGapIsTold(t *testing.T) {
 		if _, gaps := go1(early); len(gaps) != 1 {
 			t.Errorf("from a time before the first event that is left: gaps %v", gaps)
 		}
-		if _, gaps, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 5}); len(gaps) > 0 {
+		if _, gaps, _ := pages(t, h.Tracker, events.Query{Size: 5}); len(gaps) > 0 {
 			t.Errorf("from the first event that is left: a gap %+v", gaps[0])
 		}
 	})
@@ -346,16 +348,16 @@ func TestLostWritesHideNothing(t *testing.T) {
 					}
 				}
 				write("before", "1-0", "2-0", "5-0")
-				all, _, next := pages(t, h.Tracker, tracker.EventQuery{Size: 2})
+				all, _, next := pages(t, h.Tracker, events.Query{Size: 2})
 				if len(all) != 3 {
 					t.Fatalf("%v", idsOf(all))
 				}
 				write("after", rest...)
-				all, gaps, next := pages(t, h.Tracker, tracker.EventQuery{Size: 2, After: next})
+				all, gaps, next := pages(t, h.Tracker, events.Query{Size: 2, After: next})
 				if want := storedIDs(t, s.Client, 1)[0]; len(gaps) > 0 || !slices.Equal(idsOf(all), want) {
 					t.Errorf("told %v, want %v; gaps %v", idsOf(all), want, gaps)
 				}
-				if all, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 2, After: next}); len(all) > 0 {
+				if all, _, _ := pages(t, h.Tracker, events.Query{Size: 2, After: next}); len(all) > 0 {
 					t.Errorf("and again: %v", idsOf(all))
 				}
 			})
@@ -368,25 +370,25 @@ func TestAfterNowAndATime(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.MustCreate()
-		p, err := h.Tracker.Events(h.Ctx, tracker.EventQuery{Size: 100, After: "now"})
+		p, err := h.Tracker.Events.List(h.Ctx, events.Query{Size: 100, After: "now"})
 		if err != nil || len(p.Events) > 0 {
 			t.Fatalf("%v, %v", p, err)
 		}
-		before, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 100})
-		h.MustCreate(func(n *tracker.NewTask) { n.TaskID = "later" })
-		all, _, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: p.Next})
+		before, _, _ := pages(t, h.Tracker, events.Query{Size: 100})
+		h.MustCreate(func(n *model.NewTask) { n.TaskID = "later" })
+		all, _, _ := pages(t, h.Tracker, events.Query{Size: 100, After: p.Next})
 		if len(all) != 2 || all[0].Subject != "later" {
 			t.Errorf("after now: %v", idsOf(all))
 		}
-		newest := slices.MaxFunc(before, func(a, b *tracker.Event) int { return int(a.At.Ms) - int(b.At.Ms) })
+		newest := slices.MaxFunc(before, func(a, b *events.Event) int { return int(a.At.Ms) - int(b.At.Ms) })
 		at := newest.At.Time().Format(time.RFC3339Nano)
-		all, _, _ = pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: at})
+		all, _, _ = pages(t, h.Tracker, events.Query{Size: 100, After: at})
 		for _, e := range all {
 			if e.At.Ms <= newest.At.Ms {
 				t.Errorf("after %s: %s", at, e.ID())
 			}
 		}
-		all, _, _ = pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: at, Back: true})
+		all, _, _ = pages(t, h.Tracker, events.Query{Size: 100, After: at, Back: true})
 		for _, e := range all {
 			if e.At.Ms >= newest.At.Ms {
 				t.Errorf("back from %s: %s", at, e.ID())

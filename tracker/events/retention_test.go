@@ -9,6 +9,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,7 +21,7 @@ func TestSweepersTrimEvents(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		const kept = 150
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 1, kept })
-		h.FillQueue(550, func(int, *tracker.NewTask) {})
+		h.FillQueue(550, func(int, *model.NewTask) {})
 		before := storedIDs(t, s.Client, 1)[0]
 		if len(before) < 550 {
 			t.Fatalf("%d events before any sweep", len(before))
@@ -37,13 +40,13 @@ func TestOldEventsAreTrimmed(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsMaxAge = 2, time.Hour })
 		s.Clock.Set(time.Now()) // streams go by the server's own clock
-		h.FillQueue(50, func(int, *tracker.NewTask) {})
+		h.FillQueue(50, func(int, *model.NewTask) {})
 		h.MustSweep()
 		young := storedIDs(t, s.Client, 2)
 		if len(young[0])+len(young[1]) < 50 {
 			t.Fatalf("events that are not old are gone: %d and %d are left", len(young[0]), len(young[1]))
 		}
-		_, _, next := pages(t, h.Tracker, tracker.EventQuery{Size: 100})
+		_, _, next := pages(t, h.Tracker, events.Query{Size: 100})
 		s.Clock.Advance(2 * time.Hour)
 		h.MustSweep()
 		for shard, ids := range storedIDs(t, s.Client, 2) {
@@ -51,7 +54,7 @@ func TestOldEventsAreTrimmed(t *testing.T) {
 				t.Errorf("of shard %d %v are left, want the newest", shard, ids)
 			}
 		}
-		if all, gaps, _ := pages(t, h.Tracker, tracker.EventQuery{Size: 100, After: next}); len(all) > 0 || len(gaps) > 0 {
+		if all, gaps, _ := pages(t, h.Tracker, events.Query{Size: 100, After: next}); len(all) > 0 || len(gaps) > 0 {
 			t.Errorf("who has seen all is told %v and gaps %v", idsOf(all), gaps)
 		}
 	})
@@ -101,9 +104,9 @@ func TestRunningSweepersTrim(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 4, 100 })
-		h.FillQueue(1500, func(int, *tracker.NewTask) {})
-		run(t, h, tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_1"}))
-		run(t, h, tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_2"}))
+		h.FillQueue(1500, func(int, *model.NewTask) {})
+		run(t, h, sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_1"}))
+		run(t, h, sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_2"}))
 		trackertest.Until(t, func() bool {
 			for _, ids := range storedIDs(t, s.Client, 4) {
 				if len(ids) > 200 {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Every type that scripts tell is one that filters know, and the other way round.
@@ -32,22 +32,22 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 		for _, m := range regexp.MustCompile(`write_event\([^,]+, '([a-z_.]+)', {(}?)`).FindAllSubmatch(text, -1) {
 			if len(m[2]) == 0 {
 				scoped[string(m[1])] = true
-			} else if kind := string(m[1]); !slices.Contains(tracker.EventsWithoutScope, kind) && kind != "system.repaired" {
+			} else if kind := string(m[1]); !slices.Contains(model.WithoutScope, kind) && kind != "system.repaired" {
 				t.Errorf("%s is told without a scope, and model.WithoutScope does not know it", kind)
 			}
 		}
 	}
 	for kind := range told {
-		if !slices.Contains(tracker.EventTypes, kind) {
+		if !slices.Contains(model.EventTypes, kind) {
 			t.Errorf("%s is told, and model.EventTypes does not know it", kind)
 		}
 	}
-	for _, kind := range tracker.EventsWithoutScope {
+	for _, kind := range model.WithoutScope {
 		if scoped[kind] || !told[kind] {
 			t.Errorf("%s has a scope, and model.WithoutScope says that it has none", kind)
 		}
 	}
-	for _, kind := range tracker.EventTypes {
+	for _, kind := range model.EventTypes {
 		if !told[kind] {
 			t.Errorf("nothing tells %s", kind)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -14,17 +14,17 @@ import (
 func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		for name, reason := range map[string]tracker.WorkerReason{"forced": tracker.WorkerForced, "deregistered": tracker.WorkerDeregistered} {
+		for name, reason := range map[string]model.WorkerReason{"forced": model.WorkerForced, "deregistered": model.WorkerDeregistered} {
 			c.Hire(name)
-			var held []*tracker.Attempt
+			var held []*model.Attempt
 			before := map[string]map[string]string{}
 			for i := range 4 {
 				id := fmt.Sprintf("%s-%d", name, i)
-				c.MustQueue(id, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[name] })
+				c.MustQueue(id, "x", func(n *model.NewTask) { n.WorkerID = c.IDs[name] })
 				before[id] = c.Store.Client.HGetAll(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, id)).Val()
 				held = append(held, c.MustClaim(name, 1)[0].Attempt)
 			}
-			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs[name], reason, ""); err != nil {
+			if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs[name], reason, ""); err != nil {
 				c.Fatal(err)
 			}
 			for i, a := range held { // the store loses what it knew of the attempts, of two all, of two back to their creation
@@ -33,20 +33,20 @@ func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 					c.Store.Client.HSet(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, a.TaskID), before[a.TaskID])
 				}
 			}
-			_, err := c.Start(c.Ctx, held[0], tracker.Report{})
-			c.WantCode(err, tracker.AlreadyTerminal)
-			c.WantState(held[0].TaskID, tracker.Failed, tracker.WorkerLost) // its queue is not known any more
-			if _, err := c.Complete(c.Ctx, held[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			_, err := c.Beats.Start(c.Ctx, held[0], model.Report{})
+			c.WantCode(err, model.AlreadyTerminal)
+			c.WantState(held[0].TaskID, model.Failed, model.WorkerLost) // its queue is not known any more
+			if _, err := c.Beats.Complete(c.Ctx, held[1], model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err) // a result is never thrown away for this
 			}
-			c.WantState(held[1].TaskID, tracker.Succeeded, "")
+			c.WantState(held[1].TaskID, model.Succeeded, "")
 			losses := 0
-			if reason == tracker.WorkerForced {
+			if reason == model.WorkerForced {
 				losses = 1
 			}
-			c.WantCode(c.MustBeat(held[2], "").Err, tracker.Expired)
-			if task := c.WantState(held[2].TaskID, tracker.Queued, ""); task.Losses != losses || task.NextAttemptAt.IsZero() == (losses == 1) ||
-				len(task.History) == 0 || task.History[len(task.History)-1].Reason != tracker.WorkerLost {
+			c.WantCode(c.MustBeat(held[2], "").Err, model.Expired)
+			if task := c.WantState(held[2].TaskID, model.Queued, ""); task.Losses != losses || task.NextAttemptAt.IsZero() == (losses == 1) ||
+				len(task.History) == 0 || task.History[len(task.History)-1].Reason != model.WorkerLost {
 				c.Fatalf("%+v", task)
 			}
 			if e := c.Newest(held[2].TaskID).Evidence; e == nil || e.WorkerReason != reason || !strings.HasPrefix(e.Sweeper, "swp_") {

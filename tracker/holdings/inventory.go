@@ -48,7 +48,7 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []Inv
 		return err
 	}
 	explained = append(explained, more...)
-	s.beats.Beats(explained)
+	s.beats.BeatMany(explained)
 	for _, b := range explained {
 		n := TaskNotice{TaskID: b.Attempt.TaskID, Attempt: b.Attempt.Number}
 		switch code := model.CodeOf(b.Err); {

@@ -8,16 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // strangers names attempts that nobody has heard of.
-func strangers(n int) []tracker.OwnedAttempt {
-	list := make([]tracker.OwnedAttempt, n)
+func strangers(n int) []holdings.OwnedAttempt {
+	list := make([]holdings.OwnedAttempt, n)
 	for i := range list {
-		list[i] = tracker.OwnedAttempt{TaskID: fmt.Sprintf("task-%d", i), Number: 1}
+		list[i] = holdings.OwnedAttempt{TaskID: fmt.Sprintf("task-%d", i), Number: 1}
 	}
 	return list
 }
@@ -27,16 +29,16 @@ func strangers(n int) []tracker.OwnedAttempt {
 func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		id := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 10 }).WorkerID
+		id := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = 10 }).WorkerID
 		h.Advance(time.Second)
 		h.MustBeatWorker(id, trackertest.Listing(strangers(1010)...))
 		before := h.MustWorker(id)
 		h.Advance(time.Second)
-		var b tracker.WorkerBeat
+		var b workers.WorkerBeat
 		trackertest.Listing(strangers(1011)...)(&b)
-		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, id, b)
-		var f *tracker.FieldError
-		if h.WantCode(err, tracker.Invalid); !errors.As(err, &f) || f.Field != "tasks" {
+		_, err := h.Workers.Beat(h.Ctx, trackertest.Scope, id, b)
+		var f *model.FieldError
+		if h.WantCode(err, model.Invalid); !errors.As(err, &f) || f.Field != "tasks" {
 			h.Fatalf("a list that is too long: %v", err)
 		}
 		if after := h.MustWorker(id); !after.LastHeartbeatAt.Equal(before.LastHeartbeatAt) {
@@ -66,17 +68,17 @@ func TestTellingMuchTakesLittleTime(t *testing.T) {
 func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)
-	r := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = tracker.MaxMaxConcurrent })
+	r := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = model.MaxMaxConcurrent })
 	const held = 3000
 	for i := range held {
-		h.MustCreate(func(n *tracker.NewTask) {
+		h.MustCreate(func(n *model.NewTask) {
 			n.Queue, n.Type, n.HeartbeatTimeout, n.HeartbeatInterval = "default", "send_email", 0, 0
 			n.TaskID = fmt.Sprintf("%0120d", i)
 		})
 	}
-	var mine []tracker.OwnedAttempt
+	var mine []holdings.OwnedAttempt
 	for len(mine) < held {
-		tasks, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: 100})
+		tasks, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: 100})
 		if err != nil || len(tasks) == 0 {
 			t.Fatalf("after %d: %v", len(mine), err)
 		}
@@ -101,20 +103,20 @@ func TestInventoryThatMissesVeryMany(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		const n = holdings.MaxMissed + 200
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
-		var batch []tracker.NewTask
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 10000 })
+		var batch []model.NewTask
 		for i := range n {
-			task := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%04d", i), Queue: "q", Type: "x"}
+			task := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%04d", i), Queue: "q", Type: "x"}
 			if err := task.Validate(c.Store.Clock.Now()); err != nil {
 				c.Fatal(err)
 			}
 			batch = append(batch, task)
 		}
 		for part := range slices.Chunk(batch, 500) {
-			c.CreateBatch(c.Ctx, part)
+			c.Tasks.CreateBatch(c.Ctx, part)
 		}
 		for held := 0; held < n; {
-			held += len(c.MustClaim("w1", tracker.MaxClaim))
+			held += len(c.MustClaim("w1", queues.MaxClaim))
 		}
 		for i, want := range []int{0, holdings.MaxMissed, 0, n - holdings.MaxMissed} {
 			if heard := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()); len(heard.Lost) != want {

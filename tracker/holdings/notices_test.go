@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A worker's one beat keeps all its tasks alive; none of them beats by itself.
@@ -19,7 +22,7 @@ func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 		c.Pass(5 * time.Minute)
 		c.MustSweep()
 		for _, a := range held {
-			c.WantState(a.TaskID, tracker.Running, "")
+			c.WantState(a.TaskID, model.Running, "")
 		}
 	})
 }
@@ -30,13 +33,13 @@ func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		id := c.MustHolding("w1", 1)[0].TaskID
-		want := func(l tracker.Liveness, silent time.Duration) {
+		want := func(l model.Liveness, silent time.Duration) {
 			c.Helper()
-			page, err := c.List(c.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, Liveness: l, PageSize: 10})
+			page, err := c.Tasks.List(c.Ctx, model.TaskFilter{Scope: trackertest.Scope, Liveness: l, PageSize: 10})
 			if err != nil || len(page.Tasks) != 1 {
 				c.Fatalf("%+v %v", page, err)
 			}
-			for _, task := range []*tracker.Task{c.MustGet(id), page.Tasks[0]} {
+			for _, task := range []*model.Task{c.MustGet(id), page.Tasks[0]} {
 				if task.Liveness != l || c.Store.Clock.Now().Sub(task.LastHeartbeatAt) != silent {
 					c.Fatalf("%s, last beat %v ago; want %s, %v", task.Liveness, c.Store.Clock.Now().Sub(task.LastHeartbeatAt), l, silent)
 				}
@@ -44,11 +47,11 @@ func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 		}
 		c.Pass(2 * time.Minute)
 		c.MustBeatWorker(c.IDs["w1"])
-		want(tracker.Fresh, 0)
+		want(model.Fresh, 0)
 		c.Advance(16 * time.Second)
-		want(tracker.Late, 16*time.Second)
+		want(model.Late, 16*time.Second)
 		c.Advance(14 * time.Second)
-		want(tracker.Lost, 30*time.Second)
+		want(model.Lost, 30*time.Second)
 	})
 }
 
@@ -57,7 +60,7 @@ func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
-		own := func(n *tracker.NewTask) { n.HeartbeatTimeout = 8 * time.Second }
+		own := func(n *model.NewTask) { n.HeartbeatTimeout = 8 * time.Second }
 		held := c.MustHolding("w1", 2, own)
 		for range 3 {
 			c.Pass(5 * time.Second)
@@ -66,12 +69,12 @@ func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 			}
 			c.MustSweep()
 		}
-		c.WantState(held[0].TaskID, tracker.Running, "")
-		if task := c.WantState(held[1].TaskID, tracker.Queued, ""); task.History[0].Reason != tracker.HeartbeatTimeout {
+		c.WantState(held[0].TaskID, model.Running, "")
+		if task := c.WantState(held[1].TaskID, model.Queued, ""); task.History[0].Reason != model.HeartbeatTimeout {
 			c.Fatalf("%+v", task)
 		}
 		heard := c.MustBeatWorker(c.IDs["w1"])
-		c.WantNotices(heard.Lost, tracker.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Error: tracker.Expired})
+		c.WantNotices(heard.Lost, holdings.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Error: model.Expired})
 		c.WantNotices(heard.Cancels)
 	})
 }
@@ -81,25 +84,25 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
-		held := c.MustHolding("w1", 2, func(n *tracker.NewTask) { n.CancelGrace = 2 * time.Second })
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[0].TaskID, tracker.CancelRequest{Reason: "no longer \"needed\""}); err != nil {
+		held := c.MustHolding("w1", 2, func(n *model.NewTask) { n.CancelGrace = 2 * time.Second })
+		if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, held[0].TaskID, model.CancelRequest{Reason: "no longer \"needed\""}); err != nil {
 			c.Fatal(err)
 		}
-		want := tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Reason: "no longer \"needed\""}
+		want := holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Reason: "no longer \"needed\""}
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Cancels, want) // by the very next beat
 		for range 2 {
 			c.Pass(5 * time.Second)
 			c.MustSweep()
 			c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Cancels, want)
 		}
-		c.WantState(held[0].TaskID, tracker.Running, "")
-		c.Notified(c.MustBeatWorker(c.IDs["w1"]))
+		c.WantState(held[0].TaskID, model.Running, "")
+		c.Holdings.Notified(c.MustBeatWorker(c.IDs["w1"]))
 		trackertest.Eventually(c, "the delivery is recorded", func() bool { return len(c.MustBeatWorker(c.IDs["w1"]).Cancels) == 0 })
 		c.Pass(2 * time.Second)
 		c.MustSweep()
-		c.WantState(held[0].TaskID, tracker.Failed, tracker.CancelTimeout)
+		c.WantState(held[0].TaskID, model.Failed, model.CancelTimeout)
 		c.MustSweep() // carries word of what the sweep before did
-		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost, tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.Expired})
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost, holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired})
 	})
 }
 
@@ -111,21 +114,21 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 		held := c.MustHolding("w1", 2)
 		c.MustQueue("unstarted", "x")
 		c.MustClaim("w1", 1)
-		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, held[0].TaskID, 1); err != nil {
+		if _, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, held[0].TaskID, 1); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "unstarted", tracker.CancelRequest{}); err != nil {
+		if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "unstarted", model.CancelRequest{}); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
 		heard := c.MustBeatWorker(c.IDs["w1"])
 		lost := heard.Lost
-		slices.SortFunc(lost, func(a, b tracker.TaskNotice) int { return len(a.TaskID) - len(b.TaskID) })
-		c.WantNotices(lost, tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.AttemptMismatch},
-			tracker.TaskNotice{TaskID: "unstarted", Attempt: 1, Error: tracker.AlreadyTerminal})
-		c.Notified(heard)
+		slices.SortFunc(lost, func(a, b holdings.TaskNotice) int { return len(a.TaskID) - len(b.TaskID) })
+		c.WantNotices(lost, holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.AttemptMismatch},
+			holdings.TaskNotice{TaskID: "unstarted", Attempt: 1, Error: model.AlreadyTerminal})
+		c.Holdings.Notified(heard)
 		trackertest.Eventually(c, "the delivery is recorded", func() bool { return len(c.MustBeatWorker(c.IDs["w1"]).Lost) == 0 })
-		if _, err := c.Complete(c.Ctx, held[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, held[1], model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
@@ -144,40 +147,40 @@ func TestInventory(t *testing.T) {
 		c.MustQueue("claimed", "x")
 		claimed := c.MustClaim("w1", 1)[0].Attempt
 		foreign := c.MustHolding("w2", 1)[0]
-		if _, err := c.Complete(c.Ctx, held[2], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, held[2], model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, held[1].TaskID, tracker.CancelRequest{Reason: "stop"}); err != nil {
+		if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, held[1].TaskID, model.CancelRequest{Reason: "stop"}); err != nil {
 			c.Fatal(err)
 		}
-		report := string(tracker.AppendReport(nil, 0, nil, []byte("40"), []byte(`"on it"`)))
-		beat := func(b *tracker.WorkerBeat) {
+		report := string(schema.AppendReport(nil, 0, nil, []byte("40"), []byte(`"on it"`)))
+		beat := func(b *workers.WorkerBeat) {
 			trackertest.Listing(trackertest.NameOf(claimed), trackertest.NameOf(held[1]), trackertest.NameOf(held[2]), trackertest.NameOf(foreign),
-				tracker.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
+				holdings.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
 			b.Inventory[0].Report = report
 		}
 		heard := c.MustBeatWorker(w1, beat)
-		c.WantNotices(heard.Cancels, tracker.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Reason: "stop"})
-		c.WantNotices(heard.Lost, tracker.TaskNotice{TaskID: foreign.TaskID, Attempt: 1, Error: tracker.AttemptMismatch},
-			tracker.TaskNotice{TaskID: held[2].TaskID, Attempt: 1, Error: tracker.AlreadyTerminal})
-		if task := c.WantState("claimed", tracker.Running, ""); task.Progress.Pct != "40" || task.Progress.Message != `"on it"` {
+		c.WantNotices(heard.Cancels, holdings.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Reason: "stop"})
+		c.WantNotices(heard.Lost, holdings.TaskNotice{TaskID: foreign.TaskID, Attempt: 1, Error: model.AttemptMismatch},
+			holdings.TaskNotice{TaskID: held[2].TaskID, Attempt: 1, Error: model.AlreadyTerminal})
+		if task := c.WantState("claimed", model.Running, ""); task.Progress.Pct != "40" || task.Progress.Message != `"on it"` {
 			c.Fatalf("%+v", task)
 		}
-		c.WantState(foreign.TaskID, tracker.Running, "")
+		c.WantState(foreign.TaskID, model.Running, "")
 
-		c.WantState(held[0].TaskID, tracker.Running, "")
+		c.WantState(held[0].TaskID, model.Running, "")
 		c.MustBeatWorker(w1) // a beat without an inventory says nothing about it
-		c.WantState(held[0].TaskID, tracker.Running, "")
+		c.WantState(held[0].TaskID, model.Running, "")
 		heard = c.MustBeatWorker(w1, beat)
-		if gone := (tracker.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: tracker.Expired}); !slices.Contains(heard.Lost, gone) {
+		if gone := (holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired}); !slices.Contains(heard.Lost, gone) {
 			c.Fatalf("told %+v, want %+v among them", heard.Lost, gone)
 		}
-		task := c.WantState(held[0].TaskID, tracker.Queued, "")
-		if task.Losses != 1 || task.History[0].Reason != tracker.WorkerLost {
+		task := c.WantState(held[0].TaskID, model.Queued, "")
+		if task.Losses != 1 || task.History[0].Reason != model.WorkerLost {
 			c.Fatalf("%+v", task)
 		}
-		c.WantState("claimed", tracker.Running, "")
-		c.WantState(held[1].TaskID, tracker.Running, "")
+		c.WantState("claimed", model.Running, "")
+		c.WantState(held[1].TaskID, model.Running, "")
 	})
 }
 
@@ -195,7 +198,7 @@ func TestInventoryMissesOnceOnly(t *testing.T) {
 			}
 			c.Pass(10 * time.Second)
 		}
-		c.WantState(a.TaskID, tracker.Running, "")
+		c.WantState(a.TaskID, model.Running, "")
 	})
 }
 
@@ -206,12 +209,12 @@ func TestOwned(t *testing.T) {
 		c.Hire("w1")
 		c.Hire("w2")
 		mine, foreign := c.MustHolding("w1", 2), c.MustHolding("w2", 1)
-		pushed := c.Running(func(n *tracker.NewTask) { n.TaskID = "pushed" }) // says that it runs on w1
-		if _, err := c.Complete(c.Ctx, mine[1], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		pushed := c.Running(func(n *model.NewTask) { n.TaskID = "pushed" }) // says that it runs on w1
+		if _, err := c.Beats.Complete(c.Ctx, mine[1], model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		for range 2 { // the second time from what is remembered
-			got, err := c.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []tracker.OwnedAttempt{
+			got, err := c.Holdings.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []holdings.OwnedAttempt{
 				trackertest.NameOf(mine[0]), trackertest.NameOf(foreign[0]), trackertest.NameOf(mine[1]), trackertest.NameOf(pushed), {TaskID: "none",
 					Number: 1}, {TaskID: mine[0].TaskID, Number: 2}})
 			if err != nil {
@@ -228,7 +231,7 @@ func TestOwned(t *testing.T) {
 			if err := c.MustBeat(got[0], "").Err; err != nil {
 				c.Fatal(err)
 			}
-			c.WantCode(c.MustBeat(got[2], "").Err, tracker.AlreadyTerminal)
+			c.WantCode(c.MustBeat(got[2], "").Err, model.AlreadyTerminal)
 		}
 	})
 }
@@ -241,17 +244,17 @@ func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		for _, key := range []string{"task", "doc", "history"} {
-			c.Store.Client.Del(c.Ctx, fmt.Sprintf("lubdub:{%d}:%s:%s/%s", c.ShardOf(trackertest.Scope, a.TaskID), key, trackertest.Scope, a.TaskID))
+			c.Store.Client.Del(c.Ctx, fmt.Sprintf("lubdub:{%d}:%s:%s/%s", c.Tracker.Store.ShardOf(trackertest.Scope, a.TaskID), key, trackertest.Scope, a.TaskID))
 		}
-		c.Store.Client.ZRem(c.Ctx, fmt.Sprintf("lubdub:{%d}:held", c.ShardOf(trackertest.Scope, a.TaskID)), c.Holding(a))
-		if _, err := c.Start(c.Ctx, a, tracker.Report{}); err != nil {
+		c.Store.Client.ZRem(c.Ctx, fmt.Sprintf("lubdub:{%d}:held", c.Tracker.Store.ShardOf(trackertest.Scope, a.TaskID)), c.Holdings.Holding(a))
+		if _, err := c.Beats.Start(c.Ctx, a, model.Report{}); err != nil {
 			c.Fatal(err)
 		}
-		if task := c.WantState(a.TaskID, tracker.Running, ""); task.WorkerID != c.IDs["w1"] {
+		if task := c.WantState(a.TaskID, model.Running, ""); task.WorkerID != c.IDs["w1"] {
 			c.Fatalf("%+v", task)
 		}
 		c.Advance(31 * time.Second)
 		c.MustSweep()
-		c.WantState(a.TaskID, tracker.Failed, tracker.WorkerLost) // without its record nobody knows its queue
+		c.WantState(a.TaskID, model.Failed, model.WorkerLost) // without its record nobody knows its queue
 	})
 }

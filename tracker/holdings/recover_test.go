@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A dead worker's tasks are requeued in every shard, exactly once, with the evidence of its silence.
@@ -22,20 +25,20 @@ func TestADeadWorkersTasksAreRecovered(t *testing.T) {
 		c.MustBeatWorker(c.IDs["w2"])
 		c.MustSweep()
 		for _, a := range held {
-			c.WantState(a.TaskID, tracker.Running, "")
+			c.WantState(a.TaskID, model.Running, "")
 		}
 		c.Advance(1100 * time.Millisecond)
 		if r := c.MustSweep(); r.StaleWorkers != 1 || r.Recovered != n {
 			c.Fatalf("%+v", r)
 		}
 		for _, a := range held {
-			task := c.WantState(a.TaskID, tracker.Queued, "")
+			task := c.WantState(a.TaskID, model.Queued, "")
 			h := task.History[0]
-			if task.Losses != 1 || len(task.History) != 1 || h.Outcome != "LOST" || h.Reason != tracker.WorkerLost || h.WorkerID != c.IDs["w1"] ||
+			if task.Losses != 1 || len(task.History) != 1 || h.Outcome != "LOST" || h.Reason != model.WorkerLost || h.WorkerID != c.IDs["w1"] ||
 				h.Evidence == nil || h.Evidence.Timeout != 30*time.Second || h.Evidence.Silent < 30*time.Second || h.Evidence.LastHeartbeatAt.IsZero() {
 				c.Fatalf("%+v %+v", task, h.Evidence)
 			}
-			c.WantCode(c.MustBeat(a, "").Err, tracker.Expired)
+			c.WantCode(c.MustBeat(a, "").Err, model.Expired)
 		}
 		if w := c.MustWorker(c.IDs["w1"]); w.Held != 0 {
 			c.Fatalf("a dead worker holds %d", w.Held)
@@ -50,8 +53,8 @@ func TestADeadWorkersTasksAreRecovered(t *testing.T) {
 func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.MustQueue("pill", "x", func(n *tracker.NewTask) {
-			p := tracker.DefaultRetryPolicy
+		c.MustQueue("pill", "x", func(n *model.NewTask) {
+			p := model.DefaultRetryPolicy
 			p.MaxLosses = 2
 			n.Retry = &p
 		})
@@ -64,7 +67,7 @@ func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 			c.Advance(5 * time.Second) // backoff
 			c.MustSweep()
 		}
-		if task := c.WantState("pill", tracker.Failed, tracker.WorkerLost); task.Losses != 3 || len(task.History) != 3 {
+		if task := c.WantState("pill", model.Failed, model.WorkerLost); task.Losses != 3 || len(task.History) != 3 {
 			c.Fatalf("%+v", task)
 		}
 	})
@@ -78,11 +81,11 @@ func TestDeregistrationIsNoLoss(t *testing.T) {
 		c.Hire("w2")
 		c.MustQueue("t1", "x")
 		c.MustClaim("w1", 1)
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
-		if task := c.WantState("t1", tracker.Queued, ""); task.Losses != 0 || task.Failures != 0 || !task.NextAttemptAt.IsZero() {
+		if task := c.WantState("t1", model.Queued, ""); task.Losses != 0 || task.Failures != 0 || !task.NextAttemptAt.IsZero() {
 			c.Fatalf("%+v", task)
 		}
 		tasks := c.MustClaim("w2", 1)
@@ -102,14 +105,14 @@ func TestACompletionBeforeRecoveryWins(t *testing.T) {
 		if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.Complete(c.Ctx, held[0], tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, held[0], model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		if r := c.MustSweep(); r.Recovered != 2 {
 			c.Fatalf("%+v", r)
 		}
-		c.WantState(held[0].TaskID, tracker.Succeeded, "")
-		c.WantState(held[1].TaskID, tracker.Queued, "")
+		c.WantState(held[0].TaskID, model.Succeeded, "")
+		c.WantState(held[1].TaskID, model.Queued, "")
 	})
 }
 
@@ -122,7 +125,7 @@ func TestSweepersShareARecovery(t *testing.T) {
 		c.Advance(30 * time.Second)
 		var all sync.WaitGroup
 		for i := range 3 {
-			s := tracker.NewSweeper(c.Tracker, tracker.SweeperOptions{ID: fmt.Sprintf("swp_%d", i)})
+			s := sweep.NewSweeper(c.Tracker.Sweeper, sweep.SweeperOptions{ID: fmt.Sprintf("swp_%d", i)})
 			all.Go(func() {
 				if _, err := s.RunOnce(c.Ctx); err != nil {
 					c.Error(err)
@@ -132,7 +135,7 @@ func TestSweepersShareARecovery(t *testing.T) {
 		all.Wait()
 		c.MustSweep()
 		for _, a := range held {
-			if task := c.WantState(a.TaskID, tracker.Queued, ""); task.Losses != 1 || len(task.History) != 1 {
+			if task := c.WantState(a.TaskID, model.Queued, ""); task.Losses != 1 || len(task.History) != 1 {
 				c.Fatalf("%+v", task)
 			}
 		}
@@ -145,12 +148,12 @@ func TestAFencedWorkerClaimsNothing(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
-		if err := c.FenceEverywhere(trackertest.Scope, c.IDs["w1"]); err != nil {
+		if err := c.Holdings.FenceEverywhere(trackertest.Scope, c.IDs["w1"]); err != nil {
 			c.Fatal(err)
 		}
-		_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1})
-		c.WantCode(err, tracker.WorkerOffline)
-		c.WantState("t1", tracker.Queued, "")
+		_, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1})
+		c.WantCode(err, workers.WorkerOffline)
+		c.WantState("t1", model.Queued, "")
 		c.Hire("w2")
 		c.WantIDs(c.MustClaim("w2", 1), "t1")
 	})

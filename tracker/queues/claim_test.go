@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 func TestClaim(t *testing.T) {
@@ -16,26 +19,26 @@ func TestClaim(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		c.WantIDs(c.MustClaim("w1", 10))
-		c.MustQueue("t1", "x", func(n *tracker.NewTask) {
+		c.MustQueue("t1", "x", func(n *model.NewTask) {
 			n.Payload, n.Labels = []byte(`{"to":"a"}`), map[string]string{"team": "x"}
 		})
 		tasks := c.MustClaim("w1", 10)
 		c.WantIDs(tasks, "t1")
 		e := tasks[0]
-		if e.Attempt.Number != 1 || e.Task.State != tracker.Dispatched || e.Task.WorkerID != c.IDs["w1"] ||
+		if e.Attempt.Number != 1 || e.Task.State != model.Dispatched || e.Task.WorkerID != c.IDs["w1"] ||
 			string(e.Task.Payload) != `{"to":"a"}` ||
-			e.Task.Labels["team"] != "x" || e.TokenTTL != tracker.DefaultTokenTTL || !e.Attempt.IssuedAt.Equal(c.Store.Clock.Now()) {
+			e.Task.Labels["team"] != "x" || e.TokenTTL != model.DefaultTokenTTL || !e.Attempt.IssuedAt.Equal(c.Store.Clock.Now()) {
 			c.Fatalf("%+v %+v", e, e.Task)
 		}
 		c.WantIDs(c.MustClaim("w1", 10)) // only once
-		c.WantState("t1", tracker.Dispatched, "")
-		if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+		c.WantState("t1", model.Dispatched, "")
+		if _, err := c.Beats.Start(c.Ctx, e.Attempt, model.Report{}); err != nil {
 			c.Fatal(err)
 		}
-		if task := c.WantState("t1", tracker.Running, ""); task.WorkerID != c.IDs["w1"] {
+		if task := c.WantState("t1", model.Running, ""); task.WorkerID != c.IDs["w1"] {
 			c.Fatalf("%+v", task)
 		}
-		if _, err := c.Complete(c.Ctx, e.Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, e.Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 	})
@@ -45,29 +48,29 @@ func TestClaim(t *testing.T) {
 func TestNoTypePoisoning(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Hire("w1", func(n *tracker.NewWorker) {
+		c.Hire("w1", func(n *model.NewWorker) {
 			n.Types, n.Runtimes, n.Labels = []string{"good"}, []string{"python"}, map[string]string{"region": "eu", "size": "l"}
 		})
 		c.Hire("w2") // claims nothing
-		poison := []func(*tracker.NewTask){
-			func(n *tracker.NewTask) { n.Type = "bad" },
-			func(n *tracker.NewTask) { n.Runtime = "node" },
-			func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"region": "us"} },
-			func(n *tracker.NewTask) { n.WorkerID = c.IDs["w2"] },
-			func(n *tracker.NewTask) { n.Runtime, n.WorkerLabels = "python", map[string]string{"gpu": "a100"} },
+		poison := []func(*model.NewTask){
+			func(n *model.NewTask) { n.Type = "bad" },
+			func(n *model.NewTask) { n.Runtime = "node" },
+			func(n *model.NewTask) { n.WorkerLabels = map[string]string{"region": "us"} },
+			func(n *model.NewTask) { n.WorkerID = c.IDs["w2"] },
+			func(n *model.NewTask) { n.Runtime, n.WorkerLabels = "python", map[string]string{"gpu": "a100"} },
 		}
 		for i := range 60 {
 			c.MustQueue(fmt.Sprintf("bad-%02d", i), "good", poison[i%len(poison)])
 		}
 		for i := range 250 { // more classes than one look lists
-			c.MustQueue(fmt.Sprintf("odd-%03d", i), "good", func(n *tracker.NewTask) { n.Runtime = fmt.Sprintf("a%03d", i) })
+			c.MustQueue(fmt.Sprintf("odd-%03d", i), "good", func(n *model.NewTask) { n.Runtime = fmt.Sprintf("a%03d", i) })
 		}
 		c.MustQueue("good-1", "good")
-		c.MustQueue("good-2", "good", func(n *tracker.NewTask) { n.Runtime = "python" })
-		c.MustQueue("good-3", "good", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"region": "eu"} })
-		c.MustQueue("good-4", "good", func(n *tracker.NewTask) { n.WorkerID = c.IDs["w1"] })
+		c.MustQueue("good-2", "good", func(n *model.NewTask) { n.Runtime = "python" })
+		c.MustQueue("good-3", "good", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"region": "eu"} })
+		c.MustQueue("good-4", "good", func(n *model.NewTask) { n.WorkerID = c.IDs["w1"] })
 		c.MustQueue("good-5", "")
-		var got []*tracker.Envelope
+		var got []*model.Envelope
 		for range 6 { // a claim answers with what it finds first
 			got = append(got, c.MustClaim("w1", 10)...)
 		}
@@ -79,7 +82,7 @@ func TestNoTypePoisoning(t *testing.T) {
 func TestClaimsAreFairAcrossTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Hire("w1", func(n *tracker.NewWorker) { n.Types = []string{"flood", "rare"} })
+		c.Hire("w1", func(n *model.NewWorker) { n.Types = []string{"flood", "rare"} })
 		for i := range 40 {
 			c.MustQueue(fmt.Sprintf("flood-%02d", i), "flood", trackertest.OneShard(c, 0))
 			c.Store.Clock.Advance(time.Millisecond)
@@ -142,7 +145,7 @@ func TestClaimsRace(t *testing.T) {
 			worker := c.IDs[id]
 			all.Go(func() {
 				for {
-					got, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + i%4})
+					got, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + i%4})
 					if err != nil {
 						c.Error(err)
 						return
@@ -173,21 +176,21 @@ func TestClaimsRace(t *testing.T) {
 func TestClaimRespectsCapacity(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 3 })
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 3 })
 		for i := range 5 {
 			c.MustQueue(fmt.Sprintf("t%d", i), "x")
 		}
-		var got []*tracker.Envelope
+		var got []*model.Envelope
 		for range 5 {
 			got = append(got, c.MustClaim("w1", 10)...)
 		}
 		if len(got) != 3 {
 			c.Fatalf("a worker of 3 places holds %v", trackertest.IDs(got))
 		}
-		if _, err := c.Start(c.Ctx, got[0].Attempt, tracker.Report{}); err != nil {
+		if _, err := c.Beats.Start(c.Ctx, got[0].Attempt, model.Report{}); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.Complete(c.Ctx, got[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, got[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		if more := c.MustClaim("w1", 10); len(more) != 1 {
@@ -238,22 +241,22 @@ func TestStartTimeoutAfterAClaim(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
-		c.MustQueue("t2", "x", func(n *tracker.NewTask) { n.StartTimeout = 2 * time.Second })
+		c.MustQueue("t2", "x", func(n *model.NewTask) { n.StartTimeout = 2 * time.Second })
 		c.MustClaim("w1", 1)
 		c.MustClaim("w1", 1)
 		c.Pass(2 * time.Second)
 		c.MustSweep()
-		task := c.WantState("t2", tracker.Queued, "")
-		if task.Losses != 1 || task.History[0].Reason != tracker.StartTimeout || task.History[0].WorkerID != c.IDs["w1"] {
+		task := c.WantState("t2", model.Queued, "")
+		if task.Losses != 1 || task.History[0].Reason != model.StartTimeout || task.History[0].WorkerID != c.IDs["w1"] {
 			c.Fatalf("%+v", task)
 		}
-		c.WantState("t1", tracker.Dispatched, "")
+		c.WantState("t1", model.Dispatched, "")
 		c.Pass(58 * time.Second)
 		c.MustSweep()
-		c.WantState("t1", tracker.Queued, "")
+		c.WantState("t1", model.Queued, "")
 		c.Advance(2 * time.Second) // backoff
 		c.MustSweep()
-		var got []*tracker.Envelope
+		var got []*model.Envelope
 		for range 2 {
 			got = append(got, c.MustClaim("w1", 2)...)
 		}
@@ -270,35 +273,35 @@ func TestClaimRefusals(t *testing.T) {
 		c.Hire("w1")
 		for _, name := range []string{"draining", "offline"} {
 			c.Hire(name)
-			c.MustQueue(name, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[name] })
+			c.MustQueue(name, "x", func(n *model.NewTask) { n.WorkerID = c.IDs[name] })
 			c.MustClaim(name, 1) // what it holds keeps a draining worker from going OFFLINE
 		}
-		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["draining"], tracker.Drain{}); err != nil {
+		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["draining"], workers.Drain{}); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["offline"], tracker.WorkerForced, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["offline"], model.WorkerForced, ""); err != nil {
 			c.Fatal(err)
 		}
 		for name, test := range map[string]struct {
-			r    tracker.ClaimRequest
-			code tracker.Code
+			r    queues.ClaimRequest
+			code model.Code
 		}{
-			"no max":        {tracker.ClaimRequest{WorkerID: "w1", Queue: "q"}, tracker.Invalid},
-			"long":          {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Wait: 61 * time.Second}, tracker.Invalid},
-			"empty types":   {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{}}, tracker.Invalid},
-			"foreign type":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{"y"}}, tracker.Invalid},
-			"bad claim id":  {tracker.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, ClaimID: "a/b"}, tracker.InvalidID},
-			"another queue": {tracker.ClaimRequest{WorkerID: "w1", Queue: "p", Max: 1}, tracker.Forbidden},
-			"draining":      {tracker.ClaimRequest{WorkerID: "draining", Queue: "q", Max: 1}, tracker.WorkerDraining},
-			"offline":       {tracker.ClaimRequest{WorkerID: "offline", Queue: "q", Max: 1}, tracker.WorkerOffline},
-			"unknown":       {tracker.ClaimRequest{WorkerID: "w9", Queue: "q", Max: 1}, tracker.WorkerNotFound},
+			"no max":        {queues.ClaimRequest{WorkerID: "w1", Queue: "q"}, model.Invalid},
+			"long":          {queues.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Wait: 61 * time.Second}, model.Invalid},
+			"empty types":   {queues.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{}}, model.Invalid},
+			"foreign type":  {queues.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, Types: []string{"y"}}, model.Invalid},
+			"bad claim id":  {queues.ClaimRequest{WorkerID: "w1", Queue: "q", Max: 1, ClaimID: "a/b"}, model.InvalidID},
+			"another queue": {queues.ClaimRequest{WorkerID: "w1", Queue: "p", Max: 1}, queues.Forbidden},
+			"draining":      {queues.ClaimRequest{WorkerID: "draining", Queue: "q", Max: 1}, workers.WorkerDraining},
+			"offline":       {queues.ClaimRequest{WorkerID: "offline", Queue: "q", Max: 1}, workers.WorkerOffline},
+			"unknown":       {queues.ClaimRequest{WorkerID: "w9", Queue: "q", Max: 1}, workers.WorkerNotFound},
 		} {
 			test.r.Scope = trackertest.Scope
 			if id := c.IDs[test.r.WorkerID]; id != "" {
 				test.r.WorkerID = id
 			}
-			_, err := c.Claim(c.Ctx, test.r)
-			if got := tracker.CodeOf(err); got != test.code {
+			_, err := c.Queues.Claim(c.Ctx, test.r)
+			if got := model.CodeOf(err); got != test.code {
 				c.Errorf("%s: %q, want %q (%v)", name, got, test.code, err)
 			}
 		}
@@ -315,7 +318,7 @@ func TestAClaimBehindManyOffers(t *testing.T) {
 		}
 		for _, w := range []string{"w1", "w2"} {
 			c.Hire(w)
-			n, leave, err := c.HoldOffer(tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[w], Queue: "q", Max: 100})
+			n, leave, err := c.Queues.HoldOffer(queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[w], Queue: "q", Max: 100})
 			if err != nil || n != 100 {
 				c.Fatalf("%s was offered %d: %v", w, n, err)
 			}

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -15,14 +16,14 @@ import (
 func fill(c *trackertest.Crew, n int) {
 	c.Helper()
 	for from := 0; from < n; from += 1000 {
-		batch := make([]tracker.NewTask, min(1000, n-from))
+		batch := make([]model.NewTask, min(1000, n-from))
 		for i := range batch {
-			batch[i] = tracker.NewTask{Scope: trackertest.Scope, Queue: "q", Type: "x", StartTimeout: time.Hour}
+			batch[i] = model.NewTask{Scope: trackertest.Scope, Queue: "q", Type: "x", StartTimeout: time.Hour}
 			if err := batch[i].Validate(time.Now()); err != nil {
 				c.Fatal(err)
 			}
 		}
-		for _, r := range c.CreateBatch(c.Ctx, batch) {
+		for _, r := range c.Tasks.CreateBatch(c.Ctx, batch) {
 			if r.Err != nil {
 				c.Fatal(r.Err)
 			}
@@ -44,7 +45,7 @@ func BenchmarkClaim(b *testing.B) {
 			for _, id := range c.IDs {
 				all.Go(func() {
 					for {
-						tasks, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "q", Max: 1})
+						tasks, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "q", Max: 1})
 						if err != nil {
 							b.Error(err)
 							return
@@ -52,7 +53,7 @@ func BenchmarkClaim(b *testing.B) {
 						if len(tasks) == 0 {
 							return
 						}
-						if _, err := c.Complete(c.Ctx, tasks[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+						if _, err := c.Beats.Complete(c.Ctx, tasks[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 							b.Error(err)
 							return
 						}
@@ -71,9 +72,9 @@ func BenchmarkWorkerBeat(b *testing.B) {
 		b.Run(fmt.Sprintf("holds=%d", holds), func(b *testing.B) {
 			c := trackertest.BenchCrew(b)
 			fill(c, holds)
-			c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 20000 })
+			c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 20000 })
 			for n := 0; n < holds; {
-				n += len(c.MustClaim("w1", tracker.MaxClaim))
+				n += len(c.MustClaim("w1", queues.MaxClaim))
 			}
 			b.ResetTimer()
 			for range b.N {
@@ -96,16 +97,16 @@ func BenchmarkIdleClaims(b *testing.B) {
 		}
 		id := c.IDs[name]
 		all.Go(func() {
-			_, _ = c.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "q", Max: 1, Wait: tracker.MaxClaimWait})
+			_, _ = c.Queues.Claim(ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "q", Max: 1, Wait: queues.MaxClaimWait})
 		})
 	}
 	waiting(c, 1000)
-	before := c.Looks()
+	before := c.Queues.Looks()
 	b.ResetTimer()
 	for range b.N {
 		time.Sleep(time.Second)
 	}
-	b.ReportMetric(float64(c.Looks()-before)/b.Elapsed().Seconds(), "looks/s")
+	b.ReportMetric(float64(c.Queues.Looks()-before)/b.Elapsed().Seconds(), "looks/s")
 	cancel()
 	all.Wait()
 }
@@ -117,12 +118,12 @@ func BenchmarkRecover(b *testing.B) {
 		b.StopTimer()
 		c := trackertest.BenchCrew(b)
 		fill(c, holds)
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = holds })
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = holds })
 		for n := 0; n < holds; {
-			n += len(c.MustClaim("w1", tracker.MaxClaim))
+			n += len(c.MustClaim("w1", queues.MaxClaim))
 		}
 		b.StartTimer()
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerForced, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerForced, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,11 +8,14 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func named(id string) func(*tracker.ClaimRequest) {
-	return func(r *tracker.ClaimRequest) { r.ClaimID = id }
+func named(id string) func(*queues.ClaimRequest) {
+	return func(r *queues.ClaimRequest) { r.ClaimID = id }
 }
 
 // A claim stays the claim that it was: nothing is claimed anew under its id once its tasks are done.
@@ -25,13 +28,13 @@ func TestAClaimIDIsNotUsedTwice(t *testing.T) {
 		c.WantIDs(first, "t1")
 		c.MustQueue("t2", "x")
 		c.WantIDs(c.MustClaim("w1", 1, named("c1")), "t1")
-		if _, err := c.Complete(c.Ctx, first[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, first[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		for range 2 {
 			c.WantIDs(c.MustClaim("w1", 1, named("c1")))
 		}
-		c.WantState("t2", tracker.Queued, "")
+		c.WantState("t2", model.Queued, "")
 		c.WantIDs(c.MustClaim("w1", 1, named("c2")), "t2")
 	})
 }
@@ -54,23 +57,23 @@ func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		c.MustClaim("w1", 1, named("c1"))
-		ask := func(id string) ([]*tracker.Envelope, error) {
-			return c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: id})
+		ask := func(id string) ([]*model.Envelope, error) {
+			return c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: id})
 		}
-		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.Drain{}); err != nil {
+		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w1"], workers.Drain{}); err != nil {
 			c.Fatal(err)
 		}
 		c.WantIDs(c.MustClaim("w1", 1, named("c1")), "t1")
 		for range 2 {
 			_, err := ask("c2")
-			c.WantCode(err, tracker.WorkerDraining)
+			c.WantCode(err, workers.WorkerDraining)
 		}
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerForced, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerForced, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.WantIDs(c.MustClaim("w1", 1, named("c1"))) // it holds nothing any more
 		_, err := ask("c2")
-		c.WantCode(err, tracker.WorkerOffline)
+		c.WantCode(err, workers.WorkerOffline)
 	})
 }
 
@@ -79,7 +82,7 @@ func TestAClaimIDRace(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		trackers := []*tracker.Tracker{c.Tracker, trackertest.NewHarness(c.TB, c.Store).Tracker}
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 10000 })
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 10000 })
 		for round := range 25 {
 			for i := range 6 {
 				c.MustQueue(fmt.Sprintf("t%d-%d", round, i), "x")
@@ -88,7 +91,7 @@ func TestAClaimIDRace(t *testing.T) {
 			answers := make([][]string, 4)
 			for i := range answers {
 				all.Go(func() {
-					got, err := trackers[i%2].Claim(c.Ctx, tracker.ClaimRequest{
+					got, err := trackers[i%2].Queues.Claim(c.Ctx, queues.ClaimRequest{
 						Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1 +
 							i, ClaimID: fmt.Sprintf("c%d", round), Wait: time.Duration(i/2) * time.Second,
 					})
@@ -113,11 +116,11 @@ func TestAClaimIDRace(t *testing.T) {
 func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("w1")
 		waits := make(chan []string)
 		go func() {
-			got, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
+			got, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
 				Wait: time.Minute})
 			if err != nil {
 				c.Error(err)
@@ -136,7 +139,7 @@ func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 		if got := <-waits; !slices.Equal(got, []string{"t1"}) {
 			c.Errorf("the first one got %v", got)
 		}
-		c.WantState("t2", tracker.Queued, "")
+		c.WantState("t2", model.Queued, "")
 	})
 }
 
@@ -150,12 +153,12 @@ func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 		c.Hire("w0")
 		c.MustQueue("t", "x")
 		c.WantIDs(c.MustClaim("w0", 1), "t") // from here on Redis knows the script
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 8 })
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 8 })
 		for i := range 16 {
 			c.MustQueue(fmt.Sprintf("t%d", i), "x", trackertest.OneShard(c, i%2))
 		}
-		got, err := lossy.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 8})
-		if err != nil && tracker.CodeOf(err) != tracker.Unavailable {
+		got, err := lossy.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 8})
+		if err != nil && model.CodeOf(err) != model.Unavailable {
 			c.Fatal(err)
 		}
 		held := c.MustWorker(c.IDs["w1"]).Held
@@ -188,7 +191,7 @@ func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
 			later.Advance(16 * time.Second) // a turn lasts 1.5 times the harness's redis-timeout of 10 s
 			go func() {
 				defer close(done)
-				if _, err := later.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 2,
+				if _, err := later.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 2,
 					ClaimID: "c1"}); err != nil {
 					c.Error(err)
 				}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -15,25 +17,25 @@ const turnTimeout = time.Second // redis-timeout
 
 // turns tries claims under an id that another request has, which takes tasks just now.
 func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string),
-	ask func(wait time.Duration) ([]*tracker.Envelope, error))) {
+	ask func(wait time.Duration) ([]*model.Envelope, error))) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) { turnsOn(t, s, test) })
 }
 
 func turnsOn(t *testing.T, s *redistest.Store, test func(c *trackertest.Crew, another func(what string),
-	ask func(wait time.Duration) ([]*tracker.Envelope, error))) {
+	ask func(wait time.Duration) ([]*model.Envelope, error))) {
 	t.Helper()
 	c := trackertest.NewCrew(trackertest.NewHarness(t, s, func(o *tracker.Options) { o.RedisTimeout = turnTimeout }))
 	c.Hire("w1")
 	c.MustQueue("t1", "x")
 	another := func(what string) {
 		c.Helper()
-		if err := c.ClaimStep(trackertest.Scope, c.IDs["w1"], "c1", "another", what, turnTimeout*3/2); err != nil {
+		if err := c.Queues.ClaimStep(trackertest.Scope, c.IDs["w1"], "c1", "another", what, turnTimeout*3/2); err != nil {
 			c.Fatal(err)
 		}
 	}
-	test(c, another, func(wait time.Duration) ([]*tracker.Envelope, error) {
-		return c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
+	test(c, another, func(wait time.Duration) ([]*model.Envelope, error) {
+		return c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
 			Wait: wait})
 	})
 }
@@ -46,14 +48,14 @@ func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
 
 func repeatedClaim(t *testing.T, s *redistest.Store) redistest.TooLong {
 	late := redistest.TooLong{}
-	turnsOn(t, s, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+	turnsOn(t, s, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*model.Envelope, error)) {
 		another("make")
 		asked := trackertest.CountScripts(c.Tracker)
 		own, most := redistest.OwnDelay(), time.Duration(0)
 		for _, wait := range []time.Duration{0, turnTimeout / 2} {
 			start := time.Now()
 			_, err := ask(wait)
-			c.WantCode(err, tracker.Overloaded)
+			c.WantCode(err, model.Overloaded)
 			most = max(most, time.Since(start)-wait)
 		}
 		if delay := own(); most > turnTimeout*3/2+delay {
@@ -74,12 +76,12 @@ func repeatedClaim(t *testing.T, s *redistest.Store) redistest.TooLong {
 func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"wait", "done"} {
-		turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+		turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*model.Envelope, error)) {
 			another("make")
-			nudged, leave := c.Nudged(trackertest.Scope, c.IDs["w1"])
+			nudged, leave := c.Queues.Nudged(trackertest.Scope, c.IDs["w1"])
 			asked := trackertest.CountScripts(c.Tracker)
 			type answer struct {
-				tasks []*tracker.Envelope
+				tasks []*model.Envelope
 				err   error
 			}
 			got := make(chan answer, 1)
@@ -110,7 +112,7 @@ func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]time.Duration{"time goes by": turnTimeout*3/2 + time.Millisecond, "the clock is put back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*tracker.Envelope, error)) {
+			turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*model.Envelope, error)) {
 				another("make")
 				c.Store.Clock.Advance(step)
 				got, err := ask(0)
@@ -127,9 +129,9 @@ func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		trackers := []*tracker.Tracker{c.Tracker, trackertest.NewHarness(c.TB, c.Store).Tracker}
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 1000 })
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 1000 })
 		for round := range 24 {
-			id, task, answers := fmt.Sprintf("c%d", round), fmt.Sprintf("t%d", round), []<-chan []*tracker.Envelope{}
+			id, task, answers := fmt.Sprintf("c%d", round), fmt.Sprintf("t%d", round), []<-chan []*model.Envelope{}
 			for i := range 2 + round%4 {
 				answers = append(answers, awaitFor(c, c.Ctx, trackers[(i+round)%2], "w1", 1, time.Minute, named(id)))
 				if round%3 == 0 { // else they meet on their way
@@ -157,7 +159,7 @@ func waitingOn(c *trackertest.Crew, trackers []*tracker.Tracker, n int) {
 	trackertest.Until(c, func() bool {
 		sum := 0
 		for _, tr := range trackers {
-			sum += tr.WaitingClaims()
+			sum += tr.Queues.WaitingClaims()
 		}
 		return sum == n
 	})
@@ -166,14 +168,14 @@ func waitingOn(c *trackertest.Crew, trackers []*tracker.Tracker, n int) {
 // A claim whose wait ends asks what became of its id: it never says that there is nothing while another may have taken.
 func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
 	t.Parallel()
-	for what, want := range map[string]tracker.Code{"": "", "make": tracker.Overloaded} {
-		turns(t, func(c *trackertest.Crew, another func(string), _ func(time.Duration) ([]*tracker.Envelope, error)) {
+	for what, want := range map[string]model.Code{"": "", "make": model.Overloaded} {
+		turns(t, func(c *trackertest.Crew, another func(string), _ func(time.Duration) ([]*model.Envelope, error)) {
 			c.MustClaim("w1", 1) // there is nothing any more
 			ctx, cancel := context.WithCancel(c.Ctx)
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() {
-				tasks, err := c.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
+				tasks, err := c.Queues.Claim(ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
 					Wait: time.Minute})
 				if len(tasks) > 0 {
 					c.Errorf("it got %v", trackertest.IDs(tasks))
@@ -182,7 +184,7 @@ func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
 			}()
 			waiting(c, 1)
 			trackertest.Eventually(c.TB.(*testing.T), "it lets others take", func() bool {
-				return c.Store.Client.HGet(c.Ctx, c.ClaimKey(trackertest.Scope, c.IDs["w1"], "c1"), "s").Val() == "wait"
+				return c.Store.Client.HGet(c.Ctx, c.Queues.ClaimKey(trackertest.Scope, c.IDs["w1"], "c1"), "s").Val() == "wait"
 			})
 			if what != "" {
 				another(what) // no word is sent of that

@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -13,18 +14,18 @@ import (
 func TestAClaimThatWaitsThroughACordon(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("w")
-		got := awaitFor(c, c.Ctx, c.Tracker, "w", 1, tracker.MaxClaimWait)
+		got := awaitFor(c, c.Ctx, c.Tracker, "w", 1, queues.MaxClaimWait)
 		waiting(c, 1)
-		if _, err := c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {
+		if _, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustQueue("late", "x")
 		waiting(c, 0) // it was offered the task, and was refused a place
-		c.WantState("late", tracker.Queued, "")
+		c.WantState("late", model.Queued, "")
 		c.Advance(time.Second)
-		if _, err := c.UncordonWorker(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {
+		if _, err := c.Workers.Uncordon(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {
 			c.Fatal(err)
 		}
 		c.WantIDs(<-got, "late")

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // usedMemory is what Redis says that it uses, in bytes.
@@ -41,29 +42,29 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	h := trackertest.NewHarness(t, s)
 	payload := []byte(`"` + strings.Repeat("x", 32<<10) + `"`)
 	for i := range 64 {
-		a := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Payload = fmt.Sprintf("done-%d", i), payload }).Envelope.Attempt
-		if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		a := h.MustCreate(func(n *model.NewTask) { n.TaskID, n.Payload = fmt.Sprintf("done-%d", i), payload }).Envelope.Attempt
+		if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
 	}
-	gone := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-gone" }).WorkerID
-	if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, gone, tracker.WorkerDeregistered, ""); err != nil {
+	gone := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-gone" }).WorkerID
+	if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, gone, model.WorkerDeregistered, ""); err != nil {
 		h.Fatal(err)
 	}
 	h.MustSweep()
-	live := h.Running(func(n *tracker.NewTask) { n.TaskID = "live" })
-	h.Store.Clock.Advance(tracker.DefaultFinishedRetention) // an outage: no time passes for those who live
+	live := h.Running(func(n *model.NewTask) { n.TaskID = "live" })
+	h.Store.Clock.Advance(model.DefaultFinishedRetention) // an outage: no time passes for those who live
 	h.MustTick()
 	// Due together with what is past retention, and written about first.
-	h.Running(func(n *tracker.NewTask) { n.TaskID = "silent" })
-	late := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-late" }).WorkerID
-	drained := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-drained" }).WorkerID
-	busy := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-busy" }).WorkerID
-	if _, err := h.ReserveClaim(trackertest.Scope, busy, 1); err != nil {
+	h.Running(func(n *model.NewTask) { n.TaskID = "silent" })
+	late := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-late" }).WorkerID
+	drained := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-drained" }).WorkerID
+	busy := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-busy" }).WorkerID
+	if _, err := h.Queues.ReserveClaim(trackertest.Scope, busy, 1); err != nil {
 		h.Fatal(err)
 	}
 	for _, id := range []string{drained, busy} {
-		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+		if _, err := h.Workers.Drain(h.Ctx, trackertest.Scope, id, workers.Drain{}); err != nil {
 			h.Fatal(err)
 		}
 	}
@@ -79,7 +80,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 
 	full := usedMemory(h)
 	limitMemory(h, 100<<10) // less than an empty Redis uses: full to the end of the sweep
-	h.WantCode(h.MustBeat(live, "").Err, tracker.Unavailable)
+	h.WantCode(h.MustBeat(live, "").Err, model.Unavailable)
 	r := h.MustSweep()
 	if r.Removed != 64 || r.RemovedWorkers != 1 || r.Zombies != 1 {
 		h.Errorf("%+v: want 64 tasks and 1 worker to be removed, and a zombie found", r)
@@ -93,9 +94,9 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	}
 	h.Advance(time.Second)
 	h.MustSweep()
-	h.WantState("live", tracker.Running, "")
-	h.WantWorker(late, tracker.Online, "")
-	h.WantWorker(drained, tracker.Offline, tracker.WorkerDrained)
+	h.WantState("live", model.Running, "")
+	h.WantWorker(late, model.Online, "")
+	h.WantWorker(drained, model.Offline, model.WorkerDrained)
 }
 
 // What a claim has just taken the worker cannot list while that claim's answer is not out.
@@ -104,18 +105,18 @@ func TestInventoryDuringAClaim(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
-		settle, err := c.ReserveClaim(trackertest.Scope, c.IDs["w1"], 1)
+		settle, err := c.Queues.ReserveClaim(trackertest.Scope, c.IDs["w1"], 1)
 		if err != nil {
 			c.Fatal(err)
 		}
 		for range 3 {
 			c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
 		}
-		c.WantState(a.TaskID, tracker.Running, "")
+		c.WantState(a.TaskID, model.Running, "")
 		settle()
 		c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
-		c.WantState(a.TaskID, tracker.Running, "")
+		c.WantState(a.TaskID, model.Running, "")
 		c.MustBeatWorker(c.IDs["w1"], trackertest.Listing())
-		c.WantState(a.TaskID, tracker.Queued, "")
+		c.WantState(a.TaskID, model.Queued, "")
 	})
 }

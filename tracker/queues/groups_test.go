@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // asked is what an answer took: scripts, keys and bytes to them, and commands that they ran.
@@ -43,7 +45,7 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	hire := func(from, to int) {
 		for i := from; i < to; i++ {
 			name := fmt.Sprintf("w%04d", i)
-			c.Hire(name, func(n *tracker.NewWorker) {
+			c.Hire(name, func(n *model.NewWorker) {
 				n.Labels = map[string]string{"kind": fmt.Sprint(i % 2)}
 				if n.Queue = "q"; i%3 == 0 {
 					n.Queue = "p"
@@ -52,11 +54,11 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 			id, err := c.IDs[name], error(nil)
 			switch i % 8 {
 			case 4, 5:
-				_, err = c.CordonWorker(c.Ctx, trackertest.Scope, id, "")
+				_, err = c.Workers.Cordon(c.Ctx, trackertest.Scope, id, "")
 			case 6:
-				_, err = c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{})
+				_, err = c.Workers.Drain(c.Ctx, trackertest.Scope, id, workers.Drain{})
 			case 7:
-				_, err = c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, "")
+				_, err = c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerForced, "")
 			}
 			if err != nil {
 				c.Fatal(err)
@@ -65,16 +67,16 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	}
 	hire(0, 48)
 	c.MustHolding("w0001", 2)
-	c.MustQueue("waits", "x", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"kind": "1"} })
-	c.MustQueue("for nobody", "x", func(n *tracker.NewTask) { n.TaskID, n.WorkerLabels = "nobody", map[string]string{"kind": "2"} })
+	c.MustQueue("waits", "x", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"kind": "1"} })
+	c.MustQueue("for nobody", "x", func(n *model.NewTask) { n.TaskID, n.WorkerLabels = "nobody", map[string]string{"kind": "2"} })
 	one := func() {
-		q, err := c.Queue(c.Ctx, trackertest.Scope, "q")
+		q, err := c.Queues.Get(c.Ctx, trackertest.Scope, "q")
 		if err != nil || q.Running != 2 || q.Depth() != 2 || q.Kinds[0].Unrunnable != 1 {
 			c.Fatalf("%+v, %v", q, err)
 		}
 	}
 	all := func() {
-		if queues, err := c.Queues(c.Ctx, trackertest.Scope); err != nil || len(queues) != 2 {
+		if queues, err := c.Queues.List(c.Ctx, trackertest.Scope); err != nil || len(queues) != 2 {
 			c.Fatalf("%+v, %v", queues, err)
 		}
 	}
@@ -85,11 +87,11 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	if !slices.Equal(few, many) {
 		c.Errorf("48 workers:\n%+v\n480 workers:\n%+v", few, many)
 	}
-	q, err := c.Queue(c.Ctx, trackertest.Scope, "q")
+	q, err := c.Queues.Get(c.Ctx, trackertest.Scope, "q")
 	if err != nil {
 		c.Fatal(err)
 	}
-	if w := q.Workers; w[tracker.Online] != 240 || w[tracker.Draining] != 40 || w[tracker.Offline] != 40 {
+	if w := q.Workers; w[model.Online] != 240 || w[model.Draining] != 40 || w[model.Offline] != 40 {
 		c.Errorf("%v", w)
 	}
 }
@@ -100,17 +102,17 @@ func TestAQueueFollowsItsWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
-		c.Hire("w2", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		c.Hire("w2", func(n *model.NewWorker) { n.Types = []string{"y"} })
 		c.MustQueue("t1", "x")
-		c.MustQueue("t2", "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs["w1"] })
+		c.MustQueue("t2", "x", func(n *model.NewTask) { n.WorkerID = c.IDs["w1"] })
 		c.MustQueue("t3", "y")
 		want := func(when string, online, draining, offline, unrunnable int) {
 			c.Helper()
-			q, err := c.Queue(c.Ctx, trackertest.Scope, "q")
+			q, err := c.Queues.Get(c.Ctx, trackertest.Scope, "q")
 			if err != nil {
 				c.Fatal(err)
 			}
-			if w := q.Workers; w[tracker.Online] != online || w[tracker.Draining] != draining || w[tracker.Offline] != offline {
+			if w := q.Workers; w[model.Online] != online || w[model.Draining] != draining || w[model.Offline] != offline {
 				c.Errorf("%s: %v", when, w)
 			}
 			if len(q.Kinds) != 2 || q.Kinds[0].Unrunnable != unrunnable || q.Kinds[1].Unrunnable != 0 {
@@ -128,19 +130,19 @@ func TestAQueueFollowsItsWorkers(t *testing.T) {
 			}
 		}
 		want("ONLINE", 2, 0, 0, 0)
-		do("cordon", func() error { _, err := c.CordonWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		do("cordon", func() error { _, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, w1, ""); return err })
 		want("cordoned", 2, 0, 0, 2)
-		do("uncordon", func() error { _, err := c.UncordonWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		do("uncordon", func() error { _, err := c.Workers.Uncordon(c.Ctx, trackertest.Scope, w1, ""); return err })
 		want("uncordoned", 2, 0, 0, 0)
-		do("drain", func() error { _, err := c.DrainWorker(c.Ctx, trackertest.Scope, w1, tracker.Drain{}); return err })
+		do("drain", func() error { _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, w1, workers.Drain{}); return err })
 		want("DRAINING", 1, 1, 0, 2)
-		do("cordon", func() error { _, err := c.CordonWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
-		do("resume", func() error { _, err := c.ResumeWorker(c.Ctx, trackertest.Scope, w1, ""); return err })
+		do("cordon", func() error { _, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, w1, ""); return err })
+		do("resume", func() error { _, err := c.Workers.Resume(c.Ctx, trackertest.Scope, w1, ""); return err })
 		want("cordoned while it was DRAINING, and resumed", 2, 0, 0, 2)
 		c.AdvanceAlive(31*time.Second, c.IDs["w2"])
 		c.MustSweep()
 		want("OFFLINE", 1, 0, 1, 2)
-		c.Store.Clock.Advance(tracker.DefaultFinishedRetention)
+		c.Store.Clock.Advance(model.DefaultFinishedRetention)
 		c.MustTick()
 		c.MustBeatWorker(c.IDs["w2"])
 		c.MustSweep()
@@ -155,14 +157,14 @@ func TestUnrunnableTasksAreJudgedWithinBounds(t *testing.T) {
 	h := trackertest.Timed(t)
 	const more = 1100
 	for i := range more {
-		h.MustRegister(func(n *tracker.NewWorker) { n.Labels = map[string]string{"host": fmt.Sprint(i)} })
+		h.MustRegister(func(n *model.NewWorker) { n.Labels = map[string]string{"host": fmt.Sprint(i)} })
 	}
-	h.FillQueue(1, func(_ int, n *tracker.NewTask) { n.WorkerLabels = map[string]string{"host": "none"} })
+	h.FillQueue(1, func(_ int, n *model.NewTask) { n.WorkerLabels = map[string]string{"host": "none"} })
 	for i := range more {
 		h.Plant(h.Key("t", "ready"), fmt.Sprintf("acme/prod/pins/wkr_01HGW5N7XHJM4GX29KZRX%05d000/x///0001768471200000/t%d/0/", i, i))
 	}
 	unrunnable := func(queue string) (depth, n int) {
-		q, err := h.Queue(h.Ctx, trackertest.Scope, queue)
+		q, err := h.Queues.Get(h.Ctx, trackertest.Scope, queue)
 		if err != nil {
 			t.Fatal(err)
 		}

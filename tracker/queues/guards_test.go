@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -17,12 +17,12 @@ import (
 func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		h.Advance(time.Second)
 		if err := h.MustBeat(a, "").Err; err != nil {
 			h.Fatal(err)
 		}
-		shard := h.ShardOf(trackertest.Scope, "t1")
+		shard := h.Tracker.Store.ShardOf(trackertest.Scope, "t1")
 		clock, beats := fmt.Sprintf("lubdub:{%d}:clock", shard), fmt.Sprintf("lubdub:{%d}:beats:2000", shard)
 		score := func() float64 {
 			for _, z := range h.Store.Client.ZRangeWithScores(h.Ctx, beats, 0, -1).Val() {
@@ -41,7 +41,7 @@ func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 		for _, hear := range []func() error{
 			func() error { return h.MustBeat(a, "").Err },
 			func() error { return h.MustBeat(a, "\tw1\t50\t\"half\"").Err },
-			func() error { _, err := h.Start(h.Ctx, a, tracker.Report{}); return err },
+			func() error { _, err := h.Beats.Start(h.Ctx, a, model.Report{}); return err },
 		} {
 			if err := hear(); err != nil {
 				h.Fatal(err)
@@ -61,8 +61,8 @@ func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 func TestGraceRunsFromTheDelivery(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.CancelGrace = "t1", time.Second })
-		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{}); err != nil {
+		a := h.Running(func(n *model.NewTask) { n.TaskID, n.CancelGrace = "t1", time.Second })
+		if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t1", model.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		for range 3 { // three times the grace period, and no reply has got through
@@ -75,7 +75,7 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 			}
 		}
 		trackertest.Eventually(h, "the delivery is recorded", func() bool {
-			h.CancelDelivered(a)
+			h.Beats.CancelDelivered(a)
 			return h.MustBeat(a, "").Cancel.Delivered
 		})
 		h.Advance(750 * time.Millisecond)
@@ -84,7 +84,7 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 		}
 		h.Advance(250 * time.Millisecond)
 		h.MustSweep()
-		h.WantState("t1", tracker.Failed, tracker.CancelTimeout)
+		h.WantState("t1", model.Failed, model.CancelTimeout)
 	})
 }
 
@@ -111,29 +111,29 @@ func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
 func TestATaskIsInOneList(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" }).Envelope.Attempt
-		want := func(state tracker.State) {
+		a := h.MustCreate(func(n *model.NewTask) { n.TaskID, n.RunID = "t1", "r1" }).Envelope.Attempt
+		want := func(state model.State) {
 			h.Helper()
-			run, err := h.Run(h.Ctx, trackertest.Scope, "r1")
+			run, err := h.Tasks.Run(h.Ctx, trackertest.Scope, "r1")
 			if err != nil || run.Total != 1 || run.Counts[state] != 1 {
 				h.Fatalf("%+v %v", run, err)
 			}
-			for _, s := range tracker.States {
-				page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{s}})
+			for _, s := range model.States {
+				page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, States: []model.State{s}})
 				if err != nil || (page.Total == 1) != (s == state) || page.Total > 1 {
 					h.Fatalf("%s: %d are counted %s: %v", state, page.Total, s, err)
 				}
 			}
 		}
-		want(tracker.Dispatched)
+		want(model.Dispatched)
 		if err := h.MustBeat(a, "").Err; err != nil {
 			h.Fatal(err)
 		}
-		want(tracker.Running)
-		if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		want(model.Running)
+		if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
-		want(tracker.Succeeded)
+		want(model.Succeeded)
 	})
 }
 
@@ -141,9 +141,9 @@ func TestATaskIsInOneList(t *testing.T) {
 func TestClaimsThatWaitTogetherGetTheirOwnTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("w1")
-		c.Hire("w2", func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+		c.Hire("w2", func(n *model.NewWorker) { n.Types = []string{"y"} })
 		ctx, cancel := context.WithCancel(c.Ctx)
 		defer cancel()
 		first := await(c, ctx, c.Tracker, "w1", 1)

@@ -52,7 +52,7 @@ const QueueNotFound model.Code = "queue_not_found"
 func (q *Queue) Outstanding() int { return q.Depth() + q.Running }
 
 // Queues lists, by name, the queues of a scope that hold tasks, have workers or are paused.
-func (s *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, error) {
+func (s *Service) List(ctx context.Context, scope model.Scope) ([]*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.queues(ctx, "queues", scope, "")
 }
@@ -60,7 +60,7 @@ func (s *Service) Queues(ctx context.Context, scope model.Scope) ([]*Queue, erro
 // Queue returns one queue. A queue that has no tasks that wait or run and no workers, and is not paused, is unknown. One all of whose
 // tasks wait for their time is looked for among the newest that are QUEUED, as many as a page of a list looks at: whoever polls it
 // is to learn that nothing can be claimed now, and not that its name is wrong.
-func (s *Service) Queue(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
+func (s *Service) Get(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	found, err := s.queues(ctx, "queue", scope, name)
 	if err != nil {

@@ -8,24 +8,26 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // await is a claim in the background that waits for as long as one may. After OnlyWhenTold what it gets it was woken for.
 func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int,
-	change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
-	return awaitFor(c, ctx, tr, worker, max, tracker.MaxClaimWait, change...)
+	change ...func(*queues.ClaimRequest)) <-chan []*model.Envelope {
+	return awaitFor(c, ctx, tr, worker, max, queues.MaxClaimWait, change...)
 }
 
 func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration,
-	change ...func(*tracker.ClaimRequest)) <-chan []*tracker.Envelope {
-	got := make(chan []*tracker.Envelope, 1)
-	r := tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, Wait: wait}
+	change ...func(*queues.ClaimRequest)) <-chan []*model.Envelope {
+	got := make(chan []*model.Envelope, 1)
+	r := queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, Wait: wait}
 	for _, f := range change {
 		f(&r)
 	}
 	go func() {
-		tasks, err := tr.Claim(ctx, r)
+		tasks, err := tr.Queues.Claim(ctx, r)
 		if err != nil {
 			c.Errorf("claim of %s: %v", worker, err)
 		}
@@ -37,7 +39,7 @@ func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, wor
 // waiting returns when n claims wait, having been told that there is nothing.
 func waiting(c *trackertest.Crew, n int) {
 	c.Helper()
-	trackertest.Until(c, func() bool { return c.WaitingClaims() == n })
+	trackertest.Until(c, func() bool { return c.Queues.WaitingClaims() == n })
 }
 
 // A claim that waits gets a task as soon as there is one, on whichever replica it waits.
@@ -45,8 +47,8 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		other := trackertest.NewHarness(c.TB, c.Store)
-		c.OnlyWhenTold()
-		other.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
+		other.Queues.OnlyWhenTold()
 		c.Hire("w1")
 		c.Hire("w2")
 		here := await(c, c.Ctx, c.Tracker, "w1", 1)
@@ -67,16 +69,16 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("w1")
-		c.Hire("w2", func(n *tracker.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
+		c.Hire("w2", func(n *model.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
 		ctx, cancel := context.WithCancel(c.Ctx)
 		defer cancel()
 		other := awaitFor(c, ctx, c.Tracker, "w1", 1, time.Minute)
 		waiting(c, 1)
-		for id, change := range map[string]func(*tracker.NewTask){
-			"pinned":   func(n *tracker.NewTask) { n.WorkerID = c.IDs["w2"] },
-			"labelled": func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} },
+		for id, change := range map[string]func(*model.NewTask){
+			"pinned":   func(n *model.NewTask) { n.WorkerID = c.IDs["w2"] },
+			"labelled": func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} },
 		} {
 			one := await(c, ctx, c.Tracker, "w2", 1)
 			waiting(c, 2)
@@ -92,25 +94,25 @@ func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("w1")
 		c.Hire("w2")
 		for name, ready := range map[string]func(){
 			"notBefore": func() {
-				c.MustQueue("later", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
+				c.MustQueue("later", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
 				c.Advance(time.Second)
 				c.MustSweep()
 			},
 			"resumed": func() {
-				if _, err := c.PauseQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+				if _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); err != nil {
 					c.Fatal(err)
 				}
 				c.MustQueue("paused", "x")
-				if err := c.ResumeQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+				if err := c.Queues.Resume(c.Ctx, trackertest.Scope, "q"); err != nil {
 					c.Fatal(err)
 				}
 			},
-			"pinned":     func() { c.MustQueue("pinned", "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs["w1"] }) },
+			"pinned":     func() { c.MustQueue("pinned", "x", func(n *model.NewTask) { n.WorkerID = c.IDs["w1"] }) },
 			"no type":    func() { c.MustQueue("any", "") },
 			"retirement": func() { retireHolder(c) },
 		} {
@@ -127,12 +129,12 @@ func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 // retireHolder has a worker claim a task and leave.
 func retireHolder(c *trackertest.Crew) {
 	c.Helper()
-	c.Hire("leaver", func(n *tracker.NewWorker) { n.Labels = map[string]string{"only": "me"} })
-	c.MustQueue("left", "x", func(n *tracker.NewTask) { n.Runtime = "" })
+	c.Hire("leaver", func(n *model.NewWorker) { n.Labels = map[string]string{"only": "me"} })
+	c.MustQueue("left", "x", func(n *model.NewTask) { n.Runtime = "" })
 	if len(c.MustClaim("leaver", 1)) == 0 { // the one who waits was faster
 		return
 	}
-	if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["leaver"], tracker.WorkerDeregistered, ""); err != nil {
+	if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["leaver"], model.WorkerDeregistered, ""); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -161,21 +163,21 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		ctx, cancel := context.WithCancel(c.Ctx)
 		defer cancel()
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("first")
 		first := await(c, ctx, c.Tracker, "first", 1)
 		waiting(c, 1)
 		c.MustQueue("t0", "x")
 		<-first // so the subscription stands
 		const n = 50
-		var all []<-chan []*tracker.Envelope
+		var all []<-chan []*model.Envelope
 		for i := range n {
 			name := fmt.Sprintf("w%02d", i)
 			c.Hire(name)
 			all = append(all, awaitFor(c, ctx, c.Tracker, name, 1, time.Minute))
 		}
 		waiting(c, n)
-		before := c.Looks()
+		before := c.Queues.Looks()
 		c.Hire("late")
 		late, leave := context.WithCancel(ctx)
 		again := awaitFor(c, late, c.Tracker, "late", 1, time.Minute)
@@ -184,17 +186,17 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 		if tasks := <-again; len(tasks) != 0 {
 			c.Errorf("an empty queue gave %d tasks", len(tasks))
 		}
-		if looks := c.Looks() - before; looks != 0 {
+		if looks := c.Queues.Looks() - before; looks != 0 {
 			c.Errorf("%d looks for one claim more in a queue that is known to be empty", looks)
 		}
 		for i := range 20 {
-			c.MustQueue(fmt.Sprintf("other-%d", i), "x", func(n *tracker.NewTask) { n.Queue = "another" })
+			c.MustQueue(fmt.Sprintf("other-%d", i), "x", func(n *model.NewTask) { n.Queue = "another" })
 		}
-		if looks := c.Looks() - before; looks != 0 {
+		if looks := c.Queues.Looks() - before; looks != 0 {
 			c.Errorf("%d looks for a queue that nobody waits in", looks)
 		}
 		c.MustQueue("t1", "x")
-		var got []*tracker.Envelope
+		var got []*model.Envelope
 		trackertest.Until(c, func() bool {
 			for _, one := range all {
 				select {
@@ -206,7 +208,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 			return len(got) > 0
 		})
 		c.WantIDs(got, "t1")
-		if looks := c.Looks() - before; looks > 4 {
+		if looks := c.Queues.Looks() - before; looks > 4 {
 			c.Errorf("%d looks to wake one of %d claims", looks, n)
 		}
 		cancel()
@@ -220,17 +222,17 @@ func TestPausedQueuesHandNothingOut(t *testing.T) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		for range 2 {
-			if _, err := c.PauseQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+			if _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); err != nil {
 				c.Fatal(err)
 			}
 		}
 		c.WantIDs(c.MustClaim("w1", 1))
 		c.MustQueue("t2", "x")
-		queues, err := c.Queues(c.Ctx, trackertest.Scope)
+		queues, err := c.Queues.List(c.Ctx, trackertest.Scope)
 		if err != nil || len(queues) != 1 || !queues[0].Paused || queues[0].Depth() != 2 {
 			c.Fatalf("%+v %v", queues, err)
 		}
-		if err := c.ResumeQueue(c.Ctx, trackertest.Scope, "q"); err != nil {
+		if err := c.Queues.Resume(c.Ctx, trackertest.Scope, "q"); err != nil {
 			c.Fatal(err)
 		}
 		got := c.MustClaim("w1", 2)
@@ -244,32 +246,32 @@ func TestQueues(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		c.Hire("w2")
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w2"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustQueue("old", "x")
 		c.Store.Clock.Advance(3 * time.Second)
 		c.MustQueue("new", "x")
-		c.MustQueue("picky", "x", func(n *tracker.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} })
+		c.MustQueue("picky", "x", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} })
 		c.MustQueue("odd", "y")
-		c.MustQueue("elsewhere", "x", func(n *tracker.NewTask) { n.Queue = "p" })
-		c.MustQueue("later", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
-		queues, err := c.Queues(c.Ctx, trackertest.Scope)
-		if err != nil || len(queues) != 2 || queues[0].Name != "p" || queues[1].Name != "q" {
-			c.Fatalf("%+v %v", queues, err)
+		c.MustQueue("elsewhere", "x", func(n *model.NewTask) { n.Queue = "p" })
+		c.MustQueue("later", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
+		list, err := c.Queues.List(c.Ctx, trackertest.Scope)
+		if err != nil || len(list) != 2 || list[0].Name != "p" || list[1].Name != "q" {
+			c.Fatalf("%+v %v", list, err)
 		}
-		q := queues[1]
-		if q.Depth() != 4 || q.OldestWait() != 3*time.Second || q.Workers[tracker.Online] != 1 || q.Workers[tracker.Offline] != 1 || q.Paused {
+		q := list[1]
+		if q.Depth() != 4 || q.OldestWait() != 3*time.Second || q.Workers[model.Online] != 1 || q.Workers[model.Offline] != 1 || q.Paused {
 			c.Fatalf("%+v", q)
 		}
-		want := []tracker.QueueKind{{Type: "x", Depth: 3, Unrunnable: 1, OldestWait: 3 * time.Second}, {Type: "y", Depth: 1, Unrunnable: 1}}
+		want := []queues.QueueKind{{Type: "x", Depth: 3, Unrunnable: 1, OldestWait: 3 * time.Second}, {Type: "y", Depth: 1, Unrunnable: 1}}
 		if !slices.Equal(q.Kinds, want) {
 			c.Fatalf("%+v", q.Kinds)
 		}
-		if k := queues[0].Kinds; len(k) != 1 || k[0].Unrunnable != 1 {
+		if k := list[0].Kinds; len(k) != 1 || k[0].Unrunnable != 1 {
 			c.Fatalf("%+v", k)
 		}
-		elsewhere, err := c.Queues(c.Ctx, tracker.Scope{Tenant: "acme", Workspace: "test"})
+		elsewhere, err := c.Queues.List(c.Ctx, model.Scope{Tenant: "acme", Workspace: "test"})
 		if err != nil || len(elsewhere) != 0 {
 			c.Fatalf("%+v %v", elsewhere, err)
 		}

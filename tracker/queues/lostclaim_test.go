@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A claim counts as its worker's beat: until the verdict has fallen nobody who asks for work is dead, whether or not a
@@ -17,11 +19,11 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 		held := c.MustHolding("w", 1)[0]
 		for range 3 {
 			c.Advance(30 * time.Second)
-			if w := c.MustWorker(c.IDs["w"]); w.Liveness != tracker.Lost {
+			if w := c.MustWorker(c.IDs["w"]); w.Liveness != model.Lost {
 				c.Fatalf("%+v", w)
 			}
 			c.MustClaim("w", 1) // there is nothing for it
-			if w := c.MustWorker(c.IDs["w"]); w.Liveness != tracker.Fresh || !w.LastHeartbeatAt.Equal(c.Store.Clock.Now()) ||
+			if w := c.MustWorker(c.IDs["w"]); w.Liveness != model.Fresh || !w.LastHeartbeatAt.Equal(c.Store.Clock.Now()) ||
 				w.Unschedulable != nil {
 				c.Fatalf("after its claim: %+v", w)
 			}
@@ -34,13 +36,13 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 		c.MustClaim("w", 1)
 		c.Advance(29750 * time.Millisecond)
 		c.MustSweep()
-		c.WantWorker(c.IDs["w"], tracker.Online, "")
-		c.WantState(held.TaskID, tracker.Running, "")
+		c.WantWorker(c.IDs["w"], model.Online, "")
+		c.WantState(held.TaskID, model.Running, "")
 		c.Advance(250 * time.Millisecond)
 		c.MustSweep()
-		c.WantWorker(c.IDs["w"], tracker.Offline, tracker.WorkerStale)
-		_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"], Queue: "q", Max: 1})
-		c.WantCode(err, tracker.WorkerOffline)
+		c.WantWorker(c.IDs["w"], model.Offline, model.WorkerStale)
+		_, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"], Queue: "q", Max: 1})
+		c.WantCode(err, workers.WorkerOffline)
 	})
 }
 
@@ -55,7 +57,7 @@ func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
 		c.Advance(30 * time.Second)
 		c.MustQueue("t1", "x")
 		waiting(c, 0) // it has been told of the task, and cannot have it
-		if task := c.MustGet("t1"); task.State != tracker.Queued {
+		if task := c.MustGet("t1"); task.State != model.Queued {
 			c.Fatalf("it is %s at %s", task.State, task.WorkerID)
 		}
 		c.Hire("live")

@@ -9,7 +9,13 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A bug in whatever runs beside the callers is told with its place, and nobody hangs for it: who waits, in whichever lane,
@@ -23,51 +29,54 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 	} {
 		t.Run(script, func(t *testing.T) {
 			server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
-			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), Shards: 4, Durability: tracker.Fsync, RedisTimeout: 10 * time.Second})
+			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), Shards: 4, Durability: store.Fsync, RedisTimeout: 10 * time.Second})
 			a := trackertest.NewTask(t, tr, "t1")
-			w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000})
+			w, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if script == "" {
-				tr.BreakLooks()
+				tr.Queues.BreakLooks()
 			} else {
 				trackertest.After(tr, script, func() { panic("a bug of the test") })
 			}
 			calls := []func() error{
-				func() error { b := &tracker.Beat{Attempt: a}; tr.Beat(b); return b.Err },
+				func() error { b := &beats.Beat{Attempt: a}; tr.Beats.Beat(b); return b.Err },
 				func() error {
-					_, err := tr.BeatWorker(t.Context(), trackertest.Scope, w.WorkerID, tracker.WorkerBeat{})
+					_, err := tr.Workers.Beat(t.Context(), trackertest.Scope, w.WorkerID, workers.WorkerBeat{})
 					return err
 				},
-				func() error { _, err := tr.Get(t.Context(), trackertest.Scope, "t1"); return err },
+				func() error { _, err := tr.Tasks.Get(t.Context(), trackertest.Scope, "t1"); return err },
 				func() error {
-					_, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded})
+					_, err := tr.Beats.Complete(t.Context(), a, model.Completion{Outcome: model.Succeeded})
 					return err
 				},
-				func() error { _, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope}); return err },
-				tr.Tick,
 				func() error {
-					_, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1,
+					_, err := tr.Tasks.List(t.Context(), model.TaskFilter{Scope: trackertest.Scope})
+					return err
+				},
+				tr.Beats.Tick,
+				func() error {
+					_, err := tr.Queues.Claim(t.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1,
 						Wait: time.Minute})
 					return err
 				},
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			var all, beside sync.WaitGroup
-			beside.Go(func() { _ = tracker.NewSweeper(tr, tracker.SweeperOptions{}).Run(ctx) })
+			beside.Go(func() { _ = sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 			for range 50 {
 				for _, call := range calls {
 					all.Go(func() { _ = call() })
 				}
 			}
-			<-tr.Broken()
-			if err := tr.BrokenBy(); err == nil || !strings.Contains(err.Error(), "panic in "+where+": ") {
+			<-tr.Store.Broken()
+			if err := tr.Store.BrokenBy(); err == nil || !strings.Contains(err.Error(), "panic in "+where+": ") {
 				t.Errorf("%v; want it to name %s", err, where)
 			}
 			all.Wait() // nobody hangs
 			for i, call := range calls {
-				if code := tracker.CodeOf(call()); code != tracker.Unavailable {
+				if code := model.CodeOf(call()); code != model.Unavailable {
 					t.Errorf("call %d afterwards: %q", i, code)
 				}
 			}

@@ -18,9 +18,9 @@ const judge = 0
 
 // PauseQueue stops claims from a queue; what waits in it stays, and new tasks are accepted. What workers already hold goes on.
 // It reports whether the queue was created by that: nothing was known of it before.
-func (s *Service) PauseQueue(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
+func (s *Service) Pause(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
 	ctx = s.store.Within(ctx, 0)
-	_, err = s.Queue(ctx, scope, queue)
+	_, err = s.Get(ctx, scope, queue)
 	if created = model.CodeOf(err) == QueueNotFound; err != nil && !created {
 		return false, err
 	}
@@ -37,7 +37,7 @@ func (s *Service) PauseQueue(ctx context.Context, scope model.Scope, queue strin
 }
 
 // ResumeQueue lets claims go on and wakes those that wait.
-func (s *Service) ResumeQueue(ctx context.Context, scope model.Scope, queue string) error {
+func (s *Service) Resume(ctx context.Context, scope model.Scope, queue string) error {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.pauseOthers(ctx, "resume", scope, queue, pauseArgs{}); err != nil {
 		return err

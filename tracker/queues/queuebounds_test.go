@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -31,11 +32,11 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)
 	const sets = 12_000
-	h.FillQueue(sets, func(i int, n *tracker.NewTask) { n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)} })
-	mine := h.MustRegister(func(n *tracker.NewWorker) { n.Labels = map[string]string{"set": "11999"} }).WorkerID
-	none := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+	h.FillQueue(sets, func(i int, n *model.NewTask) { n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)} })
+	mine := h.MustRegister(func(n *model.NewWorker) { n.Labels = map[string]string{"set": "11999"} }).WorkerID
+	none := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 	claim := func(worker string) int {
-		tasks, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+		tasks, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 	h.Short("claim", func() { claim(none) })
 	before = evals(h.Harness)
 	h.Short("queues", func() {
-		queues, err := h.Queues(h.Ctx, trackertest.Scope)
+		queues, err := h.Queues.List(h.Ctx, trackertest.Scope)
 		if err != nil || len(queues) != 1 || queues[0].Depth() != sets-1 {
 			t.Fatalf("%+v, %v", queues, err)
 		}
@@ -66,27 +67,27 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)
-	h.FillQueue(2000, func(i int, n *tracker.NewTask) {
+	h.FillQueue(2000, func(i int, n *model.NewTask) {
 		n.WorkerLabels = map[string]string{"set": fmt.Sprint(i)}
-		for len(n.WorkerLabels) < tracker.MaxLabels && i < 500 {
+		for len(n.WorkerLabels) < model.MaxLabels && i < 500 {
 			n.WorkerLabels[fmt.Sprintf("%0128d", len(n.WorkerLabels))] = fmt.Sprintf("%0256d", 0)
 		}
 	})
-	types := make([]string, tracker.MaxTypes)
+	types := make([]string, model.MaxTypes)
 	for i := range types {
 		types[i] = fmt.Sprintf("t%d", i)
 	}
-	h.FillQueue(20*len(types), func(i int, n *tracker.NewTask) {
+	h.FillQueue(20*len(types), func(i int, n *model.NewTask) {
 		n.Type, n.WorkerLabels = types[i%len(types)], map[string]string{"other": fmt.Sprint(i)}
 	})
-	worker := h.MustRegister(func(n *tracker.NewWorker) { n.Types = types }).WorkerID
+	worker := h.MustRegister(func(n *model.NewWorker) { n.Types = types }).WorkerID
 	h.Short("claim", func() {
-		if _, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 100}); err != nil {
+		if _, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 100}); err != nil {
 			t.Fatal(err)
 		}
 	})
 	h.Short("queues", func() {
-		if _, err := h.Queues(h.Ctx, trackertest.Scope); err != nil {
+		if _, err := h.Queues.List(h.Ctx, trackertest.Scope); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -96,40 +97,40 @@ func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 func TestPausedQueuesAreBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		pause := func(s tracker.Scope, i int) error {
-			_, err := h.PauseQueue(h.Ctx, s, fmt.Sprintf("invented-%d", i))
+		pause := func(s model.Scope, i int) error {
+			_, err := h.Queues.Pause(h.Ctx, s, fmt.Sprintf("invented-%d", i))
 			return err
 		}
-		for i := range tracker.MaxPausedQueues {
+		for i := range queues.MaxPausedQueues {
 			if err := pause(trackertest.Scope, i); err != nil {
 				h.Fatal(err)
 			}
 		}
-		var e *tracker.Error
-		if err := pause(trackertest.Scope, tracker.MaxPausedQueues); !errors.As(err, &e) || e.Code != tracker.Overloaded || !e.TooMany {
+		var e *model.Error
+		if err := pause(trackertest.Scope, queues.MaxPausedQueues); !errors.As(err, &e) || e.Code != model.Overloaded || !e.TooMany {
 			h.Fatalf("one more: %v", err)
 		}
 		if err := pause(trackertest.Scope, 0); err != nil {
 			h.Fatalf("one that is paused already: %v", err)
 		}
-		other := tracker.Scope{Tenant: "acme", Workspace: "prod2"}
+		other := model.Scope{Tenant: "acme", Workspace: "prod2"}
 		if err := pause(other, 1); err != nil {
 			h.Fatalf("another workspace: %v", err)
 		}
-		if queues, err := h.Queues(h.Ctx, other); err != nil || len(queues) != 1 {
+		if queues, err := h.Queues.List(h.Ctx, other); err != nil || len(queues) != 1 {
 			h.Fatalf("the queues of another workspace: %d, %v", len(queues), err)
 		}
-		if err := h.ResumeQueue(h.Ctx, trackertest.Scope, "invented-7"); err != nil {
+		if err := h.Queues.Resume(h.Ctx, trackertest.Scope, "invented-7"); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.Queue(h.Ctx, trackertest.Scope, "invented-7"); tracker.CodeOf(err) != tracker.QueueNotFound {
+		if _, err := h.Queues.Get(h.Ctx, trackertest.Scope, "invented-7"); model.CodeOf(err) != queues.QueueNotFound {
 			h.Fatalf("a queue that goes on and of which nothing else is known: %v", err)
 		}
-		if err := pause(trackertest.Scope, tracker.MaxPausedQueues); err != nil {
+		if err := pause(trackertest.Scope, queues.MaxPausedQueues); err != nil {
 			h.Fatalf("after one was resumed: %v", err)
 		}
-		if queues, err := h.Queues(h.Ctx, trackertest.Scope); err != nil || len(queues) != tracker.MaxPausedQueues {
-			h.Fatalf("%d queues, %v", len(queues), err)
+		if list, err := h.Queues.List(h.Ctx, trackertest.Scope); err != nil || len(list) != queues.MaxPausedQueues {
+			h.Fatalf("%d queues, %v", len(list), err)
 		}
 	})
 }
@@ -138,15 +139,15 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 func TestOneQueue(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		known := func(name string) *tracker.Queue {
+		known := func(name string) *queues.Queue {
 			c.Helper()
-			q, err := c.Queue(c.Ctx, trackertest.Scope, name)
+			q, err := c.Queues.Get(c.Ctx, trackertest.Scope, name)
 			if err != nil {
 				c.Fatal(err)
 			}
 			return q
 		}
-		if _, err := c.Queue(c.Ctx, trackertest.Scope, "q"); tracker.CodeOf(err) != tracker.QueueNotFound {
+		if _, err := c.Queues.Get(c.Ctx, trackertest.Scope, "q"); model.CodeOf(err) != queues.QueueNotFound {
 			c.Fatalf("a queue of which nothing is known: %v", err)
 		}
 		for name, want := range map[string]bool{"typo": true, "q": false} {
@@ -154,7 +155,7 @@ func TestOneQueue(t *testing.T) {
 				c.Hire("w1")
 			}
 			for range 2 {
-				if created, err := c.PauseQueue(c.Ctx, trackertest.Scope, name); err != nil || created != want {
+				if created, err := c.Queues.Pause(c.Ctx, trackertest.Scope, name); err != nil || created != want {
 					c.Fatalf("%s: created %v, want %v; %v", name, created, want, err)
 				}
 				want = false
@@ -162,13 +163,13 @@ func TestOneQueue(t *testing.T) {
 			if !known(name).Paused {
 				c.Fatalf("%s is not shown as paused", name)
 			}
-			if err := c.ResumeQueue(c.Ctx, trackertest.Scope, name); err != nil {
+			if err := c.Queues.Resume(c.Ctx, trackertest.Scope, name); err != nil {
 				c.Fatal(err)
 			}
 		}
 		c.MustHolding("w1", 2)
 		c.MustQueue("more", "x")
-		if q := known("q"); q.Running != 2 || q.Depth() != 1 || q.Outstanding() != 3 || q.Workers[tracker.Online] != 1 {
+		if q := known("q"); q.Running != 2 || q.Depth() != 1 || q.Outstanding() != 3 || q.Workers[model.Online] != 1 {
 			c.Fatalf("%+v", q)
 		}
 	})

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A claim that waits is refused as a new one would be as soon as its worker drains or ends, on whichever replica.
@@ -17,23 +20,23 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 		other := trackertest.NewHarness(c.TB, c.Store)
 		for name, test := range map[string]struct {
 			change func(id string) error
-			code   tracker.Code
+			code   model.Code
 		}{
 			"drain": {func(id string) error {
-				_, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{})
+				_, err := c.Workers.Drain(c.Ctx, trackertest.Scope, id, workers.Drain{})
 				return err
-			}, tracker.WorkerDraining},
+			}, workers.WorkerDraining},
 			"deregister": {func(id string) error {
-				_, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerDeregistered, "")
+				_, err := c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerDeregistered, "")
 				return err
-			}, tracker.WorkerOffline},
-			"death": {func(string) error { c.Advance(30 * time.Second); c.MustSweep(); return nil }, tracker.WorkerOffline},
+			}, workers.WorkerOffline},
+			"death": {func(string) error { c.Advance(30 * time.Second); c.MustSweep(); return nil }, workers.WorkerOffline},
 		} {
 			c.Hire(name)
 			refused := make(chan error, 2)
 			for _, tr := range []*tracker.Tracker{c.Tracker, other.Tracker} {
 				go func() {
-					_, err := tr.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[name], Queue: "q", Max: 1, Wait: time.Minute})
+					_, err := tr.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[name], Queue: "q", Max: 1, Wait: time.Minute})
 					refused <- err
 				}()
 			}
@@ -58,33 +61,33 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		c.Hire("w0")
 		c.WantIDs(<-awaitFor(c, c.Ctx, c.Tracker, "w0", 1, time.Millisecond)) // from here on the listener listens
 		c.Hire("w1")
-		heard, leave := c.Nudged(trackertest.Scope, c.IDs["w1"])
+		heard, leave := c.Queues.Nudged(trackertest.Scope, c.IDs["w1"])
 		defer leave()
-		if _, err := other.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.Drain{}); err != nil {
+		if _, err := other.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w1"], workers.Drain{}); err != nil {
 			c.Fatal(err)
 		}
 		<-heard // so it does
 
 		c.Hire("w2")
-		heard, leave = c.Nudged(trackertest.Scope, c.IDs["w2"])
+		heard, leave = c.Queues.Nudged(trackertest.Scope, c.IDs["w2"])
 		defer leave()
 		c.MustQueue("t1", "other") // so that the queue is looked through for each claim
 		drained := make(chan struct{})
 		trackertest.After(c.Tracker, "ready", sync.OnceFunc(func() {
 			defer close(drained)
-			if _, err := other.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.Drain{}); err != nil {
+			if _, err := other.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w2"], workers.Drain{}); err != nil {
 				c.Error(err)
 			}
 			<-heard
 		}))
 		refused := make(chan error, 1)
 		go func() {
-			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w2"], Queue: "q", Max: 1, Wait: time.Minute})
+			_, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w2"], Queue: "q", Max: 1, Wait: time.Minute})
 			refused <- err
 		}()
 		select {
 		case err := <-refused:
-			c.WantCode(err, tracker.WorkerDraining)
+			c.WantCode(err, workers.WorkerDraining)
 		case <-time.After(40 * time.Second):
 			c.Fatal("it sits out its wait")
 		}
@@ -99,13 +102,13 @@ func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 		c.Hire("w1")
 		refused := make(chan error)
 		go func() {
-			_, err := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1,
+			_, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1,
 				Wait: 3 * time.Second})
 			refused <- err
 		}()
 		waiting(c, 1)
 		c.Store.Client.HSet(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, c.IDs["w1"]), "s", "D") // without a word
-		c.WantCode(<-refused, tracker.WorkerDraining)
+		c.WantCode(<-refused, workers.WorkerDraining)
 	})
 }
 
@@ -114,42 +117,42 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		other := trackertest.NewHarness(c.TB, c.Store)
-		c.OnlyWhenTold()
-		c.Hire("w1", func(n *tracker.NewWorker) { n.MaxConcurrent = 1 })
-		for name, end := range map[string]func(a *tracker.Attempt) error{
-			"completed": func(a *tracker.Attempt) error {
-				_, err := other.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+		c.Queues.OnlyWhenTold()
+		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 1 })
+		for name, end := range map[string]func(a *model.Attempt) error{
+			"completed": func(a *model.Attempt) error {
+				_, err := other.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Succeeded})
 				return err
 			},
-			"cancelled": func(a *tracker.Attempt) error {
-				_, err := c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, tracker.CancelRequest{})
+			"cancelled": func(a *model.Attempt) error {
+				_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, a.TaskID, model.CancelRequest{})
 				return err
 			},
-			"start timeout": func(*tracker.Attempt) error { c.Pass(2 * time.Second); c.MustSweep(); return nil },
+			"start timeout": func(*model.Attempt) error { c.Pass(2 * time.Second); c.MustSweep(); return nil },
 		} {
-			c.MustQueue("t-"+name[:5], "x", func(n *tracker.NewTask) {
-				n.StartTimeout, n.Retry = 2*time.Second, &tracker.RetryPolicy{MaxAttempts: 1, InitialBackoff: time.Hour, Multiplier: 1,
+			c.MustQueue("t-"+name[:5], "x", func(n *model.NewTask) {
+				n.StartTimeout, n.Retry = 2*time.Second, &model.RetryPolicy{MaxAttempts: 1, InitialBackoff: time.Hour, Multiplier: 1,
 					MaxBackoff: time.Hour}
 			})
 			held := c.MustClaim("w1", 1)
 			c.WantIDs(held, "t-"+name[:5])
-			got := awaitFor(c, c.Ctx, c.Tracker, "w1", 1, tracker.MaxClaimWait)
-			trackertest.Until(c, func() bool { return c.FullClaims(c.IDs["w1"]) > 0 })
+			got := awaitFor(c, c.Ctx, c.Tracker, "w1", 1, queues.MaxClaimWait)
+			trackertest.Until(c, func() bool { return c.Queues.FullClaims(c.IDs["w1"]) > 0 })
 			c.MustQueue("u-"+name[:5], "x")
 			if err := end(held[0].Attempt); err != nil {
 				c.Fatal(err)
 			}
 			next := <-got
 			c.WantIDs(next, "u-"+name[:5])
-			if _, err := c.Complete(c.Ctx, next[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := c.Beats.Complete(c.Ctx, next[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
 			}
 		}
 		trackertest.Eventually(c, "what was asked for and not needed is forgotten with the worker", func() bool {
-			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+			if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 				c.Fatal(err)
 			}
-			return c.FullClaims(c.IDs["w1"]) == 0
+			return c.Queues.FullClaims(c.IDs["w1"]) == 0
 		})
 	})
 }
@@ -159,12 +162,12 @@ func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
-		c.TellWhenFree(c.IDs["w1"])
-		if n := c.FullClaims(c.IDs["w1"]); n != 0 {
+		c.Queues.TellWhenFree(c.IDs["w1"])
+		if n := c.Queues.FullClaims(c.IDs["w1"]); n != 0 {
 			c.Fatalf("%d shards are to tell it", n)
 		}
 	})
@@ -174,7 +177,7 @@ func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 func TestALookThatFailedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.OnlyWhenTold()
+		c.Queues.OnlyWhenTold()
 		c.Hire("w1")
 		got := await(c, c.Ctx, c.Tracker, "w1", 1)
 		waiting(c, 1)
@@ -182,7 +185,7 @@ func TestALookThatFailedIsTriedAgain(t *testing.T) {
 		trackertest.FailCalls(c.Tracker, "ready", false, func(int) bool { return looks.Add(1) <= 3 })
 		c.MustQueue("t1", "x")
 		c.WantIDs(<-got, "t1")
-		if n := int(looks.Load()); n > 3+2*c.Shards() {
+		if n := int(looks.Load()); n > 3+2*c.Tracker.Store.Shards() {
 			c.Errorf("%d looks for one task", n)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -22,7 +24,7 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 	for db, own := range map[string]string{"0": "lubdub:wake", "3": "lubdub:wake:3"} {
 		tr := trackertest.Open(t, tracker.Options{RedisURL: strings.TrimSuffix(server.URL(), "0") + db, Shards: 1,
 			RedisTimeout: 10 * time.Second})
-		w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1})
+		w, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,21 +34,21 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := make(chan []*tracker.Envelope, 1)
+		got := make(chan []*model.Envelope, 1)
 		go func() {
-			tasks, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1,
+			tasks, err := tr.Queues.Claim(t.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.WorkerID, Queue: "q", Max: 1,
 				Wait: time.Minute})
 			if err != nil {
 				t.Error(err)
 			}
 			got <- tasks
 		}()
-		trackertest.Eventually(t, "the claim waits", func() bool { return tr.WaitingClaims() == 1 })
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", Queue: "q", Type: "x"}
+		trackertest.Eventually(t, "the claim waits", func() bool { return tr.Queues.WaitingClaims() == 1 })
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", Queue: "q", Type: "x"}
 		if err := n.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tr.Create(t.Context(), n); err != nil {
+		if _, err := tr.Tasks.Create(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 		if tasks := <-got; len(tasks) != 1 {

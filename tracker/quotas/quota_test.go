@@ -8,27 +8,29 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func tryCreate(h *trackertest.Harness, change ...func(*tracker.NewTask)) error {
+func tryCreate(h *trackertest.Harness, change ...func(*model.NewTask)) error {
 	h.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, Queue: "q"}
+	n := model.NewTask{Scope: trackertest.Scope, Queue: "q"}
 	for _, f := range change {
 		f(&n)
 	}
 	if err := n.Validate(h.Store.Clock.Now()); err != nil {
 		h.Fatal(err)
 	}
-	_, err := h.Create(h.Ctx, n)
+	_, err := h.Tasks.Create(h.Ctx, n)
 	return err
 }
 
 // wantTooMany fails the test unless the error is one of a quota, which names its setting.
 func wantTooMany(h *trackertest.Harness, err error, setting string) {
 	h.Helper()
-	var e *tracker.Error
-	if !errors.As(err, &e) || e.Code != tracker.Overloaded || !e.TooMany || e.RetryAfter == 0 || !strings.Contains(e.Message, setting) {
+	var e *model.Error
+	if !errors.As(err, &e) || e.Code != model.Overloaded || !e.TooMany || e.RetryAfter == 0 || !strings.Contains(e.Message, setting) {
 		h.Fatalf("want a refusal by %s, got %v", setting, err)
 	}
 }
@@ -38,7 +40,7 @@ func admittedAgain(h *trackertest.Harness, try func() error) {
 	h.Helper()
 	trackertest.Until(h, func() bool {
 		err := try()
-		if err != nil && tracker.CodeOf(err) != tracker.Overloaded {
+		if err != nil && model.CodeOf(err) != model.Overloaded {
 			h.Fatalf("there is room: %v", err)
 		}
 		return err == nil
@@ -52,22 +54,22 @@ func TestATenantHasSoManyLiveTasks(t *testing.T) {
 	const most = 20
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range most {
-			if err := tryCreate(h, func(n *tracker.NewTask) {
+			if err := tryCreate(h, func(n *model.NewTask) {
 				n.TaskID, n.Scope.Workspace = fmt.Sprintf("t%d", i), fmt.Sprintf("ws%d", i%3)
 			}); err != nil {
 				h.Fatalf("task %d: %v", i, err)
 			}
 		}
 		wantTooMany(h, tryCreate(h), "tenant-live-tasks")
-		wantTooMany(h, tryCreate(h, func(n *tracker.NewTask) { n.IdempotencyKey, n.IdempotencyHash = "new", "x" }), "tenant-live-tasks")
+		wantTooMany(h, tryCreate(h, func(n *model.NewTask) { n.IdempotencyKey, n.IdempotencyHash = "new", "x" }), "tenant-live-tasks")
 		if keys, err := h.Store.Client.Keys(h.Ctx, "*idem:*").Result(); err != nil || len(keys) > 0 {
 			h.Fatalf("a creation that was refused has left %v, %v", keys, err)
 		}
-		if err := tryCreate(h, func(n *tracker.NewTask) { n.Scope.Tenant = "acme2" }); err != nil {
+		if err := tryCreate(h, func(n *model.NewTask) { n.Scope.Tenant = "acme2" }); err != nil {
 			h.Fatalf("another tenant: %v", err)
 		}
-		first := tracker.Scope{Tenant: trackertest.Scope.Tenant, Workspace: "ws0"}
-		if _, err := h.Cancel(h.Ctx, first, "t0", tracker.CancelRequest{}); err != nil {
+		first := model.Scope{Tenant: trackertest.Scope.Tenant, Workspace: "ws0"}
+		if _, err := h.Tasks.Cancel(h.Ctx, first, "t0", model.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		admittedAgain(h, func() error { return tryCreate(h) })
@@ -79,16 +81,16 @@ func TestATenantHasSoManyLiveTasks(t *testing.T) {
 func TestAQuotaLeavesRepeatsAlone(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		keyed := func(key string) tracker.NewTask {
-			n := tracker.NewTask{Scope: trackertest.Scope, Queue: "q", IdempotencyKey: key, IdempotencyHash: "body"}
+		keyed := func(key string) model.NewTask {
+			n := model.NewTask{Scope: trackertest.Scope, Queue: "q", IdempotencyKey: key, IdempotencyHash: "body"}
 			if err := n.Validate(h.Store.Clock.Now()); err != nil {
 				h.Fatal(err)
 			}
 			return n
 		}
-		batch := []tracker.NewTask{keyed("a"), keyed("b"), keyed("c"), keyed("d"), keyed("e")}
-		first := h.CreateBatch(h.Ctx, batch)
-		again := h.CreateBatch(h.Ctx, batch)
+		batch := []model.NewTask{keyed("a"), keyed("b"), keyed("c"), keyed("d"), keyed("e")}
+		first := h.Tasks.CreateBatch(h.Ctx, batch)
+		again := h.Tasks.CreateBatch(h.Ctx, batch)
 		for i := range batch {
 			if i >= 3 {
 				wantTooMany(h, first[i].Err, "tenant-live-tasks")
@@ -135,18 +137,18 @@ func TestAQuotaHoldsAcrossReplicas(t *testing.T) {
 func TestATenantStoresSoManyBytes(t *testing.T) {
 	t.Parallel()
 	const each, most = 100_000, 1_500_000
-	large := func(n *tracker.NewTask) { n.Payload = []byte(`"` + strings.Repeat("x", each-2) + `"`) }
+	large := func(n *model.NewTask) { n.Payload = []byte(`"` + strings.Repeat("x", each-2) + `"`) }
 	limited := func(o *tracker.Options) { o.TenantBytes = most }
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		made := 0
 		for ; made < 10; made++ {
-			if err := tryCreate(h, large, func(n *tracker.NewTask) { n.TaskID = fmt.Sprintf("t%d", made) }); err != nil {
+			if err := tryCreate(h, large, func(n *model.NewTask) { n.TaskID = fmt.Sprintf("t%d", made) }); err != nil {
 				h.Fatalf("task %d: %v", made, err)
 			}
 		}
 		other := h.Replica(limited)
 		for ; made < 20; made++ {
-			if err := tryCreate(other, large, func(n *tracker.NewTask) { n.TaskID = fmt.Sprintf("t%d", made) }); err != nil {
+			if err := tryCreate(other, large, func(n *model.NewTask) { n.TaskID = fmt.Sprintf("t%d", made) }); err != nil {
 				wantTooMany(other, err, "tenant-stored-bytes")
 				break
 			}
@@ -154,17 +156,17 @@ func TestATenantStoresSoManyBytes(t *testing.T) {
 		if made < 13 || made > 16 {
 			h.Fatalf("%d tasks of %d bytes were admitted, the limit is %d", made, each, most)
 		}
-		if err := tryCreate(other, large, func(n *tracker.NewTask) { n.Scope.Tenant = "acme2" }); err != nil {
+		if err := tryCreate(other, large, func(n *model.NewTask) { n.Scope.Tenant = "acme2" }); err != nil {
 			h.Fatalf("another tenant: %v", err)
 		}
 		for i := range made {
-			if _, err := h.Cancel(h.Ctx, trackertest.Scope, fmt.Sprintf("t%d", i), tracker.CancelRequest{}); err != nil {
+			if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, fmt.Sprintf("t%d", i), model.CancelRequest{}); err != nil {
 				h.Fatal(err)
 			}
 		}
 		wantTooMany(h, tryCreate(h.Replica(limited), large, large), "tenant-stored-bytes")
 		h.Advance(time.Second)
-		h.Store.Clock.Advance(tracker.DefaultFinishedRetention)
+		h.Store.Clock.Advance(model.DefaultFinishedRetention)
 		h.MustTick()
 		h.MustSweep()
 		admittedAgain(h, func() error { return tryCreate(other, large) })
@@ -177,16 +179,16 @@ func TestATenantHasSoManyWorkers(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		register := func(i int, change ...func(*tracker.NewWorker)) (*tracker.Registered, error) {
-			n := trackertest.NewWorker(append([]func(*tracker.NewWorker){func(n *tracker.NewWorker) {
+		register := func(i int, change ...func(*model.NewWorker)) (*workers.Registered, error) {
+			n := trackertest.NewWorker(append([]func(*model.NewWorker){func(n *model.NewWorker) {
 				n.Hostname, n.PID, n.MachineID, n.IdempotencyKey, n.IdempotencyHash = "host", 100+i, "", fmt.Sprintf("key-%d", i), "body"
 			}}, change...)...)
 			if err := n.Validate(); err != nil {
 				h.Fatal(err)
 			}
-			return h.Register(h.Ctx, n)
+			return h.Workers.Register(h.Ctx, n)
 		}
-		var first *tracker.Registered
+		var first *workers.Registered
 		for i := range most {
 			r, err := register(i)
 			if err != nil {
@@ -201,17 +203,17 @@ func TestATenantHasSoManyWorkers(t *testing.T) {
 		if again, err := register(0); err != nil || again.WorkerID != first.WorkerID {
 			h.Fatalf("a repeat: %+v, %v", again, err)
 		}
-		if r, err := register(0, func(n *tracker.NewWorker) { n.IdempotencyKey = "restarted" }); err != nil || r.Superseded != first.WorkerID {
+		if r, err := register(0, func(n *model.NewWorker) { n.IdempotencyKey = "restarted" }); err != nil || r.Superseded != first.WorkerID {
 			h.Fatalf("one that takes another's place: %+v, %v", r, err)
 		}
-		if _, err := register(9, func(n *tracker.NewWorker) { n.Scope.Tenant = "acme2" }); err != nil {
+		if _, err := register(9, func(n *model.NewWorker) { n.Scope.Tenant = "acme2" }); err != nil {
 			h.Fatalf("another tenant: %v", err)
 		}
 		one, err := register(1)
 		if err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, one.WorkerID, tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, one.WorkerID, model.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		admittedAgain(h, func() error { _, err := register(most); return err })
@@ -222,15 +224,15 @@ func TestATenantHasSoManyWorkers(t *testing.T) {
 func TestScriptsAboutWhatATenantHasAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t, func(o *tracker.Options) { o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1_000_000, 1<<50, 1_000_000 })
-	h.FillQueue(20_000, func(i int, n *tracker.NewTask) { n.Scope.Workspace = fmt.Sprintf("ws-%d", i) })
+	h.FillQueue(20_000, func(i int, n *model.NewTask) { n.Scope.Workspace = fmt.Sprintf("ws-%d", i) })
 	size := 1000.0
-	h.FillQueue(60, func(_ int, n *tracker.NewTask) {
-		if size *= 1.19; size < tracker.MaxPayloadBytes {
+	h.FillQueue(60, func(_ int, n *model.NewTask) {
+		if size *= 1.19; size < model.MaxPayloadBytes {
 			n.Payload = []byte(`"` + strings.Repeat("x", int(size)) + `"`)
 		}
 	})
 	h.Short("count", func() {
-		counted, err := h.CountTenant(trackertest.Scope.Tenant)
+		counted, err := h.Quotas.CountTenant(trackertest.Scope.Tenant)
 		if err != nil || counted[0] != 20_060 || counted[1] < 20_060*1024 {
 			t.Fatalf("%v, %v", counted, err)
 		}

@@ -10,31 +10,31 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-type R = tracker.Revocation
+type R = revocations.Revocation
 
 // replica is one that heeds what was taken back.
 type replica struct {
 	*trackertest.Harness
-	all []tracker.Revocation
+	all []revocations.Revocation
 }
 
 func heeding(h *trackertest.Harness) *replica {
 	r := &replica{Harness: h}
-	h.HeedRevocations(func(all, _ []tracker.Revocation) {
-		r.all = slices.SortedFunc(slices.Values(all), func(a, b tracker.Revocation) int { return cmp.Compare(a.Name, b.Name) })
+	h.Revocations.Heed(func(all, _ []revocations.Revocation) {
+		r.all = slices.SortedFunc(slices.Values(all), func(a, b revocations.Revocation) int { return cmp.Compare(a.Name, b.Name) })
 	})
 	return r
 }
 
 func (r *replica) looks() {
 	r.Helper()
-	if err := r.RefreshRevocations(r.Ctx); err != nil {
+	if err := r.Revocations.Refresh(r.Ctx); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -50,9 +50,9 @@ func (r *replica) want(names ...string) {
 	}
 }
 
-func (r *replica) revoke(one tracker.Revocation) {
+func (r *replica) revoke(one revocations.Revocation) {
 	r.Helper()
-	if err := r.Revoke(r.Ctx, one); err != nil {
+	if err := r.Revocations.Revoke(r.Ctx, one); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -72,8 +72,8 @@ func (r *replica) told() int64 {
 	return n
 }
 
-func subject(name string, before time.Time) tracker.Revocation {
-	return R{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: revocations.Wildcard, Name: name, IssuedBefore: before}
+func subject(name string, before time.Time) revocations.Revocation {
+	return R{Kind: revocations.OfSubject, Tenant: "acme", Workspace: revocations.Wildcard, Name: name, IssuedBefore: before}
 }
 
 // What one replica takes back the other learns, every field of it; the later of two stands, and to repeat one changes and tells
@@ -83,9 +83,9 @@ func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
 		now := h.Store.Clock.Now().Truncate(time.Second)
-		w := R{Kind: tracker.RevokedOfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now}
+		w := R{Kind: revocations.OfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now}
 		ann := subject("ann/of+x@y.z", now.Add(-time.Minute))
-		of := R{Kind: tracker.RevokedOfTenant, Tenant: "gone", Workspace: revocations.Wildcard, IssuedBefore: now}
+		of := R{Kind: revocations.OfTenant, Tenant: "gone", Workspace: revocations.Wildcard, IssuedBefore: now}
 		for range 2 {
 			one.revoke(w)
 			one.revoke(ann)
@@ -93,7 +93,7 @@ func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 		}
 		other.looks()
 		for _, r := range []*replica{one, other} {
-			if want := []tracker.Revocation{of, ann, w}; !slices.Equal(r.all, want) {
+			if want := []revocations.Revocation{of, ann, w}; !slices.Equal(r.all, want) {
 				t.Fatalf("heeded are %+v, want %+v", r.all, want)
 			}
 		}
@@ -121,7 +121,7 @@ func TestARevocationOutlivesTrouble(t *testing.T) {
 		down := true
 		trackertest.FailCalls(other.Tracker, "revocations", false, func(int) bool { return down })
 		one.revoke(subject("bob", now))
-		if err := other.RefreshRevocations(h.Ctx); tracker.CodeOf(err) != tracker.Unavailable {
+		if err := other.Revocations.Refresh(h.Ctx); model.CodeOf(err) != model.Unavailable {
 			t.Fatalf("%v", err)
 		}
 		other.want("ann")
@@ -160,7 +160,7 @@ func TestRevocationsEnd(t *testing.T) {
 		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
 		now := h.Store.Clock.Now().Truncate(time.Second)
 		one.revoke(subject("ann", now))
-		one.revoke(R{Kind: tracker.RevokedOfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now})
+		one.revoke(R{Kind: revocations.OfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now})
 		other.looks()
 		h.Store.Clock.Advance(2*time.Hour - time.Millisecond)
 		other.looks()
@@ -181,7 +181,7 @@ func TestRevocationsAreBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		now := h.Store.Clock.Now().Truncate(time.Second)
-		stands := float64(now.Add(tracker.MaxControlTTL).UnixMilli())
+		stands := float64(now.Add(model.MaxControlTTL).UnixMilli())
 		fill := func(tenant string, n int) {
 			var all []redis.Z
 			for i := range n {
@@ -193,22 +193,22 @@ func TestRevocationsAreBounded(t *testing.T) {
 			}
 		}
 		tooMany := func(err error) bool {
-			var e *tracker.Error
-			return errors.As(err, &e) && e.Code == tracker.Overloaded && e.TooMany && e.RetryAfter > 0
+			var e *model.Error
+			return errors.As(err, &e) && e.Code == model.Overloaded && e.TooMany && e.RetryAfter > 0
 		}
 		one := heeding(h)
 		fill("acme", revocations.MaxOfTenant)
 		one.looks()
-		if err := h.Revoke(h.Ctx, subject("ann", now)); !tooMany(err) {
+		if err := h.Revocations.Revoke(h.Ctx, subject("ann", now)); !tooMany(err) {
 			t.Errorf("one more of the tenant: %v", err)
 		}
-		one.revoke(R{Kind: tracker.RevokedOfSubject, Tenant: "acme", Workspace: "prod", Name: "7", IssuedBefore: now.Add(time.Second)})
+		one.revoke(R{Kind: revocations.OfSubject, Tenant: "acme", Workspace: "prod", Name: "7", IssuedBefore: now.Add(time.Second)})
 		other := subject("ann", now)
 		other.Tenant = "other"
 		one.revoke(other)
 		fill("all", revocations.MaxRevocations-revocations.MaxOfTenant-1)
 		other.Name = "bob"
-		if err := h.Revoke(h.Ctx, other); !tooMany(err) {
+		if err := h.Revocations.Revoke(h.Ctx, other); !tooMany(err) {
 			t.Errorf("one more than all: %v", err)
 		}
 		other.Name, other.IssuedBefore = "ann", now.Add(time.Second)
@@ -226,7 +226,7 @@ func TestRevocationsAreSharedByTenants(t *testing.T) {
 		var all []redis.Z
 		for tenant := range 9 {
 			for i := range revocations.MaxOfTenant {
-				all = append(all, redis.Z{Score: float64(now.Add(tracker.MaxControlTTL).UnixMilli()), Member: fmt.Sprintf("s/t%d/prod/%d", tenant, i)})
+				all = append(all, redis.Z{Score: float64(now.Add(model.MaxControlTTL).UnixMilli()), Member: fmt.Sprintf("s/t%d/prod/%d", tenant, i)})
 			}
 		}
 		all = append(all, redis.Z{Score: -float64(now.UnixMilli() + 1), Member: "!"})
@@ -234,11 +234,11 @@ func TestRevocationsAreSharedByTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 		one.looks()
-		one.revoke(R{Kind: tracker.RevokedOfTenant, Tenant: "t0", Workspace: revocations.Wildcard, IssuedBefore: now})
+		one.revoke(R{Kind: revocations.OfTenant, Tenant: "t0", Workspace: revocations.Wildcard, IssuedBefore: now})
 		revoke := func(tenant string, i int) error {
 			r := subject(fmt.Sprint(i), now)
 			r.Tenant = tenant
-			return h.Revoke(h.Ctx, r)
+			return h.Revocations.Revoke(h.Ctx, r)
 		}
 		taken := 0
 		for revoke("greedy", taken) == nil {

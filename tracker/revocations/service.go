@@ -61,7 +61,7 @@ func New(st *store.Store, o Options) *Service {
 
 // HeedRevocations has f told of all revocations that stand and which of them are new, now and after each change, one at a time.
 // There is one f.
-func (s *Service) HeedRevocations(f func(all, news []Revocation)) {
+func (s *Service) Heed(f func(all, news []Revocation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heed = f
@@ -111,7 +111,7 @@ func tooMany(op string, most int, of string) error {
 
 // FollowRevocations looks at the list again and again until the context ends. Run it in every process that judges tokens.
 // While Redis does not answer, what is known goes on.
-func (s *Service) FollowRevocations(ctx context.Context) error {
+func (s *Service) Follow(ctx context.Context) error {
 	defer s.store.Contain("following revocations")
 	failing := false
 	for {
@@ -120,7 +120,7 @@ func (s *Service) FollowRevocations(ctx context.Context) error {
 			return nil
 		case <-time.After(refreshInterval):
 		}
-		err := s.RefreshRevocations(ctx)
+		err := s.Refresh(ctx)
 		switch {
 		case err != nil && !failing:
 			s.log.Warn("which tokens were taken back cannot be read; those that are known stay refused", "error", err)
@@ -132,7 +132,7 @@ func (s *Service) FollowRevocations(ctx context.Context) error {
 }
 
 // RefreshRevocations learns what has changed in the list, and puts back what a store has lost that this replica knows.
-func (s *Service) RefreshRevocations(ctx context.Context) error {
+func (s *Service) Refresh(ctx context.Context) error {
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	err := s.look(ctx)

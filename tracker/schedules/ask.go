@@ -20,7 +20,7 @@ type Asked struct {
 
 // FireSchedule fires it now, once, whether it is paused or not and whatever still runs. The fire's time is the second it
 // happens in: twice within one is once. When it is recorded its task is created, here or by a sweeper.
-func (s *Service) FireSchedule(ctx context.Context, scope model.Scope, id string) (*Fire, error) {
+func (s *Service) Fire(ctx context.Context, scope model.Scope, id string) (*Fire, error) {
 	const op = "fireSchedule"
 	ctx = s.store.Within(ctx, 0)
 	r := s.ref(scope, id)
@@ -57,7 +57,7 @@ func (s *Service) FireSchedule(ctx context.Context, scope model.Scope, id string
 
 // BackfillSchedule fires for times within (from, to], which must be over: the newest MaxCatchup of them, and no more than come to
 // maxPendingBytes. It moves no last fire, and does not mind what still runs. Sweepers create the tasks.
-func (s *Service) BackfillSchedule(ctx context.Context, scope model.Scope, id string, from, to time.Time) (*Asked, error) {
+func (s *Service) Backfill(ctx context.Context, scope model.Scope, id string, from, to time.Time) (*Asked, error) {
 	const op = "backfillSchedule"
 	ctx = s.store.Within(ctx, 0)
 	r := s.ref(scope, id)

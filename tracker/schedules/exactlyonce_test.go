@@ -14,6 +14,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -38,7 +41,7 @@ func TestEachFireCreatesItsTaskOnce(t *testing.T) {
 		h := trackertest.NewHarness(t, s)
 		ids := []string{"all-0", "all-1", "all-2", "alone"}
 		for _, id := range ids {
-			saved(h, func(d *tracker.ScheduleSpec) {
+			saved(h, func(d *schedules.Spec) {
 				d.ID, d.Cron, d.MaxCatchup, d.Task.RunID, d.SkipOverlap = id, "* * * * * *", 1000, id, id == "alone"
 			})
 		}
@@ -87,7 +90,7 @@ func live(t *testing.T, s *redistest.Store) (died bool) {
 		nth := rand.IntN(3)
 		trackertest.FailCalls(tr, steps[rand.IntN(len(steps))], true, func(n int) bool { return n == nth })
 	}
-	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_" + strconv.Itoa(rand.IntN(1000))})
+	sweeper := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_" + strconv.Itoa(rand.IntN(1000))})
 	for range 3 {
 		if _, err := sweeper.RunOnce(ctx); err != nil {
 			return true
@@ -98,14 +101,14 @@ func live(t *testing.T, s *redistest.Store) (died bool) {
 
 // endAlone finishes what runs of the schedule that wants no task beside another, now and then.
 func endAlone(h *trackertest.Harness) {
-	page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, RunID: "alone", PageSize: 100})
+	page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, RunID: "alone", PageSize: 100})
 	if err != nil {
 		h.Error(err)
 		return
 	}
 	for _, task := range page.Tasks {
 		if !task.State.Terminal() && rand.IntN(3) == 0 {
-			_, _ = h.Cancel(h.Ctx, trackertest.Scope, task.ID, tracker.CancelRequest{Reason: "done"})
+			_, _ = h.Tasks.Cancel(h.Ctx, trackertest.Scope, task.ID, model.CancelRequest{Reason: "done"})
 		}
 	}
 }
@@ -113,12 +116,12 @@ func endAlone(h *trackertest.Harness) {
 // checkFires compares the seconds that have passed with the tasks that there are and what was told.
 func checkFires(h *trackertest.Harness, id string, seconds int) {
 	h.Helper()
-	run, err := h.Run(h.Ctx, trackertest.Scope, id)
+	run, err := h.Tasks.Run(h.Ctx, trackertest.Scope, id)
 	if err != nil {
 		h.Fatal(err)
 	}
 	fired, skipped := map[string]string{}, map[string]bool{}
-	stream := fmt.Sprintf("lubdub:{%d}:events", h.ShardOf(trackertest.Scope, id))
+	stream := fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope, id))
 	for _, e := range h.Store.Client.XRange(h.Ctx, stream, "-", "+").Val() {
 		var data struct{ FireAt, TaskID string }
 		if e.Values["subject"] != id || json.Unmarshal([]byte(e.Values["data"].(string)), &data) != nil || data.FireAt == "" {
@@ -152,7 +155,7 @@ func TestASkipByAnOlderStateOfThingsDoesNotStand(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		s.Clock.Set(begins)
 		h := trackertest.NewHarness(t, s)
-		saved(h, func(d *tracker.ScheduleSpec) { d.SkipOverlap = true })
+		saved(h, func(d *schedules.Spec) { d.SkipOverlap = true })
 		s.Clock.Advance(time.Minute)
 		h.MustSweep()
 		first := want(h, "s1", "01:00 schedule CREATED").Recent[0].TaskID
@@ -182,7 +185,7 @@ func TestOfTwoSweepersOneRecords(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		s.Clock.Set(begins)
 		h := trackertest.NewHarness(t, s)
-		saved(h, func(d *tracker.ScheduleSpec) { d.MaxCatchup = 1 })
+		saved(h, func(d *schedules.Spec) { d.MaxCatchup = 1 })
 		s.Clock.Advance(5 * time.Minute)
 		slow := trackertest.NewHarness(t, s)
 		trackertest.After(slow.Tracker, "schedule_read", sync.OnceFunc(func() { h.MustSweep() }))
@@ -203,9 +206,9 @@ func TestSchedulesThatComeBackTogetherStampedeNobody(t *testing.T) {
 		}
 		s.Clock.Set(begins)
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 8 })
-		h.Sweeper = tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{FiresPerTick: many})
+		h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: many})
 		for i := range many {
-			saved(h, func(d *tracker.ScheduleSpec) { d.ID, d.Task.RunID = fmt.Sprintf("s%04d", i), "all" })
+			saved(h, func(d *schedules.Spec) { d.ID, d.Task.RunID = fmt.Sprintf("s%04d", i), "all" })
 		}
 		h.MustSweep()
 		s.Clock.Advance(time.Duration(missed) * time.Minute)

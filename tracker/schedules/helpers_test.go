@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -14,23 +15,23 @@ import (
 var begins = time.Date(2026, 1, 15, 10, 0, 0, int(500*time.Millisecond), time.UTC)
 
 // saved makes a schedule that fires at each full minute; change edits it first.
-func saved(h *trackertest.Harness, change ...func(*tracker.ScheduleSpec)) *tracker.Schedule {
+func saved(h *trackertest.Harness, change ...func(*schedules.Spec)) *schedules.Schedule {
 	h.Helper()
 	d := spec(change...)
 	if err := d.Validate(h.Store.Clock.Now()); err != nil {
 		h.Fatal(err)
 	}
-	s, err := h.CreateSchedule(h.Ctx, d)
+	s, err := h.Schedules.Create(h.Ctx, d)
 	if err != nil {
 		h.Fatal(err)
 	}
 	return s
 }
 
-func spec(change ...func(*tracker.ScheduleSpec)) tracker.ScheduleSpec {
-	d := tracker.ScheduleSpec{
-		Scope: trackertest.Scope, ID: "s1", Cron: "0 * * * * *", MaxCatchup: tracker.DefaultMaxCatchup,
-		Task: tracker.NewTask{
+func spec(change ...func(*schedules.Spec)) schedules.Spec {
+	d := schedules.Spec{
+		Scope: trackertest.Scope, ID: "s1", Cron: "0 * * * * *", MaxCatchup: schedules.DefaultMaxCatchup,
+		Task: model.NewTask{
 			Queue: "q", Type: "x", Payload: []byte(`{"n":1}`), Resources: []byte(`{"cpu":2}`), Labels: map[string]string{"a": "b"},
 		},
 	}
@@ -40,9 +41,9 @@ func spec(change ...func(*tracker.ScheduleSpec)) tracker.ScheduleSpec {
 	return d
 }
 
-func got(h *trackertest.Harness, id string) *tracker.Schedule {
+func got(h *trackertest.Harness, id string) *schedules.Schedule {
 	h.Helper()
-	s, err := h.Schedule(h.Ctx, trackertest.Scope, id)
+	s, err := h.Schedules.Get(h.Ctx, trackertest.Scope, id)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -50,11 +51,11 @@ func got(h *trackertest.Harness, id string) *tracker.Schedule {
 }
 
 // queued lists the tasks that there are.
-func queued(h *trackertest.Harness) []*tracker.Task {
+func queued(h *trackertest.Harness) []*model.Task {
 	h.Helper()
-	var all []*tracker.Task
+	var all []*model.Task
 	for after := ""; ; {
-		page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after})
+		page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after})
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func queued(h *trackertest.Harness) []*tracker.Task {
 }
 
 // fires lists what became of the last fires, oldest first, each as minute:second, kind and outcome.
-func fires(s *tracker.Schedule) string {
+func fires(s *schedules.Schedule) string {
 	var all []string
 	for _, f := range slices.Backward(s.Recent) {
 		all = append(all, fmt.Sprintf("%s %s %s", f.At.Format("04:05"), f.Kind, f.Outcome))
@@ -75,7 +76,7 @@ func fires(s *tracker.Schedule) string {
 }
 
 // want compares what became of the last fires.
-func want(h *trackertest.Harness, id, all string) *tracker.Schedule {
+func want(h *trackertest.Harness, id, all string) *schedules.Schedule {
 	h.Helper()
 	s := got(h, id)
 	if is := fires(s); is != all {
@@ -87,7 +88,7 @@ func want(h *trackertest.Harness, id, all string) *tracker.Schedule {
 // ends finishes a task as a worker would.
 func ends(h *trackertest.Harness, id string) {
 	h.Helper()
-	if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, tracker.CancelRequest{Reason: "done"}); err != nil {
+	if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, id, model.CancelRequest{Reason: "done"}); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -95,7 +96,7 @@ func ends(h *trackertest.Harness, id string) {
 // firesTold lists the times of fires that events about a schedule tell.
 func firesTold(h *trackertest.Harness, id string) (told []string) {
 	h.Helper()
-	for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", h.ShardOf(trackertest.Scope, id)), "-", "+").Val() {
+	for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope, id)), "-", "+").Val() {
 		data, _ := e.Values["data"].(string)
 		if _, rest, ok := strings.Cut(data, `"fireAt":"`); ok && e.Values["subject"] == id {
 			at, _, _ := strings.Cut(rest, `"`)

@@ -16,7 +16,7 @@ func notFound(op string) error {
 
 // CreateSchedule saves a schedule that Validate has checked. Its first fire is the first one after now. Creations of one tenant
 // that are under way together may come to more than its bound by as many as they are.
-func (s *Service) CreateSchedule(ctx context.Context, d Spec) (*Schedule, error) {
+func (s *Service) Create(ctx context.Context, d Spec) (*Schedule, error) {
 	const op = "createSchedule"
 	ctx = s.store.Within(ctx, 0)
 	if d.ID == "" {
@@ -54,7 +54,7 @@ func (s *Service) admit(ctx context.Context, op, tenant string) error {
 
 // ChangeSchedule has change make a new definition from the present one, checks that, and saves it. What was missed since the
 // last fire is caught up by what the schedule says then. change may be called more than once.
-func (s *Service) ChangeSchedule(ctx context.Context, scope model.Scope, id string, change func(*Spec) error) (*Schedule, error) {
+func (s *Service) Change(ctx context.Context, scope model.Scope, id string, change func(*Spec) error) (*Schedule, error) {
 	const op = "changeSchedule"
 	ctx = s.store.Within(ctx, 0)
 	r := s.ref(scope, id)
@@ -88,17 +88,17 @@ func (s *Service) ChangeSchedule(ctx context.Context, scope model.Scope, id stri
 }
 
 // PauseSchedule stops new fires; those that were recorded before still get their tasks.
-func (s *Service) PauseSchedule(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
+func (s *Service) Pause(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
 	return s.switched(ctx, "pauseSchedule", scope, id, toPaused)
 }
 
 // ResumeSchedule lets it go on. What it has missed is caught up, the newest MaxCatchup fires.
-func (s *Service) ResumeSchedule(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
+func (s *Service) Resume(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
 	return s.switched(ctx, "resumeSchedule", scope, id, toRunning)
 }
 
 // DeleteSchedule deletes it; its tasks stay.
-func (s *Service) DeleteSchedule(ctx context.Context, scope model.Scope, id string) error {
+func (s *Service) Delete(ctx context.Context, scope model.Scope, id string) error {
 	_, err := s.switched(ctx, "deleteSchedule", scope, id, toDeleted)
 	return err
 }

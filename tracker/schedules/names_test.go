@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // backfilledTask asks for the fire of one minute and returns its task's id, which has not been created yet.
 func backfilledTask(h *trackertest.Harness, at time.Time) string {
 	h.Helper()
-	asked, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", at.Add(-time.Second), at)
+	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", at.Add(-time.Second), at)
 	if err != nil || len(asked.Fires) != 1 {
 		h.Fatalf("%+v, %v", asked, err)
 	}
@@ -21,16 +22,16 @@ func backfilledTask(h *trackertest.Harness, at time.Time) string {
 }
 
 // planted creates a task as a release that reserves no names would, and as no request of this one can.
-func planted(h *trackertest.Harness, change ...func(*tracker.NewTask)) {
+func planted(h *trackertest.Harness, change ...func(*model.NewTask)) {
 	h.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, Queue: "q", Type: "x"}
+	n := model.NewTask{Scope: trackertest.Scope, Queue: "q", Type: "x"}
 	if err := n.Validate(h.Store.Clock.Now()); err != nil {
 		h.Fatal(err)
 	}
 	for _, f := range change {
 		f(&n)
 	}
-	if _, err := h.Create(h.Ctx, n); err != nil {
+	if _, err := h.Tasks.Create(h.Ctx, n); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -45,16 +46,16 @@ func TestAFireTakesNoOtherTaskForItsOwn(t *testing.T) {
 		at := begins.Truncate(time.Minute).Add(-time.Hour)
 		for _, c := range []struct {
 			code    string
-			planted func(id string) func(*tracker.NewTask)
+			planted func(id string) func(*model.NewTask)
 		}{
-			{string(tracker.Exists), func(id string) func(*tracker.NewTask) {
-				return func(n *tracker.NewTask) { n.TaskID, n.Key = id, "mine" }
+			{string(model.Exists), func(id string) func(*model.NewTask) {
+				return func(n *model.NewTask) { n.TaskID, n.Key = id, "mine" }
 			}},
-			{string(tracker.Exists), func(id string) func(*tracker.NewTask) { // a fire of another schedule
-				return func(n *tracker.NewTask) { n.TaskID, n.Key, n.ScheduleID = id, "mine", "another" }
+			{string(model.Exists), func(id string) func(*model.NewTask) { // a fire of another schedule
+				return func(n *model.NewTask) { n.TaskID, n.Key, n.ScheduleID = id, "mine", "another" }
 			}},
-			{string(tracker.IdempotencyMismatch), func(id string) func(*tracker.NewTask) {
-				return func(n *tracker.NewTask) {
+			{string(model.IdempotencyMismatch), func(id string) func(*model.NewTask) {
+				return func(n *model.NewTask) {
 					n.TaskID, n.Key, n.IdempotencyKey, n.IdempotencyHash = "mine", "mine", "schedule:s1:"+at.Format(time.RFC3339), "h"
 				}
 			}},
@@ -64,7 +65,7 @@ func TestAFireTakesNoOtherTaskForItsOwn(t *testing.T) {
 			planted(h, c.planted(id))
 			h.MustSweep()
 			fire := got(h, "s1").Recent[0]
-			if !fire.At.Equal(at) || fire.Outcome != tracker.FireRefused || fire.Error != c.code {
+			if !fire.At.Equal(at) || fire.Outcome != schedules.Refused || fire.Error != c.code {
 				h.Fatalf("%+v, want it refused: %s", fire, c.code)
 			}
 		}
@@ -72,7 +73,7 @@ func TestAFireTakesNoOtherTaskForItsOwn(t *testing.T) {
 			h.Errorf("events: %v", e)
 		}
 		for _, task := range queued(h) {
-			if task.Key != "mine" || task.State != tracker.Queued {
+			if task.Key != "mine" || task.State != model.Queued {
 				h.Errorf("%+v", task)
 			}
 		}
@@ -102,7 +103,7 @@ func TestAFireFindsItsOwnTask(t *testing.T) {
 		h.Store.Clock.Set(begins.Add(26 * time.Hour))
 		at = at.Add(time.Minute)
 		id = backfilledTask(h, at)
-		a := h.Attempt(tracker.Attempt{
+		a := h.Beats.Attempt(model.Attempt{
 			Scope: trackertest.Scope, TaskID: id, RunID: "r1", Number: 1, Fence: "lost", Timeout: time.Minute, Interval: time.Second,
 			IssuedAt: h.Store.Clock.Now(),
 		})
@@ -115,14 +116,14 @@ func TestAFireFindsItsOwnTask(t *testing.T) {
 }
 
 func keyOf(h *trackertest.Harness, what string) string {
-	return fmt.Sprintf("lubdub:{%d}:%s:%s/s1", h.ShardOf(trackertest.Scope, "s1"), what, trackertest.Scope)
+	return fmt.Sprintf("lubdub:{%d}:%s:%s/s1", h.Tracker.Store.ShardOf(trackertest.Scope, "s1"), what, trackertest.Scope)
 }
 
 // forgetsFired lets a day and an hour pass: idempotency keys are kept for a day. The schedule, which is paused, forgets the fires
 // that it was the last to deal with, by which they would be known too.
 func forgetsFired(h *trackertest.Harness) {
 	h.Helper()
-	if _, err := h.PauseSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+	if _, err := h.Schedules.Pause(h.Ctx, trackertest.Scope, "s1"); err != nil {
 		h.Fatal(err)
 	}
 	h.Store.Clock.Advance(25 * time.Hour)
@@ -135,7 +136,7 @@ func wantFire(h *trackertest.Harness, at time.Time, task string) {
 	h.Helper()
 	for _, f := range got(h, "s1").Recent { // newest first
 		if f.At.Equal(at) {
-			if f.Outcome != tracker.FireCreated || f.TaskID != task {
+			if f.Outcome != schedules.Created || f.TaskID != task {
 				h.Fatalf("%+v, want the task %s", f, task)
 			}
 			return
@@ -144,7 +145,7 @@ func wantFire(h *trackertest.Harness, at time.Time, task string) {
 	h.Fatalf("there is no fire of %v", at)
 }
 
-func tasksWith(h *trackertest.Harness, id string) (all []*tracker.Task) {
+func tasksWith(h *trackertest.Harness, id string) (all []*model.Task) {
 	for _, task := range queued(h) {
 		if task.ID == id || task.ID == olderName(id) {
 			all = append(all, task)
@@ -165,7 +166,7 @@ func TestFiresOfAnOlderReleaseRemainFired(t *testing.T) {
 		h.Store.Client.HDel(h.Ctx, keyOf(h, "schedule"), "ns") // it was saved by that release
 		at := begins.Truncate(time.Minute)
 		older := olderName(backfilledTask(h, at))
-		planted(h, func(n *tracker.NewTask) {
+		planted(h, func(n *model.NewTask) {
 			n.TaskID, n.IdempotencyKey, n.IdempotencyHash = older, "schedule:s1:"+at.Format(time.RFC3339), "schedule"
 		})
 		h.MustSweep()
@@ -183,7 +184,7 @@ func TestFiresOfAnOlderReleaseRemainFired(t *testing.T) {
 		h.Store.Clock.Advance(48 * time.Hour)
 		at = h.Store.Clock.Now().Add(-26 * time.Hour).Truncate(time.Minute)
 		id := backfilledTask(h, at)
-		planted(h, func(n *tracker.NewTask) { n.TaskID = olderName(id) })
+		planted(h, func(n *model.NewTask) { n.TaskID = olderName(id) })
 		for range 3 {
 			h.MustSweep()
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -33,7 +35,7 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 			backfilled(h, id, hour)
 		}},
 		"bytes of fires by hand": {payload: large, most: fewLarge, ask: func(h *trackertest.Harness, id string) {
-			if _, err := h.FireSchedule(h.Ctx, trackertest.Scope, id); err != nil {
+			if _, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, id); err != nil {
 				h.Fatal(err)
 			}
 		}},
@@ -46,11 +48,11 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 			var ids []string
 			for i := range 8 {
 				ids = append(ids, fmt.Sprint("s", i))
-				saved(h, func(d *tracker.ScheduleSpec) {
+				saved(h, func(d *schedules.Spec) {
 					d.ID, d.Cron, d.MaxCatchup, d.Task.RunID = ids[i], "* * * * * *", 1000, "all"
 				})
 				if len(c.payload) > 0 {
-					_, err := h.ChangeSchedule(h.Ctx, trackertest.Scope, ids[i], func(d *tracker.ScheduleSpec) error {
+					_, err := h.Schedules.Change(h.Ctx, trackertest.Scope, ids[i], func(d *schedules.Spec) error {
 						d.Task.Payload = c.payload
 						return nil
 					})
@@ -67,7 +69,7 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 					}
 				}
 				h.MustSweep()
-				run, err := h.Run(h.Ctx, trackertest.Scope, "all")
+				run, err := h.Tasks.Run(h.Ctx, trackertest.Scope, "all")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,9 +88,9 @@ func fewLarge(seconds int) int { return 4*(seconds+1) + seconds/4 + 1 }
 // backfilled asks for fires of an hour; those that wait already may be as many as may.
 func backfilled(h *trackertest.Harness, id string, from time.Time) {
 	h.Helper()
-	asked, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, id, from, from.Add(time.Hour-time.Minute))
+	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, id, from, from.Add(time.Hour-time.Minute))
 	if err != nil {
-		h.WantCode(err, tracker.Overloaded)
+		h.WantCode(err, model.Overloaded)
 		return
 	}
 	if n := int64(len(asked.Fires)); n+asked.Skipped != 59*60 || n > 1000 {
@@ -103,19 +105,19 @@ func TestABackfillIsBoundedInBytes(t *testing.T) {
 	s := redistest.Real(t)
 	s.Clock.Set(begins)
 	h := trackertest.NewHarness(t, s)
-	saved(h, func(d *tracker.ScheduleSpec) {
+	saved(h, func(d *schedules.Spec) {
 		d.Cron, d.MaxCatchup = "* * * * * *", 1000
 		d.Task.Payload = append(append([]byte{'"'}, bytes.Repeat([]byte{'x'}, 1_000_000)...), '"')
 	})
 	to := begins.Add(-time.Minute).Truncate(time.Second)
-	asked, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", to.Add(-time.Hour), to)
+	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", to.Add(-time.Hour), to)
 	if err != nil || len(asked.Fires) != 67 || asked.Skipped != 3600-67 || !asked.Fires[66].At.Equal(to) {
 		t.Fatalf("%d fires, %d skipped, %v", len(asked.Fires), asked.Skipped, err)
 	}
 	for i := range 3 {
 		to = to.Add(-time.Hour)
-		_, err = h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", to.Add(-time.Hour), to)
-		if code := tracker.CodeOf(err); (code == tracker.Overloaded) != (i > 0) {
+		_, err = h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", to.Add(-time.Hour), to)
+		if code := model.CodeOf(err); (code == model.Overloaded) != (i > 0) {
 			t.Errorf("backfill %d: %v", i, err)
 		}
 	}
@@ -130,9 +132,9 @@ func TestRefusedFiresBackOff(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		placed := func(d *tracker.ScheduleSpec) { d.Cron, d.Task.Placement = "*/10 * * * * *", "leastLoaded" } // and there is no worker
+		placed := func(d *schedules.Spec) { d.Cron, d.Task.Placement = "*/10 * * * * *", "leastLoaded" } // and there is no worker
 		saved(h, placed)
-		saved(h, placed, func(d *tracker.ScheduleSpec) { d.ID, d.MaxCatchup = "none", 0 })
+		saved(h, placed, func(d *schedules.Spec) { d.ID, d.MaxCatchup = "none", 0 })
 		tries := trackertest.RecordCalls(h.Tracker, "idempotency_key")
 		var at []int
 		seen := 0
@@ -148,7 +150,7 @@ func TestRefusedFiresBackOff(t *testing.T) {
 		}
 		for second := range 61 {
 			if second%5 == 0 {
-				h.MustRegister(func(r *tracker.NewWorker) { r.Queue, r.Types = "q", []string{"x"} })
+				h.MustRegister(func(r *model.NewWorker) { r.Queue, r.Types = "q", []string{"x"} })
 			}
 			h.Store.Clock.Advance(time.Second)
 			h.MustSweep()

@@ -27,7 +27,7 @@ type Page struct {
 }
 
 // Schedule reads one schedule.
-func (s *Service) Schedule(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
+func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.one(ctx, "schedule", s.ref(scope, id))
 }
@@ -93,7 +93,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // Schedules returns one page of a scope's schedules and counts all.
-func (s *Service) Schedules(ctx context.Context, f Filter) (*Page, error) {
+func (s *Service) List(ctx context.Context, f Filter) (*Page, error) {
 	const op = "schedules"
 	ctx = s.store.Within(ctx, 0)
 	size := min(max(f.PageSize, 1), 100)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -17,7 +19,7 @@ func TestASchedulesFiresCreateTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		s := saved(h, func(d *tracker.ScheduleSpec) { d.Task.Retry = &tracker.RetryPolicy{MaxAttempts: 7, Multiplier: 1.5} })
+		s := saved(h, func(d *schedules.Spec) { d.Task.Retry = &model.RetryPolicy{MaxAttempts: 7, Multiplier: 1.5} })
 		if !s.Last.Equal(begins) || !s.Next.Equal(begins.Truncate(time.Minute).Add(time.Minute)) || s.Fires != 0 {
 			h.Fatalf("created: %+v", s)
 		}
@@ -30,7 +32,7 @@ func TestASchedulesFiresCreateTasks(t *testing.T) {
 		h.MustSweep()
 		s = want(h, "s1", "01:00 schedule CREATED")
 		tasks := queued(h)
-		if len(tasks) != 1 || s.Recent[0].TaskID != tasks[0].ID || s.Recent[0].State != tracker.Queued || s.Fires != 1 {
+		if len(tasks) != 1 || s.Recent[0].TaskID != tasks[0].ID || s.Recent[0].State != model.Queued || s.Fires != 1 {
 			h.Fatalf("%+v; tasks %+v", s.Recent, tasks)
 		}
 		task := h.MustGet(tasks[0].ID)
@@ -55,8 +57,8 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		saved(h, func(d *tracker.ScheduleSpec) { d.MaxCatchup = 3 })
-		saved(h, func(d *tracker.ScheduleSpec) { d.ID, d.MaxCatchup = "none", 0 })
+		saved(h, func(d *schedules.Spec) { d.MaxCatchup = 3 })
+		saved(h, func(d *schedules.Spec) { d.ID, d.MaxCatchup = "none", 0 })
 		h.MustSweep()
 		h.Store.Clock.Advance(time.Hour + 90*time.Second)
 		h.MustSweep()
@@ -83,7 +85,7 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 func skippedTold(h *trackertest.Harness, id string) string {
 	h.Helper()
 	var told []string
-	stream := fmt.Sprintf("lubdub:{%d}:events", h.ShardOf(trackertest.Scope, id))
+	stream := fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope, id))
 	for _, e := range h.Store.Client.XRange(h.Ctx, stream, "-", "+").Val() {
 		data, _ := e.Values["data"].(string)
 		if _, rest, ok := strings.Cut(data, `"skipped":`); ok && e.Values["subject"] == id && e.Values["type"] == "schedule.fired" {
@@ -99,9 +101,9 @@ func TestPauseAndResume(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
 		saved(h)
-		saved(h, func(d *tracker.ScheduleSpec) { d.ID, d.MaxCatchup = "none", 0 })
+		saved(h, func(d *schedules.Spec) { d.ID, d.MaxCatchup = "none", 0 })
 		for _, id := range []string{"s1", "s1", "none"} { // pausing twice is pausing once
-			s, err := h.PauseSchedule(h.Ctx, trackertest.Scope, id)
+			s, err := h.Schedules.Pause(h.Ctx, trackertest.Scope, id)
 			if err != nil || s.PausedAt.IsZero() || !s.Next.IsZero() {
 				h.Fatalf("paused: %+v, %v", s, err)
 			}
@@ -111,7 +113,7 @@ func TestPauseAndResume(t *testing.T) {
 		want(h, "s1", "")
 		h.Store.Clock.Advance(35 * time.Second) // it is 02:05, some seconds behind a fire
 		for _, id := range []string{"s1", "s1", "none"} {
-			if s, err := h.ResumeSchedule(h.Ctx, trackertest.Scope, id); err != nil || !s.PausedAt.IsZero() {
+			if s, err := h.Schedules.Resume(h.Ctx, trackertest.Scope, id); err != nil || !s.PausedAt.IsZero() {
 				h.Fatalf("resumed: %+v, %v", s, err)
 			}
 		}
@@ -133,7 +135,7 @@ func TestAChangeGoesOnFromTheLastFire(t *testing.T) {
 		h.Store.Clock.Advance(time.Minute)
 		h.MustSweep()
 		h.Store.Clock.Advance(50 * time.Second) // 01:50; the last fire was that of 01:00
-		s, err := h.ChangeSchedule(h.Ctx, trackertest.Scope, "s1", func(d *tracker.ScheduleSpec) error {
+		s, err := h.Schedules.Change(h.Ctx, trackertest.Scope, "s1", func(d *schedules.Spec) error {
 			d.Cron, d.Task.Queue = "15,45 * * * * *", "other"
 			return nil
 		})
@@ -147,8 +149,8 @@ func TestAChangeGoesOnFromTheLastFire(t *testing.T) {
 				h.Errorf("task %d went to %s, want %s", i, got, queue)
 			}
 		}
-		_, err = h.ChangeSchedule(h.Ctx, trackertest.Scope, "nobody's", func(*tracker.ScheduleSpec) error { return nil })
-		h.WantCode(err, tracker.ScheduleNotFound)
+		_, err = h.Schedules.Change(h.Ctx, trackertest.Scope, "nobody's", func(*schedules.Spec) error { return nil })
+		h.WantCode(err, schedules.NotFound)
 	})
 }
 
@@ -157,8 +159,8 @@ func TestOverlap(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		saved(h, func(d *tracker.ScheduleSpec) { d.SkipOverlap = true })
-		saved(h, func(d *tracker.ScheduleSpec) { d.ID = "allow" })
+		saved(h, func(d *schedules.Spec) { d.SkipOverlap = true })
+		saved(h, func(d *schedules.Spec) { d.ID = "allow" })
 		h.Store.Clock.Advance(3 * time.Minute) // three fires together: the first finds none running
 		h.MustSweep()
 		s := want(h, "s1", "01:00 schedule CREATED, 02:00 schedule SKIPPED, 03:00 schedule SKIPPED")
@@ -167,7 +169,7 @@ func TestOverlap(t *testing.T) {
 		if s.Skipped != 2 || s.Recent[0].TaskID != first || s.Recent[0].State != "" {
 			h.Errorf("%d skipped, by %+v", s.Skipped, s.Recent)
 		}
-		if _, err := h.FireSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil { // by hand it runs all the same
+		if _, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1"); err != nil { // by hand it runs all the same
 			h.Fatal(err)
 		}
 		ends(h, first)
@@ -180,7 +182,7 @@ func TestOverlap(t *testing.T) {
 		h.MustSweep()
 		s = want(h, "s1", "01:00 schedule CREATED, 02:00 schedule SKIPPED, 03:00 schedule SKIPPED, 03:00 manual CREATED, "+
 			"04:00 schedule SKIPPED, 05:00 schedule CREATED")
-		if s.Recent[5].State != tracker.Cancelled || s.Recent[0].State != tracker.Queued {
+		if s.Recent[5].State != model.Cancelled || s.Recent[0].State != model.Queued {
 			h.Errorf("outcomes: %+v", s.Recent)
 		}
 		if e := h.Events("s1"); e["schedule.fired"] != 3 || e["schedule.skipped"] != 3 {
@@ -194,20 +196,20 @@ func TestFiresThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		last := saved(h, func(d *tracker.ScheduleSpec) { d.MaxCatchup = 3 }).Last
+		last := saved(h, func(d *schedules.Spec) { d.MaxCatchup = 3 }).Last
 		h.MustSweep()
-		if _, err := h.PauseSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+		if _, err := h.Schedules.Pause(h.Ctx, trackertest.Scope, "s1"); err != nil {
 			h.Fatal(err)
 		}
-		first, err := h.FireSchedule(h.Ctx, trackertest.Scope, "s1")
-		if err != nil || !first.At.Equal(begins.Truncate(time.Second)) || h.MustGet(first.TaskID).State != tracker.Queued {
+		first, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1")
+		if err != nil || !first.At.Equal(begins.Truncate(time.Second)) || h.MustGet(first.TaskID).State != model.Queued {
 			h.Fatalf("%+v, %v", first, err)
 		}
-		if again, err := h.FireSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil || again.TaskID != first.TaskID {
+		if again, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1"); err != nil || again.TaskID != first.TaskID {
 			h.Fatalf("%+v, %v", again, err)
 		}
 		day := begins.Truncate(24 * time.Hour)
-		filled, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", day, day.Add(5*time.Minute))
+		filled, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", day, day.Add(5*time.Minute))
 		if err != nil || len(filled.Fires) != 3 || filled.Skipped != 2 || !filled.Fires[2].At.Equal(day.Add(5*time.Minute)) {
 			h.Fatalf("%+v, %v", filled, err)
 		}
@@ -223,11 +225,11 @@ func TestFiresThatAreAskedFor(t *testing.T) {
 			{day, day, "to is not after from"}, {day.Add(time.Second), day, "to is not after from"},
 			{day, begins.Add(time.Hour), "to lies in the future"},
 		} {
-			if _, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(), c.says) {
 				h.Errorf("from %v to %v: %v, want %q", c.from, c.to, err, c.says)
 			}
 		}
-		if none, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", day, day.Add(time.Second)); err != nil || len(none.Fires) != 0 {
+		if none, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", day, day.Add(time.Second)); err != nil || len(none.Fires) != 0 {
 			h.Errorf("%+v, %v", none, err)
 		}
 	})
@@ -238,13 +240,13 @@ func TestARepeatedBackfillCountsNothingTwice(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		saved(h, func(d *tracker.ScheduleSpec) { d.MaxCatchup = 100 })
-		if _, err := h.PauseSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+		saved(h, func(d *schedules.Spec) { d.MaxCatchup = 100 })
+		if _, err := h.Schedules.Pause(h.Ctx, trackertest.Scope, "s1"); err != nil {
 			h.Fatal(err)
 		}
 		day := begins.Truncate(24 * time.Hour)
 		for i, minutes := range []int{15, 15, 20} {
-			filled, err := h.BackfillSchedule(h.Ctx, trackertest.Scope, "s1", day, day.Add(time.Duration(minutes)*time.Minute))
+			filled, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", day, day.Add(time.Duration(minutes)*time.Minute))
 			if err != nil || len(filled.Fires) != minutes {
 				h.Fatalf("%+v, %v", filled, err)
 			}
@@ -267,7 +269,7 @@ func TestAFireByHandIsThatOfItsSecond(t *testing.T) {
 		saved(h)
 		h.MustSweep()
 		h.Store.Clock.Advance(59*time.Second + 600*time.Millisecond) // 01:00.1
-		if _, err := h.FireSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+		if _, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1"); err != nil {
 			h.Fatal(err)
 		}
 		h.MustSweep()
@@ -286,7 +288,7 @@ func TestTheLastFire(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
-		saved(h, func(d *tracker.ScheduleSpec) { d.Cron = "0 1 10 15 1 ? 2026" })
+		saved(h, func(d *schedules.Spec) { d.Cron = "0 1 10 15 1 ? 2026" })
 		h.Store.Clock.Advance(time.Minute)
 		h.MustSweep()
 		if s := want(h, "s1", "01:00 schedule CREATED"); !s.Next.IsZero() {
@@ -295,11 +297,11 @@ func TestTheLastFire(t *testing.T) {
 		if found, err := h.Sweeper.Reconcile(h.Ctx); err != nil || len(found) > 0 {
 			h.Errorf("the reconciler finds %v, %v", found, err)
 		}
-		due := fmt.Sprintf("lubdub:{%d}:scheduledue", h.ShardOf(trackertest.Scope, "s1"))
+		due := fmt.Sprintf("lubdub:{%d}:scheduledue", h.Tracker.Store.ShardOf(trackertest.Scope, "s1"))
 		if n := h.Store.Client.ZCard(h.Ctx, due).Val(); n != 1 {
 			h.Errorf("%d entries are due, want the sentinel", n)
 		}
-		if _, err := h.ChangeSchedule(h.Ctx, trackertest.Scope, "s1", func(d *tracker.ScheduleSpec) error {
+		if _, err := h.Schedules.Change(h.Ctx, trackertest.Scope, "s1", func(d *schedules.Spec) error {
 			d.Cron = "0 2 10 15 1 ? 2026"
 			return nil
 		}); err != nil {
@@ -315,29 +317,29 @@ func TestTheLastFire(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		change      func(*tracker.ScheduleSpec)
+		change      func(*schedules.Spec)
 		field, says string
 	}{
-		{func(d *tracker.ScheduleSpec) { d.Cron = "0 0 25 * * *" }, "cron",
+		{func(d *schedules.Spec) { d.Cron = "0 0 25 * * *" }, "cron",
 			`cron has "25" as hours, its 3rd field: 25 is not within 0–23; right would be for example "9-17"`},
-		{func(d *tracker.ScheduleSpec) { d.Cron = "0 0 0 30 2 *" }, "cron", "never fires: no date is all that it says"},
-		{func(d *tracker.ScheduleSpec) { d.Cron = "0 0 0 * * * 2020" }, "cron",
+		{func(d *schedules.Spec) { d.Cron = "0 0 0 30 2 *" }, "cron", "never fires: no date is all that it says"},
+		{func(d *schedules.Spec) { d.Cron = "0 0 0 * * * 2020" }, "cron",
 			"never fires again: its last time is over (it is 2026-01-15T10:00:00Z here)"},
-		{func(d *tracker.ScheduleSpec) { d.MaxCatchup = -1 }, "maxCatchup", "is -1; use 0 to 1000"},
-		{func(d *tracker.ScheduleSpec) { d.MaxCatchup = 1001 }, "maxCatchup", "is 1001; use 0 to 1000"},
-		{func(d *tracker.ScheduleSpec) { d.ID = "a/b" }, "scheduleId", "scheduleId is not a valid id"},
-		{func(d *tracker.ScheduleSpec) { d.Task.Queue = "" }, "task.queue", "is missing"},
-		{func(d *tracker.ScheduleSpec) { d.Task.Queue = "a b" }, "task.queue", "task.queue is not a valid id"},
-		{func(d *tracker.ScheduleSpec) { d.Task.TaskID = "t" }, "task.taskId", "would be the same for each task"},
-		{func(d *tracker.ScheduleSpec) { d.Task.Deadline = begins.Add(time.Hour) }, "task.deadline", "would be the same"},
-		{func(d *tracker.ScheduleSpec) { d.Task.NotBefore = begins.Add(time.Hour) }, "task.notBefore", "would be the same"},
-		{func(d *tracker.ScheduleSpec) { d.Task.Payload = []byte("{") }, "task.payload", "task.payload is not valid JSON"},
-		{func(d *tracker.ScheduleSpec) { d.Task.Retry = &tracker.RetryPolicy{} }, "task.retry.maxAttempts", "task.retry.maxAttempts is 0"},
+		{func(d *schedules.Spec) { d.MaxCatchup = -1 }, "maxCatchup", "is -1; use 0 to 1000"},
+		{func(d *schedules.Spec) { d.MaxCatchup = 1001 }, "maxCatchup", "is 1001; use 0 to 1000"},
+		{func(d *schedules.Spec) { d.ID = "a/b" }, "scheduleId", "scheduleId is not a valid id"},
+		{func(d *schedules.Spec) { d.Task.Queue = "" }, "task.queue", "is missing"},
+		{func(d *schedules.Spec) { d.Task.Queue = "a b" }, "task.queue", "task.queue is not a valid id"},
+		{func(d *schedules.Spec) { d.Task.TaskID = "t" }, "task.taskId", "would be the same for each task"},
+		{func(d *schedules.Spec) { d.Task.Deadline = begins.Add(time.Hour) }, "task.deadline", "would be the same"},
+		{func(d *schedules.Spec) { d.Task.NotBefore = begins.Add(time.Hour) }, "task.notBefore", "would be the same"},
+		{func(d *schedules.Spec) { d.Task.Payload = []byte("{") }, "task.payload", "task.payload is not valid JSON"},
+		{func(d *schedules.Spec) { d.Task.Retry = &model.RetryPolicy{} }, "task.retry.maxAttempts", "task.retry.maxAttempts is 0"},
 	} {
 		d := spec(c.change)
 		err := d.Validate(begins)
-		var e *tracker.Error
-		var field *tracker.FieldError
+		var e *model.Error
+		var field *model.FieldError
 		if !errors.As(err, &e) || !errors.As(e.Cause, &field) || field.Field != c.field || !strings.Contains(e.Message, c.says) {
 			t.Errorf("%+v: %v, want %q about %s", d, err, c.says, c.field)
 		}
@@ -351,28 +353,28 @@ func TestHowManySchedules(t *testing.T) {
 		h.Store.Clock.Set(begins)
 		saved(h)
 		d := spec()
-		_, err := h.CreateSchedule(h.Ctx, d)
-		h.WantCode(err, tracker.ScheduleExists)
+		_, err := h.Schedules.Create(h.Ctx, d)
+		h.WantCode(err, schedules.Exists)
 		d.ID = ""
-		made, err := h.CreateSchedule(h.Ctx, d)
+		made, err := h.Schedules.Create(h.Ctx, d)
 		if err != nil || !strings.HasPrefix(made.ID, "sch_") {
 			h.Fatalf("%+v, %v", made, err)
 		}
 		d.Scope.Workspace = "another" // of the same tenant
-		_, err = h.CreateSchedule(h.Ctx, d)
-		h.WantCode(err, tracker.Overloaded)
+		_, err = h.Schedules.Create(h.Ctx, d)
+		h.WantCode(err, model.Overloaded)
 		d.Scope.Tenant = "another"
-		if _, err = h.CreateSchedule(h.Ctx, d); err != nil {
+		if _, err = h.Schedules.Create(h.Ctx, d); err != nil {
 			h.Fatal(err)
 		}
-		if err := h.DeleteSchedule(h.Ctx, trackertest.Scope, "s1"); err != nil {
+		if err := h.Schedules.Delete(h.Ctx, trackertest.Scope, "s1"); err != nil {
 			h.Fatal(err)
 		}
-		h.WantCode(h.DeleteSchedule(h.Ctx, trackertest.Scope, "s1"), tracker.ScheduleNotFound)
-		_, err = h.Schedule(h.Ctx, trackertest.Scope, "s1")
-		h.WantCode(err, tracker.ScheduleNotFound)
-		_, err = h.FireSchedule(h.Ctx, trackertest.Scope, "s1")
-		h.WantCode(err, tracker.ScheduleNotFound)
+		h.WantCode(h.Schedules.Delete(h.Ctx, trackertest.Scope, "s1"), schedules.NotFound)
+		_, err = h.Schedules.Get(h.Ctx, trackertest.Scope, "s1")
+		h.WantCode(err, schedules.NotFound)
+		_, err = h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1")
+		h.WantCode(err, schedules.NotFound)
 		h.Store.Clock.Advance(time.Minute)
 		h.MustSweep()
 		if n := len(queued(h)); n != 1 {
@@ -387,13 +389,13 @@ func TestSchedulesAreListed(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
 		for i := range 7 {
-			saved(h, func(d *tracker.ScheduleSpec) { d.ID = fmt.Sprint("s", i) })
+			saved(h, func(d *schedules.Spec) { d.ID = fmt.Sprint("s", i) })
 		}
-		saved(h, func(d *tracker.ScheduleSpec) { d.Scope.Workspace = "prod-2" })
+		saved(h, func(d *schedules.Spec) { d.Scope.Workspace = "prod-2" })
 		for descending, all := range map[bool]string{false: "s0 s1 s2|s3 s4 s5|s6", true: "s6 s5 s4|s3 s2 s1|s0"} {
 			var pages []string
 			for after := ""; ; {
-				page, err := h.Schedules(h.Ctx, tracker.ScheduleFilter{Scope: trackertest.Scope, PageSize: 3, After: after, Descending: descending})
+				page, err := h.Schedules.List(h.Ctx, schedules.Filter{Scope: trackertest.Scope, PageSize: 3, After: after, Descending: descending})
 				if err != nil || page.Total != 7 {
 					h.Fatalf("%+v, %v", page, err)
 				}
@@ -412,7 +414,7 @@ func TestSchedulesAreListed(t *testing.T) {
 				h.Errorf("descending %v: %s, want %s", descending, got, all)
 			}
 		}
-		next, err := h.NextFires(h.Ctx, trackertest.Scope, "s0", 3)
+		next, err := h.Schedules.NextFires(h.Ctx, trackertest.Scope, "s0", 3)
 		if err != nil || len(next) != 3 || !next[2].Equal(begins.Truncate(time.Minute).Add(3*time.Minute)) {
 			h.Errorf("%v, %v", next, err)
 		}

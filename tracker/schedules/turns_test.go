@@ -7,34 +7,37 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-var floodScope = tracker.Scope{Tenant: "flood", Workspace: "w"}
+var floodScope = model.Scope{Tenant: "flood", Workspace: "w"}
 
 // floods are what one tenant can do with its schedules to delay the fires of others.
 var floods = map[string]struct {
 	quota  int64 // of live tasks, which the tenant has used up
 	missed time.Duration
-	change func(d *tracker.ScheduleSpec)
+	change func(d *schedules.Spec)
 	each   func(h *trackertest.Harness, id string) // for every schedule in every step
 }{
 	"fires that a quota refuses":        {quota: 30},
 	"more fires than a sweeper creates": {},
-	"fires that are refused for good":   {change: func(d *tracker.ScheduleSpec) { d.Task.WorkerID = "gone" }},
-	"fires that overlap":                {change: func(d *tracker.ScheduleSpec) { d.SkipOverlap = true }},
-	"fires that find no worker":         {change: func(d *tracker.ScheduleSpec) { d.Task.Placement = "leastLoaded" }},
-	"missed fires":                      {change: func(d *tracker.ScheduleSpec) { d.MaxCatchup = 1000 }, missed: time.Hour},
+	"fires that are refused for good":   {change: func(d *schedules.Spec) { d.Task.WorkerID = "gone" }},
+	"fires that overlap":                {change: func(d *schedules.Spec) { d.SkipOverlap = true }},
+	"fires that find no worker":         {change: func(d *schedules.Spec) { d.Task.Placement = "leastLoaded" }},
+	"missed fires":                      {change: func(d *schedules.Spec) { d.MaxCatchup = 1000 }, missed: time.Hour},
 	"backfills": {
-		change: func(d *tracker.ScheduleSpec) { d.MaxCatchup = 200 },
+		change: func(d *schedules.Spec) { d.MaxCatchup = 200 },
 		each: func(h *trackertest.Harness, id string) {
 			from := begins.Add(-time.Hour)
-			if _, err := h.BackfillSchedule(h.Ctx, floodScope, id, from, from.Add(10*time.Minute)); err != nil {
-				h.WantCode(err, tracker.Overloaded)
+			if _, err := h.Schedules.Backfill(h.Ctx, floodScope, id, from, from.Add(10*time.Minute)); err != nil {
+				h.WantCode(err, model.Overloaded)
 			}
 		},
 	},
-	"fires by hand": {each: func(h *trackertest.Harness, id string) { _, _ = h.FireSchedule(h.Ctx, floodScope, id) }},
+	"fires by hand": {each: func(h *trackertest.Harness, id string) { _, _ = h.Schedules.Fire(h.Ctx, floodScope, id) }},
 }
 
 // Whatever one tenant's schedules do, the fires of others have their tasks in the very second.
@@ -46,14 +49,14 @@ func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 			s := redistest.Real(t)
 			s.Clock.Set(begins)
 			h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.TenantTasks = f.quota })
-			h.Sweeper = tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{FiresPerTick: 15})
+			h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: 15})
 			for range f.quota {
-				h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.Scope = floodScope })
+				h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.Scope = floodScope })
 			}
 			var flooding []string
 			for i := range 30 {
 				flooding = append(flooding, fmt.Sprint("s", i))
-				saved(h, func(d *tracker.ScheduleSpec) {
+				saved(h, func(d *schedules.Spec) {
 					d.Scope, d.ID, d.Cron = floodScope, flooding[i], "* * * * * *"
 					if f.change != nil {
 						f.change(d)
@@ -63,7 +66,7 @@ func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 			s.Clock.Advance(f.missed)
 			others := []string{"a", "z"}
 			for _, tenant := range others {
-				saved(h, func(d *tracker.ScheduleSpec) { d.Scope.Tenant, d.Cron = tenant, "*/2 * * * * *" })
+				saved(h, func(d *schedules.Spec) { d.Scope.Tenant, d.Cron = tenant, "*/2 * * * * *" })
 			}
 			for range 6 {
 				s.Clock.Advance(time.Second)
@@ -77,7 +80,7 @@ func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 					wantOnTime(h, tenant)
 				}
 			}
-			page, err := h.Schedules(h.Ctx, tracker.ScheduleFilter{Scope: floodScope, PageSize: 100})
+			page, err := h.Schedules.List(h.Ctx, schedules.Filter{Scope: floodScope, PageSize: 100})
 			if err != nil || page.Total != len(flooding) {
 				t.Fatal(page, err)
 			}
@@ -95,7 +98,7 @@ func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 // wantOnTime wants each fire of a tenant's schedule s1 whose time has come to have its task, since no more than a second.
 func wantOnTime(h *trackertest.Harness, tenant string) {
 	h.Helper()
-	s, err := h.Schedule(h.Ctx, tracker.Scope{Tenant: tenant, Workspace: trackertest.Scope.Workspace}, "s1")
+	s, err := h.Schedules.Get(h.Ctx, model.Scope{Tenant: tenant, Workspace: trackertest.Scope.Workspace}, "s1")
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -103,7 +106,7 @@ func wantOnTime(h *trackertest.Harness, tenant string) {
 		h.Fatalf("%s: at %v the last fire is that of %v, the next %v, %d wait", tenant, now, s.Last, s.Next, s.Waiting)
 	}
 	for _, f := range s.Recent {
-		if late := f.NotedAt.Sub(f.At); f.Outcome != tracker.FireCreated || late > time.Second {
+		if late := f.NotedAt.Sub(f.At); f.Outcome != schedules.Created || late > time.Second {
 			h.Fatalf("%s: the fire of %v is %s, %v late", tenant, f.At, f.Outcome, late)
 		}
 	}
@@ -115,16 +118,16 @@ func TestSchedulesBehindAVeryLongQueueAreFound(t *testing.T) {
 	s := redistest.Real(t)
 	s.Clock.Set(begins)
 	h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })
-	h.Sweeper = tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{FiresPerTick: 20})
+	h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: 20})
 	for i := range 1200 {
-		saved(h, func(d *tracker.ScheduleSpec) { d.Scope, d.ID, d.Cron = floodScope, fmt.Sprint("s", i), "* * * * * *" })
+		saved(h, func(d *schedules.Spec) { d.Scope, d.ID, d.Cron = floodScope, fmt.Sprint("s", i), "* * * * * *" })
 	}
 	s.Clock.Advance(time.Second)
-	saved(h, func(d *tracker.ScheduleSpec) { d.Scope.Tenant, d.Cron = "z", "30 * * * * *" })
+	saved(h, func(d *schedules.Spec) { d.Scope.Tenant, d.Cron = "z", "30 * * * * *" })
 	s.Clock.Advance(time.Minute)
 	for sweeps := 1; ; sweeps++ {
 		h.MustSweep()
-		of, err := h.Schedule(h.Ctx, tracker.Scope{Tenant: "z", Workspace: trackertest.Scope.Workspace}, "s1")
+		of, err := h.Schedules.Get(h.Ctx, model.Scope{Tenant: "z", Workspace: trackertest.Scope.Workspace}, "s1")
 		if err != nil || sweeps > 2 {
 			t.Fatalf("it has not fired after %d listings: %+v, %v", sweeps-1, of, err)
 		}
@@ -140,15 +143,15 @@ func TestTenantsShareASweepersFires(t *testing.T) {
 	s := redistest.Real(t)
 	s.Clock.Set(begins)
 	h := trackertest.NewHarness(t, s)
-	h.Sweeper = tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{FiresPerTick: 30})
+	h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: 30})
 	for i := range 40 {
-		saved(h, func(d *tracker.ScheduleSpec) {
+		saved(h, func(d *schedules.Spec) {
 			d.Scope.Tenant, d.ID, d.Cron, d.MaxCatchup, d.Task.RunID = "many", fmt.Sprint("s", i), "* * * * * *", 1000, "all"
 		})
 	}
 	s.Clock.Advance(10 * time.Minute)
 	for i := range 40 {
-		saved(h, func(d *tracker.ScheduleSpec) {
+		saved(h, func(d *schedules.Spec) {
 			d.Scope.Tenant, d.ID, d.Cron, d.MaxCatchup, d.Task.RunID = "few", fmt.Sprint("s", i), "* * * * * *", 1, "all"
 		})
 	}
@@ -158,7 +161,7 @@ func TestTenantsShareASweepersFires(t *testing.T) {
 		h.MustSweep()
 	}
 	for _, tenant := range []string{"many", "few"} {
-		run, err := h.Run(h.Ctx, tracker.Scope{Tenant: tenant, Workspace: trackertest.Scope.Workspace}, "all")
+		run, err := h.Tasks.Run(h.Ctx, model.Scope{Tenant: tenant, Workspace: trackertest.Scope.Workspace}, "all")
 		if err != nil {
 			t.Fatal(err)
 		}

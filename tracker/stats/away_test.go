@@ -6,6 +6,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -24,7 +25,7 @@ func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 		other = c.Servers[1]
 	}
 	trackertest.Eventually(t, "all is shown", func() bool {
-		is, err := tr.System(t.Context())
+		is, err := tr.Stats.System(t.Context())
 		return err == nil && len(is.Shards) == 12 && len(is.Nodes) == 3
 	})
 	if err := other.Freeze(); err != nil {
@@ -32,8 +33,8 @@ func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 	defer func() { _ = other.Thaw() }()
 	trackertest.Eventually(t, "the frozen node is named", func() bool {
-		_ = tr.Tick() // as others do all the time: by that it is known not to answer
-		is, err := tr.System(t.Context())
+		_ = tr.Beats.Tick() // as others do all the time: by that it is known not to answer
+		is, err := tr.Stats.System(t.Context())
 		if err != nil || len(is.Shards) == 0 || len(is.Shards) == 12 {
 			return false
 		}
@@ -50,8 +51,8 @@ func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 	defer func() { _ = first.Thaw() }()
 	trackertest.Eventually(t, "nothing is known", func() bool {
-		_, err := tr.System(t.Context())
-		code := tracker.CodeOf(err)
-		return err != nil && (code == tracker.Unavailable || code == tracker.Overloaded)
+		_, err := tr.Stats.System(t.Context())
+		code := model.CodeOf(err)
+		return err != nil && (code == model.Unavailable || code == model.Overloaded)
 	})
 }

@@ -13,7 +13,12 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // What dashboards and autoscalers ask takes, with very many tasks and workers. It prints figures; it judges none.
@@ -26,13 +31,13 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tr.Close(t.Context()) })
-	if err := tr.Tick(); err != nil {
+	if err := tr.Beats.Tick(); err != nil {
 		t.Fatal(err)
 	}
 	queue := func(i int) string { return fmt.Sprintf("queue-%02d", i%queues) }
 	hired := make([]string, crew)
 	each(crew, func(i int) error {
-		w, err := tr.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: queue(i), Types: []string{"x"},
+		w, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: queue(i), Types: []string{"x"},
 			MachineID: fmt.Sprintf("host-%04d", i/10), Version: fmt.Sprint("1.", i%7), MaxConcurrent: 100,
 			Labels: map[string]string{"region": []string{"eu", "us", "ap", "sa"}[i%4], "team": "core"}})
 		if err == nil {
@@ -41,14 +46,14 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 		return err
 	}, t)
 	each(tasks/batch, func(i int) error {
-		news := make([]tracker.NewTask, batch)
+		news := make([]model.NewTask, batch)
 		for j := range news {
-			news[j] = tracker.NewTask{Scope: trackertest.Scope, Queue: queue(j), Type: "x"}
+			news[j] = model.NewTask{Scope: trackertest.Scope, Queue: queue(j), Type: "x"}
 			if err := news[j].Validate(time.Now()); err != nil {
 				return err
 			}
 		}
-		for _, r := range tr.CreateBatch(t.Context(), news) {
+		for _, r := range tr.Tasks.CreateBatch(t.Context(), news) {
 			if r.Err != nil {
 				return r.Err
 			}
@@ -61,58 +66,61 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 		name string
 		do   func() error
 	}{
-		{"GET /v1/stats", func() error { _, err := tr.Stats(ctx, scope); return err }},
-		{"GET /v1/system", func() error { _, err := tr.System(ctx); return err }},
-		{"GET /v1/scopes", func() error { _, err := tr.Scopes(ctx, tracker.ScopeFilter{PageSize: 100}); return err }},
-		{"GET /v1/queues/{queue}", func() error { _, err := tr.Queue(ctx, scope, queue(0)); return err }},
-		{"GET /v1/queues", func() error { _, err := tr.Queues(ctx, scope); return err }},
+		{"GET /v1/stats", func() error { _, err := tr.Stats.Get(ctx, scope); return err }},
+		{"GET /v1/system", func() error { _, err := tr.Stats.System(ctx); return err }},
+		{"GET /v1/scopes", func() error { _, err := tr.Stats.Scopes(ctx, stats.ScopeFilter{PageSize: 100}); return err }},
+		{"GET /v1/queues/{queue}", func() error { _, err := tr.Queues.Get(ctx, scope, queue(0)); return err }},
+		{"GET /v1/queues", func() error { _, err := tr.Queues.List(ctx, scope); return err }},
 		{"tasks, newest first", func() error {
-			_, err := tr.List(ctx, tracker.TaskFilter{Scope: scope, Descending: true, PageSize: 100})
+			_, err := tr.Tasks.List(ctx, model.TaskFilter{Scope: scope, Descending: true, PageSize: 100})
 			return err
 		}},
-		{"tasks of a type that none has", func() error { _, err := tr.List(ctx, tracker.TaskFilter{Scope: scope, Type: "y"}); return err }},
+		{"tasks of a type that none has", func() error { _, err := tr.Tasks.List(ctx, model.TaskFilter{Scope: scope, Type: "y"}); return err }},
 		{"tasks by their ends", func() error {
-			_, err := tr.List(ctx, tracker.TaskFilter{Scope: scope, FinishedBefore: time.Now(), Descending: true, PageSize: 100})
+			_, err := tr.Tasks.List(ctx, model.TaskFilter{Scope: scope, FinishedBefore: time.Now(), Descending: true, PageSize: 100})
 			return err
 		}},
-		{"workers", func() error { _, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, PageSize: 100}); return err }},
+		{"workers", func() error {
+			_, err := tr.Workers.List(ctx, workers.WorkerFilter{Scope: scope, PageSize: 100})
+			return err
+		}},
 		{"workers of a version", func() error {
-			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Version: "1.3", PageSize: 100})
+			_, err := tr.Workers.List(ctx, workers.WorkerFilter{Scope: scope, Version: "1.3", PageSize: 100})
 			return err
 		}},
 		{"workers of a queue", func() error {
-			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Queue: queue(0), PageSize: 100})
+			_, err := tr.Workers.List(ctx, workers.WorkerFilter{Scope: scope, Queue: queue(0), PageSize: 100})
 			return err
 		}},
 		{"workers with a label", func() error {
-			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Labels: map[string]string{"region": "us"}, PageSize: 100})
+			_, err := tr.Workers.List(ctx, workers.WorkerFilter{Scope: scope, Labels: map[string]string{"region": "us"}, PageSize: 100})
 			return err
 		}},
 		{"workers by liveness", func() error {
-			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Liveness: tracker.Fresh, PageSize: 100})
+			_, err := tr.Workers.List(ctx, workers.WorkerFilter{Scope: scope, Liveness: model.Fresh, PageSize: 100})
 			return err
 		}},
 		{"a worker's events", func() error {
-			of := tracker.EventFilter{Tenant: scope.Tenant, Workspace: scope.Workspace, Subject: hired[0]}
-			_, err := tr.Events(ctx, tracker.EventQuery{Filter: of, Back: true, Size: 50})
+			of := events.Filter{Tenant: scope.Tenant, Workspace: scope.Workspace, Subject: hired[0]}
+			_, err := tr.Events.List(ctx, events.Query{Filter: of, Back: true, Size: 50})
 			return err
 		}},
 		{"workers by last heartbeat", func() error {
-			_, err := tr.Workers(ctx, tracker.WorkerFilter{Scope: scope, Sort: tracker.ByLastHeartbeat, PageSize: 100})
+			_, err := tr.Workers.List(ctx, workers.WorkerFilter{Scope: scope, Sort: workers.ByLastHeartbeat, PageSize: 100})
 			return err
 		}},
 		{"machines that are OFFLINE", func() error {
-			_, err := tr.Machines(ctx, tracker.MachineFilter{Scope: scope, Status: tracker.Offline, PageSize: 100})
+			_, err := tr.Workers.Machines(ctx, workers.MachineFilter{Scope: scope, Status: model.Offline, PageSize: 100})
 			return err
 		}},
 		{"machines", func() error {
-			_, err := tr.Machines(ctx, tracker.MachineFilter{Scope: scope, PageSize: 100})
+			_, err := tr.Workers.Machines(ctx, workers.MachineFilter{Scope: scope, PageSize: 100})
 			return err
 		}},
 	} {
 		var took []time.Duration
 		for range 15 {
-			tr.ForgetSnapshots()
+			tr.Stats.ForgetSnapshots()
 			began := time.Now()
 			if err := ask.do(); err != nil {
 				t.Fatalf("%s: %v", ask.name, err)
@@ -128,16 +136,16 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 func ended(t *testing.T, tr *tracker.Tracker, hired []string) {
 	t.Helper()
 	each(len(hired)/10, func(i int) error {
-		tasks, err := tr.Claim(t.Context(), tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: hired[10*i],
+		tasks, err := tr.Queues.Claim(t.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: hired[10*i],
 			Queue: fmt.Sprintf("queue-%02d", 10*i%20), Max: 10})
 		for _, e := range tasks {
 			if err == nil {
-				_, err = tr.Complete(t.Context(), e.Attempt, tracker.Completion{Outcome: tracker.Succeeded})
+				_, err = tr.Beats.Complete(t.Context(), e.Attempt, model.Completion{Outcome: model.Succeeded})
 			}
 		}
 		if err == nil && i < len(hired)/100 {
 			for n := range 10 {
-				if _, err = tr.RetireWorker(t.Context(), trackertest.Scope, hired[10*i+n], tracker.WorkerForced, ""); err != nil {
+				if _, err = tr.Workers.Retire(t.Context(), trackertest.Scope, hired[10*i+n], model.WorkerForced, ""); err != nil {
 					return err
 				}
 			}

@@ -29,9 +29,9 @@ type pending struct {
 
 // KeepStats leaves this replica's counters in the store every ten seconds, until ctx ends. What fails is said again with the next
 // step: a step counts what a replica says once.
-func (s *Service) KeepStats(ctx context.Context) error {
+func (s *Service) Keep(ctx context.Context) error {
 	for {
-		now, err := s.LeaveStats(ctx)
+		now, err := s.Leave(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -50,7 +50,7 @@ func (s *Service) KeepStats(ctx context.Context) error {
 
 // LeaveStats leaves what this replica has counted in the step before this one, and returns the store's time. Who is first notes
 // what there was, too, and one replica shows it in its metrics.
-func (s *Service) LeaveStats(ctx context.Context) (time.Time, error) {
+func (s *Service) Leave(ctx context.Context) (time.Time, error) {
 	ctx = s.store.Within(ctx, 0)
 	facts, _ := json.Marshal(s.opts.Facts) // plain values
 	hello, err := s.report(ctx, string(facts), 0, nil)

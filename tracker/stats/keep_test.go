@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -15,14 +16,14 @@ func TestAReportCountsOnce(t *testing.T) {
 	t.Parallel()
 	var claimed prometheus.Counter
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		leave := func() error { _, err := h.LeaveStats(h.Ctx); return err }
+		leave := func() error { _, err := h.Stats.Leave(h.Ctx); return err }
 		if err := leave(); err != nil {
 			h.Fatal(err)
 		}
 		claimed.Add(5)
 		h.Advance(10 * time.Second)
 		trackertest.FailCalls(h.Tracker, "report", true, func(i int) bool { return i == 1 }) // 0 says hello
-		if err := leave(); tracker.CodeOf(err) != tracker.Unavailable {
+		if err := leave(); model.CodeOf(err) != model.Unavailable {
 			h.Fatalf("the answer is not lost: %v", err)
 		}
 		if err := leave(); err != nil {
@@ -33,7 +34,7 @@ func TestAReportCountsOnce(t *testing.T) {
 		if err := leave(); err != nil {
 			h.Fatal(err)
 		}
-		is, err := h.Stats(h.Ctx, trackertest.Scope)
+		is, err := h.Stats.Get(h.Ctx, trackertest.Scope)
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -46,8 +47,8 @@ func TestAReportCountsOnce(t *testing.T) {
 		}
 		there := func(want int) {
 			h.Helper()
-			h.ForgetSnapshots()
-			is, err := h.System(h.Ctx)
+			h.Stats.ForgetSnapshots()
+			is, err := h.Stats.System(h.Ctx)
 			if err != nil || len(is.Replicas) != want {
 				h.Fatalf("%d replicas, want %d (%v)", len(is.Replicas), want, err)
 			}

@@ -4,16 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // recentlyLost asks another replica each time, as one remembers its answer for a second.
-func recentlyLost(c *trackertest.Crew) *tracker.LostWorkers {
+func recentlyLost(c *trackertest.Crew) *stats.LostWorkers {
 	c.Helper()
-	found, err := c.Replica().RecentlyLost(c.Ctx, trackertest.Scope)
+	found, err := c.Replica().Stats.RecentlyLost(c.Ctx, trackertest.Scope)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -28,20 +27,20 @@ func TestRecentlyLost(t *testing.T) {
 		c.Hire("dies")
 		c.Hire("lives")
 		c.Hire("leaves")
-		losses := func(most int) func(*tracker.NewTask) {
-			return func(n *tracker.NewTask) {
-				n.Retry = &tracker.RetryPolicy{MaxAttempts: 5, MaxLosses: most, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Minute}
+		losses := func(most int) func(*model.NewTask) {
+			return func(n *model.NewTask) {
+				n.Retry = &model.RetryPolicy{MaxAttempts: 5, MaxLosses: most, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Minute}
 			}
 		}
 		c.MustQueue("requeued", "x", losses(3))
 		c.MustQueue("exhausted", "x", losses(0))
 		c.MustQueue("default", "x")
 		for _, e := range c.MustClaim("dies", 10) {
-			if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+			if _, err := c.Beats.Start(c.Ctx, e.Attempt, model.Report{}); err != nil {
 				c.Fatal(err)
 			}
 		}
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["leaves"], tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["leaves"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		last := c.Store.Clock.Now()
@@ -57,7 +56,7 @@ func TestRecentlyLost(t *testing.T) {
 		if w.Recovery != (model.Recovery{Attempts: 3, Failed: 1, Exhausted: 1}) {
 			c.Errorf("what became of its tasks: %+v", w.Recovery)
 		}
-		if w.Queue != "q" || w.MachineID != "host-dies" || w.EndReason != tracker.WorkerStale || w.LastHeartbeatAt.After(last) ||
+		if w.Queue != "q" || w.MachineID != "host-dies" || w.EndReason != model.WorkerStale || w.LastHeartbeatAt.After(last) ||
 			!w.DeregisteredAt.After(last) {
 			c.Errorf("it is %+v", w)
 		}
@@ -71,7 +70,7 @@ func TestRecentlyLostWorkersFlap(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		die := func(names ...string) {
 			for _, name := range names {
-				c.Hire(name, func(n *tracker.NewWorker) { n.Name = name })
+				c.Hire(name, func(n *model.NewWorker) { n.Name = name })
 			}
 			c.Advance(2 * time.Minute)
 			for range 3 {
@@ -95,7 +94,7 @@ func TestRecentlyLostWorkersFlap(t *testing.T) {
 		}
 		const crowd = stats.MaxLostWorkers + 1
 		for range crowd {
-			c.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "crowd" }) // whose shard lists no more than MaxLostWorkers
+			c.MustRegister(func(n *model.NewWorker) { n.MachineID = "crowd" }) // whose shard lists no more than MaxLostWorkers
 		}
 		die()
 		if lost := recentlyLost(c); len(lost.Newest) != stats.MaxLostWorkers || lost.Total != crowd+4 {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -16,11 +16,11 @@ func TestHealthyTasksAreNotOverdue(t *testing.T) {
 		c := trackertest.NewCrew(h)
 		c.Hire("w")
 		c.MustHolding("w", 2) // alive by their worker's heartbeats
-		c.MustQueue("waiting", "x", func(n *tracker.NewTask) { n.WorkerID = "" })
-		own := h.Running(func(n *tracker.NewTask) { n.HeartbeatTimeout = time.Minute })
+		c.MustQueue("waiting", "x", func(n *model.NewTask) { n.WorkerID = "" })
+		own := h.Running(func(n *model.NewTask) { n.HeartbeatTimeout = time.Minute })
 		overdue := func() (most time.Duration) {
 			h.Helper()
-			s, err := h.Replica().System(h.Ctx) // another replica, as one remembers its answer for a second
+			s, err := h.Replica().Stats.System(h.Ctx) // another replica, as one remembers its answer for a second
 			if err != nil {
 				h.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -16,20 +16,20 @@ import (
 func TestPoisonTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		losses := func(most int) func(*tracker.NewTask) {
-			return func(n *tracker.NewTask) {
-				n.Retry = &tracker.RetryPolicy{MaxAttempts: 9, MaxLosses: most, Multiplier: 1, MaxBackoff: time.Minute}
+		losses := func(most int) func(*model.NewTask) {
+			return func(n *model.NewTask) {
+				n.Retry = &model.RetryPolicy{MaxAttempts: 9, MaxLosses: most, Multiplier: 1, MaxBackoff: time.Minute}
 			}
 		}
 		c.MustQueue("poison", "x", losses(9))
 		c.MustQueue("stopped", "x", losses(9))
 		c.MustQueue("exhausted", "x", losses(1))
-		beats := func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second, 3*time.Second }
+		beats := func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second, 3*time.Second }
 		c.MustQueue("silent", "y", losses(9), beats)
 		c.MustQueue("often-silent", "z", losses(9), beats)
 		poison := func() (names []string) {
 			c.Helper()
-			found, err := c.Replica().PoisonTasks(c.Ctx, trackertest.Scope)
+			found, err := c.Replica().Stats.PoisonTasks(c.Ctx, trackertest.Scope)
 			if err != nil {
 				c.Fatal(err)
 			}
@@ -45,22 +45,22 @@ func TestPoisonTasks(t *testing.T) {
 		}
 		start := func(worker string) {
 			for _, e := range c.MustClaim(worker, 10) {
-				if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+				if _, err := c.Beats.Start(c.Ctx, e.Attempt, model.Report{}); err != nil {
 					c.Fatal(err)
 				}
 			}
 		}
 		for _, name := range []string{"lives-0", "lives-1", "lives-2"} {
-			c.Hire(name, func(n *tracker.NewWorker) { n.Types = []string{"y"} })
+			c.Hire(name, func(n *model.NewWorker) { n.Types = []string{"y"} })
 		}
-		c.Hire("one", func(n *tracker.NewWorker) { n.Types = []string{"z"} })
+		c.Hire("one", func(n *model.NewWorker) { n.Types = []string{"z"} })
 		alive := []string{c.IDs["lives-0"], c.IDs["lives-1"], c.IDs["lives-2"], c.IDs["one"]}
 		round := func(n int) {
 			if n == 2 {
 				alive = alive[:3] // the worker that ran often-silent each time is lost too
 			}
 			name := fmt.Sprintf("w%d", n)
-			c.Hire(name, func(n *tracker.NewWorker) { n.Name = name })
+			c.Hire(name, func(n *model.NewWorker) { n.Name = name })
 			if n == 0 {
 				c.MustQueue("once", "x", losses(0))
 			}
@@ -82,7 +82,7 @@ func TestPoisonTasks(t *testing.T) {
 		if got := poison(); !slices.Equal(got, want) {
 			c.Errorf("after three losses: %v", got)
 		}
-		if _, err := c.Cancel(c.Ctx, trackertest.Scope, "stopped", tracker.CancelRequest{}); err != nil {
+		if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "stopped", model.CancelRequest{}); err != nil {
 			c.Fatal(err)
 		}
 		if got := poison(); !slices.Equal(got, want[:2]) {

@@ -18,7 +18,7 @@ type Stats struct {
 
 // Stats answers about one scope, about all of a tenant where the workspace is empty, or about all for the zero Scope. The
 // answer may be a second old, and is shared: nobody changes it.
-func (s *Service) Stats(ctx context.Context, scope model.Scope) (*Stats, error) {
+func (s *Service) Get(ctx context.Context, scope model.Scope) (*Stats, error) {
 	ctx = s.store.Within(ctx, 0)
 	counts, err := answer(ctx, s.snapshots, "counts "+scope.String(), func() (*Counts, error) {
 		if scope.Workspace == "" {
@@ -44,7 +44,7 @@ func (s *Service) hour(ctx context.Context) (*lastHour, error) {
 // QueuesNow lists the queues of a scope as Queues does. The answer may be a second old, and is shared: nobody changes it.
 func (s *Service) QueuesNow(ctx context.Context, scope model.Scope) ([]*queues.Queue, error) {
 	ctx = s.store.Within(ctx, 0)
-	found, err := answer(ctx, s.snapshots, "queues "+scope.String(), func() ([]*queues.Queue, error) { return s.queues.Queues(ctx, scope) })
+	found, err := answer(ctx, s.snapshots, "queues "+scope.String(), func() ([]*queues.Queue, error) { return s.queues.List(ctx, scope) })
 	if err != nil {
 		return nil, s.refused(err)
 	}

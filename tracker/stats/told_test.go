@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -19,13 +20,13 @@ func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 		registries = registries[len(registries)-1:]
 		other := trackertest.OpenOn(h, h.Store, func(o *tracker.Options) { o.Shards, o.Registerer = 2, registry(&registries) })
 		for range 3 {
-			h.MustCreate(func(n *tracker.NewTask) { n.Queue = "q" })
+			h.MustCreate(func(n *model.NewTask) { n.Queue = "q" })
 		}
 		h.MustRegister()
 		leave := func(trs ...*tracker.Tracker) {
 			h.Helper()
 			for _, tr := range trs {
-				if _, err := tr.LeaveStats(h.Ctx); err != nil {
+				if _, err := tr.Stats.Leave(h.Ctx); err != nil {
 					h.Fatal(err)
 				}
 			}
@@ -49,15 +50,15 @@ func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 		leave(h.Tracker, other)
 		want(3, 0)
 		h.Advance(10 * time.Second)
-		h.MustCreate(func(n *tracker.NewTask) { n.Queue = "q" })
-		if _, err := h.PauseQueue(h.Ctx, trackertest.Scope, "q"); err != nil {
+		h.MustCreate(func(n *model.NewTask) { n.Queue = "q" })
+		if _, err := h.Queues.Pause(h.Ctx, trackertest.Scope, "q"); err != nil {
 			h.Fatal(err)
 		}
 		paused = 1
 		leave(other, h.Tracker)
 		want(4, 0)
 		h.Advance(26 * time.Second)
-		h.EndTelling()
+		h.Stats.EndTelling()
 		want(0, 0)
 		leave(other, h.Tracker)
 		want(0, 4)

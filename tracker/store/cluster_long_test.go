@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // TestLongCluster is `make test-cluster`.
@@ -37,7 +37,7 @@ func TestLongCluster(t *testing.T) {
 func (c *clustered) wantEvenSpread(t *testing.T) {
 	t.Helper()
 	counts := map[string]int{}
-	for shard := range c.tr.Shards() {
+	for shard := range c.tr.Store.Shards() {
 		counts[c.owner(t, shard, c.Servers[0]).Addr]++
 	}
 	t.Logf("shards on each primary: %v", counts)
@@ -53,14 +53,14 @@ func (c *clustered) wantEvenSpread(t *testing.T) {
 func (c *clustered) freeze(t *testing.T, shard int) {
 	t.Helper()
 	old := c.owner(t, shard, c.Servers[0])
-	healthy := func(a *tracker.Attempt) bool {
-		return c.owner(t, c.tr.ShardOf(a.Scope, a.TaskID), c.another(old)) != old
+	healthy := func(a *model.Attempt) bool {
+		return c.owner(t, c.tr.Store.ShardOf(a.Scope, a.TaskID), c.another(old)) != old
 	}
 	on := map[string]bool{}
 	for _, a := range c.hearts.Tasks {
 		on[a.TaskID] = healthy(a)
 	}
-	others := func(a *tracker.Attempt) bool { return on[a.TaskID] }
+	others := func(a *model.Attempt) bool { return on[a.TaskID] }
 	before := c.measure(t, "the healthy nodes before", others, func() { c.load.More(t, 200); c.hearts.AllAgain(t) })
 	if err := old.Freeze(); err != nil {
 		t.Fatal(err)
@@ -82,10 +82,10 @@ func (c *clustered) freeze(t *testing.T, shard int) {
 type percentiles struct{ p50, p99 time.Duration }
 
 // measure tells the latency of beats while something is done.
-func (c *clustered) measure(t *testing.T, what string, of func(*tracker.Attempt) bool, do func()) percentiles {
+func (c *clustered) measure(t *testing.T, what string, of func(*model.Attempt) bool, do func()) percentiles {
 	t.Helper()
 	if of == nil {
-		of = func(*tracker.Attempt) bool { return true }
+		of = func(*model.Attempt) bool { return true }
 	}
 	from := time.Now()
 	do()

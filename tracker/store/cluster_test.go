@@ -8,6 +8,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -24,9 +27,9 @@ const nodeTimeout = 2 * time.Second
 func startClustered(t *testing.T) *clustered {
 	t.Helper()
 	c := &clustered{Cluster: redistest.StartCluster(t, 3, 1, nodeTimeout)}
-	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Durability: tracker.Replicated, RedisTimeout: time.Second})
-	if c.tr.Shards() != 64 {
-		t.Errorf("%d shards on Cluster", c.tr.Shards())
+	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Durability: store.Replicated, RedisTimeout: time.Second})
+	if c.tr.Store.Shards() != 64 {
+		t.Errorf("%d shards on Cluster", c.tr.Store.Shards())
 	}
 	life(t, trackertest.Open(t, tracker.Options{RedisURL: c.URL()}))
 	c.hearts = startHearts(t, c.tr, 192)
@@ -69,7 +72,7 @@ func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest
 	t.Helper()
 	from := c.owner(t, shard, c.Servers[0])
 	var to *redistest.Server
-	for other := range c.tr.Shards() {
+	for other := range c.tr.Store.Shards() {
 		if to = c.owner(t, other, c.Servers[0]); to != from {
 			break
 		}
@@ -91,25 +94,25 @@ func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest
 // wantOthersServed: while a shard is on its way, the others of its node create, confirm and find the dead.
 func (c *clustered) wantOthersServed(t *testing.T, on *redistest.Server, moving int) {
 	t.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
-	for shard := moving; shard == moving || c.owner(t, shard, c.Servers[0]) != on; shard = c.tr.ShardOf(trackertest.Scope, n.TaskID) {
+	n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
+	for shard := moving; shard == moving || c.owner(t, shard, c.Servers[0]) != on; shard = c.tr.Store.ShardOf(trackertest.Scope, n.TaskID) {
 		n.TaskID = "zombie-" + rand.Text()
 	}
 	n.IdempotencyKey, n.IdempotencyHash = n.TaskID, n.TaskID // the same shard
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	var created *tracker.Created
+	var created *model.Created
 	trackertest.Eventually(t, "a creation on a node that a shard is leaving", func() (ok bool) {
 		var err error
-		created, err = c.tr.Create(t.Context(), n)
+		created, err = c.tr.Tasks.Create(t.Context(), n)
 		return err == nil
 	})
-	b := &tracker.Beat{Attempt: created.Envelope.Attempt}
-	trackertest.Eventually(t, "a beat on a node that a shard is leaving", func() bool { c.tr.Beat(b); return b.Err == nil })
+	b := &beats.Beat{Attempt: created.Envelope.Attempt}
+	trackertest.Eventually(t, "a beat on a node that a shard is leaving", func() bool { c.tr.Beats.Beat(b); return b.Err == nil })
 	trackertest.Eventually(t, "a verdict on a node that a shard is leaving", func() bool {
-		task, err := c.tr.Get(t.Context(), trackertest.Scope, n.TaskID)
-		return err == nil && task.Reason == tracker.HeartbeatTimeout
+		task, err := c.tr.Tasks.Get(t.Context(), trackertest.Scope, n.TaskID)
+		return err == nil && task.Reason == model.HeartbeatTimeout
 	})
 }
 
@@ -138,12 +141,12 @@ func (c *clustered) replaced(t *testing.T, shard int, old *redistest.Server) {
 func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) {
 	t.Helper()
 	for range 12 {
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "late-" + rand.Text()}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: "late-" + rand.Text()}
 		if err := n.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		create := func() error { _, err := c.tr.Create(t.Context(), n); return err }
-		if c.owner(t, c.tr.ShardOf(trackertest.Scope, n.TaskID), c.Servers[0]) != silent {
+		create := func() error { _, err := c.tr.Tasks.Create(t.Context(), n); return err }
+		if c.owner(t, c.tr.Store.ShardOf(trackertest.Scope, n.TaskID), c.Servers[0]) != silent {
 			n.IdempotencyKey, n.IdempotencyHash = n.TaskID, n.TaskID
 			trackertest.Eventually(t, "a creation on another primary", func() bool { return create() == nil })
 			continue
@@ -151,7 +154,7 @@ func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) 
 		var err error
 		trackertest.Eventually(t, "a creation is begun", func() bool { // it is not where this machine is too busy
 			err = create()
-			return tracker.CodeOf(err) != tracker.Overloaded
+			return model.CodeOf(err) != model.Overloaded
 		})
 		wantNotConfirmed(t, "a creation on the primary of the silent replica", err)
 	}
@@ -181,7 +184,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := startClustered(t)
 	c.event(t, func(t *testing.T) {
-		shard := c.tr.MarkOf(5)
+		shard := c.tr.Store.MarkOf(5)
 		c.move(t, shard, func(from *redistest.Server) { c.wantOthersServed(t, from, shard) })
 	})
 	c.event(t, func(t *testing.T) { c.freezeReplica(t, 6) })
@@ -190,8 +193,8 @@ func TestCluster(t *testing.T) {
 	c.hearts.WantAlive(t)
 
 	found := trackertest.Open(t, tracker.Options{RedisURL: c.Servers[1].URL()}) // a plain URL of a node is understood
-	running := tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}}
-	if page, err := found.List(t.Context(), running); err != nil ||
+	running := model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Running}}
+	if page, err := found.Tasks.List(t.Context(), running); err != nil ||
 		page.Total != 192 {
 		t.Fatalf("%+v %v", page, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -105,13 +106,13 @@ func (p *pair) killWhileBehind(t *testing.T, l *trackertest.Load) {
 // TestLongReplicated: nothing that was acknowledged is lost when primaries are killed and replicas promoted.
 func TestLongReplicated(t *testing.T) {
 	p := startPair(t)
-	underKills(t, tracker.Options{RedisURL: p.URL(), Durability: tracker.Replicated}, kills(t), p.kill).WantSound(t)
+	underKills(t, tracker.Options{RedisURL: p.URL(), Durability: store.Replicated}, kills(t), p.kill).WantSound(t)
 }
 
 // TestLongFsync: kill -9 and restart of a server that syncs always.
 func TestLongFsync(t *testing.T) {
 	s := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
-	underKills(t, tracker.Options{RedisURL: s.URL(), Durability: tracker.Fsync}, kills(t), restarted(s)).WantSound(t)
+	underKills(t, tracker.Options{RedisURL: s.URL(), Durability: store.Fsync}, kills(t), restarted(s)).WantSound(t)
 }
 
 // TestLongMemory measures what durability memory loses; it judges nothing.

@@ -10,12 +10,15 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 func wantNotConfirmed(t *testing.T, what string, err error) {
 	t.Helper()
-	if tracker.CodeOf(err) != tracker.Unavailable || !strings.Contains(err.Error(), "not confirmed") {
+	if model.CodeOf(err) != model.Unavailable || !strings.Contains(err.Error(), "not confirmed") {
 		t.Errorf("%s: %v, want Unavailable: not confirmed", what, err)
 	}
 }
@@ -24,25 +27,25 @@ func wantNotConfirmed(t *testing.T, what string, err error) {
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
-	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 4 * time.Second})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: store.Replicated, RedisTimeout: 4 * time.Second})
 	ctx := t.Context()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := tr.Create(ctx, n)
+	_, err := tr.Tasks.Create(ctx, n)
 	wantNotConfirmed(t, "a creation without a replica", err)
 
 	replica := redistest.StartReplica(t, primary)
-	var created *tracker.Created
-	trackertest.Eventually(t, "the creation is confirmed", func() bool { created, err = tr.Create(ctx, n); return err == nil })
+	var created *model.Created
+	trackertest.Eventually(t, "the creation is confirmed", func() bool { created, err = tr.Tasks.Create(ctx, n); return err == nil })
 	a := created.Envelope.Attempt
-	done := tracker.Completion{Outcome: tracker.Succeeded}
+	done := model.Completion{Outcome: model.Succeeded}
 	calls := map[string]func() error{
-		"complete": func() error { _, err := tr.Complete(ctx, a, done); return err },
-		"attempt":  func() error { _, err := tr.NextAttempt(ctx, trackertest.Scope, "t2", 1); return err },
+		"complete": func() error { _, err := tr.Beats.Complete(ctx, a, done); return err },
+		"attempt":  func() error { _, err := tr.Tasks.NextAttempt(ctx, trackertest.Scope, "t2", 1); return err },
 		"cancel": func() error {
-			_, err := tr.Cancel(ctx, trackertest.Scope, "t3", tracker.CancelRequest{Reason: "because"})
+			_, err := tr.Tasks.Cancel(ctx, trackertest.Scope, "t3", model.CancelRequest{Reason: "because"})
 			return err
 		},
 	}
@@ -57,11 +60,11 @@ func TestReplicated(t *testing.T) {
 			wantNotConfirmed(t, time+" "+name, call())
 		}
 	}
-	if task, err := tr.Get(ctx, trackertest.Scope, "t1"); err != nil || task.State != tracker.Succeeded {
+	if task, err := tr.Tasks.Get(ctx, trackertest.Scope, "t1"); err != nil || task.State != model.Succeeded {
 		t.Errorf("it is done all the same: %+v %v", task, err)
 	}
-	b := &tracker.Beat{Attempt: a}
-	if tr.Beat(b); tracker.CodeOf(b.Err) != tracker.AlreadyTerminal {
+	b := &beats.Beat{Attempt: a}
+	if tr.Beats.Beat(b); model.CodeOf(b.Err) != model.AlreadyTerminal {
 		t.Errorf("a beat while the replica is frozen: %v", b.Err)
 	}
 	if err := replica.Thaw(); err != nil {
@@ -77,15 +80,15 @@ func TestReplicated(t *testing.T) {
 func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 4 * time.Second})
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: store.Replicated, RedisTimeout: 4 * time.Second})
 	create := func(client, times int) {
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprint("t", client)}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprint("t", client)}
 		if err := n.Validate(time.Now()); err != nil {
 			t.Error(err)
 			return
 		}
 		for range times {
-			_, err := tr.Create(t.Context(), n)
+			_, err := tr.Tasks.Create(t.Context(), n)
 			wantNotConfirmed(t, "a creation without a replica", err)
 		}
 	}
@@ -103,22 +106,22 @@ func TestWaitGoesWithItsWrites(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	redistest.StartReplica(t, primary)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: tracker.Replicated, RedisTimeout: 10 * time.Second})
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
+	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: store.Replicated, RedisTimeout: 10 * time.Second})
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", IdempotencyKey: "k1", IdempotencyHash: "h"}
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	var created *tracker.Created
+	var created *model.Created
 	trackertest.Eventually(t, "a new replica confirms", func() (ok bool) { // it is counted from its first acknowledgement on
 		var err error
-		created, err = tr.Create(t.Context(), n)
+		created, err = tr.Tasks.Create(t.Context(), n)
 		return err == nil
 	})
 	a := created.Envelope.Attempt
-	pipelines := tr.RecordPipelines()
+	pipelines := tr.Store.RecordPipelines()
 	complete := func() {
 		t.Helper()
-		if _, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := tr.Beats.Complete(t.Context(), a, model.Completion{Outcome: model.Succeeded}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +145,7 @@ func TestFsync(t *testing.T) {
 	s := redistest.StartServer(t)
 	c := s.Client()
 	defer func() { _ = c.Close() }()
-	opts := tracker.Options{RedisURL: s.URL(), Durability: tracker.Fsync, Logger: trackertest.Quiet, RedisTimeout: 10 * time.Second}
+	opts := tracker.Options{RedisURL: s.URL(), Durability: store.Fsync, Logger: trackertest.Quiet, RedisTimeout: 10 * time.Second}
 	set := func(name, value string) {
 		t.Helper()
 		if err := c.ConfigSet(t.Context(), name, value).Err(); err != nil {
@@ -177,7 +180,7 @@ func TestFsync(t *testing.T) {
 	tr := trackertest.Open(t, opts)
 	a := trackertest.NewTask(t, tr, "t1")
 	complete := func() error {
-		_, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded})
+		_, err := tr.Beats.Complete(t.Context(), a, model.Completion{Outcome: model.Succeeded})
 		return err
 	}
 	set("appendfsync", "everysec") // as a failover to a server with other settings would
@@ -196,8 +199,8 @@ func TestDurabilityNeedsARealRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Miniredis(t)
 	for _, o := range []tracker.Options{
-		{RedisURL: s.URL, Durability: tracker.Fsync},
-		{RedisURL: s.URL, Durability: tracker.Replicated},
+		{RedisURL: s.URL, Durability: store.Fsync},
+		{RedisURL: s.URL, Durability: store.Replicated},
 		{RedisURL: s.URL, Durability: "eventual"},
 		{RedisURL: s.URL, DurableReplicas: -1},
 		{RedisURL: s.URL, DurableReplicas: 17},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -79,16 +80,16 @@ func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 		if err := c.Do(t.Context(), step.do...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		was := tr.Ready(t.Context())
+		was := tr.Store.Ready(t.Context())
 		begun = begun.Add(59 * time.Second)
-		tr.CheckEviction(begun)
-		if is := tr.Ready(t.Context()); (is == nil) != (was == nil) {
+		tr.Store.CheckEviction(begun)
+		if is := tr.Store.Ready(t.Context()); (is == nil) != (was == nil) {
 			t.Errorf("%s: looked again within a minute: %v", step.what, is)
 		}
 		begun = begun.Add(time.Minute)
-		tr.CheckEviction(begun)
-		err := tr.Ready(t.Context())
-		var e *tracker.EvictionError
+		tr.Store.CheckEviction(begun)
+		err := tr.Store.Ready(t.Context())
+		var e *store.EvictionError
 		switch {
 		case step.told == "" && err != nil:
 			t.Errorf("%s: %v", step.what, err)
@@ -148,16 +149,16 @@ func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
 	}
 	primary.Kill()
 	for deadline := time.Now().Add(trackertest.Patience); !toldOf(tr, replica) && time.Now().Before(deadline); {
-		_ = tr.Tick() // finds the new primary, and with it that there is something to look at
+		_ = tr.Beats.Tick() // finds the new primary, and with it that there is something to look at
 		<-time.After(20 * time.Millisecond)
 	}
 	if !toldOf(tr, replica) {
-		t.Errorf("the promoted replica evicts, and readiness says %v", tr.Ready(t.Context()))
+		t.Errorf("the promoted replica evicts, and readiness says %v", tr.Store.Ready(t.Context()))
 	}
 	wantEvicts(t, registry, "1")
 }
 
 func toldOf(tr *tracker.Tracker, s *redistest.Server) bool {
-	var e *tracker.EvictionError
-	return errors.As(tr.Ready(context.Background()), &e) && strings.Contains(e.Message, s.Addr)
+	var e *store.EvictionError
+	return errors.As(tr.Store.Ready(context.Background()), &e) && strings.Contains(e.Message, s.Addr)
 }

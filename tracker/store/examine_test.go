@@ -11,6 +11,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -46,9 +47,9 @@ func TestAnExaminationChangesNothing(t *testing.T) {
 	if left := dump(t, admin); len(left) != 0 {
 		t.Errorf("it left %v", left)
 	}
-	facts := tracker.ReplicaFacts{Version: "1", Settings: map[string]string{"signing-keys": "aaaa", "shards": "0001"}}
+	facts := stats.Facts{Version: "1", Settings: map[string]string{"signing-keys": "aaaa", "shards": "0001"}}
 	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), Shards: 6, Replica: facts})
-	if _, err := tr.LeaveStats(t.Context()); err != nil {
+	if _, err := tr.Stats.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	facts.Settings = map[string]string{"signing-keys": "bbbb", "shards": "0001"}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -114,7 +115,7 @@ type failover struct {
 // acknowledged completion is lost.
 func failovers(t *testing.T, w *watched, replicas int, events ...failover) {
 	t.Helper()
-	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: tracker.Replicated, DurableReplicas: replicas,
+	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: store.Replicated, DurableReplicas: replicas,
 		RedisTimeout: time.Second})
 	life(t, trackertest.Open(t, tracker.Options{RedisURL: w.url()}))
 	h := startHearts(t, tr, 64)

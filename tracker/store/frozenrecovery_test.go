@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -16,19 +17,19 @@ func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
 		const workers = 20 // more than recoveries go on at once
 		for i := range workers {
 			w := fmt.Sprintf("w%02d", i)
-			c.Hire(w, func(n *tracker.NewWorker) { n.MachineID = "one" }) // so that one shard has all their records
+			c.Hire(w, func(n *model.NewWorker) { n.MachineID = "one" }) // so that one shard has all their records
 			for shard := range 2 {
-				c.MustQueue(fmt.Sprintf("%s-%d", w, shard), "x", trackertest.OneShard(c, shard), func(n *tracker.NewTask) { n.WorkerID = c.IDs[w] })
+				c.MustQueue(fmt.Sprintf("%s-%d", w, shard), "x", trackertest.OneShard(c, shard), func(n *model.NewTask) { n.WorkerID = c.IDs[w] })
 			}
 		}
-		home, _ := c.WorkerShard(c.IDs["w00"])
-		var there []*tracker.Attempt
+		home, _ := c.Tracker.Store.WorkerShard(c.IDs["w00"])
+		var there []*model.Attempt
 		for i := range workers {
 			w := fmt.Sprintf("w%02d", i)
 			for held := 0; held < 2; {
 				for _, e := range c.MustClaim(w, 2) {
 					held++
-					if c.ShardOf(trackertest.Scope, e.Task.ID) == home {
+					if c.Tracker.Store.ShardOf(trackertest.Scope, e.Task.ID) == home {
 						there = append(there, e.Attempt)
 					}
 				}
@@ -37,8 +38,8 @@ func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
 				c.Fatal(err)
 			}
 		}
-		awake, swept := make(chan struct{}), make(chan tracker.SweepResult, 1)
-		c.Freeze(1-home, "fence", awake)
+		awake, swept := make(chan struct{}), make(chan sweep.SweepResult, 1)
+		c.Tracker.Store.Freeze(1-home, "fence", awake)
 		go func() {
 			r, err := c.Sweeper.RunOnce(c.Ctx)
 			if err != nil {
@@ -62,7 +63,7 @@ func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
 func eventuallyIn(c *trackertest.Crew, id string) {
 	c.Helper()
 	for range 2000 {
-		if c.MustGet(id).State == tracker.Queued {
+		if c.MustGet(id).State == model.Queued {
 			return
 		}
 		c.MustTick() // each is a round trip

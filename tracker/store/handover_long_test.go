@@ -16,6 +16,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -37,8 +40,8 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 	t.Cleanup(func() { end(); background.Wait() })
 	for range 2 {
 		tr := trackertest.Open(t, tracker.Options{RedisURL: at.URL(), RedisTimeout: time.Second})
-		background.Go(func() { _ = tr.KeepTime(ctx) })
-		background.Go(func() { _ = tracker.NewSweeper(tr, tracker.SweeperOptions{}).Run(ctx) })
+		background.Go(func() { _ = tr.Beats.KeepTime(ctx) })
+		background.Go(func() { _ = sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 		c.trackers = append(c.trackers, tr)
 	}
 	var running sync.WaitGroup
@@ -78,7 +81,7 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 
 // handedTask is a task that beats until it is to end.
 type handedTask struct {
-	attempt *tracker.Attempt
+	attempt *model.Attempt
 	next    time.Time
 	last    time.Time // when Redis accepted its last heartbeat
 	ends    bool      // after the next accepted heartbeat
@@ -119,14 +122,14 @@ func (c *handedOver) fill() {
 	c.mu.Unlock()
 	for ; live < *handoverTasks; live++ {
 		timeout := time.Duration(1+c.made%5) * time.Second
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t-%d", c.made), HeartbeatInterval: timeout / 3,
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t-%d", c.made), HeartbeatInterval: timeout / 3,
 			HeartbeatTimeout: timeout}
 		c.made++
 		c.must(n.Validate(time.Now()))
-		created, err := c.trackers[0].Create(c.Context(), n)
+		created, err := c.trackers[0].Tasks.Create(c.Context(), n)
 		c.must(err)
 		began := time.Now()
-		_, err = c.trackers[0].Start(c.Context(), created.Envelope.Attempt, tracker.Report{}) // else its loss is no death
+		_, err = c.trackers[0].Beats.Start(c.Context(), created.Envelope.Attempt, model.Report{}) // else its loss is no death
 		c.must(err)
 		m := &handedTask{attempt: created.Envelope.Attempt, next: began, last: began}
 		c.mu.Lock()
@@ -146,12 +149,12 @@ func (c *handedOver) beat(stop chan struct{}) {
 		case <-time.After(20 * time.Millisecond):
 		}
 		now := time.Now()
-		var batch []*tracker.Beat
+		var batch []*beats.Beat
 		var by []*handedTask
 		c.mu.Lock()
 		for _, m := range c.last {
 			if !m.ended && !m.found && !m.next.After(now) {
-				batch, by = append(batch, &tracker.Beat{Attempt: m.attempt}), append(by, m)
+				batch, by = append(batch, &beats.Beat{Attempt: m.attempt}), append(by, m)
 				m.next = now.Add(m.attempt.Timeout / 3)
 			}
 		}
@@ -160,7 +163,7 @@ func (c *handedOver) beat(stop chan struct{}) {
 			continue
 		}
 		sent.Go(func() {
-			c.trackers[turn%2].Beats(batch)
+			c.trackers[turn%2].Beats.BeatMany(batch)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			for i, b := range batch {
@@ -204,7 +207,7 @@ func (c *handedOver) judge(primary *redistest.Server) (left int) {
 	defer func() { _ = client.Close() }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for shard := range c.trackers[0].Shards() {
+	for shard := range c.trackers[0].Store.Shards() {
 		key := fmt.Sprintf("lubdub:{%d}:events", shard)
 		from := "-"
 		if c.seen[key] != "" {

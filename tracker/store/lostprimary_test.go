@@ -5,6 +5,11 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -13,31 +18,31 @@ import (
 func TestSentinelALostAttemptDoesNotReverseAnAcknowledgedSuccess(t *testing.T) {
 	t.Parallel()
 	w := startWatched(t, 2, 1)
-	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: tracker.Replicated, DurableReplicas: 1,
+	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: store.Replicated, DurableReplicas: 1,
 		RedisTimeout: time.Second})
-	ctx, sweeper := t.Context(), tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", Queue: "q", Type: "x", HeartbeatInterval: 400 * time.Millisecond,
-		HeartbeatTimeout: time.Second, Retry: &tracker.RetryPolicy{MaxAttempts: 3, MaxLosses: 3, Multiplier: 1}}
+	ctx, sweeper := t.Context(), sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_test"})
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", Queue: "q", Type: "x", HeartbeatInterval: 400 * time.Millisecond,
+		HeartbeatTimeout: time.Second, Retry: &model.RetryPolicy{MaxAttempts: 3, MaxLosses: 3, Multiplier: 1}}
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Create(ctx, n); err != nil {
+	if _, err := tr.Tasks.Create(ctx, n); err != nil {
 		t.Fatal(err)
 	}
-	claim := func() *tracker.Attempt {
+	claim := func() *model.Attempt {
 		t.Helper()
-		r, err := tr.Register(ctx, trackertest.NewWorker(func(n *tracker.NewWorker) { n.Queue, n.Types = "q", []string{"x"} }))
+		r, err := tr.Workers.Register(ctx, trackertest.NewWorker(func(n *model.NewWorker) { n.Queue, n.Types = "q", []string{"x"} }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := tr.Claim(ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1})
+		got, err := tr.Queues.Claim(ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "q", Max: 1})
 		if err != nil || len(got) != 1 {
 			t.Fatalf("claimed %v: %v", trackertest.IDs(got), err)
 		}
 		return got[0].Attempt
 	}
 	one := claim()
-	if _, err := tr.Start(ctx, one, tracker.Report{}); err != nil {
+	if _, err := tr.Beats.Start(ctx, one, model.Report{}); err != nil {
 		t.Fatal(err)
 	}
 	old := w.primary(t)
@@ -57,26 +62,26 @@ func TestSentinelALostAttemptDoesNotReverseAnAcknowledgedSuccess(t *testing.T) {
 	}
 	trackertest.Eventually(t, "attempt 1 is declared lost", func() bool {
 		_, err := sweeper.RunOnce(ctx)
-		task, err2 := tr.Get(ctx, trackertest.Scope, "t1")
-		return err == nil && err2 == nil && task.State == tracker.Queued
+		task, err2 := tr.Tasks.Get(ctx, trackertest.Scope, "t1")
+		return err == nil && err2 == nil && task.State == model.Queued
 	})
 	two := claim()
 	_ = c.Close()
 	old.Kill()
 	w.promoted(t, old)
 
-	done := tracker.Completion{Outcome: tracker.Succeeded, Output: []byte(`{"rows":7}`)}
+	done := model.Completion{Outcome: model.Succeeded, Output: []byte(`{"rows":7}`)}
 	trackertest.Eventually(t, "the success of attempt 1 is acknowledged", func() bool {
-		_, err := tr.Complete(ctx, one, done)
+		_, err := tr.Beats.Complete(ctx, one, done)
 		return err == nil
 	})
 	again := func(how string, err error) {
 		t.Helper()
-		task, err2 := tr.Get(ctx, trackertest.Scope, "t1")
+		task, err2 := tr.Tasks.Get(ctx, trackertest.Scope, "t1")
 		if err2 != nil {
 			t.Fatal(err2)
 		}
-		if tracker.CodeOf(err) != tracker.AlreadyTerminal || task.State != tracker.Succeeded || task.Attempt != 1 ||
+		if model.CodeOf(err) != model.AlreadyTerminal || task.State != model.Succeeded || task.Attempt != 1 ||
 			string(task.Output) != `{"rows":7}` || len(task.History) != 1 {
 			t.Errorf("%s of attempt 2: %v; the task is %s in attempt %d: %s", how, err, task.State, task.Attempt, task.Output)
 		}
@@ -84,11 +89,11 @@ func TestSentinelALostAttemptDoesNotReverseAnAcknowledgedSuccess(t *testing.T) {
 	if two.Number != 2 {
 		t.Fatalf("attempt %d was claimed", two.Number)
 	}
-	_, err := tr.Start(ctx, two, tracker.Report{})
+	_, err := tr.Beats.Start(ctx, two, model.Report{})
 	again("start", err)
-	b := &tracker.Beat{Attempt: two}
-	tr.Beat(b)
+	b := &beats.Beat{Attempt: two}
+	tr.Beats.Beat(b)
 	again("beat", b.Err)
-	_, err = tr.Complete(ctx, two, tracker.Completion{Outcome: tracker.Succeeded, Output: []byte(`{"rows":8}`)})
+	_, err = tr.Beats.Complete(ctx, two, model.Completion{Outcome: model.Succeeded, Output: []byte(`{"rows":8}`)})
 	again("completion", err)
 }

@@ -39,7 +39,7 @@ func TestRoundTripsAreCounted(t *testing.T) {
 	}
 	admin := s.Client()
 	t.Cleanup(func() { _ = admin.Close() })
-	if err := tr.Tick(); err != nil {
+	if err := tr.Beats.Tick(); err != nil {
 		t.Fatal(err)
 	}
 	before, kinds, silent := counted()
@@ -49,7 +49,7 @@ func TestRoundTripsAreCounted(t *testing.T) {
 	if err := admin.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if tr.Tick() == nil {
+	if tr.Beats.Tick() == nil {
 		t.Fatal("a full Redis took something")
 	}
 	if err := admin.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
@@ -58,7 +58,7 @@ func TestRoundTripsAreCounted(t *testing.T) {
 	if err := s.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	if tr.Tick() == nil {
+	if tr.Beats.Tick() == nil {
 		t.Fatal("a frozen Redis answered")
 	}
 	trackertest.Eventually(t, "a frozen Redis is counted as silent", func() bool { _, _, silent := counted(); return silent == 1 })

@@ -10,24 +10,33 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // A lost script cache (restart, failover, flush) is answered everywhere, in the middle of a pipeline too.
 func TestNoScript(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		for name, op := range map[string]func() error{
-			"beat":     func() error { return h.MustBeat(a, "").Err },
-			"start":    func() error { _, err := h.Start(h.Ctx, a, tracker.Report{}); return err },
-			"get":      func() error { _, err := h.Get(h.Ctx, trackertest.Scope, "t1"); return err },
-			"list":     func() error { _, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope}); return err },
-			"tick":     h.Tick,
-			"sweep":    func() error { _, err := h.Sweeper.RunOnce(h.Ctx); return err },
-			"cancel":   func() error { _, err := h.Cancel(h.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{}); return err },
-			"create":   func() error { h.MustCreate(); return nil },
-			"ready":    func() error { return h.Ready(h.Ctx) },
-			"attempts": func() error { _, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 9); return onlyUnavailable(err) },
+			"beat":  func() error { return h.MustBeat(a, "").Err },
+			"start": func() error { _, err := h.Beats.Start(h.Ctx, a, model.Report{}); return err },
+			"get":   func() error { _, err := h.Tasks.Get(h.Ctx, trackertest.Scope, "t1"); return err },
+			"list":  func() error { _, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope}); return err },
+			"tick":  h.Beats.Tick,
+			"sweep": func() error { _, err := h.Sweeper.RunOnce(h.Ctx); return err },
+			"cancel": func() error {
+				_, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t1", model.CancelRequest{})
+				return err
+			},
+			"create": func() error { h.MustCreate(); return nil },
+			"ready":  func() error { return h.Tracker.Store.Ready(h.Ctx) },
+			"attempts": func() error {
+				_, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 9)
+				return onlyUnavailable(err)
+			},
 		} {
 			if err := h.Store.Client.ScriptFlush(h.Ctx).Err(); err != nil {
 				h.Fatal(err)
@@ -40,7 +49,7 @@ func TestNoScript(t *testing.T) {
 }
 
 func onlyUnavailable(err error) error {
-	if tracker.CodeOf(err) == tracker.Unavailable {
+	if model.CodeOf(err) == model.Unavailable {
 		return err
 	}
 	return nil
@@ -51,37 +60,40 @@ func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), RedisTimeout: 500 * time.Millisecond})
-	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+	sweeper := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 	a := trackertest.NewTask(t, trackertest.Open(t, tracker.Options{RedisURL: s.URL(), RedisTimeout: 10 * time.Second}), "t1")
 	ops := map[string]func() error{
-		"beat":     func() error { b := &tracker.Beat{Attempt: a}; tr.Beat(b); return b.Err },
-		"start":    func() error { _, err := tr.Start(t.Context(), a, tracker.Report{}); return err },
-		"get":      func() error { _, err := tr.Get(t.Context(), trackertest.Scope, "t1"); return err },
-		"get none": func() error { _, err := tr.Get(t.Context(), trackertest.Scope, "none"); return err },
-		"list":     func() error { _, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope}); return err },
-		"cancel": func() error {
-			_, err := tr.Cancel(t.Context(), trackertest.Scope, "none", tracker.CancelRequest{})
+		"beat":     func() error { b := &beats.Beat{Attempt: a}; tr.Beats.Beat(b); return b.Err },
+		"start":    func() error { _, err := tr.Beats.Start(t.Context(), a, model.Report{}); return err },
+		"get":      func() error { _, err := tr.Tasks.Get(t.Context(), trackertest.Scope, "t1"); return err },
+		"get none": func() error { _, err := tr.Tasks.Get(t.Context(), trackertest.Scope, "none"); return err },
+		"list": func() error {
+			_, err := tr.Tasks.List(t.Context(), model.TaskFilter{Scope: trackertest.Scope})
 			return err
 		},
-		"ready": func() error { return tr.Ready(t.Context()) },
+		"cancel": func() error {
+			_, err := tr.Tasks.Cancel(t.Context(), trackertest.Scope, "none", model.CancelRequest{})
+			return err
+		},
+		"ready": func() error { return tr.Store.Ready(t.Context()) },
 		"sweep": func() error { _, err := sweeper.RunOnce(t.Context()); return err },
-		"tick":  tr.Tick,
+		"tick":  tr.Beats.Tick,
 	}
 	check := func(when string, away bool) {
 		t.Helper()
 		for name, op := range ops {
 			err := op()
 			for range 20 { // now and then a busy machine takes longer than the timeout of this tracker, too
-				if away || tracker.CodeOf(err) != tracker.Unavailable {
+				if away || model.CodeOf(err) != model.Unavailable {
 					break
 				}
 				err = op()
 			}
-			code := tracker.CodeOf(err)
-			if away != (code == tracker.Unavailable) {
+			code := model.CodeOf(err)
+			if away != (code == model.Unavailable) {
 				t.Errorf("%s, %s: %v", when, name, err)
 			}
-			var told *tracker.Error
+			var told *model.Error
 			if away && errors.As(err, &told) && strings.Contains(told.Message, "task") { // it may be about a schedule, or a worker
 				t.Errorf("%s, %s is told of a task: %v", when, name, err)
 			}
@@ -104,7 +116,7 @@ func TestRedisAway(t *testing.T) {
 	}
 	backAgain(t, tr)
 	check("restarted", false)
-	if task, err := tr.Get(t.Context(), trackertest.Scope, "t1"); err != nil || task.State != tracker.Running {
+	if task, err := tr.Tasks.Get(t.Context(), trackertest.Scope, "t1"); err != nil || task.State != model.Running {
 		t.Fatalf("%+v %v", task, err)
 	}
 }
@@ -112,7 +124,7 @@ func TestRedisAway(t *testing.T) {
 // backAgain waits until a tracker has noticed by itself that its server is back.
 func backAgain(t *testing.T, tr *tracker.Tracker) {
 	t.Helper()
-	trackertest.Eventually(t, "the server is back", func() bool { return tr.Ready(t.Context()) == nil })
+	trackertest.Eventually(t, "the server is back", func() bool { return tr.Store.Ready(t.Context()) == nil })
 }
 
 // A full lane answers at once and in words; nothing that was let in is lost.
@@ -121,8 +133,8 @@ func TestOverload(t *testing.T) {
 	s := redistest.StartServer(t)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), MaxPendingBeats: 8, RedisTimeout: 4 * time.Second})
 	a := trackertest.NewTask(t, tr, "t1")
-	if b := (&tracker.Beat{Attempt: a}); true {
-		tr.Beat(b)
+	if b := (&beats.Beat{Attempt: a}); true {
+		tr.Beats.Beat(b)
 		if b.Err != nil {
 			t.Fatal(b.Err)
 		}
@@ -130,25 +142,25 @@ func TestOverload(t *testing.T) {
 	if err := s.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	beats := make([]*tracker.Beat, 100)
+	batch := make([]*beats.Beat, 100)
 	var wg sync.WaitGroup
-	for i := range beats {
-		beats[i] = &tracker.Beat{Attempt: a}
+	for i := range batch {
+		batch[i] = &beats.Beat{Attempt: a}
 	}
-	wg.Go(func() { tr.Beats(beats) })
+	wg.Go(func() { tr.Beats.BeatMany(batch) })
 	wg.Wait()
 	_ = s.Thaw()
 	overloaded := 0
-	for _, b := range beats {
-		if tracker.CodeOf(b.Err) == tracker.Overloaded {
+	for _, b := range batch {
+		if model.CodeOf(b.Err) == model.Overloaded {
 			overloaded++
-			if e := b.Err.(*tracker.Error); e.RetryAfter <= 0 || !strings.Contains(e.Message, "8 beats") {
+			if e := b.Err.(*model.Error); e.RetryAfter <= 0 || !strings.Contains(e.Message, "8 beats") {
 				t.Fatalf("%+v", e)
 			}
 		}
 	}
-	if overloaded == 0 || overloaded == len(beats) {
-		t.Fatalf("%d of %d overloaded", overloaded, len(beats))
+	if overloaded == 0 || overloaded == len(batch) {
+		t.Fatalf("%d of %d overloaded", overloaded, len(batch))
 	}
 }
 
@@ -156,8 +168,8 @@ func TestStartUpChecks(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
 	trackertest.Open(t, tracker.Options{RedisURL: s.URL(), Shards: 4})
-	if tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL()}); tr.Shards() != 4 {
-		t.Errorf("%d shards, want the stored 4", tr.Shards())
+	if tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL()}); tr.Store.Shards() != 4 {
+		t.Errorf("%d shards, want the stored 4", tr.Store.Shards())
 	}
 	_, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL(), Shards: 8, Logger: trackertest.Quiet,
 		RedisTimeout: trackertest.PatientRedis})
@@ -192,23 +204,23 @@ func life(t *testing.T, tr *tracker.Tracker) {
 	for i := range 8 {
 		id := fmt.Sprintf("t%d", i)
 		a := trackertest.NewTask(t, tr, id)
-		b := &tracker.Beat{Attempt: a, Report: "\tw\t1\t\"m\""}
-		tr.Beat(b)
-		tr.Beat(b)
+		b := &beats.Beat{Attempt: a, Report: "\tw\t1\t\"m\""}
+		tr.Beats.Beat(b)
+		tr.Beats.Beat(b)
 		if b.Err != nil {
 			t.Fatal(b.Err)
 		}
-		if _, err := tr.Complete(t.Context(), a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := tr.Beats.Complete(t.Context(), a, model.Completion{Outcome: model.Succeeded}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tr.Tick(); err != nil {
+	if err := tr.Beats.Tick(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tracker.NewSweeper(tr, tracker.SweeperOptions{}).RunOnce(t.Context()); err != nil {
+	if _, err := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).RunOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	page, err := tr.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Succeeded}})
+	page, err := tr.Tasks.List(t.Context(), model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Succeeded}})
 	if err != nil || page.Total != 8 {
 		t.Fatalf("%+v %v", page, err)
 	}

@@ -14,7 +14,11 @@ import (
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // waits measures how long calls that are made at once wait for theirs.
@@ -35,7 +39,7 @@ func (a *waits) ask(n int, call func(i int) error) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.took = append(a.took, d)
-			if code := tracker.CodeOf(err); err != nil && code != tracker.Unavailable && code != tracker.Overloaded {
+			if code := model.CodeOf(err); err != nil && code != model.Unavailable && code != model.Overloaded {
 				a.bad = append(a.bad, err)
 			}
 		})
@@ -58,7 +62,7 @@ func (a *waits) within(t *testing.T, late redistest.TooLong, what string, limit 
 }
 
 // crowd is a thousand of each thing that may wait, all at once, in every lane.
-func crowd(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt, worker string) (ask func(*waits)) {
+func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker string) (ask func(*waits)) {
 	ctx := t.Context()
 	return func(a *waits) {
 		own := redistest.OwnDelays()
@@ -66,18 +70,18 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt, worke
 		var all sync.WaitGroup
 		for _, call := range []func(i int) error{
 			func(i int) error {
-				_, err := tr.Complete(ctx, attempts[i], tracker.Completion{Outcome: tracker.Succeeded})
+				_, err := tr.Beats.Complete(ctx, attempts[i], model.Completion{Outcome: model.Succeeded})
 				return err
 			},
-			func(i int) error { b := &tracker.Beat{Attempt: attempts[i]}; tr.Beat(b); return b.Err },
+			func(i int) error { b := &beats.Beat{Attempt: attempts[i]}; tr.Beats.Beat(b); return b.Err },
 			func(i int) error {
-				_, err := tr.BeatWorker(ctx, trackertest.Scope, worker, tracker.WorkerBeat{})
+				_, err := tr.Workers.Beat(ctx, trackertest.Scope, worker, workers.WorkerBeat{})
 				return err
 			},
-			func(i int) error { _, err := tr.Start(ctx, attempts[i], tracker.Report{}); return err },
-			func(i int) error { _, err := tr.Get(ctx, trackertest.Scope, attempts[i].TaskID); return err },
+			func(i int) error { _, err := tr.Beats.Start(ctx, attempts[i], model.Report{}); return err },
+			func(i int) error { _, err := tr.Tasks.Get(ctx, trackertest.Scope, attempts[i].TaskID); return err },
 			func(i int) error {
-				_, err := tr.Create(ctx, tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: fmt.Sprint("k", i), IdempotencyHash: "h",
+				_, err := tr.Tasks.Create(ctx, model.NewTask{Scope: trackertest.Scope, IdempotencyKey: fmt.Sprint("k", i), IdempotencyHash: "h",
 					HeartbeatTimeout: time.Minute})
 				return err
 			},
@@ -86,7 +90,7 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt, worke
 		}
 		all.Go(func() {
 			a.ask(10, func(int) error {
-				_, err := tr.List(ctx, tracker.TaskFilter{Scope: trackertest.Scope, Type: "none", PageSize: 100})
+				_, err := tr.Tasks.List(ctx, model.TaskFilter{Scope: trackertest.Scope, Type: "none", PageSize: 100})
 				return err
 			})
 		})
@@ -98,14 +102,14 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt, worke
 // before them, with each kind of durability; and so they are while it is slow.
 func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
 	const timeout = time.Second
-	for _, durability := range []tracker.Durability{tracker.Memory, tracker.Fsync} {
+	for _, durability := range []store.Durability{store.Memory, store.Fsync} {
 		t.Run(string(durability), func(t *testing.T) {
 			redistest.Measured(t, func(t *testing.T) redistest.TooLong { return crowdWhileRedisHangs(t, timeout, durability) })
 		})
 	}
 }
 
-func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracker.Durability) redistest.TooLong {
+func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability store.Durability) redistest.TooLong {
 	server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	proxy := faultproxy.Start(t, server.Addr)
 	tr := trackertest.Open(t, tracker.Options{
@@ -113,12 +117,12 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracke
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	patient := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
-	attempts := make([]*tracker.Attempt, 1000)
+	attempts := make([]*model.Attempt, 1000)
 	for i := range attempts {
 		attempts[i] = trackertest.NewTask(t, patient, fmt.Sprint("t", i))
 	}
 	connected(t, tr, attempts[:1])
-	w, err := patient.Register(t.Context(), tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
+	w, err := patient.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,20 +145,20 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability tracke
 	second.within(t, late, "while it was known to hang", limit+second.own)
 	slow.within(t, late, "while it was slow", limit+slow.own)
 	trackertest.Eventually(t, "all is done", func() bool {
-		_, err := tr.Complete(t.Context(), attempts[999], tracker.Completion{Outcome: tracker.Succeeded})
+		_, err := tr.Beats.Complete(t.Context(), attempts[999], model.Completion{Outcome: model.Succeeded})
 		return err == nil
 	})
 	return late
 }
 
 // connected returns when a tracker has connections to the servers of all these.
-func connected(t *testing.T, tr *tracker.Tracker, attempts []*tracker.Attempt) {
+func connected(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt) {
 	t.Helper()
 	for _, a := range attempts {
 		trackertest.Eventually(t, "it has a connection", func() bool {
-			b := &tracker.Beat{Attempt: a}
-			tr.Beat(b)
-			_, err := tr.Get(t.Context(), trackertest.Scope, a.TaskID)
+			b := &beats.Beat{Attempt: a}
+			tr.Beats.Beat(b)
+			_, err := tr.Tasks.Get(t.Context(), trackertest.Scope, a.TaskID)
 			return err == nil && b.Err == nil
 		})
 	}
@@ -171,11 +175,11 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 	c := redistest.StartCluster(t, 3, 0, time.Hour)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: timeout, Shards: 12})
 	patient := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: 10 * time.Second})
-	var healthy, cut []*tracker.Attempt
+	var healthy, cut []*model.Attempt
 	frozen := c.Servers[1]
 	for i := range 300 {
 		a := trackertest.NewTask(t, patient, fmt.Sprint("t", i))
-		owner, err := c.Owner(c.Slot(fmt.Sprint(tr.ShardOf(trackertest.Scope, a.TaskID))), c.Servers[0])
+		owner, err := c.Owner(c.Slot(fmt.Sprint(tr.Store.ShardOf(trackertest.Scope, a.TaskID))), c.Servers[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,13 +200,13 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			theirs.ask(len(cut), func(i int) error { _, err := tr.Get(t.Context(), trackertest.Scope, cut[i].TaskID); return err })
+			theirs.ask(len(cut), func(i int) error { _, err := tr.Tasks.Get(t.Context(), trackertest.Scope, cut[i].TaskID); return err })
 		})
 		all.Go(func() {
 			others.ask(len(healthy), func(i int) error {
-				b := &tracker.Beat{Attempt: healthy[i]}
-				tr.Beat(b)
-				_, err := tr.Get(t.Context(), trackertest.Scope, healthy[i].TaskID)
+				b := &beats.Beat{Attempt: healthy[i]}
+				tr.Beats.Beat(b)
+				_, err := tr.Tasks.Get(t.Context(), trackertest.Scope, healthy[i].TaskID)
 				if err = errors.Join(b.Err, err); err != nil {
 					refused.Store(&err)
 				}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -52,19 +55,19 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12})
 	ctx, stop := context.WithCancel(t.Context())
 	sweeping := make(chan error)
-	go func() { sweeping <- tracker.NewSweeper(tr, tracker.SweeperOptions{}).Run(ctx) }()
+	go func() { sweeping <- sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).Run(ctx) }()
 	defer func() {
 		stop()
 		<-sweeping
 	}()
-	attempts := make([]*tracker.Attempt, 24)
+	attempts := make([]*model.Attempt, 24)
 	for i := range attempts {
 		attempts[i] = trackertest.NewTask(t, tr, fmt.Sprint("t", i))
 	}
 	beatAll := func() (failed error) {
 		for _, a := range attempts {
-			b := &tracker.Beat{Attempt: a}
-			if tr.Beat(b); b.Err != nil {
+			b := &beats.Beat{Attempt: a}
+			if tr.Beats.Beat(b); b.Err != nil {
 				failed = b.Err
 			}
 		}

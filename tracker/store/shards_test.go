@@ -28,11 +28,11 @@ func TestShardsOfANewDeploymentAndOfOneThatStands(t *testing.T) {
 				}
 			}
 			tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second})
-			if n := tr.Shards(); n != of.shards {
+			if n := tr.Store.Shards(); n != of.shards {
 				t.Errorf("founded with %v: %d shards, want %d", of.founded, n, of.shards)
 			}
-			if kept := lua.DefaultEventsPerShard(tr.Shards()); kept != of.kept {
-				t.Errorf("each of %d shards keeps %d events, want %d", tr.Shards(), kept, of.kept)
+			if kept := lua.DefaultEventsPerShard(tr.Store.Shards()); kept != of.kept {
+				t.Errorf("each of %d shards keeps %d events, want %d", tr.Store.Shards(), kept, of.kept)
 			}
 		}
 	})

@@ -18,8 +18,11 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 const meta = "lubdub:{0}:meta"
@@ -39,7 +42,7 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
 		wantSchema(t, s, "a new store", "3", "0")
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		if err := h.Close(h.Ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +58,8 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 		if !reflect.DeepEqual(before, after) {
 			t.Errorf("more than the version has changed:\n%v\n%v", before, after)
 		}
-		b := &tracker.Beat{Attempt: a}
-		if again.Beat(b); b.Err != nil {
+		b := &beats.Beat{Attempt: a}
+		if again.Beats.Beat(b); b.Err != nil {
 			t.Errorf("its task is refused: %v", b.Err)
 		}
 	})
@@ -68,7 +71,7 @@ func TestWhatQueuesHaveIsListed(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		const many = 230 // more than one script lists
 		for i := range many {
-			c.Hire(fmt.Sprintf("w%d", i), func(n *tracker.NewWorker) { n.Labels = map[string]string{"n": fmt.Sprint(i)} })
+			c.Hire(fmt.Sprintf("w%d", i), func(n *model.NewWorker) { n.Labels = map[string]string{"n": fmt.Sprint(i)} })
 		}
 		do := func(_ any, err error) {
 			c.Helper()
@@ -76,18 +79,18 @@ func TestWhatQueuesHaveIsListed(t *testing.T) {
 				c.Fatal(err)
 			}
 		}
-		do(c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], ""))
-		do(c.DrainWorker(c.Ctx, trackertest.Scope, c.IDs["w2"], tracker.Drain{}))
-		do(c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w3"], tracker.WorkerForced, ""))
+		do(c.Workers.Cordon(c.Ctx, trackertest.Scope, c.IDs["w1"], ""))
+		do(c.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w2"], workers.Drain{}))
+		do(c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w3"], model.WorkerForced, ""))
 		for i := range many + 2 {
 			c.MustQueue(fmt.Sprint("t", i), "x")
 		}
 		for i := range many / 5 {
 			c.MustClaim(fmt.Sprint("w", 10+i), 5)
 		}
-		c.MustCreate(func(n *tracker.NewTask) { n.TaskID = "pushed" })
+		c.MustCreate(func(n *model.NewTask) { n.TaskID = "pushed" })
 		first := c.MustClaim("w9", 1)[0].Attempt
-		do(c.Complete(c.Ctx, first, tracker.Completion{Outcome: tracker.Succeeded}))
+		do(c.Beats.Complete(c.Ctx, first, model.Completion{Outcome: model.Succeeded}))
 		do(nil, c.Close(c.Ctx))
 		before, removed := c.Store.Dump(c), 0
 		for shard := range 2 {
@@ -178,7 +181,7 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 		settle := func(made []store.SchemaStep, want string) {
 			h.Helper()
 			ran = nil
-			if err := h.SettleSchema(h.Ctx, made); err != nil {
+			if err := h.Tracker.Store.SettleSchema(h.Ctx, made); err != nil {
 				h.Fatal(err)
 			}
 			if got := strings.Join(ran, ", "); got != want {
@@ -188,7 +191,7 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 		settle(made[:1], "")
 		broken := made[3]
 		broken.Run = func() error { return errors.New("the disk is full") }
-		err := h.SettleSchema(h.Ctx, []store.SchemaStep{made[0], made[1], made[2], broken, made[4]})
+		err := h.Tracker.Store.SettleSchema(h.Ctx, []store.SchemaStep{made[0], made[1], made[2], broken, made[4]})
 		if err == nil || !strings.Contains(err.Error(), "version 4 ") || !strings.Contains(err.Error(), "(step 4): the disk is full") {
 			h.Errorf("a step that fails is told as %v", err)
 		}
@@ -199,7 +202,7 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 		settle(made, "")
 		settle(made[:2], "")
 		wantSchema(h, h.Store, "everything was done, and an older one came", "5", "1")
-		if err := h.SettleSchema(h.Ctx, nil); err == nil {
+		if err := h.Tracker.Store.SettleSchema(h.Ctx, nil); err == nil {
 			h.Error("a program of version 0 may run where 1 is the least")
 		}
 		h.Store.Client.HSet(h.Ctx, meta, "schema", 1)
@@ -229,7 +232,7 @@ func TestManyBringAStoreForwardAtOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for n := range 8 {
 				all.Go(func() {
-					if err := h.SettleSchema(h.Ctx, made[:3+n%2]); err != nil {
+					if err := h.Tracker.Store.SettleSchema(h.Ctx, made[:3+n%2]); err != nil {
 						h.Errorf("round %d: %v", round, err)
 					}
 				})
@@ -246,10 +249,10 @@ func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 		var ran []string
 		made := steps(&ran, 0, 0, 0, 0)
 		trackertest.FailCalls(h.Tracker, "schema", true, func(i int) bool { return i == 0 })
-		if err := h.SettleSchema(h.Ctx, made); tracker.CodeOf(err) != tracker.Unavailable {
+		if err := h.Tracker.Store.SettleSchema(h.Ctx, made); model.CodeOf(err) != model.Unavailable {
 			h.Errorf("the answer was lost: %v", err)
 		}
-		if err := h.SettleSchema(h.Ctx, made); err != nil {
+		if err := h.Tracker.Store.SettleSchema(h.Ctx, made); err != nil {
 			h.Error(err)
 		}
 		wantSchema(h, h.Store, "again", "4", "0")
@@ -290,7 +293,7 @@ func TestANewerStoreIsRefused(t *testing.T) {
 
 		set("schema", 7, "least", 1) // which lets programs of this version go on
 		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second})
-		again.CheckSchema()
+		again.Store.CheckSchema()
 		wantSchema(t, s, "a newer one that this one may run on", "7", "1")
 		trackertest.NewTask(t, again, "t1")
 	})
@@ -306,22 +309,22 @@ func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 			if err := h.Store.Client.HSet(h.Ctx, meta, "schema", version, "least", least).Err(); err != nil {
 				h.Fatal(err)
 			}
-			h.CheckSchema()
+			h.Tracker.Store.CheckSchema()
 		}
 		brought(4, 3)
-		if err := h.BrokenBy(); err != nil {
+		if err := h.Tracker.Store.BrokenBy(); err != nil {
 			h.Fatalf("it ends though it may run: %v", err)
 		}
 		if b := h.MustBeat(a, ""); b.Err != nil {
 			h.Fatal(b.Err)
 		}
 		brought(5, 4)
-		if err := h.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 5 of the stored format") {
+		if err := h.Tracker.Store.BrokenBy(); err == nil || !strings.Contains(err.Error(), "version 5 of the stored format") {
 			h.Errorf("it ends by %v", err)
 		}
 		count := trackertest.CountScripts(h.Tracker)
-		for _, err := range []error{h.MustBeat(a, "").Err, h.Tick()} {
-			if tracker.CodeOf(err) != tracker.Unavailable || !strings.Contains(err.Error(), "newer release") {
+		for _, err := range []error{h.MustBeat(a, "").Err, h.Beats.Tick()} {
+			if model.CodeOf(err) != model.Unavailable || !strings.Contains(err.Error(), "newer release") {
 				h.Errorf("who comes later is told %v", err)
 			}
 		}
@@ -339,18 +342,18 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 			h.Fatal(err)
 		}
 		h.Store.Clock.Set(h.Store.Clock.Now()) // it was in the store
-		h.CheckSchema()
+		h.Tracker.Store.CheckSchema()
 		if n := h.Store.Client.Exists(h.Ctx, meta).Val(); n > 0 {
 			h.Fatal("a version without the number of shards: nobody would found the store anew")
 		}
 		h.MustTick()
-		h.CheckSchema()
-		want := map[string]string{"shards": "2", "schema": "3", "least": "0", "id": h.Deployment()}
+		h.Tracker.Store.CheckSchema()
+		want := map[string]string{"shards": "2", "schema": "3", "least": "0", "id": h.Tracker.Store.Deployment()}
 		if got := h.Store.Client.HGetAll(h.Ctx, meta).Val(); !maps.Equal(got, want) {
 			h.Errorf("meta is %v", got)
 		}
 		made := []store.SchemaStep{{}, {}, {}, {Name: "while it is lost", Run: func() error { return h.Store.Client.Del(h.Ctx, meta).Err() }}}
-		err := h.SettleSchema(h.Ctx, made)
+		err := h.Tracker.Store.SettleSchema(h.Ctx, made)
 		if err == nil || !strings.Contains(err.Error(), "start again") || h.Store.Client.Exists(h.Ctx, meta).Val() > 0 {
 			h.Errorf("lost in a step: %v", err)
 		}
@@ -364,7 +367,7 @@ func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
 			h.Fatal(err)
 		}
 		select {
-		case <-h.Broken():
+		case <-h.Tracker.Store.Broken():
 		case <-time.After(time.Minute):
 			h.Error("it has not noticed a newer store for a minute")
 		}
@@ -376,7 +379,7 @@ func TestTheVersionOfACluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, 2*time.Second)
 	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8, RedisTimeout: 10 * time.Second})
 	var ran []string
-	if err := first.SettleSchema(t.Context(), steps(&ran, 0, 0, 0, 0, 4)); err != nil {
+	if err := first.Store.SettleSchema(t.Context(), steps(&ran, 0, 0, 0, 0, 4)); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(ran, ", "); got != "step 4, step 5" {

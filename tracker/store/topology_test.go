@@ -10,7 +10,13 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
+	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // Schedules fire once at each due time, webhooks are told of every event and the numbers are told again, whatever becomes of the
@@ -32,7 +38,7 @@ func TestWhatIsToldOutlivesAFailoverOfACluster(t *testing.T) {
 	c := &clustered{Cluster: cluster, tr: d.Tracker}
 	d.goesOn(t)
 	from, to := c.owner(t, 0, c.Servers[0]), (*redistest.Server)(nil)
-	for shard := range d.Shards() {
+	for shard := range d.Store.Shards() {
 		if to = c.owner(t, shard, c.Servers[0]); to != from {
 			break
 		}
@@ -68,30 +74,30 @@ func (d *driven) Post(_ context.Context, _ string, header map[string]string, _ [
 func startDriven(t *testing.T, url string) *driven {
 	t.Helper()
 	d := &driven{told: map[string]bool{}}
-	d.Tracker = trackertest.Open(t, tracker.Options{RedisURL: url, Shards: 12, Durability: tracker.Replicated, DurableReplicas: 1,
+	d.Tracker = trackertest.Open(t, tracker.Options{RedisURL: url, Shards: 12, Durability: store.Replicated, DurableReplicas: 1,
 		RedisTimeout: time.Second, WebhookPoster: d})
 	ctx, stop := context.WithCancel(t.Context())
 	var sweeping sync.WaitGroup
 	for range 2 {
-		sweeping.Go(func() { _ = tracker.NewSweeper(d.Tracker, tracker.SweeperOptions{}).Run(ctx) })
+		sweeping.Go(func() { _ = sweep.NewSweeper(d.Tracker.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 	}
 	t.Cleanup(func() { stop(); sweeping.Wait() })
 	// What was done and not confirmed in time is asked for again, and is there.
-	there := func(err error, exists tracker.Code) bool { return err == nil || tracker.CodeOf(err) == exists }
+	there := func(err error, exists model.Code) bool { return err == nil || model.CodeOf(err) == exists }
 	trackertest.Eventually(t, "a webhook is made", func() bool {
-		_, err := d.CreateWebhook(ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: tracker.HookSettings{
-			URL: "https://example.com", Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}})
-		return there(err, tracker.WebhookExists)
+		_, err := d.Webhooks.Create(ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: webhooks.Settings{
+			URL: "https://example.com", Enabled: true, Filter: events.Filter{Types: []string{"task.created"}}}})
+		return there(err, webhooks.Exists)
 	})
 	for i := range drivenSchedules {
-		spec := tracker.ScheduleSpec{Scope: trackertest.Scope, ID: fmt.Sprint("s", i), Cron: "* * * * * *", MaxCatchup: 1000,
-			Task: tracker.NewTask{Queue: "q", Labels: map[string]string{"of": fmt.Sprint("s", i)}}}
+		spec := schedules.Spec{Scope: trackertest.Scope, ID: fmt.Sprint("s", i), Cron: "* * * * * *", MaxCatchup: 1000,
+			Task: model.NewTask{Queue: "q", Labels: map[string]string{"of": fmt.Sprint("s", i)}}}
 		if err := spec.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		trackertest.Eventually(t, "a schedule is made", func() bool {
-			_, err := d.CreateSchedule(ctx, spec)
-			return there(err, tracker.ScheduleExists)
+			_, err := d.Schedules.Create(ctx, spec)
+			return there(err, schedules.Exists)
 		})
 	}
 	return d
@@ -101,7 +107,7 @@ func startDriven(t *testing.T, url string) *driven {
 func (d *driven) goesOn(t *testing.T) {
 	t.Helper()
 	fires := func(i int) int64 {
-		s, err := d.Schedule(t.Context(), trackertest.Scope, fmt.Sprint("s", i))
+		s, err := d.Schedules.Get(t.Context(), trackertest.Scope, fmt.Sprint("s", i))
 		if err != nil {
 			return 0
 		}
@@ -118,11 +124,11 @@ func (d *driven) goesOn(t *testing.T) {
 	}
 	trackertest.Eventually(t, "the webhook is told on", func() bool { return told() >= heard+2*drivenSchedules })
 	trackertest.Eventually(t, "the numbers are told", func() bool {
-		stats, err := d.Stats(t.Context(), trackertest.Scope)
+		stats, err := d.Stats.Get(t.Context(), trackertest.Scope)
 		if err != nil {
 			return false
 		}
-		_, err = d.System(t.Context())
+		_, err = d.Stats.System(t.Context())
 		return err == nil && stats.Counts != nil
 	})
 }
@@ -133,13 +139,13 @@ func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) 
 	for i := range drivenSchedules {
 		id := fmt.Sprint("s", i)
 		trackertest.Eventually(t, "a schedule is paused", func() bool {
-			_, err := d.PauseSchedule(t.Context(), trackertest.Scope, id)
+			_, err := d.Schedules.Pause(t.Context(), trackertest.Scope, id)
 			return err == nil
 		})
-		var s *tracker.Schedule
+		var s *schedules.Schedule
 		trackertest.Eventually(t, "each fire has its task", func() (settled bool) {
 			var err error
-			s, err = d.Schedule(t.Context(), trackertest.Scope, id)
+			s, err = d.Schedules.Get(t.Context(), trackertest.Scope, id)
 			return err == nil && s.Waiting == 0
 		})
 		due := int64(s.Last.Sub(s.CreatedAt.Truncate(time.Second)) / time.Second)
@@ -147,7 +153,7 @@ func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) 
 			t.Errorf("%s was due %d times, fired %d times, skipped %d, and has %d tasks", id, due, s.Fires, s.Skipped, tasks)
 		}
 	}
-	for shard := range d.Shards() {
+	for shard := range d.Store.Shards() {
 		client := owner(shard).Client()
 		entries, err := client.XRange(t.Context(), fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
 		_ = client.Close()
@@ -167,10 +173,10 @@ func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) 
 func (d *driven) tasksOf(t *testing.T, schedule string) (n int64) {
 	t.Helper()
 	for after := ""; ; {
-		var page *tracker.TaskPage
+		var page *model.TaskPage
 		trackertest.Eventually(t, "its tasks are read", func() (read bool) {
 			var err error
-			page, err = d.List(t.Context(), tracker.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after,
+			page, err = d.Tasks.List(t.Context(), model.TaskFilter{Scope: trackertest.Scope, PageSize: 100, After: after,
 				Labels: map[string]string{"of": schedule}})
 			return err == nil
 		})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -31,23 +33,23 @@ const heartLife = 15 * time.Second
 func startHearts(t *testing.T, tr *tracker.Tracker, n int) *trackertest.Hearts {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*tracker.Attempt, n), Fresh: make([]atomic.Int64, n),
+	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*model.Attempt, n), Fresh: make([]atomic.Int64, n),
 		Told: make([][]trackertest.Heard, n)}
-	h.Running.Go(func() { _ = tr.KeepTime(ctx) })
-	sweeper := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+	h.Running.Go(func() { _ = tr.Beats.KeepTime(ctx) })
+	sweeper := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 	h.Running.Go(func() { _ = sweeper.Run(ctx) })
 	t.Cleanup(h.End)
 	for i := range n {
 		id := fmt.Sprintf("heart-%d", i)
-		task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: heartLife / 2,
+		task := model.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id, HeartbeatInterval: heartLife / 2,
 			HeartbeatTimeout: heartLife}
 		if err := task.Validate(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		var c *tracker.Created
+		var c *model.Created
 		trackertest.Eventually(t, "a creation is confirmed", func() bool {
 			var err error
-			c, err = tr.Create(ctx, task)
+			c, err = tr.Tasks.Create(ctx, task)
 			return err == nil
 		})
 		h.Tasks[i] = c.Envelope.Attempt

@@ -11,6 +11,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -23,11 +25,11 @@ const (
 )
 
 // herd has n running tasks of a scope that have just beaten.
-func herd(h *trackertest.Harness, n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
+func herd(h *trackertest.Harness, n int, change ...func(*model.NewTask)) []*model.Attempt {
 	h.Helper()
-	tasks := make([]*tracker.Attempt, n)
+	tasks := make([]*model.Attempt, n)
 	for i := range tasks {
-		tasks[i] = h.Running(append([]func(*tracker.NewTask){func(t *tracker.NewTask) {
+		tasks[i] = h.Running(append([]func(*model.NewTask){func(t *model.NewTask) {
 			t.HeartbeatInterval, t.HeartbeatTimeout = 3*time.Second, brakeTimeout
 		}}, change...)...)
 	}
@@ -35,18 +37,18 @@ func herd(h *trackertest.Harness, n int, change ...func(*tracker.NewTask)) []*tr
 }
 
 // pass lets time pass while some attempts beat every two seconds.
-func pass(h *trackertest.Harness, d time.Duration, alive ...*tracker.Attempt) {
+func pass(h *trackertest.Harness, d time.Duration, alive ...*model.Attempt) {
 	h.Helper()
 	for d > 0 {
 		step := min(d, 2*time.Second)
 		h.Advance(step)
 		d -= step
-		beats := make([]*tracker.Beat, len(alive))
+		batch := make([]*beats.Beat, len(alive))
 		for i, a := range alive {
-			beats[i] = &tracker.Beat{Attempt: a}
+			batch[i] = &beats.Beat{Attempt: a}
 		}
-		h.Beats(beats)
-		for _, b := range beats {
+		h.Beats.BeatMany(batch)
+		for _, b := range batch {
 			if b.Err != nil {
 				h.Fatalf("a beat of a live attempt: %v", b.Err)
 			}
@@ -73,8 +75,8 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 		h.Advance(justOver)
 		wantSweep(h, 60, 0)
 		for _, a := range silent {
-			task := h.WantState(a.TaskID, tracker.Running, "")
-			if !task.LastHeartbeatAt.Equal(last) || task.Liveness != tracker.Lost {
+			task := h.WantState(a.TaskID, model.Running, "")
+			if !task.LastHeartbeatAt.Equal(last) || task.Liveness != model.Lost {
 				h.Fatalf("a held task shows %s, last beat %v, want %v", task.Liveness, task.LastHeartbeatAt, last)
 			}
 		}
@@ -83,7 +85,7 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 		h.Advance(2 * justOver)
 		wantSweep(h, 0, 60) // still as many, and none is held twice
 		for _, a := range silent {
-			e := h.WantState(a.TaskID, tracker.Failed, tracker.HeartbeatTimeout).History[0].Evidence
+			e := h.WantState(a.TaskID, model.Failed, model.HeartbeatTimeout).History[0].Evidence
 			if !e.LastHeartbeatAt.Equal(last) || e.Silent < 2*brakeTimeout || e.Timeout != brakeTimeout {
 				h.Fatalf("evidence of one that was held: %+v", e)
 			}
@@ -92,7 +94,7 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 			h.Errorf("%d events", n)
 		}
 		for _, a := range alive {
-			h.WantState(a.TaskID, tracker.Running, "")
+			h.WantState(a.TaskID, model.Running, "")
 		}
 	}, trackertest.Braked)
 }
@@ -188,13 +190,13 @@ func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
 func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		other := func(n *tracker.NewTask) { n.Scope = tracker.Scope{Tenant: "big", Workspace: "prod"} }
+		other := func(n *model.NewTask) { n.Scope = model.Scope{Tenant: "big", Workspace: "prod"} }
 		alive, dead := herd(h, 150, other), herd(h, 30, other)
 		herd(h, 60)
-		tiny := herd(h, 20, func(n *tracker.NewTask) { n.Scope.Workspace = "tiny" })
+		tiny := herd(h, 20, func(n *model.NewTask) { n.Scope.Workspace = "tiny" })
 		shards := map[int]bool{}
 		for i := range 60 {
-			shards[h.ShardOf(trackertest.Scope, tiny[i%20].TaskID)] = true
+			shards[h.Tracker.Store.ShardOf(trackertest.Scope, tiny[i%20].TaskID)] = true
 		}
 		pass(h, brakeTimeout, alive...)
 		h.Advance(justOver)
@@ -209,7 +211,7 @@ func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
 func TestBrakeCountsEveryTimeout(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		long := herd(h, 30, func(n *tracker.NewTask) { n.HeartbeatTimeout = 12 * time.Second })
+		long := herd(h, 30, func(n *model.NewTask) { n.HeartbeatTimeout = 12 * time.Second })
 		herd(h, 30)
 		h.Advance(brakeTimeout + justOver)
 		wantSweep(h, 30, 0)
@@ -217,7 +219,7 @@ func TestBrakeCountsEveryTimeout(t *testing.T) {
 		wantSweep(h, 30, 0)
 		h.Advance(8*time.Second + justOver)
 		wantSweep(h, 0, 30)
-		h.WantState(long[0].TaskID, tracker.Running, "")
+		h.WantState(long[0].TaskID, model.Running, "")
 		h.Advance(4 * time.Second)
 		wantSweep(h, 0, 30)
 	}, trackertest.Braked)
@@ -244,12 +246,12 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 			c.Fatalf("%+v", r)
 		}
 		for _, id := range silent {
-			if w := c.WantWorker(id, tracker.Online, ""); w.Liveness != tracker.Lost || w.Silent < 30*time.Second {
+			if w := c.WantWorker(id, model.Online, ""); w.Liveness != model.Lost || w.Silent < 30*time.Second {
 				c.Fatalf("a held worker shows %s after %v", w.Liveness, w.Silent)
 			}
 		}
 		for _, a := range held {
-			c.WantState(a.TaskID, tracker.Running, "")
+			c.WantState(a.TaskID, model.Running, "")
 		}
 		back := silent[1:11]
 		for _, id := range back {
@@ -264,12 +266,12 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 			c.Fatalf("%+v", r)
 		}
 		for _, a := range held {
-			if e := c.Newest(a.TaskID).Evidence; e.WorkerReason != tracker.WorkerStale || !e.MassExpiryHeld || e.Silent < 60*time.Second {
+			if e := c.Newest(a.TaskID).Evidence; e.WorkerReason != model.WorkerStale || !e.MassExpiryHeld || e.Silent < 60*time.Second {
 				c.Fatalf("%+v", e)
 			}
 		}
 		for _, id := range append(back, alive...) {
-			c.WantWorker(id, tracker.Online, "")
+			c.WantWorker(id, model.Online, "")
 		}
 		if n := gathered(t, registry, "lubdub_mass_expiry_held_total", "worker"); n != 60 {
 			c.Errorf("the metric counts %v", n)
@@ -301,15 +303,15 @@ func gathered(t *testing.T, g prometheus.Gatherer, name, label string) float64 {
 func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		few := herd(h, 5, func(n *tracker.NewTask) { n.HeartbeatTimeout = 30 * time.Second })
+		few := herd(h, 5, func(n *model.NewTask) { n.HeartbeatTimeout = 30 * time.Second })
 		for i := range 60 {
-			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+			h.MustRegister(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
 		}
 		h.Advance(30*time.Second + justOver)
 		if r := h.MustSweep(); r.MassExpiryHeld != 65 || r.Zombies != 0 || r.StaleWorkers != 0 {
 			h.Fatalf("%+v", r)
 		}
-		h.WantState(few[0].TaskID, tracker.Running, "")
+		h.WantState(few[0].TaskID, model.Running, "")
 	}, trackertest.Braked)
 }
 
@@ -327,7 +329,7 @@ func TestBrakeForgets(t *testing.T) {
 		h.Advance(brakeTimeout + justOver)
 		wantSweep(h, 60, 0)
 		n := 0
-		for shard := range h.Shards() {
+		for shard := range h.Tracker.Store.Shards() {
 			n += int(h.Store.Client.ZCard(h.Ctx, fmt.Sprintf("lubdub:{%d}:braked", shard)).Val()) - 1
 		}
 		if n != 61 { // the held, and that it was told
@@ -350,7 +352,7 @@ func TestBrakeModel(t *testing.T) {
 			defer func() { _ = h.Close(h.Ctx) }()
 			timeouts := []time.Duration{2 * time.Second, 3 * time.Second}
 			type member struct {
-				a       *tracker.Attempt
+				a       *model.Attempt
 				timeout time.Duration
 				last    time.Duration // beat
 				held    time.Duration // since when; 0: not since the last beat
@@ -360,7 +362,7 @@ func TestBrakeModel(t *testing.T) {
 			var L time.Duration
 			for range rapid.IntRange(48, 60).Draw(rt, "members") {
 				timeout := rapid.SampledFrom(timeouts).Draw(rt, "timeout")
-				a := h.Running(func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, timeout })
+				a := h.Running(func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, timeout })
 				members = append(members, &member{a: a, timeout: timeout})
 			}
 			for range rapid.IntRange(10, 25).Draw(rt, "steps") {
@@ -368,15 +370,15 @@ func TestBrakeModel(t *testing.T) {
 				h.Advance(step)
 				L += step
 				share := rapid.SampledFrom([]int{0, 0, 20, 60, 100}).Draw(rt, "beating")
-				var beats []*tracker.Beat
+				var batch []*beats.Beat
 				for i, m := range members {
 					if !m.dead && (i*37+int(L/time.Millisecond)/100)%100 < share {
-						beats = append(beats, &tracker.Beat{Attempt: m.a})
+						batch = append(batch, &beats.Beat{Attempt: m.a})
 						m.last, m.held = L, 0
 					}
 				}
-				h.Beats(beats)
-				for _, b := range beats {
+				h.Beats.BeatMany(batch)
+				for _, b := range batch {
 					if b.Err != nil {
 						rt.Fatalf("a beat of a live member: %v", b.Err)
 					}
@@ -403,7 +405,7 @@ func TestBrakeModel(t *testing.T) {
 						wantDead++
 					}
 				}
-				r, err := h.Sweep(h.Ctx) // a sweeper that knows of no census before
+				r, err := h.Tracker.Sweeper.Sweep(h.Ctx) // a sweeper that knows of no census before
 				if err != nil || r.MassExpiryHeld != wantHeld || r.Zombies != wantDead {
 					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.MassExpiryHeld, r.Zombies, err,
 						wantHeld, wantDead, live, silent)
@@ -411,8 +413,8 @@ func TestBrakeModel(t *testing.T) {
 			}
 			i := slices.IndexFunc(members, func(m *member) bool { return !m.dead })
 			if i >= 0 {
-				if task := h.MustGet(members[i].a.TaskID); task.State != tracker.Running ||
-					(task.Liveness == tracker.Lost) != (L-members[i].last > members[i].timeout) {
+				if task := h.MustGet(members[i].a.TaskID); task.State != model.Running ||
+					(task.Liveness == model.Lost) != (L-members[i].last > members[i].timeout) {
 					rt.Fatalf("%s %s after %v of %v", task.State, task.Liveness, L-members[i].last, members[i].timeout)
 				}
 			}

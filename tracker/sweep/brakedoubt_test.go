@@ -7,6 +7,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -27,7 +28,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 					h.Fatalf("%d held and %d zombies, after %d that were held", r.MassExpiryHeld, r.Zombies, held)
 				}
 			}
-			h.WantState(first[0].TaskID, tracker.Running, "")
+			h.WantState(first[0].TaskID, model.Running, "")
 		}, trackertest.Braked, func(o *tracker.Options) { o.Shards = 1 })
 	})
 	t.Run("workers", func(t *testing.T) {
@@ -55,20 +56,20 @@ func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", script, lost), func(t *testing.T) {
 				trackertest.Contract(t, func(h *trackertest.Harness) {
 					herd(h, 60)
-					other := h.MustCreate(func(n *tracker.NewTask) {
-						n.Scope, n.Deadline = tracker.Scope{Tenant: "acme", Workspace: "test"}, h.Store.Clock.Now().Add(brakeTimeout)
+					other := h.MustCreate(func(n *model.NewTask) {
+						n.Scope, n.Deadline = model.Scope{Tenant: "acme", Workspace: "test"}, h.Store.Clock.Now().Add(brakeTimeout)
 					})
 					h.Advance(brakeTimeout + justOver)
 					fails := true
 					trackertest.FailCalls(h.Tracker, script, lost, func(int) bool { return fails })
 					_, _ = h.Sweeper.RunOnce(h.Ctx)
-					task, err := h.Get(h.Ctx, other.Task.Scope, other.Task.ID)
-					if err != nil || task.State != tracker.Failed {
+					task, err := h.Tasks.Get(h.Ctx, other.Task.Scope, other.Task.ID)
+					if err != nil || task.State != model.Failed {
 						h.Fatalf("a task past its deadline is %+v, %v", task, err)
 					}
 					fails = false
 					h.MustSweep()
-					page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}, PageSize: 1})
+					page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Running}, PageSize: 1})
 					if err != nil || page.Total != 60 {
 						h.Fatalf("%+v live, %v", page, err)
 					}
@@ -88,7 +89,7 @@ func TestBrakeCountsWhileOthersGo(t *testing.T) {
 		trackertest.After(h.Tracker, "census", func() {
 			if !gone {
 				gone = true
-				_, _ = h.Complete(h.Ctx, tasks[0], tracker.Completion{Outcome: tracker.Succeeded})
+				_, _ = h.Beats.Complete(h.Ctx, tasks[0], model.Completion{Outcome: model.Succeeded})
 			}
 		})
 		wantSweep(h, 60, 0)

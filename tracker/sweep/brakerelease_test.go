@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -19,10 +21,10 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		herd(h, 60)
 		for i := range 60 {
-			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+			h.MustRegister(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
 		}
-		elsewhere := tracker.Scope{Tenant: "other", Workspace: "prod"}
-		herd(h, 60, func(n *tracker.NewTask) { n.Scope = elsewhere })
+		elsewhere := model.Scope{Tenant: "other", Workspace: "prod"}
+		herd(h, 60, func(n *model.NewTask) { n.Scope = elsewhere })
 		h.Advance(brakeTimeout + justOver)
 		wantHeld(h, 0)
 		wantSweep(h, 120, 0)
@@ -30,7 +32,7 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		h.Advance(4 * time.Second)
 		herd(h, 50)
 		h.Advance(brakeTimeout - 8*time.Second)
-		r, err := h.Release(h.Ctx, trackertest.Scope, 40*time.Second)
+		r, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, 40*time.Second)
 		if err != nil || r.Tasks != 60 || r.Workers != 0 {
 			h.Fatalf("%+v %v", r, err)
 		}
@@ -47,9 +49,9 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		herd(h, 60)
 		h.Advance(brakeTimeout + justOver)
 		wantSweep(h, 60, 0) // it is itself again
-		for _, d := range []time.Duration{time.Millisecond, tracker.MaxRelease + 1, -1} {
-			_, err := h.Release(h.Ctx, trackertest.Scope, d)
-			h.WantCode(err, tracker.Invalid)
+		for _, d := range []time.Duration{time.Millisecond, sweep.MaxRelease + 1, -1} {
+			_, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, d)
+			h.WantCode(err, model.Invalid)
 		}
 	}, trackertest.Braked)
 }
@@ -57,7 +59,7 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 // wantHeld fails unless operators see that the brake holds so many tasks and workers.
 func wantHeld(h *trackertest.Harness, want int) {
 	h.Helper()
-	s, err := h.Replica().System(h.Ctx) // another replica, as one remembers its answer for a second
+	s, err := h.Replica().Stats.System(h.Ctx) // another replica, as one remembers its answer for a second
 	if err != nil || s.Held != want {
 		h.Fatalf("the brake is said to hold %d, want %d (%v)", s.Held, want, err)
 	}
@@ -67,7 +69,7 @@ func wantHeld(h *trackertest.Harness, want int) {
 func TestAReleaseIsNoHold(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		if _, err := h.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
+		if _, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
 			h.Fatal(err)
 		}
 		wantHeld(h, 0)
@@ -100,7 +102,7 @@ func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
 		}
 		h.Store.Client.ZAdd(h.Ctx, key, others...)
 		trackertest.After(h.Tracker, "braked", sync.OnceFunc(func() { other.Advance(250 * time.Millisecond) }))
-		if r, err := h.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Tasks != 60 {
+		if r, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Tasks != 60 {
 			h.Fatalf("%+v %v", r, err)
 		}
 	}, trackertest.Braked, func(o *tracker.Options) { o.Shards = 1 })
@@ -115,7 +117,7 @@ func TestAReleaseOvertakesTheCensus(t *testing.T) {
 		herd(h, 5)
 		h.Advance(brakeTimeout - 450*time.Millisecond)
 		wantSweep(h, 60, 0)
-		if _, err := h.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
+		if _, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(500 * time.Millisecond)
@@ -127,13 +129,13 @@ func TestOperatorsReleaseHeldWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range 60 {
-			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
+			h.MustRegister(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("host-%d", i) })
 		}
 		h.Advance(30 * time.Second)
 		if r := h.MustSweep(); r.MassExpiryHeld != 60 {
 			h.Fatalf("%+v", r)
 		}
-		if r, err := h.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Workers != 60 {
+		if r, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Workers != 60 {
 			h.Fatalf("%+v %v", r, err)
 		}
 		if r := h.MustSweep(); r.StaleWorkers != 60 || r.MassExpiryHeld != 0 {

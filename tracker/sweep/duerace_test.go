@@ -14,6 +14,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -41,22 +45,22 @@ func TestSweepersAgainstCompleters(t *testing.T) {
 // dueRace is one race. A task's place in the slices is its number.
 type dueRace struct {
 	*trackertest.Harness
-	attempts  []*tracker.Attempt
-	completed []tracker.Completed // zero: refused
-	swept     tracker.SweepResult
+	attempts  []*model.Attempt
+	completed []model.Completed // zero: refused
+	swept     sweep.SweepResult
 }
 
 // The ways in which tasks come due, by their number modulo ten.
-func dueWay(i int) tracker.Reason {
+func dueWay(i int) model.Reason {
 	switch i % 10 {
 	case 0:
-		return tracker.StartTimeout
+		return model.StartTimeout
 	case 1:
-		return tracker.RunTimeout
+		return model.RunTimeout
 	case 2:
-		return tracker.DeadlineExceeded
+		return model.DeadlineExceeded
 	}
-	return tracker.HeartbeatTimeout
+	return model.HeartbeatTimeout
 }
 
 func dueQueued(i int) bool { return i%5 == 4 } // silent ones only
@@ -69,15 +73,15 @@ func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
 	h := &trackertest.Harness{TB: t, Store: s, Ctx: context.Background()}
 	h.Tracker = trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 2 * time.Minute, Shards: 64})
 	h.MustTick()
-	r := &dueRace{Harness: h, attempts: make([]*tracker.Attempt, n), completed: make([]tracker.Completed, n)}
+	r := &dueRace{Harness: h, attempts: make([]*model.Attempt, n), completed: make([]model.Completed, n)}
 	now := s.Clock.Now()
 	const perBatch = 500
 	for first := 0; first < n; first += perBatch {
-		var batch []tracker.NewTask
+		var batch []model.NewTask
 		for i := first; i < min(n, first+perBatch); i++ {
 			batch = append(batch, dueTask(t, i, now))
 		}
-		for k, c := range r.CreateBatch(r.Ctx, batch) {
+		for k, c := range r.Tasks.CreateBatch(r.Ctx, batch) {
 			if c.Err != nil {
 				t.Fatal(c.Err)
 			}
@@ -87,14 +91,14 @@ func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
 		}
 	}
 	r.claimQueued(n)
-	var beats []*tracker.Beat
+	var batch []*beats.Beat
 	for i, a := range r.attempts {
-		if dueWay(i) != tracker.StartTimeout {
-			beats = append(beats, &tracker.Beat{Attempt: a})
+		if dueWay(i) != model.StartTimeout {
+			batch = append(batch, &beats.Beat{Attempt: a})
 		}
 	}
-	for some := range slices.Chunk(beats, perBatch) {
-		r.Beats(some)
+	for some := range slices.Chunk(batch, perBatch) {
+		r.Beats.BeatMany(some)
 		for _, b := range some {
 			if b.Err != nil {
 				t.Fatal(b.Err)
@@ -105,16 +109,16 @@ func newDueRace(t *testing.T, s *redistest.Store, n int) *dueRace {
 	return r
 }
 
-func dueTask(t *testing.T, i int, now time.Time) tracker.NewTask {
+func dueTask(t *testing.T, i int, now time.Time) model.NewTask {
 	t.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: dueID(i), RunID: "r1", HeartbeatInterval: 500 * time.Millisecond,
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: dueID(i), RunID: "r1", HeartbeatInterval: 500 * time.Millisecond,
 		HeartbeatTimeout: time.Minute}
 	switch dueWay(i) {
-	case tracker.StartTimeout:
+	case model.StartTimeout:
 		n.StartTimeout = 2 * time.Second
-	case tracker.RunTimeout:
+	case model.RunTimeout:
 		n.RunTimeout = 2 * time.Second
-	case tracker.DeadlineExceeded:
+	case model.DeadlineExceeded:
 		n.Deadline = now.Add(2 * time.Second)
 	default:
 		n.HeartbeatTimeout = 2 * time.Second
@@ -130,16 +134,16 @@ func dueTask(t *testing.T, i int, now time.Time) tracker.NewTask {
 
 // claimQueued has one worker claim all that waits.
 func (r *dueRace) claimQueued(n int) {
-	w := tracker.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: n}
+	w := model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: n}
 	if err := w.Validate(); err != nil {
 		r.Fatal(err)
 	}
-	worker, err := r.Register(r.Ctx, w)
+	worker, err := r.Workers.Register(r.Ctx, w)
 	if err != nil {
 		r.Fatal(err)
 	}
 	for left := n / 5; left > 0; {
-		got, err := r.Claim(r.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "q", Max: min(left, 100)})
+		got, err := r.Queues.Claim(r.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "q", Max: min(left, 100)})
 		if err != nil || len(got) == 0 {
 			r.Fatalf("%d are left to claim: %v", left, err)
 		}
@@ -154,11 +158,11 @@ func (r *dueRace) claimQueued(n int) {
 	}
 }
 
-func dueCompletion(i int) tracker.Completion {
+func dueCompletion(i int) model.Completion {
 	if i%2 == 0 {
-		return tracker.Completion{Outcome: tracker.Succeeded}
+		return model.Completion{Outcome: model.Succeeded}
 	}
-	return tracker.Completion{Outcome: tracker.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)}
+	return model.Completion{Outcome: model.Failed, Retryable: true, Error: json.RawMessage(`{"category":"USER_CODE"}`)}
 }
 
 func (r *dueRace) run() {
@@ -167,7 +171,7 @@ func (r *dueRace) run() {
 	var mu sync.Mutex
 	var racing sync.WaitGroup
 	for range dueSweepers {
-		sweeper := tracker.NewSweeper(r.Tracker, tracker.SweeperOptions{})
+		sweeper := sweep.NewSweeper(r.Tracker.Sweeper, sweep.SweeperOptions{})
 		racing.Go(func() {
 			result, err := sweeper.RunOnce(r.Ctx)
 			if err != nil {
@@ -188,10 +192,10 @@ func (r *dueRace) run() {
 					return
 				}
 				i := order[k]
-				done, err := r.Complete(r.Ctx, r.attempts[i], dueCompletion(i))
+				done, err := r.Beats.Complete(r.Ctx, r.attempts[i], dueCompletion(i))
 				if err == nil {
 					r.completed[i] = done
-				} else if tracker.CodeOf(err) != tracker.AlreadyTerminal {
+				} else if model.CodeOf(err) != model.AlreadyTerminal {
 					r.Errorf("%s: %v", dueID(i), err)
 				}
 			}
@@ -210,23 +214,23 @@ func (r *dueRace) check() {
 			r.Errorf(format, args...)
 		}
 	}
-	states := map[tracker.State]int{}
+	states := map[model.State]int{}
 	for i, task := range r.tasks() {
 		want := []string{}
-		state := tracker.Failed
+		state := model.Failed
 		if done := r.completed[i]; done.Outcome != "" {
 			won++
 			switch {
 			case done.WillRetry:
-				want, state = append(want, "task.retrying WORKER_REPORTED"), tracker.Queued
-			case done.Outcome == tracker.Failed:
+				want, state = append(want, "task.retrying WORKER_REPORTED"), model.Queued
+			case done.Outcome == model.Failed:
 				want = append(want, "task.failed WORKER_REPORTED")
 			default:
-				want, state = append(want, "task.succeeded "), tracker.Succeeded
+				want, state = append(want, "task.succeeded "), model.Succeeded
 			}
 		} else {
 			reason := dueWay(i)
-			if reason == tracker.HeartbeatTimeout {
+			if reason == model.HeartbeatTimeout {
 				zombies++
 				want = append(want, "task.zombie HEARTBEAT_TIMEOUT")
 			} else {
@@ -234,7 +238,7 @@ func (r *dueRace) check() {
 			}
 			if dueQueued(i) {
 				requeued++
-				want, state = append(want, "task.retrying "+string(reason)), tracker.Queued
+				want, state = append(want, "task.retrying "+string(reason)), model.Queued
 			} else {
 				want = append(want, "task.failed "+string(reason))
 			}
@@ -251,11 +255,11 @@ func (r *dueRace) check() {
 		wrong("the sweepers count %d zombies, %d timed out, %d requeued; there are %d, %d, %d", r.swept.Zombies, r.swept.TimedOut,
 			r.swept.Requeued, zombies, timedOut, requeued)
 	}
-	run, err := r.Run(r.Ctx, trackertest.Scope, "r1")
+	run, err := r.Tasks.Run(r.Ctx, trackertest.Scope, "r1")
 	if err != nil {
 		r.Fatal(err)
 	}
-	for _, s := range tracker.States {
+	for _, s := range model.States {
 		if run.Counts[s] != states[s] {
 			wrong("the run counts %d %s; there are %d", run.Counts[s], s, states[s])
 		}
@@ -264,17 +268,17 @@ func (r *dueRace) check() {
 		failures)
 }
 
-func (r *dueRace) tasks() []*tracker.Task {
-	tasks := make([]*tracker.Task, len(r.attempts))
+func (r *dueRace) tasks() []*model.Task {
+	tasks := make([]*model.Task, len(r.attempts))
 	var next atomic.Int64
 	var reading sync.WaitGroup
 	for range 64 {
 		reading.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(tasks); i = int(next.Add(1)) - 1 {
-				task, err := r.Get(r.Ctx, trackertest.Scope, dueID(i))
+				task, err := r.Tasks.Get(r.Ctx, trackertest.Scope, dueID(i))
 				if err != nil {
 					r.Error(err)
-					task = &tracker.Task{ID: dueID(i)}
+					task = &model.Task{ID: dueID(i)}
 				}
 				tasks[i] = task
 			}
@@ -287,7 +291,7 @@ func (r *dueRace) tasks() []*tracker.Task {
 // ends reads from the streams how each attempt ended, and that each life began once.
 func (r *dueRace) ends() map[string][]string {
 	ends, begun := map[string][]string{}, map[string]int{}
-	for _, e := range trackertest.StoredEvents(r.TB, r.Store.Client, r.Shards()) {
+	for _, e := range trackertest.StoredEvents(r.TB, r.Store.Client, r.Tracker.Store.Shards()) {
 		switch e.Type {
 		case "task.created", "task.dispatched":
 			begun[e.Type]++

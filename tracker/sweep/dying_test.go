@@ -10,6 +10,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -37,7 +39,7 @@ func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bo
 	c := trackertest.NewCrew(trackertest.NewHarness(t, s))
 	c.Hire("w1")
 	held := c.MustHolding("w1", 5)
-	c.MustQueue("told", "x", func(n *tracker.NewTask) { n.StartTimeout = time.Second }) // so that there is word to carry, too
+	c.MustQueue("told", "x", func(n *model.NewTask) { n.StartTimeout = time.Second }) // so that there is word to carry, too
 	c.MustClaim("w1", 1)
 	c.Advance(time.Second)
 	c.MustBeatWorker(c.IDs["w1"])
@@ -49,21 +51,21 @@ func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bo
 		t.Fatal(err)
 	}
 	trackertest.DieAfter(mortal, calls)
-	_, failed := tracker.NewSweeper(mortal, tracker.SweeperOptions{ID: "swp_mortal"}).RunOnce(t.Context())
+	_, failed := sweep.NewSweeper(mortal.Sweeper, sweep.SweeperOptions{ID: "swp_mortal"}).RunOnce(t.Context())
 	_ = mortal.Close(t.Context())
 
 	c.MustSweep()
 	c.MustSweep()
 	for _, a := range held {
 		task := c.MustGet(a.TaskID)
-		if task.State != tracker.Queued || task.Losses != 1 || len(task.History) != 1 || task.History[0].Reason != tracker.WorkerLost {
+		if task.State != model.Queued || task.Losses != 1 || len(task.History) != 1 || task.History[0].Reason != model.WorkerLost {
 			t.Fatalf("after %d calls: %s is %s with %d losses and %+v", calls, task.ID, task.State, task.Losses, task.History)
 		}
 	}
-	if task := c.MustGet("told"); task.State != tracker.Queued || task.Losses != 1 {
+	if task := c.MustGet("told"); task.State != model.Queued || task.Losses != 1 {
 		t.Fatalf("after %d calls: %+v", calls, task)
 	}
-	c.WantWorker(c.IDs["w1"], tracker.Offline, tracker.WorkerStale)
+	c.WantWorker(c.IDs["w1"], model.Offline, model.WorkerStale)
 	for shard := range 2 {
 		for _, key := range []string{"held", "recoveries", "outbox"} {
 			left := s.Client.ZRange(t.Context(), fmt.Sprintf("lubdub:{%d}:%s", shard, key), 0, -1).Val()

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // lines is a log that is read while it is written.
@@ -56,7 +58,7 @@ func logged(t *testing.T, test func(h *trackertest.Harness, log *lines)) {
 func TestVerdictsLeaveLines(t *testing.T) {
 	t.Parallel()
 	logged(t, func(h *trackertest.Harness, log *lines) {
-		h.Running(func(n *tracker.NewTask) { n.TaskID = "one" })
+		h.Running(func(n *model.NewTask) { n.TaskID = "one" })
 		h.Advance(3 * time.Second)
 		h.MustSweep()
 		if got := log.with("task heartbeat is stale", "taskId=one", "attempt=1", "reason=HEARTBEAT_TIMEOUT", "by=swp_test",
@@ -65,7 +67,7 @@ func TestVerdictsLeaveLines(t *testing.T) {
 		}
 		const many = 100
 		for i := range many {
-			h.Running(func(n *tracker.NewTask) { n.TaskID = fmt.Sprint("many", i) })
+			h.Running(func(n *model.NewTask) { n.TaskID = fmt.Sprint("many", i) })
 		}
 		h.Advance(3 * time.Second)
 		began := time.Now().Unix()
@@ -87,9 +89,9 @@ func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
 		c := trackertest.NewCrew(h)
 		c.Hire("w1")
 		made := 0
-		c.MustHolding("w1", 12, func(n *tracker.NewTask) {
+		c.MustHolding("w1", 12, func(n *model.NewTask) {
 			if made++; made <= 5 {
-				once := tracker.DefaultRetryPolicy
+				once := model.DefaultRetryPolicy
 				once.MaxLosses = 0
 				n.Retry = &once
 			}
@@ -112,7 +114,7 @@ func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
 func TestEndsOfWorkersLeaveLines(t *testing.T) {
 	t.Parallel()
 	logged(t, func(h *trackertest.Harness, log *lines) {
-		silent := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m1" })
+		silent := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "m1" })
 		seen := h.Store.Clock.Now()
 		h.Advance(31 * time.Second)
 		h.MustSweep()
@@ -120,11 +122,11 @@ func TestEndsOfWorkersLeaveLines(t *testing.T) {
 			"lastSeen="+seen.UTC().Format("2006-01-02T15:04:05.000Z")); len(got) != 1 {
 			t.Errorf("%q", log.with("worker"))
 		}
-		drained := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m2" })
-		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, drained.WorkerID, tracker.Drain{}); err != nil {
+		drained := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "m2" })
+		if _, err := h.Workers.Drain(h.Ctx, trackertest.Scope, drained.WorkerID, workers.Drain{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.BeatWorker(h.Ctx, trackertest.Scope, drained.WorkerID, tracker.WorkerBeat{}); err != nil {
+		if _, err := h.Workers.Beat(h.Ctx, trackertest.Scope, drained.WorkerID, workers.WorkerBeat{}); err != nil {
 			t.Fatal(err)
 		}
 		h.Advance(2 * time.Second)

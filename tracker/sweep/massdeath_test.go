@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -37,7 +37,7 @@ func TestVerdictsAreOnTheirWayBesideEachOther(t *testing.T) {
 				t.Error("no other verdicts fall while the answer to the first ones is held back")
 			}
 		})
-		r, err := tracker.NewSweeper(tr, tracker.SweeperOptions{}).RunOnce(t.Context())
+		r, err := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).RunOnce(t.Context())
 		if err != nil || r.Zombies != tasks {
 			t.Fatalf("%d zombies of %d: %v", r.Zombies, tasks, err)
 		}

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 func timeouts(h *trackertest.Harness) (timeouts, sets []string) {
 	h.Helper()
-	for shard := range h.Shards() {
+	for shard := range h.Tracker.Store.Shards() {
 		list, err := h.Store.Client.SMembers(h.Ctx, fmt.Sprintf("lubdub:{%d}:timeouts", shard)).Result()
 		if err != nil {
 			h.Fatal(err)
@@ -32,25 +34,25 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		all := trackertest.AllTimeouts()
-		with := func(d time.Duration) func(*tracker.NewTask) {
-			return func(n *tracker.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = d/2, d }
+		with := func(d time.Duration) func(*model.NewTask) {
+			return func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = d/2, d }
 		}
 		for i, d := range all {
 			for shard := range 2 {
 				id := fmt.Sprint("t", i)
-				for h.ShardOf(trackertest.Scope, id) != shard {
+				for h.Tracker.Store.ShardOf(trackertest.Scope, id) != shard {
 					id += "x"
 				}
-				h.MustCreate(with(d), func(n *tracker.NewTask) { n.TaskID = id })
-				if _, err := h.Cancel(h.Ctx, trackertest.Scope, id, tracker.CancelRequest{}); err != nil {
+				h.MustCreate(with(d), func(n *model.NewTask) { n.TaskID = id })
+				if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, id, model.CancelRequest{}); err != nil {
 					h.Fatal(err)
 				}
 			}
 		}
-		live := h.Running(with(10*time.Second), func(n *tracker.NewTask) { n.TaskID = "live" })
-		waits := h.MustCreate(with(12*time.Second), func(n *tracker.NewTask) { n.TaskID, n.Queue = "waits", "default" }).Task
-		remembers := tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_remembers"})
-		for _, s := range []*tracker.Sweeper{h.Sweeper, remembers} {
+		live := h.Running(with(10*time.Second), func(n *model.NewTask) { n.TaskID = "live" })
+		waits := h.MustCreate(with(12*time.Second), func(n *model.NewTask) { n.TaskID, n.Queue = "waits", "default" }).Task
+		remembers := sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_remembers"})
+		for _, s := range []*sweep.Sweeper{h.Sweeper, remembers} {
 			if _, err := s.RunOnce(h.Ctx); err != nil {
 				h.Fatal(err)
 			}
@@ -76,9 +78,9 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 				timeouts[:min(3, len(timeouts))])
 		}
 		// A set that was dropped comes back with its attempt; who remembers it, and who does not, finds it silent.
-		for i, s := range []*tracker.Sweeper{h.Sweeper, remembers, tracker.NewSweeper(h.Tracker, tracker.SweeperOptions{ID: "swp_new"})} {
+		for i, s := range []*sweep.Sweeper{h.Sweeper, remembers, sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_new"})} {
 			a := h.MustHand(waits.ID, h.MustRegister().WorkerID)
-			if _, err := h.Start(h.Ctx, a, tracker.Report{}); err != nil {
+			if _, err := h.Beats.Start(h.Ctx, a, model.Report{}); err != nil {
 				h.Fatal(err)
 			}
 			for range 2 {
@@ -98,7 +100,7 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 			h.MustBeat(live, "")
 			h.MustSweep()
 		}
-		h.WantState("live", tracker.Running, "")
+		h.WantState("live", model.Running, "")
 	})
 }
 
@@ -106,22 +108,22 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 func TestATimeoutThatIsUsedAgainStays(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		wait := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue = "t1", "default" }).Task
+		wait := h.MustCreate(func(n *model.NewTask) { n.TaskID, n.Queue = "t1", "default" }).Task
 		h.MustSweep()
 		h.Advance(time.Minute)
 		worker := h.MustRegister().WorkerID
-		var made []*tracker.Envelope
+		var made []*model.Envelope
 		trackertest.After(h.Tracker, "peek_beats", func() {
 			if made != nil {
 				return
 			}
 			var err error
-			made, err = h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: wait.Queue, Max: 1})
+			made, err = h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: wait.Queue, Max: 1})
 			if err != nil || len(made) != 1 {
 				h.Errorf("%v %v", trackertest.IDs(made), err)
 				return
 			}
-			if _, err := h.Start(h.Ctx, made[0].Attempt, tracker.Report{}); err != nil {
+			if _, err := h.Beats.Start(h.Ctx, made[0].Attempt, model.Report{}); err != nil {
 				h.Error(err)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -16,10 +16,10 @@ func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 	const tasks, workers, asked = 30, 30, 3 // asked: tasks differ in what they ask for
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range workers {
-			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), tasks })
+			h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), tasks })
 		}
 		for i := range tasks {
-			h.MustCreate(trackertest.Placed("random"), func(n *tracker.NewTask) {
+			h.MustCreate(trackertest.Placed("random"), func(n *model.NewTask) {
 				n.TaskID = fmt.Sprintf("t%d", i)
 				if i%asked > 0 {
 					n.WorkerLabels = map[string]string{"zone": fmt.Sprintf("z%d", i%asked)}
@@ -47,14 +47,14 @@ func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 				h.Errorf("%s ran %d times in ten minutes, want at most %d", script, n, most)
 			}
 		}
-		come := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = tasks }).WorkerID
+		come := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = tasks }).WorkerID
 		for range 9 {
 			h.Advance(5 * time.Second)
 			h.MustBeatWorker(come)
 			h.MustSweep()
 		}
 		for i := 0; i < tasks; i += asked {
-			if task := h.WantState(fmt.Sprintf("t%d", i), tracker.Queued, ""); task.WorkerID != come {
+			if task := h.WantState(fmt.Sprintf("t%d", i), model.Queued, ""); task.WorkerID != come {
 				h.Fatalf("t%d waits for %q 45 s after %s has come", i, task.WorkerID, come)
 			}
 		}

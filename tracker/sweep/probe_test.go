@@ -12,6 +12,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -28,7 +30,7 @@ func withOptions(t *testing.T, change func(*tracker.Options), test func(h *track
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
 		h := &trackertest.Harness{TB: t, Tracker: tr, Store: s, Ctx: context.Background(),
-			Sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
+			Sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_test"})}
 		h.MustTick()
 		test(h)
 	})
@@ -53,8 +55,8 @@ func TestProbe(t *testing.T) {
 			return errors.New("no answer")
 		}
 	}, func(h *trackertest.Harness) {
-		probed := func(n *tracker.NewWorker) { n.ProbeURL = "http://10.0.0.7/healthz" }
-		silent, mute := h.MustRegister(probed).WorkerID, h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+		probed := func(n *model.NewWorker) { n.ProbeURL = "http://10.0.0.7/healthz" }
+		silent, mute := h.MustRegister(probed).WorkerID, h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 		h.Advance(15 * time.Second)
 		h.MustSweep()
 		if asked.Load() != 1 {
@@ -62,8 +64,8 @@ func TestProbe(t *testing.T) {
 		}
 		h.Advance(15 * time.Second)
 		h.MustSweep() // asked again, 15 s after the first answer
-		h.WantWorker(mute, tracker.Offline, tracker.WorkerStale)
-		if w := h.WantWorker(silent, tracker.Online, ""); w.Liveness != tracker.Late || asked.Load() != 2 {
+		h.WantWorker(mute, model.Offline, model.WorkerStale)
+		if w := h.WantWorker(silent, model.Online, ""); w.Liveness != model.Late || asked.Load() != 2 {
 			h.Fatalf("%+v after %d", w, asked.Load())
 		}
 		h.Advance(15 * time.Second)
@@ -73,10 +75,10 @@ func TestProbe(t *testing.T) {
 		if asked.Load() != 3 {
 			h.Fatalf("asked %d times", asked.Load())
 		}
-		h.WantWorker(silent, tracker.Online, "")
+		h.WantWorker(silent, model.Online, "")
 		h.Advance(15 * time.Second)
 		h.MustSweep()
-		h.WantWorker(silent, tracker.Offline, tracker.WorkerStale)
+		h.WantWorker(silent, model.Offline, model.WorkerStale)
 
 		beating := h.MustRegister(probed).WorkerID
 		for range 5 { // a beat starts the count anew
@@ -87,10 +89,10 @@ func TestProbe(t *testing.T) {
 		alive.Store(false)
 		h.Advance(20 * time.Second)
 		h.MustSweep()
-		h.WantWorker(beating, tracker.Online, "")
+		h.WantWorker(beating, model.Online, "")
 		h.Advance(10 * time.Second)
 		h.MustSweep()
-		h.WantWorker(beating, tracker.Offline, tracker.WorkerStale)
+		h.WantWorker(beating, model.Offline, model.WorkerStale)
 	})
 }
 
@@ -104,7 +106,7 @@ func TestProbesThatAreNotAnsweredLeaveLines(t *testing.T) {
 		o.Probe = func(context.Context, string) error { return refused }
 	}, func(h *trackertest.Harness) {
 		asked := 0
-		hire := func(n *tracker.NewWorker) {
+		hire := func(n *model.NewWorker) {
 			asked++
 			n.ProbeURL, n.MachineID = "http://10.0.0.7/healthz?key=abc", "host-"+strconv.Itoa(asked)
 		}

@@ -41,6 +41,6 @@ func (p *probes) ask(r *schema.WorkerRef, url string) {
 			return
 		}
 		s.metrics.probes.WithLabelValues("answered").Inc()
-		_, _ = s.store.Do(ctx, "probe", s.scripts.workerProbedCall(r, s.workers.WorkerKeys(r)))
+		_, _ = s.store.Do(ctx, "probe", s.scripts.workerProbedCall(r, s.workers.Keys(r)))
 	})
 }

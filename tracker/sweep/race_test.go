@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -19,13 +21,13 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 		tr := trackertest.OpenOn(t, s)
 		alive, dead := trackertest.StartOne(t, tr, s, "alive"), trackertest.StartOne(t, tr, s, "dead")
 		trackertest.Advance(t, tr, s, 2500*time.Millisecond)
-		sw := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+		sw := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 		found, take, err := sw.FindSilent(0, "2000")
 		if err != nil || found != 2 {
 			t.Fatal(found, err)
 		}
-		b := &tracker.Beat{Attempt: alive}
-		if tr.Beat(b); b.Err != nil {
+		b := &beats.Beat{Attempt: alive}
+		if tr.Beats.Beat(b); b.Err != nil {
 			t.Fatal(b.Err)
 		}
 		for i, want := range []int{1, 0} { // the second sweeper finds nothing left of the same list
@@ -34,10 +36,10 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 				t.Fatalf("take %d: %+v %v", i, r, err)
 			}
 		}
-		if task, err := tr.Get(t.Context(), alive.Scope, "alive"); err != nil || task.State != tracker.Running {
+		if task, err := tr.Tasks.Get(t.Context(), alive.Scope, "alive"); err != nil || task.State != model.Running {
 			t.Fatalf("the live one: %+v %v", task, err)
 		}
-		if task, err := tr.Get(t.Context(), dead.Scope, "dead"); err != nil || task.State != tracker.Failed {
+		if task, err := tr.Tasks.Get(t.Context(), dead.Scope, "dead"); err != nil || task.State != model.Failed {
 			t.Fatalf("the dead one: %+v %v", task, err)
 		}
 	})
@@ -50,7 +52,7 @@ func TestOneTransitionWins(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tr := trackertest.OpenOn(t, s)
 		const tasks = 60
-		attempts := make([]*tracker.Attempt, tasks)
+		attempts := make([]*model.Attempt, tasks)
 		for i := range attempts {
 			attempts[i] = trackertest.StartOne(t, tr, s, fmt.Sprint("t", i))
 		}
@@ -58,7 +60,7 @@ func TestOneTransitionWins(t *testing.T) {
 		var wg sync.WaitGroup
 		completed := make([]bool, tasks)
 		for range 4 {
-			sw := tracker.NewSweeper(tr, tracker.SweeperOptions{})
+			sw := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 			wg.Go(func() {
 				for range 3 {
 					if _, err := sw.RunOnce(context.Background()); err != nil {
@@ -69,9 +71,9 @@ func TestOneTransitionWins(t *testing.T) {
 		}
 		for i, a := range attempts {
 			wg.Go(func() {
-				_, err := tr.Complete(context.Background(), a, tracker.Completion{Outcome: tracker.Succeeded})
+				_, err := tr.Beats.Complete(context.Background(), a, model.Completion{Outcome: model.Succeeded})
 				completed[i] = err == nil
-				if err != nil && tracker.CodeOf(err) != tracker.AlreadyTerminal {
+				if err != nil && model.CodeOf(err) != model.AlreadyTerminal {
 					t.Error(err)
 				}
 			})

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -31,8 +31,8 @@ func find(h *trackertest.Harness, key, text string) string {
 func TestReconcilerRepairsTasks(t *testing.T) {
 	t.Parallel()
 	const ghost = "acme/prod/ghost"
-	running := func(c *trackertest.Crew) *tracker.Attempt {
-		return c.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
+	running := func(c *trackertest.Crew) *model.Attempt {
+		return c.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 	}
 	for name, test := range map[string]func(c *trackertest.Crew){
 		"entries without a record": func(c *trackertest.Crew) {
@@ -51,7 +51,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		},
 		"entries of a time that is over": func(c *trackertest.Crew) {
 			a := running(c)
-			if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
 			}
 			member := fmt.Sprintf("acme/prod/t1#1.%s", a.Fence)
@@ -61,7 +61,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Plant(c.Key("t1", "due"), "b:acme/prod/t1")
 			c.Store.Client.HSet(c.Ctx, c.Key("t1", "cancels"), member, "1000\t\t")
 			c.WantRepairs("stray_ix", "stray_beats", "stray_timers", "stray_due", "stray_cancels")
-			c.WantState("t1", tracker.Succeeded, "")
+			c.WantState("t1", model.Succeeded, "")
 		},
 		"a running task without its beat": func(c *trackertest.Crew) {
 			a := running(c)
@@ -73,10 +73,10 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.WantRepairs("missing_beat")
 			c.Advance(2 * time.Second) // it gets a whole timeout
 			c.MustSweep()
-			c.WantState("t1", tracker.Running, "")
+			c.WantState("t1", model.Running, "")
 			c.Advance(time.Second)
 			c.MustSweep()
-			c.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
+			c.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		},
 		"a timeout that nobody sweeps": func(c *trackertest.Crew) {
 			running(c)
@@ -87,22 +87,22 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			}
 			c.WantRepairs("missing_timeout")
 			c.MustSweep()
-			c.WantState("t1", tracker.Failed, tracker.HeartbeatTimeout)
+			c.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		},
 		"a task that no list has": func(c *trackertest.Crew) {
-			c.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
+			c.Running(func(n *model.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
 			c.Remove(c.Key("t1", "ix"), "acme/prod/R/t1")
 			c.Remove(c.Key("t1", "run:acme/prod/r1"), "R/t1")
 			c.WantRepairs("missing_ix", "missing_run")
-			f := tracker.TaskFilter{Scope: trackertest.Scope, States: []tracker.State{tracker.Running}, PageSize: 10}
-			if page, err := c.List(c.Ctx, f); err != nil ||
+			f := model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Running}, PageSize: 10}
+			if page, err := c.Tasks.List(c.Ctx, f); err != nil ||
 				page.Total != 1 {
 				c.Fatalf("%+v %v", page, err)
 			}
 		},
 		"a task that no list of ends has, and lists that name it wrongly": func(c *trackertest.Crew) {
 			a := running(c)
-			if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
 			}
 			end := find(c.Harness, c.Key("t1", "ix"), "|acme/prod/S/")
@@ -126,7 +126,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			}
 		},
 		"a size that is not listed, and sizes that nothing has": func(c *trackertest.Crew) {
-			c.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Payload = "t1", []byte(`"`+strings.Repeat("x", 5000)+`"`) })
+			c.MustCreate(func(n *model.NewTask) { n.TaskID, n.Payload = "t1", []byte(`"`+strings.Repeat("x", 5000)+`"`) })
 			c.Remove(c.Key("t1", "ix"), "~acme/J/prod/t1")
 			c.Plant(c.Key("t1", "ix"), "~acme/Z/prod/t1")
 			c.Plant(c.Key("ghost", "ix"), "~acme/Z/prod/ghost")
@@ -136,15 +136,15 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			}
 		},
 		"a dispatched task without its start timeout": func(c *trackertest.Crew) {
-			c.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.StartTimeout = "t1", 5*time.Second })
+			c.MustCreate(func(n *model.NewTask) { n.TaskID, n.StartTimeout = "t1", 5*time.Second })
 			c.Remove(c.Key("t1", "timers"), find(c.Harness, c.Key("t1", "timers"), "s:acme/prod/t1#"))
 			c.WantRepairs("missing_timer")
 			c.Advance(5 * time.Second)
 			c.MustSweep()
-			c.WantState("t1", tracker.Failed, tracker.StartTimeout)
+			c.WantState("t1", model.Failed, model.StartTimeout)
 		},
 		"a running task without its run timeout and deadline": func(c *trackertest.Crew) {
-			a := c.Running(func(n *tracker.NewTask) {
+			a := c.Running(func(n *model.NewTask) {
 				n.TaskID, n.RunTimeout, n.Deadline = "t1", 5*time.Second, c.Store.Clock.Now().Add(time.Hour)
 			})
 			c.Remove(c.Key("t1", "timers"), "r:acme/prod/t1#1."+a.Fence)
@@ -152,11 +152,11 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.WantRepairs("missing_timer", "missing_due")
 			pass(c.Harness, 5*time.Second, a)
 			c.MustSweep()
-			c.WantState("t1", tracker.Failed, tracker.RunTimeout)
+			c.WantState("t1", model.Failed, model.RunTimeout)
 		},
 		"a cancel that nobody is told": func(c *trackertest.Crew) {
 			a := running(c)
-			if _, err := c.Cancel(c.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{Reason: "why"}); err != nil {
+			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "t1", model.CancelRequest{Reason: "why"}); err != nil {
 				c.Fatal(err)
 			}
 			c.Store.Client.HDel(c.Ctx, c.Key("t1", "cancels"), "acme/prod/t1#1."+a.Fence)
@@ -167,10 +167,10 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		},
 		"a delivered cancel without its grace": func(c *trackertest.Crew) {
 			a := running(c)
-			if _, err := c.Cancel(c.Ctx, trackertest.Scope, "t1", tracker.CancelRequest{}); err != nil {
+			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "t1", model.CancelRequest{}); err != nil {
 				c.Fatal(err)
 			}
-			c.CancelDelivered(a)
+			c.Beats.CancelDelivered(a)
 			for b := c.MustBeat(a, ""); !b.Cancel.Delivered; b = c.MustBeat(a, "") {
 				continue // recorded beside the caller
 			}
@@ -186,7 +186,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		},
 		"a task that waits for its time for ever": func(c *trackertest.Crew) {
 			c.Hire("w1")
-			c.MustQueue("t1", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
+			c.MustQueue("t1", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
 			c.Remove(c.Key("t1", "due"), "b:acme/prod/t1")
 			c.Advance(2 * time.Second)
 			c.MustSweep()
@@ -195,12 +195,12 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.WantIDs(c.MustClaim("w1", 1), "t1")
 		},
 		"a finished task that would stay for ever": func(c *trackertest.Crew) {
-			if _, err := c.Complete(c.Ctx, running(c), tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := c.Beats.Complete(c.Ctx, running(c), model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
 			}
 			c.Remove(c.Key("t1", "due"), "x:acme/prod/t1")
 			c.WantRepairs("missing_due")
-			c.Store.Clock.Advance(tracker.DefaultFinishedRetention)
+			c.Store.Clock.Advance(model.DefaultFinishedRetention)
 			c.MustTick()
 			if r := c.MustSweep(); r.Removed != 1 {
 				c.Fatalf("%+v", r)
@@ -224,7 +224,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			if b := c.MustBeat(a, ""); b.Err != nil { // its token proves it
 				c.Fatal(b.Err)
 			}
-			c.WantState("t1", tracker.Running, "")
+			c.WantState("t1", model.Running, "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) { trackertest.Claims(t, test) })
@@ -252,7 +252,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			c.MustSweep()
 			c.WantRepairs("held_by_ended_worker", "held_by_ended_worker", "held_by_ended_worker", "held_by_ended_worker", "held_by_ended_worker")
 			for _, a := range held {
-				if task := c.WantState(a.TaskID, tracker.Queued, ""); task.Losses != 1 || task.History[0].Reason != tracker.WorkerLost {
+				if task := c.WantState(a.TaskID, model.Queued, ""); task.Losses != 1 || task.History[0].Reason != model.WorkerLost {
 					c.Fatalf("%+v", task)
 				}
 			}
@@ -272,9 +272,9 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			if b := c.MustBeat(a, ""); b.Err != nil {
 				c.Fatal(b.Err)
 			}
-			c.WantState(a.TaskID, tracker.Running, "")
+			c.WantState(a.TaskID, model.Running, "")
 			c.WantRepairs("held_by_ended_worker")
-			c.WantState(a.TaskID, tracker.Failed, tracker.WorkerLost) // its queue went with the record
+			c.WantState(a.TaskID, model.Failed, model.WorkerLost) // its queue went with the record
 		})
 	})
 	t.Run("a live worker whose record the store lost", func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			c.AdvanceAlive(35*time.Second, c.IDs["w1"])
 			c.Store.Client.Del(c.Ctx, trackertest.WorkerKey(c.IDs["w1"], "worker:acme/prod/"+c.IDs["w1"]))
 			c.Reconcile()
-			c.WantState(a.TaskID, tracker.Running, "") // its next beat brings it back
+			c.WantState(a.TaskID, model.Running, "") // its next beat brings it back
 		})
 	})
 	t.Run("a worker that the store lost", func(t *testing.T) {
@@ -292,16 +292,16 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			c.Hire("w1")
 			c.Hire("w2")
 			a := c.MustHolding("w1", 1)[0]
-			own := c.MustHolding("w2", 1, func(n *tracker.NewTask) { n.HeartbeatTimeout = time.Minute })[0]
+			own := c.MustHolding("w2", 1, func(n *model.NewTask) { n.HeartbeatTimeout = time.Minute })[0]
 			for _, id := range c.IDs {
 				c.Store.Client.Del(c.Ctx, trackertest.WorkerKey(id, "worker:acme/prod/"+id))
 			}
 			c.Reconcile() // its entries go
-			c.WantState(a.TaskID, tracker.Running, "")
+			c.WantState(a.TaskID, model.Running, "")
 			c.Advance(31 * time.Second)
 			c.WantRepairs("held_by_ended_worker")
-			c.WantState(a.TaskID, tracker.Queued, "")
-			c.WantState(own.TaskID, tracker.Running, "") // its own beats tell
+			c.WantState(a.TaskID, model.Queued, "")
+			c.WantState(own.TaskID, model.Running, "") // its own beats tell
 		})
 	})
 }

@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // Every shard is some sweeper's to walk over.
@@ -57,7 +61,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 		clock.Go(func() {
 			for !over.Load() {
 				c.Store.Clock.Advance(100 * time.Millisecond)
-				if err := c.Tick(); err != nil {
+				if err := c.Beats.Tick(); err != nil {
 					c.Error(err)
 				}
 				if _, err := c.Sweeper.RunOnce(c.Ctx); err != nil {
@@ -73,7 +77,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 				done = true // and once more, over all that is left
 			default:
 			}
-			r, err := tracker.NewSweeper(c.Tracker, tracker.SweeperOptions{}).Reconcile(c.Ctx)
+			r, err := sweep.NewSweeper(c.Tracker.Sweeper, sweep.SweeperOptions{}).Reconcile(c.Ctx)
 			if err != nil || len(r) != 0 {
 				c.Errorf("walk %d repaired %v: %v", walks, r, err)
 				done = true
@@ -91,7 +95,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 // life gives a task one of the lives that there are.
 func life(c *trackertest.Crew, id string, n int) {
 	deadline := c.Store.Clock.Now().Add(time.Duration(n%7+1) * time.Second)
-	task := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, RunID: "r" + strconv.Itoa(n%3), HeartbeatInterval: 500 * time.Millisecond,
+	task := model.NewTask{Scope: trackertest.Scope, TaskID: id, RunID: "r" + strconv.Itoa(n%3), HeartbeatInterval: 500 * time.Millisecond,
 		HeartbeatTimeout: time.Second}
 	if n%2 == 0 {
 		task.Queue, task.Type = "q", "x"
@@ -113,17 +117,17 @@ func life(c *trackertest.Crew, id string, n int) {
 		c.Error(err)
 		return
 	}
-	created, err := c.Create(c.Ctx, task)
+	created, err := c.Tasks.Create(c.Ctx, task)
 	if err != nil {
 		c.Error(err)
 		return
 	}
-	var a *tracker.Attempt
+	var a *model.Attempt
 	if created.Envelope != nil {
 		a = created.Envelope.Attempt
 	} else {
 		// may have ended
-		envelopes, _ := c.Claim(c.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"+strconv.Itoa(n%4)], Queue: "q", Max: 1})
+		envelopes, _ := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"+strconv.Itoa(n%4)], Queue: "q", Max: 1})
 		if len(envelopes) == 0 {
 			return
 		}
@@ -132,41 +136,41 @@ func life(c *trackertest.Crew, id string, n int) {
 	if n%6 == 0 {
 		return // never heard
 	}
-	_, _ = c.Start(c.Ctx, a, tracker.Report{WorkerID: "p"})
-	c.Beat(&tracker.Beat{Attempt: a, Report: "\t\t50\t\"half\""})
+	_, _ = c.Beats.Start(c.Ctx, a, model.Report{WorkerID: "p"})
+	c.Beats.Beat(&beats.Beat{Attempt: a, Report: "\t\t50\t\"half\""})
 	switch n % 8 {
 	case 1, 2, 3:
-		_, _ = c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+		_, _ = c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Succeeded})
 	case 4:
-		_, _ = c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true})
+		_, _ = c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Failed, Retryable: true})
 	case 5:
-		_, _ = c.Cancel(c.Ctx, trackertest.Scope, a.TaskID, tracker.CancelRequest{Reason: "why"})
-		c.CancelDelivered(a)
+		_, _ = c.Tasks.Cancel(c.Ctx, trackertest.Scope, a.TaskID, model.CancelRequest{Reason: "why"})
+		c.Beats.CancelDelivered(a)
 	case 6:
-		_, _ = c.NextAttempt(c.Ctx, trackertest.Scope, a.TaskID, a.Number)
+		_, _ = c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, a.TaskID, a.Number)
 	}
 }
 
 // crewLife lets workers beat, come, drain and go.
 func crewLife(c *trackertest.Crew, n int) {
 	for _, id := range c.IDs {
-		_, _ = c.BeatWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerBeat{})
+		_, _ = c.Workers.Beat(c.Ctx, trackertest.Scope, id, workers.WorkerBeat{})
 	}
-	w := trackertest.NewWorker(func(w *tracker.NewWorker) { w.Queue, w.MachineID, w.Hostname, w.PID = "q", "host-x", "host-x", n%3+1 })
+	w := trackertest.NewWorker(func(w *model.NewWorker) { w.Queue, w.MachineID, w.Hostname, w.PID = "q", "host-x", "host-x", n%3+1 })
 	if err := w.Validate(); err != nil {
 		c.Error(err)
 		return
 	}
-	r, err := c.Register(c.Ctx, w)
+	r, err := c.Workers.Register(c.Ctx, w)
 	if err != nil {
 		c.Error(err)
 		return
 	}
 	switch n % 3 {
 	case 0:
-		_, _ = c.DrainWorker(c.Ctx, trackertest.Scope, r.WorkerID, tracker.Drain{BySelf: true})
+		_, _ = c.Workers.Drain(c.Ctx, trackertest.Scope, r.WorkerID, workers.Drain{BySelf: true})
 	case 1:
-		_, _ = c.RetireWorker(c.Ctx, trackertest.Scope, r.WorkerID, tracker.WorkerForced, "")
-		_, _ = c.ResumeWorker(c.Ctx, trackertest.Scope, r.WorkerID, "")
+		_, _ = c.Workers.Retire(c.Ctx, trackertest.Scope, r.WorkerID, model.WorkerForced, "")
+		_, _ = c.Workers.Resume(c.Ctx, trackertest.Scope, r.WorkerID, "")
 	}
 }

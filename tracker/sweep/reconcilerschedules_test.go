@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -28,7 +29,7 @@ func TestReconcilerRepairsSchedules(t *testing.T) {
 			c.MustSweep()
 			c.WantRepairs("missing_look")
 			c.MustSweep()
-			if s, err := c.Schedule(c.Ctx, trackertest.Scope, "s1"); err != nil || s.Fires != 1 {
+			if s, err := c.Schedules.Get(c.Ctx, trackertest.Scope, "s1"); err != nil || s.Fires != 1 {
 				c.Fatalf("%+v, %v", s, err)
 			}
 		},
@@ -37,7 +38,7 @@ func TestReconcilerRepairsSchedules(t *testing.T) {
 			c.WantRepairs("missing_schedule")
 		},
 		"one that is paused, and has nothing to look at": func(c *trackertest.Crew, key func(string) string) {
-			if _, err := c.PauseSchedule(c.Ctx, trackertest.Scope, "s1"); err != nil {
+			if _, err := c.Schedules.Pause(c.Ctx, trackertest.Scope, "s1"); err != nil {
 				c.Fatal(err)
 			}
 			c.WantRepairs()
@@ -47,13 +48,13 @@ func TestReconcilerRepairsSchedules(t *testing.T) {
 			t.Parallel()
 			trackertest.Contract(t, func(h *trackertest.Harness) {
 				c := trackertest.NewCrew(h)
-				d := tracker.ScheduleSpec{
-					Scope: trackertest.Scope, ID: "s1", Cron: "0 * * * * *", MaxCatchup: 1, Task: tracker.NewTask{Queue: "q"},
+				d := schedules.Spec{
+					Scope: trackertest.Scope, ID: "s1", Cron: "0 * * * * *", MaxCatchup: 1, Task: model.NewTask{Queue: "q"},
 				}
 				if err := d.Validate(h.Store.Clock.Now()); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := h.CreateSchedule(h.Ctx, d); err != nil {
+				if _, err := h.Schedules.Create(h.Ctx, d); err != nil {
 					t.Fatal(err)
 				}
 				h.MustSweep()

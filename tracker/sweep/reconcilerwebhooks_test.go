@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // mailbox is where webhooks of tests lead: it remembers about which subjects it was told.
@@ -107,12 +110,12 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 		"lost words":        lost("hookabout", 0, "stray_delivery"),
 		"what was put last": lost("hookseen", 4),
 		"lost marks": func(g given) {
-			for shard := range g.Shards() {
+			for shard := range g.Tracker.Store.Shards() {
 				g.Store.Client.HDel(g.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "mark")
 			}
 			g.MustCreate()
-			g.Store.Clock.Advance(5 * time.Second)                           // nobody has the shards then
-			again := tracker.NewSweeper(g.Tracker, tracker.SweeperOptions{}) // a process counts webhooks when it comes, and each minute
+			g.Store.Clock.Advance(5 * time.Second)                               // nobody has the shards then
+			again := sweep.NewSweeper(g.Tracker.Sweeper, sweep.SweeperOptions{}) // a process counts webhooks when it comes, and each minute
 			g.answer(200)
 			if err := again.Deliver(g.Ctx); err != nil {
 				g.Fatal(err)
@@ -120,8 +123,8 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 			if g.take() == 0 {
 				g.Error("what happens is not told any more")
 			}
-			if n := g.Events("")["system.repaired"]; n != g.Shards() {
-				g.Errorf("%d events tell of %d repairs", n, g.Shards())
+			if n := g.Events("")["system.repaired"]; n != g.Tracker.Store.Shards() {
+				g.Errorf("%d events tell of %d repairs", n, g.Tracker.Store.Shards())
 			}
 		},
 	} {
@@ -134,13 +137,13 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 				m := boxes[len(boxes)-1]
 				mu.Unlock()
 				c := trackertest.NewCrew(h)
-				on := tracker.HookSettings{URL: "https://example.com", Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}
-				if _, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: on}); err != nil {
+				on := webhooks.Settings{URL: "https://example.com", Enabled: true, Filter: events.Filter{Types: []string{"task.created"}}}
+				if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: on}); err != nil {
 					h.Fatal(err)
 				}
 				for _, part := range []struct{ status, tasks int }{{200, 3}, {410, 2}, {500, 4}} {
 					if part.status == 500 { // it was switched off
-						if _, err := h.UpdateWebhook(h.Ctx, trackertest.Scope, "w", on, false); err != nil {
+						if _, err := h.Webhooks.Update(h.Ctx, trackertest.Scope, "w", on, false); err != nil {
 							h.Fatal(err)
 						}
 						h.Store.Clock.Advance(time.Minute)

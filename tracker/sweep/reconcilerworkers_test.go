@@ -4,15 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 func TestReconcilerRepairsWorkers(t *testing.T) {
 	t.Parallel()
 	const ghost = "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"
 	end := func(c *trackertest.Crew) string {
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
@@ -41,7 +42,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Remove(trackertest.WorkerKey(id, "workers"), "acme/prod/N/"+id)
 			c.Remove(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "N/"+id)
 			c.WantRepairs("missing_worker", "machine_counts")
-			if m := c.MustMachine("host-w1"); m.Workers[tracker.Online] != 1 || m.Status != tracker.Online {
+			if m := c.MustMachine("host-w1"); m.Workers[model.Online] != 1 || m.Status != model.Online {
 				c.Fatalf("%+v", m)
 			}
 		},
@@ -54,7 +55,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 		"a machine whose status is wrong": func(c *trackertest.Crew) {
 			c.Store.Client.HSet(c.Ctx, trackertest.WorkerKey(c.IDs["w1"], "machine:acme/prod/host-w1"), "s", "F")
 			c.WantRepairs("machine_status")
-			if m := c.MustMachine("host-w1"); m.Status != tracker.Online {
+			if m := c.MustMachine("host-w1"); m.Status != model.Online {
 				c.Fatalf("%+v", m)
 			}
 		},
@@ -63,7 +64,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "N/"+ghost[:len(ghost)-3]+id[len(id)-3:])
 			c.Store.Client.HSet(c.Ctx, trackertest.WorkerKey(id, "machine:acme/prod/host-w1"), "s", "N")
 			c.WantRepairs("machine_counts", "machine_status", "missing_list", "stray_list")
-			if m := c.MustMachine("host-w1"); m.Status != tracker.Offline || m.Workers[tracker.Online] != 0 {
+			if m := c.MustMachine("host-w1"); m.Status != model.Offline || m.Workers[model.Online] != 0 {
 				c.Fatalf("%+v", m)
 			}
 		},
@@ -84,17 +85,17 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(c.IDs["w2"], "workers"), "}acme/prod/q/D//"+c.IDs["w2"])
 			c.Plant(trackertest.WorkerKey(ghost, "workers"), "}acme/prod/q/F//"+ghost)
 			c.WantRepairs("missing_list", "stray_list", "stray_list")
-			if q, err := c.Queue(c.Ctx, trackertest.Scope, "q"); err != nil || q.Workers[tracker.Online] != 2 || len(q.Workers) != 1 {
+			if q, err := c.Queues.Get(c.Ctx, trackertest.Scope, "q"); err != nil || q.Workers[model.Online] != 2 || len(q.Workers) != 1 {
 				c.Fatalf("%+v, %v", q, err)
 			}
 		},
 		"a lost worker that is not listed as lost, and entries of workers that were not lost then": func(c *trackertest.Crew) {
 			c.Hire("w2")
 			key, id := trackertest.WorkerKey(c.IDs["w1"], "workers"), c.IDs["w1"]
-			if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+			if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerForced, ""); err != nil {
 				c.Fatal(err)
 			}
-			if _, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, ""); err != nil { // the record is kept as long as others
+			if _, err := c.Workers.Resume(c.Ctx, trackertest.Scope, id, ""); err != nil { // the record is kept as long as others
 				c.Fatal(err)
 			}
 			c.MustSweep()
@@ -107,7 +108,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			if got := find(c.Harness, key, "~acme/prod/"); got != entry {
 				c.Fatalf("the entry is %q, was %q", got, entry)
 			}
-			c.Store.Clock.Advance(tracker.DefaultFinishedRetention) // removes the entry with the worker
+			c.Store.Clock.Advance(model.DefaultFinishedRetention) // removes the entry with the worker
 			c.MustTick()
 			c.MustSweep()
 			c.WantRepairs()
@@ -133,14 +134,14 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 		},
 		"a drain that would never end": func(c *trackertest.Crew) {
 			id := c.IDs["w1"]
-			if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{BySelf: true}); err != nil {
+			if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, id, workers.Drain{BySelf: true}); err != nil {
 				c.Fatal(err)
 			}
 			c.Remove(trackertest.WorkerKey(id, "workerdue"), "g:acme/prod/"+id)
 			c.WantRepairs("missing_drain")
 			c.Advance(2 * time.Second) // a drain stands for a second
 			c.MustSweep()
-			c.WantWorker(id, tracker.Offline, tracker.WorkerDrained)
+			c.WantWorker(id, model.Offline, model.WorkerDrained)
 		},
 		"an OFFLINE worker that would stay for ever, and be looked at": func(c *trackertest.Crew) {
 			id := end(c)
@@ -148,7 +149,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(id, "workerbeats"), "acme/prod/"+id)
 			c.Plant(trackertest.WorkerKey(id, "workerdue"), "g:acme/prod/"+id)
 			c.WantRepairs("missing_retention", "stray_look", "stray_due")
-			c.Store.Clock.Advance(tracker.DefaultFinishedRetention)
+			c.Store.Clock.Advance(model.DefaultFinishedRetention)
 			c.MustTick()
 			if r := c.MustSweep(); r.RemovedWorkers != 1 {
 				c.Fatalf("%+v", r)
@@ -180,7 +181,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatal(got)
 			}
 			c.MustSweep()
-			c.WantState("w1-000", tracker.Queued, "")
+			c.WantState("w1-000", model.Queued, "")
 			c.WantRepairs()
 		},
 	} {

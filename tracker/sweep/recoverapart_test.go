@@ -16,7 +16,7 @@ func TestARecoveryBehindManyThatAreStuck(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		c.MustHolding("w1", 3)
-		home, _ := c.WorkerShard(c.IDs["w1"])
+		home, _ := c.Tracker.Store.WorkerShard(c.IDs["w1"])
 		for i := range 600 {
 			id := fmt.Sprintf("stuck%03d", i)
 			c.Sweeper.AtWork(id)

@@ -15,6 +15,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -49,7 +52,7 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 		t.Fatal(err)
 	}
 	s.Clock.Set(s.Clock.Now())
-	scope := tracker.Scope{Tenant: "acme", Workspace: "prod"}
+	scope := model.Scope{Tenant: "acme", Workspace: "prod"}
 	var opened []*tracker.Tracker
 	defer func() {
 		for _, tr := range opened {
@@ -66,29 +69,29 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 		return tr
 	}
 	dying, heir := open(), open()
-	if err := heir.Tick(); err != nil {
+	if err := heir.Beats.Tick(); err != nil {
 		t.Fatal(err)
 	}
-	w, err := heir.Register(ctx, tracker.NewWorker{Scope: scope, Queue: "q", Types: []string{"x"}, MachineID: "m", MaxConcurrent: 1000})
+	w, err := heir.Workers.Register(ctx, model.NewWorker{Scope: scope, Queue: "q", Types: []string{"x"}, MachineID: "m", MaxConcurrent: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tasks []tracker.NewTask
+	var tasks []model.NewTask
 	for i := range recoveryTasks {
-		task := tracker.NewTask{Scope: scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
+		task := model.NewTask{Scope: scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
 		if err := task.Validate(s.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		tasks = append(tasks, task)
 	}
-	for _, r := range heir.CreateBatch(ctx, tasks) {
+	for _, r := range heir.Tasks.CreateBatch(ctx, tasks) {
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
 	}
-	var attempts []*tracker.Attempt
+	var attempts []*model.Attempt
 	for len(attempts) < recoveryTasks {
-		got, err := heir.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: w.WorkerID, Queue: "q", Max: 100})
+		got, err := heir.Queues.Claim(ctx, queues.ClaimRequest{Scope: scope, WorkerID: w.WorkerID, Queue: "q", Max: 100})
 		if err != nil || len(got) == 0 {
 			t.Fatal(len(got), err)
 		}
@@ -99,51 +102,51 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 	trackertest.Advance(t, heir, s, 1250*time.Millisecond)
 
 	life := &mortal{left: n}
-	dying.AddHook(life)
-	_, _ = tracker.NewSweeper(dying, tracker.SweeperOptions{ID: "swp_dying"}).RunOnce(ctx)
+	dying.Store.AddHook(life)
+	_, _ = sweep.NewSweeper(dying.Sweeper, sweep.SweeperOptions{ID: "swp_dying"}).RunOnce(ctx)
 	made = life.made
 
 	if n == 1<<30 {
 		return made
 	}
-	got, _ := heir.Claim(ctx, tracker.ClaimRequest{Scope: scope, WorkerID: w.WorkerID, Queue: "q", Max: 1})
-	worker, err := heir.Worker(ctx, scope, w.WorkerID)
-	if err != nil || len(got) > 0 && worker.Status == tracker.Offline {
+	got, _ := heir.Queues.Claim(ctx, queues.ClaimRequest{Scope: scope, WorkerID: w.WorkerID, Queue: "q", Max: 1})
+	worker, err := heir.Workers.Get(ctx, scope, w.WorkerID)
+	if err != nil || len(got) > 0 && worker.Status == model.Offline {
 		t.Fatalf("after %d calls: the ended worker claimed %d: %v", n, len(got), err)
 	}
-	if worker.Status != tracker.Offline { // its claim has kept it alive
+	if worker.Status != model.Offline { // its claim has kept it alive
 		trackertest.Advance(t, heir, s, 1250*time.Millisecond)
 	}
-	before, err := heir.Get(ctx, scope, attempts[0].TaskID)
+	before, err := heir.Tasks.Get(ctx, scope, attempts[0].TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, completed := heir.Complete(ctx, attempts[0], tracker.Completion{Outcome: tracker.Succeeded})
+	_, completed := heir.Beats.Complete(ctx, attempts[0], model.Completion{Outcome: model.Succeeded})
 	if taken := len(before.History) > 0; taken == (completed == nil) {
 		t.Fatalf("after %d calls: taken %v, and its completion by token: %v", n, taken, completed)
 	}
 	for range 3 {
-		if _, err := tracker.NewSweeper(heir, tracker.SweeperOptions{ID: "swp_heir"}).RunOnce(ctx); err != nil {
+		if _, err := sweep.NewSweeper(heir.Sweeper, sweep.SweeperOptions{ID: "swp_heir"}).RunOnce(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, a := range attempts {
-		task, err := heir.Get(ctx, scope, a.TaskID)
+		task, err := heir.Tasks.Get(ctx, scope, a.TaskID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a == attempts[0] && completed == nil {
-			if task.State != tracker.Succeeded {
+			if task.State != model.Succeeded {
 				t.Fatalf("after %d calls: the completed one is %s", n, task.State)
 			}
 			continue
 		}
-		if task.State != tracker.Queued || task.Losses != 1 || len(task.History) != 1 || task.History[0].Reason != tracker.WorkerLost {
+		if task.State != model.Queued || task.Losses != 1 || len(task.History) != 1 || task.History[0].Reason != model.WorkerLost {
 			t.Fatalf("after %d calls: %s is %s with %d losses: %+v", n, task.ID, task.State, task.Losses, task.History)
 		}
 	}
 	events := map[string]int{}
-	for shard := range heir.Shards() {
+	for shard := range heir.Store.Shards() {
 		entries, err := s.Client.XRange(ctx, fmt.Sprintf("lubdub:{%d}:events", shard), "-", "+").Result()
 		if err != nil {
 			t.Fatal(err)

@@ -129,7 +129,7 @@ func (s *Service) resolveEntries(ctx context.Context, entries []workerEntry) err
 	for i, e := range entries {
 		refs[i], machineOf[i] = e.ref, e.ref.Machine
 	}
-	calls, resolve := s.workers.WorkerNames(refs)
+	calls, resolve := s.workers.Names(refs)
 	if err := s.bulk(ctx, "reconcile", calls); err != nil {
 		return err
 	}

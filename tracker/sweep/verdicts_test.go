@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -54,7 +55,7 @@ func TestAProcessHasOneName(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		a := c.Running()
 		c.Advance(2500 * time.Millisecond)
-		if r, err := c.Sweep(c.Ctx); err != nil || r.Zombies != 1 {
+		if r, err := c.Tracker.Sweeper.Sweep(c.Ctx); err != nil || r.Zombies != 1 {
 			c.Fatalf("%+v %v", r, err)
 		}
 		name := c.Newest(a.TaskID).Evidence.Sweeper
@@ -64,12 +65,12 @@ func TestAProcessHasOneName(t *testing.T) {
 		for worker, end := range map[string]func(id string){
 			"silent": func(string) {
 				c.Advance(30 * time.Second)
-				if _, err := tracker.NewSweeper(c.Tracker, tracker.SweeperOptions{}).RunOnce(c.Ctx); err != nil {
+				if _, err := sweep.NewSweeper(c.Tracker.Sweeper, sweep.SweeperOptions{}).RunOnce(c.Ctx); err != nil {
 					c.Fatal(err)
 				}
 			},
 			"forced": func(id string) {
-				if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+				if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerForced, ""); err != nil {
 					c.Fatal(err)
 				}
 			},
@@ -97,7 +98,7 @@ func TestHistoriesOfTheVersionBefore(t *testing.T) {
 		c.Hire("w")
 		c.MustQueue("t", "x")
 		a := c.MustClaim("w", 1)[0].Attempt
-		if _, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true,
+		if _, err := c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Failed, Retryable: true,
 			Error: []byte(`{"category":"USER_CODE"}`)}); err != nil {
 			c.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestHistoriesOfTheVersionBefore(t *testing.T) {
 			!h.LastHeartbeatAt.IsZero() || h.Metrics != nil {
 			c.Fatalf("%+v", h)
 		}
-		if again, err := c.Complete(c.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil || !again.WillRetry {
+		if again, err := c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Failed, Retryable: true}); err != nil || !again.WillRetry {
 			c.Fatalf("%+v %v", again, err)
 		}
 	})

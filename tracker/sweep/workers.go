@@ -141,7 +141,7 @@ func (w *workerSweep) findDue(ctx context.Context, n *store.Node, todo []workers
 // clears the entry away.
 func (s *Service) resolve(ctx context.Context, n *store.Node, found []dueWorker) error {
 	refs := refsOf(found)
-	calls, resolve := s.workers.WorkerNames(refs)
+	calls, resolve := s.workers.Names(refs)
 	if err := s.exec(ctx, n, calls); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 		}
 		pinned[r] = append(pinned[r], c)
 	}
-	calls, resolve := s.workers.WorkerNames(refs)
+	calls, resolve := s.workers.Names(refs)
 	s.store.DoAll(ctx, "create", calls)
 	resolve()
 	failed := map[int]error{}

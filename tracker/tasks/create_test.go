@@ -9,33 +9,34 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 func TestIdempotentCreation(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		n := tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: "k1", IdempotencyHash: "h1"}
+		n := model.NewTask{Scope: trackertest.Scope, IdempotencyKey: "k1", IdempotencyHash: "h1"}
 		if err := n.Validate(h.Store.Clock.Now()); err != nil {
 			h.Fatal(err)
 		}
-		first, err := h.Create(h.Ctx, n)
+		first, err := h.Tasks.Create(h.Ctx, n)
 		if err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.Start(h.Ctx, first.Envelope.Attempt, tracker.Report{}); err != nil {
+		if _, err := h.Beats.Start(h.Ctx, first.Envelope.Attempt, model.Report{}); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(time.Second)
-		again, err := h.Create(h.Ctx, n)
+		again, err := h.Tasks.Create(h.Ctx, n)
 		if err != nil || again.Task.ID != first.Task.ID || *again.Envelope.Attempt != *first.Envelope.Attempt ||
-			again.Task.State != tracker.Dispatched {
+			again.Task.State != model.Dispatched {
 			h.Fatalf("%+v\n%+v %v", again.Envelope, first.Envelope, err)
 		}
 		n.IdempotencyHash = "h2"
-		_, err = h.Create(h.Ctx, n)
-		h.WantCode(err, tracker.IdempotencyMismatch)
-		page, err := h.List(h.Ctx, tracker.TaskFilter{Scope: trackertest.Scope})
+		_, err = h.Tasks.Create(h.Ctx, n)
+		h.WantCode(err, model.IdempotencyMismatch)
+		page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope})
 		if err != nil || page.Total != 1 {
 			h.Fatalf("%+v %v", page, err)
 		}
@@ -45,12 +46,12 @@ func TestIdempotentCreation(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
 		for i, hear := range []func() error{
 			func() error { return h.MustBeat(a, "").Err },
-			func() error { _, err := h.Start(h.Ctx, a, tracker.Report{}); return err },
+			func() error { _, err := h.Beats.Start(h.Ctx, a, model.Report{}); return err },
 			func() error {
-				_, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded})
+				_, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded})
 				return err
 			},
 		} {
@@ -63,20 +64,20 @@ func TestAdoption(t *testing.T) {
 				h.Fatalf("callback %d: %v", i, err)
 			}
 			task := h.MustGet("t1")
-			if task.Attempt != 1 || task.RunID != "r1" || task.State != tracker.Running && i < 2 {
+			if task.Attempt != 1 || task.RunID != "r1" || task.State != model.Running && i < 2 {
 				h.Fatalf("callback %d: %+v", i, task)
 			}
 		}
-		h.WantState("t1", tracker.Succeeded, "")
+		h.WantState("t1", model.Succeeded, "")
 		// A record older than the token: the store lost attempt 2.
-		b := h.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
+		b := h.Running(func(n *model.NewTask) { n.TaskID = "t2" })
 		lost := *b
 		lost.Number, lost.Fence = 2, "wxyz"
-		if err := h.MustBeat(h.Attempt(lost), "").Err; err != nil {
+		if err := h.MustBeat(h.Beats.Attempt(lost), "").Err; err != nil {
 			h.Fatal(err)
 		}
-		h.WantCode(h.MustBeat(b, "").Err, tracker.AttemptMismatch)
-		if task := h.MustGet("t2"); task.Attempt != 2 || task.State != tracker.Running || len(task.History) != 1 {
+		h.WantCode(h.MustBeat(b, "").Err, model.AttemptMismatch)
+		if task := h.MustGet("t2"); task.Attempt != 2 || task.State != model.Running || len(task.History) != 1 {
 			h.Fatalf("%+v", task)
 		}
 	})
@@ -93,15 +94,15 @@ func TestPagesOfAnySpread(t *testing.T) {
 				var want []string
 				for i := range n {
 					id := fmt.Sprintf("t%02d", i)
-					h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID = id, "r1" })
+					h.Running(func(n *model.NewTask) { n.TaskID, n.RunID = id, "r1" })
 					want = append(want, id)
 				}
 				for size := range n + 1 {
 					for _, run := range []string{"", "r1"} {
 						var got []string
-						f := tracker.TaskFilter{Scope: trackertest.Scope, RunID: run, PageSize: size + 1}
+						f := model.TaskFilter{Scope: trackertest.Scope, RunID: run, PageSize: size + 1}
 						for pages := 1; ; pages++ {
-							page, err := h.List(h.Ctx, f)
+							page, err := h.Tasks.List(h.Ctx, f)
 							if err != nil {
 								h.Fatal(err)
 							}
@@ -132,10 +133,10 @@ func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for range 501 {
-			h.MustCreate(func(n *tracker.NewTask) { n.RunID = "r1" })
+			h.MustCreate(func(n *model.NewTask) { n.RunID = "r1" })
 		}
-		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", tracker.CancelRequest{})
-		if err != nil || run.Counts[tracker.Cancelled] != 501 {
+		run, err := h.Tasks.CancelRun(h.Ctx, trackertest.Scope, "r1", model.CancelRequest{})
+		if err != nil || run.Counts[model.Cancelled] != 501 {
 			h.Fatalf("%+v, %v", run, err)
 		}
 	}, func(o *tracker.Options) { o.Shards = 1 })
@@ -146,16 +147,16 @@ func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		attempts := map[string]*tracker.Attempt{}
+		attempts := map[string]*model.Attempt{}
 		for i := range 30 {
 			id := fmt.Sprintf("t%02d", i)
-			attempts[id] = h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunID, n.Type = id, "r1", []string{"a", "b"}[i%2] })
+			attempts[id] = h.Running(func(n *model.NewTask) { n.TaskID, n.RunID, n.Type = id, "r1", []string{"a", "b"}[i%2] })
 		}
-		for _, f := range []tracker.TaskFilter{{}, {RunID: "r1"}, {Type: "a"}} {
+		for _, f := range []model.TaskFilter{{}, {RunID: "r1"}, {Type: "a"}} {
 			f.Scope, f.PageSize = trackertest.Scope, 7
 			seen := map[string]int{}
 			for pages := 0; ; pages++ {
-				page, err := h.List(h.Ctx, f)
+				page, err := h.Tasks.List(h.Ctx, f)
 				if err != nil {
 					h.Fatal(err)
 				}
@@ -170,7 +171,7 @@ func TestPages(t *testing.T) {
 				}
 				f.After = page.Next
 				for _, i := range []int{pages, 29 - pages} { // behind and before the cursor, from RUNNING to SUCCEEDED
-					_, _ = h.Complete(h.Ctx, attempts[fmt.Sprintf("t%02d", i)], tracker.Completion{Outcome: tracker.Succeeded})
+					_, _ = h.Beats.Complete(h.Ctx, attempts[fmt.Sprintf("t%02d", i)], model.Completion{Outcome: model.Succeeded})
 				}
 			}
 			want := 30
@@ -186,16 +187,16 @@ func TestPages(t *testing.T) {
 				h.Errorf("%+v: %d tasks seen, want %d", f, len(seen), want)
 			}
 		}
-		run, err := h.CancelRun(h.Ctx, trackertest.Scope, "r1", tracker.CancelRequest{Reason: "stop"})
-		if err != nil || run.Total != 30 || run.Counts[tracker.Running]+run.Counts[tracker.Succeeded] != 30 {
+		run, err := h.Tasks.CancelRun(h.Ctx, trackertest.Scope, "r1", model.CancelRequest{Reason: "stop"})
+		if err != nil || run.Total != 30 || run.Counts[model.Running]+run.Counts[model.Succeeded] != 30 {
 			h.Fatalf("%+v %v", run, err)
 		}
-		own, err := h.Run(h.Ctx, trackertest.Scope, h.MustCreate().Task.RunID)
-		if err != nil || own.Total != 1 || own.Counts[tracker.Dispatched] != 1 {
+		own, err := h.Tasks.Run(h.Ctx, trackertest.Scope, h.MustCreate().Task.RunID)
+		if err != nil || own.Total != 1 || own.Counts[model.Dispatched] != 1 {
 			h.Fatalf("a run of its own: %+v %v", own, err)
 		}
-		_, err = h.Run(h.Ctx, trackertest.Scope, "run_nosuch")
-		h.WantCode(err, tracker.RunNotFound)
+		_, err = h.Tasks.Run(h.Ctx, trackertest.Scope, "run_nosuch")
+		h.WantCode(err, model.RunNotFound)
 	})
 }
 
@@ -204,16 +205,16 @@ func TestBatchKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for round := range 20 {
-			var tasks []tracker.NewTask
+			var tasks []model.NewTask
 			for i := range 40 {
-				n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", round, i/2), Key: fmt.Sprint(i % 2)}
+				n := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", round, i/2), Key: fmt.Sprint(i % 2)}
 				if err := n.Validate(h.Store.Clock.Now()); err != nil {
 					h.Fatal(err)
 				}
 				tasks = append(tasks, n)
 			}
-			for i, r := range h.CreateBatch(h.Ctx, tasks) {
-				if want := map[int]tracker.Code{0: "", 1: tracker.Exists}[i%2]; tracker.CodeOf(r.Err) != want {
+			for i, r := range h.Tasks.CreateBatch(h.Ctx, tasks) {
+				if want := map[int]model.Code{0: "", 1: model.Exists}[i%2]; model.CodeOf(r.Err) != want {
 					h.Fatalf("round %d, creation %d: %v", round, i, r.Err)
 				}
 			}
@@ -226,32 +227,32 @@ func TestBatchKeepsItsOrder(t *testing.T) {
 func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		late := func(key string, change ...func(*tracker.NewTask)) tracker.NewTask {
-			n := tracker.NewTask{Scope: trackertest.Scope, IdempotencyKey: key, IdempotencyHash: "h1",
+		late := func(key string, change ...func(*model.NewTask)) model.NewTask {
+			n := model.NewTask{Scope: trackertest.Scope, IdempotencyKey: key, IdempotencyHash: "h1",
 				Deadline: h.Store.Clock.Now().Add(time.Minute)}
 			for _, f := range change {
 				f(&n)
 			}
 			return n
 		}
-		validate := func(n *tracker.NewTask) {
+		validate := func(n *model.NewTask) {
 			h.Helper()
 			if err := n.Validate(h.Store.Clock.Now()); err != nil {
 				h.Fatal(err)
 			}
 		}
 		marked, unmarked, lost := late("k1"), late("k2"), late("k3")
-		queued := late("k4", func(n *tracker.NewTask) { n.Queue = "q" })
+		queued := late("k4", func(n *model.NewTask) { n.Queue = "q" })
 		first := map[string]string{}
-		for _, n := range []*tracker.NewTask{&marked, &unmarked, &lost, &queued} {
+		for _, n := range []*model.NewTask{&marked, &unmarked, &lost, &queued} {
 			validate(n)
-			c, err := h.Create(h.Ctx, *n)
+			c, err := h.Tasks.Create(h.Ctx, *n)
 			if err != nil {
 				h.Fatal(err)
 			}
 			first[n.IdempotencyKey] = c.Task.ID
 		}
-		for _, n := range []tracker.NewTask{unmarked, lost} { // the process died before the key was marked
+		for _, n := range []model.NewTask{unmarked, lost} { // the process died before the key was marked
 			if err := h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, n.IdempotencyKey), "c",
 				"w").Err(); err != nil {
 				h.Fatal(err)
@@ -263,16 +264,16 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 		}
 		h.Advance(2 * time.Minute)
 		h.MustSweep()
-		unknown := late("k5", func(n *tracker.NewTask) { n.Deadline = h.Store.Clock.Now().Add(-time.Second) })
-		batch := []tracker.NewTask{marked, unmarked, lost, queued, unknown}
+		unknown := late("k5", func(n *model.NewTask) { n.Deadline = h.Store.Clock.Now().Add(-time.Second) })
+		batch := []model.NewTask{marked, unmarked, lost, queued, unknown}
 		for i := range batch {
 			validate(&batch[i])
 		}
 		for range 2 {
-			for i, r := range h.CreateBatch(h.Ctx, batch) {
+			for i, r := range h.Tasks.CreateBatch(h.Ctx, batch) {
 				key := batch[i].IdempotencyKey
 				if key == "k3" || key == "k5" {
-					h.WantCode(r.Err, tracker.Invalid)
+					h.WantCode(r.Err, model.Invalid)
 					continue
 				}
 				if r.Err != nil || r.Created.Task.ID != first[key] {
@@ -280,19 +281,19 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 				}
 			}
 		}
-		h.WantState(first["k2"], tracker.Failed, tracker.DeadlineExceeded)
+		h.WantState(first["k2"], model.Failed, model.DeadlineExceeded)
 		better := late("k5")
 		better.IdempotencyHash = "h2"
 		validate(&better)
-		if _, err := h.Create(h.Ctx, better); err != nil {
+		if _, err := h.Tasks.Create(h.Ctx, better); err != nil {
 			h.Fatal(err)
 		}
 		marked.IdempotencyHash = "h2"
 		validate(&marked)
-		_, err := h.Create(h.Ctx, marked)
-		h.WantCode(err, tracker.IdempotencyMismatch)
+		_, err := h.Tasks.Create(h.Ctx, marked)
+		h.WantCode(err, model.IdempotencyMismatch)
 		marked.IdempotencyKey = ""
-		if err := marked.Validate(h.Store.Clock.Now()); tracker.CodeOf(err) != tracker.Invalid {
+		if err := marked.Validate(h.Store.Clock.Now()); model.CodeOf(err) != model.Invalid {
 			h.Errorf("without a key: %v", err)
 		}
 	})
@@ -302,9 +303,9 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 func TestAFilteredListOfSmallPages(t *testing.T) {
 	t.Parallel()
 	h := trackertest.NewHarness(t, redistest.Real(t))
-	var batch []tracker.NewTask
+	var batch []model.NewTask
 	for i := range 300 {
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%03d", i), Queue: "q", Type: "x"}
 		if i >= 298 {
 			n.Type = "rare"
 		}
@@ -313,13 +314,13 @@ func TestAFilteredListOfSmallPages(t *testing.T) {
 		}
 		batch = append(batch, n)
 	}
-	h.CreateBatch(h.Ctx, batch)
+	h.Tasks.CreateBatch(h.Ctx, batch)
 	var rounds atomic.Int64
 	trackertest.After(h.Tracker, "list", func() { rounds.Add(1) })
-	f := tracker.TaskFilter{Scope: trackertest.Scope, Type: "rare", PageSize: 1}
+	f := model.TaskFilter{Scope: trackertest.Scope, Type: "rare", PageSize: 1}
 	for _, want := range []string{"t298", "t299"} {
 		rounds.Store(0)
-		page, err := h.List(h.Ctx, f)
+		page, err := h.Tasks.List(h.Ctx, f)
 		if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != want {
 			h.Fatalf("%+v %v, want %s", page, err, want)
 		}
@@ -338,13 +339,13 @@ func TestPlacementOnAWorkerThatHasJustEnded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		gone := h.MustRegister().WorkerID
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, gone, tracker.WorkerForced, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, gone, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
-		h.CreatePlacedOn(h.Ctx, trackertest.Scope, "t1", gone)
+		h.Tasks.CreatePlacedOn(h.Ctx, trackertest.Scope, "t1", gone)
 		id := h.MustRegister().WorkerID
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != id {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != id {
 			h.Fatalf("waits for %q, want %q", task.WorkerID, id)
 		}
 	})

@@ -8,7 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -17,20 +18,20 @@ import (
 func TestHistoryKeepsErrorsShort(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		const tries = tracker.MaxHistory + 5
-		id := h.MustCreate(func(n *tracker.NewTask) {
+		const tries = model.MaxHistory + 5
+		id := h.MustCreate(func(n *model.NewTask) {
 			n.Queue, n.HeartbeatTimeout = "default", 0
-			n.Retry = &tracker.RetryPolicy{MaxAttempts: tries, MaxLosses: 3, Multiplier: 1}
+			n.Retry = &model.RetryPolicy{MaxAttempts: tries, MaxLosses: 3, Multiplier: 1}
 		}).Task.ID
-		attempts := make([]*tracker.Attempt, 0, tries)
+		attempts := make([]*model.Attempt, 0, tries)
 		worker := h.MustRegister().WorkerID
 		for n := range tries {
 			text := strings.Repeat("a", n%3) + strings.Repeat([]string{"x", "\\", "ü", "\x01", "😀", "\u2028"}[n%6], 20_000)
 			err, _ := json.Marshal(map[string]any{"category": "TIMEOUT", "message": text, "stackTrace": text, "retryable": true, "more": text})
 			a := h.MustHand(id, worker)
 			attempts = append(attempts, a)
-			done, failed := h.Complete(h.Ctx, a,
-				tracker.Completion{Outcome: tracker.Failed, Category: "TIMEOUT", Error: err, Retryable: true})
+			done, failed := h.Beats.Complete(h.Ctx, a,
+				model.Completion{Outcome: model.Failed, Category: "TIMEOUT", Error: err, Retryable: true})
 			if failed != nil || done.WillRetry != (n < tries-1) {
 				h.Fatalf("failure %d: %+v %v", n+1, done, failed)
 			}
@@ -39,7 +40,7 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 			}
 		}
 		task := h.MustGet(id)
-		if len(task.History) != tracker.MaxHistory {
+		if len(task.History) != model.MaxHistory {
 			h.Fatalf("%d entries", len(task.History))
 		}
 		for _, e := range task.History {
@@ -47,7 +48,7 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				Category, Message, StackTrace string
 				Retryable                     *bool
 			}
-			if err := json.Unmarshal(e.Error, &kept); err != nil || len(e.Error) > tracker.MaxKeptError || !utf8.Valid(e.Error) {
+			if err := json.Unmarshal(e.Error, &kept); err != nil || len(e.Error) > model.MaxKeptError || !utf8.Valid(e.Error) {
 				h.Fatalf("attempt %d keeps %d bytes of error: %v", e.Attempt, len(e.Error), err)
 			}
 			if kept.Category != "TIMEOUT" || kept.Retryable == nil || len(kept.Message) < 100 || len(kept.StackTrace) < 100 ||
@@ -55,12 +56,12 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				h.Fatalf("attempt %d keeps %s", e.Attempt, e.Error)
 			}
 		}
-		other := h.Replica()                                    // which did not serve the claims, and asks the store
-		for n, a := range attempts[tries-tracker.MaxHistory:] { // each that is kept can be repeated, and its worker owns it
-			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+		other := h.Replica()                                  // which did not serve the claims, and asks the store
+		for n, a := range attempts[tries-model.MaxHistory:] { // each that is kept can be repeated, and its worker owns it
+			if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Failed, Retryable: true}); err != nil {
 				h.Fatalf("repeat %d: %v", n, err)
 			}
-			own, err := other.Owned(h.Ctx, trackertest.Scope, worker, []tracker.OwnedAttempt{{TaskID: id, Number: a.Number}})
+			own, err := other.Holdings.Owned(h.Ctx, trackertest.Scope, worker, []holdings.OwnedAttempt{{TaskID: id, Number: a.Number}})
 			if err != nil || own[0] == nil || own[0].Fence != a.Fence {
 				h.Fatalf("attempt %d: %+v %v", a.Number, own[0], err)
 			}
@@ -74,30 +75,30 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		worker := h.MustRegister().WorkerID
 		fails := func(id string) {
-			h.MustCreate(func(n *tracker.NewTask) {
+			h.MustCreate(func(n *model.NewTask) {
 				n.TaskID, n.Queue, n.HeartbeatTimeout, n.Deadline = id, "default", 0, h.Store.Clock.Now().Add(10*time.Second)
-				n.Retry = &tracker.RetryPolicy{MaxAttempts: 3, InitialBackoff: time.Minute, Multiplier: 1, MaxBackoff: time.Minute}
+				n.Retry = &model.RetryPolicy{MaxAttempts: 3, InitialBackoff: time.Minute, Multiplier: 1, MaxBackoff: time.Minute}
 			})
-			if _, err := h.Complete(h.Ctx, h.MustHand(id, worker),
-				tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`),
+			if _, err := h.Beats.Complete(h.Ctx, h.MustHand(id, worker),
+				model.Completion{Outcome: model.Failed, Error: json.RawMessage(`{"category":"TIMEOUT","message":"mine"}`),
 					Retryable: true}); err != nil {
 				h.Fatal(err)
 			}
-			if task := h.WantState(id, tracker.Queued, ""); !strings.Contains(string(task.Error), "mine") {
+			if task := h.WantState(id, model.Queued, ""); !strings.Contains(string(task.Error), "mine") {
 				h.Fatalf("while it waits %s has the error %s", id, task.Error)
 			}
 		}
 		fails("cancelled")
 		fails("late")
-		if _, err := h.Cancel(h.Ctx, trackertest.Scope, "cancelled", tracker.CancelRequest{}); err != nil {
+		if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "cancelled", model.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(11 * time.Second)
 		h.MustSweep()
-		if task := h.WantState("cancelled", tracker.Cancelled, ""); task.Error != nil {
+		if task := h.WantState("cancelled", model.Cancelled, ""); task.Error != nil {
 			h.Errorf("cancelled, it has the error %s", task.Error)
 		}
-		if task := h.WantState("late", tracker.Failed, tracker.DeadlineExceeded); strings.Contains(string(task.Error), "mine") ||
+		if task := h.WantState("late", model.Failed, model.DeadlineExceeded); strings.Contains(string(task.Error), "mine") ||
 			task.Error == nil {
 			h.Errorf("after its deadline it has the error %s", task.Error)
 		}
@@ -108,16 +109,16 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 func TestHistoriesWithHolesAreSearched(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		id := h.MustCreate(func(n *tracker.NewTask) {
+		id := h.MustCreate(func(n *model.NewTask) {
 			n.Queue, n.HeartbeatTimeout = "default", 0
-			n.Retry = &tracker.RetryPolicy{MaxAttempts: 100, Multiplier: 1}
+			n.Retry = &model.RetryPolicy{MaxAttempts: 100, Multiplier: 1}
 		}).Task.ID
 		const tries = 40
 		worker := h.MustRegister().WorkerID
 		lost := map[int]bool{3: true, 4: true, 17: true, 39: true}
 		for n := range tries {
 			a := h.MustHand(id, worker)
-			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+			if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Failed, Retryable: true}); err != nil {
 				h.Fatal(err)
 			}
 			if history := strings.Replace(trackertest.TaskRecord(h.Tracker, trackertest.Scope, id), ":task:", ":history:", 1); lost[n+1] {
@@ -128,7 +129,7 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 		}
 		other := h.Replica() // which did not serve the claims, and asks the store
 		for n := 1; n <= tries+1; n++ {
-			own, err := other.Owned(h.Ctx, trackertest.Scope, worker, []tracker.OwnedAttempt{{TaskID: id, Number: n}})
+			own, err := other.Holdings.Owned(h.Ctx, trackertest.Scope, worker, []holdings.OwnedAttempt{{TaskID: id, Number: n}})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -143,16 +144,16 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		var names []tracker.OwnedAttempt
+		var names []holdings.OwnedAttempt
 		for n := range 1000 {
-			names = append(names, tracker.OwnedAttempt{TaskID: fmt.Sprint("t", n%120), Number: 1})
+			names = append(names, holdings.OwnedAttempt{TaskID: fmt.Sprint("t", n%120), Number: 1})
 		}
-		id := h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout = "t7", "default", 0 }).Task.ID
+		id := h.MustCreate(func(n *model.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout = "t7", "default", 0 }).Task.ID
 		worker := h.MustRegister().WorkerID
 		h.MustHand(id, worker)
 		other := h.Replica() // which did not serve the claim, and asks the store
 		calls := trackertest.RecordCalls(other.Tracker, "owned")
-		own, err := other.Owned(h.Ctx, trackertest.Scope, worker, names)
+		own, err := other.Holdings.Owned(h.Ctx, trackertest.Scope, worker, names)
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -179,13 +180,13 @@ func TestNoBackoffStaysNone(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		const tries = 200
-		id := h.MustCreate(func(n *tracker.NewTask) {
+		id := h.MustCreate(func(n *model.NewTask) {
 			n.Queue, n.HeartbeatTimeout = "default", 0
-			n.Retry = &tracker.RetryPolicy{MaxAttempts: tracker.MaxRetryAttempts, Multiplier: tracker.MaxMultiplier, MaxBackoff: tracker.MaxTimeout}
+			n.Retry = &model.RetryPolicy{MaxAttempts: model.MaxRetryAttempts, Multiplier: model.MaxMultiplier, MaxBackoff: model.MaxTimeout}
 		}).Task.ID
 		worker := h.MustRegister().WorkerID
 		for n := range tries {
-			if _, err := h.Complete(h.Ctx, h.MustHand(id, worker), tracker.Completion{Outcome: tracker.Failed, Retryable: true}); err != nil {
+			if _, err := h.Beats.Complete(h.Ctx, h.MustHand(id, worker), model.Completion{Outcome: model.Failed, Retryable: true}); err != nil {
 				h.Fatal(err)
 			}
 			if task := h.MustGet(id); !task.NextAttemptAt.IsZero() {

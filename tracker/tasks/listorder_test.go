@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // listed returns the ids of a list, page by page.
-func listed(h *trackertest.Harness, f tracker.TaskFilter) (ids []string) {
+func listed(h *trackertest.Harness, f model.TaskFilter) (ids []string) {
 	h.Helper()
 	f.Scope = trackertest.Scope
 	for {
-		page, err := h.List(h.Ctx, f)
+		page, err := h.Tasks.List(h.Ctx, f)
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -35,11 +35,11 @@ func ends(h *trackertest.Harness, n int) (ids []string) {
 	for i := range n {
 		id := fmt.Sprintf("t%02d", n-i)
 		ids = append(ids, id)
-		outcome := tracker.Completion{Outcome: tracker.Succeeded}
+		outcome := model.Completion{Outcome: model.Succeeded}
 		if i%3 == 0 {
-			outcome = tracker.Completion{Outcome: tracker.Failed, Error: []byte(`{"category":"USER_CODE"}`)}
+			outcome = model.Completion{Outcome: model.Failed, Error: []byte(`{"category":"USER_CODE"}`)}
 		}
-		if _, err := h.Complete(h.Ctx, h.Running(func(n *tracker.NewTask) { n.TaskID = id }), outcome); err != nil {
+		if _, err := h.Beats.Complete(h.Ctx, h.Running(func(n *model.NewTask) { n.TaskID = id }), outcome); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(time.Second)
@@ -55,27 +55,27 @@ func TestListsHaveAnOrder(t *testing.T) {
 		const n = 12
 		began := h.Store.Clock.Now()
 		byEnd := ends(h, n)
-		h.Running(func(n *tracker.NewTask) { n.TaskID = "t99" })
+		h.Running(func(n *model.NewTask) { n.TaskID = "t99" })
 		failed := slices.DeleteFunc(slices.Clone(byEnd), func(id string) bool { return slices.Index(byEnd, id)%3 != 0 })
 		byID := append(slices.Sorted(slices.Values(byEnd)), "t99")
 		at := func(i int) time.Time { return began.Add(time.Duration(i) * time.Second) }
 		for name, c := range map[string]struct {
-			filter tracker.TaskFilter
+			filter model.TaskFilter
 			want   []string
 		}{
-			"all":          {tracker.TaskFilter{}, byID},
-			"three states": {tracker.TaskFilter{States: []tracker.State{tracker.Running, tracker.Failed, tracker.Succeeded}}, byID},
-			"two states": {tracker.TaskFilter{States: []tracker.State{tracker.Running, tracker.Failed}},
+			"all":          {model.TaskFilter{}, byID},
+			"three states": {model.TaskFilter{States: []model.State{model.Running, model.Failed, model.Succeeded}}, byID},
+			"two states": {model.TaskFilter{States: []model.State{model.Running, model.Failed}},
 				append(slices.Sorted(slices.Values(failed)), "t99")},
-			"reason":                 {tracker.TaskFilter{Reason: tracker.WorkerReported}, slices.Sorted(slices.Values(failed))},
-			"other reason":           {tracker.TaskFilter{Reason: tracker.WorkerLost}, nil},
-			"since the beginning":    {tracker.TaskFilter{FinishedAfter: began}, byEnd},
-			"since the third":        {tracker.TaskFilter{FinishedAfter: at(2)}, byEnd[2:]},
-			"until the third":        {tracker.TaskFilter{FinishedBefore: at(2)}, byEnd[:2]},
-			"from the third on":      {tracker.TaskFilter{FinishedAfter: at(2), FinishedBefore: at(5)}, byEnd[2:5]},
-			"failed by end":          {tracker.TaskFilter{FinishedAfter: began, States: []tracker.State{tracker.Failed}}, failed},
-			"of a run":               {tracker.TaskFilter{FinishedAfter: began, RunID: "run_t07"}, []string{"t07"}},
-			"those that will finish": {tracker.TaskFilter{FinishedAfter: at(n)}, nil},
+			"reason":                 {model.TaskFilter{Reason: model.WorkerReported}, slices.Sorted(slices.Values(failed))},
+			"other reason":           {model.TaskFilter{Reason: model.WorkerLost}, nil},
+			"since the beginning":    {model.TaskFilter{FinishedAfter: began}, byEnd},
+			"since the third":        {model.TaskFilter{FinishedAfter: at(2)}, byEnd[2:]},
+			"until the third":        {model.TaskFilter{FinishedBefore: at(2)}, byEnd[:2]},
+			"from the third on":      {model.TaskFilter{FinishedAfter: at(2), FinishedBefore: at(5)}, byEnd[2:5]},
+			"failed by end":          {model.TaskFilter{FinishedAfter: began, States: []model.State{model.Failed}}, failed},
+			"of a run":               {model.TaskFilter{FinishedAfter: began, RunID: "run_t07"}, []string{"t07"}},
+			"those that will finish": {model.TaskFilter{FinishedAfter: at(n)}, nil},
 		} {
 			for _, size := range []int{1, 5, 100} {
 				c.filter.PageSize, c.filter.Descending = size, false
@@ -98,11 +98,11 @@ func TestATaskHasOneEnd(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("a")
-		f := tracker.TaskFilter{FinishedAfter: c.Store.Clock.Now()}
-		c.MustQueue("q1", "x", func(n *tracker.NewTask) { n.Retry = &tracker.RetryPolicy{MaxAttempts: 1, Multiplier: 1} })
+		f := model.TaskFilter{FinishedAfter: c.Store.Clock.Now()}
+		c.MustQueue("q1", "x", func(n *model.NewTask) { n.Retry = &model.RetryPolicy{MaxAttempts: 1, Multiplier: 1} })
 		fail := func() {
 			e := c.MustClaim("a", 1)[0]
-			_, err := c.Complete(c.Ctx, e.Attempt, tracker.Completion{Outcome: tracker.Failed, Error: []byte(`{"category":"USER_CODE"}`)})
+			_, err := c.Beats.Complete(c.Ctx, e.Attempt, model.Completion{Outcome: model.Failed, Error: []byte(`{"category":"USER_CODE"}`)})
 			if err != nil {
 				c.Fatal(err)
 			}
@@ -117,10 +117,10 @@ func TestATaskHasOneEnd(t *testing.T) {
 			}
 		}
 		want("q1", "t01")
-		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, "q1", 1); err != nil {
+		if _, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, "q1", 1); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, "t01", 1); err != nil {
+		if _, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, "t01", 1); err != nil {
 			c.Fatal(err)
 		}
 		want()
@@ -132,7 +132,7 @@ func TestATaskHasOneEnd(t *testing.T) {
 		c.MustSweep()
 		want()
 		for _, kind := range []string{"{", "|", "}"} {
-			for shard := range c.Shards() {
+			for shard := range c.Tracker.Store.Shards() {
 				key := fmt.Sprintf("lubdub:{%d}:ix", shard)
 				for _, entry := range c.Store.Client.ZRange(c.Ctx, key, 0, -1).Val() {
 					if entry[:1] == kind {
@@ -149,7 +149,7 @@ func TestTasksOfAMachine(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		for _, name := range []string{"a", "b", "c"} {
-			c.Hire(name, func(n *tracker.NewWorker) {
+			c.Hire(name, func(n *model.NewWorker) {
 				n.Name = name
 				if name != "c" {
 					n.MachineID = "host"
@@ -157,11 +157,11 @@ func TestTasksOfAMachine(t *testing.T) {
 			})
 			c.MustHolding(name, 2)
 		}
-		got := listed(c.Harness, tracker.TaskFilter{MachineID: "host", PageSize: 3})
+		got := listed(c.Harness, model.TaskFilter{MachineID: "host", PageSize: 3})
 		if want := []string{"a-000", "a-001", "b-000", "b-001"}; !slices.Equal(got, want) {
 			c.Fatalf("%v, want %v", got, want)
 		}
-		if got := listed(c.Harness, tracker.TaskFilter{MachineID: "nowhere"}); got != nil {
+		if got := listed(c.Harness, model.TaskFilter{MachineID: "nowhere"}); got != nil {
 			c.Fatalf("%v of a machine that is not there", got)
 		}
 	})

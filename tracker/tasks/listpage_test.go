@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -21,20 +21,20 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		for i := range n {
 			id := fmt.Sprintf("t%02d", i)
 			all = append(all, id)
-			made := h.MustCreate(func(n *tracker.NewTask) {
+			made := h.MustCreate(func(n *model.NewTask) {
 				n.TaskID, n.Type, n.Labels = id, "x", map[string]string{"team": fmt.Sprint("t", i%2)}
 				n.Payload, n.Resources = trackertest.Text(500_000), json.RawMessage(`{"a":`+string(trackertest.Text(50_000))+`}`)
 			})
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt,
-				tracker.Completion{Outcome: tracker.Succeeded, Output: trackertest.Text(200_000)}); err != nil {
+			if _, err := h.Beats.Complete(h.Ctx, made.Envelope.Attempt,
+				model.Completion{Outcome: model.Succeeded, Output: trackertest.Text(200_000)}); err != nil {
 				h.Fatal(err)
 			}
 		}
-		list := func(f tracker.TaskFilter) (pages [][]string, read int) {
+		list := func(f model.TaskFilter) (pages [][]string, read int) {
 			f.Scope, f.PageSize = trackertest.Scope, 100
 			calls := trackertest.RecordCalls(h.Tracker, "get")
 			for {
-				page, err := h.List(h.Ctx, f)
+				page, err := h.Tasks.List(h.Ctx, f)
 				if err != nil {
 					h.Fatal(err)
 				}
@@ -56,11 +56,11 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 			}
 			return pages, read
 		}
-		for name, f := range map[string]tracker.TaskFilter{
+		for name, f := range map[string]model.TaskFilter{
 			"nothing of this type":   {Type: "y"},
 			"nothing of this queue":  {Queue: "q"},
 			"nobody's":               {WorkerID: "w9"},
-			"none of these is fresh": {Liveness: tracker.Fresh},
+			"none of these is fresh": {Liveness: model.Fresh},
 			"none with this label":   {Labels: map[string]string{"team": "t9"}},
 		} {
 			if pages, read := list(f); len(pages) != 1 || len(pages[0]) != 0 || read > n*500 {
@@ -69,10 +69,10 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		}
 		odd := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return (id[2]-'0')%2 == 0 })
 		for _, c := range []struct {
-			filter tracker.TaskFilter
+			filter model.TaskFilter
 			want   []string
-		}{{tracker.TaskFilter{}, all}, {tracker.TaskFilter{States: []tracker.State{tracker.Succeeded}, Type: "x"},
-			all}, {tracker.TaskFilter{Labels: map[string]string{"team": "t1"}}, odd}} {
+		}{{model.TaskFilter{}, all}, {model.TaskFilter{States: []model.State{model.Succeeded}, Type: "x"},
+			all}, {model.TaskFilter{Labels: map[string]string{"team": "t1"}}, odd}} {
 			pages, read := list(c.filter)
 			if got := slices.Concat(pages...); !slices.Equal(got, c.want) {
 				h.Errorf("%+v: %v", c.filter, got)
@@ -100,17 +100,17 @@ func TestListsByWorkerAndMachine(t *testing.T) {
 			c.Hire(name)
 			c.MustQueue("claimed-"+name, "x")
 			c.WantIDs(c.MustClaim(name, 1), "claimed-"+name)
-			c.MustQueue("waits-"+name, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[name] })
-			pushed := c.MustCreate(func(n *tracker.NewTask) { n.TaskID = "pushed-" + name }).Envelope.Attempt
-			if _, err := c.Start(c.Ctx, pushed, tracker.Report{WorkerID: c.IDs[name]}); err != nil {
+			c.MustQueue("waits-"+name, "x", func(n *model.NewTask) { n.WorkerID = c.IDs[name] })
+			pushed := c.MustCreate(func(n *model.NewTask) { n.TaskID = "pushed-" + name }).Envelope.Attempt
+			if _, err := c.Beats.Start(c.Ctx, pushed, model.Report{WorkerID: c.IDs[name]}); err != nil {
 				c.Fatal(err)
 			}
 		}
 		c.MustQueue("anyones", "x")
 		for _, name := range []string{"a", "b"} {
-			for of, f := range map[string]tracker.TaskFilter{"worker": {WorkerID: c.IDs[name]}, "machine": {MachineID: "host-" + name}} {
+			for of, f := range map[string]model.TaskFilter{"worker": {WorkerID: c.IDs[name]}, "machine": {MachineID: "host-" + name}} {
 				f.Scope, f.PageSize = trackertest.Scope, 100
-				page, err := c.List(c.Ctx, f)
+				page, err := c.Tasks.List(c.Ctx, f)
 				if err != nil {
 					c.Fatal(err)
 				}

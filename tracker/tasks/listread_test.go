@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -20,29 +21,29 @@ func everyState(c *trackertest.Crew) {
 			c.Fatal(err)
 		}
 	}
-	ended := func(a *tracker.Attempt, how tracker.Completion) {
+	ended := func(a *model.Attempt, how model.Completion) {
 		c.Helper()
-		_, err := c.Complete(c.Ctx, a, how)
+		_, err := c.Beats.Complete(c.Ctx, a, how)
 		must(err)
 	}
-	failure := tracker.Completion{Outcome: tracker.Failed, Error: json.RawMessage(`{"category":"TIMEOUT"}`), Retryable: true,
+	failure := model.Completion{Outcome: model.Failed, Error: json.RawMessage(`{"category":"TIMEOUT"}`), Retryable: true,
 		Metrics: json.RawMessage(`{"rows":5}`)}
 	cancelled := func(id string) {
 		c.Helper()
-		_, err := c.Cancel(c.Ctx, trackertest.Scope, id, tracker.CancelRequest{Reason: "enough"})
+		_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, id, model.CancelRequest{Reason: "enough"})
 		must(err)
 	}
-	told := func(a *tracker.Attempt, pct string) {
+	told := func(a *model.Attempt, pct string) {
 		c.Helper()
-		report := tracker.AppendReport(nil, c.Store.Clock.Now().UnixMilli(), []byte("w7"), []byte(pct), []byte(`"half"`))
+		report := schema.AppendReport(nil, c.Store.Clock.Now().UnixMilli(), []byte("w7"), []byte(pct), []byte(`"half"`))
 		if b := c.MustBeat(a, string(report)); b.Err != nil {
 			c.Fatal(b.Err)
 		}
 	}
-	retried := func(n *tracker.NewTask) {
-		n.Retry = &tracker.RetryPolicy{MaxAttempts: 5, MaxLosses: 3, InitialBackoff: time.Hour, Multiplier: 1, MaxBackoff: time.Hour}
+	retried := func(n *model.NewTask) {
+		n.Retry = &model.RetryPolicy{MaxAttempts: 5, MaxLosses: 3, InitialBackoff: time.Hour, Multiplier: 1, MaxBackoff: time.Hour}
 	}
-	named := func(id string) func(*tracker.NewTask) { return func(n *tracker.NewTask) { n.TaskID = id } }
+	named := func(id string) func(*model.NewTask) { return func(n *model.NewTask) { n.TaskID = id } }
 	c.Hire("ann")
 
 	for i, act := range []func(id string){
@@ -50,7 +51,7 @@ func everyState(c *trackertest.Crew) {
 		func(id string) { c.Running(named(id)) },
 		func(id string) { told(c.Running(named(id)), "45") },
 		func(id string) { // with all that lists leave out, and large
-			told(c.Running(named(id), func(n *tracker.NewTask) {
+			told(c.Running(named(id), func(n *model.NewTask) {
 				n.Payload, n.Resources = trackertest.Text(300_000), json.RawMessage(`{"gpu":1}`)
 				n.Labels = map[string]string{"team": "a", "zone": "b"}
 			}), "1")
@@ -68,7 +69,7 @@ func everyState(c *trackertest.Crew) {
 		func(id string) { // its second attempt
 			a := c.Running(named(id))
 			told(a, "9")
-			_, err := c.NextAttempt(c.Ctx, trackertest.Scope, id, 1)
+			_, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, id, 1)
 			must(err)
 		},
 	} {
@@ -76,23 +77,23 @@ func everyState(c *trackertest.Crew) {
 	}
 	for i, size := range []int{10, 1000, 20_000, 200_000, 20_000, 20_000, 10} {
 		id := fmt.Sprint("output-", i)
-		ended(c.Running(named(id)), tracker.Completion{Outcome: tracker.Succeeded, Output: trackertest.Text(size), Metrics: failure.Metrics})
+		ended(c.Running(named(id)), model.Completion{Outcome: model.Succeeded, Output: trackertest.Text(size), Metrics: failure.Metrics})
 		if i%2 == 0 { // as one was stored by a version that did not count
 			c.Store.Client.HDel(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, id), "z")
 		}
 	}
-	for i, act := range []func(a *tracker.Attempt){
-		func(*tracker.Attempt) {},
-		func(a *tracker.Attempt) { told(a, "45") },
-		func(a *tracker.Attempt) { ended(a, failure) },
-		func(a *tracker.Attempt) { ended(a, tracker.Completion{Outcome: tracker.Succeeded}) },
-		func(a *tracker.Attempt) { cancelled(a.TaskID) },
+	for i, act := range []func(a *model.Attempt){
+		func(*model.Attempt) {},
+		func(a *model.Attempt) { told(a, "45") },
+		func(a *model.Attempt) { ended(a, failure) },
+		func(a *model.Attempt) { ended(a, model.Completion{Outcome: model.Succeeded}) },
+		func(a *model.Attempt) { cancelled(a.TaskID) },
 	} {
 		id := fmt.Sprint("claimed-", i)
 		c.MustQueue(id, "x", retried)
 		act(c.MustClaim("ann", 1)[0].Attempt)
 	}
-	c.MustQueue("waits", "x", func(n *tracker.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
+	c.MustQueue("waits", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
 	c.MustQueue("ready", "y")
 	c.MustQueue("gone", "y")
 	cancelled("gone")
@@ -109,15 +110,15 @@ func TestAPageShowsWhatEachTaskShows(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		everyState(c)
-		states := map[tracker.State]bool{}
-		for _, f := range []tracker.TaskFilter{{}, {Descending: true}, {Queue: "q"}, {Labels: map[string]string{"team": "a"}},
-			{Liveness: tracker.Fresh}, {WorkerID: "w7"}, {States: []tracker.State{tracker.Failed, tracker.Cancelled}},
+		states := map[model.State]bool{}
+		for _, f := range []model.TaskFilter{{}, {Descending: true}, {Queue: "q"}, {Labels: map[string]string{"team": "a"}},
+			{Liveness: model.Fresh}, {WorkerID: "w7"}, {States: []model.State{model.Failed, model.Cancelled}},
 			{FinishedAfter: c.Store.Clock.Now().Add(-time.Hour)}} {
 			for _, size := range []int{1, 3, 100} {
 				f.Scope, f.PageSize, f.After = trackertest.Scope, size, ""
 				shown := 0
 				for {
-					page, err := c.List(c.Ctx, f)
+					page, err := c.Tasks.List(c.Ctx, f)
 					if err != nil {
 						c.Fatal(err)
 					}
@@ -138,7 +139,7 @@ func TestAPageShowsWhatEachTaskShows(t *testing.T) {
 				}
 			}
 		}
-		if len(states) != len(tracker.States) {
+		if len(states) != len(model.States) {
 			c.Errorf("only %v were shown", states)
 		}
 	})
@@ -150,24 +151,24 @@ func TestListsReadTasksTogether(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		const n = 64
 		for i := range n {
-			made := h.MustCreate(func(n *tracker.NewTask) {
+			made := h.MustCreate(func(n *model.NewTask) {
 				n.TaskID = fmt.Sprintf("t%02d", i)
 				if i%16 == 0 {
 					n.Payload = trackertest.Text(400_000)
 				}
 			})
-			how := tracker.Completion{Outcome: tracker.Succeeded}
+			how := model.Completion{Outcome: model.Succeeded}
 			if i%8 == 5 {
 				how.Output = trackertest.Text(100_000)
 			}
-			if _, err := h.Complete(h.Ctx, made.Envelope.Attempt, how); err != nil {
+			if _, err := h.Beats.Complete(h.Ctx, made.Envelope.Attempt, how); err != nil {
 				h.Fatal(err)
 			}
 		}
-		for what, f := range map[string]tracker.TaskFilter{"all": {}, "those that have ended": {FinishedAfter: h.Store.Clock.Now().Add(-1)}} {
+		for what, f := range map[string]model.TaskFilter{"all": {}, "those that have ended": {FinishedAfter: h.Store.Clock.Now().Add(-1)}} {
 			calls := trackertest.RecordCalls(h.Tracker, "get")
 			f.Scope, f.PageSize = trackertest.Scope, 100
-			page, err := h.List(h.Ctx, f)
+			page, err := h.Tasks.List(h.Ctx, f)
 			if err != nil || len(page.Tasks) != n {
 				h.Fatalf("%s: %d tasks: %v", what, len(page.Tasks), err)
 			}
@@ -179,7 +180,7 @@ func TestListsReadTasksTogether(t *testing.T) {
 					h.Errorf("%s: a call has read %d bytes of %d tasks", what, c.Got, keys)
 				}
 			}
-			if most := n/8 + h.Shards(); together > most {
+			if most := n/8 + h.Tracker.Store.Shards(); together > most {
 				h.Errorf("%s: %d calls have read tasks together, want at most %d", what, together, most)
 			}
 			if alone < n/8-2*together || alone > n/8 {

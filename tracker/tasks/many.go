@@ -25,7 +25,7 @@ const NotFailed model.Code = "task_not_failed"
 // CancelTasks cancels a part of the tasks that a filter chooses: up to maxScan are looked at in one call, in the order of their
 // ids, and fewer where time is short. The same part again changes nothing more. With dryRun it only counts: those that
 // match, and of these those that go on.
-func (s *Service) CancelTasks(ctx context.Context, f model.TaskFilter, how model.CancelRequest, dryRun bool) (*Acted, error) {
+func (s *Service) CancelMany(ctx context.Context, f model.TaskFilter, how model.CancelRequest, dryRun bool) (*Acted, error) {
 	goesOn := func(is model.State) bool { return !is.Terminal() }
 	cancel := func(ctx context.Context, _ []*model.Task, refs []*schema.TaskRef, a *Acted) error {
 		calls := make([]*store.Call, len(refs))
@@ -50,7 +50,7 @@ func (s *Service) CancelTasks(ctx context.Context, f model.TaskFilter, how model
 
 // RetryTasks makes the next attempt of those tasks of a part that have FAILED, as CancelTasks goes about its own. A pushed task is
 // dispatched; whoever asks for that attempt again gets its envelope. One that has failed anew since is tried again by a repeat.
-func (s *Service) RetryTasks(ctx context.Context, f model.TaskFilter, dryRun bool) (*Acted, error) {
+func (s *Service) RetryMany(ctx context.Context, f model.TaskFilter, dryRun bool) (*Acted, error) {
 	hasFailed := func(is model.State) bool { return is == model.Failed }
 	retry := func(ctx context.Context, tasks []*model.Task, refs []*schema.TaskRef, a *Acted) error {
 		var failed []*schema.TaskRef

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -16,14 +16,14 @@ import (
 func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 	t.Parallel()
 	h := trackertest.NewHarness(t, redistest.Real(t))
-	h.MustCreate(func(n *tracker.NewTask) { n.TaskID = "t1" })
+	h.MustCreate(func(n *model.NewTask) { n.TaskID = "t1" })
 	const last = 300
 	var asking sync.WaitGroup
 	for range 4 {
 		asking.Go(func() {
 			for from := 1; from < last; {
-				c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", from)
-				if code := tracker.CodeOf(err); code != "" && code != tracker.AttemptMismatch {
+				c, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", from)
+				if code := model.CodeOf(err); code != "" && code != model.AttemptMismatch {
 					t.Error(err)
 					return
 				}
@@ -40,8 +40,8 @@ func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 // What an attempt reported at its end is the task's while that attempt is the last one, and no longer.
 func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 	t.Parallel()
-	failed := tracker.Completion{
-		Outcome: tracker.Failed, Category: "USER_CODE", Output: json.RawMessage(`{"o":1}`), Metrics: json.RawMessage(`{"m":1}`),
+	failed := model.Completion{
+		Outcome: model.Failed, Category: "USER_CODE", Output: json.RawMessage(`{"o":1}`), Metrics: json.RawMessage(`{"m":1}`),
 		Error: json.RawMessage(`{"category":"USER_CODE"}`), CancelledDuringPhase: "load", PartialProgress: json.RawMessage(`{"p":1}`),
 	}
 	check := func(h *trackertest.Harness, what string) {
@@ -51,25 +51,25 @@ func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 			h.Errorf("%s has %s %s %s %q %s", what, task.Output, task.Metrics, task.Error, task.CancelledDuringPhase, task.PartialProgress)
 		}
 	}
-	fail := func(h *trackertest.Harness, a *tracker.Attempt) {
+	fail := func(h *trackertest.Harness, a *model.Attempt) {
 		h.Helper()
-		if _, err := h.Complete(h.Ctx, a, failed); err != nil {
+		if _, err := h.Beats.Complete(h.Ctx, a, failed); err != nil {
 			h.Fatal(err)
 		}
-		if task := h.WantState("t1", tracker.Failed, tracker.WorkerReported); string(task.Metrics) != `{"m":1}` ||
+		if task := h.WantState("t1", model.Failed, model.WorkerReported); string(task.Metrics) != `{"m":1}` ||
 			task.CancelledDuringPhase != "load" {
 			h.Fatalf("the failed one has %+v", task)
 		}
 	}
 	t.Run("pushed", func(t *testing.T) {
 		trackertest.Contract(t, func(h *trackertest.Harness) {
-			fail(h, h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" }))
-			next, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+			fail(h, h.Running(func(n *model.NewTask) { n.TaskID = "t1" }))
+			next, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 			if err != nil {
 				h.Fatal(err)
 			}
 			check(h, "the next one")
-			if _, err := h.Complete(h.Ctx, next.Envelope.Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := h.Beats.Complete(h.Ctx, next.Envelope.Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 				h.Fatal(err)
 			}
 			check(h, "the one that succeeded")
@@ -80,7 +80,7 @@ func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 			c.Hire("w1")
 			c.MustQueue("t1", "x")
 			fail(c.Harness, c.MustClaim("w1", 1)[0].Attempt)
-			if _, err := c.NextAttempt(c.Ctx, trackertest.Scope, "t1", 1); err != nil {
+			if _, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, "t1", 1); err != nil {
 				c.Fatal(err)
 			}
 			check(c.Harness, "the queued one")
@@ -90,8 +90,8 @@ func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 	})
 	t.Run("adopted", func(t *testing.T) {
 		trackertest.Contract(t, func(h *trackertest.Harness) {
-			fail(h, h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" }))
-			a := h.Attempt(tracker.Attempt{
+			fail(h, h.Running(func(n *model.NewTask) { n.TaskID = "t1" }))
+			a := h.Beats.Attempt(model.Attempt{
 				Scope: trackertest.Scope, TaskID: "t1", RunID: h.MustGet("t1").RunID, Number: 2, Fence: "lost", Timeout: 2 * time.Second,
 				Interval: time.Second, IssuedAt: h.Store.Clock.Now(),
 			})

@@ -91,7 +91,7 @@ func (s *Service) liveByWorkers(ctx context.Context, op string, tasks []*model.T
 	if len(by) == 0 {
 		return nil
 	}
-	workers, err := s.workers.ReadWorkers(ctx, op, refs)
+	workers, err := s.workers.Read(ctx, op, refs)
 	if err != nil {
 		return err
 	}

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 func TestStartTimeout(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.TokenTTL = "t1", 3*time.Second })
+		h.MustCreate(func(n *model.NewTask) { n.TaskID, n.TokenTTL = "t1", 3*time.Second })
 		h.Advance(2990 * time.Millisecond)
 		if r := h.MustSweep(); r.TimedOut != 0 {
 			h.Fatalf("early: %+v", r)
@@ -21,7 +21,7 @@ func TestStartTimeout(t *testing.T) {
 		if r := h.MustSweep(); r.TimedOut != 1 {
 			h.Fatalf("%+v", r)
 		}
-		task := h.WantState("t1", tracker.Failed, tracker.StartTimeout)
+		task := h.WantState("t1", model.Failed, model.StartTimeout)
 		if e := task.History[0].Evidence; e == nil || e.Timeout != 3*time.Second || !e.LastHeartbeatAt.IsZero() {
 			h.Fatalf("%+v", e)
 		}
@@ -34,15 +34,15 @@ func TestStartTimeout(t *testing.T) {
 func TestRunTimeout(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.RunTimeout = "t1", 3*time.Second })
+		a := h.Running(func(n *model.NewTask) { n.TaskID, n.RunTimeout = "t1", 3*time.Second })
 		h.Advance(1500 * time.Millisecond)
 		h.MustBeat(a, "")
 		h.Advance(1500 * time.Millisecond)
 		if r := h.MustSweep(); r.TimedOut != 1 {
 			h.Fatalf("%+v", r)
 		}
-		h.WantState("t1", tracker.Failed, tracker.RunTimeout)
-		h.WantCode(h.MustBeat(a, "").Err, tracker.Expired)
+		h.WantState("t1", model.Failed, model.RunTimeout)
+		h.WantCode(h.MustBeat(a, "").Err, model.Expired)
 	})
 }
 
@@ -50,8 +50,8 @@ func TestDeadline(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		deadline := h.Store.Clock.Now().Add(5 * time.Second)
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.Deadline = "t1", deadline })
-		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.Deadline = "t2", deadline })
+		a := h.Running(func(n *model.NewTask) { n.TaskID, n.Deadline = "t1", deadline })
+		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.Deadline = "t2", deadline })
 		for range 5 {
 			h.Advance(time.Second)
 			h.MustBeat(a, "")
@@ -59,10 +59,10 @@ func TestDeadline(t *testing.T) {
 		if r := h.MustSweep(); r.TimedOut != 2 {
 			h.Fatalf("%+v", r)
 		}
-		h.WantState("t1", tracker.Failed, tracker.DeadlineExceeded)
-		h.WantState("t2", tracker.Failed, tracker.DeadlineExceeded)
-		_, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
-		h.WantCode(err, tracker.AlreadyTerminal)
+		h.WantState("t1", model.Failed, model.DeadlineExceeded)
+		h.WantState("t2", model.Failed, model.DeadlineExceeded)
+		_, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		h.WantCode(err, model.AlreadyTerminal)
 	})
 }
 
@@ -76,20 +76,20 @@ func TestRetention(t *testing.T) {
 		h.MustSweep()
 		h.Store.Clock.Advance(time.Minute) // the timeout that nobody lives by yet is dropped with the next sweep
 		before := withoutEvents(h)
-		a := h.Running(func(n *tracker.NewTask) {
+		a := h.Running(func(n *model.NewTask) {
 			n.TaskID, n.RunID, n.Labels, n.Deadline = "t1", "r1", map[string]string{"a": "b"}, h.Store.Clock.Now().Add(time.Hour)
 			n.RunTimeout = 2 * time.Hour
 		})
 		h.MustBeat(a, "\tw\t5\t\"m\"")
-		if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
-		h.Store.Clock.Advance(tracker.DefaultFinishedRetention)
+		h.Store.Clock.Advance(model.DefaultFinishedRetention)
 		if r := h.MustSweep(); r.Removed != 1 || r.TimedOut != 0 {
 			h.Fatalf("%+v", r)
 		}
-		_, err := h.Get(h.Ctx, trackertest.Scope, "t1")
-		h.WantCode(err, tracker.NotFound)
+		_, err := h.Tasks.Get(h.Ctx, trackertest.Scope, "t1")
+		h.WantCode(err, model.NotFound)
 		if after := withoutEvents(h); !reflect.DeepEqual(before, after) {
 			h.Fatalf("left behind:\n%v\nbefore:\n%v", after, before)
 		}
@@ -114,32 +114,32 @@ func withoutEvents(h *trackertest.Harness) map[string]any {
 func TestRefusalsChangeNothing(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID = "t1" })
-		done := h.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
-		if _, err := h.Complete(h.Ctx, done, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
+		done := h.Running(func(n *model.NewTask) { n.TaskID = "t2" })
+		if _, err := h.Beats.Complete(h.Ctx, done, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
-		c, err := h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
+		c, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 1)
 		if err != nil {
 			h.Fatal(err)
 		}
 		h.MustBeat(c.Envelope.Attempt, "")
 		before := h.Store.Dump(h.TB)
-		for _, old := range []*tracker.Attempt{a, done} {
+		for _, old := range []*model.Attempt{a, done} {
 			if h.MustBeat(old, "\tw\t99\t\"late\"").Err == nil {
 				h.Fatal("a late beat was let in")
 			}
-			if _, err := h.Start(h.Ctx, old, tracker.Report{WorkerID: "late"}); err == nil {
+			if _, err := h.Beats.Start(h.Ctx, old, model.Report{WorkerID: "late"}); err == nil {
 				h.Fatal("a late start was let in")
 			}
-			if _, err := h.Complete(h.Ctx, old, tracker.Completion{Outcome: tracker.Cancelled}); err == nil {
+			if _, err := h.Beats.Complete(h.Ctx, old, model.Completion{Outcome: model.Cancelled}); err == nil {
 				h.Fatal("a late completion was let in")
 			}
 		}
-		_, err = h.Cancel(h.Ctx, trackertest.Scope, "t2", tracker.CancelRequest{Reason: "late"})
-		h.WantCode(err, tracker.AlreadyTerminal)
-		_, err = h.NextAttempt(h.Ctx, trackertest.Scope, "t1", 7)
-		h.WantCode(err, tracker.AttemptMismatch)
+		_, err = h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t2", model.CancelRequest{Reason: "late"})
+		h.WantCode(err, model.AlreadyTerminal)
+		_, err = h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", 7)
+		h.WantCode(err, model.AttemptMismatch)
 		h.MustGet("t1")
 		if after := h.Store.Dump(h.TB); !reflect.DeepEqual(before, after) {
 			h.Fatalf("changed:\n%v\nbefore:\n%v", after, before)

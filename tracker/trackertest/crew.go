@@ -11,6 +11,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // Crew is a harness with workers that claim.
@@ -28,9 +32,9 @@ func Claims(t *testing.T, test func(c *Crew)) {
 }
 
 // Hire registers a worker of the queue q on a machine of its own.
-func (c *Crew) Hire(name string, change ...func(*tracker.NewWorker)) {
+func (c *Crew) Hire(name string, change ...func(*model.NewWorker)) {
 	c.Helper()
-	r := c.MustRegister(append([]func(*tracker.NewWorker){func(n *tracker.NewWorker) {
+	r := c.MustRegister(append([]func(*model.NewWorker){func(n *model.NewWorker) {
 		n.Queue, n.Types, n.MachineID, n.MaxConcurrent = "q", []string{"x"}, "host-"+name, 100
 	}}, change...)...)
 	c.IDs[name] = r.WorkerID
@@ -48,27 +52,27 @@ func (c *Crew) Pass(d time.Duration) {
 }
 
 // MustQueue creates a task of the queue q.
-func (c *Crew) MustQueue(id, kind string, change ...func(*tracker.NewTask)) {
+func (c *Crew) MustQueue(id, kind string, change ...func(*model.NewTask)) {
 	c.Helper()
-	c.MustCreate(append([]func(*tracker.NewTask){func(n *tracker.NewTask) {
+	c.MustCreate(append([]func(*model.NewTask){func(n *model.NewTask) {
 		n.TaskID, n.Queue, n.Type, n.HeartbeatTimeout = id, "q", kind, 0
 	}}, change...)...)
 }
 
-func (c *Crew) MustClaim(worker string, max int, change ...func(*tracker.ClaimRequest)) []*tracker.Envelope {
+func (c *Crew) MustClaim(worker string, max int, change ...func(*queues.ClaimRequest)) []*model.Envelope {
 	c.Helper()
-	r := tracker.ClaimRequest{Scope: Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max}
+	r := queues.ClaimRequest{Scope: Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max}
 	for _, f := range change {
 		f(&r)
 	}
-	tasks, err := c.Claim(c.Ctx, r)
+	tasks, err := c.Queues.Claim(c.Ctx, r)
 	if err != nil {
 		c.Fatalf("claim of %s: %v", worker, err)
 	}
 	return tasks
 }
 
-func IDs(tasks []*tracker.Envelope) []string {
+func IDs(tasks []*model.Envelope) []string {
 	list := []string{}
 	for _, e := range tasks {
 		list = append(list, e.Task.ID)
@@ -76,7 +80,7 @@ func IDs(tasks []*tracker.Envelope) []string {
 	return list
 }
 
-func (c *Crew) WantIDs(tasks []*tracker.Envelope, want ...string) {
+func (c *Crew) WantIDs(tasks []*model.Envelope, want ...string) {
 	c.Helper()
 	got := IDs(tasks)
 	slices.Sort(got)
@@ -87,10 +91,10 @@ func (c *Crew) WantIDs(tasks []*tracker.Envelope, want ...string) {
 }
 
 // OneShard changes a task's id until it lies in a shard, keeping its beginning.
-func OneShard(c *Crew, shard int) func(*tracker.NewTask) {
-	return func(n *tracker.NewTask) {
+func OneShard(c *Crew, shard int) func(*model.NewTask) {
+	return func(n *model.NewTask) {
 		id := n.TaskID
-		for i := 0; c.ShardOf(Scope, n.TaskID) != shard; i++ {
+		for i := 0; c.Tracker.Store.ShardOf(Scope, n.TaskID) != shard; i++ {
 			n.TaskID = fmt.Sprintf("%s.%d", id, i)
 		}
 	}
@@ -112,20 +116,20 @@ func BenchCrew(b *testing.B) *Crew {
 }
 
 // Listing makes a worker's beat carry its inventory.
-func Listing(tasks ...tracker.OwnedAttempt) func(*tracker.WorkerBeat) {
-	return func(b *tracker.WorkerBeat) {
-		b.Inventory = []tracker.InventoryItem{}
+func Listing(tasks ...holdings.OwnedAttempt) func(*workers.WorkerBeat) {
+	return func(b *workers.WorkerBeat) {
+		b.Inventory = []holdings.InventoryItem{}
 		for _, n := range tasks {
-			b.Inventory = append(b.Inventory, tracker.InventoryItem{OwnedAttempt: n})
+			b.Inventory = append(b.Inventory, holdings.InventoryItem{OwnedAttempt: n})
 		}
 	}
 }
 
-func NameOf(a *tracker.Attempt) tracker.OwnedAttempt {
-	return tracker.OwnedAttempt{TaskID: a.TaskID, Number: a.Number}
+func NameOf(a *model.Attempt) holdings.OwnedAttempt {
+	return holdings.OwnedAttempt{TaskID: a.TaskID, Number: a.Number}
 }
 
-func (c *Crew) WantNotices(got []tracker.TaskNotice, want ...tracker.TaskNotice) {
+func (c *Crew) WantNotices(got []holdings.TaskNotice, want ...holdings.TaskNotice) {
 	c.Helper()
 	if !slices.Equal(got, want) {
 		c.Fatalf("told %+v, want %+v", got, want)
@@ -133,15 +137,15 @@ func (c *Crew) WantNotices(got []tracker.TaskNotice, want ...tracker.TaskNotice)
 }
 
 // MustHolding has a worker claim and start n tasks.
-func (c *Crew) MustHolding(worker string, n int, change ...func(*tracker.NewTask)) []*tracker.Attempt {
+func (c *Crew) MustHolding(worker string, n int, change ...func(*model.NewTask)) []*model.Attempt {
 	c.Helper()
 	for i := range n {
-		c.MustQueue(fmt.Sprintf("%s-%03d", worker, i), "x", append(change, func(t *tracker.NewTask) { t.WorkerID = c.IDs[worker] })...)
+		c.MustQueue(fmt.Sprintf("%s-%03d", worker, i), "x", append(change, func(t *model.NewTask) { t.WorkerID = c.IDs[worker] })...)
 	}
-	var held []*tracker.Attempt
+	var held []*model.Attempt
 	for len(held) < n {
 		for _, e := range c.MustClaim(worker, 100) {
-			if _, err := c.Start(c.Ctx, e.Attempt, tracker.Report{}); err != nil {
+			if _, err := c.Beats.Start(c.Ctx, e.Attempt, model.Report{}); err != nil {
 				c.Fatal(err)
 			}
 			held = append(held, e.Attempt)

@@ -9,16 +9,19 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
-var Scope = tracker.Scope{Tenant: "acme", Workspace: "prod"}
+var Scope = model.Scope{Tenant: "acme", Workspace: "prod"}
 
 // Harness is a tracker and a sweeper on one store, with the clock in hand.
 type Harness struct {
 	testing.TB
 	*tracker.Tracker
 	Store   *redistest.Store
-	Sweeper *tracker.Sweeper
+	Sweeper *sweep.Sweeper
 	Ctx     context.Context
 }
 
@@ -36,14 +39,14 @@ func NewHarness(t testing.TB, s *redistest.Store, change ...func(*tracker.Option
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tr.Close(ctx) })
-	h := &Harness{TB: t, Tracker: tr, Store: s, Ctx: ctx, Sweeper: tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_test"})}
+	h := &Harness{TB: t, Tracker: tr, Store: s, Ctx: ctx, Sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_test"})}
 	h.MustTick()
 	return h
 }
 
 func (h *Harness) MustTick() {
 	h.Helper()
-	if err := h.Tick(); err != nil {
+	if err := h.Beats.Tick(); err != nil {
 		h.Fatalf("tick: %v", err)
 	}
 }
@@ -60,7 +63,7 @@ func (h *Harness) Advance(d time.Duration) {
 }
 
 // MustSweep does one sweep of everything.
-func (h *Harness) MustSweep() tracker.SweepResult {
+func (h *Harness) MustSweep() sweep.SweepResult {
 	h.Helper()
 	r, err := h.Sweeper.RunOnce(h.Ctx)
 	if err != nil {
@@ -70,16 +73,16 @@ func (h *Harness) MustSweep() tracker.SweepResult {
 }
 
 // MustCreate creates a valid task; change edits it first.
-func (h *Harness) MustCreate(change ...func(*tracker.NewTask)) *tracker.Created {
+func (h *Harness) MustCreate(change ...func(*model.NewTask)) *model.Created {
 	h.Helper()
-	n := tracker.NewTask{Scope: Scope, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second}
+	n := model.NewTask{Scope: Scope, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second}
 	for _, f := range change {
 		f(&n)
 	}
 	if err := n.Validate(h.Store.Clock.Now()); err != nil {
 		h.Fatalf("validate: %v", err)
 	}
-	c, err := h.Create(h.Ctx, n)
+	c, err := h.Tasks.Create(h.Ctx, n)
 	if err != nil {
 		h.Fatalf("create: %v", err)
 	}
@@ -87,31 +90,31 @@ func (h *Harness) MustCreate(change ...func(*tracker.NewTask)) *tracker.Created 
 }
 
 // Running creates a pushed task and starts its attempt.
-func (h *Harness) Running(change ...func(*tracker.NewTask)) *tracker.Attempt {
+func (h *Harness) Running(change ...func(*model.NewTask)) *model.Attempt {
 	h.Helper()
 	a := h.MustCreate(change...).Envelope.Attempt
-	if _, err := h.Start(h.Ctx, a, tracker.Report{WorkerID: "w1"}); err != nil {
+	if _, err := h.Beats.Start(h.Ctx, a, model.Report{WorkerID: "w1"}); err != nil {
 		h.Fatalf("start: %v", err)
 	}
 	return a
 }
 
-func (h *Harness) MustBeat(a *tracker.Attempt, report string) *tracker.Beat {
-	b := &tracker.Beat{Attempt: a, Report: report}
-	h.Beat(b)
+func (h *Harness) MustBeat(a *model.Attempt, report string) *beats.Beat {
+	b := &beats.Beat{Attempt: a, Report: report}
+	h.Beats.Beat(b)
 	return b
 }
 
-func (h *Harness) MustGet(id string) *tracker.Task {
+func (h *Harness) MustGet(id string) *model.Task {
 	h.Helper()
-	task, err := h.Get(h.Ctx, Scope, id)
+	task, err := h.Tasks.Get(h.Ctx, Scope, id)
 	if err != nil {
 		h.Fatalf("get %s: %v", id, err)
 	}
 	return task
 }
 
-func (h *Harness) WantState(id string, state tracker.State, reason tracker.Reason) *tracker.Task {
+func (h *Harness) WantState(id string, state model.State, reason model.Reason) *model.Task {
 	h.Helper()
 	task := h.MustGet(id)
 	if task.State != state || task.Reason != reason {
@@ -120,9 +123,9 @@ func (h *Harness) WantState(id string, state tracker.State, reason tracker.Reaso
 	return task
 }
 
-func (h *Harness) WantCode(err error, code tracker.Code) {
+func (h *Harness) WantCode(err error, code model.Code) {
 	h.Helper()
-	if got := tracker.CodeOf(err); got != code {
+	if got := model.CodeOf(err); got != code {
 		h.Fatalf("code %q, want %q (%v)", got, code, err)
 	}
 }
@@ -132,4 +135,4 @@ func Contract(t *testing.T, test func(h *Harness), change ...func(*tracker.Optio
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) { test(NewHarness(t, s, change...)) })
 }
 
-func Queued(n *tracker.NewTask) { n.Queue, n.Type = "default", "send_email" }
+func Queued(n *model.NewTask) { n.Queue, n.Type = "default", "send_email" }

@@ -14,11 +14,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
 // DieAfter lets so many calls reach Redis and no more, as when the process is killed.
-func DieAfter(tr *tracker.Tracker, calls int) { tr.AddHook(&deadline{left: calls}) }
+func DieAfter(tr *tracker.Tracker, calls int) { tr.Store.AddHook(&deadline{left: calls}) }
 
 type deadline struct {
 	mu   sync.Mutex
@@ -49,7 +50,7 @@ func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // After calls f each time that a script has run and before what follows it runs.
 func After(tr *tracker.Tracker, script string, f func()) {
-	tr.AddHook(&after{sha: tr.Scripts.Get(script).SHA, f: f})
+	tr.Store.AddHook(&after{sha: tr.Store.Scripts.Get(script).SHA, f: f})
 }
 
 type after struct {
@@ -76,7 +77,7 @@ func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // FailCalls fails those calls of a script for which `fails` says so by their number, from 0 on: before Redis has seen them or,
 // if lost is true, after it has run them.
 func FailCalls(tr *tracker.Tracker, script string, lost bool, fails func(n int) bool) {
-	tr.AddHook(&failing{sha: tr.Scripts.Get(script).SHA, lost: lost, fails: fails})
+	tr.Store.AddHook(&failing{sha: tr.Store.Scripts.Get(script).SHA, lost: lost, fails: fails})
 }
 
 type failing struct {
@@ -123,28 +124,28 @@ func (f *failing) next() bool {
 }
 
 // WorkerRecord returns the key of a worker's record.
-func WorkerRecord(tr *tracker.Tracker, scope tracker.Scope, id string) string {
-	shard, _ := tr.WorkerShard(id)
-	return tr.Keys[shard].Worker(schema.TaskName(scope, id))
+func WorkerRecord(tr *tracker.Tracker, scope model.Scope, id string) string {
+	shard, _ := tr.Store.WorkerShard(id)
+	return tr.Store.Keys[shard].Worker(schema.TaskName(scope, id))
 }
 
 // TaskRecord returns the key of a task's record.
-func TaskRecord(tr *tracker.Tracker, scope tracker.Scope, id string) string {
-	return tr.Keys[tr.ShardOf(scope, id)].Task(schema.TaskName(scope, id))
+func TaskRecord(tr *tracker.Tracker, scope model.Scope, id string) string {
+	return tr.Store.Keys[tr.Store.ShardOf(scope, id)].Task(schema.TaskName(scope, id))
 }
 
 // IdempotencyKey returns the key of an idempotency key.
-func IdempotencyKey(tr *tracker.Tracker, scope tracker.Scope, key string) string {
-	return tr.Keys[tr.ShardOf(scope, key)].Idempotency(scope, key)
+func IdempotencyKey(tr *tracker.Tracker, scope model.Scope, key string) string {
+	return tr.Store.Keys[tr.Store.ShardOf(scope, key)].Idempotency(scope, key)
 }
 
 // CountScripts returns a function that tells how often each script was called since.
 func CountScripts(tr *tracker.Tracker) func() map[string]int {
 	r := &scriptCount{names: map[string]string{}, calls: map[string]int{}}
-	for _, name := range tr.Scripts.Names() {
-		r.names[tr.Scripts.Get(name).SHA] = name
+	for _, name := range tr.Store.Scripts.Names() {
+		r.names[tr.Store.Scripts.Get(name).SHA] = name
 	}
-	tr.AddHook(r)
+	tr.Store.AddHook(r)
 	return func() map[string]int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -208,12 +209,12 @@ func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration, corrected fun
 }
 
 func recordCalls(tr *tracker.Tracker, r *callRecorder, scripts ...string) func() []ScriptCall {
-	for _, name := range tr.Scripts.Names() {
+	for _, name := range tr.Store.Scripts.Names() {
 		if len(scripts) == 0 || slices.Contains(scripts, name) {
-			r.names[tr.Scripts.Get(name).SHA] = name
+			r.names[tr.Store.Scripts.Get(name).SHA] = name
 		}
 	}
-	tr.AddHook(r)
+	tr.Store.AddHook(r)
 	return func() []ScriptCall {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -304,10 +305,10 @@ func bytesOf(reply any) int {
 }
 
 // EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
-func EndWithoutRecovery(tr *tracker.Tracker, scope tracker.Scope, id string) error {
-	d := &dying{after: tr.Scripts.Get("worker_status").SHA}
-	tr.AddHook(d)
-	_, err := tr.RetireWorker(context.Background(), scope, id, tracker.WorkerForced, "")
+func EndWithoutRecovery(tr *tracker.Tracker, scope model.Scope, id string) error {
+	d := &dying{after: tr.Store.Scripts.Get("worker_status").SHA}
+	tr.Store.AddHook(d)
+	_, err := tr.Workers.Retire(context.Background(), scope, id, model.WorkerForced, "")
 	d.over.Store(true)
 	if d.died.Load() {
 		return nil // what it was told came after its end

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Load is workers that create, begin and complete tasks, each one after the other, and repeat what was answered 503. It
@@ -40,13 +42,13 @@ type answers struct {
 func (a *answers) again(err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	code := tracker.CodeOf(err)
+	code := model.CodeOf(err)
 	switch {
 	case err == nil:
 		return false
-	case code == tracker.Unavailable || code == tracker.Overloaded:
+	case code == model.Unavailable || code == model.Overloaded:
 		a.refused++
-		if text := err.(*tracker.Error).Message; strings.Contains(text, "TRYAGAIN") || strings.Contains(text, "MOVED") {
+		if text := err.(*model.Error).Message; strings.Contains(text, "TRYAGAIN") || strings.Contains(text, "MOVED") {
 			a.wrong = append(a.wrong, fmt.Errorf("a user is told of Redis's affairs: %s", text))
 		}
 		if strings.Contains(err.Error(), "CROSSSLOT") {
@@ -67,13 +69,13 @@ func (l *Load) End() {
 }
 
 func (l *Load) Life(ctx context.Context, id string) {
-	n := tracker.NewTask{Scope: Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id}
+	n := model.NewTask{Scope: Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id}
 	if err := n.Validate(time.Now()); err != nil {
 		panic(err)
 	}
-	var a *tracker.Attempt
+	var a *model.Attempt
 	if !l.insist(ctx, func() error {
-		c, err := l.Tr.Create(ctx, n)
+		c, err := l.Tr.Tasks.Create(ctx, n)
 		if err == nil {
 			a = c.Envelope.Attempt
 		}
@@ -81,11 +83,11 @@ func (l *Load) Life(ctx context.Context, id string) {
 	}) {
 		return
 	}
-	if !l.insist(ctx, func() error { b := &tracker.Beat{Attempt: a}; l.Tr.Beat(b); return b.Err }) {
+	if !l.insist(ctx, func() error { b := &beats.Beat{Attempt: a}; l.Tr.Beats.Beat(b); return b.Err }) {
 		return
 	}
-	done := tracker.Completion{Outcome: tracker.Succeeded, Output: json.RawMessage(`"` + id + `"`)}
-	if l.insist(ctx, func() error { _, err := l.Tr.Complete(ctx, a, done); return err }) {
+	done := model.Completion{Outcome: model.Succeeded, Output: json.RawMessage(`"` + id + `"`)}
+	if l.insist(ctx, func() error { _, err := l.Tr.Beats.Complete(ctx, a, done); return err }) {
 		l.mu.Lock()
 		l.Completed = append(l.Completed, id)
 		l.mu.Unlock()
@@ -145,16 +147,16 @@ func (l *Load) verify(t *testing.T, ids []string) {
 	for range 32 {
 		looking.Go(func() {
 			for id := range next {
-				var task *tracker.Task
+				var task *model.Task
 				var err error
 				for deadline := time.Now().Add(time.Minute); ; {
-					task, err = l.Tr.Get(t.Context(), Scope, id)
-					if tracker.CodeOf(err) != tracker.Unavailable || time.Now().After(deadline) {
+					task, err = l.Tr.Tasks.Get(t.Context(), Scope, id)
+					if model.CodeOf(err) != model.Unavailable || time.Now().After(deadline) {
 						break
 					}
 					<-time.After(20 * time.Millisecond)
 				}
-				if err != nil || task.State != tracker.Succeeded || string(task.Output) != `"`+id+`"` {
+				if err != nil || task.State != model.Succeeded || string(task.Output) != `"`+id+`"` {
 					l.mu.Lock()
 					l.Lost[id] = true
 					l.mu.Unlock()
@@ -198,7 +200,7 @@ func Eventually(t testing.TB, what string, is func() bool) {
 // Hearts are running tasks, each of which beats until the end, and somebody who would declare the silent dead.
 type Hearts struct {
 	Tr      *tracker.Tracker
-	Tasks   []*tracker.Attempt
+	Tasks   []*model.Attempt
 	Fresh   []atomic.Int64 // by task: when its last good beat was answered, ms
 	answers answers
 	Stop    context.CancelFunc
@@ -222,9 +224,9 @@ func (h *Hearts) End() {
 
 func (h *Hearts) MustBeat(ctx context.Context, i int) {
 	for {
-		b := &tracker.Beat{Attempt: h.Tasks[i]}
+		b := &beats.Beat{Attempt: h.Tasks[i]}
 		start := time.Now()
-		h.Tr.Beat(b)
+		h.Tr.Beats.Beat(b)
 		now := time.Now()
 		failed := h.answers.again(b.Err)
 		if b.Err == nil {
@@ -258,7 +260,7 @@ func (h *Hearts) AllAgain(t *testing.T) time.Duration {
 
 // Latency returns the latency of those tasks' beats that began in a span of time: the median, p99, the slowest, and how many
 // failed.
-func (h *Hearts) Latency(from, to time.Time, of func(*tracker.Attempt) bool) (p50, p99, slowest time.Duration, n, failed int) {
+func (h *Hearts) Latency(from, to time.Time, of func(*model.Attempt) bool) (p50, p99, slowest time.Duration, n, failed int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var took []time.Duration
@@ -308,8 +310,8 @@ func (h *Hearts) WantAlive(t *testing.T) {
 	t.Helper()
 	h.AllAgain(t)
 	for _, a := range h.Tasks {
-		task, err := h.Tr.Get(t.Context(), a.Scope, a.TaskID)
-		if err != nil || task.State != tracker.Running || task.Attempt != 1 {
+		task, err := h.Tr.Tasks.Get(t.Context(), a.Scope, a.TaskID)
+		if err != nil || task.State != model.Running || task.Attempt != 1 {
 			t.Errorf("%s beats, and is %+v, %v", a.TaskID, task, err)
 		}
 	}

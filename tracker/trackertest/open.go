@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // PatientRedis is a redis-timeout that a busy machine keeps to.
@@ -30,13 +31,13 @@ func Open(t *testing.T, o tracker.Options) *tracker.Tracker {
 	return tr
 }
 
-func NewTask(t *testing.T, tr *tracker.Tracker, id string) *tracker.Attempt {
+func NewTask(t *testing.T, tr *tracker.Tracker, id string) *model.Attempt {
 	t.Helper()
-	n := tracker.NewTask{Scope: Scope, TaskID: id}
+	n := model.NewTask{Scope: Scope, TaskID: id}
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := tr.Create(t.Context(), n)
+	c, err := tr.Tasks.Create(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

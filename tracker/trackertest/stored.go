@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // StoredEvent is one event as it stands in a shard's stream.
@@ -27,7 +27,7 @@ type StoredEvent struct {
 	Machine string
 	By      string
 	Data    struct {
-		Reason          tracker.Reason
+		Reason          model.Reason
 		NextAttemptAtMs int64
 		ScheduleID      string
 	}
@@ -63,12 +63,12 @@ func Text(n int) json.RawMessage {
 }
 
 // FillQueue creates tasks of a queue, as changed.
-func (h *Harness) FillQueue(count int, change func(i int, n *tracker.NewTask)) {
+func (h *Harness) FillQueue(count int, change func(i int, n *model.NewTask)) {
 	h.Helper()
 	for from := 0; from < count; from += 1000 {
-		var batch []tracker.NewTask
+		var batch []model.NewTask
 		for i := from; i < min(count, from+1000); i++ {
-			n := tracker.NewTask{Scope: Scope, Queue: "default", Type: "send_email"}
+			n := model.NewTask{Scope: Scope, Queue: "default", Type: "send_email"}
 			change(i, &n)
 			if err := n.Validate(h.Store.Clock.Now()); err != nil {
 				h.Fatal(err)
@@ -76,10 +76,10 @@ func (h *Harness) FillQueue(count int, change func(i int, n *tracker.NewTask)) {
 			batch = append(batch, n)
 		}
 		for len(batch) > 0 {
-			var again []tracker.NewTask // of what a busy machine has not begun
-			for i, r := range h.CreateBatch(h.Ctx, batch) {
+			var again []model.NewTask // of what a busy machine has not begun
+			for i, r := range h.Tasks.CreateBatch(h.Ctx, batch) {
 				switch {
-				case tracker.CodeOf(r.Err) == tracker.Overloaded:
+				case model.CodeOf(r.Err) == model.Overloaded:
 					again = append(again, batch[i])
 				case r.Err != nil:
 					h.Fatal(r.Err)
@@ -92,7 +92,7 @@ func (h *Harness) FillQueue(count int, change func(i int, n *tracker.NewTask)) {
 
 // Key names a fixed key of a task's shard.
 func (h *Harness) Key(id, name string) string {
-	return fmt.Sprintf("lubdub:{%d}:%s", h.ShardOf(Scope, id), name)
+	return fmt.Sprintf("lubdub:{%d}:%s", h.Tracker.Store.ShardOf(Scope, id), name)
 }
 
 // WorkerKey names a fixed key of a worker's shard, which its id ends with.
@@ -153,7 +153,7 @@ func (h *Harness) WantRepairs(want ...string) {
 // Sizes lists what all shards list as large.
 func (h *Harness) Sizes() (list []string) {
 	h.Helper()
-	for shard := range h.Shards() {
+	for shard := range h.Tracker.Store.Shards() {
 		all, err := h.Store.Client.ZRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:ix", shard), 0, -1).Result()
 		if err != nil {
 			h.Fatal(err)

@@ -4,15 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // AllTimeouts returns those that a heartbeat timeout may be rounded to, two for each shard of two.
 func AllTimeouts() (all []time.Duration) {
-	for d := tracker.MinTimeout; d <= tracker.MaxTimeout; d = model.RoundTimeout(d + time.Millisecond) {
+	for d := model.MinTimeout; d <= model.MaxTimeout; d = model.RoundTimeout(d + time.Millisecond) {
 		all = append(all, d)
-		if d == tracker.MaxTimeout {
+		if d == model.MaxTimeout {
 			break
 		}
 	}

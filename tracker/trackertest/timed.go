@@ -7,6 +7,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // mostScriptTime is what any one script may take, whatever is stored: 5 ms is meant, and a busy machine gets its share.
@@ -65,10 +66,10 @@ func (h *timedHarness) Short(what string, do func()) {
 }
 
 // LargestWorker returns a registration that says as much as one may.
-func LargestWorker(t *testing.T) tracker.NewWorker {
+func LargestWorker(t *testing.T) model.NewWorker {
 	t.Helper()
-	with := func(types, labels int) tracker.NewWorker {
-		return NewWorker(func(n *tracker.NewWorker) {
+	with := func(types, labels int) model.NewWorker {
+		return NewWorker(func(n *model.NewWorker) {
 			n.Types, n.Labels = []string{"a"}, map[string]string{}
 			for i := range types {
 				n.Types = append(n.Types, fmt.Sprintf("%0128d", i))
@@ -79,13 +80,13 @@ func LargestWorker(t *testing.T) tracker.NewWorker {
 		})
 	}
 	types, labels := 0, 0
-	for fits := true; fits && labels < tracker.MaxLabels/8; {
+	for fits := true; fits && labels < model.MaxLabels/8; {
 		n := with(0, labels+1)
 		if fits = n.Validate() == nil; fits {
 			labels++
 		}
 	}
-	for fits := true; fits && types < tracker.MaxTypes-1; {
+	for fits := true; fits && types < model.MaxTypes-1; {
 		n := with(types+1, labels)
 		if fits = n.Validate() == nil; fits {
 			types++

@@ -10,6 +10,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // OpenOn opens a tracker of one shard on a store, which cares for nothing but what the test does; change may set other options.
@@ -30,20 +32,20 @@ func OpenOn(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) 
 }
 
 // StartOne creates a pushed task with a timeout of 2 s and beats once for it.
-func StartOne(t testing.TB, tr *tracker.Tracker, s *redistest.Store, id string) *tracker.Attempt {
+func StartOne(t testing.TB, tr *tracker.Tracker, s *redistest.Store, id string) *model.Attempt {
 	t.Helper()
-	n := tracker.NewTask{
-		Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
+	n := model.NewTask{
+		Scope: model.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
 	}
 	if err := n.Validate(s.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := tr.Create(t.Context(), n)
+	c, err := tr.Tasks.Create(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &tracker.Beat{Attempt: c.Envelope.Attempt}
-	if tr.Beat(b); b.Err != nil {
+	b := &beats.Beat{Attempt: c.Envelope.Attempt}
+	if tr.Beats.Beat(b); b.Err != nil {
 		t.Fatal(b.Err)
 	}
 	return b.Attempt
@@ -54,7 +56,7 @@ func Advance(t testing.TB, tr *tracker.Tracker, s *redistest.Store, d time.Durat
 	t.Helper()
 	for ; d > 0; d -= 250 * time.Millisecond {
 		s.Clock.Advance(250 * time.Millisecond)
-		if err := tr.Tick(); err != nil {
+		if err := tr.Beats.Tick(); err != nil {
 			t.Fatal(err)
 		}
 	}

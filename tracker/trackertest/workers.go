@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // Empty deletes everything that the store holds, as a restart without its data does.
@@ -24,15 +28,15 @@ func (h *Harness) Replica(change ...func(*tracker.Options)) *Harness {
 	return NewHarness(h.TB, h.Store, change...)
 }
 
-func Placed(strategy string) func(*tracker.NewTask) {
-	return func(n *tracker.NewTask) {
+func Placed(strategy string) func(*model.NewTask) {
+	return func(n *model.NewTask) {
 		n.Queue, n.Type, n.HeartbeatTimeout, n.Placement = "default", "send_email", 0, strategy
 	}
 }
 
 // NewWorker returns a valid worker on host-1 that runs send_email, as changed.
-func NewWorker(change ...func(*tracker.NewWorker)) tracker.NewWorker {
-	n := tracker.NewWorker{Scope: Scope, Queue: "default", Types: []string{"send_email"}, MachineID: "host-1", MaxConcurrent: 10}
+func NewWorker(change ...func(*model.NewWorker)) model.NewWorker {
+	n := model.NewWorker{Scope: Scope, Queue: "default", Types: []string{"send_email"}, MachineID: "host-1", MaxConcurrent: 10}
 	for _, f := range change {
 		f(&n)
 	}
@@ -40,13 +44,13 @@ func NewWorker(change ...func(*tracker.NewWorker)) tracker.NewWorker {
 }
 
 // MustRegister registers a worker.
-func (h *Harness) MustRegister(change ...func(*tracker.NewWorker)) *tracker.Registered {
+func (h *Harness) MustRegister(change ...func(*model.NewWorker)) *workers.Registered {
 	h.Helper()
 	n := NewWorker(change...)
 	if err := n.Validate(); err != nil {
 		h.Fatalf("validate: %v", err)
 	}
-	r, err := h.Register(h.Ctx, n)
+	r, err := h.Workers.Register(h.Ctx, n)
 	if err != nil {
 		h.Fatalf("register: %v", err)
 	}
@@ -54,51 +58,51 @@ func (h *Harness) MustRegister(change ...func(*tracker.NewWorker)) *tracker.Regi
 }
 
 // MustHand has a worker claim a task of the harness's scope, of all those in its queue the only one that the worker can run.
-func (h *Harness) MustHand(id, worker string) *tracker.Attempt {
+func (h *Harness) MustHand(id, worker string) *model.Attempt {
 	h.Helper()
-	got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: Scope, WorkerID: worker, Queue: h.MustGet(id).Queue, Max: 1})
+	got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: Scope, WorkerID: worker, Queue: h.MustGet(id).Queue, Max: 1})
 	if err != nil || len(got) != 1 || got[0].Task.ID != id {
 		h.Fatalf("%s claims %v (%v), want %s", worker, IDs(got), err, id)
 	}
 	return got[0].Attempt
 }
 
-func (h *Harness) MustWorker(id string) *tracker.Worker {
+func (h *Harness) MustWorker(id string) *model.Worker {
 	h.Helper()
-	w, err := h.Worker(h.Ctx, Scope, id)
+	w, err := h.Workers.Get(h.Ctx, Scope, id)
 	if err != nil {
 		h.Fatalf("worker %s: %v", id, err)
 	}
 	return w
 }
 
-func (h *Harness) MustMachine(id string) *tracker.Machine {
+func (h *Harness) MustMachine(id string) *workers.Machine {
 	h.Helper()
-	m, err := h.Machine(h.Ctx, Scope, id)
+	m, err := h.Workers.Machine(h.Ctx, Scope, id)
 	if err != nil {
 		h.Fatalf("machine %s: %v", id, err)
 	}
 	return m
 }
 
-func (h *Harness) MustBeatWorker(id string, change ...func(*tracker.WorkerBeat)) *tracker.WorkerHeard {
+func (h *Harness) MustBeatWorker(id string, change ...func(*workers.WorkerBeat)) *holdings.WorkerHeard {
 	h.Helper()
-	var b tracker.WorkerBeat
+	var b workers.WorkerBeat
 	for _, f := range change {
 		f(&b)
 	}
-	heard, err := h.BeatWorker(h.Ctx, Scope, id, b)
+	heard, err := h.Workers.Beat(h.Ctx, Scope, id, b)
 	if err != nil {
 		h.Fatalf("beat of %s: %v", id, err)
 	}
 	return heard
 }
 
-func (h *Harness) WantWorker(id string, status tracker.WorkerStatus, reason tracker.WorkerReason) *tracker.Worker {
+func (h *Harness) WantWorker(id string, status model.WorkerStatus, reason model.WorkerReason) *model.Worker {
 	h.Helper()
 	w := h.MustWorker(id)
 	got := w.StatusReason
-	if status == tracker.Offline { // then that may be what was given
+	if status == model.Offline { // then that may be what was given
 		got = string(w.EndReason)
 	}
 	if w.Status != status || got != string(reason) {
@@ -117,7 +121,7 @@ func (h *Harness) Events(subject string) map[string]int {
 func (h *Harness) EventsBySubject() map[string]map[string]int {
 	h.Helper()
 	counts := map[string]map[string]int{"": {}}
-	for shard := range h.Shards() {
+	for shard := range h.Tracker.Store.Shards() {
 		entries, err := h.Store.Client.XRange(h.Ctx, "lubdub:{"+strconv.Itoa(shard)+"}:events", "-", "+").Result()
 		if err != nil {
 			h.Fatal(err)

@@ -16,7 +16,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // usedMemory is what Redis says that it uses, in bytes.
@@ -48,9 +51,9 @@ func TestLongWebhooksAtADeadAddressDoNotFillRedis(t *testing.T) {
 		return 0, errors.New("no route to host")
 	})
 	tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), Shards: 4, RedisTimeout: 10 * time.Second, WebhookPoster: out})
-	other := tracker.Scope{Tenant: "other", Workspace: "prod"}
-	hook := func(scope tracker.Scope, id, url string) {
-		if _, err := tr.CreateWebhook(t.Context(), tracker.NewWebhook{Scope: scope, ID: id, Settings: settings(url, "task.*")}); err != nil {
+	other := model.Scope{Tenant: "other", Workspace: "prod"}
+	hook := func(scope model.Scope, id, url string) {
+		if _, err := tr.Webhooks.Create(t.Context(), webhooks.NewWebhook{Scope: scope, ID: id, Settings: settings(url, "task.*")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,14 +67,14 @@ func TestLongWebhooksAtADeadAddressDoNotFillRedis(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = tracker.NewSweeper(tr, tracker.SweeperOptions{ID: "swp_attack"}).Run(ctx)
+		_ = sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_attack"}).Run(ctx)
 	}()
-	task := func(scope tracker.Scope, id string) {
-		n := tracker.NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "x"}
+	task := func(scope model.Scope, id string) {
+		n := model.NewTask{Scope: scope, TaskID: id, Queue: "default", Type: "x"}
 		if err := n.Validate(time.Now()); err != nil {
 			t.Error(err)
 		}
-		if _, err := tr.Create(t.Context(), n); err != nil {
+		if _, err := tr.Tasks.Create(t.Context(), n); err != nil {
 			t.Errorf("a creation of %s was refused: %v", scope, err)
 		}
 	}
@@ -93,7 +96,7 @@ func TestLongWebhooksAtADeadAddressDoNotFillRedis(t *testing.T) {
 		}
 	})
 	side(func(i int) {
-		if _, err := tr.Cancel(t.Context(), trackertest.Scope, fmt.Sprint("t", i), tracker.CancelRequest{}); err != nil {
+		if _, err := tr.Tasks.Cancel(t.Context(), trackertest.Scope, fmt.Sprint("t", i), model.CancelRequest{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -103,7 +106,7 @@ func TestLongWebhooksAtADeadAddressDoNotFillRedis(t *testing.T) {
 	}()
 	trackertest.Eventually(t, "all events are taken", func() bool {
 		most = max(most, usedMemory(t, client))
-		for shard := range tr.Shards() {
+		for shard := range tr.Store.Shards() {
 			taken := client.HGet(t.Context(), fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken").Val()
 			last := client.XRevRangeN(t.Context(), fmt.Sprintf("lubdub:{%d}:events", shard), "+", "-", 1).Val()
 			if len(last) == 0 || taken != last[0].ID {

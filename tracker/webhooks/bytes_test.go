@@ -11,6 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // entryBytes is what lua/lib/webhook.lua counts for a delivery besides its texts.
@@ -60,7 +63,7 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 1))
 		t.Logf("seed %d", seed)
-		other := tracker.Scope{Tenant: "other", Workspace: "prod"}
+		other := model.Scope{Tenant: "other", Workspace: "prod"}
 		h.hookIn(other, "w", "https://example.com/other")
 		answers := map[string]int{}
 		h.answers(func(url string, _ post) (int, error) {
@@ -72,11 +75,11 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 			}
 			return 0, errors.New(strings.Repeat("\x01", 1<<10)) // kept as six times as many bytes
 		})
-		var hooks []*tracker.Webhook
+		var hooks []*webhooks.Webhook
 		wanted, got := 0, map[string]bool{}
 		peak, tasks := int64(0), 0
 		for step := range steps {
-			scope := tracker.Scope{Tenant: "acme", Workspace: []string{"prod", "test", "dev"}[r.IntN(3)]}
+			scope := model.Scope{Tenant: "acme", Workspace: []string{"prod", "test", "dev"}[r.IntN(3)]}
 			what := r.IntN(10)
 			switch {
 			case len(hooks) == 0 || what == 0 && len(hooks) < 8:
@@ -85,21 +88,21 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 				answers["https://example.com/"+id] = []int{0, 0, 500, 200, 410}[r.IntN(5)]
 			case what == 1 && len(hooks) > 3:
 				i := r.IntN(len(hooks))
-				if err := h.DeleteWebhook(h.Ctx, hooks[i].Scope, hooks[i].ID, false); err != nil {
+				if err := h.Webhooks.Delete(h.Ctx, hooks[i].Scope, hooks[i].ID, false); err != nil {
 					t.Fatal(err)
 				}
 				hooks = append(hooks[:i], hooks[i+1:]...)
 			case what == 2:
 				w := hooks[r.IntN(len(hooks))]
-				_, _ = h.RedeliverSince(h.Ctx, w.Scope, w.ID, h.Store.Clock.Now().Add(-time.Minute).Format(time.RFC3339)) // may be full
+				_, _ = h.Webhooks.RedeliverSince(h.Ctx, w.Scope, w.ID, h.Store.Clock.Now().Add(-time.Minute).Format(time.RFC3339)) // may be full
 			case what == 3:
 				w := hooks[r.IntN(len(hooks))]
-				_, _ = h.Test(h.Ctx, w.Scope, w.ID)
+				_, _ = h.Webhooks.Test(h.Ctx, w.Scope, w.ID)
 			case what == 4:
 				w := hooks[r.IntN(len(hooks))]
-				if page, err := h.Deliveries(h.Ctx, tracker.DeliveryFilter{Scope: w.Scope, WebhookID: w.ID, PageSize: 1}); err == nil {
+				if page, err := h.Webhooks.Deliveries(h.Ctx, webhooks.DeliveryFilter{Scope: w.Scope, WebhookID: w.ID, PageSize: 1}); err == nil {
 					for _, d := range page.Deliveries {
-						_ = h.Redeliver(h.Ctx, w.Scope, w.ID, d.ID) // may be off
+						_ = h.Webhooks.Redeliver(h.Ctx, w.Scope, w.ID, d.ID) // may be off
 					}
 				}
 			default:
@@ -107,9 +110,9 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 				for range 1 + r.IntN(20) {
 					tasks++
 					id := fmt.Sprint("t", tasks, long)
-					h.MustCreate(named(id), func(n *tracker.NewTask) { n.Scope = scope })
+					h.MustCreate(named(id), func(n *model.NewTask) { n.Scope = scope })
 				}
-				h.MustCreate(named(fmt.Sprint("o", wanted)), func(n *tracker.NewTask) { n.Scope = other })
+				h.MustCreate(named(fmt.Sprint("o", wanted)), func(n *model.NewTask) { n.Scope = other })
 				wanted++
 			}
 			h.Store.Clock.Advance(time.Duration(r.IntN(7)) * time.Second)
@@ -141,10 +144,10 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 	}, func(o *tracker.Options) { o.TenantWebhookBytes = most })
 }
 
-func (h *hooked) hookIn(scope tracker.Scope, id, url string) *tracker.Webhook {
+func (h *hooked) hookIn(scope model.Scope, id, url string) *webhooks.Webhook {
 	h.Helper()
-	w, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: scope, ID: id, Settings: tracker.HookSettings{
-		URL: url, Enabled: true, Filter: tracker.EventFilter{Types: []string{"task.created"}}}})
+	w, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: scope, ID: id, Settings: webhooks.Settings{
+		URL: url, Enabled: true, Filter: events.Filter{Types: []string{"task.created"}}}})
 	if err != nil {
 		h.Fatal(err)
 	}

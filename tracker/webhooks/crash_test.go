@@ -9,6 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -28,7 +29,7 @@ func TestNothingIsMissedWhoeverDies(t *testing.T) {
 				id := fmt.Sprint("t", tasks)
 				tasks++
 				a := h.Running(named(id))
-				if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+				if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -100,7 +101,7 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 			}
 		}
 		for range 4 { // what is still to be lost
-			_, _ = h.Webhook(h.Ctx, trackertest.Scope, "w")
+			_, _ = h.Webhooks.Get(h.Ctx, trackertest.Scope, "w")
 		}
 		if w := h.hook("w"); w.Pending != 0 {
 			t.Errorf("%d wait", w.Pending)

@@ -85,7 +85,7 @@ func (s *Service) Redeliver(ctx context.Context, scope model.Scope, webhook, del
 	if !ok {
 		return invalid("deliveryId", "is no id of a delivery; use one that GET …/deliveries lists")
 	}
-	if _, err := s.Webhook(ctx, scope, webhook); err != nil {
+	if _, err := s.Get(ctx, scope, webhook); err != nil {
 		return err
 	}
 	re, err := s.store.Do(ctx, "redeliver", s.againCall(s.ref(scope, webhook), number))
@@ -119,7 +119,7 @@ const redeliverPages = 10
 // RFC 3339, or the cursor of the call before.
 func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook, after string) (*Redelivered, error) {
 	ctx = s.store.Within(ctx, 0)
-	w, err := s.Webhook(ctx, scope, webhook)
+	w, err := s.Get(ctx, scope, webhook)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 	r := s.ref(scope, webhook)
 	done, suffix, began := &Redelivered{Next: after}, suffixOf(r.name), time.Now().UnixMilli()
 	for range redeliverPages {
-		page, err := s.events.Events(ctx, events.Query{
+		page, err := s.events.List(ctx, events.Query{
 			Filter: w.Settings.Filter, After: done.Next, Field: "pageToken", Size: events.MaxPage,
 		})
 		switch {

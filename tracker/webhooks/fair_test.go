@@ -14,7 +14,9 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/outbound"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // long is more than anything here takes; it passes only when something is broken.
@@ -74,11 +76,11 @@ func TestOneTenantsReceiversDelayNoOther(t *testing.T) {
 		}
 		stop := sweeping(h.Harness)
 		within(t, "the slow receivers have what they get", full)
-		other := tracker.Scope{Tenant: "other", Workspace: "prod"}
-		if _, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: other, ID: "w", Settings: settings("other", "task.created")}); err != nil {
+		other := model.Scope{Tenant: "other", Workspace: "prod"}
+		if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: other, ID: "w", Settings: settings("other", "task.created")}); err != nil {
 			t.Fatal(err)
 		}
-		h.MustCreate(func(n *tracker.NewTask) { n.Scope = other })
+		h.MustCreate(func(n *model.NewTask) { n.Scope = other })
 		within(t, "the other tenant's message arrives", arrived)
 		close(release)
 		within(t, "the slow receivers get all that they are sent", all)
@@ -90,11 +92,11 @@ func TestOneTenantsReceiversDelayNoOther(t *testing.T) {
 func TestRequestsEndWithTheirWebhook(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(h *hooked) error{
-		"deleted": func(h *hooked) error { return h.DeleteWebhook(h.Ctx, trackertest.Scope, "hangs", false) },
+		"deleted": func(h *hooked) error { return h.Webhooks.Delete(h.Ctx, trackertest.Scope, "hangs", false) },
 		"switched off": func(h *hooked) error {
 			off := settings("hangs", "task.created")
 			off.Enabled = false
-			_, err := h.UpdateWebhook(h.Ctx, trackertest.Scope, "hangs", off, false)
+			_, err := h.Webhooks.Update(h.Ctx, trackertest.Scope, "hangs", off, false)
 			return err
 		},
 	} {
@@ -127,7 +129,7 @@ func TestRequestsEndWithTheirWebhook(t *testing.T) {
 				}
 				stop()
 				h.deliver()
-				if got := h.deliveries("works", tracker.DeliveryStatuses[1]); len(got) != 3 {
+				if got := h.deliveries("works", webhooks.Statuses[1]); len(got) != 3 {
 					t.Errorf("%d deliveries to the webhook that works", len(got))
 				}
 				if what == "deleted" {
@@ -178,7 +180,7 @@ func TestNoReceiverHoldsADelivery(t *testing.T) {
 		h.Helper()
 		s := settings("w", "task.created")
 		s.URL = url
-		if _, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: s}); err != nil {
+		if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: s}); err != nil {
 			h.Fatal(err)
 		}
 		h.MustCreate()
@@ -193,7 +195,7 @@ func TestNoReceiverHoldsADelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (&hooked{Harness: h}).deliveries("w", "")
-		if len(got) != 1 || got[0].Status != tracker.DeliveryStatuses[0] || got[0].Answer == nil || got[0].Answer.Code != 101 {
+		if len(got) != 1 || got[0].Status != webhooks.Statuses[0] || got[0].Answer == nil || got[0].Answer.Code != 101 {
 			t.Errorf("%+v", got[0])
 		}
 	}, real)

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // receiver is the outside: it answers as a test tells it to, and remembers what it was sent.
@@ -131,17 +133,17 @@ func contract(t *testing.T, test func(h *hooked), change ...func(*tracker.Option
 	}}, change...)...)
 }
 
-func (h *hooked) create(id string, types ...string) *tracker.Webhook {
+func (h *hooked) create(id string, types ...string) *webhooks.Webhook {
 	h.Helper()
-	w, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: id, Settings: settings(id, types...)})
+	w, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: id, Settings: settings(id, types...)})
 	if err != nil {
 		h.Fatal(err)
 	}
 	return w
 }
 
-func settings(id string, types ...string) tracker.HookSettings {
-	return tracker.HookSettings{URL: "https://example.com/" + id, Enabled: true, Filter: tracker.EventFilter{Types: types}}
+func settings(id string, types ...string) webhooks.Settings {
+	return webhooks.Settings{URL: "https://example.com/" + id, Enabled: true, Filter: events.Filter{Types: types}}
 }
 
 func (h *hooked) deliver() []post {
@@ -152,25 +154,25 @@ func (h *hooked) deliver() []post {
 	return h.take()
 }
 
-func (h *hooked) hook(id string) *tracker.Webhook {
+func (h *hooked) hook(id string) *webhooks.Webhook {
 	h.Helper()
-	w, err := h.Webhook(h.Ctx, trackertest.Scope, id)
+	w, err := h.Webhooks.Get(h.Ctx, trackertest.Scope, id)
 	if err != nil {
 		h.Fatal(err)
 	}
 	return w
 }
 
-func (h *hooked) deliveries(id string, status tracker.DeliveryStatus) []*tracker.Delivery {
+func (h *hooked) deliveries(id string, status webhooks.Status) []*webhooks.Delivery {
 	h.Helper()
-	return h.listed(tracker.DeliveryFilter{WebhookID: id, Status: status})
+	return h.listed(webhooks.DeliveryFilter{WebhookID: id, Status: status})
 }
 
 // listed goes through all pages of a list.
-func (h *hooked) listed(f tracker.DeliveryFilter) (all []*tracker.Delivery) {
+func (h *hooked) listed(f webhooks.DeliveryFilter) (all []*webhooks.Delivery) {
 	h.Helper()
 	for f.Scope, f.PageSize = trackertest.Scope, 7; ; {
-		page, err := h.Deliveries(h.Ctx, f)
+		page, err := h.Webhooks.Deliveries(h.Ctx, f)
 		if err != nil {
 			h.Fatal(err)
 		}

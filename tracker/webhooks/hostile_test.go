@@ -24,7 +24,7 @@ func TestAReadingAnewThatIsRepeatedPutsNothingTwice(t *testing.T) {
 		}
 		h.deliver()
 		readAnew := func() {
-			for shard := range h.Shards() {
+			for shard := range h.Tracker.Store.Shards() {
 				h.Store.Client.HSet(h.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "0-0", "mark", "0")
 			}
 		}

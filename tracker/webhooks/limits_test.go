@@ -7,7 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // No tenant can have all the webhooks that there may be: neither in one workspace, nor over many, nor together with others.
@@ -24,24 +25,24 @@ func TestWebhooksAreLimitedByTenant(t *testing.T) {
 			}
 		}
 		create := func(tenant, workspace string) error {
-			_, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: tracker.Scope{Tenant: tenant, Workspace: workspace},
+			_, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: model.Scope{Tenant: tenant, Workspace: workspace},
 				Settings: settings("new", "task.created")})
 			return err
 		}
-		want := func(tenant, workspace string, code tracker.Code) {
+		want := func(tenant, workspace string, code model.Code) {
 			t.Helper()
-			if err := create(tenant, workspace); tracker.CodeOf(err) != code {
+			if err := create(tenant, workspace); model.CodeOf(err) != code {
 				t.Errorf("in %s/%s: %v, want code %q", tenant, workspace, err, code)
 			}
 		}
 		stored(100, "a", "1")
-		want("a", "1", tracker.Overloaded) // the workspace's
+		want("a", "1", model.Overloaded) // the workspace's
 		want("a", "2", "")
 		stored(99, "a", "3")
 		stored(50, "a", "4")
-		want("a", "5", tracker.Overloaded) // the tenant's, over its workspaces
+		want("a", "5", model.Overloaded) // the tenant's, over its workspaces
 		want("b", "5", "")
-		h.WantCode(h.ManageWebhooks(h.Ctx, []tracker.NewWebhook{{Scope: tracker.Scope{Tenant: "a", Workspace: "5"}, ID: "listed",
+		h.WantCode(h.Webhooks.Manage(h.Ctx, []webhooks.NewWebhook{{Scope: model.Scope{Tenant: "a", Workspace: "5"}, ID: "listed",
 			Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", Settings: settings("listed", "task.created")}}), "")
 		for _, tenant := range []string{"c", "d"} {
 			for _, workspace := range []string{"1", "2", "3"} {
@@ -51,7 +52,7 @@ func TestWebhooksAreLimitedByTenant(t *testing.T) {
 		want("e", "1", "")
 		stored(99, "e", "2")
 		stored(34, "e", "3")
-		want("e", "4", tracker.Overloaded) // more than are left for all others
+		want("e", "4", model.Overloaded) // more than are left for all others
 		want("f", "1", "")
 	})
 }
@@ -69,13 +70,13 @@ func TestCreationsAtOncePassNoLimit(t *testing.T) {
 		var all sync.WaitGroup
 		for range 40 {
 			all.Go(func() {
-				_, _ = h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: tracker.Scope{Tenant: "acme", Workspace: "prod"},
+				_, _ = h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: model.Scope{Tenant: "acme", Workspace: "prod"},
 					Settings: settings("new", "task.created")})
 			})
 		}
 		all.Wait()
 		var stored int64
-		for shard := range h.Shards() {
+		for shard := range h.Tracker.Store.Shards() {
 			stored += h.Store.Client.ZLexCount(h.Ctx, fmt.Sprintf("lubdub:{%d}:webhooks", shard), "[acme/", "(acme0").Val()
 		}
 		if stored > 100 {

@@ -16,7 +16,7 @@ var errNotFound = &model.Error{Code: NotFound,
 	Message: "there is no such webhook in this tenant and workspace; check the id, tenantId and workspaceId"}
 
 // CreateWebhook makes a webhook, and returns it with its secret, which is never shown again.
-func (s *Service) CreateWebhook(ctx context.Context, n NewWebhook) (*Webhook, error) {
+func (s *Service) Create(ctx context.Context, n NewWebhook) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	if n.ID == "" {
 		n.ID = "whk_" + ulid.Make().String()
@@ -44,7 +44,7 @@ func (s *Service) CreateWebhook(ctx context.Context, n NewWebhook) (*Webhook, er
 		return nil, &model.Error{Code: Exists, Message: "a webhook with this id exists; choose another id, change that one, or give it a new " +
 			"secret if the answer that had it was lost"}
 	}
-	w, err := s.Webhook(ctx, n.Scope, n.ID)
+	w, err := s.Get(ctx, n.Scope, n.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) CreateWebhook(ctx context.Context, n NewWebhook) (*Webhook, er
 }
 
 // UpdateWebhook replaces what a webhook says. managed: configuration asks, which alone may change those that it manages.
-func (s *Service) UpdateWebhook(ctx context.Context, scope model.Scope, id string, to Settings, managed bool) (*Webhook, error) {
+func (s *Service) Update(ctx context.Context, scope model.Scope, id string, to Settings, managed bool) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.check(scope, &to); err != nil {
 		return nil, err
@@ -69,12 +69,12 @@ func (s *Service) UpdateWebhook(ctx context.Context, scope model.Scope, id strin
 	if readCode(re) == schema.CodeNotFound {
 		return nil, errNotFound
 	}
-	return s.Webhook(ctx, scope, id)
+	return s.Get(ctx, scope, id)
 }
 
 // DeleteWebhook deletes a webhook and all that it was still to be sent. Requests to it that are under way end soon, and may still
 // arrive.
-func (s *Service) DeleteWebhook(ctx context.Context, scope model.Scope, id string, managed bool) error {
+func (s *Service) Delete(ctx context.Context, scope model.Scope, id string, managed bool) error {
 	ctx = s.store.Within(ctx, 0)
 	if _, err := s.changeable(ctx, scope, id, managed); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Service) RotateSecret(ctx context.Context, scope model.Scope, id, secre
 	if readCode(re) == schema.CodeNotFound {
 		return nil, errNotFound
 	}
-	w, err := s.Webhook(ctx, scope, id)
+	w, err := s.Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *Service) RotateSecret(ctx context.Context, scope model.Scope, id, secre
 }
 
 // Webhook returns one.
-func (s *Service) Webhook(ctx context.Context, scope model.Scope, id string) (*Webhook, error) {
+func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	r := s.ref(scope, id)
 	re, err := s.store.Do(ctx, "webhook", s.readCall([]hookRef{r}))
@@ -131,7 +131,7 @@ func (s *Service) Webhook(ctx context.Context, scope model.Scope, id string) (*W
 }
 
 // Webhooks returns all of a scope by their ids.
-func (s *Service) Webhooks(ctx context.Context, scope model.Scope) ([]*Webhook, error) {
+func (s *Service) List(ctx context.Context, scope model.Scope) ([]*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.all(ctx, scope.String()+"/")
 }
@@ -192,7 +192,7 @@ func (s *Service) readAll(ctx context.Context, refs []hookRef) ([]*Webhook, erro
 
 // changeable returns a webhook that whoever asks may change.
 func (s *Service) changeable(ctx context.Context, scope model.Scope, id string, managed bool) (*Webhook, error) {
-	w, err := s.Webhook(ctx, scope, id)
+	w, err := s.Get(ctx, scope, id)
 	if err == nil && w.Managed && !managed {
 		return nil, &model.Error{Code: Managed, Message: "this webhook is managed by the deployment's configuration " +
 			"(webhooks-file); change it there"}

@@ -11,7 +11,7 @@ import (
 
 // ManageWebhooks has the deployment have these managed webhooks and no others. Those that are as they should be stay untouched,
 // but for one that was switched off since it failed, which is switched on again.
-func (s *Service) ManageWebhooks(ctx context.Context, news []NewWebhook) error {
+func (s *Service) Manage(ctx context.Context, news []NewWebhook) error {
 	all, err := s.all(ctx, "")
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *Service) ManageWebhooks(ctx context.Context, news []NewWebhook) error {
 	}
 	for name, w := range had {
 		if w.Managed && !want[name] {
-			if err := s.DeleteWebhook(ctx, w.Scope, w.ID, true); err != nil && model.CodeOf(err) != NotFound {
+			if err := s.Delete(ctx, w.Scope, w.ID, true); err != nil && model.CodeOf(err) != NotFound {
 				return err
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Service) ManageWebhooks(ctx context.Context, news []NewWebhook) error {
 func (s *Service) manage(ctx context.Context, n NewWebhook, had *Webhook) error {
 	switch {
 	case had == nil:
-		_, err := s.CreateWebhook(ctx, n)
+		_, err := s.Create(ctx, n)
 		if model.CodeOf(err) == Exists {
 			return nil // another process has just made it
 		}
@@ -57,6 +57,6 @@ func (s *Service) manage(ctx context.Context, n NewWebhook, had *Webhook) error 
 	if packSettings(&had.Settings, true) == packSettings(&n.Settings, true) && had.Settings.Enabled == n.Settings.Enabled {
 		return nil
 	}
-	_, err := s.UpdateWebhook(ctx, n.Scope, n.ID, n.Settings, true)
+	_, err := s.Update(ctx, n.Scope, n.ID, n.Settings, true)
 	return err
 }

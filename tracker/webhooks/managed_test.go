@@ -3,8 +3,8 @@ package webhooks_test
 import (
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
 // What configuration lists is there, follows changes of the list, and is left alone by the API.
@@ -12,13 +12,13 @@ func TestManagedWebhooks(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("own", "task.failed")
-		listed := func(id string, types ...string) tracker.NewWebhook {
-			return tracker.NewWebhook{Scope: trackertest.Scope, ID: id, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
+		listed := func(id string, types ...string) webhooks.NewWebhook {
+			return webhooks.NewWebhook{Scope: trackertest.Scope, ID: id, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
 				Settings: settings(id, types...)}
 		}
-		manage := func(list ...tracker.NewWebhook) {
+		manage := func(list ...webhooks.NewWebhook) {
 			h.Helper()
-			if err := h.ManageWebhooks(h.Ctx, list); err != nil {
+			if err := h.Webhooks.Manage(h.Ctx, list); err != nil {
 				h.Fatal(err)
 			}
 		}
@@ -28,25 +28,25 @@ func TestManagedWebhooks(t *testing.T) {
 		if w := h.hook("a"); !w.Managed || w.Settings.Filter.Types[0] != "task.created" {
 			t.Errorf("%+v", w)
 		}
-		_, err := h.UpdateWebhook(h.Ctx, trackertest.Scope, "a", settings("a", "task.failed"), false)
-		h.WantCode(err, tracker.WebhookManaged)
-		h.WantCode(h.DeleteWebhook(h.Ctx, trackertest.Scope, "a", false), tracker.WebhookManaged)
-		_, err = h.RotateSecret(h.Ctx, trackertest.Scope, "a", "", false)
-		h.WantCode(err, tracker.WebhookManaged)
+		_, err := h.Webhooks.Update(h.Ctx, trackertest.Scope, "a", settings("a", "task.failed"), false)
+		h.WantCode(err, webhooks.Managed)
+		h.WantCode(h.Webhooks.Delete(h.Ctx, trackertest.Scope, "a", false), webhooks.Managed)
+		_, err = h.Webhooks.RotateSecret(h.Ctx, trackertest.Scope, "a", "", false)
+		h.WantCode(err, webhooks.Managed)
 		h.MustCreate(named("t1"))
 		if got := h.deliver(); len(got) != 2 || !got[0].signedBy(t, listed("a").Secret) {
 			t.Errorf("told: %v", kinds(got))
 		}
 		manage(listed("b", "task.failed"))
-		_, err = h.Webhook(h.Ctx, trackertest.Scope, "a")
-		h.WantCode(err, tracker.WebhookNotFound)
+		_, err = h.Webhooks.Get(h.Ctx, trackertest.Scope, "a")
+		h.WantCode(err, webhooks.NotFound)
 		if w := h.hook("b"); w.Settings.Filter.Types[0] != "task.failed" {
 			t.Errorf("%+v", w)
 		}
 		if w := h.hook("own"); w.Managed {
 			t.Errorf("%+v", w)
 		}
-		if h.ManageWebhooks(h.Ctx, []tracker.NewWebhook{listed("own", "task.failed")}) == nil {
+		if h.Webhooks.Manage(h.Ctx, []webhooks.NewWebhook{listed("own", "task.failed")}) == nil {
 			t.Error("a webhook of the API was taken over")
 		}
 	})

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-func named(id string) func(*tracker.NewTask) {
-	return func(n *tracker.NewTask) { n.TaskID = id }
+func named(id string) func(*model.NewTask) {
+	return func(n *model.NewTask) { n.TaskID = id }
 }
 
 // What happens is told to those who ask for it, once, signed, and in order for each subject.
@@ -29,19 +31,19 @@ func TestWebhooksAreTold(t *testing.T) {
 		h.Advance(time.Minute)
 		w := h.create("all", "task.*")
 		h.create("failures", "task.failed")
-		if _, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: tracker.Scope{Tenant: "other", Workspace: "prod"}, ID: "all",
+		if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: model.Scope{Tenant: "other", Workspace: "prod"}, ID: "all",
 			Settings: settings("other", "task.*")}); err != nil {
 			t.Fatal(err)
 		}
 		const tasks = 40
 		for i := range tasks {
 			a := h.Running(named(fmt.Sprintf("t%d", i)))
-			if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+			if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		a := h.Running(named("fails"))
-		if _, err := h.Complete(h.Ctx, a, tracker.Completion{Outcome: tracker.Failed, Error: []byte(`{"category":"UNKNOWN"}`)}); err != nil {
+		if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Failed, Error: []byte(`{"category":"UNKNOWN"}`)}); err != nil {
 			t.Fatal(err)
 		}
 		got := h.deliver()
@@ -75,7 +77,7 @@ func TestWebhooksAreTold(t *testing.T) {
 		if w := h.hook("all"); w.Pending != 0 || w.Secret != "" {
 			t.Errorf("in the end: %+v", w)
 		}
-		if got := h.deliveries("all", tracker.DeliveryStatuses[1]); len(got) != 4*(tasks+1) ||
+		if got := h.deliveries("all", webhooks.Statuses[1]); len(got) != 4*(tasks+1) ||
 			got[0].Answer.Code != 200 || got[0].Answer.Body != "answer" {
 			t.Errorf("%d deliveries, first %+v", len(got), got[0])
 		}
@@ -122,7 +124,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 			t.Errorf("%+v", w)
 		}
 		h.always(204)
-		if err := h.Redeliver(h.Ctx, trackertest.Scope, "w", h.deliveries("w", "DEAD")[0].ID); err != nil {
+		if err := h.Webhooks.Redeliver(h.Ctx, trackertest.Scope, "w", h.deliveries("w", "DEAD")[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.deliver(); len(got) != 1 || got[0].id() != id {
@@ -189,7 +191,7 @@ func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
 		}
 		h.always(200)
 		on := settings("gone", "task.created")
-		if _, err := h.UpdateWebhook(h.Ctx, trackertest.Scope, "gone", on, false); err != nil {
+		if _, err := h.Webhooks.Update(h.Ctx, trackertest.Scope, "gone", on, false); err != nil {
 			t.Fatal(err)
 		}
 		h.MustCreate(named("again"))
@@ -275,7 +277,7 @@ func TestATrimmedStreamIsToldOf(t *testing.T) {
 		for i := range 20 {
 			h.MustCreate(named(fmt.Sprint("t", i)))
 		}
-		for shard := range h.Shards() {
+		for shard := range h.Tracker.Store.Shards() {
 			if err := h.Store.Client.XTrimMaxLen(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", shard), 1).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +287,7 @@ func TestATrimmedStreamIsToldOf(t *testing.T) {
 		for _, p := range got {
 			told[p.message.Type+p.message.Data.Data.Reason]++
 		}
-		if told["webhook.gapEVENTS_TRIMMED"] != h.Shards() {
+		if told["webhook.gapEVENTS_TRIMMED"] != h.Tracker.Store.Shards() {
 			t.Errorf("told: %v", told)
 		}
 	})
@@ -296,7 +298,7 @@ func TestSecretsAreRotated(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		old := h.create("w", "task.created").Secret
-		w, err := h.RotateSecret(h.Ctx, trackertest.Scope, "w", "", false)
+		w, err := h.Webhooks.RotateSecret(h.Ctx, trackertest.Scope, "w", "", false)
 		if err != nil || w.Secret == old || w.OldSecretsUntil.IsZero() {
 			t.Fatal(w, err)
 		}
@@ -311,7 +313,7 @@ func TestSecretsAreRotated(t *testing.T) {
 				t.Errorf("%v later: %v", step.after, got[0].header)
 			}
 		}
-		if _, err := h.RotateSecret(h.Ctx, trackertest.Scope, "w", "whsec_c2hvcnQ=", false); tracker.CodeOf(err) != tracker.Invalid {
+		if _, err := h.Webhooks.RotateSecret(h.Ctx, trackertest.Scope, "w", "whsec_c2hvcnQ=", false); model.CodeOf(err) != model.Invalid {
 			t.Errorf("a short secret: %v", err)
 		} else if strings.Contains(err.Error(), "c2hvcnQ") {
 			t.Error("the secret is told")
@@ -330,7 +332,7 @@ func TestRedeliveries(t *testing.T) {
 		}
 		first := h.deliver()
 		h.Store.Clock.Advance(time.Second)
-		done, err := h.RedeliverSince(h.Ctx, trackertest.Scope, "w", since.Add(-time.Second).Format(time.RFC3339))
+		done, err := h.Webhooks.RedeliverSince(h.Ctx, trackertest.Scope, "w", since.Add(-time.Second).Format(time.RFC3339))
 		if err != nil || done.Queued != 150 || done.Next != "" {
 			t.Fatalf("%+v %v", done, err)
 		}
@@ -346,14 +348,14 @@ func TestRedeliveries(t *testing.T) {
 		if len(ids) != 150 {
 			t.Errorf("%d ids", len(ids))
 		}
-		d, err := h.Test(h.Ctx, trackertest.Scope, "w")
+		d, err := h.Webhooks.Test(h.Ctx, trackertest.Scope, "w")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := h.deliver(); len(got) != 1 || got[0].message.Type != "webhook.test" || got[0].id() != d.MessageID {
 			t.Errorf("tested: %+v", got)
 		}
-		newest, oldest := h.deliveries("w", ""), h.listed(tracker.DeliveryFilter{WebhookID: "w", OldestFirst: true})
+		newest, oldest := h.deliveries("w", ""), h.listed(webhooks.DeliveryFilter{WebhookID: "w", OldestFirst: true})
 		slices.Reverse(oldest)
 		if !reflect.DeepEqual(newest, oldest) {
 			t.Errorf("oldest first there are %d, newest first %d", len(oldest), len(newest))
@@ -369,39 +371,39 @@ func TestBadWebhooksAreRefused(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		good := settings("w", "task.failed")
-		for field, n := range map[string]tracker.NewWebhook{
+		for field, n := range map[string]webhooks.NewWebhook{
 			"events":      {Settings: settings("w")},
 			"events ":     {Settings: settings("w", "task.exploded")},
 			"url":         {Settings: settings("forbidden", "task.*")},
 			"secret":      {Settings: good, Secret: "whsec_!"},
-			"description": {Settings: tracker.HookSettings{URL: "https://example.com", Description: strings.Repeat("x", 257), Filter: good.Filter}},
+			"description": {Settings: webhooks.Settings{URL: "https://example.com", Description: strings.Repeat("x", 257), Filter: good.Filter}},
 		} {
 			n.Scope, n.ID = trackertest.Scope, "w"
-			_, err := h.CreateWebhook(h.Ctx, n)
-			var bad *tracker.FieldError
-			if tracker.CodeOf(err) != tracker.Invalid || !errors.As(err, &bad) || bad.Field != strings.TrimSpace(field) {
+			_, err := h.Webhooks.Create(h.Ctx, n)
+			var bad *model.FieldError
+			if model.CodeOf(err) != model.Invalid || !errors.As(err, &bad) || bad.Field != strings.TrimSpace(field) {
 				t.Errorf("%s: %v", field, err)
 			}
 		}
-		if all, err := h.Webhooks(h.Ctx, trackertest.Scope); err != nil || len(all) > 0 {
+		if all, err := h.Webhooks.List(h.Ctx, trackertest.Scope); err != nil || len(all) > 0 {
 			t.Errorf("stored: %v %v", all, err)
 		}
 		h.create("w", "task.failed")
-		_, err := h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: good})
-		h.WantCode(err, tracker.WebhookExists)
-		_, err = h.UpdateWebhook(h.Ctx, trackertest.Scope, "none", good, false)
-		h.WantCode(err, tracker.WebhookNotFound)
+		_, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: good})
+		h.WantCode(err, webhooks.Exists)
+		_, err = h.Webhooks.Update(h.Ctx, trackertest.Scope, "none", good, false)
+		h.WantCode(err, webhooks.NotFound)
 		for i := range 99 {
 			h.create(fmt.Sprint("w", i), "task.failed")
 		}
-		_, err = h.CreateWebhook(h.Ctx, tracker.NewWebhook{Scope: trackertest.Scope, Settings: good})
-		h.WantCode(err, tracker.Overloaded)
-		if all, err := h.Webhooks(h.Ctx, trackertest.Scope); err != nil || len(all) != 100 {
+		_, err = h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, Settings: good})
+		h.WantCode(err, model.Overloaded)
+		if all, err := h.Webhooks.List(h.Ctx, trackertest.Scope); err != nil || len(all) != 100 {
 			t.Errorf("listed: %d %v", len(all), err)
 		}
-		if err := h.DeleteWebhook(h.Ctx, trackertest.Scope, "w", false); err != nil {
+		if err := h.Webhooks.Delete(h.Ctx, trackertest.Scope, "w", false); err != nil {
 			t.Fatal(err)
 		}
-		h.WantCode(h.DeleteWebhook(h.Ctx, trackertest.Scope, "w", false), tracker.WebhookNotFound)
+		h.WantCode(h.Webhooks.Delete(h.Ctx, trackertest.Scope, "w", false), webhooks.NotFound)
 	})
 }

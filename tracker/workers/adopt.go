@@ -48,7 +48,7 @@ func carried(record []string) (out []string) {
 
 // AdoptWorker adopts a worker that the store does not know, from the record that its verified token carries. One that the store
 // knows is left alone.
-func (s *Service) AdoptWorker(ctx context.Context, scope model.Scope, id string, record []string) error {
+func (s *Service) Adopt(ctx context.Context, scope model.Scope, id string, record []string) error {
 	const op = "adopt"
 	ctx = s.store.Within(ctx, 0)
 	r, ok := s.store.WorkerRef(scope, id)

@@ -7,17 +7,20 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func adopt(h *trackertest.Harness, r *tracker.Registered) {
+func adopt(h *trackertest.Harness, r *workers.Registered) {
 	h.Helper()
-	if err := h.AdoptWorker(h.Ctx, trackertest.Scope, r.WorkerID, r.Record); err != nil {
+	if err := h.Workers.Adopt(h.Ctx, trackertest.Scope, r.WorkerID, r.Record); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func hosted(n *tracker.NewWorker) {
+func hosted(n *model.NewWorker) {
 	n.Hostname, n.PID, n.Name, n.Version, n.Runtimes = "host-1", 4711, "mailer", "1.2", []string{"python"}
 	n.Labels = map[string]string{"region": "eu"}
 }
@@ -30,12 +33,12 @@ func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 		h.Advance(2 * time.Second)
 		before := h.MustWorker(r.WorkerID)
 		h.Empty()
-		_, err := h.BeatWorker(h.Ctx, trackertest.Scope, r.WorkerID, tracker.WorkerBeat{})
-		h.WantCode(err, tracker.WorkerNotFound)
+		_, err := h.Workers.Beat(h.Ctx, trackertest.Scope, r.WorkerID, workers.WorkerBeat{})
+		h.WantCode(err, workers.WorkerNotFound)
 		adopt(h, r)
 		adopt(h, r) // what the store knows is left alone
 		h.MustBeatWorker(r.WorkerID)
-		after := h.WantWorker(r.WorkerID, tracker.Online, "")
+		after := h.WantWorker(r.WorkerID, model.Online, "")
 		before.Silent, before.LastHeartbeatAt = 0, after.LastHeartbeatAt // it has just beaten
 		if got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before); got != want {
 			h.Errorf("it came back as\n%s, was\n%s", got, want)
@@ -43,19 +46,19 @@ func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 		if got := h.Events(r.WorkerID); got["system.adopted"] != 1 {
 			h.Errorf("events: %v", got)
 		}
-		if m := h.MustMachine("host-1"); m.Status != tracker.Online {
+		if m := h.MustMachine("host-1"); m.Status != model.Online {
 			h.Errorf("its machine: %+v", m)
 		}
-		h.MustCreate(func(n *tracker.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = "default", "send_email", 0 })
-		if got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default",
+		h.MustCreate(func(n *model.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = "default", "send_email", 0 })
+		if got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default",
 			Max: 1}); err != nil || len(got) != 1 {
 			h.Errorf("it claims %v: %v", got, err)
 		}
 		h.Advance(31 * time.Second)
 		h.MustSweep()
-		h.WantWorker(r.WorkerID, tracker.Offline, tracker.WorkerStale)
+		h.WantWorker(r.WorkerID, model.Offline, model.WorkerStale)
 		adopt(h, r) // OFFLINE is for ever
-		h.WantWorker(r.WorkerID, tracker.Offline, tracker.WorkerStale)
+		h.WantWorker(r.WorkerID, model.Offline, model.WorkerStale)
 	})
 }
 
@@ -67,13 +70,13 @@ func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
 		h.Empty()
 		anew := h.MustRegister(hosted)
 		adopt(h, old)
-		h.WantWorker(old.WorkerID, tracker.Offline, tracker.WorkerSuperseded)
-		h.WantWorker(anew.WorkerID, tracker.Online, "")
+		h.WantWorker(old.WorkerID, model.Offline, model.WorkerSuperseded)
+		h.WantWorker(anew.WorkerID, model.Online, "")
 		h.Empty()
 		adopt(h, old)
 		anew = h.MustRegister(hosted)
-		h.WantWorker(old.WorkerID, tracker.Offline, tracker.WorkerSuperseded)
-		h.WantWorker(anew.WorkerID, tracker.Online, "")
+		h.WantWorker(old.WorkerID, model.Offline, model.WorkerSuperseded)
+		h.WantWorker(anew.WorkerID, model.Online, "")
 	})
 }
 
@@ -81,7 +84,7 @@ func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
 func TestAnAdoptedWorkerWithoutItsTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		r := h.MustRegister(hosted, func(n *tracker.NewWorker) {
+		r := h.MustRegister(hosted, func(n *model.NewWorker) {
 			for i := range 200 {
 				n.Types = append(n.Types, fmt.Sprintf("type-%d", i))
 			}
@@ -96,8 +99,8 @@ func TestAnAdoptedWorkerWithoutItsTypes(t *testing.T) {
 		h.Empty()
 		adopt(h, r)
 		h.MustBeatWorker(r.WorkerID)
-		_, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: 1})
-		h.WantCode(err, tracker.WorkerNotFound)
+		_, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: r.WorkerID, Queue: "default", Max: 1})
+		h.WantCode(err, workers.WorkerNotFound)
 		h.MustBeatWorker(r.WorkerID)
 	})
 }
@@ -106,8 +109,8 @@ func TestAnAdoptedWorkerWithoutItsTypes(t *testing.T) {
 func TestAnAdoptedTaskHasItsDeadline(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.Running(func(n *tracker.NewTask) { n.TaskID, n.Deadline = "t1", h.Store.Clock.Now().Add(time.Minute) })
-		h.Running(func(n *tracker.NewTask) { n.TaskID = "t2" })
+		a := h.Running(func(n *model.NewTask) { n.TaskID, n.Deadline = "t1", h.Store.Clock.Now().Add(time.Minute) })
+		h.Running(func(n *model.NewTask) { n.TaskID = "t2" })
 		h.Empty()
 		if b := h.MustBeat(a, ""); b.Err != nil {
 			h.Fatal(b.Err)
@@ -117,7 +120,7 @@ func TestAnAdoptedTaskHasItsDeadline(t *testing.T) {
 		}
 		h.Store.Clock.Advance(time.Minute)
 		h.MustSweep()
-		h.WantState("t1", tracker.Failed, tracker.DeadlineExceeded)
+		h.WantState("t1", model.Failed, model.DeadlineExceeded)
 	})
 }
 
@@ -128,8 +131,8 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Empty()
 		if tr := trackertest.Open(t, tracker.Options{RedisURL: h.Store.URL, Scripts: h.Store.Scripts,
-			RedisTimeout: 10 * time.Second}); tr.Shards() != h.Shards() {
-			h.Errorf("a new replica has %d shards, the others have %d", tr.Shards(), h.Shards())
+			RedisTimeout: 10 * time.Second}); tr.Store.Shards() != h.Tracker.Store.Shards() {
+			h.Errorf("a new replica has %d shards, the others have %d", tr.Store.Shards(), h.Tracker.Store.Shards())
 		}
 	})
 }
@@ -138,7 +141,7 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 func TestAnAdoptedWorkerKeepsToItsMaximum(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		r := c.MustRegister(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", []string{"x"}, 3 })
+		r := c.MustRegister(func(n *model.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", []string{"x"}, 3 })
 		c.IDs["w1"] = r.WorkerID
 		c.MustHolding("w1", 2)
 		for _, id := range []string{"a", "b", "c"} {

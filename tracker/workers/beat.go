@@ -51,7 +51,7 @@ const (
 )
 
 // BeatWorker lands a worker's beat.
-func (s *Service) BeatWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+func (s *Service) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
 	ctx = s.store.Within(ctx, 0)
 	h, err := s.hearWorker(ctx, scope, id, b)
 	if err == nil && b.Inventory != nil {

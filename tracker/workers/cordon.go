@@ -9,7 +9,7 @@ import (
 // CordonWorker lets a worker take nothing new until it is uncordoned: it stays ONLINE, goes on with what it holds and does not end
 // when it is idle. A worker that takes its place inherits the cordon. What was placed on it and waits is placed anew; what its
 // creator pinned to it goes on waiting. The reason may be empty; called again the first one stands.
-func (s *Service) CordonWorker(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
+func (s *Service) Cordon(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	const op = "cordon"
 	ctx = s.store.Within(ctx, 0)
 	r, err := s.findWorker(ctx, op, scope, id)
@@ -24,7 +24,7 @@ func (s *Service) CordonWorker(ctx context.Context, scope model.Scope, id, given
 }
 
 // UncordonWorker takes a cordon back. The reason goes into the event; it may be empty.
-func (s *Service) UncordonWorker(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
+func (s *Service) Uncordon(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	const op = "uncordon"
 	ctx = s.store.Within(ctx, 0)
 	r, err := s.findWorker(ctx, op, scope, id)

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func cordoned(c *trackertest.Crew, worker string) *tracker.Worker {
+func cordoned(c *trackertest.Crew, worker string) *model.Worker {
 	c.Helper()
-	w, err := c.CordonWorker(c.Ctx, trackertest.Scope, c.IDs[worker], "it writes nonsense")
+	w, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, c.IDs[worker], "it writes nonsense")
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -29,12 +31,12 @@ func TestCordon(t *testing.T) {
 		c.MustQueue("after", "x")
 		for range 2 { // again it changes nothing
 			w := cordoned(c, "w")
-			if w.Status != tracker.Online || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" || w.Cordon.Since.IsZero() ||
-				len(w.Unschedulable) != 1 || w.Unschedulable[0] != tracker.ByCordon {
+			if w.Status != model.Online || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" || w.Cordon.Since.IsZero() ||
+				len(w.Unschedulable) != 1 || w.Unschedulable[0] != model.ByCordon {
 				c.Fatalf("%+v", w)
 			}
 		}
-		if _, err := c.CordonWorker(c.Ctx, trackertest.Scope, id, "another reason"); err != nil {
+		if _, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, id, "another reason"); err != nil {
 			c.Fatal(err)
 		}
 		c.WantIDs(c.MustClaim("w", 5))
@@ -42,19 +44,19 @@ func TestCordon(t *testing.T) {
 			c.Fatalf("%+v", heard)
 		}
 		c.Pass(2 * time.Second)
-		if w := c.WantWorker(id, tracker.Online, ""); w.Held != 1 || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" {
+		if w := c.WantWorker(id, model.Online, ""); w.Held != 1 || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" {
 			c.Fatalf("after beats: %+v", w)
 		}
 		if b := c.MustBeat(held[0].Attempt, ""); b.Err != nil {
 			c.Fatal(b.Err)
 		}
-		if _, err := c.Complete(c.Ctx, held[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := c.Beats.Complete(c.Ctx, held[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
 		c.Pass(5 * time.Second)
-		c.WantWorker(id, tracker.Online, "") // however idle it is
+		c.WantWorker(id, model.Online, "") // however idle it is
 		for range 2 {
-			if w, err := c.UncordonWorker(c.Ctx, trackertest.Scope, id, "mended"); err != nil || w.Cordon != nil || len(w.Unschedulable) != 0 {
+			if w, err := c.Workers.Uncordon(c.Ctx, trackertest.Scope, id, "mended"); err != nil || w.Cordon != nil || len(w.Unschedulable) != 0 {
 				c.Fatalf("%+v %v", w, err)
 			}
 		}
@@ -72,29 +74,29 @@ func TestCordonAndDrain(t *testing.T) {
 		c.Hire("w")
 		id := c.IDs["w"]
 		cordoned(c, "w")
-		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, id, workers.Drain{}); err != nil {
 			c.Fatal(err)
 		}
-		c.WantWorker(id, tracker.Draining, "")
-		if w, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, ""); err != nil || w.Status != tracker.Online || w.Cordon == nil {
+		c.WantWorker(id, model.Draining, "")
+		if w, err := c.Workers.Resume(c.Ctx, trackertest.Scope, id, ""); err != nil || w.Status != model.Online || w.Cordon == nil {
 			c.Fatalf("resumed: %+v %v", w, err)
 		}
-		if _, err := c.DrainWorker(c.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, id, workers.Drain{}); err != nil {
 			c.Fatal(err)
 		}
-		if w, err := c.UncordonWorker(c.Ctx, trackertest.Scope, id, ""); err != nil || w.Status != tracker.Draining || w.Cordon != nil {
+		if w, err := c.Workers.Uncordon(c.Ctx, trackertest.Scope, id, ""); err != nil || w.Status != model.Draining || w.Cordon != nil {
 			c.Fatalf("uncordoned: %+v %v", w, err)
 		}
 		cordoned(c, "w")
 		c.Pass(2 * time.Second)
 		c.MustSweep()
-		c.WantWorker(id, tracker.Offline, tracker.WorkerDrained)
-		_, err := c.CordonWorker(c.Ctx, trackertest.Scope, id, "")
-		c.WantCode(err, tracker.WorkerOffline)
-		_, err = c.UncordonWorker(c.Ctx, trackertest.Scope, id, "")
-		c.WantCode(err, tracker.WorkerOffline)
-		_, err = c.CordonWorker(c.Ctx, trackertest.Scope, "wkr_nosuch000", "")
-		c.WantCode(err, tracker.WorkerNotFound)
+		c.WantWorker(id, model.Offline, model.WorkerDrained)
+		_, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, id, "")
+		c.WantCode(err, workers.WorkerOffline)
+		_, err = c.Workers.Uncordon(c.Ctx, trackertest.Scope, id, "")
+		c.WantCode(err, workers.WorkerOffline)
+		_, err = c.Workers.Cordon(c.Ctx, trackertest.Scope, "wkr_nosuch000", "")
+		c.WantCode(err, workers.WorkerNotFound)
 	})
 }
 
@@ -102,23 +104,23 @@ func TestCordonAndDrain(t *testing.T) {
 func TestACordonIsInherited(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		same := func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
+		same := func(n *model.NewWorker) { n.Hostname, n.PID = "host-1", 7 }
 		first := h.MustRegister(same).WorkerID
-		if _, err := h.CordonWorker(h.Ctx, trackertest.Scope, first, `"quoted"`); err != nil {
+		if _, err := h.Workers.Cordon(h.Ctx, trackertest.Scope, first, `"quoted"`); err != nil {
 			h.Fatal(err)
 		}
 		next := h.MustRegister(same)
 		if next.Superseded != first {
 			h.Fatalf("%+v", next)
 		}
-		if w := h.WantWorker(next.WorkerID, tracker.Online, ""); w.Cordon == nil || w.Cordon.Reason != `"quoted"` {
+		if w := h.WantWorker(next.WorkerID, model.Online, ""); w.Cordon == nil || w.Cordon.Reason != `"quoted"` {
 			h.Fatalf("%+v", w.Cordon)
 		}
 		if e := h.Events(next.WorkerID); e["worker.cordoned"] != 1 {
 			h.Fatalf("%v", e)
 		}
-		other := h.MustRegister(func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 8 }).WorkerID
-		if w := h.WantWorker(other, tracker.Online, ""); w.Cordon != nil {
+		other := h.MustRegister(func(n *model.NewWorker) { n.Hostname, n.PID = "host-1", 8 }).WorkerID
+		if w := h.WantWorker(other, model.Online, ""); w.Cordon != nil {
 			h.Fatalf("%+v", w.Cordon)
 		}
 	})
@@ -128,24 +130,24 @@ func TestACordonIsInherited(t *testing.T) {
 func TestSelectionPassesOverCordonedWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		a := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m1" }).WorkerID
-		h.MustCreate(trackertest.Queued, trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID = "placed" })
-		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.WorkerID = "pinned", a })
-		if _, err := h.CordonWorker(h.Ctx, trackertest.Scope, a, ""); err != nil {
+		a := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "m1" }).WorkerID
+		h.MustCreate(trackertest.Queued, trackertest.Placed("leastLoaded"), func(n *model.NewTask) { n.TaskID = "placed" })
+		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.WorkerID = "pinned", a })
+		if _, err := h.Workers.Cordon(h.Ctx, trackertest.Scope, a, ""); err != nil {
 			h.Fatal(err)
 		}
-		wanted := tracker.Selector{Scope: trackertest.Scope, Queue: "default"}
+		wanted := model.Selector{Scope: trackertest.Scope, Queue: "default"}
 		if err := wanted.Validate(); err != nil {
 			h.Fatal(err)
 		}
-		_, err := h.Select(h.Ctx, wanted)
-		nobody(h, err, tracker.NoMatchingWorkers, 1, map[tracker.Filter]int{tracker.ByCordon: 1})
-		if q, err := h.Queue(h.Ctx, trackertest.Scope, "default"); err != nil || q.Kinds[0].Unrunnable != 2 || q.Workers[tracker.Online] != 1 {
+		_, err := h.Workers.Select(h.Ctx, wanted)
+		nobody(h, err, model.NoMatchingWorkers, 1, map[model.Filter]int{model.ByCordon: 1})
+		if q, err := h.Queues.Get(h.Ctx, trackertest.Scope, "default"); err != nil || q.Kinds[0].Unrunnable != 2 || q.Workers[model.Online] != 1 {
 			h.Fatalf("%+v %v", q, err)
 		}
-		b := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "m2" }).WorkerID
-		found, err := h.Select(h.Ctx, wanted)
-		if err != nil || found.Worker.ID != b || found.Rejected[tracker.ByCordon] != 1 {
+		b := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "m2" }).WorkerID
+		found, err := h.Workers.Select(h.Ctx, wanted)
+		if err != nil || found.Worker.ID != b || found.Rejected[model.ByCordon] != 1 {
 			h.Fatalf("%+v %v", found, err)
 		}
 		h.Advance(time.Second)
@@ -157,7 +159,7 @@ func TestSelectionPassesOverCordonedWorkers(t *testing.T) {
 			h.Fatalf("pinned to %s", task.WorkerID)
 		}
 		no := false
-		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Schedulable: &no, PageSize: 10})
+		page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Schedulable: &no, PageSize: 10})
 		if err != nil || page.Total != 1 || page.Workers[0].ID != a {
 			h.Fatalf("%+v %v", page, err)
 		}
@@ -172,17 +174,17 @@ func TestACordonBetweenChoiceAndPlacement(t *testing.T) {
 		other, once := h.Replica(), sync.Once{}
 		trackertest.After(h.Tracker, "worker_candidates", func() {
 			once.Do(func() {
-				if _, err := other.CordonWorker(h.Ctx, trackertest.Scope, id, ""); err != nil {
+				if _, err := other.Workers.Cordon(h.Ctx, trackertest.Scope, id, ""); err != nil {
 					h.Error(err)
 				}
 			})
 		})
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t", Queue: "default", Type: "send_email", Placement: "leastLoaded"}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: "t", Queue: "default", Type: "send_email", Placement: "leastLoaded"}
 		if err := n.Validate(h.Store.Clock.Now()); err != nil {
 			h.Fatal(err)
 		}
-		_, err := h.Create(h.Ctx, n)
-		h.WantCode(err, tracker.NoCapacity)
+		_, err := h.Tasks.Create(h.Ctx, n)
+		h.WantCode(err, model.NoCapacity)
 	})
 }
 
@@ -192,20 +194,20 @@ func TestACordonWhilePlacing(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(tr *tracker.Tracker, h *trackertest.Harness, id string) error{
 		"cordon": func(tr *tracker.Tracker, h *trackertest.Harness, id string) error {
-			_, err := tr.CordonWorker(h.Ctx, trackertest.Scope, id, "")
+			_, err := tr.Workers.Cordon(h.Ctx, trackertest.Scope, id, "")
 			return err
 		},
 		"drain": func(tr *tracker.Tracker, h *trackertest.Harness, id string) error {
-			_, err := tr.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{})
+			_, err := tr.Workers.Drain(h.Ctx, trackertest.Scope, id, workers.Drain{})
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trackertest.Contract(t, func(h *trackertest.Harness) {
-				placed := []func(*tracker.NewTask){trackertest.Queued, trackertest.Placed("leastLoaded")}
+				placed := []func(*model.NewTask){trackertest.Queued, trackertest.Placed("leastLoaded")}
 				worker := func(machine string) string {
-					return h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = machine }).WorkerID
+					return h.MustRegister(func(n *model.NewWorker) { n.MachineID = machine }).WorkerID
 				}
 				other, next := h.Replica(), ""
 				trackertest.After(h.Tracker, "worker_selected", func() {
@@ -218,7 +220,7 @@ func TestACordonWhilePlacing(t *testing.T) {
 				})
 				a := worker("m1")
 				next = a
-				h.MustCreate(append(placed, func(n *tracker.NewTask) { n.TaskID = "t" })...)
+				h.MustCreate(append(placed, func(n *model.NewTask) { n.TaskID = "t" })...)
 				if task := h.MustGet("t"); next != "" || task.WorkerID != "" {
 					h.Fatalf("created: pinned to %q, which is %v", task.WorkerID, h.MustWorker(a))
 				}

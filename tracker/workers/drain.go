@@ -32,7 +32,7 @@ func (d *Drain) Validate() error {
 
 // DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Called again it may set another
 // deadline.
-func (s *Service) DrainWorker(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
+func (s *Service) Drain(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
 	const op = "drain"
 	ctx = s.store.Within(ctx, 0)
 	r, err := s.findWorker(ctx, op, scope, id)
@@ -55,7 +55,7 @@ func CheckReason(reason string) error { return model.CheckText("reason", reason,
 
 // ResumeWorker takes a drain back or, of an OFFLINE worker, the hold that refuses its next registration. The reason
 // goes into the event; it may be empty.
-func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
+func (s *Service) Resume(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	const op = "resume"
 	ctx = s.store.Within(ctx, 0)
 	r, err := s.findWorker(ctx, op, scope, id)
@@ -68,7 +68,7 @@ func (s *Service) ResumeWorker(ctx context.Context, scope model.Scope, id, given
 // RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. Then it is held:
 // its lineage is refused registration until ResumeWorker, also where it was OFFLINE before and no other has its identity. The
 // reason given is shown with the worker; it may be empty.
-func (s *Service) RetireWorker(
+func (s *Service) Retire(
 	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
 ) (*model.Worker, error) {
 	const op = "offline"
@@ -86,7 +86,7 @@ func (s *Service) RetireWorker(
 		return nil, WorkerRefusal(op, code, "")
 	}
 	s.holdings.RecoverNow(ctx, scope, id)
-	return s.Worker(ctx, scope, id)
+	return s.Get(ctx, scope, id)
 }
 
 // change changes a worker and returns it as it is then.
@@ -99,7 +99,7 @@ func (s *Service) change(ctx context.Context, op string, r *schema.WorkerRef, c 
 	if err := WorkerRefusal(op, re.code, re.reason); err != nil {
 		return nil, err
 	}
-	return s.Worker(ctx, r.Scope, r.ID)
+	return s.Get(ctx, r.Scope, r.ID)
 }
 
 // Drained counts what a drain of many workers did.
@@ -111,7 +111,7 @@ type Drained struct {
 
 // DrainWorkers drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
 // it only counts.
-func (s *Service) DrainWorkers(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
+func (s *Service) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
 	const op = "drain"
 	ctx = s.store.Within(ctx, 0)
 	workers, err := s.named(ctx, op, &f)

@@ -29,7 +29,7 @@ func (s *Service) findWorker(ctx context.Context, op string, scope model.Scope, 
 	if !ok {
 		return nil, NoWorker(op)
 	}
-	calls, resolve := s.WorkerNames([]*schema.WorkerRef{r})
+	calls, resolve := s.Names([]*schema.WorkerRef{r})
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Service) findWorker(ctx context.Context, op string, scope model.Scope, 
 
 // WorkerNames makes the calls that resolve refs, each about one shard. Call resolve when they have run: it fills the refs in and
 // returns those that exist.
-func (s *Service) WorkerNames(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
+func (s *Service) Names(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
 	groups := schema.WorkersByShard(refs)
 	for _, group := range groups {
 		calls = append(calls, s.namesCall(group))

@@ -4,45 +4,46 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // process is a process of a name on a machine; without a name the machine's process with that pid.
-func process(machine, name string, pid int) func(*tracker.NewWorker) {
-	return func(n *tracker.NewWorker) {
+func process(machine, name string, pid int) func(*model.NewWorker) {
+	return func(n *model.NewWorker) {
 		at(machine)(n)
 		n.Name, n.Hostname, n.PID = name, "host-1", pid
 	}
 }
 
-func register(c *trackertest.Crew, with func(*tracker.NewWorker)) (*tracker.Registered, *tracker.Error) {
+func register(c *trackertest.Crew, with func(*model.NewWorker)) (*workers.Registered, *model.Error) {
 	c.Helper()
-	n := tracker.NewWorker{Scope: trackertest.Scope, MaxConcurrent: 10}
+	n := model.NewWorker{Scope: trackertest.Scope, MaxConcurrent: 10}
 	with(&n)
-	r, err := c.Register(c.Ctx, n)
+	r, err := c.Workers.Register(c.Ctx, n)
 	if err == nil {
 		return r, nil
 	}
-	refused, _ := err.(*tracker.Error)
+	refused, _ := err.(*model.Error)
 	if refused == nil {
 		c.Fatal(err)
 	}
 	return nil, refused
 }
 
-func wantHeld(c *trackertest.Crew, with func(*tracker.NewWorker), worker, machine, reason string) {
+func wantHeld(c *trackertest.Crew, with func(*model.NewWorker), worker, machine, reason string) {
 	c.Helper()
 	r, refused := register(c, with)
 	if refused == nil {
 		c.Fatalf("registered as %s, though held offline", r.WorkerID)
 	}
-	if refused.Code != tracker.WorkerHeld || refused.Worker != worker || refused.Machine != machine || string(refused.Reason) != reason {
+	if refused.Code != workers.WorkerHeld || refused.Worker != worker || refused.Machine != machine || string(refused.Reason) != reason {
 		c.Fatalf("refused with %+v", refused)
 	}
 }
 
-func wantAdmitted(c *trackertest.Crew, with func(*tracker.NewWorker)) string {
+func wantAdmitted(c *trackertest.Crew, with func(*model.NewWorker)) string {
 	c.Helper()
 	r, refused := register(c, with)
 	if refused != nil {
@@ -51,18 +52,18 @@ func wantAdmitted(c *trackertest.Crew, with func(*tracker.NewWorker)) string {
 	return r.WorkerID
 }
 
-func takeOffline(c *trackertest.Crew, id, reason string) *tracker.Worker {
+func takeOffline(c *trackertest.Crew, id, reason string) *model.Worker {
 	c.Helper()
-	w, err := c.RetireWorker(c.Ctx, trackertest.Scope, id, tracker.WorkerForced, reason)
+	w, err := c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerForced, reason)
 	if err != nil {
 		c.Fatal(err)
 	}
 	return w
 }
 
-func resumeWorker(c *trackertest.Crew, id string) *tracker.Worker {
+func resumeWorker(c *trackertest.Crew, id string) *model.Worker {
 	c.Helper()
-	w, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, "mended")
+	w, err := c.Workers.Resume(c.Ctx, trackertest.Scope, id, "mended")
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -75,16 +76,16 @@ func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		for _, p := range []struct {
-			again, other func(*tracker.NewWorker)
-			first        func(*tracker.NewWorker)
+			again, other func(*model.NewWorker)
+			first        func(*model.NewWorker)
 		}{
 			{first: process("m1", "a", 1), again: process("m1", "a", 2), other: process("m1", "b", 1)},
 			{first: process("m1", "", 1), again: process("m1", "", 1), other: process("m1", "", 2)},
 			{first: process("m1", "a2", 1), again: process("m1", "a2", 1), other: process("m2", "a2", 1)},
 			{
-				first: func(n *tracker.NewWorker) { at("")(n); n.Name = "alone" },
-				again: func(n *tracker.NewWorker) { at("")(n); n.Name = "alone" },
-				other: func(n *tracker.NewWorker) { at("")(n); n.Name = "another" },
+				first: func(n *model.NewWorker) { at("")(n); n.Name = "alone" },
+				again: func(n *model.NewWorker) { at("")(n); n.Name = "alone" },
+				other: func(n *model.NewWorker) { at("")(n); n.Name = "another" },
 			},
 		} {
 			id := wantAdmitted(c, p.first)
@@ -99,12 +100,12 @@ func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
 			if e := c.Events(id); e["worker.held_offline"] != 1 {
 				c.Fatalf("%v", e)
 			}
-			if w := resumeWorker(c, id); w.Status != tracker.Offline || w.Hold != nil {
+			if w := resumeWorker(c, id); w.Status != model.Offline || w.Hold != nil {
 				c.Fatalf("%+v", w)
 			}
 			wantAdmitted(c, p.again)
-			_, err := c.ResumeWorker(c.Ctx, trackertest.Scope, id, "")
-			c.WantCode(err, tracker.WorkerOffline)
+			_, err := c.Workers.Resume(c.Ctx, trackertest.Scope, id, "")
+			c.WantCode(err, workers.WorkerOffline)
 		}
 		if r := c.Reconcile(); len(r) != 0 {
 			c.Fatalf("there was something to repair: %v", r)
@@ -118,18 +119,18 @@ func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		old := wantAdmitted(c, process("m1", "a", 1))
 		now := wantAdmitted(c, process("m1", "a", 1))
-		if w := takeOffline(c, old, ""); w.EndReason != tracker.WorkerSuperseded || w.Hold != nil {
+		if w := takeOffline(c, old, ""); w.EndReason != model.WorkerSuperseded || w.Hold != nil {
 			c.Fatalf("%+v", w)
 		}
-		c.WantWorker(now, tracker.Online, "")
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, now, tracker.WorkerDeregistered, ""); err != nil {
+		c.WantWorker(now, model.Online, "")
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, now, model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
-		if w := takeOffline(c, now, "keep out"); w.EndReason != tracker.WorkerDeregistered || w.Hold == nil {
+		if w := takeOffline(c, now, "keep out"); w.EndReason != model.WorkerDeregistered || w.Hold == nil {
 			c.Fatalf("%+v", w)
 		}
 		wantHeld(c, process("m1", "a", 1), now, "", "keep out")
-		done, err := c.ActOnWorkers(c.Ctx, tracker.ResumeWorkers, tracker.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1"}, "", false)
+		done, err := c.Workers.ActOnMany(c.Ctx, workers.Resume, workers.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1"}, "", false)
 		if err != nil || done.Matched != 1 || done.Done != 1 {
 			c.Fatalf("%+v %v", done, err)
 		}
@@ -157,7 +158,7 @@ func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 				resumed, other = other, resumed
 			}
 			resumeWorker(c, resumed)
-			all, err := c.Workers(c.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1", PageSize: 100})
+			all, err := c.Workers.List(c.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1", PageSize: 100})
 			if err != nil {
 				c.Fatal(err)
 			}
@@ -176,7 +177,7 @@ func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 			takeOffline(c, again, "three")
 			takeOffline(c, other, "four") // it is not held any more, so it is held again
 			wantHeld(c, process("m1", "a", 3), other, "", "four")
-			done, err := c.ActOnWorkers(c.Ctx, tracker.ResumeWorkers, tracker.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1"}, "", false)
+			done, err := c.Workers.ActOnMany(c.Ctx, workers.Resume, workers.WorkerFilter{Scope: trackertest.Scope, MachineID: "m1"}, "", false)
 			if err != nil || done.Matched != 2 || done.Done != 2 {
 				c.Fatalf("%+v %v", done, err)
 			}
@@ -191,12 +192,12 @@ func TestAMachineTakenOffline(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		a, b, elsewhere := wantAdmitted(c, process("m1", "a", 1)), wantAdmitted(c, process("m1", "b", 2)), wantAdmitted(c, process("m2", "a", 1))
 		takeOffline(c, a, "bad build")
-		done, err := c.OfflineMachine(c.Ctx, trackertest.Scope, "m1", "on fire")
+		done, err := c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "m1", "on fire")
 		if err != nil || done.Done != 1 || len(done.Workers) != 1 || done.Workers[0] != b {
 			c.Fatalf("%+v %v", done, err)
 		}
-		c.WantWorker(b, tracker.Offline, tracker.WorkerForced)
-		c.WantWorker(elsewhere, tracker.Online, "")
+		c.WantWorker(b, model.Offline, model.WorkerForced)
+		c.WantWorker(elsewhere, model.Online, "")
 		if m := c.MustMachine("m1"); m.Hold == nil || m.Hold.Reason != "on fire" || !m.Hold.Since.Equal(c.Store.Clock.Now()) {
 			c.Fatalf("%+v", m.Hold)
 		}
@@ -210,8 +211,8 @@ func TestAMachineTakenOffline(t *testing.T) {
 				c.Fatalf("there was something to repair: %v", r)
 			}
 		}
-		_, err = c.Worker(c.Ctx, trackertest.Scope, b)
-		c.WantCode(err, tracker.WorkerNotFound)
+		_, err = c.Workers.Get(c.Ctx, trackertest.Scope, b)
+		c.WantCode(err, workers.WorkerNotFound)
 		wantHeld(c, process("m1", "b", 2), "", "m1", "on fire")
 		wantHeld(c, process("m1", "a", 1), a, "", "bad build")
 		if r := resumeMachine(c, "m1"); r.Matched != 0 {
@@ -225,8 +226,8 @@ func TestAMachineTakenOffline(t *testing.T) {
 		if e := c.Events("m1"); e["machine.held_offline"] != 1 || e["machine.resumed"] != 1 {
 			c.Fatalf("%v", e)
 		}
-		_, err = c.OfflineMachine(c.Ctx, trackertest.Scope, "nowhere", "")
-		c.WantCode(err, tracker.MachineNotFound)
+		_, err = c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "nowhere", "")
+		c.WantCode(err, workers.MachineNotFound)
 	})
 }
 
@@ -237,7 +238,7 @@ func TestHoldsEnd(t *testing.T) {
 		a := wantAdmitted(c, process("m1", "a", 1))
 		takeOffline(c, a, "")
 		wantAdmitted(c, process("m2", "a", 1))
-		if _, err := c.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {
+		if _, err := c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {
 			c.Fatal(err)
 		}
 		days := func(n int) {
@@ -257,8 +258,8 @@ func TestHoldsEnd(t *testing.T) {
 		wantHeld(c, process("m1", "a", 1), a, "", "")
 		wantHeld(c, process("m2", "a", 1), "", "m2", "")
 		days(3)
-		_, err := c.Worker(c.Ctx, trackertest.Scope, a)
-		c.WantCode(err, tracker.WorkerNotFound)
+		_, err := c.Workers.Get(c.Ctx, trackertest.Scope, a)
+		c.WantCode(err, workers.WorkerNotFound)
 		wantAdmitted(c, process("m1", "a", 1))
 		wantAdmitted(c, process("m2", "a", 1))
 	})
@@ -270,17 +271,17 @@ func TestAdoptionUndoesNoHold(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		own, with := c.MustRegister(process("m1", "a", 1)), c.MustRegister(process("m2", "a", 1))
 		takeOffline(c, own.WorkerID, "bad build")
-		if _, err := c.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {
+		if _, err := c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {
 			c.Fatal(err)
 		}
-		for _, lost := range []*tracker.Registered{own, with} {
+		for _, lost := range []*workers.Registered{own, with} {
 			c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, lost.WorkerID))
-			if err := c.AdoptWorker(c.Ctx, trackertest.Scope, lost.WorkerID, lost.Record); err != nil {
+			if err := c.Workers.Adopt(c.Ctx, trackertest.Scope, lost.WorkerID, lost.Record); err != nil {
 				c.Fatal(err)
 			}
-			_, err := c.BeatWorker(c.Ctx, trackertest.Scope, lost.WorkerID, tracker.WorkerBeat{})
-			c.WantCode(err, tracker.WorkerOffline)
-			c.WantWorker(lost.WorkerID, tracker.Offline, tracker.WorkerForced)
+			_, err := c.Workers.Beat(c.Ctx, trackertest.Scope, lost.WorkerID, workers.WorkerBeat{})
+			c.WantCode(err, workers.WorkerOffline)
+			c.WantWorker(lost.WorkerID, model.Offline, model.WorkerForced)
 		}
 		wantHeld(c, process("m1", "a", 1), own.WorkerID, "", "bad build")
 		wantHeld(c, process("m2", "a", 1), "", "m2", "")

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // What two beats running miss is lost, however soon the second one follows; and the worker is told.
@@ -16,11 +18,11 @@ func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()).Lost)
-		c.WantState(a.TaskID, tracker.Running, "")
+		c.WantState(a.TaskID, model.Running, "")
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()).Lost,
-			tracker.TaskNotice{TaskID: a.TaskID, Attempt: 1, Error: tracker.Expired})
-		c.WantState(a.TaskID, tracker.Queued, "")
-		c.WantCode(c.MustBeat(a, "").Err, tracker.Expired)
+			holdings.TaskNotice{TaskID: a.TaskID, Attempt: 1, Error: model.Expired})
+		c.WantState(a.TaskID, model.Queued, "")
+		c.WantCode(c.MustBeat(a, "").Err, model.Expired)
 	})
 }
 
@@ -30,18 +32,18 @@ func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
-		var none tracker.WorkerBeat
+		var none workers.WorkerBeat
 		trackertest.Listing()(&none)
 		for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 			name := fmt.Sprintf("w%d", i)
 			c.Hire(name)
 			a := c.MustHolding(name, 1)[0]
-			if err := c.InventoriesTogether(trackertest.Scope, c.IDs[name], none, order...); err != nil {
+			if err := c.Workers.InventoriesTogether(trackertest.Scope, c.IDs[name], none, order...); err != nil {
 				c.Fatal(err)
 			}
-			c.WantState(a.TaskID, tracker.Running, "")
+			c.WantState(a.TaskID, model.Running, "")
 			c.MustBeatWorker(c.IDs[name], trackertest.Listing())
-			c.WantState(a.TaskID, tracker.Queued, "")
+			c.WantState(a.TaskID, model.Queued, "")
 		}
 	})
 }
@@ -52,26 +54,26 @@ func TestAnOldInventoryTakesNothing(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
-		beat := func(seq int64, tasks ...tracker.OwnedAttempt) {
-			c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(tasks...), func(b *tracker.WorkerBeat) { b.Seq = &seq })
+		beat := func(seq int64, tasks ...holdings.OwnedAttempt) {
+			c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(tasks...), func(b *workers.WorkerBeat) { b.Seq = &seq })
 		}
 		beat(5, trackertest.NameOf(a))
 		beat(3)
 		beat(4)
 		beat(5)
-		c.WantState(a.TaskID, tracker.Running, "")
+		c.WantState(a.TaskID, model.Running, "")
 		beat(6)
 		beat(6) // the answer got lost
-		c.WantState(a.TaskID, tracker.Running, "")
+		c.WantState(a.TaskID, model.Running, "")
 		beat(7)
-		c.WantState(a.TaskID, tracker.Queued, "")
+		c.WantState(a.TaskID, model.Queued, "")
 	})
 }
 
 // What the store cannot tell of an attempt is no news of its loss: its own token is heard all the while.
 func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
 	t.Parallel()
-	live := func(c *trackertest.Crew, what string, a *tracker.Attempt) {
+	live := func(c *trackertest.Crew, what string, a *model.Attempt) {
 		c.Helper()
 		for range 2 {
 			if lost := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(trackertest.NameOf(a))).Lost; len(lost) > 0 {
@@ -83,19 +85,19 @@ func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
 		}
 	}
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		records := map[string]*tracker.Registered{}
+		records := map[string]*workers.Registered{}
 		for _, name := range []string{"w1", "w2"} {
-			records[name] = c.MustRegister(func(n *tracker.NewWorker) { n.Queue, n.Types, n.MachineID = "q", []string{"x"}, "host-"+name })
+			records[name] = c.MustRegister(func(n *model.NewWorker) { n.Queue, n.Types, n.MachineID = "q", []string{"x"}, "host-"+name })
 			c.IDs[name] = records[name].WorkerID
 		}
-		pushed := c.MustCreate(func(n *tracker.NewTask) { n.TaskID = "pushed" }).Envelope.Attempt
+		pushed := c.MustCreate(func(n *model.NewTask) { n.TaskID = "pushed" }).Envelope.Attempt
 		live(c, "pushed", pushed)
-		if _, err := c.Start(c.Ctx, pushed, tracker.Report{WorkerID: c.IDs["w1"]}); err != nil {
+		if _, err := c.Beats.Start(c.Ctx, pushed, model.Report{WorkerID: c.IDs["w1"]}); err != nil {
 			c.Fatal(err)
 		}
 		live(c, "pushed, with the worker's name", pushed)
 
-		own := c.MustHolding("w1", 1, func(n *tracker.NewTask) { n.HeartbeatTimeout = 2 * time.Second })[0]
+		own := c.MustHolding("w1", 1, func(n *model.NewTask) { n.HeartbeatTimeout = 2 * time.Second })[0]
 		live(c, "claimed", own)
 		another := claimed(c, "w2", "another")
 		ahead := claimed(c, "w1", "ahead")
@@ -108,16 +110,16 @@ func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
 			c.Fatal(b.Err)
 		}
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(trackertest.NameOf(own), trackertest.NameOf(another))).Lost,
-			tracker.TaskNotice{TaskID: "another", Attempt: 1, Error: tracker.AttemptMismatch}) // it has no timeout, so it was claimed, and by w2
+			holdings.TaskNotice{TaskID: "another", Attempt: 1, Error: model.AttemptMismatch}) // it has no timeout, so it was claimed, and by w2
 
 		c.MustQueue("ahead", "x") // the store has its creation and lost its claim
 		live(c, "ahead of the record", ahead)
 	})
 }
 
-func claimed(c *trackertest.Crew, worker, task string) *tracker.Attempt {
+func claimed(c *trackertest.Crew, worker, task string) *model.Attempt {
 	c.Helper()
-	c.MustQueue(task, "x", func(n *tracker.NewTask) { n.WorkerID = c.IDs[worker] })
+	c.MustQueue(task, "x", func(n *model.NewTask) { n.WorkerID = c.IDs[worker] })
 	got := c.MustClaim(worker, 1)
 	c.WantIDs(got, task)
 	return got[0].Attempt

@@ -66,7 +66,7 @@ const workersAtOnce = 1000
 const shortAtOnce = 2_500
 
 // WorkerIDs lists the workers of a scope in the order of their ids.
-func (s *Service) WorkerIDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
+func (s *Service) IDs(ctx context.Context, op string, scope model.Scope, statuses []model.WorkerStatus) ([]*schema.WorkerRef, error) {
 	ids, err := s.indexed(ctx, op, scope.String()+"/", model.StatusCode(statuses...))
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Service) sift(
 	ctx context.Context, op string, refs []*schema.WorkerRef, wanted func(*model.Worker) bool,
 ) (found []*model.Worker, err error) {
 	for page := range slices.Chunk(refs, workersAtOnce) {
-		workers, err := s.ReadWorkers(ctx, op, page)
+		workers, err := s.Read(ctx, op, page)
 		if err != nil {
 			return nil, err
 		}

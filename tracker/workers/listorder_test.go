@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // Workers are listed by name and version, and in the order of their last heartbeats, either way round, page by page.
@@ -17,7 +19,7 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		names := map[string]string{}
 		for i, name := range []string{"a", "b", "c", "d", "e"} {
-			c.Hire(name, func(n *tracker.NewWorker) {
+			c.Hire(name, func(n *model.NewWorker) {
 				n.Name = name
 				if n.Version = "2"; i%2 == 0 {
 					n.Version, n.MachineID = "1", "host-1"
@@ -29,10 +31,10 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 			c.Advance(time.Second)
 			c.MustBeatWorker(c.IDs[name])
 		}
-		list := func(f tracker.WorkerFilter) (got []string) {
+		list := func(f workers.WorkerFilter) (got []string) {
 			f.Scope = trackertest.Scope
 			for {
-				page, err := c.Workers(c.Ctx, f)
+				page, err := c.Workers.List(c.Ctx, f)
 				if err != nil {
 					c.Fatal(err)
 				}
@@ -45,17 +47,17 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 			}
 		}
 		for name, of := range map[string]struct {
-			filter tracker.WorkerFilter
+			filter workers.WorkerFilter
 			want   []string
 		}{
-			"by registration":           {tracker.WorkerFilter{}, []string{"a", "b", "c", "d", "e"}},
-			"by last heartbeat":         {tracker.WorkerFilter{Sort: tracker.ByLastHeartbeat}, []string{"c", "a", "e", "d", "b"}},
-			"of a name":                 {tracker.WorkerFilter{Name: "b"}, []string{"b"}},
-			"of a version":              {tracker.WorkerFilter{Version: "1"}, []string{"a", "c", "e"}},
-			"of a version, by beat":     {tracker.WorkerFilter{Version: "1", Sort: tracker.ByLastHeartbeat}, []string{"c", "a", "e"}},
-			"of a machine":              {tracker.WorkerFilter{MachineID: "host-1", Queue: "q"}, []string{"a", "c", "e"}},
-			"of a machine and a status": {tracker.WorkerFilter{MachineID: "host-1", Statuses: []tracker.WorkerStatus{tracker.Offline}}, nil},
-			"of no such version":        {tracker.WorkerFilter{Version: "3"}, nil},
+			"by registration":           {workers.WorkerFilter{}, []string{"a", "b", "c", "d", "e"}},
+			"by last heartbeat":         {workers.WorkerFilter{Sort: workers.ByLastHeartbeat}, []string{"c", "a", "e", "d", "b"}},
+			"of a name":                 {workers.WorkerFilter{Name: "b"}, []string{"b"}},
+			"of a version":              {workers.WorkerFilter{Version: "1"}, []string{"a", "c", "e"}},
+			"of a version, by beat":     {workers.WorkerFilter{Version: "1", Sort: workers.ByLastHeartbeat}, []string{"c", "a", "e"}},
+			"of a machine":              {workers.WorkerFilter{MachineID: "host-1", Queue: "q"}, []string{"a", "c", "e"}},
+			"of a machine and a status": {workers.WorkerFilter{MachineID: "host-1", Statuses: []model.WorkerStatus{model.Offline}}, nil},
+			"of no such version":        {workers.WorkerFilter{Version: "3"}, nil},
 		} {
 			for _, size := range []int{1, 2, 100} {
 				of.filter.PageSize, of.filter.Descending = size, false
@@ -70,8 +72,8 @@ func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 			}
 		}
 		var hosts []string
-		for f := (tracker.MachineFilter{Scope: trackertest.Scope, Descending: true, PageSize: 1}); ; {
-			page, err := c.Machines(c.Ctx, f)
+		for f := (workers.MachineFilter{Scope: trackertest.Scope, Descending: true, PageSize: 1}); ; {
+			page, err := c.Workers.Machines(c.Ctx, f)
 			if err != nil {
 				c.Fatal(err)
 			}
@@ -96,8 +98,8 @@ func TestAPageOfWorkersIsNotTheLast(t *testing.T) {
 			h.MustRegister()
 		}
 		seen := 0
-		for f := (tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 2}); ; {
-			page, err := h.Workers(h.Ctx, f)
+		for f := (workers.WorkerFilter{Scope: trackertest.Scope, PageSize: 2}); ; {
+			page, err := h.Workers.List(h.Ctx, f)
 			if err != nil || page.Total != 5 {
 				h.Fatalf("%+v, %v", page, err)
 			}
@@ -122,11 +124,11 @@ func TestFiltersOfWorkersAreExact(t *testing.T) {
 		types := []string{"a", "b", "ab", "a-b", "a.b", "axb"}
 		rng := rand.New(rand.NewPCG(1, 2))
 		pick := func(of []string) string { return of[rng.IntN(len(of))] }
-		var all []*tracker.NewWorker
+		var all []*model.NewWorker
 		names := map[string]int{}
 		for i := range 60 {
 			name := fmt.Sprint("w", i)
-			c.Hire(name, func(n *tracker.NewWorker) {
+			c.Hire(name, func(n *model.NewWorker) {
 				n.Labels, n.Types, n.Runtimes = map[string]string{}, nil, nil
 				for range rng.IntN(7) {
 					n.Labels[pick(keys)] = pick(values)
@@ -143,7 +145,7 @@ func TestFiltersOfWorkersAreExact(t *testing.T) {
 		}
 		found := 0
 		for range 600 {
-			f := tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100}
+			f := workers.WorkerFilter{Scope: trackertest.Scope, PageSize: 100}
 			switch rng.IntN(5) {
 			case 0:
 				f.Type = pick(append(types, "a,b", ",", "c"))
@@ -173,7 +175,7 @@ func TestFiltersOfWorkersAreExact(t *testing.T) {
 					want = append(want, i)
 				}
 			}
-			page, err := c.Workers(c.Ctx, f)
+			page, err := c.Workers.List(c.Ctx, f)
 			if err != nil {
 				c.Fatal(err)
 			}

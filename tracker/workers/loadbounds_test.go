@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -15,12 +17,12 @@ func TestScriptsAboutLoadsAreShort(t *testing.T) {
 	const crew = 1100
 	ids := make([]string, crew)
 	for i := range ids {
-		ids[i] = h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 100 }).WorkerID
+		ids[i] = h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 100 }).WorkerID
 	}
 	hold := func(n int) {
-		h.FillQueue(n, func(_ int, n *tracker.NewTask) {})
+		h.FillQueue(n, func(_ int, n *model.NewTask) {})
 		for i := 0; n > 0; i++ {
-			got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: ids[i%crew], Queue: "default", Max: 50})
+			got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: ids[i%crew], Queue: "default", Max: 50})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +31,7 @@ func TestScriptsAboutLoadsAreShort(t *testing.T) {
 	}
 	hold(3900)
 	choose := func() {
-		found, err := choose(h.Harness, tracker.Selector{Queue: "default"})
+		found, err := choose(h.Harness, model.Selector{Queue: "default"})
 		if err != nil || found.Considered != crew {
 			t.Fatalf("%+v, %v", found, err)
 		}

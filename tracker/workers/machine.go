@@ -184,7 +184,7 @@ func (s *Service) DrainMachine(ctx context.Context, scope model.Scope, id string
 		return nil, err
 	}
 	d.withMachine = true // whoever registers from here on has found the machine drained
-	drained, err := s.DrainWorkers(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
+	drained, err := s.DrainMany(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
 	if model.CodeOf(err) == NoWorkersMatch {
 		return &Drained{}, nil
 	}
@@ -198,7 +198,7 @@ func (s *Service) OfflineMachine(ctx context.Context, scope model.Scope, id, giv
 	if err := s.setMachine(ctx, scope, id, retire, Drain{Reason: given}); err != nil {
 		return nil, err
 	}
-	return s.ActOnWorkers(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
+	return s.ActOnMany(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
 }
 
 // Resumed counts what resuming a machine did.
@@ -215,7 +215,7 @@ func (s *Service) ResumeMachine(ctx context.Context, scope model.Scope, id, give
 	if err := s.setMachine(ctx, scope, id, resume, Drain{Reason: given}); err != nil {
 		return nil, err
 	}
-	refs, err := s.WorkerIDs(ctx, op, scope, []model.WorkerStatus{model.Draining})
+	refs, err := s.IDs(ctx, op, scope, []model.WorkerStatus{model.Draining})
 	if err != nil {
 		return nil, err
 	}

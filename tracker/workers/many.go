@@ -63,7 +63,7 @@ func (s *Service) named(ctx context.Context, op string, f *WorkerFilter) ([]*mod
 	if op == string(Resume) {
 		statuses = append(statuses, model.Offline)
 	}
-	refs, err := s.WorkerIDs(ctx, op, f.Scope, statuses)
+	refs, err := s.IDs(ctx, op, f.Scope, statuses)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) named(ctx context.Context, op string, f *WorkerFilter) ([]*mod
 // ActOnWorkers does something to every worker that a filter names and that is not OFFLINE. To name nobody is an error, except
 // when they are to be OFFLINE: then whoever asks again may find that all are. With dryRun it only counts. What a failure cuts off
 // is done by the same call again, which leaves alone those that are as they should be.
-func (s *Service) ActOnWorkers(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
+func (s *Service) ActOnMany(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
 	ctx, op := s.store.Within(ctx, 0), string(act)
 	workers, err := s.named(ctx, op, &f)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // Whatever a selector may do to workers counts the same way, changes nothing when it only counts, and nothing more when it is
@@ -15,13 +16,13 @@ func TestActsOnManyWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		on := func(machine, version string) string {
-			return h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.Version = machine, version }).WorkerID
+			return h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.Version = machine, version }).WorkerID
 		}
 		a, b, c := on("m1", "1"), on("m2", "1"), on("m3", "2")
-		old := tracker.WorkerFilter{Scope: trackertest.Scope, Version: "1"}
-		act := func(what tracker.WorkerAct, dryRun bool, matched, done int) {
+		old := workers.WorkerFilter{Scope: trackertest.Scope, Version: "1"}
+		act := func(what workers.Act, dryRun bool, matched, done int) {
 			h.Helper()
-			r, err := h.ActOnWorkers(h.Ctx, what, old, "because", dryRun)
+			r, err := h.Workers.ActOnMany(h.Ctx, what, old, "because", dryRun)
 			if err != nil || r.Matched != matched || r.Done != done || len(r.Workers) != matched {
 				h.Fatalf("%s: %+v %v", what, r, err)
 			}
@@ -32,33 +33,33 @@ func TestActsOnManyWorkers(t *testing.T) {
 				h.Fatalf("%s: %+v", id, w)
 			}
 		}
-		act(tracker.CordonWorkers, true, 2, 0)
+		act(workers.Cordon, true, 2, 0)
 		cordoned(a, false)
-		if _, err := h.CordonWorker(h.Ctx, trackertest.Scope, b, ""); err != nil {
+		if _, err := h.Workers.Cordon(h.Ctx, trackertest.Scope, b, ""); err != nil {
 			h.Fatal(err)
 		}
-		act(tracker.CordonWorkers, true, 2, 1)
-		act(tracker.CordonWorkers, false, 2, 2)
-		act(tracker.CordonWorkers, false, 2, 2)
+		act(workers.Cordon, true, 2, 1)
+		act(workers.Cordon, false, 2, 2)
+		act(workers.Cordon, false, 2, 2)
 		cordoned(a, true)
 		cordoned(c, false)
-		act(tracker.UncordonWorkers, false, 2, 2)
+		act(workers.Uncordon, false, 2, 2)
 		cordoned(b, false)
-		if _, err := h.DrainWorkers(h.Ctx, old, tracker.Drain{}, false); err != nil {
+		if _, err := h.Workers.DrainMany(h.Ctx, old, workers.Drain{}, false); err != nil {
 			h.Fatal(err)
 		}
-		act(tracker.ResumeWorkers, true, 2, 0)
-		act(tracker.ResumeWorkers, false, 2, 2)
-		h.WantWorker(a, tracker.Online, "")
-		act(tracker.RetireWorkers, true, 2, 0)
-		act(tracker.RetireWorkers, false, 2, 2)
-		if w := h.WantWorker(b, tracker.Offline, tracker.WorkerForced); w.StatusReason != "because" {
+		act(workers.Resume, true, 2, 0)
+		act(workers.Resume, false, 2, 2)
+		h.WantWorker(a, model.Online, "")
+		act(workers.Retire, true, 2, 0)
+		act(workers.Retire, false, 2, 2)
+		if w := h.WantWorker(b, model.Offline, model.WorkerForced); w.StatusReason != "because" {
 			h.Fatalf("%+v", w)
 		}
-		h.WantWorker(c, tracker.Online, "")
-		act(tracker.RetireWorkers, false, 0, 0) // the answer may have been lost
-		_, err := h.ActOnWorkers(h.Ctx, tracker.CordonWorkers, old, "", false)
-		h.WantCode(err, tracker.NoWorkersMatch)
+		h.WantWorker(c, model.Online, "")
+		act(workers.Retire, false, 0, 0) // the answer may have been lost
+		_, err := h.Workers.ActOnMany(h.Ctx, workers.Cordon, old, "", false)
+		h.WantCode(err, workers.NoWorkersMatch)
 		if e := h.Events(a); e["worker.cordoned"] != 1 || e["worker.uncordoned"] != 1 || e["worker.resumed"] != 1 || e["worker.offline"] != 1 {
 			h.Fatalf("%v", e)
 		}
@@ -70,25 +71,25 @@ func TestTheSilentAreGivenUp(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		on := func(machine string) string {
-			return h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = machine }).WorkerID
+			return h.MustRegister(func(n *model.NewWorker) { n.MachineID = machine }).WorkerID
 		}
 		gone, back, here := on("m1"), on("m2"), on("m3")
-		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.TaskID, n.WorkerID = "held", gone })
+		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.WorkerID = "held", gone })
 		h.MustHand("held", gone)
 		h.AdvanceAlive(8*time.Second, here)
-		silent := tracker.WorkerFilter{Scope: trackertest.Scope, SilentFor: 5 * time.Second}
-		if r, err := h.ActOnWorkers(h.Ctx, tracker.RetireWorkers, silent, "", true); err != nil || r.Matched != 2 {
+		silent := workers.WorkerFilter{Scope: trackertest.Scope, SilentFor: 5 * time.Second}
+		if r, err := h.Workers.ActOnMany(h.Ctx, workers.Retire, silent, "", true); err != nil || r.Matched != 2 {
 			h.Fatalf("%+v %v", r, err)
 		}
 		other, once := h.Replica(), sync.Once{}
 		trackertest.After(h.Tracker, "worker_read", func() { once.Do(func() { other.MustBeatWorker(back) }) })
-		if r, err := h.ActOnWorkers(h.Ctx, tracker.RetireWorkers, silent, "", false); err != nil || r.Matched != 2 || r.Done != 1 {
+		if r, err := h.Workers.ActOnMany(h.Ctx, workers.Retire, silent, "", false); err != nil || r.Matched != 2 || r.Done != 1 {
 			h.Fatalf("%+v %v", r, err)
 		}
-		h.WantWorker(gone, tracker.Offline, tracker.WorkerForced)
-		h.WantWorker(back, tracker.Online, "")
-		h.WantWorker(here, tracker.Online, "")
-		if task := h.MustGet("held"); task.State != tracker.Queued || task.Losses != 1 {
+		h.WantWorker(gone, model.Offline, model.WorkerForced)
+		h.WantWorker(back, model.Online, "")
+		h.WantWorker(here, model.Online, "")
+		if task := h.MustGet("held"); task.State != model.Queued || task.Losses != 1 {
 			h.Fatalf("%+v", task)
 		}
 	})

@@ -45,7 +45,7 @@ func pageOf[T any](all []T, after string, descending bool, size int, name func(T
 
 // Workers returns one page of workers and counts all that match. Where the order is not that of registration, a worker whose place
 // changes between two pages may be on both, or on neither.
-func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
+func (s *Service) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
 	const op = "workers"
 	ctx = s.store.Within(ctx, 0)
 	entries, total, err := s.entries(ctx, op, &f)
@@ -58,7 +58,7 @@ func (s *Service) Workers(ctx context.Context, f WorkerFilter) (*WorkerPage, err
 	for i, e := range entries {
 		refs[i] = e.ref
 	}
-	if page.Workers, err = s.ReadWorkers(ctx, op, refs); err != nil {
+	if page.Workers, err = s.Read(ctx, op, refs); err != nil {
 		return nil, err
 	}
 	return page, s.complete(ctx, op, page.Workers)
@@ -165,7 +165,7 @@ func (f *WorkerFilter) statuses() []model.WorkerStatus {
 // indexedFor returns the workers among which those that a filter names are, as an index has them.
 func (s *Service) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*schema.WorkerRef, error) {
 	if f.MachineID == "" {
-		return s.WorkerIDs(ctx, op, f.Scope, f.statuses())
+		return s.IDs(ctx, op, f.Scope, f.statuses())
 	}
 	ids, err := s.OfMachine(ctx, op, f.Scope, f.MachineID)
 	if err != nil {

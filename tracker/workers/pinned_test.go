@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,10 +18,10 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 		for name, id := range map[string]string{"no id of a worker": "w9", "never registered": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000",
 			"a shard that is not": "wkr_01HGW5N7XHJM4GX29KZRXQP6N9FFF"} {
 			before := h.Store.Dump(t)
-			r := h.CreateBatch(h.Ctx, []tracker.NewTask{pinnedTask(h, "gone", id, ""), pinnedTask(h, "keyed", id, "k1")})
+			r := h.Tasks.CreateBatch(h.Ctx, []model.NewTask{pinnedTask(h, "gone", id, ""), pinnedTask(h, "keyed", id, "k1")})
 			for _, one := range r {
-				var field *tracker.FieldError
-				if h.WantCode(one.Err, tracker.Invalid); !errors.As(one.Err, &field) || field.Field != "workerId" {
+				var field *model.FieldError
+				if h.WantCode(one.Err, model.Invalid); !errors.As(one.Err, &field) || field.Field != "workerId" {
 					h.Fatalf("%s: %v", name, one.Err)
 				}
 			}
@@ -31,7 +31,7 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 		}
 		elsewhere := pinnedTask(h, "elsewhere", there, "")
 		elsewhere.Scope.Workspace = "dev"
-		mixed := h.CreateBatch(h.Ctx, []tracker.NewTask{pinnedTask(h, "good", there, "k2"), pinnedTask(h, "bad", "w9", ""), elsewhere,
+		mixed := h.Tasks.CreateBatch(h.Ctx, []model.NewTask{pinnedTask(h, "good", there, "k2"), pinnedTask(h, "bad", "w9", ""), elsewhere,
 			pinnedTask(h, "also", there, "")})
 		for i, ok := range []bool{true, false, false, true} {
 			if (mixed[i].Err == nil) != ok {
@@ -39,22 +39,22 @@ func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 			}
 		}
 
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, there, tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, there, model.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.Store.Client.Del(h.Ctx, trackertest.WorkerKey(there, "worker:acme/prod/"+there))
-		again, err := h.Create(h.Ctx, pinnedTask(h, "good", there, "k2"))
+		again, err := h.Tasks.Create(h.Ctx, pinnedTask(h, "good", there, "k2"))
 		if err != nil || again.Task.WorkerID != there {
 			h.Fatalf("the repeat got %+v, %v", again, err)
 		}
-		_, err = h.Create(h.Ctx, pinnedTask(h, "new", there, "k3"))
-		h.WantCode(err, tracker.Invalid)
+		_, err = h.Tasks.Create(h.Ctx, pinnedTask(h, "new", there, "k3"))
+		h.WantCode(err, model.Invalid)
 	})
 }
 
-func pinnedTask(h *trackertest.Harness, id, worker, key string) tracker.NewTask {
+func pinnedTask(h *trackertest.Harness, id, worker, key string) model.NewTask {
 	h.Helper()
-	n := tracker.NewTask{Scope: trackertest.Scope, TaskID: id, Queue: "default", Type: "send_email", WorkerID: worker, IdempotencyKey: key,
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: id, Queue: "default", Type: "send_email", WorkerID: worker, IdempotencyKey: key,
 		IdempotencyHash: id}
 	if err := n.Validate(h.Store.Clock.Now()); err != nil {
 		h.Fatal(err)

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // The answer to a creation says for whom the task waits, and a repeat says the same, whatever has become of that worker.
@@ -15,25 +17,25 @@ func TestACreationTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		first := h.MustRegister().WorkerID
-		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
+		once := func(n *model.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), once); c.Task.WorkerID != first {
 			h.Fatalf("it waits for %q, want %q", c.Task.WorkerID, first)
 		}
-		pinned := func(n *tracker.NewTask) {
+		pinned := func(n *model.NewTask) {
 			n.TaskID, n.Queue, n.HeartbeatTimeout, n.WorkerID = "t2", "default", 0, first
 		}
 		if c := h.MustCreate(pinned); c.Task.WorkerID != first {
 			h.Fatalf("it is pinned to %q, want %q", c.Task.WorkerID, first)
 		}
 		h.MustRegister()
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, first, tracker.WorkerForced, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, first, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.MustSweep()
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), once); c.Task.WorkerID != first || c.Task.ID != "t1" {
 			h.Fatalf("the repeat tells %q, want %q", c.Task.WorkerID, first)
 		}
-		later := func(n *tracker.NewTask) { n.NotBefore = h.Store.Clock.Now().Add(time.Hour) }
+		later := func(n *model.NewTask) { n.NotBefore = h.Store.Clock.Now().Add(time.Hour) }
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), later); c.Task.WorkerID != "" {
 			h.Fatalf("what is placed later waits for %q", c.Task.WorkerID)
 		}
@@ -45,18 +47,18 @@ func TestAPlacedTaskThatExists(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		id := h.MustRegister().WorkerID
-		once := func(n *tracker.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
+		once := func(n *model.NewTask) { n.TaskID, n.IdempotencyKey, n.IdempotencyHash = "t1", "key", "hash" }
 		h.MustCreate(trackertest.Placed("random"), once)
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, tracker.WorkerForced, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, id, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
-		again := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
+		again := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
 		trackertest.Placed("random")(&again)
 		other := again
 		other.TaskID = "t2"
-		results := h.CreateBatch(h.Ctx, []tracker.NewTask{again, other})
-		h.WantCode(results[0].Err, tracker.Exists)
-		h.WantCode(results[1].Err, tracker.NoMatchingWorkers)
+		results := h.Tasks.CreateBatch(h.Ctx, []model.NewTask{again, other})
+		h.WantCode(results[0].Err, model.Exists)
+		h.WantCode(results[1].Err, model.NoMatchingWorkers)
 		// What a first request with this key has created before it was cut off is its repeat's.
 		h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, "key"), "c", "w")
 		if c := h.MustCreate(trackertest.Placed("random"), once); c.Task.ID != "t1" {
@@ -69,10 +71,10 @@ func TestAPlacedTaskThatExists(t *testing.T) {
 func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 	redistest.EachMeasured(t, func(t *testing.T, s *redistest.Store) redistest.TooLong {
 		h := trackertest.NewHarness(t, s)
-		h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 2 })
-		var batch []tracker.NewTask
+		h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = 2 })
+		var batch []model.NewTask
 		for i := range 4 {
-			n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+			n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 			trackertest.Placed("leastLoaded")(&n)
 			if i%2 == 1 {
 				n.Type = "" // asks otherwise, for the same worker
@@ -81,10 +83,10 @@ func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 		}
 		began := time.Now()
 		full := 0
-		for _, r := range h.CreateBatch(h.Ctx, batch) {
-			if tracker.CodeOf(r.Err) == tracker.NoCapacity {
-				var e *tracker.SelectionError
-				if full++; !errors.As(r.Err, &e) || e.Rejected[tracker.ByCapacity] != 1 {
+		for _, r := range h.Tasks.CreateBatch(h.Ctx, batch) {
+			if model.CodeOf(r.Err) == model.NoCapacity {
+				var e *model.SelectionError
+				if full++; !errors.As(r.Err, &e) || e.Rejected[model.ByCapacity] != 1 {
 					h.Errorf("%v", r.Err)
 				}
 			} else if r.Err != nil {
@@ -107,11 +109,11 @@ func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		busy, idle := h.MustRegister().WorkerID, h.MustRegister().WorkerID
-		says := func(id string, n int) { h.MustBeatWorker(id, func(b *tracker.WorkerBeat) { b.Active = &n }) }
+		says := func(id string, n int) { h.MustBeatWorker(id, func(b *workers.WorkerBeat) { b.Active = &n }) }
 		least := func(want string) {
 			h.Helper()
 			for range 4 {
-				if s, err := choose(h, tracker.Selector{Queue: "default"}); err != nil || s.Worker.ID != want {
+				if s, err := choose(h, model.Selector{Queue: "default"}); err != nil || s.Worker.ID != want {
 					h.Fatalf("%+v %v, want %s", s, err, want)
 				}
 			}
@@ -123,16 +125,16 @@ func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 		least(busy)
 		says(busy, 10)
 		says(idle, 10)
-		_, err := choose(h, tracker.Selector{Queue: "default"})
-		nobody(h, err, tracker.NoCapacity, 2, map[tracker.Filter]int{tracker.ByCapacity: 2})
+		_, err := choose(h, model.Selector{Queue: "default"})
+		nobody(h, err, model.NoCapacity, 2, map[model.Filter]int{model.ByCapacity: 2})
 		says(idle, 0)
-		h.MustCreate(func(n *tracker.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout, n.WorkerID = "t1", "default", 0, idle })
-		got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: idle, Queue: "default", Max: 1})
+		h.MustCreate(func(n *model.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout, n.WorkerID = "t1", "default", 0, idle })
+		got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: idle, Queue: "default", Max: 1})
 		if err != nil || len(got) != 1 {
 			h.Fatal(got, err)
 		}
 		says(idle, 1) // the very task
-		if _, err := h.Complete(h.Ctx, got[0].Attempt, tracker.Completion{Outcome: tracker.Succeeded}); err != nil {
+		if _, err := h.Beats.Complete(h.Ctx, got[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
 		says(busy, 1)
@@ -145,11 +147,11 @@ func TestLivenessOfAnEndedWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		id := h.MustRegister().WorkerID
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, id, model.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
-		for _, want := range []tracker.Liveness{tracker.Fresh, tracker.Late, tracker.Lost} {
-			if w := h.MustWorker(id); w.Liveness != want || len(w.Unschedulable) == 0 || w.Unschedulable[0] != tracker.ByStatus {
+		for _, want := range []model.Liveness{model.Fresh, model.Late, model.Lost} {
+			if w := h.MustWorker(id); w.Liveness != want || len(w.Unschedulable) == 0 || w.Unschedulable[0] != model.ByStatus {
 				h.Fatalf("%s %v, want %s", w.Liveness, w.Unschedulable, want)
 			}
 			h.Advance(16 * time.Second)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -17,20 +19,20 @@ func TestTwoPlacedBatchesAtOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		const places = 40
 		h := trackertest.NewHarness(t, s)
-		id := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = places }).WorkerID
+		id := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = places }).WorkerID
 		trackers := []*tracker.Tracker{h.Tracker, trackertest.NewHarness(t, s).Tracker}
 		var both, all sync.WaitGroup
 		both.Add(len(trackers))
-		answers := make([][]tracker.CreateResult, len(trackers))
+		answers := make([][]tasks.CreateResult, len(trackers))
 		for i, tr := range trackers {
 			trackertest.After(tr, "worker_selected", sync.OnceFunc(func() { both.Done(); both.Wait() })) // each has a place reserved
-			var batch []tracker.NewTask
+			var batch []model.NewTask
 			for range places {
-				n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+				n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 				trackertest.Placed("leastLoaded")(&n)
 				batch = append(batch, n)
 			}
-			all.Go(func() { answers[i] = tr.CreateBatch(h.Ctx, batch) })
+			all.Go(func() { answers[i] = tr.Tasks.CreateBatch(h.Ctx, batch) })
 		}
 		all.Wait()
 		made := 0
@@ -39,7 +41,7 @@ func TestTwoPlacedBatchesAtOnce(t *testing.T) {
 				if r.Err == nil {
 					made++
 				} else {
-					h.WantCode(r.Err, tracker.NoCapacity)
+					h.WantCode(r.Err, model.NoCapacity)
 				}
 			}
 		}

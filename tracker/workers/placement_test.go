@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
@@ -15,19 +15,19 @@ import (
 func TestTheWaitForAPlaceEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		id := h.MustRegister(func(n *tracker.NewWorker) { n.MaxConcurrent = 1 }).WorkerID
-		r, _ := h.WorkerRef(trackertest.Scope, id)
-		others := h.ReserveCall(workers.Reservation{Worker: r, Name: "others"}, workers.ReserveArgs{Want: 1, Life: time.Minute})
-		if _, err := h.Do(h.Ctx, "test", others); err != nil {
+		id := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = 1 }).WorkerID
+		r, _ := h.Tracker.Store.WorkerRef(trackertest.Scope, id)
+		others := h.Workers.ReserveCall(workers.Reservation{Worker: r, Name: "others"}, workers.ReserveArgs{Want: 1, Life: time.Minute})
+		if _, err := h.Tracker.Store.Do(h.Ctx, "test", others); err != nil {
 			h.Fatal(err)
 		}
-		n := tracker.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
+		n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
 		trackertest.Placed("random")(&n)
 		gone, leave := context.WithCancel(h.Ctx)
 		leave()
-		_, err := h.Create(gone, n)
-		h.WantCode(err, tracker.Unavailable)
-		_, err = h.Get(h.Ctx, trackertest.Scope, "t1")
-		h.WantCode(err, tracker.NotFound)
+		_, err := h.Tasks.Create(gone, n)
+		h.WantCode(err, model.Unavailable)
+		_, err = h.Tasks.Get(h.Ctx, trackertest.Scope, "t1")
+		h.WantCode(err, model.NotFound)
 	})
 }

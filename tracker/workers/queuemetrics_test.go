@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,9 +19,9 @@ func TestWorkersAreCountedByQueue(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		const queues, shown = 103, 100
 		for i := range queues {
-			h.MustRegister(func(n *tracker.NewWorker) { n.Queue = fmt.Sprint("q", i) })
+			h.MustRegister(func(n *model.NewWorker) { n.Queue = fmt.Sprint("q", i) })
 		}
-		h.MustRegister(func(n *tracker.NewWorker) { n.Queue = "q102" }) // the largest is never among the others
+		h.MustRegister(func(n *model.NewWorker) { n.Queue = "q102" }) // the largest is never among the others
 		want := func(name string, sum float64) {
 			h.Helper()
 			series, all, others := 0, 0.0, 0.0
@@ -37,7 +38,7 @@ func TestWorkersAreCountedByQueue(t *testing.T) {
 					for _, l := range m.GetLabel() {
 						labels[l.GetName()] = l.GetValue()
 					}
-					if labels["status"] == string(tracker.Draining) {
+					if labels["status"] == string(model.Draining) {
 						continue
 					}
 					n := m.GetGauge().GetValue() + m.GetCounter().GetValue()
@@ -51,7 +52,7 @@ func TestWorkersAreCountedByQueue(t *testing.T) {
 				h.Errorf("%s: %d series, %v in all, %v of them others", name, series, all, others)
 			}
 		}
-		if _, err := h.LeaveStats(h.Ctx); err != nil {
+		if _, err := h.Stats.Leave(h.Ctx); err != nil {
 			h.Fatal(err)
 		}
 		want("lubdub_queue_workers", queues+1)

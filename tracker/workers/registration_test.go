@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // keyed returns a registration of one process with its key.
-func keyed(key string, change ...func(*tracker.NewWorker)) func(*tracker.NewWorker) {
-	return func(n *tracker.NewWorker) {
+func keyed(key string, change ...func(*model.NewWorker)) func(*model.NewWorker) {
+	return func(n *model.NewWorker) {
 		n.Hostname, n.PID, n.IdempotencyKey, n.IdempotencyHash = "host-1", 7, key, "body"
 		for _, f := range change {
 			f(n)
@@ -19,7 +21,7 @@ func keyed(key string, change ...func(*tracker.NewWorker)) func(*tracker.NewWork
 	}
 }
 
-func sameAnswer(h *trackertest.Harness, what string, want, got *tracker.Registered) {
+func sameAnswer(h *trackertest.Harness, what string, want, got *workers.Registered) {
 	h.Helper()
 	if fmt.Sprint(*got) != fmt.Sprint(*want) {
 		h.Errorf("%s: the repeat got\n\t%+v, want\n\t%+v", what, *got, *want)
@@ -30,10 +32,10 @@ func sameAnswer(h *trackertest.Harness, what string, want, got *tracker.Register
 // while the worker lives, after a newer registration has superseded it, and after it has ended.
 func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
 	t.Parallel()
-	for name, process := range map[string]func(*tracker.NewWorker){
-		"a process with an identity": func(*tracker.NewWorker) {},
-		"without an identity":        func(n *tracker.NewWorker) { n.Hostname, n.PID = "", 0 },
-		"its own machine":            func(n *tracker.NewWorker) { n.MachineID, n.Hostname, n.PID = "", "", 0 },
+	for name, process := range map[string]func(*model.NewWorker){
+		"a process with an identity": func(*model.NewWorker) {},
+		"without an identity":        func(n *model.NewWorker) { n.Hostname, n.PID = "", 0 },
+		"its own machine":            func(n *model.NewWorker) { n.MachineID, n.Hostname, n.PID = "", "", 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -56,13 +58,13 @@ func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
 				sameAnswer(h, "a superseded worker's", first, other.MustRegister(keyed("k1", process)))
 				sameAnswer(h, "its predecessor's", predecessor, other.MustRegister(keyed("k0", process)))
 				h.AdvanceAlive(20*time.Second, newer.WorkerID)
-				h.WantWorker(newer.WorkerID, tracker.Online, "")
+				h.WantWorker(newer.WorkerID, model.Online, "")
 
-				if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, newer.WorkerID, tracker.WorkerDeregistered, ""); err != nil {
+				if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, newer.WorkerID, model.WorkerDeregistered, ""); err != nil {
 					h.Fatal(err)
 				}
 				sameAnswer(h, "a worker's that has gone", newer, h.MustRegister(keyed("k2", process)))
-				h.WantWorker(newer.WorkerID, tracker.Offline, tracker.WorkerDeregistered)
+				h.WantWorker(newer.WorkerID, model.Offline, model.WorkerDeregistered)
 				if e := h.Events(""); e["worker.registered"] != 3 {
 					h.Errorf("%v", e)
 				}
@@ -84,14 +86,14 @@ func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
 		"superseded, and its record removed": func(h *trackertest.Harness) (string, bool) {
 			h.MustRegister(keyed("k1"))
 			h.MustRegister(keyed("k2"))
-			h.Store.Clock.Advance(tracker.MinFinishedRetention + time.Second)
+			h.Store.Clock.Advance(model.MinFinishedRetention + time.Second)
 			h.MustTick()
 			h.MustSweep()
 			return h.MustRegister(keyed("k3")).WorkerID, true
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			short := func(o *tracker.Options) { o.FinishedRetention = tracker.MinFinishedRetention }
+			short := func(o *tracker.Options) { o.FinishedRetention = model.MinFinishedRetention }
 			trackertest.Contract(t, func(h *trackertest.Harness) {
 				stuck := h.Replica(short)
 				var alive string
@@ -101,15 +103,15 @@ func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
 				if err := n.Validate(); err != nil {
 					h.Fatal(err)
 				}
-				late, err := stuck.Register(h.Ctx, n)
+				late, err := stuck.Workers.Register(h.Ctx, n)
 				if refused {
-					h.WantCode(err, tracker.Overloaded)
+					h.WantCode(err, model.Overloaded)
 				} else if err != nil {
 					h.Fatal(err)
 				} else if name == "repeated" {
 					sameAnswer(h, name, h.MustRegister(keyed("k1")), late)
 				}
-				h.WantWorker(alive, tracker.Online, "")
+				h.WantWorker(alive, model.Online, "")
 			}, short)
 		})
 	}
@@ -122,21 +124,21 @@ func TestARegistrationKeyWithAnotherBody(t *testing.T) {
 		h.MustRegister(keyed("k1"))
 		before := h.Store.Dump(t)
 		for i := range 8 {
-			n := trackertest.NewWorker(keyed("k1", func(n *tracker.NewWorker) {
+			n := trackertest.NewWorker(keyed("k1", func(n *model.NewWorker) {
 				n.MachineID, n.IdempotencyHash = fmt.Sprintf("host-%d", i),
 					"other"
 			}))
 			if err := n.Validate(); err != nil {
 				h.Fatal(err)
 			}
-			_, err := h.Register(h.Ctx, n)
-			h.WantCode(err, tracker.IdempotencyMismatch)
+			_, err := h.Workers.Register(h.Ctx, n)
+			h.WantCode(err, model.IdempotencyMismatch)
 		}
 		if after := h.Store.Dump(t); fmt.Sprint(after) != fmt.Sprint(before) {
 			t.Error("what was refused changed the store")
 		}
-		n := trackertest.NewWorker(keyed("k1", func(n *tracker.NewWorker) { n.Scope.Workspace, n.IdempotencyHash = "dev", "other" }))
-		if _, err := h.Register(h.Ctx, n); err != nil {
+		n := trackertest.NewWorker(keyed("k1", func(n *model.NewWorker) { n.Scope.Workspace, n.IdempotencyHash = "dev", "other" }))
+		if _, err := h.Workers.Register(h.Ctx, n); err != nil {
 			t.Errorf("the key of another workspace: %v", err)
 		}
 	})
@@ -157,7 +159,7 @@ func TestARepeatedRegistrationKeepsItsInterval(t *testing.T) {
 func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		pid1 := func(n *tracker.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-a", 1, "" }
+		pid1 := func(n *model.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-a", 1, "" }
 		var last string
 		conflicts := func() int { return h.Events("")["worker.identity_conflict"] }
 		for i, want := range []int{0, 0, 0, 1, 1, 1} { // nobody is superseded by the first
@@ -180,7 +182,7 @@ func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 			h.Fatalf("%d conflicts were told", got)
 		}
 
-		seldom := func(n *tracker.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-b", 1, "" }
+		seldom := func(n *model.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-b", 1, "" }
 		for range 6 { // a process that is started again now and then
 			h.MustRegister(seldom)
 			h.Store.Clock.Advance(6 * time.Minute)
@@ -189,14 +191,14 @@ func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 		var alive []string
 		for i := range 6 {
 			name := fmt.Sprintf("worker-%d", i%2)
-			alive = append(alive, h.MustRegister(pid1, func(n *tracker.NewWorker) { n.Name = name }).WorkerID,
-				h.MustRegister(pid1, func(n *tracker.NewWorker) { n.MachineID = name }).WorkerID)
+			alive = append(alive, h.MustRegister(pid1, func(n *model.NewWorker) { n.Name = name }).WorkerID,
+				h.MustRegister(pid1, func(n *model.NewWorker) { n.MachineID = name }).WorkerID)
 		}
 		if got := conflicts(); got != 2 {
 			h.Errorf("%d conflicts were told", got)
 		}
 		for _, id := range alive[8:] {
-			h.WantWorker(id, tracker.Online, "")
+			h.WantWorker(id, model.Online, "")
 		}
 	})
 }

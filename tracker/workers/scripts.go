@@ -60,14 +60,14 @@ func newScripts(set *lua.Set) *scripts {
 }
 
 // WorkerKeys returns the keys of a resolved worker as scripts about workers declare them.
-func (s *Service) WorkerKeys(r *schema.WorkerRef) []string {
+func (s *Service) Keys(r *schema.WorkerRef) []string {
 	k := s.store.Keys[r.Shard]
 	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+10), k.OfWorkers...), r)
 }
 
 // keysWithHold returns WorkerKeys and the key of the hold of its lineage.
 func (s *Service) keysWithHold(r *schema.WorkerRef) []string {
-	return append(s.WorkerKeys(r), s.store.Keys[r.Shard].Hold(r.Scope, r.Lineage))
+	return append(s.Keys(r), s.store.Keys[r.Shard].Hold(r.Scope, r.Lineage))
 }
 
 // recordKeys returns the keys of workers' records, which lie in one shard, behind the first ones.

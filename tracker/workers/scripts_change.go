@@ -85,7 +85,7 @@ func (s *Service) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
 
 // cordonCall cordons a worker, or takes that back (worker_cordon.lua), for the reason that somebody gave.
 func (s *Service) cordonCall(r *schema.WorkerRef, on bool, given string) *store.Call {
-	return store.NewCall(r.Shard, s.scripts.cordon, s.WorkerKeys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
+	return store.NewCall(r.Shard, s.scripts.cordon, s.Keys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
 }
 
 // statusReply is what worker_status.lua and worker_cordon.lua reply.

@@ -26,14 +26,14 @@ func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Sel
 	if wanted.Strategy == model.RoundRobin { // it goes by when each was selected last
 		s.store.DoAll(ctx, op, []*store.Call{s.selectedCall(Reservation{Worker: s.refOf(best)}, 0)})
 	}
-	selection.Worker, err = s.Worker(ctx, wanted.Scope, best.ID)
+	selection.Worker, err = s.Get(ctx, wanted.Scope, best.ID)
 	return selection, err
 }
 
 // candidates returns the workers that pass every filter, with the fields that the filters and strategies need, and with what
 // they hold.
 func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
-	refs, err := s.WorkerIDs(ctx, op, wanted.Scope, model.WorkerStatuses)
+	refs, err := s.IDs(ctx, op, wanted.Scope, model.WorkerStatuses)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,25 +8,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func choose(h *trackertest.Harness, s tracker.Selector) (*tracker.Selection, error) {
+func choose(h *trackertest.Harness, s model.Selector) (*model.Selection, error) {
 	h.Helper()
 	s.Scope = trackertest.Scope
 	if err := s.Validate(); err != nil {
 		h.Fatal(err)
 	}
-	return h.Select(h.Ctx, s)
+	return h.Workers.Select(h.Ctx, s)
 }
 
 // nobody fails the test unless the selection left nobody, for that reason and with those counts.
-func nobody(h *trackertest.Harness, err error, code tracker.Code, considered int, rejected map[tracker.Filter]int) {
+func nobody(h *trackertest.Harness, err error, code model.Code, considered int, rejected map[model.Filter]int) {
 	h.Helper()
 	h.WantCode(err, code)
-	var e *tracker.SelectionError
+	var e *model.SelectionError
 	if !errors.As(err, &e) {
 		h.Fatalf("no counts in %v", err)
 	}
@@ -45,8 +46,8 @@ func TestSelectionFilters(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		named := map[string]string{}
-		add := func(name string, change func(*tracker.NewWorker)) {
-			named[h.MustRegister(func(n *tracker.NewWorker) {
+		add := func(name string, change func(*model.NewWorker)) {
+			named[h.MustRegister(func(n *model.NewWorker) {
 				n.Runtimes, n.Labels, n.MaxConcurrent = []string{"python"}, map[string]string{"region": "eu"}, 1
 				change(n)
 			}).WorkerID] = name
@@ -59,18 +60,18 @@ func TestSelectionFilters(t *testing.T) {
 			}
 			return ""
 		}
-		add("no runtime", func(n *tracker.NewWorker) { n.Runtimes = []string{"node"} })
-		add("other type", func(n *tracker.NewWorker) { n.Types = []string{"reports"} })
-		add("other labels", func(n *tracker.NewWorker) { n.Labels["region"] = "us" })
-		add("other queue", func(n *tracker.NewWorker) { n.Queue = "other" })
-		add("draining", func(*tracker.NewWorker) {})
-		add("gone", func(*tracker.NewWorker) {})
-		add("stale", func(*tracker.NewWorker) {})
-		want := tracker.Selector{Queue: "default", Type: "send_email", Runtime: "python", Labels: map[string]string{"region": "eu"}}
-		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id("draining"), tracker.Drain{}); err != nil {
+		add("no runtime", func(n *model.NewWorker) { n.Runtimes = []string{"node"} })
+		add("other type", func(n *model.NewWorker) { n.Types = []string{"reports"} })
+		add("other labels", func(n *model.NewWorker) { n.Labels["region"] = "us" })
+		add("other queue", func(n *model.NewWorker) { n.Queue = "other" })
+		add("draining", func(*model.NewWorker) {})
+		add("gone", func(*model.NewWorker) {})
+		add("stale", func(*model.NewWorker) {})
+		want := model.Selector{Queue: "default", Type: "send_email", Runtime: "python", Labels: map[string]string{"region": "eu"}}
+		if _, err := h.Workers.Drain(h.Ctx, trackertest.Scope, id("draining"), workers.Drain{}); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id("gone"), tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, id("gone"), model.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		for range 6 {
@@ -81,35 +82,35 @@ func TestSelectionFilters(t *testing.T) {
 				}
 			}
 		}
-		counts := map[tracker.Filter]int{tracker.ByRuntime: 1, tracker.ByType: 1, tracker.ByLabels: 1, tracker.ByStatus: 2,
-			tracker.ByFreshness: 1}
+		counts := map[model.Filter]int{model.ByRuntime: 1, model.ByType: 1, model.ByLabels: 1, model.ByStatus: 2,
+			model.ByFreshness: 1}
 		_, err := choose(h, want)
-		nobody(h, err, tracker.NoFreshWorkers, 6, counts)
-		if e := err.(*tracker.Error); e.Message != "No workers with fresh heartbeats available" {
+		nobody(h, err, model.NoFreshWorkers, 6, counts)
+		if e := err.(*model.Error); e.Message != "No workers with fresh heartbeats available" {
 			h.Fatal(e.Message)
 		}
 		h.MustSweep() // whether or not a sweep came by
 		_, err = choose(h, want)
-		nobody(h, err, tracker.NoFreshWorkers, 6, counts)
+		nobody(h, err, model.NoFreshWorkers, 6, counts)
 
-		add("full", func(*tracker.NewWorker) {})
-		h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, id("full") })
+		add("full", func(*model.NewWorker) {})
+		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, id("full") })
 		if w := h.MustWorker(id("full")); w.Placed != 1 || fmt.Sprint(w.Unschedulable) != "[full]" {
 			h.Fatalf("%+v", w)
 		}
-		counts[tracker.ByCapacity] = 1
+		counts[model.ByCapacity] = 1
 		_, err = choose(h, want)
-		nobody(h, err, tracker.NoCapacity, 7, counts)
+		nobody(h, err, model.NoCapacity, 7, counts)
 
-		add("right", func(*tracker.NewWorker) {})
+		add("right", func(*model.NewWorker) {})
 		found, err := choose(h, want)
-		if err != nil || named[found.Worker.ID] != "right" || found.Considered != 8 || found.Rejected[tracker.ByStatus] != 2 {
+		if err != nil || named[found.Worker.ID] != "right" || found.Considered != 8 || found.Rejected[model.ByStatus] != 2 {
 			h.Fatalf("%+v %v", found, err)
 		}
-		_, err = choose(h, tracker.Selector{Queue: "nosuch"})
-		nobody(h, err, tracker.NoMatchingWorkers, 0, nil)
-		_, err = choose(h, tracker.Selector{Queue: "other", Type: "x"})
-		nobody(h, err, tracker.NoMatchingWorkers, 1, map[tracker.Filter]int{tracker.ByType: 1})
+		_, err = choose(h, model.Selector{Queue: "nosuch"})
+		nobody(h, err, model.NoMatchingWorkers, 0, nil)
+		_, err = choose(h, model.Selector{Queue: "other", Type: "x"})
+		nobody(h, err, model.NoMatchingWorkers, 1, map[model.Filter]int{model.ByType: 1})
 	})
 }
 
@@ -118,21 +119,21 @@ func TestSelectionStrategies(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ids []string
 		for i := range 3 {
-			ids = append(ids, h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("m%d", i) }).WorkerID)
+			ids = append(ids, h.MustRegister(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("m%d", i) }).WorkerID)
 		}
 		for i, n := range []int{2, 0, 1} {
 			for range n {
-				h.MustCreate(trackertest.Queued, func(n *tracker.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, ids[i] })
+				h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, ids[i] })
 			}
 		}
 		for range 3 {
-			if s, err := choose(h, tracker.Selector{}); err != nil || s.Worker.ID != ids[1] {
+			if s, err := choose(h, model.Selector{}); err != nil || s.Worker.ID != ids[1] {
 				h.Fatalf("leastLoaded: %+v %v", s, err)
 			}
 		}
 		var turns []string
 		for range 6 {
-			s, err := choose(h, tracker.Selector{Strategy: "roundRobin"})
+			s, err := choose(h, model.Selector{Strategy: "roundRobin"})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -143,7 +144,7 @@ func TestSelectionStrategies(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for range 100 {
-			s, err := choose(h, tracker.Selector{Strategy: "random"})
+			s, err := choose(h, model.Selector{Strategy: "random"})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -159,25 +160,25 @@ func TestSelectionStrategies(t *testing.T) {
 func TestPlacementDoesNotHerd(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		const workers, each = 5, 4
-		for i := range workers {
-			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), each })
+		const workerCount, each = 5, 4
+		for i := range workerCount {
+			h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), each })
 		}
 		var creating sync.WaitGroup
-		for range workers * each {
+		for range workerCount * each {
 			creating.Go(func() {
-				n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+				n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 				trackertest.Placed("leastLoaded")(&n)
 				if err := n.Validate(h.Store.Clock.Now()); err != nil {
 					h.Error(err)
 				}
-				if _, err := h.Create(h.Ctx, n); err != nil {
+				if _, err := h.Tasks.Create(h.Ctx, n); err != nil {
 					h.Error(err)
 				}
 			})
 		}
 		creating.Wait()
-		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
+		page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, PageSize: 100})
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -186,10 +187,10 @@ func TestPlacementDoesNotHerd(t *testing.T) {
 				h.Errorf("%s was given %d of %d", w.ID, w.Placed, each)
 			}
 		}
-		n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+		n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 		trackertest.Placed("leastLoaded")(&n)
-		_, err = h.Create(h.Ctx, n)
-		h.WantCode(err, tracker.NoCapacity)
+		_, err = h.Tasks.Create(h.Ctx, n)
+		h.WantCode(err, model.NoCapacity)
 	})
 }
 
@@ -198,29 +199,29 @@ func TestPlacementOfABatch(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range 3 {
-			h.MustRegister(func(n *tracker.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 2 })
+			h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 2 })
 		}
 		for _, strategy := range model.Placements {
-			var batch []tracker.NewTask
+			var batch []model.NewTask
 			for range 2 {
-				n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+				n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 				trackertest.Placed(strategy)(&n)
 				if err := n.Validate(h.Store.Clock.Now()); err != nil {
 					h.Fatal(err)
 				}
 				batch = append(batch, n)
 			}
-			for _, r := range h.CreateBatch(h.Ctx, batch) {
+			for _, r := range h.Tasks.CreateBatch(h.Ctx, batch) {
 				if r.Err != nil {
 					h.Fatal(strategy, r.Err)
 				}
 			}
 		}
-		n := tracker.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
+		n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 		trackertest.Placed("random")(&n)
-		other := tracker.NewTask{Scope: trackertest.Scope, Queue: "default", HeartbeatInterval: time.Second}
-		results := h.CreateBatch(h.Ctx, []tracker.NewTask{n, other})
-		h.WantCode(results[0].Err, tracker.NoCapacity)
+		other := model.NewTask{Scope: trackertest.Scope, Queue: "default", HeartbeatInterval: time.Second}
+		results := h.Tasks.CreateBatch(h.Ctx, []model.NewTask{n, other})
+		h.WantCode(results[0].Err, model.NoCapacity)
 		if results[1].Err != nil {
 			h.Fatal(results[1].Err)
 		}
@@ -233,13 +234,13 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ids []string
 		join := func() string {
-			id := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = fmt.Sprintf("m%d", len(ids)) }).WorkerID
+			id := h.MustRegister(func(n *model.NewWorker) { n.MachineID = fmt.Sprintf("m%d", len(ids)) }).WorkerID
 			ids = append(ids, id)
 			return id
 		}
-		claim := func(worker string) *tracker.Envelope {
+		claim := func(worker string) *model.Envelope {
 			h.Helper()
-			got, err := h.Claim(h.Ctx, tracker.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+			got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -249,8 +250,8 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 			return got[0]
 		}
 		first := join()
-		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) { n.TaskID = "t1" })
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != first {
+		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *model.NewTask) { n.TaskID = "t1" })
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != first {
 			h.Fatalf("%+v", task)
 		}
 		second := join()
@@ -258,25 +259,25 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 			h.Fatalf("another worker got %v", got)
 		}
 		// Before it was claimed its worker drains.
-		if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, first, tracker.Drain{}); err != nil {
+		if _, err := h.Workers.Drain(h.Ctx, trackertest.Scope, first, workers.Drain{}); err != nil {
 			h.Fatal(err)
 		}
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != second {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != second {
 			h.Fatalf("waits for %s", task.WorkerID)
 		}
 		// Before it was claimed its worker dies; there is nobody else yet.
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, second, tracker.WorkerForced, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, second, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != "" {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != "" {
 			h.Fatalf("waits for %s", task.WorkerID)
 		}
 		third := join()
 		h.Advance(time.Second)
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != third {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != third {
 			h.Fatalf("waits for %s, want %s", task.WorkerID, third)
 		}
 		// While it runs its worker dies.
@@ -284,13 +285,13 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 			h.Fatal("the chosen worker does not get it")
 		}
 		fourth := join()
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, third, tracker.WorkerForced, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, third, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(time.Second)
 		h.MustSweep()
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != fourth || task.Losses != 1 {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != fourth || task.Losses != 1 {
 			h.Fatalf("waits for %s, want %s: %+v", task.WorkerID, fourth, task)
 		}
 		if got := claim(fourth); got == nil || got.Attempt.Number != 2 {
@@ -303,20 +304,20 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 func TestPlacementWaitsForNotBefore(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *tracker.NewTask) {
+		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *model.NewTask) {
 			n.TaskID, n.NotBefore = "t1",
 				h.Store.Clock.Now().Add(5*time.Second)
 		})
 		id := h.MustRegister().WorkerID
 		h.Advance(4 * time.Second)
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != "" {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != "" {
 			h.Fatalf("waits for %s", task.WorkerID)
 		}
 		h.Advance(time.Second)
 		h.MustSweep()
 		h.MustSweep()
-		if task := h.WantState("t1", tracker.Queued, ""); task.WorkerID != id {
+		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != id {
 			h.Fatalf("waits for %q", task.WorkerID)
 		}
 	})

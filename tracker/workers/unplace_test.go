@@ -3,7 +3,7 @@ package workers_test
 import (
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -12,14 +12,14 @@ func TestAPlacedTaskIsFreeAtOnceWhenItsWorkerGoes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
-		c.MustQueue("p1", "x", func(n *tracker.NewTask) { n.Placement = "random" })
+		c.MustQueue("p1", "x", func(n *model.NewTask) { n.Placement = "random" })
 		c.WantIDs(c.MustClaim("w1", 1), "p1")
 		c.Hire("w2")
-		if _, err := c.RetireWorker(c.Ctx, trackertest.Scope, c.IDs["w1"], tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.WantIDs(c.MustClaim("w2", 1), "p1")
-		queues, err := c.Queues(c.Ctx, trackertest.Scope)
+		queues, err := c.Queues.List(c.Ctx, trackertest.Scope)
 		if err != nil {
 			c.Fatal(err)
 		}

@@ -12,14 +12,14 @@ import (
 )
 
 // Worker reads one worker.
-func (s *Service) Worker(ctx context.Context, scope model.Scope, id string) (*model.Worker, error) {
+func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*model.Worker, error) {
 	const op = "worker"
 	ctx = s.store.Within(ctx, 0)
 	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
 		return nil, NoWorker(op)
 	}
-	list, err := s.ReadWorkers(ctx, op, []*schema.WorkerRef{r})
+	list, err := s.Read(ctx, op, []*schema.WorkerRef{r})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Service) Worker(ctx context.Context, scope model.Scope, id string) (*mo
 
 // ReadWorkers reads the records of many workers, and their holds, and leaves out those that are gone. What they hold, and what their
 // machines and lineages have seen, is added by complete.
-func (s *Service) ReadWorkers(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
+func (s *Service) Read(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := make([]*store.Call, len(groups))
 	for g, group := range groups {

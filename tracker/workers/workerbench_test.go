@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -18,7 +18,7 @@ func BenchmarkSelect(b *testing.B) {
 			}
 			b.ResetTimer()
 			for range b.N {
-				if _, err := c.Select(c.Ctx, tracker.Selector{Scope: trackertest.Scope, Queue: "q", Strategy: "leastLoaded"}); err != nil {
+				if _, err := c.Workers.Select(c.Ctx, model.Selector{Scope: trackertest.Scope, Queue: "q", Strategy: "leastLoaded"}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // A registration is kept in a few KiB whatever it says, and its refusal names what is too large.
@@ -20,10 +21,10 @@ func TestWorkerRecordIsBounded(t *testing.T) {
 		}
 		return list
 	}
-	for field, change := range map[string]func(*tracker.NewWorker){
-		"types":    func(n *tracker.NewWorker) { n.Types = long("t", 100) },
-		"runtimes": func(n *tracker.NewWorker) { n.Runtimes = long("r", 100) },
-		"labels": func(n *tracker.NewWorker) {
+	for field, change := range map[string]func(*model.NewWorker){
+		"types":    func(n *model.NewWorker) { n.Types = long("t", 100) },
+		"runtimes": func(n *model.NewWorker) { n.Runtimes = long("r", 100) },
+		"labels": func(n *model.NewWorker) {
 			n.Labels = map[string]string{}
 			for _, key := range long("l", 60) {
 				n.Labels[key] = strings.Repeat("v", 200)
@@ -32,12 +33,12 @@ func TestWorkerRecordIsBounded(t *testing.T) {
 	} {
 		n := trackertest.NewWorker(change)
 		err := n.Validate()
-		var f *tracker.FieldError
-		if tracker.CodeOf(err) != tracker.Invalid || !errors.As(err, &f) || f.Field != field {
+		var f *model.FieldError
+		if model.CodeOf(err) != model.Invalid || !errors.As(err, &f) || f.Field != field {
 			t.Errorf("too large %s: %v", field, err)
 		}
 	}
-	n := trackertest.NewWorker(func(n *tracker.NewWorker) { n.Types = long("t", 70) })
+	n := trackertest.NewWorker(func(n *model.NewWorker) { n.Types = long("t", 70) })
 	if err := n.Validate(); err != nil {
 		t.Errorf("a registration of 7 KiB is refused: %v", err)
 	}
@@ -57,22 +58,22 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 		if err := w.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Register(h.Ctx, w); err != nil {
+		if _, err := h.Workers.Register(h.Ctx, w); err != nil {
 			t.Fatal(err)
 		}
 	}
 	no := false
 	h.Short("select", func() {
-		found, err := choose(h.Harness, tracker.Selector{Queue: "default", Type: "a", Labels: map[string]string{}})
+		found, err := choose(h.Harness, model.Selector{Queue: "default", Type: "a", Labels: map[string]string{}})
 		if err != nil || found.Considered != crew {
 			t.Fatalf("select: %+v, %v", found, err)
 		}
 	})
 	h.Short("placement", func() {
-		h.MustCreate(func(n *tracker.NewTask) { n.Queue, n.Type, n.Placement = "default", "a", "leastLoaded" })
+		h.MustCreate(func(n *model.NewTask) { n.Queue, n.Type, n.Placement = "default", "a", "leastLoaded" })
 	})
 	h.Short("list", func() {
-		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Queue: "default", Type: "a", PageSize: 100})
+		page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Queue: "default", Type: "a", PageSize: 100})
 		if err != nil || page.Total != crew || len(page.Workers) != 100 || len(page.Workers[0].Types) != len(n.Types) {
 			t.Fatalf("list: %v", err)
 		}
@@ -86,46 +87,46 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 			}
 		})
 		h.Short(fmt.Sprint("list by labels: ", labels), func() {
-			page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: some, PageSize: 100})
+			page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: some, PageSize: 100})
 			if err != nil || page.Total != crew {
 				t.Fatalf("list: %v", err)
 			}
 		})
 	}
 	many := map[string]string{}
-	for i := range tracker.MaxLabels {
+	for i := range model.MaxLabels {
 		many[fmt.Sprint("k", i)] = "v"
 	}
 	h.Short("list by labels that none has", func() {
-		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: many, PageSize: 100})
+		page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: many, PageSize: 100})
 		if err != nil || page.Total != 0 {
 			t.Fatalf("list: %+v, %v", page, err)
 		}
 	})
 	h.Short("list of the unschedulable", func() {
-		page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Schedulable: &no, PageSize: 100})
+		page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Schedulable: &no, PageSize: 100})
 		if err != nil || page.Total != 0 {
 			t.Fatalf("list: %+v, %v", page, err)
 		}
 	})
 	h.Short("machines", func() {
-		page, err := h.Machines(h.Ctx, tracker.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
+		page, err := h.Workers.Machines(h.Ctx, workers.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
 		if err != nil || page.Total != 1+crew/2 {
 			t.Fatalf("machines: %+v, %v", page, err)
 		}
 	})
 	h.Short("machine", func() {
-		if m := h.MustMachine("host-1"); m.Workers[tracker.Online] != crew/2 || m.LastHeartbeatAt.IsZero() {
+		if m := h.MustMachine("host-1"); m.Workers[model.Online] != crew/2 || m.LastHeartbeatAt.IsZero() {
 			t.Fatalf("machine: %+v", m)
 		}
 	})
 	h.Short("queues", func() {
-		if _, err := h.Queues(h.Ctx, trackertest.Scope); err != nil {
+		if _, err := h.Queues.List(h.Ctx, trackertest.Scope); err != nil {
 			t.Fatal(err)
 		}
 	})
 	h.Short("drain", func() {
-		drained, err := h.DrainWorkers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, Queue: "default"}, tracker.Drain{}, true)
+		drained, err := h.Workers.DrainMany(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Queue: "default"}, workers.Drain{}, true)
 		if err != nil || drained.Matched != crew {
 			t.Fatalf("drain: %+v, %v", drained, err)
 		}

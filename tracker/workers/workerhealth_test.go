@@ -12,7 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // How often a worker went stale is counted for all that were started under its name; here its machine goes with it. From the threshold on
@@ -37,8 +39,8 @@ func TestFlapping(t *testing.T) {
 
 func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 	const hours = 2 // between two times
-	named := func(n *tracker.NewWorker) { n.Name = "mailer-1" }
-	other := h.MustRegister(func(n *tracker.NewWorker) { n.MachineID = "host-2" }).WorkerID
+	named := func(n *model.NewWorker) { n.Name = "mailer-1" }
+	other := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 	want := func(id string, times int) {
 		h.Helper()
 		flapping := times >= least
@@ -51,7 +53,7 @@ func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 		if w := h.MustWorker(other); w.StaleCount != 0 || w.Flapping {
 			h.Fatalf("%+v", w)
 		}
-		if _, err := h.LeaveStats(h.Ctx); err != nil {
+		if _, err := h.Stats.Leave(h.Ctx); err != nil {
 			h.Fatal(err)
 		}
 		gauge := map[bool]float64{true: 1}[flapping]
@@ -66,7 +68,7 @@ func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 	}
 	var id string
 	for i := range least + 2 {
-		id = h.MustRegister(named, func(n *tracker.NewWorker) { n.Hostname, n.PID = "host-1", 100+i }).WorkerID
+		id = h.MustRegister(named, func(n *model.NewWorker) { n.Hostname, n.PID = "host-1", 100+i }).WorkerID
 		want(id, i)
 		h.AdvanceAlive(30*time.Second, other)
 		h.MustSweep()
@@ -83,7 +85,7 @@ func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 		if m := h.MustMachine("host-1"); m.StaleCount != left || m.Flapping != (left >= least) {
 			h.Fatalf("a day later %d are left: %+v", left, m)
 		}
-		if _, err := h.LeaveStats(h.Ctx); err != nil {
+		if _, err := h.Stats.Leave(h.Ctx); err != nil {
 			h.Fatal(err)
 		}
 		gauge := map[bool]float64{true: 1}[left >= least]
@@ -119,7 +121,7 @@ func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		register := func() string {
-			return h.MustRegister(func(n *tracker.NewWorker) { n.Name = "mailer-1" }).WorkerID
+			return h.MustRegister(func(n *model.NewWorker) { n.Name = "mailer-1" }).WorkerID
 		}
 		sets := map[string]int64{"stales": 1000, "flapping": 10_000}
 		fill := func(key string, n int64, from time.Time) {
@@ -145,7 +147,7 @@ func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 		h.Advance(30 * time.Second)
 		h.MustSweep()
 		for range 120 {
-			if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, register(), tracker.WorkerDeregistered, ""); err != nil {
+			if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, register(), model.WorkerDeregistered, ""); err != nil {
 				h.Fatal(err)
 			}
 		}
@@ -167,9 +169,9 @@ func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 // for all registrations of a name together.
 func TestUptimeFollowsTheIdentity(t *testing.T) {
 	t.Parallel()
-	retire := func(end tracker.WorkerReason) func(*trackertest.Harness, string) {
+	retire := func(end model.WorkerReason) func(*trackertest.Harness, string) {
 		return func(h *trackertest.Harness, id string) {
-			if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, id, end, ""); err != nil {
+			if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, id, end, ""); err != nil {
 				h.Fatal(err)
 			}
 		}
@@ -180,32 +182,32 @@ func TestUptimeFollowsTheIdentity(t *testing.T) {
 		want float64
 	}{
 		"lost":         {func(*trackertest.Harness, string) {}, 66.7},
-		"deregistered": {retire(tracker.WorkerDeregistered), 100},
+		"deregistered": {retire(model.WorkerDeregistered), 100},
 		"forced": {func(h *trackertest.Harness, id string) {
-			retire(tracker.WorkerForced)(h, id)
-			if _, err := h.ResumeWorker(h.Ctx, trackertest.Scope, id, ""); err != nil { // lets its identity register again
+			retire(model.WorkerForced)(h, id)
+			if _, err := h.Workers.Resume(h.Ctx, trackertest.Scope, id, ""); err != nil { // lets its identity register again
 				h.Fatal(err)
 			}
 		}, 100},
 		"drained": {func(h *trackertest.Harness, id string) {
-			if _, err := h.DrainWorker(h.Ctx, trackertest.Scope, id, tracker.Drain{}); err != nil {
+			if _, err := h.Workers.Drain(h.Ctx, trackertest.Scope, id, workers.Drain{}); err != nil {
 				h.Fatal(err)
 			}
 			h.AdvanceAlive(2*time.Second, id)
 			h.MustSweep()
-			h.WantWorker(id, tracker.Offline, tracker.WorkerDrained)
+			h.WantWorker(id, model.Offline, model.WorkerDrained)
 		}, 100},
 		"superseded": {func(h *trackertest.Harness, id string) {
-			next := h.MustRegister(func(n *tracker.NewWorker) { n.Name, n.Hostname, n.PID = "mailer-1", "host-1", 1 }).WorkerID
-			h.WantWorker(id, tracker.Offline, tracker.WorkerSuperseded)
-			retire(tracker.WorkerDeregistered)(h, next)
+			next := h.MustRegister(func(n *model.NewWorker) { n.Name, n.Hostname, n.PID = "mailer-1", "host-1", 1 }).WorkerID
+			h.WantWorker(id, model.Offline, model.WorkerSuperseded)
+			retire(model.WorkerDeregistered)(h, next)
 		}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trackertest.Contract(t, func(h *trackertest.Harness) {
 				start := func(name, machine string) string {
-					return h.MustRegister(func(n *tracker.NewWorker) { n.Name, n.MachineID, n.Hostname, n.PID = name, machine, "host-1", 1 }).WorkerID
+					return h.MustRegister(func(n *model.NewWorker) { n.Name, n.MachineID, n.Hostname, n.PID = name, machine, "host-1", 1 }).WorkerID
 				}
 				first := start("mailer-1", "host-1")
 				h.AdvanceAlive(60*time.Second, first)
@@ -243,7 +245,7 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		names, now := map[string]string{}, map[string]string{}
 		start := func(name string) {
-			now[name] = h.MustRegister(func(n *tracker.NewWorker) { n.Name, n.Labels = name, map[string]string{"team": name} }).WorkerID
+			now[name] = h.MustRegister(func(n *model.NewWorker) { n.Name, n.Labels = name, map[string]string{"team": name} }).WorkerID
 			names[now[name]] = name
 		}
 		start("steady")
@@ -256,11 +258,11 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 			start(name)
 		}
 		h.AdvanceAlive(5*time.Second, slices.Collect(maps.Values(now))...)
-		list := func(f tracker.WorkerFilter) (found []string) {
+		list := func(f workers.WorkerFilter) (found []string) {
 			h.Helper()
 			f.Scope = trackertest.Scope
 			for {
-				page, err := h.Workers(h.Ctx, f)
+				page, err := h.Workers.List(h.Ctx, f)
 				if err != nil {
 					h.Fatal(err)
 				}
@@ -274,16 +276,16 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 		}
 		yes, no := true, false
 		for what, of := range map[string]struct {
-			filter tracker.WorkerFilter
+			filter workers.WorkerFilter
 			want   string
 		}{
-			"flapping":           {tracker.WorkerFilter{Flapping: &yes}, "often often often often"},
-			"flapping, online":   {tracker.WorkerFilter{Flapping: &yes, Statuses: online}, "often"},
-			"not, online":        {tracker.WorkerFilter{Flapping: &no, Statuses: online}, "steady twice once"},
-			"of a label":         {tracker.WorkerFilter{Flapping: &yes, Labels: map[string]string{"team": "twice"}}, ""},
-			"by staleness":       {tracker.WorkerFilter{Sort: tracker.ByStaleCount, Statuses: online}, "steady once twice often"},
-			"by uptime":          {tracker.WorkerFilter{Sort: tracker.ByUptime, Statuses: online}, "often twice once steady"},
-			"schedulable, worst": {tracker.WorkerFilter{Sort: tracker.ByUptime, Schedulable: &yes, Flapping: &no}, "twice once steady"},
+			"flapping":           {workers.WorkerFilter{Flapping: &yes}, "often often often often"},
+			"flapping, online":   {workers.WorkerFilter{Flapping: &yes, Statuses: online}, "often"},
+			"not, online":        {workers.WorkerFilter{Flapping: &no, Statuses: online}, "steady twice once"},
+			"of a label":         {workers.WorkerFilter{Flapping: &yes, Labels: map[string]string{"team": "twice"}}, ""},
+			"by staleness":       {workers.WorkerFilter{Sort: workers.ByStaleCount, Statuses: online}, "steady once twice often"},
+			"by uptime":          {workers.WorkerFilter{Sort: workers.ByUptime, Statuses: online}, "often twice once steady"},
+			"schedulable, worst": {workers.WorkerFilter{Sort: workers.ByUptime, Schedulable: &yes, Flapping: &no}, "twice once steady"},
 		} {
 			for _, size := range []int{1, 2, 100} {
 				of.filter.PageSize, of.filter.Descending = size, false
@@ -307,7 +309,7 @@ func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		on := func(host string, n int) (ids []string) {
 			for range n {
-				ids = append(ids, h.MustRegister(func(w *tracker.NewWorker) { w.MachineID = host }).WorkerID)
+				ids = append(ids, h.MustRegister(func(w *model.NewWorker) { w.MachineID = host }).WorkerID)
 			}
 			return ids
 		}
@@ -328,7 +330,7 @@ func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
 			h.MustSweep()
 			want("dies", deaths, deaths == 3)
 			want("stays", 0, false)
-			if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, stays[0], tracker.WorkerDeregistered, ""); err != nil {
+			if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, stays[0], model.WorkerDeregistered, ""); err != nil {
 				h.Fatal(err)
 			}
 			want("stays", 0, false)
@@ -353,7 +355,7 @@ func TestUptime(t *testing.T) {
 		if w, m := h.MustWorker(b), h.MustMachine("host-1"); w.Uptime != 100 || m.Uptime != 50 {
 			h.Fatalf("%v %v", w.Uptime, m.Uptime)
 		}
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, b, tracker.WorkerDeregistered, ""); err != nil {
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, b, model.WorkerDeregistered, ""); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(60 * time.Second)
@@ -371,8 +373,8 @@ func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
 		h.AdvanceAlive(50*time.Second, silent, forced)
 		h.AdvanceAlive(30*time.Second, forced)
 		h.MustSweep()
-		h.WantWorker(silent, tracker.Offline, tracker.WorkerStale)
-		if _, err := h.RetireWorker(h.Ctx, trackertest.Scope, forced, tracker.WorkerForced, ""); err != nil {
+		h.WantWorker(silent, model.Offline, model.WorkerStale)
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, forced, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
 		for _, later := range []time.Duration{0, time.Second, time.Hour, 23 * time.Hour} {
@@ -391,24 +393,24 @@ func TestLostWorkersAreFound(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		never, known := h.MustRegister().WorkerID, h.MustRegister().WorkerID
-		for shard := range h.Shards() {
+		for shard := range h.Tracker.Store.Shards() {
 			beats := fmt.Sprintf("lubdub:{%d}:workerbeats", shard)
 			for _, id := range []string{never, known} {
 				h.Store.Client.ZRem(h.Ctx, beats, trackertest.Scope.String()+"/"+id)
 			}
 			h.Store.Client.HDel(h.Ctx, fmt.Sprintf("lubdub:{%d}:worker:%s/%s", shard, trackertest.Scope, never), "bl")
 		}
-		if w := h.MustWorker(never); w.Liveness != tracker.Lost || !w.LastHeartbeatAt.IsZero() || fmt.Sprint(w.Unschedulable) != "[stale]" {
+		if w := h.MustWorker(never); w.Liveness != model.Lost || !w.LastHeartbeatAt.IsZero() || fmt.Sprint(w.Unschedulable) != "[stale]" {
 			h.Fatalf("%+v", w)
 		}
 		if r := h.MustSweep(); r.StaleWorkers != 1 {
 			h.Fatalf("%+v", r)
 		}
-		h.WantWorker(never, tracker.Offline, tracker.WorkerStale)
-		h.WantWorker(known, tracker.Online, "")
+		h.WantWorker(never, model.Offline, model.WorkerStale)
+		h.WantWorker(known, model.Online, "")
 		h.Advance(30 * time.Second)
 		h.MustSweep()
-		h.WantWorker(known, tracker.Offline, tracker.WorkerStale)
+		h.WantWorker(known, model.Offline, model.WorkerStale)
 	})
 }
 
@@ -417,12 +419,12 @@ func TestWorkersWithoutARecordLeaveTheLists(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		id := h.MustRegister().WorkerID
-		for shard := range h.Shards() {
+		for shard := range h.Tracker.Store.Shards() {
 			h.Store.Client.Del(h.Ctx, fmt.Sprintf("lubdub:{%d}:worker:%s/%s", shard, trackertest.Scope, id))
 			h.Store.Client.ZRem(h.Ctx, fmt.Sprintf("lubdub:{%d}:workerbeats", shard), trackertest.Scope.String()+"/"+id)
 		}
 		h.MustSweep()
-		if page, err := h.Workers(h.Ctx, tracker.WorkerFilter{Scope: trackertest.Scope, PageSize: 10}); err != nil || page.Total != 0 {
+		if page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, PageSize: 10}); err != nil || page.Total != 0 {
 			h.Fatalf("%+v %v", page, err)
 		}
 	})
