@@ -278,36 +278,36 @@ class Calls:
         self, *, state: Optional[List[Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]] = None,
         run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id: Optional[str]
         = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
-        Optional[Literal["FRESH", "LATE", "LOST"]] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT",
-        "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None,
-        finished_after: Optional[str] = None, finished_before: Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None,
-        page_size: Optional[int] = None, page_token: Optional[str] = None,
+        Optional[Literal["FRESH", "LATE", "LOST"]] = None, claimable: Optional[bool] = None, reason:
+        Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST",
+        "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] = None, finished_before: Optional[str] = None,
+        order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.TaskList:
         """List tasks. In the order of task ids, or with finishedAfter or finishedBefore of their ends. totalCount is exact for
         state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of large
         tasks too: go on while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin."""
         return cast(t.TaskList, self.ask(
             "GET", "/v1/tasks", query={"state": state, "runId": run_id, "workerId": worker_id, "machineId": machine_id,
-            "scheduleId": schedule_id, "queue": queue, "type": type, "label": label, "liveness": liveness, "reason": reason,
-            "finishedAfter": finished_after, "finishedBefore": finished_before, "order": order, "pageSize": page_size, "pageToken":
-            page_token}, scoped=True,
+            "scheduleId": schedule_id, "queue": queue, "type": type, "label": label, "liveness": liveness, "claimable": claimable,
+            "reason": reason, "finishedAfter": finished_after, "finishedBefore": finished_before, "order": order, "pageSize":
+            page_size, "pageToken": page_token}, scoped=True,
         ))
 
     def iter_tasks(
         self, *, state: Optional[List[Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]] = None,
         run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id: Optional[str]
         = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
-        Optional[Literal["FRESH", "LATE", "LOST"]] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT",
-        "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] = None,
-        finished_after: Optional[str] = None, finished_before: Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None,
-        page_size: Optional[int] = None,
+        Optional[Literal["FRESH", "LATE", "LOST"]] = None, claimable: Optional[bool] = None, reason:
+        Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST",
+        "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] = None, finished_before: Optional[str] = None,
+        order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
     ) -> Iterator[t.Task]:
         """Goes through all entries of list_tasks, page by page."""
         token: Optional[str] = None
         while True:
             page = self.list_tasks(
                 state=state, run_id=run_id, worker_id=worker_id, machine_id=machine_id, schedule_id=schedule_id, queue=queue,
-                type=type, label=label, liveness=liveness, reason=reason, finished_after=finished_after,
+                type=type, label=label, liveness=liveness, claimable=claimable, reason=reason, finished_after=finished_after,
                 finished_before=finished_before, order=order, page_size=page_size, page_token=token,
             )
             yield from page["tasks"]
