@@ -71,7 +71,7 @@ func (f fakeStats) System(context.Context) (*stats.System, error) {
 }
 
 func (f fakeStats) QueuesNow(ctx context.Context, scope model.Scope) ([]*queues.Queue, error) {
-	return fakeQueues{f.fakeTracker}.List(ctx, scope)
+	return fakeQueues(f).List(ctx, scope)
 }
 
 func (f fakeStats) Scopes(context.Context, stats.ScopeFilter) (*stats.ScopePage, error) {

@@ -260,7 +260,8 @@ func (e *env) metric(name string) float64 {
 
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
-	good := Config{Services: (&fakeTracker{}).services(), Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/", TokenCacheSize: 1024, MaxConns: 1600}
+	good := Config{Services: (&fakeTracker{}).services(), Keys: testKeys(t), PublicURL: "http://127.0.0.1:8080/",
+		TokenCacheSize: 1024, MaxConns: 1600}
 	s, err := New(good)
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,8 @@ func TestCrewModel(t *testing.T) {
 				rt.Fatal(err)
 			}
 			defer func() { _ = tr.Close(t.Context()) }()
-			m := &crewModel{tr: tr, store: s, sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_m"}), tasks: map[string]*queueTask{},
+			m := &crewModel{tr: tr, store: s, sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_m"}),
+				tasks:   map[string]*queueTask{},
 				workers: map[string]*modelWorker{}, drained: map[string]bool{},
 				heldMachines: map[string]bool{}, holds: map[string]*modelWorker{}}
 			m.must(rt, tr.Beats.Tick())

@@ -140,7 +140,8 @@ func (c *story) claimed(worker, id string, max int) (got []*model.Attempt) {
 	c.Helper()
 	var tasks []*model.Envelope
 	c.sure("claim of "+worker, func() (err error) {
-		tasks, err = c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, ClaimID: id})
+		tasks, err = c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q",
+			Max: max, ClaimID: id})
 		return err
 	})
 	for _, e := range tasks {
@@ -292,7 +293,8 @@ func (c *story) inventory() {
 	}
 	c.sure("owned", func() error {
 		// the second is not remembered
-		_, err := c.Holdings.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []holdings.OwnedAttempt{{TaskID: "kept", Number: 1}, {TaskID: "done", Number: 1}})
+		_, err := c.Holdings.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []holdings.OwnedAttempt{{TaskID: "kept", Number: 1},
+			{TaskID: "done", Number: 1}})
 		return err
 	})
 	c.ended(kept, model.Succeeded, false)

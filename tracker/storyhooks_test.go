@@ -103,7 +103,8 @@ func (c *story) webhooks() {
 	})
 	var page *webhooks.DeliveryPage
 	c.sure("deliveries", func() (err error) {
-		page, err = c.Webhooks.Deliveries(c.Ctx, webhooks.DeliveryFilter{Scope: trackertest.Scope, WebhookID: "told", Status: "DELIVERED", PageSize: 10})
+		page, err = c.Webhooks.Deliveries(c.Ctx, webhooks.DeliveryFilter{Scope: trackertest.Scope, WebhookID: "told",
+			Status: "DELIVERED", PageSize: 10})
 		return err
 	})
 	c.sure("redeliver", func() error { return c.Webhooks.Redeliver(c.Ctx, trackertest.Scope, "told", page.Deliveries[0].ID) })

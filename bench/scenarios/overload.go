@@ -21,7 +21,8 @@ const overloads = 10
 const redisDelay = 50 * time.Millisecond
 
 // runOverload offers ten times what makes the top rate: to a deployment whose connections are bounded, to the same on a slow Redis,
-// and as creations and lists alongside the beats, of which a sixteenth of max-connections may be under way. Every ratio is to the same deployment's own base, just before.
+// and as creations and lists alongside the beats, of which a sixteenth of max-connections may be under way. Every ratio is to the same
+// deployment's own base, just before.
 func runOverload(b *testbed.Bed) {
 	for _, o := range []overload{
 		{name: "connections", args: []string{"--max-connections", fmt.Sprint(2 * b.Connections)}},

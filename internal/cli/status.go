@@ -21,8 +21,8 @@ type statusCmd struct {
 }
 
 func (*statusCmd) Help() string {
-	return "Shows silent workers, findings about Lubdub and about your workers, what was lost in the last hour, and what to do. Exits with 0 " +
-		"when nothing fails (warnings do not count), with 1 on a failure, and with 5 when the server does not respond."
+	return "Shows silent workers, findings about Lubdub and about your workers, what was lost in the last hour, and what to do. " +
+		"Exits with 0 when nothing fails (warnings do not count), with 1 on a failure, and with 5 when the server does not respond."
 }
 
 // state is what status asks for.

@@ -111,5 +111,6 @@ func (c *TokenRevoke) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return s.counted(raw, "Revoked all matching tokens issued before %s; takes effect on all replicas within 2 s.", timeText(done.IssuedBefore))
+	return s.counted(raw, "Revoked all matching tokens issued before %s; takes effect on all replicas within 2 s.",
+		timeText(done.IssuedBefore))
 }

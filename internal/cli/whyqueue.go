@@ -17,7 +17,8 @@ func whyQueue(ctx context.Context, s *session, id string) (*account, error) {
 	}
 	a, q := &account{parts: map[string]json.RawMessage{"queue": e.raw}},
 		e.T
-	a.say("Queue %s: %s, %d running; workers: %d online, %d draining, %d offline.", q.Queue, output.Count(q.Depth, "claimable task"), q.Running,
+	a.say("Queue %s: %s, %d running; workers: %d online, %d draining, %d offline.", q.Queue, output.Count(q.Depth,
+		"claimable task"), q.Running,
 		q.Workers.Online, q.Workers.Draining, q.Workers.Offline)
 	if q.Paused {
 		a.say("It is paused: no task is dispatched.")

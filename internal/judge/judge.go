@@ -164,9 +164,10 @@ func (v *verdict) replicas(s *v1.System) {
 		v.ok("settings", "All replicas have the same signing keys and shared settings.")
 	}
 	if s.Brake.Held > 0 {
-		v.warn("brake", fmt.Sprintf("The mass-expiry brake is holding %d: so many fell silent at once that the network or Lubdub is the likelier "+
-			"cause.", s.Brake.Held), "check one of their hosts; if the workers are dead, "+
-			either(v.reader.Operates, "lubdub system release", "ask an operator to release them"))
+		v.warn("brake",
+			fmt.Sprintf("The mass-expiry brake is holding %d: so many fell silent at once that the network or Lubdub is the likelier "+
+				"cause.", s.Brake.Held), "check one of their hosts; if the workers are dead, "+
+				either(v.reader.Operates, "lubdub system release", "ask an operator to release them"))
 	}
 }
 
@@ -194,7 +195,8 @@ func (v *verdict) shards(s *v1.System) {
 	}
 	switch {
 	case len(stopped) > 0:
-		v.fail("shard-time", "Heartbeats cannot be written in "+some("shard", stopped)+". Timeouts are paused there, so no worker will be failed.",
+		v.fail("shard-time", "Heartbeats cannot be written in "+some("shard",
+			stopped)+". Timeouts are paused there, so no worker will be failed.",
 			"check the Redis findings and the rejected heartbeats; it recovers on its own")
 	case credit > 0:
 		v.warn("shard-time", fmt.Sprintf("Lubdub was unreachable for up to %v in the last hour; that time was not counted as silence, so "+

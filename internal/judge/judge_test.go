@@ -66,8 +66,9 @@ func TestEachTroubleIsFound(t *testing.T) {
 		level v1.Severity
 		says  string
 	}{
-		"degraded":   {func(k *Known) { k.Health = &v1.Health{Status: "degraded", Message: "no Redis"} }, "ready", v1.SeverityFail, "no Redis"},
-		"no sweeper": {func(k *Known) { k.System.Replicas[0].Roles = []string{"api"} }, "replicas", v1.SeverityFail, "Without a sweeper no dead worker is detected"},
+		"degraded": {func(k *Known) { k.Health = &v1.Health{Status: "degraded", Message: "no Redis"} }, "ready", v1.SeverityFail, "no Redis"},
+		"no sweeper": {func(k *Known) { k.System.Replicas[0].Roles = []string{"api"} }, "replicas", v1.SeverityFail,
+			"Without a sweeper no dead worker is detected"},
 		"two versions": {func(k *Known) { k.System.Replicas = append(k.System.Replicas, v1.SystemReplica{Version: "2"}) }, "replicas",
 			v1.SeverityWarn,
 			"2 versions"},
@@ -205,9 +206,11 @@ func TestASummaryAnswersThemOrUs(t *testing.T) {
 		want v1.Summary
 	}{
 		{nil, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All systems healthy", Message: "No problems found."}},
-		{[]v1.Finding{stands}, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All systems healthy", Message: "No problems found. Swept."}},
+		{[]v1.Finding{stands}, v1.Summary{Severity: v1.SeverityOK, About: v1.None, Title: "All systems healthy",
+			Message: "No problems found. Swept."}},
 		{[]v1.Finding{us(v1.SeverityFail), them(v1.SeverityFail), stands},
-			v1.Summary{Severity: v1.SeverityFail, About: v1.Both, Title: "Lubdub is at fault; possibly the workers too", Message: "Ours. Theirs. Swept."}},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Both, Title: "Lubdub is at fault; possibly the workers too",
+				Message: "Ours. Theirs. Swept."}},
 		{[]v1.Finding{us(v1.SeverityWarn), them(v1.SeverityFail)},
 			v1.Summary{Severity: v1.SeverityFail, About: v1.Them, Title: "Your workers are at fault", Message: "Theirs. Ours."}},
 		{[]v1.Finding{us(v1.SeverityWarn)},

@@ -93,7 +93,8 @@ func (v *verdict) persistence(name string, r *v1.SystemRedis) {
 	case r.Replicas > 0:
 		v.ok("redis-persistence", fmt.Sprintf("%s has %s, and no append-only file.", name, count(r.Replicas, "replica")))
 	default:
-		v.warn("redis-persistence", name+" has neither an append-only file nor a replica: a crash loses everything written since the last snapshot.",
+		v.warn("redis-persistence",
+			name+" has neither an append-only file nor a replica: a crash loses everything written since the last snapshot.",
 			"run redis-cli CONFIG SET appendonly yes and set it in redis.conf, or add a replica")
 	}
 }

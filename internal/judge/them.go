@@ -59,7 +59,8 @@ func (v *verdict) timeouts(g *v1.BeatGapRatio) {
 	percent, kind := int(math.Round(100*g.P99)), cmp.Or(g.Kind, "task")
 	switch {
 	case g.P99 > tightGap:
-		v.warn("timeouts", fmt.Sprintf("At p99, healthy %ss use %d %% of their timeout between heartbeats; a busy spell would fail them.", kind, percent),
+		v.warn("timeouts",
+			fmt.Sprintf("At p99, healthy %ss use %d %% of their timeout between heartbeats; a busy spell would fail them.", kind, percent),
 			"raise the timeout or send heartbeats more often: docs/timeouts.md")
 	case g.P99 < amplePart:
 		v.ok("timeouts", fmt.Sprintf("At p99, healthy %ss use %d %% of their timeout between heartbeats; you could shorten it to detect "+
@@ -81,7 +82,8 @@ func (v *verdict) queues(all []v1.Queue) {
 		}
 	}
 	for _, q := range stuck[:min(queuesShown, len(stuck))] {
-		v.fail("queue", fmt.Sprintf("Queue %s: %s no online worker that can run %s.", q.Queue, have(unrunnable(&q), "task"), them(unrunnable(&q))),
+		v.fail("queue", fmt.Sprintf("Queue %s: %s no online worker that can run %s.", q.Queue, have(unrunnable(&q), "task"),
+			them(unrunnable(&q))),
 			"start workers with those types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
 	}
 	if more := len(stuck) - queuesShown; more > 0 {

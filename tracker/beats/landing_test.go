@@ -246,7 +246,8 @@ func TestLandingsAtTheSameTime(t *testing.T) {
 	h := trackertest.NewHarness(t, s)
 	a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 	gone := h.Running(func(n *model.NewTask) { n.TaskID = "t2" })
-	if _, err := h.Beats.Complete(h.Ctx, gone, model.Completion{Outcome: model.Failed, Error: json.RawMessage(`{"category":"X"}`)}); err != nil {
+	if _, err := h.Beats.Complete(h.Ctx, gone, model.Completion{Outcome: model.Failed,
+		Error: json.RawMessage(`{"category":"X"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup

@@ -244,7 +244,8 @@ func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		for _, key := range []string{"task", "doc", "history"} {
-			c.Store.Client.Del(c.Ctx, fmt.Sprintf("lubdub:{%d}:%s:%s/%s", c.Tracker.Store.ShardOf(trackertest.Scope, a.TaskID), key, trackertest.Scope, a.TaskID))
+			c.Store.Client.Del(c.Ctx, fmt.Sprintf("lubdub:{%d}:%s:%s/%s", c.Tracker.Store.ShardOf(trackertest.Scope, a.TaskID), key,
+				trackertest.Scope, a.TaskID))
 		}
 		c.Store.Client.ZRem(c.Ctx, fmt.Sprintf("lubdub:{%d}:held", c.Tracker.Store.ShardOf(trackertest.Scope, a.TaskID)), c.Holdings.Holding(a))
 		if _, err := c.Beats.Start(c.Ctx, a, model.Report{}); err != nil {

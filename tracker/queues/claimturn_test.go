@@ -175,8 +175,9 @@ func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() {
-				tasks, err := c.Queues.Claim(ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: "c1",
-					Wait: time.Minute})
+				tasks, err := c.Queues.Claim(ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1,
+					ClaimID: "c1",
+					Wait:    time.Minute})
 				if len(tasks) > 0 {
 					c.Errorf("it got %v", trackertest.IDs(tasks))
 				}

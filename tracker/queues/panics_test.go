@@ -31,7 +31,8 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 			server := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
 			tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), Shards: 4, Durability: store.Fsync, RedisTimeout: 10 * time.Second})
 			a := trackertest.NewTask(t, tr, "t1")
-			w, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: 1000})
+			w, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"},
+				MaxConcurrent: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}

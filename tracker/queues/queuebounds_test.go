@@ -82,7 +82,8 @@ func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 	})
 	worker := h.MustRegister(func(n *model.NewWorker) { n.Types = types }).WorkerID
 	h.Short("claim", func() {
-		if _, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 100}); err != nil {
+		if _, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default",
+			Max: 100}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -36,7 +36,8 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 			refused := make(chan error, 2)
 			for _, tr := range []*tracker.Tracker{c.Tracker, other.Tracker} {
 				go func() {
-					_, err := tr.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[name], Queue: "q", Max: 1, Wait: time.Minute})
+					_, err := tr.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[name], Queue: "q", Max: 1,
+						Wait: time.Minute})
 					refused <- err
 				}()
 			}
@@ -82,7 +83,8 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		}))
 		refused := make(chan error, 1)
 		go func() {
-			_, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w2"], Queue: "q", Max: 1, Wait: time.Minute})
+			_, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w2"], Queue: "q", Max: 1,
+				Wait: time.Minute})
 			refused <- err
 		}()
 		select {

@@ -96,7 +96,8 @@ func ends(h *trackertest.Harness, id string) {
 // firesTold lists the times of fires that events about a schedule tell.
 func firesTold(h *trackertest.Harness, id string) (told []string) {
 	h.Helper()
-	for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope, id)), "-", "+").Val() {
+	for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope,
+		id)), "-", "+").Val() {
 		data, _ := e.Values["data"].(string)
 		if _, rest, ok := strings.Cut(data, `"fireAt":"`); ok && e.Values["subject"] == id {
 			at, _, _ := strings.Cut(rest, `"`)

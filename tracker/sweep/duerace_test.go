@@ -143,7 +143,8 @@ func (r *dueRace) claimQueued(n int) {
 		r.Fatal(err)
 	}
 	for left := n / 5; left > 0; {
-		got, err := r.Queues.Claim(r.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "q", Max: min(left, 100)})
+		got, err := r.Queues.Claim(r.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker.WorkerID, Queue: "q",
+			Max: min(left, 100)})
 		if err != nil || len(got) == 0 {
 			r.Fatalf("%d are left to claim: %v", left, err)
 		}

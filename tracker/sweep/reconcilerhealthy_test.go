@@ -127,7 +127,8 @@ func life(c *trackertest.Crew, id string, n int) {
 		a = created.Envelope.Attempt
 	} else {
 		// may have ended
-		envelopes, _ := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"+strconv.Itoa(n%4)], Queue: "q", Max: 1})
+		envelopes, _ := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w"+strconv.Itoa(n%4)],
+			Queue: "q", Max: 1})
 		if len(envelopes) == 0 {
 			return
 		}

@@ -77,7 +77,8 @@ func TestOneTenantsReceiversDelayNoOther(t *testing.T) {
 		stop := sweeping(h.Harness)
 		within(t, "the slow receivers have what they get", full)
 		other := model.Scope{Tenant: "other", Workspace: "prod"}
-		if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: other, ID: "w", Settings: settings("other", "task.created")}); err != nil {
+		if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: other, ID: "w", Settings: settings("other",
+			"task.created")}); err != nil {
 			t.Fatal(err)
 		}
 		h.MustCreate(func(n *model.NewTask) { n.Scope = other })
