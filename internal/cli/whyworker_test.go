@@ -45,8 +45,8 @@ func TestWhyOfAWorkerCountsWhatTheServerKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(a.sentences, "\n")
-	for _, part := range []string{"Of the tasks that are kept, 3 succeeded on it and 1 failed.",
-		"What became of 1 task that it lost:\n  f: task.retrying"} {
+	for _, part := range []string{"Of the stored tasks, 3 succeeded on it and 1 failed.",
+		"Outcome of 1 task that it lost:\n  f: task.retrying"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("it does not say %q:\n%s", part, text)
 		}
