@@ -35,7 +35,7 @@ func TestCommandLine(t *testing.T) {
 		{"help for no command", nil, "help srve", exitMistake, "", `did you mean "serve"`},
 		{"no such command", nil, "srve", exitMistake, "", `did you mean "serve"`},
 		{"the verb first", nil, "drain workers --queue mail", exitMistake, "", "the noun comes first: 'lubdub worker drain'"},
-		{"the verb alone", nil, "drain", exitMistake, "", "'lubdub --help' tells"},
+		{"the verb alone", nil, "drain", exitMistake, "", "Run 'lubdub --help' for usage."},
 		{"no such flag", nil, "serve --lisen :1", exitMistake, "", "unknown flag --lisen"},
 		{"keys are no flag", nil, "serve --signing-keys k=x", exitMistake, "", "unknown flag --signing-keys"},
 		{"bad flag", nil, "serve --drain-delay 30", exitMistake, "", `"30" has no unit; write for example 30s`},

@@ -18,7 +18,7 @@ func TestDoctorAsksRedisItself(t *testing.T) {
 	redis := redistest.StartServer(t)
 	d := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
 	d.is(d.run("doctor", "--redis", redis.URL()), operator.ExitOK, "ok   redis-version", "ok   redis-policy", "warn redis-persistence",
-		"-> redis-cli CONFIG SET appendonly yes", "ok   acl", "ok   scripts", "redis-round-trip", "ahead of this machine",
+		"-> run redis-cli CONFIG SET appendonly yes", "ok   acl", "ok   scripts", "redis-round-trip", "ahead of this machine",
 		"No deployment has started there yet", "No replica runs there")
 	serving := newDesk(t, token.RoleViewer)
 	url := serving.redis
@@ -35,7 +35,7 @@ func TestDoctorAsksRedisItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.is(d.run("doctor", "--redis", redis.URL()), operator.ExitFailed, "fail redis-policy",
-		"-> redis-cli CONFIG SET maxmemory-policy noeviction")
+		"-> run redis-cli CONFIG SET maxmemory-policy noeviction")
 	a := d.is(d.run("doctor", "--redis", "redis://ann:verysecret@127.0.0.1:1"), operator.ExitFailed, "fail redis ", "cannot reach Redis")
 	if strings.Contains(a.out+a.err, "verysecret") {
 		t.Error("the password is told")

@@ -258,7 +258,7 @@ func TestOperatorOutput(t *testing.T) {
 	}
 	d.is(d.run("task", "get", "a", "-o", "yaml"), operator.ExitOK, "taskId: a\n", "state: QUEUED\n")
 	d.is(d.run("task", "ls", "-o", "wide"), operator.ExitOK, "LABELS", "to=b")
-	d.is(d.run("task", "ls", "--limit", "2"), operator.ExitOK, "2 of 3 tasks are shown; --limit 0 shows all.")
+	d.is(d.run("task", "ls", "--limit", "2"), operator.ExitOK, "Showing 2 of 3 tasks (--limit 0 for all).")
 	if a := d.is(d.run("task", "ls", "--limit", "2", "-o", "json"), operator.ExitOK, "2 of 3"); strings.Contains(a.out, "nextPageToken") {
 		t.Errorf("a page's token is in a list that is no page: %s", a.out)
 	}

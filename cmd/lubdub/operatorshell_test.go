@@ -68,12 +68,12 @@ func TestOperatorTokens(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleAdmin)
 	a := d.is(d.run("token", "inspect"), operator.ExitOK, "A control token of default/default, signed with the key k1", "Role: admin",
-		"Subject: tester", "It holds until")
+		"Subject: tester", "It is valid until")
 	if strings.Contains(a.out, "eyJ") {
 		t.Errorf("the token was printed: %s", a.out)
 	}
 	old := bearer(t, token.RoleViewer, time.Now().Add(-2*time.Hour))
-	d.is(d.with(old, "token", "inspect", "--stdin"), operator.ExitOK, "It ended at", "1h ago")
+	d.is(d.with(old, "token", "inspect", "--stdin"), operator.ExitOK, "It expired at", "1h ago")
 	d.is(d.with(old, "token", "inspect", "--stdin", "-o", "json"), operator.ExitOK, `"rol": "viewer"`)
 	d.is(d.with("nonsense", "token", "inspect", "--stdin"), operator.ExitMisuse, "this is no token")
 	d.is(d.run("token", "revoke"), operator.ExitMisuse, "--subject")

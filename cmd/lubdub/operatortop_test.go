@@ -104,7 +104,7 @@ func TestOperatorTop(t *testing.T) {
 		top.press("u", "y")
 		top.shows("uncordon "+w.WorkerID+": done.", "HINDERED")
 		top.press("Enter")
-		top.shows("(ann) of the queue mail on machine", "worker.registered", "esc back")
+		top.shows("(ann) (queue mail, machine", "worker.registered", "esc back")
 		top.press("Escape") // with another key close behind it would be that key with Alt
 		top.shows("HINDERED")
 		top.press("3")

@@ -15,11 +15,11 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
 	live := createRunning(t, d.api, `{"heartbeatIntervalMs":60000,"heartbeatTimeoutMs":600000}`).TaskID
-	d.is(d.run("why", live), operator.ExitOK, "Task "+live+" is RUNNING", "it may be silent for 10m and is to beat every 60s")
+	d.is(d.run("why", live), operator.ExitOK, "Task "+live+" is RUNNING", "it sends heartbeats every 60s and times out after 10m")
 	id := createRunning(t, d.api, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}`).TaskID
 	d.is(d.run("task", "wait", id), operator.ExitFailed, "HEARTBEAT_TIMEOUT")
 	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
-		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "of a timeout of 2000 ms, and ", " ms of outages",
+		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "(timeout 2",
 			"Declared dead by sweeper swp_", "ms after the timeout", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
 	var told struct {
@@ -34,7 +34,7 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	}
 	c := d.client()
 	w := d.worker(c, "ann")
-	d.is(d.run("why", w.WorkerID), operator.ExitOK, "(ann) of the queue mail on machine host-ann is ONLINE and FRESH", "It holds nothing",
+	d.is(d.run("why", w.WorkerID), operator.ExitOK, "(ann) (queue mail, machine host-ann) is ONLINE and FRESH", "It holds no tasks",
 		"worker.registered")
 	d.is(d.run("worker", "why", "ann"), operator.ExitOK, w.WorkerID)
 	d.is(d.run("worker", "why", "wkr_nobody"), operator.ExitNotFound)
@@ -50,10 +50,10 @@ func TestOperatorIsToldWhy(t *testing.T) {
 func TestOperatorStatusAndDoctor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
-	d.is(d.run("status"), operator.ExitOK, "HEALTHY", "Silent workers", "Findings", "Lost in the last hour", "What to do",
+	d.is(d.run("status"), operator.ExitOK, "DEGRADED (1 warning)", "Silent workers", "Findings", "Lost in the last hour", "What to do",
 		"workers: ok   no problems found")
 	d.is(d.run("doctor"), operator.ExitOK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
-		"redis-persistence", "-> redis-cli CONFIG SET appendonly yes", "redis-round-trip", "shards are swept", "settings")
+		"redis-persistence", "-> run redis-cli CONFIG SET appendonly yes", "redis-round-trip", "are being swept", "settings")
 	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
@@ -76,7 +76,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 		t.Errorf("%q", a.out)
 	}
 	d.is(d.run("queue", "why", "mail"), operator.ExitOK, "It is paused", "no online worker can run 1 of them")
-	d.is(d.run("why", "stuck"), operator.ExitOK, "The queue mail is paused", "1 cannot be run by any ONLINE worker")
+	d.is(d.run("why", "stuck"), operator.ExitOK, "Queue mail is paused", "No online worker can run 1 of its type")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
 	gone.is(gone.run("status"), operator.ExitUnavailable, "does not answer")
 	gone.is(gone.run("doctor"), operator.ExitUnavailable, "does not answer")
