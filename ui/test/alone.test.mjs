@@ -63,7 +63,7 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
   try {
     for (const p of pages) {
       await p.says('the brake holds', finds('brake', 'warn'));
-      assert.match(await p.banner.textContent(), /brake look at one of their machines; if they are dead, lubdub system release/);
+      assert.match(await p.banner.textContent(), /brake check one of their hosts; if the workers are dead, lubdub system release/);
     }
   } finally { over = true; await dying; }
 

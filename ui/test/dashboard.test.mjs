@@ -217,7 +217,7 @@ test('while Redis is frozen the page says so and keeps what it has, marked as ol
   await fine(overview);
   await page.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.waitForSelector('.st-Paused');
-  await page.getByRole('button', { name: 'Resume' }).click();
+  await page.getByRole('button', { name: 'Resume', exact: true }).click();
   await page.waitForSelector('.st-Live');
   await settled(page);
   await fine(page);

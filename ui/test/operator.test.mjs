@@ -51,7 +51,7 @@ test('an act shows its effect with Pause on, and focus stays', async () => {
     await page.waitForSelector(effect);
     await until(`after ${name} on ${path} the focus is on ${then}`, async () => (await focused(page))?.startsWith(then));
     assert.equal(await page.locator('.st-Paused').count(), 1);
-    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Resume', exact: true }).click();
   }
   await fine(page);
 });

@@ -5787,7 +5787,7 @@ export interface operations {
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only workers that would, or would not, be selected now. */
                 schedulable?: boolean;
-                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale three times or more within 24 h. */
+                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale flapping-threshold times within 24 h. */
                 flapping?: boolean;
                 /** @description Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose value changes between two pages may be on both, or on neither. */
                 sort?: "lastHeartbeatAt" | "staleCount24h" | "uptimePct24h" | "lastHeartbeat";
