@@ -79,7 +79,7 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
   for (const p of pages) {
     await p.says('an outage was credited', finds('shard-time', 'warn'));
     await p.page.waitForFunction(() => !document.querySelector('main .failed') && !document.querySelector('.old'));
-    assert.match(await p.banner.textContent(), /shard-time find what stopped: lubdub event ls/);
+    assert.match(await p.banner.textContent(), /shard-time find the cause: lubdub event ls/);
     await fine(p);
   }
 });
