@@ -63,7 +63,7 @@ type Config struct {
 func (c *Config) setDefaults() error {
 	switch {
 	case c.Services.Store == nil:
-		return errors.New("api: Config.Tracker is missing")
+		return errors.New("api: Config.Services is missing")
 	case c.Keys == nil:
 		return errors.New("api: Config.Keys is missing")
 	}

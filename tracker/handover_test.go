@@ -244,3 +244,39 @@ func (k *kept) putBack(rt *rapid.T, changes int) {
 		rt.Fatal(err)
 	}
 }
+
+// An upgrade adds fixed keys to a shard whose primary nobody has noted: the first sweep takes it for a change, however old the primary is.
+// A new shard has had no other primary.
+func TestAnOlderShardsFirstSweepIsAChangeOfItsPrimary(t *testing.T) {
+	t.Parallel()
+	for name, older := range map[string]bool{"older": true, "new": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trackertest.Contract(t, func(h *trackertest.Harness) {
+				a := h.Running()
+				if older {
+					for shard := range h.Tracker.Store.Shards() {
+						k := h.Tracker.Store.Keys[shard]
+						if err := h.Store.Client.HDel(h.Ctx, k.Clock, "p").Err(); err != nil {
+							h.Fatal(err)
+						}
+						if err := h.Store.Client.Del(h.Ctx, k.Webhooks).Err(); err != nil {
+							h.Fatal(err)
+						}
+					}
+					h.MustTick()
+				}
+				h.Advance(2100 * time.Millisecond) // its timeout is 2 s
+				if r := h.MustSweep(); (r.Zombies == 0) != older {
+					h.Errorf("the first sweep ended %d", r.Zombies)
+				}
+				h.Advance(2100 * time.Millisecond)
+				h.MustSweep()
+				h.MustSweep()
+				if task := h.MustGet(a.TaskID); task.State != model.Failed {
+					h.Errorf("it is %s", task.State)
+				}
+			})
+		})
+	}
+}

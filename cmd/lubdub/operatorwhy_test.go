@@ -20,7 +20,7 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	d.is(d.run("task", "wait", id), operator.ExitFailed, "HEARTBEAT_TIMEOUT")
 	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
 		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "(timeout 2",
-			"Declared dead by sweeper swp_", "ms after the timeout", "task.created", "by role:admin", "task.zombie", "by swp_")
+			"Decided by sweeper swp_", "ms after it was due", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
 	var told struct {
 		Sentences []string

@@ -18,7 +18,7 @@ type planCmd struct {
 	Batch    int           `placeholder:"N" help:"Tasks that one request (way batch) or one worker (way worker) speaks for (100)."`
 
 	Life      time.Duration `placeholder:"DURATION" help:"How long a task runs; unset: so long that its creation and end do not count."`
-	Retention time.Duration `default:"24h" help:"How long finished tasks are kept; counts with --life only."`
+	Retention time.Duration `default:"24h" help:"How long finished tasks and events are kept (finished-retention); counts with --life only."`
 
 	IdempotencyKeys string `default:"100%" placeholder:"SHARE" help:"Share of creations with an idempotency key, which is kept for 24 h; counts with --life only."`
 	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h, one task a claim; counts with --life and --way worker only."`

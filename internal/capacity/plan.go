@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -28,7 +29,7 @@ type Fleet struct {
 	Progress float64
 	// Life is how long a task runs; 0: for so long that its creation and end do not count.
 	Life time.Duration
-	// Retention is how long finished tasks are kept. Only with Life.
+	// Retention is how long finished tasks and events are kept; 0: 24 h for events. Finished tasks count only with Life.
 	Retention time.Duration
 	// Keys is the share of creations with an idempotency key, ClaimIDs that of claims with a claim's id, a task each.
 	// Only with Life; ClaimIDs only for Worker.
@@ -320,7 +321,7 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 		p.RedisGrowth = c.Growth.at(members*fullest, c.Growth.Redis)
 		p.RedisBusyCores = (p.BeatsPerSecond*p.RedisMicros*p.RedisGrowth + p.LivesPerSecond*c.LifeRedisMicros) / 1e6
 		p.RedisBusiestShare = p.RedisBusyCores * fullest
-		p.EventsBytes = min(float64(p.Shards)*float64(p.eventsPerShard(f)), p.EventsPerSecond*eventsMaxAge.Seconds()) * eventBytes
+		p.EventsBytes = min(float64(p.Shards)*float64(p.eventsPerShard(f)), p.EventsPerSecond*cmp.Or(f.Retention, eventsMaxAge).Seconds()) * eventBytes
 		p.RedisDataBytes = data + p.EventsBytes
 		p.RedisMemoryBytes = p.RedisDataBytes * fullest * memoryReserve
 		idle, room := p.RedisBusiestShare <= 1-f.Headroom, p.RedisMemoryBytes <= f.RedisMemory

@@ -141,8 +141,12 @@ func (a *account) evidence(e *v1.Evidence) {
 	if e.OutageCreditMs > 0 {
 		outages = output.Milliseconds(e.OutageCreditMs) + " of outages excluded"
 	}
-	a.say("  %s; silent for %s (timeout %s; %s).", last, output.Milliseconds(e.SilentMs), output.Milliseconds(e.TimeoutMs), outages)
-	a.say("  Declared dead by sweeper %s at %s, %d ms after the timeout.", e.Sweeper, timeText(e.DetectedAt), e.DetectionLagMs)
+	timeout := ""
+	if e.TimeoutMs > 0 {
+		timeout = "timeout " + output.Milliseconds(e.TimeoutMs) + "; "
+	}
+	a.say("  %s; silent for %s (%s%s).", last, output.Milliseconds(e.SilentMs), timeout, outages)
+	a.say("  Decided by sweeper %s at %s, %d ms after it was due.", e.Sweeper, timeText(e.DetectedAt), e.DetectionLagMs)
 	if e.WorkerReason != "" {
 		a.say("  Its worker was lost (%s); the times above are the worker's heartbeats.", e.WorkerReason)
 	}

@@ -191,7 +191,7 @@ func (v *verdict) shards(s *v1.System) {
 		v.warn("shards", fmt.Sprintf("Verdicts are running up to %v late.", milliseconds(lag)),
 			"check the Redis findings; a mass failure takes a few seconds to work through; otherwise add a sweeper")
 	default:
-		v.ok("shards", fmt.Sprintf("All %s are being swept; the slowest is %v behind.", count(len(s.Shards), "shard"), milliseconds(lag)))
+		v.ok("shards", fmt.Sprintf("%s being swept; the slowest is %v behind.", are(len(s.Shards), "shard"), milliseconds(lag)))
 	}
 	switch {
 	case len(stopped) > 0:

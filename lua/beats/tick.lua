@@ -24,7 +24,6 @@ local KEYS_PER_SHARD = 26
 
 -- Makes the fixed keys of a new shard, or of one whose store was lost.
 local function found(k)
-  note_first(k[1])
   -- The value is too long for a listpack: even few reports live in a hash table, so that writing one scans nothing.
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')
@@ -34,6 +33,7 @@ local function found(k)
   for _, i in ipairs({9, 12, 13, 16, 17, 22, 25}) do redis.call('ZADD', k[i], 0, '!') end
   if redis.call('EXISTS', k[2]) == 0 then redis.call('RPUSH', k[2], '!') end
   if redis.call('EXISTS', k[10]) == 0 then
+    note_first(k[1])
     write_event(k[10], 'system.shard_started', {})
   end
 end

@@ -114,9 +114,12 @@ func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
 
 // differing names the settings of which replicas have different digests. A setting that only one of two releases has does not differ.
 func differing(replicas []Replica) (names []string) {
-	for i, r := range replicas {
+	first := map[string]string{}
+	for _, r := range replicas {
 		for name, digest := range r.Settings {
-			if first, known := replicas[0].Settings[name]; i > 0 && known && first != digest && !slices.Contains(names, name) {
+			if known, ok := first[name]; !ok {
+				first[name] = digest
+			} else if known != digest && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -38,19 +38,22 @@ func (s *Store) RunOnEachNode(ctx context.Context, w NodeWork) {
 }
 
 func (s *Store) runOnNode(ctx context.Context, n *Node, w NodeWork) {
-	failing := false
+	log, failing := s.opts.Logger.With("work", w.Name, "node", n.client.Options().Addr), false
 	for ctx.Err() == nil && !n.Retired() {
 		pause, err := w.Round(ctx, n)
 		switch {
 		case err != nil:
 			w.Errors.Inc()
 			if !failing {
-				s.opts.Logger.Warn("work is paused until Redis responds", "work", w.Name, "error", err)
+				log.Warn("work is paused until Redis responds", "error", err)
 			}
 		case failing:
-			s.opts.Logger.Info("work resumed", "work", w.Name)
+			log.Info("work resumed")
 		}
 		failing = err != nil
 		Pause(ctx, pause)
+	}
+	if failing && ctx.Err() == nil {
+		log.Info("work resumed") // on the nodes that replaced it
 	}
 }

@@ -18,7 +18,7 @@ export function evidence(e: Evidence): string[] {
   out.push(e.outageCreditMs ? `${span(e.outageCreditMs)} of outages excluded.` : 'No outage time excluded.');
   if (e.massExpiryHeld) out.push('The mass-expiry brake had held it for one more timeout.');
   if (e.workerReason) out.push(`Its worker: ${because(e.workerReason)}.`);
-  out.push(`Declared dead by sweeper ${e.sweeper} at ${clockTime(e.detectedAt)} UTC, ${span(e.detectionLagMs)} after the timeout.`);
+  out.push(`Decided by sweeper ${e.sweeper} at ${clockTime(e.detectedAt)} UTC, ${span(e.detectionLagMs)} after it was due.`);
   return out;
 }
 

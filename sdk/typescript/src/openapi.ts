@@ -3263,7 +3263,7 @@ export interface components {
             runtimes: string[];
             /** @description Schedulable reports whether it would be selected now. */
             schedulable: boolean;
-            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping says that this is at least 3. */
+            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping says that this is at least the server's flapping-threshold. */
             staleCount24h: number;
             /** @enum {string} */
             status: "ONLINE" | "DRAINING" | "OFFLINE";

@@ -2035,7 +2035,7 @@ class Worker(TypedDict):
     # Schedulable reports whether it would be selected now.
     schedulable: bool
     # How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000.
-    # Flapping says that this is at least 3.
+    # Flapping says that this is at least the server's flapping-threshold.
     staleCount24h: int
     status: Literal["ONLINE", "DRAINING", "OFFLINE"]
     # What was given as the reason of its drain or of its end. That of a drain stays when the worker ends DRAINED, DRAIN_DEADLINE or
