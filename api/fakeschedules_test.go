@@ -58,42 +58,42 @@ func (f fakeSchedules) Backfill(context.Context, model.Scope, string, time.Time,
 	return &schedules.Asked{}, nil
 }
 
-func (r *refusingTracker) CreateSchedule(_ context.Context, d schedules.Spec) (*schedules.Schedule, error) {
+func (r refusingSchedules) Create(_ context.Context, d schedules.Spec) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) ChangeSchedule(
+func (r refusingSchedules) Change(
 	_ context.Context, scope model.Scope, id string, change func(*schedules.Spec) error,
 ) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Schedule(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
+func (r refusingSchedules) Get(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) Schedules(context.Context, schedules.Filter) (*schedules.Page, error) {
+func (r refusingSchedules) List(context.Context, schedules.Filter) (*schedules.Page, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) DeleteSchedule(context.Context, model.Scope, string) error { return r.err }
+func (r refusingSchedules) Delete(context.Context, model.Scope, string) error { return r.err }
 
-func (r *refusingTracker) PauseSchedule(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
+func (r refusingSchedules) Pause(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) ResumeSchedule(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
+func (r refusingSchedules) Resume(_ context.Context, scope model.Scope, id string) (*schedules.Schedule, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) NextFires(context.Context, model.Scope, string, int) ([]time.Time, error) {
+func (r refusingSchedules) NextFires(context.Context, model.Scope, string, int) ([]time.Time, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) FireSchedule(context.Context, model.Scope, string) (*schedules.Fire, error) {
+func (r refusingSchedules) Fire(context.Context, model.Scope, string) (*schedules.Fire, error) {
 	return nil, r.err
 }
 
-func (r *refusingTracker) BackfillSchedule(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.Asked, error) {
+func (r refusingSchedules) Backfill(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.Asked, error) {
 	return nil, r.err
 }

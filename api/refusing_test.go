@@ -47,6 +47,14 @@ type (
 		fakeEvents
 		err error
 	}
+	refusingSchedules struct {
+		fakeSchedules
+		err error
+	}
+	refusingWebhooks struct {
+		fakeWebhooks
+		err error
+	}
 )
 
 func (r *refusingTracker) services() Services {
@@ -56,6 +64,7 @@ func (r *refusingTracker) services() Services {
 	s.Workers, s.Machines = w, w
 	s.Queues, s.Stats = refusingQueues{fakeQueues{r.fakeTracker}, r.err}, refusingStats{fakeStats{r.fakeTracker}, r.err}
 	s.Events = refusingEvents{fakeEvents{r.fakeTracker}, r.err}
+	s.Schedules, s.Webhooks = refusingSchedules{fakeSchedules{r.fakeTracker}, r.err}, refusingWebhooks{fakeWebhooks{r.fakeTracker}, r.err}
 	return s
 }
 

@@ -238,7 +238,7 @@ func TestContractFindings(t *testing.T) {
 		}
 		mine, told := read(l.control(roleViewer), "")
 		if got := codes(&mine, v1.Them); !slices.Equal(got, []string{"queue"}) || mine.Summary.About != v1.Both || // it has no sweeper
-			mine.Summary.Severity != v1.SeverityFail || !strings.Contains(mine.Summary.Message, "1 task in the queue mail") {
+			mine.Summary.Severity != v1.SeverityFail || !strings.Contains(mine.Summary.Message, "Queue mail: 1 task has no online worker") {
 			t.Errorf("%v %+v", got, mine.Summary)
 		}
 		if strings.Contains(told, "zeta") {
