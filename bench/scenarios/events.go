@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/bench/load"
+	"github.com/lubdub-io/lubdub/bench/proc"
 	"github.com/lubdub-io/lubdub/bench/report"
 	"github.com/lubdub-io/lubdub/bench/requests"
 	"github.com/lubdub-io/lubdub/bench/testbed"
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	streamClients = 10_000 // that listen alongside the beats; one token may have half of testbed.MaxStreams
+	streamClients = 10_000 // that listen alongside the beats
 	listeners     = 10     // whose events are timed
 	transitions   = 5000   // a second, alongside these
 )
@@ -31,11 +32,19 @@ const (
 func runStreams(b *testbed.Bed) {
 	f := b.FewTasks()
 	rate := b.HalfOfTop(f)
+	most := streamClients
+	if b.Quick {
+		most /= 10
+	}
+	many := min(most, (proc.FileLimit()-spareFiles)/4) // of the connections half may be streams, and of these one token may have half
+	if many < most {
+		b.Remark("The limit of open files leaves room for %s of %s streams; raise it with ulimit -n.", testbed.N(many), testbed.N(most))
+	}
 	// First, since a server notices only after a while that thousands of clients have gone.
 	eventLatency(b, f)
 	for round := 1; round <= b.Rounds; round++ {
 		var cpu [2]float64
-		for i, clients := range []int{0, streamClients} { // beats are no events, so these receive nothing
+		for i, clients := range []int{0, many} { // beats are no events, so these receive nothing
 			l := listen(b, f, clients)
 			r, _ := b.Drive(&f.Target, report.Run{Round: round, Variant: fmt.Sprintf("beside %s streams", testbed.N(clients))},
 				load.Load{Source: f.Tasks.Beats, For: b.For, PerSecond: rate})
