@@ -321,7 +321,8 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 		p.RedisGrowth = c.Growth.at(members*fullest, c.Growth.Redis)
 		p.RedisBusyCores = (p.BeatsPerSecond*p.RedisMicros*p.RedisGrowth + p.LivesPerSecond*c.LifeRedisMicros) / 1e6
 		p.RedisBusiestShare = p.RedisBusyCores * fullest
-		p.EventsBytes = min(float64(p.Shards)*float64(p.eventsPerShard(f)), p.EventsPerSecond*cmp.Or(f.Retention, eventsMaxAge).Seconds()) * eventBytes
+		recent := p.EventsPerSecond * cmp.Or(f.Retention, eventsMaxAge).Seconds()
+		p.EventsBytes = min(float64(p.Shards)*float64(p.eventsPerShard(f)), recent) * eventBytes
 		p.RedisDataBytes = data + p.EventsBytes
 		p.RedisMemoryBytes = p.RedisDataBytes * fullest * memoryReserve
 		idle, room := p.RedisBusiestShare <= 1-f.Headroom, p.RedisMemoryBytes <= f.RedisMemory

@@ -38,22 +38,22 @@ func (s *Store) RunOnEachNode(ctx context.Context, w NodeWork) {
 }
 
 func (s *Store) runOnNode(ctx context.Context, n *Node, w NodeWork) {
-	log, failing := s.opts.Logger.With("work", w.Name, "node", n.client.Options().Addr), false
+	log, node, failing := s.opts.Logger, n.client.Options().Addr, false
 	for ctx.Err() == nil && !n.Retired() {
 		pause, err := w.Round(ctx, n)
 		switch {
 		case err != nil:
 			w.Errors.Inc()
 			if !failing {
-				log.Warn("work is paused until Redis responds", "error", err)
+				log.Warn("work is paused until Redis responds", "work", w.Name, "node", node, "error", err)
 			}
 		case failing:
-			log.Info("work resumed")
+			log.Info("work resumed", "work", w.Name, "node", node)
 		}
 		failing = err != nil
 		Pause(ctx, pause)
 	}
 	if failing && ctx.Err() == nil {
-		log.Info("work resumed") // on the nodes that replaced it
+		log.Info("work resumed", "work", w.Name, "node", node) // on the nodes that replaced it
 	}
 }

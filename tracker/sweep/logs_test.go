@@ -136,7 +136,7 @@ func TestEndsOfWorkersLeaveLines(t *testing.T) {
 		}
 		h.Store.Clock.Advance(5 * time.Second)
 		h.MustTick()
-		if got := log.with("an outage is over", "lost=4.75s"); len(got) != 1 {
+		if got := log.with("outage over", "lost=4.75s"); len(got) != 1 {
 			t.Errorf("%q", log.with("outage"))
 		}
 	})
