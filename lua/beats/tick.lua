@@ -31,9 +31,11 @@ local function found(k)
   for _, i in ipairs({7, 8, 11, 14, 15, 18, 19, 20, 21, 23, 26}) do redis.call('ZADD', k[i], '9007199254740991', '!') end
   redis.call('SADD', k[6], '!')
   for _, i in ipairs({9, 12, 13, 16, 17, 22, 25}) do redis.call('ZADD', k[i], 0, '!') end
-  if redis.call('EXISTS', k[2]) == 0 then redis.call('RPUSH', k[2], '!') end
+  if redis.call('EXISTS', k[2]) == 0 then
+    redis.call('RPUSH', k[2], '!')
+    note_first(k[1]) -- not where an upgrade adds keys: an older shard's primary may have changed
+  end
   if redis.call('EXISTS', k[10]) == 0 then
-    note_first(k[1])
     write_event(k[10], 'system.shard_started', {})
   end
 end
