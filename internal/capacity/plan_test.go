@@ -105,11 +105,11 @@ func TestFinishedTasksTakeMemory(t *testing.T) {
 	}
 }
 
-// Events, schedules and what waits for webhooks take memory: events as many as their streams keep, and no more than come in a day.
+// Events, schedules and what waits for webhooks take memory: events as many as their streams keep, and no more than come while finished tasks are kept.
 func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
 	f := fleet(10_000)
-	f.Life, f.Retention = time.Minute, time.Hour
-	bare := 10_000.0 + 10_000.0/60*3600
+	f.Life, f.Retention = time.Minute, 24*time.Hour
+	bare := 10_000.0 + 10_000.0/60*86_400
 	f.Schedules, f.Webhooks = 100, 3
 	p := mustPlan(t, f)
 	if !near(p.EventsBytes, 16*10_000*212) || !near(p.RedisDataBytes, bare*1000+16*10_000*212+100*1300) || p.WebhookBytes != 3*64<<20 ||
@@ -123,6 +123,10 @@ func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
 	f.Life = 24 * time.Hour
 	if p := mustPlan(t, f); !near(p.EventsBytes, 10_000*4*212) {
 		t.Errorf("as many as come in a day take %v bytes", p.EventsBytes)
+	}
+	f.Retention = 3 * time.Hour
+	if p := mustPlan(t, f); !near(p.EventsBytes, 10_000*4*212/8) {
+		t.Errorf("as many as come in three hours take %v bytes", p.EventsBytes)
 	}
 	f.Webhooks = -1
 	if _, err := Compute(f, testCosts()); err == nil {
