@@ -105,7 +105,8 @@ func TestFinishedTasksTakeMemory(t *testing.T) {
 	}
 }
 
-// Events, schedules and what waits for webhooks take memory: events as many as their streams keep, and no more than come while finished tasks are kept.
+// Events, schedules and what waits for webhooks take memory: events as many as their streams keep, and no more than come while finished
+// tasks are kept.
 func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
 	f := fleet(10_000)
 	f.Life, f.Retention = time.Minute, 24*time.Hour
