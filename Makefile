@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo demo-sdk build check test test-all tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -47,16 +47,23 @@ deps: # what the tests need besides Go
 check: lint ## the quick loop: lint, and on miniredis alone the tests of what has changed since they last passed; no Redis needed
 	go test -short -vet=off $(PACKAGES)
 
-test: deps ## all tests, on miniredis and on a real Redis (installed if it is missing), with the race detector
-	go test -race -vet=off -count=1 -timeout 15m ./cmd/lubdub # alone: these tests run whole deployments, which time out where others take the CPU
-	go test -race -vet=off -count=1 -timeout 15m $$(go list $(PACKAGES) | grep -v /cmd/lubdub$$)
+test: deps ## the tests of every package, on miniredis and on a real Redis (installed if it is missing)
+	go test -vet=off -ldflags='-s -w' -count=1 -timeout 15m $(PACKAGES)
+
+# What runs only here calls testenv.OnlyAll.
+test-all: deps ## all tests with the race detector: also those that prove something only under load, over time or with many seeds
+	go test -race -vet=off -count=1 -timeout 20m ./cmd/lubdub # alone: these tests run whole deployments, which time out where others take the CPU
+	go test -race -vet=off -count=1 -timeout 20m $$(go list $(PACKAGES) | grep -v /cmd/lubdub$$)
+
+test-all test-valkey test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades \
+  test-show test-webhooks test-deploy mutants: export LUBDUB_TEST_ALL = 1
 
 VALKEY_PACKAGES ?= ./lua ./tracker/... ./api/... ./cmd/lubdub ./internal/redistest
 test-valkey: ## VALKEY_PACKAGES on Valkey instead of Redis (installed if it is missing); about 8 minutes
 	@sh internal/ci/install-redis.sh valkey
 	LUBDUB_TEST_REDIS_SERVER=valkey-server go test -vet=off -count=1 -timeout 30m $(VALKEY_PACKAGES)
 
-test-long: test-valkey test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
+test-long: test-all test-valkey test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
 	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
@@ -90,7 +91,7 @@ func TestTheLoopAnswersAsFasthttpDoes(t *testing.T) {
 	for name, s := range w.streams(t) {
 		t.Run(name, func(t *testing.T) {
 			w.exchange(t, s)
-			step := 1 + len(s)/150
+			step := 1 + len(s)/testenv.Of(30, 150)
 			for cut := 1; cut < len(s) && !t.Failed(); cut += step {
 				w.exchange(t, s[:cut], s[cut:])
 			}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -131,6 +132,7 @@ func (e *env) takenBy(w *conn.Watch, c *client) bool {
 
 // However strangers hold their connections, who comes with a token gets in; those who have shown one stay.
 func TestStrangersCannotHoldAllConnections(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	const most = 8
 	for name, hold := range map[string]func(*client){

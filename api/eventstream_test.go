@@ -19,6 +19,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/shares"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/events"
@@ -255,6 +256,7 @@ func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 
 // A client that reads too slowly is told so, and from where to go on; there it misses nothing.
 func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		const tasks = 800 // with the reasons of their cancels more than a listener's queue and the connection hold

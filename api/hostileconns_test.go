@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
@@ -206,6 +207,7 @@ func (w *worker) accepted() bool { return readStatus(w.say(w.beats).in) == 200 }
 
 // However hostile clients hold connections, workers of other tenants get in and stay, and beats of those that were there go on.
 func TestHostileClientsKeepNobodyOut(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
@@ -21,7 +22,7 @@ func TestNumbersAreWhatTheirListsHave(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		f := &fleet{live: l, rng: rand.New(rand.NewPCG(1, 2)), held: map[string][]v1.TaskEnvelope{}}
-		for range 15 {
+		for range testenv.Of(5, 15) {
 			for range 15 {
 				f.act()
 			}
@@ -34,7 +35,7 @@ func TestNumbersAreWhatTheirListsHave(t *testing.T) {
 		}
 		for _, seen := range []string{"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "OFFLINE", "DRAINING", "LATE",
 			"backoff", "recentlyLost"} {
-			if f.seen[seen] == 0 {
+			if testenv.All() && f.seen[seen] == 0 {
 				t.Errorf("nothing was %s: %v", seen, f.seen)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/shares"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
@@ -80,6 +81,7 @@ var boundedResources = []boundedResource{
 // Each bounded resource is filled as far as it goes by clients without a valid token, by one token, and by a tenant with many
 // tokens. Whatever they have taken, another tenant is served.
 func TestNobodyTakesAllOfABoundedResource(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	for _, r := range boundedResources {
 		fill := map[string]func(l *live) int{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -244,6 +245,7 @@ func answersWhileRedisIsAway(t *testing.T, end func(s *redistest.Server) error) 
 // Operations that take several round trips to a Redis that takes long for each add them up, and are in time all the same;
 // afterwards all is as ever.
 func TestEveryRouteAnswersInTimeWhileRedisIsSlow(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	for _, delay := range []time.Duration{promptTimeout * 2 / 5, promptTimeout * 4 / 5} {
 		t.Run(delay.String(), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/dnstest"
 	"github.com/lubdub-io/lubdub/internal/outbound"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/events"
@@ -55,6 +56,7 @@ func TestNoNameServerIsAskedWhereWebhooksAreSaved(t *testing.T) {
 
 // What is told of a delivery is the same whether the name of its host does not exist or belongs to the internal network.
 func TestDeliveriesRevealNoNames(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	known := map[string]string{"private.example.": "10.1.2.3", "metadata.example.": "169.254.169.254"}
 	inMemory(t, func(t *testing.T, l *live) {

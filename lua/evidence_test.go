@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // heardTask is a running task whose beats land in the shard, and are looked for there.
@@ -83,7 +84,7 @@ func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
 		between := func(least, most int) int { return least + random.IntN(most-least) }
 		var stands, lastBeat time.Time
 		var story []string
-		for range 1000 {
+		for range testenv.Of(100, 1000) {
 			did := ""
 			switch act := random.IntN(12); {
 			case act < 4:

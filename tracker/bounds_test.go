@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -49,7 +50,10 @@ type bounds struct {
 // Every operation runs in a store that is full of everything, and on the largest task, worker, machine and queue that there
 // may be. Each script's calls are measured one by one, by the CPU time of Redis, so that it does not matter what else the
 // machine does.
-func TestEveryScriptIsBounded(t *testing.T) { redistest.Measured(t, everyScript) }
+func TestEveryScriptIsBounded(t *testing.T) {
+	testenv.OnlyAll(t)
+	redistest.Measured(t, everyScript)
+}
 
 func everyScript(t *testing.T) redistest.TooLong {
 	store, server := redistest.Alone(t)

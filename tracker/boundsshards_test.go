@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
@@ -18,6 +19,7 @@ import (
 // On one server a script may be about many shards: it stays within the bounds where each of them has as much to tell as a
 // shard may have.
 func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
+	testenv.OnlyAll(t)
 	const shards = 64
 	store, server := redistest.Alone(t)
 	h := trackertest.NewHarness(t, store, trackertest.Braked, func(o *tracker.Options) { o.Shards = shards })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -23,6 +24,7 @@ var (
 // The store's clock is put ten minutes on, and ten minutes back. No live task or worker dies of it, and the dead are found
 // in time, as if it had not happened.
 func TestASteppedClockKillsNobody(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	for _, step := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		t.Run(step.String(), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
@@ -32,6 +33,7 @@ var (
 // allows, in an order that agrees with real time: the history is linearizable. What was not answered may have been
 // done at any later time, or never.
 func TestHistories(t *testing.T) {
+	testenv.OnlyAll(t)
 	answers, lost := map[string]int{}, map[string]int{}
 	for i := 0; i < *historyRounds && !t.Failed(); i++ {
 		t.Run(fmt.Sprint("round ", i+1), func(t *testing.T) {

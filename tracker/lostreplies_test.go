@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -38,6 +39,7 @@ var toldOnce = []string{"system.repaired", "system.mass_expiry_held", "system.re
 // Redis runs a script and the reply is lost: whoever called it asks again, and everything ends as if nothing had been
 // lost. One story in which every script runs is told again and again, with the reply of another call lost each time.
 func TestEveryLostReplyIsMadeGood(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	s := redistest.Real(t)
 	calls, want := tell(t, s, "", 0)

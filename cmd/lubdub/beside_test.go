@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -48,6 +49,7 @@ var otherRelease = sync.OnceValues(func() (string, error) {
 // 503 now and then: what was acknowledged stands, whoever beats lives, whoever dies is found, and what he held another one
 // ends.
 func TestReleasesBesideEachOther(t *testing.T) {
+	testenv.OnlyAll(t)
 	skipIfShort(t)
 	if out, err := exec.Command("git", "cat-file", "-e", *besideCommit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run beside this tree; "+
@@ -61,10 +63,7 @@ func TestReleasesBesideEachOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newer, err := binary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			newer := testenv.Program(t, "lubdub")
 			from, to := newer, older
 			if olderFirst {
 				from, to = older, newer

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -49,6 +50,7 @@ func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
 // A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all are dead. With
 // the brake on they get one more timeout, and whoever is heard again within it lives.
 func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
+	testenv.OnlyAll(t)
 	redis := redistest.StartServer(t)
 	brake := []string{"--redis", redis.URL(), "--mass-expiry-brake", "on"}
 	role := func(role string) *running {

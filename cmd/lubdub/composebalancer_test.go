@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // composeBalancer runs nginx with the configuration of docker-compose.yml, before replicas on this machine instead of those that
@@ -70,6 +71,7 @@ func changed(t *testing.T, path string, changes [][2]string) string {
 // The balancer of docker-compose.yml in front of two replicas: it takes what they take, goes to the other when one dies, and
 // hands on what they say of an outage.
 func TestBalancerOfCompose(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	redis := redistest.StartServer(t)
 	var replicas []*running

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,11 +14,13 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // The profile "cluster" of docker-compose.yml, as processes: six nodes that are started as it says become one Cluster by its script, which
 // Lubdub serves on, and which the script leaves as it is when it comes again.
 func TestComposeCluster(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	services := compose(t)
 	var first *redistest.Server
@@ -74,6 +75,7 @@ func TestComposeCluster(t *testing.T) {
 
 // The profile "load", as a process: its command loads a deployment and tells how long beats took, from a folder where it may write nothing.
 func TestComposeLoad(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	redis := redistest.StartServer(t)
 	server := launch(t, withKey, append([]string{"serve", "--redis", redis.URL()}, anyPort...)...)
@@ -91,18 +93,11 @@ func TestComposeLoad(t *testing.T) {
 		}
 		args[at+1] = less
 	}
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testenv.Program(t, "lubdub")
 	if entry := compose(t)["load"].Entrypoint; !slices.Equal(entry, []string{"/lubdub-bench"}) {
 		t.Fatalf("it is started by %q", entry)
 	}
-	bench := filepath.Join(t.TempDir(), "lubdub-bench")
-	if out, err := exec.Command("go", "build", "-o", bench, "../lubdub-bench").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cmd := exec.CommandContext(t.Context(), bench, append(args, "--lubdub", path)...)
+	cmd := exec.CommandContext(t.Context(), testenv.Program(t, "lubdub-bench"), append(args, "--lubdub", path)...)
 	cmd.Env = append(os.Environ(), "BENCH_TOKEN="+adminToken(t))
 	cmd.Dir = t.TempDir()
 	if err := os.Chmod(cmd.Dir, 0o500); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/fleet"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 func loaded(t *testing.T, environ []string) *config.Loaded {
@@ -152,6 +153,7 @@ func TestDevEndsByItself(t *testing.T) {
 
 // The check against a real server that does not do its work: nothing sweeps, and the fleet must say so.
 func TestCheckFailsWithoutSweeper(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	redis := redistest.StartServer(t)
 	cfg := loaded(t, append([]string{"LUBDUB_REDIS=" + redis.URL(), "LUBDUB_SHARDS=2", "LUBDUB_ROLES=api", "LUBDUB_LISTEN=127.0.0.1:0",

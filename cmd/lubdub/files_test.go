@@ -11,16 +11,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // limited starts a server whose limit of open files was lowered for good.
 func limited(t *testing.T, soft, hard int, args ...string) *running {
 	t.Helper()
-	skipIfShort(t)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testenv.Program(t, "lubdub")
 	lower := fmt.Sprintf(`ulimit -Sn %d && ulimit -Hn %d && exec "$0" "$@"`, soft, hard)
 	return launchBy(t, withKey, "sh", append([]string{"-c", lower, path, "serve", "--redis", "embedded", "--listen", "127.0.0.1:0",
 		"--admin-listen", "127.0.0.1:0"}, args...)...)
@@ -28,6 +26,7 @@ func limited(t *testing.T, soft, hard int, args ...string) *running {
 
 // The limit of open files is raised as far as it may be, and max-connections is held against it when the server starts.
 func TestConnectionsFitTheLimitOfOpenFiles(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	r := limited(t, 128, 700)
 	api, _ := r.urls()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
@@ -24,10 +25,7 @@ import (
 func TestLongFirstRowOfEachList(t *testing.T) {
 	d := newDesk(t, token.RoleViewer)
 	fillLists(t, d.redis)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testenv.Program(t, "lubdub")
 	lists := [][]string{{"version"}, {"task", "ls"}, {"task", "ls", "--state", "queued", "--queue", "queue-07"}, {"worker", "ls"},
 		{"worker", "ls", "--silent"}, {"worker", "ls", "-a", "-o", "wide"},
 		{"machine", "ls"}, {"queue", "ls"},

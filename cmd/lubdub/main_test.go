@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // fasthttpCleaner is a goroutine of fasthttp's worker pool that finds out up to ten seconds late that its server has
@@ -25,16 +26,6 @@ import (
 var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
 
 var fasthttpClock = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
-
-// binary is the program as it is shipped, built once for all tests that need a process of their own.
-var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(buildDir, "lubdub")
-	out, err := exec.Command("go", "build", "-ldflags", "-X main.version=1.2.3", "-o", path, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
 
 var buildDir string
 
@@ -94,12 +85,7 @@ const patientRedis = "LUBDUB_REDIS_TIMEOUT=20s"
 // launch starts the program with nothing but the given environment and arguments.
 func launch(t *testing.T, environ []string, args ...string) *running {
 	t.Helper()
-	skipIfShort(t)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return launchBy(t, environ, path, args...)
+	return launchBy(t, environ, testenv.Program(t, "lubdub"), args...)
 }
 
 // launchBy starts a command that becomes the program.

@@ -18,6 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -80,10 +81,7 @@ func (d *desk) run(args ...string) answer { return d.with("", args...) }
 // with is run with something on standard input.
 func (d *desk) with(stdin string, args ...string) answer {
 	d.t.Helper()
-	path, err := binary()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	path := testenv.Program(d.t, "lubdub")
 	cmd := exec.Command(path, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 func TestOperatorCompletion(t *testing.T) {
@@ -53,10 +54,7 @@ func TestOperatorCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testenv.Program(t, "lubdub")
 	cmd := exec.Command(bash, "-c", `source <("$0" completion bash) && complete -p lubdub`, path)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "lubdub") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/token"
 	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -26,10 +27,7 @@ func newTerminal(d *desk, width, height int, args ...string) *terminal {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		d.t.Fatalf("%v; make deps installs it", err)
 	}
-	path, err := binary()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	path := testenv.Program(d.t, "lubdub")
 	// The socket's path must be short, which that of a test's own folder need not be.
 	folder, err := os.MkdirTemp("", "tmux")
 	if err != nil {

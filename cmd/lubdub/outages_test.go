@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 var (
@@ -36,7 +38,7 @@ type outage struct {
 	period   time.Duration // health-check-period, where there is no balancer
 	balancer string        // between the clients and the front ends, which judges those by their answers; "": each client tries all
 	cluster  bool          // Redis is a Cluster of three nodes
-	brief    bool          // of those behind balancers: `make test` plays it too
+	brief    bool          // of those behind balancers: `make test-all` plays it too
 }
 
 var outages = []outage{
@@ -118,6 +120,7 @@ func nearlyFull(c *redis.Client) error {
 // Whatever keeps beats from landing for twice the timeout, Lubdub kills nobody for it who beats as soon as he is let; who
 // has been silent since before is found as soon as his timeout allows, the outage not counted.
 func TestOutagesKillNobody(t *testing.T) {
+	testenv.OnlyAll(t)
 	if *outageTasks <= 1000 {
 		t.Parallel()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/fleet"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // spread sends each request to the next replica, as a load balancer does, and a request that one does not answer
@@ -30,6 +31,7 @@ func (s *spread) RoundTrip(r *http.Request) (*http.Response, error) {
 // Two replicas of each role on a real Redis, and in the middle of the show one of each is killed without a word.
 // Every task must still become what it should, in time, and nothing may be lost or there twice.
 func TestReplicasDieAndNothingIsLost(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	fairly(t, replicasDie)
 }
@@ -113,6 +115,7 @@ func onlyLate(t *testing.T, s fleet.Summary) {
 // Redis stands still for longer than any worker may be silent. That is Lubdub's own trouble, and must cost no live
 // worker its life; the dead must be found all the same once it is over.
 func TestFrozenRedisKillsNobody(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	fairly(t, frozenRedis)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -27,6 +28,7 @@ var restarts = flag.Int("restarts", 4, "restarts of replicas in TestRollingResta
 // create tasks, start them, beat, cancel and complete them, and workers claim. A client that tries again on 503 and on
 // a connection that was closed sees no other failure, and whatever was acknowledged is there in the end.
 func TestRollingRestarts(t *testing.T) {
+	testenv.OnlyAll(t)
 	redis := redistest.StartServer(t, "--appendonly", "yes")
 	start := func(role, listen string) *running {
 		return launch(t, withKey, "serve", "--redis", redis.URL(), "--roles", role, "--listen", listen, "--admin-listen", "127.0.0.1:0",

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Three sweepers are killed and started again, one after the other, while a schedule fires each second. Each fire has its task,
 // once.
 func TestKilledSweepersFireOnce(t *testing.T) {
+	testenv.OnlyAll(t)
 	skipIfShort(t)
 	redis := redistest.StartServer(t)
 	start := func(role string) *running {

@@ -11,6 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/sdkrunner"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -31,6 +32,7 @@ type situation struct {
 // metrics and the alerts agree in each situation that an operator may find. Workers are processes. Without promtool, which `make
 // test-deploy` installs, alerts are left out.
 func TestSituationsLookTheSameInEveryView(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	skipIfShort(t)
 	runners, err := sdkrunner.Find("go", t.TempDir())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -55,6 +56,7 @@ func heldIn(t *testing.T, c *redis.Client) (held, recoveries int64) {
 // Sweeper processes are killed in the middle of the recovery of dead workers, at moments that nobody chose, one after
 // the other. Every task must be requeued, once.
 func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	const workers, each = 3, 700
 	server := redistest.StartServer(t)

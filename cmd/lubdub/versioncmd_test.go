@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // The changelog's newest version, the image's label and the program tell the same, and what is not released yet stands above.
@@ -31,6 +33,7 @@ func TestOneVersion(t *testing.T) {
 }
 
 func TestVersionOfABuild(t *testing.T) {
+	testenv.OnlyAll(t)
 	skipIfShort(t)
 	path := filepath.Join(t.TempDir(), "lubdub")
 	build := func(flags ...string) string {

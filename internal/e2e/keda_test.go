@@ -7,11 +7,13 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // KEDA's trigger of the example in deploy/kubernetes asks, as a viewer, what the server answers, and finds the number where it looks.
 func TestKEDAFindsWhatItScalesBy(t *testing.T) {
+	testenv.OnlyAll(t)
 	example := read(t, "../../deploy/kubernetes/examples/workers.yaml")
 	trigger := regexp.MustCompile(`(?m)^ +url: http://[^/]+(/\S+)\n(?: +#.*\n)* +valueLocation: (\w+)$`).FindStringSubmatch(example)
 	if trigger == nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // block returns the shell block of the tutorial that follows a walkthrough marker.
@@ -34,17 +35,16 @@ func block(t *testing.T, name string) string {
 	return string(m[1])
 }
 
-// build makes the binary where the tutorial says it is, under a root of the test's own.
+// build puts the binary where the tutorial says it is, under a root of the test's own.
 func build(t *testing.T) (root string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: no processes")
-	}
+	program := testenv.Program(t, "lubdub")
 	root = t.TempDir()
-	cmd := exec.Command("go", "build", "-o", filepath.Join(root, "bin", "lubdub"), "./cmd/lubdub")
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(program, filepath.Join(root, "bin", "lubdub")); err != nil {
+		t.Fatal(err)
 	}
 	return root
 }

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 const sdk = "github.com/lubdub-io/lubdub/sdk/go"
@@ -53,9 +55,7 @@ func main() {
 // A program that adds the SDK keeps its Go version, its dependencies and their versions. It gets the SDK as it would from a
 // release: from a module proxy, which has what lies in this checkout.
 func TestAUsersProgramStaysAsItIs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program; run it without -short")
-	}
+	testenv.OnlyAll(t)
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": goMod, "main.go": program} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -171,6 +172,7 @@ func (h *heldTasks) find() {
 // Without a balancer the dead are found in time although Redis is away for a few seconds again and again: the pause that
 // health-check-period gives balancers does not last where all members but a few beat.
 func TestTheDeadAreFoundInTimeAfterShortOutages(t *testing.T) {
+	testenv.OnlyAll(t)
 	playHeld(t, 0, func(h *heldTasks) {
 		for range 30 { // within two minutes or so
 			h.away(time.Second + h.upTo(3*time.Second).Truncate(100*time.Millisecond))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -267,6 +268,7 @@ func (c *apart) wantAll(t *testing.T) {
 // Readers who go on from cursors miss nothing on nodes whose clocks lie 5 s apart, while a shard moves to another node, and
 // when a node dies that took writes with it and its place is taken by one whose clock is behind.
 func TestNothingIsMissedOnAClusterWhoseClocksLieApart(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	c := startApart(t)
 	c.more(t, 200)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -64,6 +65,7 @@ func listen(t testing.TB, h *trackertest.Harness, f events.Filter, after string)
 
 // One that does not keep up is told so once its queue is full, and misses nothing when it goes on from where it came to.
 func TestAListenerThatDoesNotKeepUp(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.RedisTimeout = 1, time.Minute }) // it creates very many

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -66,6 +67,7 @@ func TestTellingMuchTakesLittleTime(t *testing.T) {
 
 // Scripts about the largest inventory, and about all that it misses, are short.
 func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	h := trackertest.Timed(t)
 	r := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = model.MaxMaxConcurrent })

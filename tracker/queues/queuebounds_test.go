@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -29,6 +30,7 @@ func evals(h *trackertest.Harness) int {
 
 // What more sets of worker labels ask for than are remembered is looked up many at a time.
 func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	h := trackertest.Timed(t)
 	const sets = 12_000
@@ -65,6 +67,7 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 
 // The scripts about the largest sets of labels, and about a worker that could run a thousand types, are short.
 func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	h := trackertest.Timed(t)
 	h.FillQueue(2000, func(i int, n *model.NewTask) {
@@ -96,6 +99,7 @@ func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 
 // A workspace has so many paused queues at most, and nobody reads those of others.
 func TestPausedQueuesAreBounded(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		pause := func(s model.Scope, i int) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -222,6 +223,7 @@ func TestATenantHasSoManyWorkers(t *testing.T) {
 
 // Counting what a tenant has is a matter of moments, however many workspaces it has and whatever its tasks take.
 func TestScriptsAboutWhatATenantHasAreShort(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	h := trackertest.Timed(t, func(o *tracker.Options) { o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1_000_000, 1<<50, 1_000_000 })
 	h.FillQueue(20_000, func(i int, n *model.NewTask) { n.Scope.Workspace = fmt.Sprintf("ws-%d", i) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -219,6 +220,7 @@ func TestRevocationsAreBounded(t *testing.T) {
 // A tenant that has revoked as much as one may can still revoke all of its tokens at once, as the refusal says; and many tenants
 // that have together leave room for another one.
 func TestRevocationsAreSharedByTenants(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		now := h.Store.Clock.Now().Truncate(time.Second)

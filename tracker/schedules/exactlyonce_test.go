@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
@@ -20,7 +21,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-var deaths = flag.Int("deaths", 300,
+var deaths = flag.Int("deaths", testenv.Of(60, 300),
 	"how often a sweeper dies, or loses a reply, in TestEachFireCreatesItsTaskOnce; on miniredis a tenth of it")
 
 // steps are the scripts that a fire goes through.
@@ -198,6 +199,7 @@ func TestOfTwoSweepersOneRecords(t *testing.T) {
 
 // Schedules that come back together are worked off so many fires at a time, all of them in turn.
 func TestSchedulesThatComeBackTogetherStampedeNobody(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		many, missed := 1000, 20

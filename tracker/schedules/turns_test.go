@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
@@ -114,6 +115,7 @@ func wantOnTime(h *trackertest.Harness, tenant string) {
 
 // A tenant that has more due than one listing reads hides nobody's schedules: they are found by the listings after it.
 func TestSchedulesBehindAVeryLongQueueAreFound(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	s := redistest.Real(t)
 	s.Clock.Set(begins)

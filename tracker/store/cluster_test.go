@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -181,6 +182,7 @@ func (c *clustered) freezeReplica(t *testing.T, shard int) {
 }
 
 func TestCluster(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	c := startClustered(t)
 	c.event(t, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -25,6 +26,7 @@ func wantNotConfirmed(t *testing.T, what string, err error) {
 
 // What replicas do not have is not acknowledged, however often it is asked for; nothing else waits for them.
 func TestReplicated(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: store.Replicated, RedisTimeout: 4 * time.Second})
@@ -78,6 +80,7 @@ func TestReplicated(t *testing.T) {
 // Clients that ask again as soon as they are answered come right after the next flush has begun: they still have the time to
 // wait for its end and for their own, so each of them is told what is missing, and none that Redis is too slow.
 func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	primary := redistest.StartServer(t)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: primary.URL(), Durability: store.Replicated, RedisTimeout: 4 * time.Second})

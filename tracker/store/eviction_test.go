@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -120,6 +121,7 @@ func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
 // Every node of a Cluster is looked at, the replicas too: one that evicts is found wherever it is, and told when it is set
 // later or promoted.
 func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, 2*time.Second)
 	set := func(s *redistest.Server, policy string) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -16,6 +17,7 @@ import (
 // Attempt 1 is declared lost and attempt 2 claimed on a primary whose replicas receive neither. After the failover attempt 1 is live, and
 // its success is acknowledged as safe on the other replica: attempt 2 does not reverse it.
 func TestSentinelALostAttemptDoesNotReverseAnAcknowledgedSuccess(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	w := startWatched(t, 2, 1)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: store.Replicated, DurableReplicas: 1,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -129,6 +130,7 @@ func backAgain(t *testing.T, tr *tracker.Tracker) {
 
 // A full lane answers at once and in words; nothing that was let in is lost.
 func TestOverload(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	s := redistest.StartServer(t)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: s.URL(), MaxPendingBeats: 8, RedisTimeout: 4 * time.Second})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -101,6 +102,7 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker 
 // A thousand of everything at once are all answered in time while Redis hangs, whatever their lane and however many stand
 // before them, with each kind of durability; and so they are while it is slow.
 func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
+	testenv.OnlyAll(t)
 	const timeout = time.Second
 	for _, durability := range []store.Durability{store.Memory, store.Fsync} {
 		t.Run(string(durability), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -49,6 +50,7 @@ func running(t *testing.T, functions ...string) map[string]int {
 
 // Whoever was promoted is served, and of whom it replaced nothing stays: no lane, no sweeper, no probe; back and forth.
 func TestNothingStaysOfReplacedNodes(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	marked(t)
 	c := redistest.StartCluster(t, 3, 1, 5*time.Second)

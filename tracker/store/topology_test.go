@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -22,6 +23,7 @@ import (
 // Schedules fire once at each due time, webhooks are told of every event and the numbers are told again, whatever becomes of the
 // Redis that they are kept in.
 func TestWhatIsToldOutlivesAFailoverOfSentinel(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	w := startWatched(t, 1, 1)
 	d := startDriven(t, w.url())
@@ -32,6 +34,7 @@ func TestWhatIsToldOutlivesAFailoverOfSentinel(t *testing.T) {
 }
 
 func TestWhatIsToldOutlivesAFailoverOfACluster(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	cluster := redistest.StartCluster(t, 3, 1, 2*time.Second)
 	d := startDriven(t, cluster.URL())

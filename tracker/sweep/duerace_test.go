@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -22,7 +23,7 @@ import (
 )
 
 // dueTasks is how many tasks are due at once; `make test-history` has 50,000.
-var dueTasks = flag.Int("due", 2000, "tasks that TestSweepersAgainstCompleters has due at once on a real Redis")
+var dueTasks = flag.Int("due", testenv.Of(500, 2000), "tasks that TestSweepersAgainstCompleters has due at once on a real Redis")
 
 const dueSweepers = 8
 

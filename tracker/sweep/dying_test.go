@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
@@ -20,7 +22,7 @@ import (
 func TestASweeperDiesBetweenAnyTwoSteps(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		for calls := 0; !recoverAfterDeath(t, s, calls); calls++ {
+		for calls := rand.IntN(testenv.Of(6, 1)); !recoverAfterDeath(t, s, calls); calls += testenv.Of(6, 1) {
 			if calls > 500 {
 				t.Fatal("a sweep takes more than 500 calls")
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
@@ -31,6 +32,7 @@ func timeouts(h *trackertest.Harness) (timeouts, sets []string) {
 // Whatever timeouts somebody once thought of, a look at the shards costs what those in use cost: the others are dropped
 // after a minute, and come back with the first attempt that lives by them.
 func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		all := trackertest.AllTimeouts()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
@@ -12,6 +13,7 @@ import (
 // Placed tasks that find no worker are looked at ever less often, and the workers that are gone are read for all of
 // them at once: what waits in vain costs Redis next to nothing. A worker that comes gets them soon all the same.
 func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
+	testenv.OnlyAll(t)
 	t.Parallel()
 	const tasks, workers, asked = 30, 30, 3 // asked: tasks differ in what they ask for
 	trackertest.Contract(t, func(h *trackertest.Harness) {

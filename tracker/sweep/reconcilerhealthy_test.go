@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -43,7 +44,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 		for i := range 4 {
 			c.Hire(fmt.Sprintf("w%d", i))
 		}
-		const rounds = 40
+		rounds := testenv.Of(10, 40)
 		var busy, clock sync.WaitGroup
 		for i := range 4 {
 			busy.Go(func() {

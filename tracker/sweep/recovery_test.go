@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -31,9 +32,9 @@ func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
 		if total < 12 {
 			t.Fatalf("a recovery over two shards has %d steps", total)
 		}
-		stride := 1
+		stride := testenv.Of(5, 1)
 		if s.Kind == "miniredis" {
-			stride = 4 // it is slow; which steps it dies after is another run's luck
+			stride *= 4 // it is slow; which steps it dies after is another run's luck
 		}
 		for n := rand.IntN(stride); n < total; n += stride {
 			dieAfter(t, s, n)

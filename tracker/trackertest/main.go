@@ -2,16 +2,18 @@ package trackertest
 
 import (
 	"flag"
+	"strconv"
 	"testing"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
 // Main is the TestMain of every room. It keeps the share of the model-based tests that every run pays small. For more of it:
 // go test ./tracker -run TestModel -rapid.checks=1000
 func Main(m *testing.M) {
 	if flag.Lookup("rapid.checks") != nil {
-		_ = flag.Set("rapid.checks", "25")
+		_ = flag.Set("rapid.checks", strconv.Itoa(testenv.Of(8, 25)))
 	}
 	redistest.Main(m)
 }
