@@ -256,7 +256,7 @@ func without(args []string, stray string) []string {
 type exit int
 
 func (a *app) complain(err error) {
-	if operator.Told(err) {
+	if operator.IsReported(err) {
 		return
 	}
 	if m := new(mistake); errors.As(err, &m) {

@@ -25,7 +25,7 @@ func keepContext(env *operator.Env, p *process, keys *token.Keyring, withFleet b
 	if err != nil {
 		return "# no context is kept for other commands: " + err.Error()
 	}
-	current, err := operator.WriteContext(env, devContext, contexts.Context{
+	current, err := contexts.Add(env.Getenv, devContext, contexts.Context{
 		Server: p.apiURL(), Token: admin, Tenant: tenant, Workspace: workspace,
 	})
 	if err != nil {

@@ -28,7 +28,7 @@ func (s *session) agreed(a Acting, what string) error {
 		return nil
 	}
 	if !isTerminal(s.env.Stdin) {
-		return misuse("this would %s; pass --yes to run without a prompt", what)
+		return misusef("this would %s; pass --yes to run without a prompt", what)
 	}
 	fmt.Fprintf(s.env.Stderr, "%s? [y/N] ", strings.ToUpper(what[:1])+what[1:])
 	answered := make(chan string, 1)
@@ -70,21 +70,13 @@ func onEach[T any](s *session, k *kind[T], ids []string, act func(ctx context.Co
 			}
 			s.note("lubdub: %s: %v", id, err)
 			if failed == nil {
-				failed = reported{err}
+				failed = reported(err)
 			}
 			continue
 		}
-		if err := k.showMore(s, rows, []entry[T]{{raw, done}}); err != nil {
+		if err := k.showMore(s, rows, entry[T]{raw: raw, T: done}); err != nil {
 			return err
 		}
 	}
 	return failed
 }
-
-// reported is an error that was told already; only its exit code matters.
-type reported struct{ error }
-
-func (r reported) Unwrap() error { return r.error }
-
-// Told reports whether an error needs no telling.
-func Told(err error) bool { return errors.As(err, new(reported)) || errors.As(err, new(silent)) }

@@ -16,27 +16,6 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Commands are the operator's, as kong reads them.
-type Commands struct {
-	Status     statusCmd     `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
-	Why        whyCmd        `cmd:"" help:"Explain everything known about a task, worker or machine."`
-	Doctor     doctorCmd     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
-	Top        topCmd        `cmd:"" help:"Show a deployment live, and act on what is shown."`
-	UI         uiCmd         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
-	Task       taskCmd       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
-	Run        runCmd        `cmd:"" help:"Look at runs, cancel them, wait for them."`
-	Worker     workerCmd     `cmd:"" help:"List workers; drain, cordon, resume and end them."`
-	Machine    machineCmd    `cmd:"" help:"List machines; drain and resume them."`
-	Queue      queueCmd      `cmd:"" help:"List queues; pause and resume them."`
-	Schedule   scheduleCmd   `cmd:"" help:"List, create, pause, fire and backfill schedules."`
-	Webhook    webhookCmd    `cmd:"" help:"List, create, test and redeliver webhooks."`
-	Event      eventCmd      `cmd:"" help:"List events and follow them."`
-	System     systemCmd     `cmd:"" help:"Replicas, shards and Redis; sweep now; let go of what the brake holds."`
-	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and ids."`
-	Reference  referenceCmd  `cmd:"" help:"Print the reference of all commands as Markdown."`
-	Context    contextCmd    `cmd:"" help:"Choose the deployment that commands work with."`
-}
-
 // Has reports whether a command is one of these.
 func Has(command *kong.Node) bool {
 	if command == nil {
@@ -55,7 +34,7 @@ func Has(command *kong.Node) bool {
 func EmptyFlags(k *kong.Context) error {
 	for _, p := range k.Path {
 		if p.Flag != nil && p.Flag.Tag.Type == "" && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.Len() == 0 {
-			return misuse("--%s is empty; give it a value, or leave it out", p.Flag.Name)
+			return misusef("--%s is empty; give it a value, or leave it out", p.Flag.Name)
 		}
 	}
 	return nil
@@ -116,3 +95,6 @@ func isTerminal(stream any) bool {
 func (e *Env) colourful() bool {
 	return e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb" && isTerminal(e.Stdout)
 }
+
+// Complete prints how the line of a shell that asks may continue; false: no shell asks.
+func Complete(env *Env, parser *kong.Kong) bool { return completeLine(env, parser, idLists) }

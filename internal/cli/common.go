@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -73,16 +72,12 @@ func isCommon(flag string) bool {
 // session is one command's work with one deployment.
 type session struct {
 	*output.Printer
-	env    *Env
-	client *client.Client
-	token  *credential
-	name   string // of the context; empty: none
-	server string
-	// tokenText brings the token, where a command prints it.
-	tokenText func(context.Context) (string, error)
-
-	ahead atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
-	ends  atomic.Int64 // when the server's certificate does, in seconds since 1970; 0: it showed none
+	env       *Env
+	client    *client.Client
+	token     *credential
+	name      string // of the context; empty: none
+	server    string
+	transport *transport
 }
 
 // tries is how often a call is made at most.
@@ -91,7 +86,7 @@ const tries = 2
 // open finds the deployment that is meant and makes a client for it.
 func (c *Common) open(env *Env) (*session, error) {
 	if c.Timeout <= 0 {
-		return nil, misuse("--timeout %v leaves no time for an answer; without the flag it is 10s", c.Timeout)
+		return nil, misusef("--timeout %v leaves no time for an answer; without the flag it is 10s", c.Timeout)
 	}
 	name, at, err := c.find(env)
 	if err != nil {
@@ -102,26 +97,26 @@ func (c *Common) open(env *Env) (*session, error) {
 	}
 	s := &session{
 		Printer: &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}, env: env, name: name, server: at.Server,
-		token: &credential{context: name, text: at.Token, tenant: at.Tenant, workspace: at.Workspace},
+		token: &credential{
+			env: env, context: name, text: at.Token, command: at.TokenCommand, tenant: at.Tenant, workspace: at.Workspace,
+		},
 	}
-	carrier, err := s.transport(at)
-	if err != nil {
+	if s.transport, err = newTransport(at); err != nil {
 		return nil, err
 	}
 	opts := []client.Option{
-		client.Transport(carrier), client.Timeout(c.Timeout), client.Tries(tries), client.UserAgent("lubdub-cli"),
+		client.Transport(s.transport), client.Timeout(c.Timeout), client.Tries(tries), client.UserAgent("lubdub-cli"),
 		client.Scope(cmp.Or(c.Tenant, at.Tenant), cmp.Or(c.Workspace, at.Workspace)),
 	}
 	if at.AllowHTTP {
 		opts = append(opts, client.AllowHTTP())
 	}
-	s.tokenText = s.token.source(env, at.TokenCommand)
-	opts = append(opts, client.TokenFunc(s.tokenText))
+	opts = append(opts, client.TokenFunc(s.token.find))
 	if s.client, err = client.New(at.Server, opts...); err != nil {
 		if strings.Contains(at.Server, "http://") {
 			err = fmt.Errorf("%w\nA context may allow it: lubdub context set NAME --server %s --allow-http", err, at.Server)
 		}
-		return nil, Misuse{err}
+		return nil, misused(err)
 	}
 	return s, nil
 }
@@ -135,7 +130,7 @@ func (c *Common) find(env *Env) (name string, at contexts.Context, err error) {
 		if file := env.Getenv(client.EnvTokenFile); token == "" && file != "" {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				return "", at, Misuse{fmt.Errorf("%s: %w", client.EnvTokenFile, err)}
+				return "", at, misused(fmt.Errorf("%s: %w", client.EnvTokenFile, err))
 			}
 			token = strings.TrimSpace(string(text))
 		}
@@ -145,22 +140,18 @@ func (c *Common) find(env *Env) (name string, at contexts.Context, err error) {
 	if server != "" {
 		return "", contexts.Context{Server: server, Token: token}, nil
 	}
-	path, err := contexts.Path(env.Getenv)
+	file, err := contexts.Open(env.Getenv)
 	if err != nil {
-		return "", at, Misuse{err}
-	}
-	file, err := contexts.Load(path)
-	if err != nil {
-		return "", at, Misuse{err}
+		return "", at, misused(err)
 	}
 	name = cmp.Or(c.Context, env.Getenv(EnvContext), file.Current)
 	if name == "" {
-		return "", at, misuse("no server is known: run `lubdub dev` to try one, or name yours with\n" +
+		return "", at, misusef("no server is known: run `lubdub dev` to try one, or name yours with\n" +
 			"  lubdub context set prod --server https://lubdub.example.com --token-command 'cat ~/.lubdub-token'")
 	}
 	at, ok := file.Contexts[name]
 	if !ok {
-		return "", at, misuse("there is no context %q%s; run `lubdub context ls` to list them", name,
+		return "", at, misusef("there is no context %q%s; run `lubdub context ls` to list them", name,
 			suggest.DidYouMean(name, file.Names()))
 	}
 	if token != "" {
@@ -174,7 +165,7 @@ func checkServer(server string) error {
 	for one := range strings.SplitSeq(server, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return misuse("the server's address is not like https://host:port; see --server, %s or the context", client.EnvURL)
+			return misusef("the server's address is not like https://host:port; see --server, %s or the context", client.EnvURL)
 		}
 	}
 	return nil
@@ -189,46 +180,57 @@ func (s *session) where() string {
 }
 
 // transport carries requests, and learns the server's clock and certificate from the answers.
-func (s *session) transport(at contexts.Context) (http.RoundTripper, error) {
+type transport struct {
+	http.RoundTripper
+	clockAhead atomic.Int64 // how far the server's clock is ahead of ours, in nanoseconds
+	certEnds   atomic.Int64 // when the server's certificate does, in seconds since 1970; 0: it showed none
+}
+
+func newTransport(at contexts.Context) (*transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if at.CAFile != "" {
 		pem, err := os.ReadFile(at.CAFile)
 		if err != nil {
-			return nil, Misuse{err}
+			return nil, misused(err)
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, misuse("%s holds no certificate in PEM form", at.CAFile)
+			return nil, misusef("%s holds no certificate in PEM form", at.CAFile)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	return answerReader{t, s}, nil
+	return &transport{RoundTripper: t}, nil
 }
 
-type answerReader struct {
-	http.RoundTripper
-	s *session
-}
-
-func (c answerReader) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := c.RoundTripper.RoundTrip(req)
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.RoundTripper.RoundTrip(req)
 	if err == nil {
 		if date, failed := http.ParseTime(res.Header.Get("Date")); failed == nil {
 			ahead := time.Until(date)
 			if ahead.Abs() < 2*time.Second { // the header has whole seconds
 				ahead = 0
 			}
-			c.s.ahead.Store(int64(ahead))
+			t.clockAhead.Store(int64(ahead))
 		}
 		if res.TLS != nil && len(res.TLS.PeerCertificates) > 0 {
-			c.s.ends.Store(res.TLS.PeerCertificates[0].NotAfter.Unix())
+			t.certEnds.Store(res.TLS.PeerCertificates[0].NotAfter.Unix())
 		}
 	}
 	return res, err
 }
 
-// now is the time by the server's clock, as far as its answers tell.
-func (s *session) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+// clockAhead is how far the server's clock is ahead of ours, as far as its answers show.
+func (s *session) clockAhead() time.Duration { return time.Duration(s.transport.clockAhead.Load()) }
+
+// certificateEnds is when the certificate that the server showed expires; ok is false when it showed none.
+func (s *session) certificateEnds() (at time.Time, ok bool) {
+	ends := s.transport.certEnds.Load()
+	return time.Unix(ends, 0), ends != 0
+}
+
+// now is the time by the server's clock, as far as its answers show.
+func (s *session) now() time.Time { return time.Now().Add(s.clockAhead()) }
 
 // do makes a call; its errors say what to do.
 func (s *session) do(ctx context.Context, r client.Request) (json.RawMessage, error) {
@@ -261,29 +263,28 @@ func call[T any](ctx context.Context, s *session, r client.Request) (json.RawMes
 	return raw, out, nil
 }
 
-// source returns where a session's token comes from.
-func (t *credential) source(env *Env, command string) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		if command == "" {
-			return t.text, nil
-		}
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "sh", "-c", command)
-		cmd.Env, cmd.Stderr, cmd.Stdin = env.Environ, env.Stderr, env.Stdin
-		cmd.WaitDelay = time.Second // what the command started may keep its output open
-		out, err := cmd.Output()
-		if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-			return "", fmt.Errorf("the token command of the context %s failed: %w", t.context, err)
-		}
-		if t.text = strings.TrimSpace(string(out)); t.text == "" {
-			return "", errors.New("the token command of the context " + t.context + " printed nothing")
-		}
-		return t.text, nil
-	}
-}
-
 // note tells people something beside the answer.
 func (s *session) note(format string, args ...any) {
 	fmt.Fprintf(s.env.Stderr, format+"\n", args...)
+}
+
+// explain adds to an error of the client what to do about it.
+func (s *session) explain(err error) error {
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case !errors.As(err, &refused):
+		if client.MayRetry(err) {
+			return unanswered(fmt.Errorf("%s does not answer: %w", s.where(), err))
+		}
+		return err
+	case refused.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w\n%s", refusal(refused), s.token.next())
+	case refused.Status == http.StatusForbidden:
+		return fmt.Errorf("%w%s", refusal(refused), s.token.role())
+	}
+	return refusal(refused)
 }

@@ -42,8 +42,14 @@ func (c *completionCmd) Run(env *Env) error {
 	return err
 }
 
-// Complete prints how the line of a shell that asks may continue; false: no shell asks.
-func Complete(env *Env, parser *kong.Kong) bool {
+// IDList lists ids from a server.
+type IDList func(context.Context, *session) ([]string, error)
+
+// IDLists are those that are offered for an argument or flag, by its predictor.
+type IDLists map[string][]IDList
+
+// completeLine prints how the line of a shell that asks may continue; false: no shell asks.
+func completeLine(env *Env, parser *kong.Kong, ids IDLists) bool {
 	line := env.Getenv("COMP_LINE")
 	if line == "" {
 		return false
@@ -56,7 +62,7 @@ func Complete(env *Env, parser *kong.Kong) bool {
 	if n := len(words); n > 0 && strings.HasSuffix(line, words[n-1]) {
 		words, begun = words[:n-1], words[n-1]
 	}
-	for _, word := range continuations(env, parser.Model.Node, words, begun) {
+	for _, word := range continuations(env, ids, parser.Model.Node, words, begun) {
 		if strings.HasPrefix(word, begun) {
 			_, _ = fmt.Fprintln(env.Stdout, word)
 		}
@@ -65,7 +71,7 @@ func Complete(env *Env, parser *kong.Kong) bool {
 }
 
 // continuations lists what may stand after the words of a line, the first of which is the program.
-func continuations(env *Env, command *kong.Node, words []string, begun string) (all []string) {
+func continuations(env *Env, ids IDLists, command *kong.Node, words []string, begun string) (all []string) {
 	var value *kong.Value // of a flag that is the word before
 	arguments := 0
 	for _, word := range words[min(1, len(words)):] {
@@ -83,7 +89,7 @@ func continuations(env *Env, command *kong.Node, words []string, begun string) (
 	}
 	switch {
 	case value != nil:
-		return valuesOf(env, value, words)
+		return valuesOf(env, ids, value, words)
 	case strings.HasPrefix(begun, "-"):
 		for _, flag := range slices.Concat(command.AllFlags(true)...) {
 			all = append(all, "--"+flag.Name)
@@ -99,7 +105,7 @@ func continuations(env *Env, command *kong.Node, words []string, begun string) (
 		}
 	}
 	if last := len(command.Positional) - 1; last >= 0 && (arguments <= last || command.Positional[last].IsCumulative()) {
-		all = append(all, valuesOf(env, command.Positional[min(arguments, last)], words)...)
+		all = append(all, valuesOf(env, ids, command.Positional[min(arguments, last)], words)...)
 	}
 	return all
 }
@@ -115,22 +121,16 @@ func valueAfter(command *kong.Node, word string) *kong.Value {
 }
 
 // valuesOf lists the values of a flag or argument: of its tag predictor, or of its enum.
-func valuesOf(env *Env, value *kong.Value, words []string) []string {
-	switch value.Tag.Get("predictor") {
-	case "task":
-		return ids(env, tasks, words)
-	case "worker":
-		return ids(env, workers, words)
-	case "machine":
-		return ids(env, machines, words)
-	case "queue":
-		return ids(env, queues, words)
-	case "schedule":
-		return ids(env, schedules, words)
-	case "webhook":
-		return ids(env, webhooks, words)
-	case "any":
-		return slices.Concat(ids(env, workers, words), ids(env, machines, words), ids(env, tasks, words))
+func valuesOf(env *Env, ids IDLists, value *kong.Value, words []string) []string {
+	predictor := value.Tag.Get("predictor")
+	if lists := ids[predictor]; lists != nil {
+		var all []string
+		for _, list := range lists {
+			all = append(all, idsFrom(env, list, words)...)
+		}
+		return all
+	}
+	switch predictor {
 	case "context":
 		return contextNames(env)
 	case "state":
@@ -154,11 +154,7 @@ func wordsOf[T ~string](all []T) (words []string) {
 }
 
 func contextNames(env *Env) []string {
-	path, err := contexts.Path(env.Getenv)
-	if err != nil {
-		return nil
-	}
-	file, err := contexts.Load(path)
+	file, err := contexts.Open(env.Getenv)
 	if err != nil {
 		return nil
 	}
@@ -168,8 +164,8 @@ func contextNames(env *Env) []string {
 // patienceOfAShell is how long a line may wait for its completion.
 const patienceOfAShell = 2 * time.Second
 
-// ids asks the server that the line means. A shell gets no error.
-func ids[T any](env *Env, k *kind[T], words []string) []string {
+// idsFrom asks the server that the line means. A shell gets no error.
+func idsFrom(env *Env, list IDList, words []string) []string {
 	quiet := *env
 	quiet.Stderr = io.Discard
 	common := &Common{
@@ -182,7 +178,7 @@ func ids[T any](env *Env, k *kind[T], words []string) []string {
 	}
 	ctx, cancel := context.WithTimeout(env.Context, patienceOfAShell)
 	defer cancel()
-	all, err := k.ids(ctx, s)
+	all, err := list(ctx, s)
 	if err != nil {
 		return nil
 	}

@@ -14,39 +14,14 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-type contextCmd struct {
-	Ls  contextLs  `cmd:"" aliases:"list" help:"List contexts; the current one has a star."`
-	Use contextUse `cmd:"" help:"Make a context the current one."`
-	Set contextSet `cmd:"" help:"Add a context, or change what flags name of one."`
-	Rm  contextRm  `cmd:"" aliases:"delete" help:"Remove contexts."`
-}
-
-func (*contextCmd) Help() string {
-	return "Contexts are kept in lubdub/contexts.yaml in XDG_CONFIG_HOME or ~/.config, which only its owner may read. " +
-		"A command uses the one that --context names, else LUBDUB_URL and LUBDUB_TOKEN, else the one of LUBDUB_CONTEXT, else the current one."
-}
-
-// loadContexts reads the file and says where it is.
-func loadContexts(env *Env) (*contexts.File, string, error) {
-	path, err := contexts.Path(env.Getenv)
-	if err != nil {
-		return nil, "", Misuse{err}
-	}
-	file, err := contexts.Load(path)
-	if err != nil {
-		return nil, "", Misuse{err}
-	}
-	return file, path, nil
-}
-
 type contextLs struct {
 	Output output.Format `short:"o" enum:"table,name" default:"table" placeholder:"FORMAT" help:"table or name."`
 }
 
 func (c *contextLs) Run(env *Env) error {
-	file, path, err := loadContexts(env)
+	file, err := contexts.Open(env.Getenv)
 	if err != nil {
-		return err
+		return misused(err)
 	}
 	current := cmp.Or(env.Getenv(EnvContext), file.Current)
 	p := &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}
@@ -64,7 +39,7 @@ func (c *contextLs) Run(env *Env) error {
 			output.Text(opens(at))})
 	}
 	if len(file.Contexts) == 0 {
-		fmt.Fprintf(env.Stderr, "No context is kept in %s; `lubdub context set` adds one, and `lubdub dev` its own.\n", path)
+		fmt.Fprintf(env.Stderr, "No context is kept in %s; `lubdub context set` adds one, and `lubdub dev` its own.\n", file.Path)
 		return nil
 	}
 	if c.Output == output.Name {
@@ -99,15 +74,15 @@ type contextUse struct {
 }
 
 func (c *contextUse) Run(env *Env) error {
-	file, path, err := loadContexts(env)
+	file, err := contexts.Open(env.Getenv)
 	if err != nil {
-		return err
+		return misused(err)
 	}
 	if _, ok := file.Contexts[c.Name]; !ok {
 		return noContext(c.Name, file)
 	}
 	file.Current = c.Name
-	if err := file.Save(path); err != nil {
+	if err := file.Save(); err != nil {
 		return err
 	}
 	if other := env.Getenv(EnvContext); other != "" && other != c.Name {
@@ -121,7 +96,7 @@ func (c *contextUse) Run(env *Env) error {
 }
 
 func noContext(name string, file *contexts.File) error {
-	return misuse("there is no context %q%s; run `lubdub context ls` to list them", name, suggest.DidYouMean(name, file.Names()))
+	return misusef("there is no context %q%s; run `lubdub context ls` to list them", name, suggest.DidYouMean(name, file.Names()))
 }
 
 type contextSet struct {
@@ -137,13 +112,13 @@ type contextSet struct {
 }
 
 func (c *contextSet) Run(env *Env) error {
-	file, path, err := loadContexts(env)
+	file, err := contexts.Open(env.Getenv)
 	if err != nil {
-		return err
+		return misused(err)
 	}
 	at, known := file.Contexts[c.Name]
 	if !known && c.Server == nil {
-		return misuse("there is no context %q%s; to make it, say where it is with --server", c.Name, suggest.DidYouMean(c.Name, file.Names()))
+		return misusef("there is no context %q%s; to make it, say where it is with --server", c.Name, suggest.DidYouMean(c.Name, file.Names()))
 	}
 	for field, value := range map[*string]*string{
 		&at.Server: c.Server, &at.TokenCommand: c.TokenCommand, &at.CAFile: c.CAFile, &at.Tenant: c.Tenant, &at.Workspace: c.Workspace,
@@ -165,15 +140,15 @@ func (c *contextSet) Run(env *Env) error {
 		at.TokenCommand = ""
 	}
 	if err := checkContext(at); err != nil {
-		return Misuse{err}
+		return misused(err)
 	}
 	if err := file.Set(c.Name, at); err != nil {
-		return Misuse{err}
+		return misused(err)
 	}
 	if c.Use || file.Current == "" {
 		file.Current = c.Name
 	}
-	return file.Save(path)
+	return file.Save()
 }
 
 // checkContext asks the client whether it would take these.
@@ -199,7 +174,7 @@ func checkContext(at contexts.Context) error {
 // readToken reads a token from standard input.
 func readToken(env *Env, from string) (string, error) {
 	if from != "-" {
-		return "", misuse("a token on the command line is seen by others on this machine; write --token - and give it on standard input")
+		return "", misusef("a token on the command line is seen by others on this machine; write --token - and give it on standard input")
 	}
 	line, err := bufio.NewReader(io.LimitReader(env.input(), 64<<10)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -207,7 +182,7 @@ func readToken(env *Env, from string) (string, error) {
 	}
 	token := strings.TrimSpace(line)
 	if token == "" {
-		return "", misuse("there is no token on standard input")
+		return "", misusef("there is no token on standard input")
 	}
 	return token, nil
 }
@@ -217,9 +192,9 @@ type contextRm struct {
 }
 
 func (c *contextRm) Run(env *Env) error {
-	file, path, err := loadContexts(env)
+	file, err := contexts.Open(env.Getenv)
 	if err != nil {
-		return err
+		return misused(err)
 	}
 	for _, name := range c.Names {
 		if _, ok := file.Contexts[name]; !ok {
@@ -230,19 +205,5 @@ func (c *contextRm) Run(env *Env) error {
 			file.Current = ""
 		}
 	}
-	return file.Save(path)
-}
-
-// WriteContext keeps a context that a command of ours has made. It becomes the current one where there is none, or where the one
-// of its name was.
-func WriteContext(env *Env, name string, at contexts.Context) (current bool, err error) {
-	file, path, err := loadContexts(env)
-	if err != nil {
-		return false, err
-	}
-	if err := file.Set(name, at); err != nil {
-		return false, err
-	}
-	file.Current = cmp.Or(file.Current, name)
-	return file.Current == name, file.Save(path)
+	return file.Save()
 }

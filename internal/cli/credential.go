@@ -2,9 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -13,8 +16,31 @@ import (
 
 // credential is a session's token, as far as it can be read without the key that signed it.
 type credential struct {
-	context, text     string
+	env               *Env
+	context           string // empty: none
+	text              string
+	command           string // prints the token; empty: text is it
 	tenant, workspace string
+}
+
+// find returns the token: the one that is known, or what the command of the context prints.
+func (t *credential) find(ctx context.Context) (string, error) {
+	if t.command == "" {
+		return t.text, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", t.command)
+	cmd.Env, cmd.Stderr, cmd.Stdin = t.env.Environ, t.env.Stderr, t.env.Stdin
+	cmd.WaitDelay = time.Second // what the command started may keep its output open
+	out, err := cmd.Output()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return "", fmt.Errorf("the token command of the context %s failed: %w", t.context, err)
+	}
+	if t.text = strings.TrimSpace(string(out)); t.text == "" {
+		return "", errors.New("the token command of the context " + t.context + " printed nothing")
+	}
+	return t.text, nil
 }
 
 // Claims are what a token says of itself.

@@ -52,13 +52,13 @@ func diagnose(ctx context.Context, s *session) (all []v1.Finding, err error) {
 	}
 	took := time.Since(began)
 	all = append(all, finding("server", v1.SeverityOK, fmt.Sprintf("%s answers in %s; it is Lubdub %s.", s.where(), output.Duration(took),
-		running.Version), ""), s.skew(), s.certificate())
-	health, err := s.health(ctx)
+		running.Version), ""), clockFinding(s), certificateFinding(s))
+	health, err := health(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, s.tokenFinding())
-	_, system, responds, err := s.system(ctx)
+	all = append(all, tokenFinding(s))
+	_, system, responds, err := readSystem(ctx, s)
 	if err != nil {
 		if code := ExitCode(err); code != ExitNotAllowed && code != ExitUnavailable {
 			return nil, err
@@ -78,24 +78,25 @@ func diagnose(ctx context.Context, s *session) (all []v1.Finding, err error) {
 }
 
 // skew compares this machine's clock with the server's.
-func (s *session) skew() v1.Finding {
-	if ahead := time.Duration(s.ahead.Load()).Round(time.Second); ahead != 0 {
+func clockFinding(s *session) v1.Finding {
+	if ahead := s.clockAhead().Round(time.Second); ahead != 0 {
 		return finding("clock-here", v1.SeverityWarn, fmt.Sprintf("The server's clock is %v ahead of this machine's.", ahead),
 			"run NTP here; ages that the CLI shows go by the server's clock")
 	}
 	return finding("clock-here", v1.SeverityOK, "This machine's clock and the server's agree to a second or two.", "")
 }
 
-// certificateEnds is how long before the end of a certificate it is told; the alert of deploy/observability has the same.
-const certificateEnds = 7 * 24 * time.Hour
+// certificateWarning is how long before the end of a certificate it is told; the alert of deploy/observability has the same.
+const certificateWarning = 7 * 24 * time.Hour
 
 // certificate says how the server's addresses are secured.
-func (s *session) certificate() v1.Finding {
-	left := time.Until(time.Unix(s.ends.Load(), 0))
+func certificateFinding(s *session) v1.Finding {
+	ends, shown := s.certificateEnds()
+	left := time.Until(ends)
 	switch {
-	case s.ends.Load() == 0 && strings.Contains(s.server, "http://"):
+	case !shown && strings.Contains(s.server, "http://"):
 		return finding("tls", v1.SeverityOK, "The connection to the server is not encrypted: "+s.server+".", "")
-	case left < certificateEnds:
+	case left < certificateWarning:
 		return finding("tls", v1.SeverityWarn, "The server's certificate expires in "+output.Duration(left)+".",
 			"replace the certificate file; it is reloaded within a second")
 	}
@@ -103,7 +104,7 @@ func (s *session) certificate() v1.Finding {
 }
 
 // tokenFinding reports how long the token is still valid.
-func (s *session) tokenFinding() v1.Finding {
+func tokenFinding(s *session) v1.Finding {
 	_, claims, err := readClaims(s.token.text)
 	if err != nil {
 		return finding("token", v1.SeverityFail, "No token, or one that cannot be read.", s.token.next())

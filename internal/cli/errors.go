@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,17 +18,49 @@ const (
 	ExitUnavailable = 5 // no server answers, or it cannot reach its store
 )
 
-// Misuse is an error of whoever wrote the command line.
-type Misuse struct{ error }
+type (
+	misuseError     struct{ error }
+	reportedError   struct{ error }
+	unansweredError struct{ error }
+	refusedError    struct{ err *client.Error }
+)
 
-func misuse(format string, args ...any) error { return Misuse{fmt.Errorf(format, args...)} }
+func (e misuseError) Unwrap() error     { return e.error }
+func (e reportedError) Unwrap() error   { return e.error }
+func (e unansweredError) Unwrap() error { return e.error }
+func (e refusedError) Unwrap() error    { return e.err }
 
-func (m Misuse) Unwrap() error { return m.error }
+// misused marks an error as a mistake in the command line.
+func misused(err error) error { return misuseError{err} }
 
-// silent ends a command with ExitFailed when all has been said.
-type silent struct{}
+// misusef returns a mistake in the command line.
+func misusef(format string, args ...any) error { return misuseError{fmt.Errorf(format, args...)} }
 
-func (silent) Error() string { return "" }
+// unanswered marks an error of a call that got no answer.
+func unanswered(err error) error { return unansweredError{err} }
+
+// reported marks an error that the command has printed already; only its exit code matters.
+func reported(err error) error { return reportedError{err} }
+
+// errFailed ends a command with ExitFailed when its output has said why.
+var errFailed = reported(errors.New("failed"))
+
+// IsReported reports whether an error has been printed already.
+func IsReported(err error) bool { return errors.As(err, new(reportedError)) }
+
+// refusal returns a refusal in the server's words.
+func refusal(err *client.Error) error { return refusedError{err} }
+
+func (e refusedError) Error() string {
+	text := e.err.Message
+	if text == "" {
+		text = fmt.Sprintf("%s: %d %s", e.err.Operation, e.err.Status, e.err.Code)
+	}
+	if e.err.Status >= http.StatusInternalServerError && e.err.RequestID != "" {
+		text += " (request " + e.err.RequestID + ")"
+	}
+	return text
+}
 
 // ExitCode is what a command that ended with an error exits with.
 func ExitCode(err error) int {
@@ -37,11 +68,11 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, new(Misuse)):
+	case errors.As(err, new(misuseError)):
 		return ExitMisuse
 	case errors.As(err, &refused):
 		return codeOf(refused.Status)
-	case errors.As(err, new(unanswered)):
+	case errors.As(err, new(unansweredError)):
 		return ExitUnavailable
 	}
 	return ExitFailed
@@ -59,46 +90,4 @@ func codeOf(status int) int {
 		return ExitUnavailable
 	}
 	return ExitFailed
-}
-
-// unanswered is an error of a call that got no answer.
-type unanswered struct{ error }
-
-func (u unanswered) Unwrap() error { return u.error }
-
-// explain adds to an error of the client what to do about it.
-func (s *session) explain(err error) error {
-	var refused *client.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted")
-	case !errors.As(err, &refused):
-		if client.MayRetry(err) {
-			return unanswered{fmt.Errorf("%s does not answer: %w", s.where(), err)}
-		}
-		return err
-	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\n%s", said{refused}, s.token.next())
-	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w%s", said{refused}, s.token.role())
-	}
-	return said{refused}
-}
-
-// said is a refusal in the server's words.
-type said struct{ err *client.Error }
-
-func (e said) Unwrap() error { return e.err }
-
-func (e said) Error() string {
-	text := e.err.Message
-	if text == "" {
-		text = fmt.Sprintf("%s: %d %s", e.err.Operation, e.err.Status, e.err.Code)
-	}
-	if e.err.Status >= http.StatusInternalServerError && e.err.RequestID != "" {
-		text += " (request " + e.err.RequestID + ")"
-	}
-	return text
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
@@ -10,29 +11,24 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type eventCmd struct {
-	Ls   eventLs   `cmd:"" aliases:"list" help:"List events."`
-	Tail eventTail `cmd:"" aliases:"watch" help:"Follow events until Ctrl-C."`
-}
-
 var events = &kind[v1.Event]{
 	noun: "event", path: "/v1/events", entries: "events", id: func(e *v1.Event) string { return e.ID },
 	columns: []column[v1.Event]{
-		{name: "TIME", cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(timeText(v1.At(e.Time.Time))) }},
-		{name: "TYPE", cell: func(e *v1.Event, _ *session) output.Cell { return output.Cell{Text: e.Type, Mood: eventMoods[e.Type]} }},
-		{name: "SUBJECT", cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(e.Subject) }},
-		{name: "TRY", cell: func(e *v1.Event, _ *session) output.Cell {
+		{name: "TIME", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(timeText(v1.At(e.Time.Time))) }},
+		{name: "TYPE", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Cell{Text: e.Type, Mood: eventMoods[e.Type]} }},
+		{name: "SUBJECT", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(e.Subject) }},
+		{name: "TRY", cell: func(e *v1.Event, _ time.Time) output.Cell {
 			if e.Attempt == 0 {
 				return output.Cell{}
 			}
 			return output.Number(e.Attempt)
 		}},
-		{name: "CAUSE", cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(e.Cause) }},
-		{name: "WORKER", cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(e.WorkerID) }},
-		{name: "MACHINE", cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(e.MachineID) }},
-		{name: "BY", cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(e.By) }},
-		{name: "QUEUE", wide: true, cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(e.Queue) }},
-		{name: "DATA", wide: true, cell: func(e *v1.Event, _ *session) output.Cell { return output.Text(string(e.Data)) }},
+		{name: "CAUSE", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(e.Cause) }},
+		{name: "WORKER", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(e.WorkerID) }},
+		{name: "MACHINE", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(e.MachineID) }},
+		{name: "BY", cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(e.By) }},
+		{name: "QUEUE", wide: true, cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(e.Queue) }},
+		{name: "DATA", wide: true, cell: func(e *v1.Event, _ time.Time) output.Cell { return output.Text(string(e.Data)) }},
 	}}
 
 var eventMoods = map[string]output.Mood{
@@ -83,7 +79,7 @@ func (c *eventLs) Run(env *Env) error {
 		pairs.Add("type", t)
 	}
 	if pairs["type"] != nil {
-		pairs.Set("type", join(pairs["type"]))
+		pairs.Set("type", strings.Join(pairs["type"], ","))
 	}
 	return c.show(s, pairs)
 }
@@ -99,7 +95,7 @@ func (c *eventTail) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return s.tail(c.query(), c.After)
+	return follow(s, c.query(), c.After)
 }
 
 // after reads where to begin: how long ago becomes a time.
@@ -119,11 +115,11 @@ func (k *kind[T]) tail(env *Env, c *Common, id string, q client.EventQuery, afte
 	if _, err := k.one(env.Context, s, id); ExitCode(err) == ExitNotFound {
 		s.note("%v\nIts events are followed all the same.", err)
 	}
-	return s.tail(q, after)
+	return follow(s, q, after)
 }
 
 // tail follows events until it is interrupted.
-func (s *session) tail(q client.EventQuery, after string) error {
+func follow(s *session, q client.EventQuery, after string) error {
 	var err error
 	if q.After, err = s.after(after); err != nil {
 		return err
@@ -147,7 +143,7 @@ func (s *session) tail(q client.EventQuery, after string) error {
 		if err != nil {
 			return err
 		}
-		if err := events.showMore(s, rows, []entry[v1.Event]{{raw, &e}}); err != nil {
+		if err := events.showMore(s, rows, entry[v1.Event]{raw: raw, T: &e}); err != nil {
 			return err
 		}
 	}

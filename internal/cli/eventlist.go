@@ -5,18 +5,15 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-func join(parts []string) string { return strings.Join(parts, ",") }
-
 // show lists events page by page; they go on by a cursor, and not by a page's token as other lists do.
 func (c *eventLs) show(s *session, q url.Values) error {
 	if c.Limit < 1 {
-		return misuse("--limit %d shows nothing; `lubdub event tail` follows events", c.Limit)
+		return misusef("--limit %d shows nothing; `lubdub event tail` follows events", c.Limit)
 	}
 	rows := events.rows(s)
 	asked := []url.Values{{}}
@@ -31,7 +28,7 @@ func (c *eventLs) show(s *session, q url.Values) error {
 		if s.Format == output.JSON || s.Format == output.YAML || len(p.entries) == 0 {
 			return nil
 		}
-		return events.showMore(s, rows, p.entries)
+		return events.showMore(s, rows, p.entries...)
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func labels(selectors []string) (map[string]string, error) {
 		for pair := range strings.SplitSeq(s, ",") {
 			key, value, ok := strings.Cut(pair, "=")
 			if !ok || key == "" {
-				return nil, misuse("the selector %q is not like key=value", pair)
+				return nil, misusef("the selector %q is not like key=value", pair)
 			}
 			all[key] = value
 		}
@@ -56,7 +56,7 @@ func (s *session) moment(flag, text string) (v1.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return v1.Time{}, misuse("--%s %q is neither how long ago, such as 15m, nor a time such as 2026-01-31T12:00:00Z", flag, text)
+		return v1.Time{}, misusef("--%s %q is neither how long ago, such as 15m, nor a time such as 2026-01-31T12:00:00Z", flag, text)
 	}
 	return v1.At(at), nil
 }

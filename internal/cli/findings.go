@@ -30,7 +30,7 @@ func found(of *v1.System) []v1.Finding {
 
 // system asks how the deployment is. While no Redis responds the server answers what it knows without it, which is an answer too: then
 // responds is false.
-func (s *session) system(ctx context.Context) (raw json.RawMessage, is *v1.System, responds bool, err error) {
+func readSystem(ctx context.Context, s *session) (raw json.RawMessage, is *v1.System, responds bool, err error) {
 	raw, is, err = get[v1.System](ctx, s, "/v1/system", nil)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
@@ -59,14 +59,14 @@ func report(p *output.Printer, all []v1.Finding) error {
 		}
 	} else {
 		for _, f := range all {
-			fmt.Fprintf(p.W, "%s %-18s %s\n", p.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)), f.Code, output.Clean(f.Message))
+			fmt.Fprintf(p.W, "%s %-18s %s\n", p.Paint(output.SeverityMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)), f.Code, output.Clean(f.Message))
 			if f.Remedy != "" {
 				fmt.Fprintf(p.W, "     %-18s -> %s\n", "", output.Clean(f.Remedy))
 			}
 		}
 	}
 	if v1.Worst(all) == v1.SeverityFail {
-		return silent{}
+		return errFailed
 	}
 	return nil
 }

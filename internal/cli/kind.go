@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/internal/suggest"
@@ -22,6 +23,9 @@ type kind[T any] struct {
 	entries string // the field of a list that has the entries: tasks
 	id      func(*T) string
 	columns []column[T]
+
+	unordered bool // its list has no parameter order
+	unpaged   bool // its list comes as a whole
 }
 
 // column is one of a table.
@@ -29,7 +33,7 @@ type column[T any] struct {
 	name    string
 	wide    bool // shown with -o wide only
 	passing bool // changes by itself, so that --watch does not mind
-	cell    func(*T, *session) output.Cell
+	cell    func(of *T, now time.Time) output.Cell
 }
 
 func (k *kind[T]) shown(s *session) []column[T] {
@@ -49,7 +53,7 @@ func (k *kind[T]) rows(s *session) *output.Rows {
 
 func (k *kind[T]) row(s *session, entry *T) (cells []output.Cell) {
 	for _, c := range k.shown(s) {
-		cells = append(cells, c.cell(entry, s))
+		cells = append(cells, c.cell(entry, s.now()))
 	}
 	return cells
 }
@@ -74,7 +78,7 @@ type entry[T any] struct {
 // one reads one of a kind. Where there is none of that id the error names the nearest.
 func (k *kind[T]) one(ctx context.Context, s *session, id string) (entry[T], error) {
 	raw, found, err := get[T](ctx, s, k.at(id), nil)
-	return entry[T]{raw, found}, k.nearest(ctx, s, id, err)
+	return entry[T]{raw: raw, T: found}, k.nearest(ctx, s, id, err)
 }
 
 // nearest adds to the error that nothing has an id which one was most likely meant.
@@ -109,7 +113,7 @@ func hintOf(err error) string {
 // ids lists ids of the kind, the newest of many, for suggestions and completion.
 func (k *kind[T]) ids(ctx context.Context, s *session) ([]string, error) {
 	query := url.Values{"order": {"desc"}, "pageSize": {"100"}}
-	if k.entries == "webhooks" || k.entries == "queues" {
+	if k.unordered || k.unpaged {
 		query = nil
 	}
 	page, err := k.page(ctx, s, query)
@@ -159,13 +163,12 @@ func (k *kind[T]) read(raw json.RawMessage, fields map[string]json.RawMessage) (
 	return p, nil
 }
 
-// show writes some of a kind.
-func (k *kind[T]) show(s *session, entries ...entry[T]) error {
-	rows := k.rows(s)
-	return k.showMore(s, rows, entries)
+// show writes one of a kind.
+func (k *kind[T]) show(s *session, raw json.RawMessage, one *T) error {
+	return k.showMore(s, k.rows(s), entry[T]{raw: raw, T: one})
 }
 
-func (k *kind[T]) showMore(s *session, rows *output.Rows, entries []entry[T]) error {
+func (k *kind[T]) showMore(s *session, rows *output.Rows, entries ...entry[T]) error {
 	if s.Format.ForPeople() {
 		var cells [][]output.Cell
 		for _, e := range entries {

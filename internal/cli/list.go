@@ -29,7 +29,7 @@ const between = 2 * time.Second
 // list shows what queries find, one after the other.
 func (k *kind[T]) list(s *session, l Listing, queries ...url.Values) error {
 	if l.Limit < 0 {
-		return misuse("--limit %d is negative; 0 shows all", l.Limit)
+		return misusef("--limit %d is negative; 0 shows all", l.Limit)
 	}
 	ctx := s.env.Context
 	if l.Watch {
@@ -48,7 +48,7 @@ func (k *kind[T]) each(ctx context.Context, s *session, limit int, queries []url
 	for i, query := range queries {
 		query = maps.Clone(query)
 		for {
-			if size := largestPage; k.paged() {
+			if size := largestPage; !k.unpaged {
 				if limit > 0 {
 					size = min(size, max(1, left))
 				}
@@ -77,9 +77,6 @@ func (k *kind[T]) each(ctx context.Context, s *session, limit int, queries []url
 	return nil
 }
 
-// paged reports whether lists of the kind come in pages.
-func (k *kind[T]) paged() bool { return k.entries != "queues" }
-
 // listWriter shows a list as its pages come.
 type listWriter[T any] struct {
 	kind   *kind[T]
@@ -91,7 +88,6 @@ type listWriter[T any] struct {
 	all    []json.RawMessage
 	totals map[int]*int // by query
 	more   bool
-	hidden string // what is told behind the list
 }
 
 func (w *listWriter[T]) take(p *page[T], query int) error {
@@ -109,7 +105,7 @@ func (w *listWriter[T]) take(p *page[T], query int) error {
 	if len(p.entries) == 0 {
 		return nil
 	}
-	return w.kind.showMore(w.s, w.rows, p.entries)
+	return w.kind.showMore(w.s, w.rows, p.entries...)
 }
 
 // end writes what is written once: a list as one object, and notes on what is not shown.
@@ -126,9 +122,6 @@ func (w *listWriter[T]) end(queries []url.Values) error {
 		w.s.note("Showing %s of %s (--limit 0 for all).", output.Grouped(int64(w.shown)), output.Count(*total, w.kind.noun))
 	case w.more:
 		w.s.note("Showing the first %s; there are more (--limit 0 for all).", output.Count(w.shown, w.kind.noun))
-	}
-	if w.hidden != "" {
-		w.s.note("%s", w.hidden)
 	}
 	return nil
 }
@@ -228,7 +221,7 @@ func (k *kind[T]) watch(ctx context.Context, s *session, l Listing, queries []ur
 		}
 		down = err != nil
 		if len(fresh) > 0 {
-			if err := k.showMore(s, rows, fresh); err != nil {
+			if err := k.showMore(s, rows, fresh...); err != nil {
 				return err
 			}
 		}
@@ -244,7 +237,7 @@ func (k *kind[T]) watch(ctx context.Context, s *session, l Listing, queries []ur
 // What has not changed is only behind the limit.
 func (k *kind[T]) left(ctx context.Context, s *session, seen map[string]string, there map[string]bool) (changed []entry[T]) {
 	looked := 0
-	for _, id := range sortedKeys(seen) {
+	for _, id := range slices.Sorted(maps.Keys(seen)) {
 		if there[id] {
 			continue
 		}
@@ -270,7 +263,7 @@ func (k *kind[T]) print(s *session, e entry[T]) string {
 	var b strings.Builder
 	for _, c := range k.columns {
 		if !c.passing {
-			b.WriteString(c.cell(e.T, s).Text + "\x00")
+			b.WriteString(c.cell(e.T, s.now()).Text + "\x00")
 		}
 	}
 	return b.String()

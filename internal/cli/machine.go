@@ -5,44 +5,35 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type machineCmd struct {
-	Ls      machineLs      `cmd:"" aliases:"list" help:"List machines; those that are OFFLINE with -a."`
-	Get     machineGet     `cmd:"" help:"Show machines."`
-	Why     machineWhy     `cmd:"" aliases:"describe" help:"Explain everything known about a machine."`
-	Drain   machineDrain   `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
-	Offline machineOffline `cmd:"" help:"End all workers of a machine now, and refuse those that come until it is resumed."`
-	Resume  machineResume  `cmd:"" help:"Take a machine's drain or hold back."`
-	Tail    machineTail    `cmd:"" aliases:"watch" help:"Follow a machine's events."`
-}
-
 var machines = &kind[v1.Machine]{
 	noun: "machine", path: "/v1/machines", entries: "machines", id: func(m *v1.Machine) string { return m.MachineID },
 	columns: []column[v1.Machine]{
-		{name: "MACHINE", cell: func(m *v1.Machine, _ *session) output.Cell { return output.Text(m.MachineID) }},
-		{name: "STATUS", cell: func(m *v1.Machine, _ *session) output.Cell { return output.Word(m.Status) }},
-		{name: "ONLINE", cell: func(m *v1.Machine, _ *session) output.Cell { return output.Number(m.Workers.Online) }},
-		{name: "DRAINING", cell: func(m *v1.Machine, _ *session) output.Cell { return output.Number(m.Workers.Draining) }},
-		{name: "OFFLINE", cell: func(m *v1.Machine, _ *session) output.Cell { return output.Number(m.Workers.Offline) }},
-		{name: "BEAT", passing: true, cell: func(m *v1.Machine, s *session) output.Cell { return output.Age(m.LastHeartbeatAt.Time, s.now()) }},
-		{name: "UP24H", passing: true, cell: func(m *v1.Machine, _ *session) output.Cell {
+		{name: "MACHINE", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Text(m.MachineID) }},
+		{name: "STATUS", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Word(m.Status) }},
+		{name: "ONLINE", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Number(m.Workers.Online) }},
+		{name: "DRAINING", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Number(m.Workers.Draining) }},
+		{name: "OFFLINE", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Number(m.Workers.Offline) }},
+		{name: "BEAT", passing: true, cell: func(m *v1.Machine, now time.Time) output.Cell { return output.Age(m.LastHeartbeatAt.Time, now) }},
+		{name: "UP24H", passing: true, cell: func(m *v1.Machine, _ time.Time) output.Cell {
 			return output.Text(fmt.Sprintf("%.1f%%", m.UptimePct24h))
 		}},
-		{name: "STALE24H", cell: func(m *v1.Machine, _ *session) output.Cell { return output.Number(m.StaleCount24h) }},
-		{name: "FLAPPING", cell: func(m *v1.Machine, _ *session) output.Cell { return yes(m.Flapping) }},
-		{name: "DRAINED", passing: true, cell: func(m *v1.Machine, s *session) output.Cell {
+		{name: "STALE24H", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Number(m.StaleCount24h) }},
+		{name: "FLAPPING", cell: func(m *v1.Machine, _ time.Time) output.Cell { return output.Flag(m.Flapping) }},
+		{name: "DRAINED", passing: true, cell: func(m *v1.Machine, now time.Time) output.Cell {
 			if m.Drain == nil {
 				return output.Cell{}
 			}
-			return output.Cell{Text: output.Age(m.Drain.Since.Time, s.now()).Text + " ago", Mood: output.Doubtful}
+			return output.Cell{Text: output.Age(m.Drain.Since.Time, now).Text + " ago", Mood: output.Doubtful}
 		}},
-		{name: "HELD", passing: true, cell: func(m *v1.Machine, s *session) output.Cell { return heldCell(m.Hold, s) }},
-		{name: "REASON", wide: true, cell: func(m *v1.Machine, _ *session) output.Cell {
+		{name: "HELD", passing: true, cell: func(m *v1.Machine, now time.Time) output.Cell { return heldCell(m.Hold, now) }},
+		{name: "REASON", wide: true, cell: func(m *v1.Machine, _ time.Time) output.Cell {
 			switch {
 			case m.Hold != nil:
 				return output.Optional(m.Hold.Reason)
@@ -54,11 +45,11 @@ var machines = &kind[v1.Machine]{
 	}}
 
 // heldCell says since when a worker or machine has been held offline.
-func heldCell(h *v1.Hold, s *session) output.Cell {
+func heldCell(h *v1.Hold, now time.Time) output.Cell {
 	if h == nil {
 		return output.Cell{}
 	}
-	return output.Cell{Text: output.Age(h.Since.Time, s.now()).Text + " ago", Mood: output.Bad}
+	return output.Cell{Text: output.Age(h.Since.Time, now).Text + " ago", Mood: output.Bad}
 }
 
 type machineLs struct {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/internal/suggest"
@@ -12,43 +14,34 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type queueCmd struct {
-	Ls     queueLs     `cmd:"" aliases:"list" help:"List queues."`
-	Get    queueGet    `cmd:"" help:"Show queues."`
-	Why    queueWhy    `cmd:"" aliases:"describe" help:"Explain what waits in a queue, and what blocks it."`
-	Pause  queuePause  `cmd:"" help:"Pause a queue: dispatch no more tasks."`
-	Resume queueResume `cmd:"" help:"Resume a paused queue."`
-	Tail   queueTail   `cmd:"" aliases:"watch" help:"Follow a queue's events."`
-}
-
 var queues = &kind[v1.Queue]{
-	noun: "queue", path: "/v1/queues", entries: "queues", id: func(q *v1.Queue) string { return q.Queue },
+	noun: "queue", path: "/v1/queues", entries: "queues", id: func(q *v1.Queue) string { return q.Queue }, unpaged: true,
 	columns: []column[v1.Queue]{
-		{name: "QUEUE", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Text(q.Queue) }},
-		{name: "PAUSED", cell: func(q *v1.Queue, _ *session) output.Cell { return yes(q.Paused) }},
-		{name: "WAITING", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Depth) }},
-		{name: "OLDEST", passing: true, cell: func(q *v1.Queue, _ *session) output.Cell {
+		{name: "QUEUE", cell: func(q *v1.Queue, _ time.Time) output.Cell { return output.Text(q.Queue) }},
+		{name: "PAUSED", cell: func(q *v1.Queue, _ time.Time) output.Cell { return output.Flag(q.Paused) }},
+		{name: "WAITING", cell: func(q *v1.Queue, _ time.Time) output.Cell { return output.Number(q.Depth) }},
+		{name: "OLDEST", passing: true, cell: func(q *v1.Queue, _ time.Time) output.Cell {
 			if q.OldestWaitMs == nil {
 				return output.Cell{}
 			}
 			return output.Text(output.Milliseconds(*q.OldestWaitMs))
 		}},
-		{name: "RUNNING", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Running) }},
-		{name: "ONLINE", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Workers.Online) }},
-		{name: "DRAINING", cell: func(q *v1.Queue, _ *session) output.Cell { return output.Number(q.Workers.Draining) }},
-		{name: "STUCK", cell: func(q *v1.Queue, _ *session) output.Cell {
+		{name: "RUNNING", cell: func(q *v1.Queue, _ time.Time) output.Cell { return output.Number(q.Running) }},
+		{name: "ONLINE", cell: func(q *v1.Queue, _ time.Time) output.Cell { return output.Number(q.Workers.Online) }},
+		{name: "DRAINING", cell: func(q *v1.Queue, _ time.Time) output.Cell { return output.Number(q.Workers.Draining) }},
+		{name: "STUCK", cell: func(q *v1.Queue, _ time.Time) output.Cell {
 			n := unrunnable(q)
 			if n == 0 {
 				return output.Number(n)
 			}
 			return output.Cell{Text: fmt.Sprint(n), Mood: output.Bad}
 		}},
-		{name: "TYPES", wide: true, cell: func(q *v1.Queue, _ *session) output.Cell {
+		{name: "TYPES", wide: true, cell: func(q *v1.Queue, _ time.Time) output.Cell {
 			var all []string
 			for _, t := range q.Types {
 				all = append(all, fmt.Sprintf("%s=%d", output.Optional(t.Type).Text, t.Depth))
 			}
-			return output.Text(join(all))
+			return output.Text(strings.Join(all, ","))
 		}},
 	}}
 
@@ -93,14 +86,14 @@ func (c *queuePause) Run(env *Env) error {
 	return onEach(s, queues, c.Queues, func(ctx context.Context, id string) (json.RawMessage, *v1.Queue, error) {
 		raw, q, err := post[v1.Queue](ctx, s, queues.at(id)+"/pause", nil)
 		if err == nil && q.Created {
-			s.noteCreated(ctx, q.Queue)
+			noteNewQueue(ctx, s, q.Queue)
 		}
 		return raw, q, err
 	})
 }
 
 // noteCreated tells that nothing was known of a queue before it was paused: its name may be a mistake.
-func (s *session) noteCreated(ctx context.Context, queue string) {
+func noteNewQueue(ctx context.Context, s *session, queue string) {
 	known, _ := queues.ids(ctx, s) // without them there is no suggestion
 	known = slices.DeleteFunc(known, func(other string) bool { return other == queue })
 	s.note("Nothing was known of queue %s before%s; `lubdub queue resume %s` takes the pause back.", queue,
@@ -123,17 +116,6 @@ func (c *queueResume) Run(env *Env) error {
 			return raw, q, err
 		}
 		return post[v1.Queue](ctx, s, queues.at(id)+"/resume", nil)
-	})
-}
-
-// posted does to each that was named what takes no more than to say so.
-func (k *kind[T]) posted(env *Env, c *Common, ids []string, verb string) error {
-	s, err := c.open(env)
-	if err != nil {
-		return err
-	}
-	return onEach(s, k, ids, func(ctx context.Context, id string) (json.RawMessage, *T, error) {
-		return post[T](ctx, s, k.at(id)+"/"+verb, nil)
 	})
 }
 

@@ -13,24 +13,16 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type runCmd struct {
-	Ls     runLs     `cmd:"" aliases:"list" help:"List a run's tasks."`
-	Get    runGet    `cmd:"" help:"Count a run's tasks by state."`
-	Cancel runCancel `cmd:"" help:"Cancel all tasks of a run."`
-	Wait   runWait   `cmd:"" help:"Wait until all tasks of a run have ended."`
-	Tail   runTail   `cmd:"" aliases:"watch" help:"Follow a run's events."`
-}
-
 var runs = &kind[v1.Run]{
 	noun: "run", path: "/v1/runs", entries: "runs", id: func(r *v1.Run) string { return r.RunID },
 	columns: append([]column[v1.Run]{
-		{name: "RUN", cell: func(r *v1.Run, _ *session) output.Cell { return output.Text(r.RunID) }},
-		{name: "TASKS", cell: func(r *v1.Run, _ *session) output.Cell { return output.Number(r.TotalCount) }},
+		{name: "RUN", cell: func(r *v1.Run, _ time.Time) output.Cell { return output.Text(r.RunID) }},
+		{name: "TASKS", cell: func(r *v1.Run, _ time.Time) output.Cell { return output.Number(r.TotalCount) }},
 	}, runStates()...)}
 
 func runStates() (all []column[v1.Run]) {
 	for _, state := range v1.States {
-		all = append(all, column[v1.Run]{name: string(state), cell: func(r *v1.Run, _ *session) output.Cell {
+		all = append(all, column[v1.Run]{name: string(state), cell: func(r *v1.Run, _ time.Time) output.Cell {
 			return output.Number(r.Counts[state])
 		}})
 	}
@@ -131,10 +123,10 @@ func (c *runWait) Run(env *Env) error {
 		case err != nil && !down:
 			s.note("%v; still trying", err)
 		case err == nil && unfinished(run.T) == 0:
-			if err := runs.show(s, run); err != nil || run.T.Counts[v1.Succeeded] == run.T.TotalCount {
+			if err := runs.show(s, run.raw, run.T); err != nil || run.T.Counts[v1.Succeeded] == run.T.TotalCount {
 				return err
 			}
-			return silent{}
+			return errFailed
 		}
 		down = err != nil
 		select {

@@ -6,59 +6,47 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type scheduleCmd struct {
-	Ls       scheduleLs       `cmd:"" aliases:"list" help:"List schedules."`
-	Get      scheduleGet      `cmd:"" help:"Show schedules."`
-	Create   scheduleCreate   `cmd:"" help:"Create a schedule from the body of POST /v1/schedules."`
-	Set      scheduleSet      `cmd:"" help:"Patch a schedule with the fields in a file."`
-	Rm       scheduleRm       `cmd:"" aliases:"delete" help:"Delete schedules."`
-	Pause    schedulePause    `cmd:"" help:"Stop firing."`
-	Resume   scheduleResume   `cmd:"" help:"Resume a paused schedule; missed fires are caught up."`
-	Fire     scheduleFire     `cmd:"" help:"Fire now."`
-	Next     scheduleNext     `cmd:"" help:"Show the next fires."`
-	Backfill scheduleBackfill `cmd:"" help:"Fire for a period in the past."`
-}
-
 var schedules = &kind[v1.Schedule]{
 	noun: "schedule", path: "/v1/schedules", entries: "schedules", id: func(c *v1.Schedule) string { return c.ScheduleID },
 	columns: []column[v1.Schedule]{
-		{name: "SCHEDULE", cell: func(c *v1.Schedule, _ *session) output.Cell { return output.Text(c.ScheduleID) }},
-		{name: "CRON", cell: func(c *v1.Schedule, _ *session) output.Cell { return output.Text(c.Cron) }},
-		{name: "PAUSED", cell: func(c *v1.Schedule, _ *session) output.Cell { return yes(c.Paused) }},
-		{name: "QUEUE", cell: func(c *v1.Schedule, _ *session) output.Cell {
+		{name: "SCHEDULE", cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Text(c.ScheduleID) }},
+		{name: "CRON", cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Text(c.Cron) }},
+		{name: "PAUSED", cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Flag(c.Paused) }},
+		{name: "QUEUE", cell: func(c *v1.Schedule, _ time.Time) output.Cell {
 			if c.Task == nil {
 				return output.Cell{}
 			}
 			return output.Text(c.Task.Queue)
 		}},
-		{name: "LAST", passing: true, cell: func(c *v1.Schedule, s *session) output.Cell {
+		{name: "LAST", passing: true, cell: func(c *v1.Schedule, now time.Time) output.Cell {
 			if c.Last == c.CreatedAt { // nothing has fired yet
 				return output.Cell{}
 			}
-			return output.Age(c.Last.Time, s.now())
+			return output.Age(c.Last.Time, now)
 		}},
-		{name: "NEXT", passing: true, cell: func(c *v1.Schedule, s *session) output.Cell {
+		{name: "NEXT", passing: true, cell: func(c *v1.Schedule, now time.Time) output.Cell {
 			if c.Next.IsZero() {
 				return output.Cell{}
 			}
-			return output.Text(output.Duration(c.Next.Sub(s.now())))
+			return output.Text(output.Duration(c.Next.Sub(now)))
 		}},
-		{name: "FIRED", cell: func(c *v1.Schedule, _ *session) output.Cell { return output.Number(c.Fired) }},
-		{name: "SKIPPED", cell: func(c *v1.Schedule, _ *session) output.Cell { return output.Number(c.Skipped) }},
-		{name: "PENDING", cell: func(c *v1.Schedule, _ *session) output.Cell { return output.Number(c.Pending) }},
-		{name: "OUTCOME", cell: func(c *v1.Schedule, _ *session) output.Cell {
+		{name: "FIRED", cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Number(c.Fired) }},
+		{name: "SKIPPED", cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Number(c.Skipped) }},
+		{name: "PENDING", cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Number(c.Pending) }},
+		{name: "OUTCOME", cell: func(c *v1.Schedule, _ time.Time) output.Cell {
 			if len(c.Fires) == 0 {
 				return output.Cell{}
 			}
 			return output.Word(c.Fires[0].Outcome)
 		}},
-		{name: "OVERLAP", wide: true, cell: func(c *v1.Schedule, _ *session) output.Cell { return output.Text(string(c.Overlap)) }},
+		{name: "OVERLAP", wide: true, cell: func(c *v1.Schedule, _ time.Time) output.Cell { return output.Text(string(c.Overlap)) }},
 	}}
 
 type scheduleLs struct {
@@ -114,7 +102,7 @@ func (k *kind[T]) send(env *Env, c *Common, method, path, file string) error {
 	if err != nil {
 		return err
 	}
-	return k.show(s, entry[T]{raw, made})
+	return k.show(s, raw, made)
 }
 
 type scheduleRm struct {
@@ -148,7 +136,7 @@ type schedulePause struct {
 }
 
 func (c *schedulePause) Run(env *Env) error {
-	return schedules.posted(env, &c.Common, c.Schedules, "pause")
+	return postEach(env, &c.Common, c.Schedules, "pause")
 }
 
 type scheduleResume struct {
@@ -157,7 +145,7 @@ type scheduleResume struct {
 }
 
 func (c *scheduleResume) Run(env *Env) error {
-	return schedules.posted(env, &c.Common, c.Schedules, "resume")
+	return postEach(env, &c.Common, c.Schedules, "resume")
 }
 
 type scheduleFire struct {
@@ -234,4 +222,15 @@ func (c *scheduleBackfill) ask(ctx context.Context, s *session, body v1.Backfill
 		return schedules.nearest(ctx, s, c.ID, err)
 	}
 	return s.counted(raw, "%s made up for; %d older ones are more than maxCatchup.", output.Count(len(asked.Fires), "fire"), asked.Skipped)
+}
+
+// postEach posts a verb to each of the schedules that were named.
+func postEach(env *Env, c *Common, ids []string, verb string) error {
+	s, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	return onEach(s, schedules, ids, func(ctx context.Context, id string) (json.RawMessage, *v1.Schedule, error) {
+		return post[v1.Schedule](ctx, s, schedules.at(id)+"/"+verb, nil)
+	})
 }

@@ -53,12 +53,12 @@ func (c *statusCmd) Run(env *Env) error {
 	}
 	all := st.judged()
 	if s.Format.ForPeople() {
-		st.show(s, all)
-	} else if err := st.whole(s, all); err != nil {
+		show(s, st, all)
+	} else if err := writeWhole(s, st, all); err != nil {
 		return err
 	}
 	if v1.Worst(all) == v1.SeverityFail {
-		return silent{}
+		return errFailed
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func readState(ctx context.Context, s *session) (*state, error) {
 	st := &state{raw: map[string]json.RawMessage{}}
 	var lost, late *page[v1.Worker]
 	asked := []func() error{
-		func() (err error) { st.Health, err = s.health(ctx); return err },
+		func() (err error) { st.Health, err = health(ctx, s); return err },
 		func() error { return st.system(ctx, s) },
 		func() error { return st.part(ctx, s, "stats", "/v1/stats", nil, &st.Stats) },
 		func() error {
@@ -120,7 +120,7 @@ func readState(ctx context.Context, s *session) (*state, error) {
 }
 
 func (st *state) system(ctx context.Context, s *session) error {
-	raw, is, responds, err := s.system(ctx)
+	raw, is, responds, err := readSystem(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -142,11 +142,11 @@ func (st *state) part(ctx context.Context, s *session, name, path string, q url.
 }
 
 // health asks the server how it is; that it is not well is an answer too.
-func (s *session) health(ctx context.Context) (*v1.Health, error) {
+func health(ctx context.Context, s *session) (*v1.Health, error) {
 	h, err := s.client.Healthz(ctx)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
-		return &v1.Health{Status: "unavailable", Message: said{refused}.Error()}, nil
+		return &v1.Health{Status: "unavailable", Message: refusal(refused).Error()}, nil
 	}
 	return h, s.explain(err)
 }
@@ -168,7 +168,7 @@ func silentWorkers(ctx context.Context, s *session, liveness string) (*page[v1.W
 }
 
 // whole writes the answer for programs: what was found, and the API's own answers that it was found in.
-func (st *state) whole(s *session, all []v1.Finding) error {
+func writeWhole(s *session, st *state, all []v1.Finding) error {
 	if s.Format == output.Name {
 		_, err := fmt.Fprintln(s.W, v1.Worst(all))
 		return err
@@ -191,7 +191,7 @@ func (st *state) whole(s *session, all []v1.Finding) error {
 }
 
 // show answers people.
-func (st *state) show(s *session, all []v1.Finding) {
+func show(s *session, st *state, all []v1.Finding) {
 	headline := s.Paint(output.Good, "HEALTHY")
 	switch v1.Worst(all) {
 	case v1.SeverityFail:
@@ -200,17 +200,17 @@ func (st *state) show(s *session, all []v1.Finding) {
 		headline = s.Paint(output.Doubtful, "DEGRADED ("+output.Count(of(all, v1.SeverityWarn), "warning")+")")
 	}
 	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.scope(), timeText(v1.At(s.now())))
-	s.heading("Silent workers")
-	st.showSilent(s)
-	s.heading("Findings")
+	heading(s, "Silent workers")
+	showSilent(s, st)
+	heading(s, "Findings")
 	if st.System != nil && st.System.Summary.Title != "" {
 		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
 	}
-	st.findings(s, all)
-	s.heading("Lost in the last hour")
-	st.showLost(s)
-	s.heading("What to do")
-	st.showWhatToDo(s, all)
+	showFindings(s, st, all)
+	heading(s, "Lost in the last hour")
+	showLost(s, st)
+	heading(s, "What to do")
+	showWhatToDo(s, st, all)
 }
 
 // of counts the findings of a severity.
@@ -223,12 +223,12 @@ func of(all []v1.Finding, how v1.Severity) (n int) {
 	return n
 }
 
-func (s *session) heading(text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
+func heading(s *session, text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
 
 // unknown is shown where an answer is missing.
 const unknown = "  Not available now."
 
-func (st *state) showSilent(s *session) {
+func showSilent(s *session, st *state) {
 	if st.Stats == nil {
 		fmt.Fprintln(s.W, unknown)
 		return
@@ -242,7 +242,7 @@ func (st *state) showSilent(s *session) {
 	for _, e := range st.silent {
 		w := e.T
 		fmt.Fprintf(s.W, "  %s %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, string(w.Liveness)),
-			w.WorkerID, called(w.Name), output.Clean(w.MachineID), silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
+			w.WorkerID, output.Aside(w.Name), output.Clean(w.MachineID), silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
 			output.Count(w.HeldCount, "task"))
 	}
 	if st.more > 0 {
@@ -250,22 +250,13 @@ func (st *state) showSilent(s *session) {
 	}
 }
 
-func called(name *string) string {
-	if name == nil {
-		return ""
-	}
-	return " (" + output.Clean(*name) + ")"
-}
-
-var levelMoods = map[v1.Severity]output.Mood{v1.SeverityOK: output.Good, v1.SeverityWarn: output.Doubtful, v1.SeverityFail: output.Bad}
-
 // findings shows what is not well, failures first, and of a party with which nothing is wrong, that.
-func (st *state) findings(s *session, all []v1.Finding) {
+func showFindings(s *session, st *state, all []v1.Finding) {
 	wrong := map[string]bool{}
 	for _, f := range all {
 		if f.Severity != v1.SeverityOK {
 			wrong[party(&f)] = true
-			fmt.Fprintf(s.W, "  %-8s %s %s\n", party(&f)+":", s.Paint(levelMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)),
+			fmt.Fprintf(s.W, "  %-8s %s %s\n", party(&f)+":", s.Paint(output.SeverityMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)),
 				output.Clean(f.Message))
 		}
 	}
@@ -297,7 +288,7 @@ func party(f *v1.Finding) string {
 // mostLostWorkers is how many lost workers are shown.
 const mostLostWorkers = 5
 
-func (st *state) showLostWorkers(s *session) {
+func showLostWorkers(s *session, st *state) {
 	if st.System == nil || !st.responds {
 		return
 	}
@@ -307,7 +298,7 @@ func (st *state) showLostWorkers(s *session) {
 		if !w.LastHeartbeatAt.IsZero() {
 			last = "last heartbeat " + output.Age(w.LastHeartbeatAt.Time, s.now()).Text + " ago"
 		}
-		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, called(w.Name), output.Clean(w.MachineID),
+		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, output.Aside(w.Name), output.Clean(w.MachineID),
 			output.Clean(w.Queue), output.Age(w.LostAt.Time, s.now()).Text, w.Reason, last, output.Count(w.Attempts, "attempt"))
 		if w.Attempts > 0 {
 			fmt.Fprintf(s.W, ", %d requeued, %d failed, %d out of retries", w.Requeued, w.Failed, w.Exhausted)
@@ -322,8 +313,8 @@ func (st *state) showLostWorkers(s *session) {
 // mostLosses is how many groups of losses are told.
 const mostLosses = 5
 
-func (st *state) showLost(s *session) {
-	st.showLostWorkers(s)
+func showLost(s *session, st *state) {
+	showLostWorkers(s, st)
 	v := st.verdicts
 	if v == nil {
 		fmt.Fprintln(s.W, unknown)
@@ -354,7 +345,7 @@ func (st *state) showLost(s *session) {
 	}
 }
 
-func (st *state) showWhatToDo(s *session, all []v1.Finding) {
+func showWhatToDo(s *session, st *state, all []v1.Finding) {
 	shown := 0
 	for _, f := range all {
 		if f.Remedy != "" {

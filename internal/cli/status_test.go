@@ -29,7 +29,7 @@ func TestStatusShowsWhoWasLost(t *testing.T) {
 			Attempts: 4, Requeued: 2, Failed: 1, Exhausted: 1,
 		})
 	}
-	st.showLost(s)
+	showLost(s, st)
 	text := out.String()
 	for _, part := range []string{
 		"  Worker wkr_0 (mailer) on host-7 (queue mail) lost 1h1m ago (HEARTBEAT_TIMEOUT), last heartbeat 2h1m ago: 4 attempts, 2 requeued, " +
@@ -50,7 +50,7 @@ func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	var out bytes.Buffer
 	s := &session{Printer: &output.Printer{W: &out, Format: output.Table}, token: &credential{}, server: "http://127.0.0.1:8080"}
 	st := &state{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"}, unread: errors.New("the store does not answer")}
-	st.show(s, st.judged())
+	show(s, st, st.judged())
 	if text := out.String(); !strings.Contains(text, "  workers: not available now\n") || strings.Contains(text, "no problems found") {
 		t.Errorf("it says\n%s", text)
 	}
@@ -83,7 +83,7 @@ func TestWithoutRedisTheServersWordIsShown(t *testing.T) {
 	}
 	common := Common{}
 	common.Server, common.Output, common.Timeout = server.URL, "table", 10*time.Second
-	text, code := run(&statusCmd{common})
+	text, code := run(&statusCmd{Common: common})
 	for _, part := range []string{"UNHEALTHY (1 failure)", "Not available now.",
 		"  Timeouts are paused.\n  Lubdub:  fail Redis r1 is not responding.\n  workers: not available now\n"} {
 		if !strings.Contains(text, part) {

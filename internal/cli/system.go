@@ -9,13 +9,6 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type systemCmd struct {
-	Get     systemGet     `cmd:"" default:"withargs" help:"Show replicas, shards and Redis."`
-	Sweep   systemSweep   `cmd:"" help:"Sweep now: find what has gone silent without waiting for the sweepers."`
-	Release systemRelease `cmd:"" help:"Release everything the mass-expiry brake is holding."`
-	Scopes  systemScopes  `cmd:"" help:"List the tenants and workspaces in use."`
-}
-
 type systemGet struct {
 	Common `embed:""`
 }
@@ -35,7 +28,7 @@ func (c *systemGet) Run(env *Env) error {
 	replicas := s.Rows("REPLICA", "VERSION", "ROLES", "UP", "HEARD")
 	var rows [][]output.Cell
 	for _, r := range sys.Replicas {
-		rows = append(rows, []output.Cell{output.Text(r.ReplicaID), output.Text(r.Version), output.Text(join(r.Roles)),
+		rows = append(rows, []output.Cell{output.Text(r.ReplicaID), output.Text(r.Version), output.Text(strings.Join(r.Roles, ",")),
 			output.Age(r.Since.Time, sys.Time.Time), output.Age(r.HeardAt.Time, sys.Time.Time)})
 	}
 	if err := replicas.Write(rows); err != nil {
@@ -137,8 +130,8 @@ type systemScopes struct {
 var scopes = &kind[v1.Scope]{
 	noun: "scope", path: "/v1/scopes", entries: "scopes", id: func(c *v1.Scope) string { return c.TenantID + "/" + c.WorkspaceID },
 	columns: []column[v1.Scope]{
-		{name: "TENANT", cell: func(c *v1.Scope, _ *session) output.Cell { return output.Text(c.TenantID) }},
-		{name: "WORKSPACE", cell: func(c *v1.Scope, _ *session) output.Cell { return output.Text(c.WorkspaceID) }},
+		{name: "TENANT", cell: func(c *v1.Scope, _ time.Time) output.Cell { return output.Text(c.TenantID) }},
+		{name: "WORKSPACE", cell: func(c *v1.Scope, _ time.Time) output.Cell { return output.Text(c.WorkspaceID) }},
 	}}
 
 func (c *systemScopes) Run(env *Env) error {

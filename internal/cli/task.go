@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,41 +15,29 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type taskCmd struct {
-	Ls     taskLs     `cmd:"" aliases:"list" help:"List tasks."`
-	Get    taskGet    `cmd:"" help:"Show tasks."`
-	Why    taskWhy    `cmd:"" aliases:"describe" help:"Explain everything known about a task."`
-	Create taskCreate `cmd:"" help:"Create a task."`
-	Cancel taskCancel `cmd:"" help:"Cancel tasks, by id or all that filters name."`
-	Retry  taskRetry  `cmd:"" help:"Try failed tasks again, by id or all that filters name."`
-	Wait   taskWait   `cmd:"" help:"Wait until tasks have ended."`
-	Watch  taskWatch  `cmd:"" help:"Show a task whenever it changes, until it ends."`
-	Tail   taskTail   `cmd:"" help:"Follow a task's events."`
-}
-
 var tasks = &kind[v1.Task]{
 	noun: "task", path: "/v1/tasks", entries: "tasks", id: func(t *v1.Task) string { return t.TaskID },
 	columns: []column[v1.Task]{
-		{name: "TASK", cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(t.TaskID) }},
-		{name: "STATE", cell: func(t *v1.Task, _ *session) output.Cell { return output.Word(t.State) }},
-		{name: "LIVENESS", cell: func(t *v1.Task, _ *session) output.Cell {
+		{name: "TASK", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Text(t.TaskID) }},
+		{name: "STATE", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Word(t.State) }},
+		{name: "LIVENESS", cell: func(t *v1.Task, _ time.Time) output.Cell {
 			if t.Liveness == nil {
 				return output.Cell{}
 			}
 			return output.Word(*t.Liveness)
 		}},
-		{name: "TRY", cell: func(t *v1.Task, _ *session) output.Cell { return output.Number(t.Attempt) }},
-		{name: "QUEUE", cell: func(t *v1.Task, _ *session) output.Cell { return output.Optional(t.Queue) }},
-		{name: "TYPE", cell: func(t *v1.Task, _ *session) output.Cell { return output.Optional(t.Type) }},
-		{name: "WORKER", cell: func(t *v1.Task, _ *session) output.Cell { return output.Optional(t.WorkerID) }},
-		{name: "DONE", passing: true, cell: func(t *v1.Task, _ *session) output.Cell { return percent(t.ProgressPct) }},
-		{name: "BEAT", passing: true, cell: func(t *v1.Task, s *session) output.Cell { return output.Age(t.LastHeartbeatAt.Time, s.now()) }},
-		{name: "AGE", passing: true, cell: func(t *v1.Task, s *session) output.Cell { return output.Age(t.CreatedAt.Time, s.now()) }},
-		{name: "REASON", cell: func(t *v1.Task, _ *session) output.Cell { return output.Optional(t.Reason) }},
-		{name: "RUN", wide: true, cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(t.RunID) }},
-		{name: "SCHEDULE", wide: true, cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(t.ScheduleID) }},
-		{name: "MESSAGE", wide: true, passing: true, cell: func(t *v1.Task, _ *session) output.Cell { return words(t.Message) }},
-		{name: "LABELS", wide: true, cell: func(t *v1.Task, _ *session) output.Cell { return output.Text(pairs(t.Labels)) }},
+		{name: "TRY", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Number(t.Attempt) }},
+		{name: "QUEUE", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Optional(t.Queue) }},
+		{name: "TYPE", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Optional(t.Type) }},
+		{name: "WORKER", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Optional(t.WorkerID) }},
+		{name: "DONE", passing: true, cell: func(t *v1.Task, _ time.Time) output.Cell { return percent(t.ProgressPct) }},
+		{name: "BEAT", passing: true, cell: func(t *v1.Task, now time.Time) output.Cell { return output.Age(t.LastHeartbeatAt.Time, now) }},
+		{name: "AGE", passing: true, cell: func(t *v1.Task, now time.Time) output.Cell { return output.Age(t.CreatedAt.Time, now) }},
+		{name: "REASON", cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Optional(t.Reason) }},
+		{name: "RUN", wide: true, cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Text(t.RunID) }},
+		{name: "SCHEDULE", wide: true, cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Text(t.ScheduleID) }},
+		{name: "MESSAGE", wide: true, passing: true, cell: func(t *v1.Task, _ time.Time) output.Cell { return words(t.Message) }},
+		{name: "LABELS", wide: true, cell: func(t *v1.Task, _ time.Time) output.Cell { return output.Text(pairs(t.Labels)) }},
 	}}
 
 // percent shows a progress that a worker reported.
@@ -226,7 +216,7 @@ func milliseconds(d *time.Duration) *int64 {
 
 func pairs(m map[string]string) string {
 	var all []string
-	for _, key := range sortedKeys(m) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, key+"="+m[key])
 	}
 	return strings.Join(all, ",")

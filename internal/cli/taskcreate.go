@@ -68,9 +68,9 @@ func (c *taskCreate) Run(env *Env) error {
 		} else if err != nil {
 			return err
 		}
-		return tasks.show(s, full)
+		return tasks.show(s, full.raw, full.T)
 	}
-	return tasks.show(s, entry[v1.Task]{raw, &task})
+	return tasks.show(s, raw, &task)
 }
 
 // body is the request, with what flags say laid over what the file says.
@@ -95,7 +95,7 @@ func (c *taskCreate) body(env *Env) (map[string]any, error) {
 	}
 	if c.Payload != "" {
 		if !json.Valid([]byte(c.Payload)) {
-			return nil, misuse("--payload is not JSON; a text is written as '\"text\"'")
+			return nil, misusef("--payload is not JSON; a text is written as '\"text\"'")
 		}
 		body["payload"] = json.RawMessage(c.Payload)
 	}
@@ -117,7 +117,7 @@ func readJSON(env *Env, file string, into any) error {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return Misuse{err}
+			return misused(err)
 		}
 		defer func() { _ = f.Close() }()
 		in = f
@@ -127,7 +127,7 @@ func readJSON(env *Env, file string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return misuse("%s is not the JSON of a request: %w", cmp.Or(strings.TrimPrefix(file, "-"), "standard input"), err)
+		return misusef("%s is not the JSON of a request: %w", cmp.Or(strings.TrimPrefix(file, "-"), "standard input"), err)
 	}
 	return nil
 }

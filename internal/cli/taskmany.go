@@ -12,8 +12,6 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // act does something to tasks: to those that are named, or, once it is counted and agreed, to all that filters name.
 func (c *taskActs) act(
 	s *session, verb string, one func(context.Context, string) (json.RawMessage, *v1.Task, error),
@@ -26,9 +24,9 @@ func (c *taskActs) act(
 	named, filtered := len(c.Tasks) > 0, selectorText(sel) != "{}"
 	switch {
 	case named && filtered:
-		return misuse("name tasks or filter them, not both")
+		return misusef("name tasks or filter them, not both")
 	case !named && !filtered:
-		return misuse("name the tasks to %s, or say which with --state, --queue, --type, --run, --worker, --machine, --selector, "+
+		return misusef("name the tasks to %s, or say which with --state, --queue, --type, --run, --worker, --machine, --selector, "+
 			"--because or --since", verb)
 	case named && c.DryRun:
 		return tasks.get(s.env, &c.Common, c.Tasks)
@@ -66,7 +64,7 @@ func (c *taskActs) act(
 	if err := s.counted(raw, "%s: done.", output.Count(done.Done, "task")); err != nil {
 		return err
 	}
-	for _, code := range sortedKeys(done.Refused) {
+	for _, code := range slices.Sorted(maps.Keys(done.Refused)) {
 		s.note("%s refused: %s", output.Count(done.Refused[code], "task"), code)
 	}
 	return nil

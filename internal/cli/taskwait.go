@@ -35,7 +35,7 @@ func (c *taskWait) Run(env *Env) error {
 			continue
 		}
 		if !slices.Contains(v1.States, v1.State(state)) {
-			return misuse("--for %s is no state of a task; there are %v", state, v1.States)
+			return misusef("--for %s is no state of a task; there are %v", state, v1.States)
 		}
 		states = append(states, state)
 	}
@@ -56,7 +56,7 @@ func waitFor(s *session, ids, states []string, within time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if err := tasks.showMore(s, rows, []entry[v1.Task]{e}); err != nil {
+		if err := tasks.showMore(s, rows, e); err != nil {
 			return err
 		}
 		if states == nil {
@@ -66,7 +66,7 @@ func waitFor(s *session, ids, states []string, within time.Duration) error {
 		}
 	}
 	if bad {
-		return silent{}
+		return errFailed
 	}
 	return nil
 }
@@ -114,12 +114,12 @@ func (c *taskWatch) Run(env *Env) error {
 	rows, last := tasks.rows(s), ""
 	var failed error
 	_, err = await(env.Context, s, c.Task, func(t *v1.Task) bool {
-		e := entry[v1.Task]{nil, t}
+		e := entry[v1.Task]{T: t}
 		now := tasks.print(s, e) + string(t.ProgressPct)
 		if now != last {
 			last = now
 			if e.raw, failed = json.Marshal(t); failed == nil {
-				failed = tasks.showMore(s, rows, []entry[v1.Task]{e})
+				failed = tasks.showMore(s, rows, e)
 			}
 		}
 		return ended(t) || failed != nil

@@ -22,28 +22,14 @@ func (*TokenInspect) Help() string {
 
 // Run tells it.
 func (c *TokenInspect) Run(env *Env) error {
-	at := &credential{}
 	p := &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.colourful()}
-	if c.Stdin {
-		text, err := readToken(env, "-")
-		if err != nil {
-			return err
-		}
-		at.text = text
-	} else {
-		s, err := c.open(env)
-		if err != nil {
-			return err
-		}
-		if at = s.token; at.text == "" {
-			if at.text, err = s.tokenText(env.Context); err != nil {
-				return err
-			}
-		}
-	}
-	key, claims, err := readClaims(at.text)
+	text, err := c.token(env)
 	if err != nil {
-		return Misuse{err}
+		return err
+	}
+	key, claims, err := readClaims(text)
+	if err != nil {
+		return misused(err)
 	}
 	if !p.Format.ForPeople() {
 		raw, err := json.Marshal(struct {
@@ -59,6 +45,18 @@ func (c *TokenInspect) Run(env *Env) error {
 		fmt.Fprintln(env.Stdout, output.Clean(line))
 	}
 	return nil
+}
+
+// token returns the token that is meant: from standard input, or the context's.
+func (c *TokenInspect) token(env *Env) (string, error) {
+	if c.Stdin {
+		return readToken(env, "-")
+	}
+	s, err := c.open(env)
+	if err != nil {
+		return "", err
+	}
+	return s.token.find(env.Context)
 }
 
 func claimLines(key string, c *Claims, now time.Time) []string {
@@ -92,7 +90,7 @@ type TokenRevoke struct {
 // Run revokes them.
 func (c *TokenRevoke) Run(env *Env) error {
 	if c.Subject+c.Worker+c.WholeTenant == "" {
-		return misuse("say whose tokens: --subject, --worker or --whole-tenant")
+		return misusef("say whose tokens: --subject, --worker or --whole-tenant")
 	}
 	s, err := c.open(env)
 	if err != nil {

@@ -24,7 +24,7 @@ func (*topCmd) Help() string {
 
 func (c *topCmd) Run(env *Env) error {
 	if !isTerminal(env.Stdout) || !isTerminal(env.Stdin) {
-		return misuse("top needs a terminal; `lubdub status` answers anywhere")
+		return misusef("top needs a terminal; `lubdub status` answers anywhere")
 	}
 	s, err := c.open(env)
 	if err != nil {

@@ -52,12 +52,12 @@ func (c *uiCmd) Run(env *Env) error {
 
 // pageToken returns what the page is signed in with.
 func (c *uiCmd) pageToken(ctx context.Context, s *session) (string, error) {
-	own, err := s.tokenText(ctx)
+	own, err := s.token.find(ctx)
 	if err != nil {
 		return "", err
 	}
 	if own == "" {
-		return "", misuse("%s", s.token.next())
+		return "", misusef("%s", s.token.next())
 	}
 	life := c.For.Milliseconds()
 	_, made, err := post[v1.CreateTokenResponse](ctx, s, "/v1/tokens", v1.CreateTokenRequest{Role: c.Role, TTLMs: &life})

@@ -6,43 +6,32 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type webhookCmd struct {
-	Ls         webhookLs         `cmd:"" aliases:"list" help:"List webhooks."`
-	Get        webhookGet        `cmd:"" help:"Show webhooks."`
-	Create     webhookCreate     `cmd:"" help:"Create a webhook, and print its secret, once."`
-	Set        webhookSet        `cmd:"" help:"Replace a webhook's definition."`
-	Rm         webhookRm         `cmd:"" aliases:"delete" help:"Delete webhooks."`
-	Test       webhookTest       `cmd:"" help:"Send a message of type webhook.test."`
-	Deliveries webhookDeliveries `cmd:"" help:"List a webhook's deliveries, newest first."`
-	Redeliver  webhookRedeliver  `cmd:"" help:"Send one message again, or all since a time."`
-	Rotate     webhookRotate     `cmd:"" help:"Replace a webhook's secret, and print it, once."`
-}
-
 var webhooks = &kind[v1.Webhook]{
-	noun: "webhook", path: "/v1/webhooks", entries: "webhooks", id: func(w *v1.Webhook) string { return w.WebhookID },
+	noun: "webhook", path: "/v1/webhooks", entries: "webhooks", id: func(w *v1.Webhook) string { return w.WebhookID }, unordered: true,
 	columns: []column[v1.Webhook]{
-		{name: "WEBHOOK", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(w.WebhookID) }},
-		{name: "URL", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(w.URL) }},
-		{name: "ON", cell: func(w *v1.Webhook, _ *session) output.Cell {
+		{name: "WEBHOOK", cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Text(w.WebhookID) }},
+		{name: "URL", cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Text(w.URL) }},
+		{name: "ON", cell: func(w *v1.Webhook, _ time.Time) output.Cell {
 			if !w.Enabled {
 				return output.Cell{Text: "no", Mood: output.Doubtful}
 			}
 			return output.Text("yes")
 		}},
-		{name: "EVENTS", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(join(w.Events)) }},
-		{name: "PENDING", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Number(w.Pending) }},
-		{name: "DEAD", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Number(w.Dead) }},
-		{name: "FAILING", passing: true, cell: func(w *v1.Webhook, s *session) output.Cell {
-			return output.Cell{Text: output.Age(w.FailingSince.Time, s.now()).Text, Mood: output.Bad}
+		{name: "EVENTS", cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Text(strings.Join(w.Events, ",")) }},
+		{name: "PENDING", cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Number(w.Pending) }},
+		{name: "DEAD", cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Number(w.Dead) }},
+		{name: "FAILING", passing: true, cell: func(w *v1.Webhook, now time.Time) output.Cell {
+			return output.Cell{Text: output.Age(w.FailingSince.Time, now).Text, Mood: output.Bad}
 		}},
-		{name: "REASON", cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Optional(w.DisabledReason) }},
-		{name: "DESCRIPTION", wide: true, cell: func(w *v1.Webhook, _ *session) output.Cell { return output.Text(w.Description) }},
+		{name: "REASON", cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Optional(w.DisabledReason) }},
+		{name: "DESCRIPTION", wide: true, cell: func(w *v1.Webhook, _ time.Time) output.Cell { return output.Text(w.Description) }},
 	}}
 
 type webhookLs struct {
@@ -100,7 +89,7 @@ func (c *webhookCreate) Run(env *Env) error {
 
 // showSecret shows a webhook that has a new secret. The server returns it in this answer only, so it is printed in every format.
 func showSecret(s *session, raw json.RawMessage, made *v1.Webhook) error {
-	if err := webhooks.show(s, entry[v1.Webhook]{raw, made}); err != nil {
+	if err := webhooks.show(s, raw, made); err != nil {
 		return err
 	}
 	if s.Format.ForPeople() || s.Format == output.Name { // the others print the whole answer
@@ -140,7 +129,7 @@ func (c *webhookTest) Run(env *Env) error {
 	if err != nil {
 		return webhooks.nearest(env.Context, s, c.ID, err)
 	}
-	return deliveries(c.ID).show(s, entry[v1.WebhookDelivery]{raw, sent})
+	return deliveries(c.ID).show(s, raw, sent)
 }
 
 // deliveries are the kind that a webhook's deliveries are.
@@ -148,13 +137,13 @@ func deliveries(webhook string) *kind[v1.WebhookDelivery] {
 	return &kind[v1.WebhookDelivery]{
 		noun: "delivery", path: webhooks.at(webhook) + "/deliveries", entries: "deliveries",
 		id: func(d *v1.WebhookDelivery) string { return d.DeliveryID }, columns: []column[v1.WebhookDelivery]{
-			{name: "DELIVERY", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Text(d.DeliveryID) }},
-			{name: "TYPE", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Text(d.Type) }},
-			{name: "SUBJECT", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Optional(d.Subject) }},
-			{name: "STATUS", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Word(d.Status) }},
-			{name: "TRIES", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return output.Number(d.Attempts) }},
-			{name: "ANSWER", cell: func(d *v1.WebhookDelivery, _ *session) output.Cell { return answer(d.Response) }},
-			{name: "AGE", passing: true, cell: func(d *v1.WebhookDelivery, s *session) output.Cell { return output.Age(d.CreatedAt.Time, s.now()) }},
+			{name: "DELIVERY", cell: func(d *v1.WebhookDelivery, _ time.Time) output.Cell { return output.Text(d.DeliveryID) }},
+			{name: "TYPE", cell: func(d *v1.WebhookDelivery, _ time.Time) output.Cell { return output.Text(d.Type) }},
+			{name: "SUBJECT", cell: func(d *v1.WebhookDelivery, _ time.Time) output.Cell { return output.Optional(d.Subject) }},
+			{name: "STATUS", cell: func(d *v1.WebhookDelivery, _ time.Time) output.Cell { return output.Word(d.Status) }},
+			{name: "TRIES", cell: func(d *v1.WebhookDelivery, _ time.Time) output.Cell { return output.Number(d.Attempts) }},
+			{name: "ANSWER", cell: func(d *v1.WebhookDelivery, _ time.Time) output.Cell { return answer(d.Response) }},
+			{name: "AGE", passing: true, cell: func(d *v1.WebhookDelivery, now time.Time) output.Cell { return output.Age(d.CreatedAt.Time, now) }},
 		},
 	}
 }
@@ -201,7 +190,7 @@ func (c *webhookRedeliver) Run(env *Env) error {
 		return err
 	}
 	if c.Delivery == "" && c.Since == "" {
-		return misuse("say what to send again: --delivery for one message, or --since for all that happened since")
+		return misusef("say what to send again: --delivery for one message, or --since for all that happened since")
 	}
 	sum := v1.RedeliverResponse{}
 	for body := (v1.RedeliverRequest{DeliveryID: c.Delivery, Since: since}); ; {

@@ -63,14 +63,14 @@ func (c *whyCmd) Run(env *Env) error {
 		return a.show(s)
 	}
 	if kind != "" {
-		return misuse("%s is none of task, worker and machine", kind)
+		return misusef("%s is none of task, worker and machine", kind)
 	}
 	return notFound("no task, worker or machine " + id + " in " + s.scope() + "; it may be of another scope, or past its retention" + hint)
 }
 
 // notFound is what was looked for in several places.
 func notFound(message string) error {
-	return said{&client.Error{Status: http.StatusNotFound, Code: client.ErrNotFound, Message: message}}
+	return refusal(&client.Error{Status: http.StatusNotFound, Code: client.ErrNotFound, Message: message})
 }
 
 func (a *account) show(s *session) error {
@@ -195,7 +195,7 @@ func eventText(e *v1.Event) string {
 }
 
 // at tells a moment and how long ago it was.
-func (s *session) at(t v1.Time) string {
+func timeAndAge(s *session, t v1.Time) string {
 	if t.IsZero() {
 		return "never"
 	}

@@ -38,23 +38,23 @@ func (a *account) standing(s *session, t *v1.Task) {
 	if t.Queue != nil {
 		what += ", queue " + *t.Queue
 	}
-	a.say("Task %s is %s%s, run %s; it was created at %s.", t.TaskID, t.State, what, t.RunID, s.at(t.CreatedAt))
+	a.say("Task %s is %s%s, run %s; it was created at %s.", t.TaskID, t.State, what, t.RunID, timeAndAge(s, t.CreatedAt))
 	switch t.State {
 	case v1.Queued:
 		if !t.NextAttemptAt.IsZero() {
 			a.say("It waits until %s for its next attempt.", timeText(t.NextAttemptAt))
 		}
 	case v1.Dispatched:
-		a.say("Attempt %d was dispatched to %s at %s and has not started yet.", t.Attempt, worker(t.WorkerID), s.at(t.DispatchedAt))
+		a.say("Attempt %d was dispatched to %s at %s and has not started yet.", t.Attempt, worker(t.WorkerID), timeAndAge(s, t.DispatchedAt))
 	case v1.Running:
-		a.say("Attempt %d has been running on %s since %s and is %s: last heartbeat at %s; %s.", t.Attempt, worker(t.WorkerID), s.at(t.StartedAt),
-			output.Optional(t.Liveness).Text, s.at(t.LastHeartbeatAt), patience(t))
+		a.say("Attempt %d has been running on %s since %s and is %s: last heartbeat at %s; %s.", t.Attempt, worker(t.WorkerID), timeAndAge(s, t.StartedAt),
+			output.Optional(t.Liveness).Text, timeAndAge(s, t.LastHeartbeatAt), patience(t))
 	default:
 		reason := ""
 		if t.Reason != nil {
 			reason = " with the reason " + *t.Reason
 		}
-		a.say("It ended at %s%s.", s.at(t.FinishedAt), reason)
+		a.say("It ended at %s%s.", timeAndAge(s, t.FinishedAt), reason)
 	}
 	if said := progressText(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); said != "" {
 		a.say("Last reported progress: %s.", said)
@@ -109,7 +109,7 @@ func (a *account) attempt(s *session, h *v1.HistoryEntry) {
 		reason = " (" + *h.Reason + ")"
 	}
 	a.say("Attempt %d on %s, dispatched at %s, ended %s%s at %s.", h.Attempt, worker(h.WorkerID), timeText(h.DispatchedAt), h.Outcome, reason,
-		s.at(h.EndedAt))
+		timeAndAge(s, h.EndedAt))
 	if h.StartedAt.IsZero() {
 		a.say("  It never reported that it had started.")
 	}

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
@@ -40,9 +42,9 @@ func (a *account) workerStanding(s *session, w *v1.Worker) {
 	if w.Version != nil {
 		of = ", version " + *w.Version
 	}
-	a.say("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, called(w.Name), w.Queue,
+	a.say("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, output.Aside(w.Name), w.Queue,
 		w.MachineID, of,
-		w.Status, w.Liveness, s.at(w.RegisteredAt))
+		w.Status, w.Liveness, timeAndAge(s, w.RegisteredAt))
 	silent := ""
 	if w.LastHeartbeatAgeMs != nil {
 		silent = ", silent for " + output.Milliseconds(*w.LastHeartbeatAgeMs) + " (outages excluded)"
@@ -51,7 +53,7 @@ func (a *account) workerStanding(s *session, w *v1.Worker) {
 		output.Milliseconds(w.HeartbeatIntervalMs), output.Milliseconds(w.HeartbeatTimeoutMs))
 	switch w.Status {
 	case v1.Offline:
-		a.say("It ended at %s: %s%s.", s.at(w.DeregisteredAt), output.Optional(w.EndReason).Text, because(w.StatusReason, w.EndReason))
+		a.say("It ended at %s: %s%s.", timeAndAge(s, w.DeregisteredAt), output.Optional(w.EndReason).Text, because(w.StatusReason, w.EndReason))
 	case v1.Draining:
 		until := "without a deadline"
 		if !w.DrainDeadline.IsZero() {
@@ -60,11 +62,11 @@ func (a *account) workerStanding(s *session, w *v1.Worker) {
 		a.say("It is draining %s%s: it takes no new tasks and ends when it holds none.", until, because(w.StatusReason, nil))
 	}
 	if w.Hold != nil {
-		a.say("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", s.at(w.Hold.Since),
+		a.say("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", timeAndAge(s, w.Hold.Since),
 			because(w.Hold.Reason, nil), w.WorkerID)
 	}
 	if w.Cordon != nil {
-		a.say("It has been cordoned since %s%s.", s.at(w.Cordon.Since), because(w.Cordon.Reason, nil))
+		a.say("It has been cordoned since %s%s.", timeAndAge(s, w.Cordon.Since), because(w.Cordon.Reason, nil))
 	}
 	if len(w.UnschedulableReasons) > 0 {
 		a.say("Not eligible for work: %s.", strings.Join(w.UnschedulableReasons, ", "))
@@ -163,7 +165,7 @@ func (a *account) held(ctx context.Context, s *session, w *v1.Worker) error {
 		return nil
 	}
 	a.say("Outcome of %s that it lost:", output.Count(len(became), "task"))
-	for _, id := range sortedKeys(became)[:min(mostHeld, len(became))] {
+	for _, id := range slices.Sorted(maps.Keys(became))[:min(mostHeld, len(became))] {
 		a.say("  %s: %s", id, became[id])
 	}
 	return nil
@@ -177,14 +179,14 @@ func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
 	}
 	a, m := &account{parts: map[string]json.RawMessage{"machine": e.raw}}, e.T
 	a.say("Machine %s is %s: %s online, %d draining, %d offline. Most recent heartbeat from any worker: %s.", m.MachineID, m.Status,
-		output.Count(m.Workers.Online, "worker"), m.Workers.Draining, m.Workers.Offline, s.at(m.LastHeartbeatAt))
+		output.Count(m.Workers.Online, "worker"), m.Workers.Draining, m.Workers.Offline, timeAndAge(s, m.LastHeartbeatAt))
 	flaps := ""
 	if m.Flapping {
 		flaps = "; it is flapping"
 	}
 	a.say("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", m.UptimePct24h, output.Count(m.StaleCount24h, "time"), flaps)
 	if m.Drain != nil {
-		a.say("It has been drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.", s.at(m.Drain.Since),
+		a.say("It has been drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.", timeAndAge(s, m.Drain.Since),
 			because(m.Drain.Reason, nil), m.MachineID)
 	}
 	p, err := workers.page(ctx, s, url.Values{"machineId": {m.MachineID}, "sort": {"lastHeartbeat"}, "pageSize": {"20"}})
@@ -194,7 +196,7 @@ func whyMachine(ctx context.Context, s *session, id string) (*account, error) {
 	a.parts["workers"] = field(p.raw, workers.entries)
 	a.say("Its workers, longest silent first:")
 	for _, w := range p.entries {
-		a.say("  %s%s: %s, %s, last heartbeat %s, holds %d", w.T.WorkerID, called(w.T.Name), w.T.Status, w.T.Liveness, s.at(w.T.LastHeartbeatAt),
+		a.say("  %s%s: %s, %s, last heartbeat %s, holds %d", w.T.WorkerID, output.Aside(w.T.Name), w.T.Status, w.T.Liveness, timeAndAge(s, w.T.LastHeartbeatAt),
 			w.T.HeldCount)
 	}
 	if p.next != "" {

@@ -13,44 +13,32 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-type workerCmd struct {
-	Ls       workerLs       `cmd:"" aliases:"list" help:"List workers; those that are OFFLINE with -a."`
-	Get      workerGet      `cmd:"" help:"Show workers."`
-	Why      workerWhy      `cmd:"" aliases:"describe" help:"Explain everything known about a worker."`
-	Drain    workerDrain    `cmd:"" help:"Have workers finish what they hold and take nothing new."`
-	Resume   workerResume   `cmd:"" help:"Undo a drain or a hold."`
-	Cordon   workerCordon   `cmd:"" help:"Have workers take nothing new, and stay ONLINE."`
-	Uncordon workerUncordon `cmd:"" help:"Undo a cordon."`
-	Offline  workerOffline  `cmd:"" help:"End workers now and refuse their registrations until they are resumed; others get their tasks."`
-	Tail     workerTail     `cmd:"" aliases:"watch" help:"Follow a worker's events."`
-}
-
 var workers = &kind[v1.Worker]{
 	noun: "worker", path: "/v1/workers", entries: "workers", id: func(w *v1.Worker) string { return w.WorkerID },
 	columns: []column[v1.Worker]{
-		{name: "WORKER", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Text(w.WorkerID) }},
-		{name: "NAME", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Optional(w.Name) }},
-		{name: "QUEUE", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Text(w.Queue) }},
-		{name: "MACHINE", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Text(w.MachineID) }},
-		{name: "STATUS", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Word(w.Status) }},
-		{name: "LIVENESS", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Word(w.Liveness) }},
-		{name: "BEAT", passing: true, cell: func(w *v1.Worker, _ *session) output.Cell { return silence(w) }},
-		{name: "HOLDS", cell: func(w *v1.Worker, _ *session) output.Cell {
+		{name: "WORKER", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(w.WorkerID) }},
+		{name: "NAME", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Optional(w.Name) }},
+		{name: "QUEUE", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(w.Queue) }},
+		{name: "MACHINE", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(w.MachineID) }},
+		{name: "STATUS", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Word(w.Status) }},
+		{name: "LIVENESS", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Word(w.Liveness) }},
+		{name: "BEAT", passing: true, cell: func(w *v1.Worker, _ time.Time) output.Cell { return silence(w) }},
+		{name: "HOLDS", cell: func(w *v1.Worker, _ time.Time) output.Cell {
 			return output.Text(fmt.Sprintf("%d/%d", w.HeldCount, w.MaxConcurrent))
 		}},
-		{name: "HINDERED", cell: func(w *v1.Worker, _ *session) output.Cell {
-			return output.Cell{Text: join(w.UnschedulableReasons), Mood: output.Doubtful}
+		{name: "HINDERED", cell: func(w *v1.Worker, _ time.Time) output.Cell {
+			return output.Cell{Text: strings.Join(w.UnschedulableReasons, ","), Mood: output.Doubtful}
 		}},
-		{name: "VERSION", cell: func(w *v1.Worker, _ *session) output.Cell { return output.Optional(w.Version) }},
-		{name: "AGE", passing: true, cell: func(w *v1.Worker, s *session) output.Cell { return output.Age(w.RegisteredAt.Time, s.now()) }},
-		{name: "UP24H", wide: true, passing: true, cell: func(w *v1.Worker, _ *session) output.Cell {
+		{name: "VERSION", cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Optional(w.Version) }},
+		{name: "AGE", passing: true, cell: func(w *v1.Worker, now time.Time) output.Cell { return output.Age(w.RegisteredAt.Time, now) }},
+		{name: "UP24H", wide: true, passing: true, cell: func(w *v1.Worker, _ time.Time) output.Cell {
 			return output.Text(fmt.Sprintf("%.1f%%", w.UptimePct24h))
 		}},
-		{name: "STALE24H", wide: true, cell: func(w *v1.Worker, _ *session) output.Cell { return output.Number(w.StaleCount24h) }},
-		{name: "FLAPPING", wide: true, cell: func(w *v1.Worker, _ *session) output.Cell { return yes(w.Flapping) }},
-		{name: "REASON", wide: true, cell: func(w *v1.Worker, _ *session) output.Cell { return output.Optional(w.StatusReason) }},
-		{name: "TYPES", wide: true, cell: func(w *v1.Worker, _ *session) output.Cell { return output.Text(join(w.Types)) }},
-		{name: "LABELS", wide: true, cell: func(w *v1.Worker, _ *session) output.Cell { return output.Text(pairs(w.Labels)) }},
+		{name: "STALE24H", wide: true, cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Number(w.StaleCount24h) }},
+		{name: "FLAPPING", wide: true, cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Flag(w.Flapping) }},
+		{name: "REASON", wide: true, cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Optional(w.StatusReason) }},
+		{name: "TYPES", wide: true, cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(strings.Join(w.Types, ",")) }},
+		{name: "LABELS", wide: true, cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(pairs(w.Labels)) }},
 	}}
 
 func silence(w *v1.Worker) output.Cell {
@@ -58,14 +46,6 @@ func silence(w *v1.Worker) output.Cell {
 		return output.Cell{}
 	}
 	return output.Text(output.Milliseconds(*w.LastHeartbeatAgeMs))
-}
-
-// yes marks what is so, and what should not be.
-func yes(is bool) output.Cell {
-	if !is {
-		return output.Cell{}
-	}
-	return output.Cell{Text: "yes", Mood: output.Doubtful}
 }
 
 // WorkerFilter says which workers are meant.
@@ -220,9 +200,9 @@ func (c *workerActs) act(s *session, verb string, one any, many func(sel v1.Work
 	filtered := selectorText(sel) != "{}" || extra != ""
 	switch {
 	case len(c.Workers) > 0 && filtered:
-		return nil, misuse("name workers or filter them, not both")
+		return nil, misusef("name workers or filter them, not both")
 	case len(c.Workers) == 0 && !filtered:
-		return nil, misuse("name the workers to %s, or say which with --queue, --machine, --version or --selector", verb)
+		return nil, misusef("name the workers to %s, or say which with --queue, --machine, --version or --selector", verb)
 	case len(c.Workers) > 0 && c.DryRun:
 		return nil, workers.get(s.env, &c.Common, c.Workers)
 	case len(c.Workers) > 0:
