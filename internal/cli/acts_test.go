@@ -78,11 +78,14 @@ func TestAYesIsAYes(t *testing.T) {
 	}
 }
 
+// triesOfACall is how often a session makes a call.
+const triesOfACall = 2
+
 // Whoever waits is told that nobody answers, once, and waits on.
 func TestAWaitTellsThatNobodyAnswers(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked <= 2*tries {
+		if asked++; asked <= 2*triesOfACall {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, `{"error":"store_unavailable","message":"come again"}`)
 			return

@@ -43,13 +43,15 @@ func (k *kind[T]) shown(s *session) []column[T] {
 	return slices.DeleteFunc(slices.Clone(k.columns), func(c column[T]) bool { return c.wide })
 }
 
-func (k *kind[T]) rows(s *session) *output.Rows {
-	var heading []string
+// heading lists the names of the columns that are shown.
+func (k *kind[T]) heading(s *session) (names []string) {
 	for _, c := range k.shown(s) {
-		heading = append(heading, c.name)
+		names = append(names, c.name)
 	}
-	return s.Rows(heading...)
+	return names
 }
+
+func (k *kind[T]) rows(s *session) *output.Rows { return s.Rows(k.heading(s)...) }
 
 func (k *kind[T]) row(s *session, entry *T) (cells []output.Cell) {
 	for _, c := range k.shown(s) {
@@ -91,7 +93,7 @@ func (k *kind[T]) nearest(ctx context.Context, s *session, id string, err error)
 	if failed != nil {
 		return err
 	}
-	return hinted{err, suggest.DidYouMean(id, known)}
+	return withHint(err, suggest.DidYouMean(id, known))
 }
 
 // hinted is an error with a suggestion behind it.
@@ -102,6 +104,9 @@ type hinted struct {
 
 func (h hinted) Error() string { return h.error.Error() + h.hint }
 func (h hinted) Unwrap() error { return h.error }
+
+// withHint adds a suggestion to an error.
+func withHint(err error, hint string) error { return hinted{err, hint} }
 
 // hintOf is the suggestion behind an error, where there is one.
 func hintOf(err error) string {

@@ -11,15 +11,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/internal/cli/output"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
+
+// newSession returns a session that writes tables to out; no server answers it.
+func newSession(t *testing.T, out io.Writer) *session {
+	s, err := (&Common{Server: "http://127.0.0.1:8080", Output: "table", Timeout: time.Second}).open(&Env{Context: t.Context(), Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // Workers that were lost are shown with what became of their tasks, also when nothing is lost any more.
 func TestStatusShowsWhoWasLost(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()
-	s := &session{Printer: &output.Printer{W: &out, Format: output.Table}, token: &credential{}, server: "http://127.0.0.1:8080"}
+	s := newSession(t, &out)
 	name := "mailer"
 	st := &state{verdicts: &v1.VerdictCounts{}, responds: true, System: &v1.System{RecentlyLostTotal: 900}}
 	for n := range 7 {
@@ -48,7 +56,7 @@ func TestStatusShowsWhoWasLost(t *testing.T) {
 // What a server cannot tell is not said to be well.
 func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	var out bytes.Buffer
-	s := &session{Printer: &output.Printer{W: &out, Format: output.Table}, token: &credential{}, server: "http://127.0.0.1:8080"}
+	s := newSession(t, &out)
 	st := &state{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"}, unread: errors.New("the store does not answer")}
 	show(s, st, st.judged())
 	if text := out.String(); !strings.Contains(text, "  workers: not available now\n") || strings.Contains(text, "no problems found") {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/output"
-	"github.com/lubdub-io/lubdub/internal/top"
+	"github.com/lubdub-io/lubdub/internal/cli/top/tui"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -31,7 +31,7 @@ func (c *topCmd) Run(env *Env) error {
 		return err
 	}
 	t := &topSource{s: s}
-	return top.Run(env.Context, top.Options{
+	return tui.Run(env.Context, tui.Options{
 		Source: t, Views: topViews, Every: max(c.Every, 200*time.Millisecond), In: env.Stdin, Out: env.Stdout, Env: env.Environ,
 	})
 }
@@ -44,7 +44,7 @@ type topSource struct{ s *session }
 
 // topTable is how a view reads its rows, tells of one and acts on it.
 type topTable struct {
-	rows func(context.Context, *session) (heading []string, rows []top.Row, more string, err error)
+	rows func(context.Context, *session) (heading []string, rows []tui.Row, more string, err error)
 	why  func(context.Context, *session, string) (*account, error)
 	path func(id string) string
 }
@@ -58,33 +58,30 @@ var topTables = []topTable{
 		machines.at},
 }
 
-var topViews = []top.View{
-	{Name: "workers", Acts: []top.Act{
+var topViews = []tui.View{
+	{Name: "workers", Acts: []tui.Act{
 		{Key: "d", Verb: "Drain", Command: "lubdub worker drain %s"}, {Key: "r", Verb: "Resume", Command: "lubdub worker resume %s"},
 		{Key: "c", Verb: "Cordon", Command: "lubdub worker cordon %s"}, {Key: "u", Verb: "Uncordon", Command: "lubdub worker uncordon %s"},
 		{Key: "o", Verb: "Offline", Command: "lubdub worker offline %s"},
 	}},
-	{Name: "tasks", Acts: []top.Act{
+	{Name: "tasks", Acts: []tui.Act{
 		{Key: "c", Verb: "Cancel", Command: "lubdub task cancel %s"}, {Key: "t", Verb: "Retry", Command: "lubdub task retry %s"},
 	}},
-	{Name: "queues", Acts: []top.Act{
+	{Name: "queues", Acts: []tui.Act{
 		{Key: "p", Verb: "Pause", Command: "lubdub queue pause %s"}, {Key: "r", Verb: "Resume", Command: "lubdub queue resume %s"},
 	}},
-	{Name: "machines", Acts: []top.Act{
+	{Name: "machines", Acts: []tui.Act{
 		{Key: "d", Verb: "Drain", Command: "lubdub machine drain %s"}, {Key: "r", Verb: "Resume", Command: "lubdub machine resume %s"},
 	}},
 }
 
 // topOf reads the rows of a kind, so many of each query.
-func topOf[T any](k *kind[T], asked ...url.Values) func(context.Context, *session) ([]string, []top.Row, string, error) {
-	return func(ctx context.Context, s *session) (heading []string, rows []top.Row, more string, err error) {
-		for _, c := range k.shown(s) {
-			heading = append(heading, c.name)
-		}
+func topOf[T any](k *kind[T], asked ...url.Values) func(context.Context, *session) ([]string, []tui.Row, string, error) {
+	return func(ctx context.Context, s *session) (heading []string, rows []tui.Row, more string, err error) {
 		for _, q := range asked {
 			err = k.each(ctx, s, topRows/len(asked), []url.Values{q}, func(p *page[T], _ int) error {
 				for _, e := range p.entries {
-					rows = append(rows, top.Row{ID: k.id(e.T), Cells: k.row(s, e.T)})
+					rows = append(rows, tui.Row{ID: k.id(e.T), Cells: k.row(s, e.T)})
 				}
 				if len(rows) >= topRows/len(asked) && p.next != "" {
 					more = fmt.Sprintf("These are not all %ss; lubdub %s ls --limit 0 shows all.", k.noun, k.noun)
@@ -95,12 +92,12 @@ func topOf[T any](k *kind[T], asked ...url.Values) func(context.Context, *sessio
 				return nil, nil, "", err
 			}
 		}
-		return heading, rows, more, nil
+		return k.heading(s), rows, more, nil
 	}
 }
 
-// Look implements top.Source.
-func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
+// Look implements tui.Source.
+func (t *topSource) Look(ctx context.Context, view int) (*tui.Picture, error) {
 	s := t.s
 	st, err := readState(ctx, s)
 	if err != nil {
@@ -109,7 +106,7 @@ func (t *topSource) Look(ctx context.Context, view int) (*top.Picture, error) {
 	if st.unread != nil {
 		return nil, st.unread
 	}
-	p := &top.Picture{Where: s.scope(), Findings: st.judged(), At: time.Now()}
+	p := &tui.Picture{Where: s.scope(), Findings: st.judged(), At: time.Now()}
 	if !st.responds {
 		p.Partial = true
 		return p, nil
@@ -135,7 +132,7 @@ func numbers(of *state) string {
 		st.Tasks[string(v1.Failed)], r.BeatsPerSecond, p99, output.Milliseconds(r.SweepLagMs))
 }
 
-// Details implements top.Source.
+// Details implements tui.Source.
 func (t *topSource) Details(ctx context.Context, view int, id string) ([]string, error) {
 	a, err := topTables[view].why(ctx, t.s, id)
 	if err != nil {
@@ -144,8 +141,8 @@ func (t *topSource) Details(ctx context.Context, view int, id string) ([]string,
 	return a.sentences, nil
 }
 
-// Act implements top.Source.
-func (t *topSource) Act(ctx context.Context, view int, id string, act top.Act) (string, error) {
+// Act implements tui.Source.
+func (t *topSource) Act(ctx context.Context, view int, id string, act tui.Act) (string, error) {
 	verb := strings.ToLower(act.Verb)
 	var err error
 	if verb == "retry" {

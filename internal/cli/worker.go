@@ -167,7 +167,7 @@ func byName(ctx context.Context, s *session, name string, err error) error {
 	for _, e := range found.entries {
 		ids = append(ids, e.T.WorkerID)
 	}
-	return hinted{err, "; that is the name of " + strings.Join(ids, " and of ")}
+	return withHint(err, "; that is the name of "+strings.Join(ids, " and of "))
 }
 
 type workerTail struct {

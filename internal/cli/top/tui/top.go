@@ -1,6 +1,6 @@
-// Package top is the live view of a deployment on a terminal: what is there, sorted and filtered, one in detail, and acts behind a
+// Package tui is the live view of a deployment on a terminal: what is there, sorted and filtered, one in detail, and acts behind a
 // question. It works out nothing by itself: what it shows and does comes from its Source.
-package top
+package tui
 
 import (
 	"context"
