@@ -25,10 +25,7 @@ func (c *List) Run(env *session.Env) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.ParseStart(c.After)
-	if err != nil {
-		return err
-	}
+	after := s.ParseStart(c.After)
 	q := c.query()
 	pairs := resource.Query("subject", q.Subject, "runId", q.RunID, "queue", q.Queue, "taskType", q.TaskType, "workerId", q.WorkerID,
 		"machineId", q.MachineID, "after", after, "order", resource.Order(!c.Oldest && after == ""))

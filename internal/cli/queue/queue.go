@@ -19,11 +19,7 @@ type List struct {
 }
 
 func (c *List) Run(env *session.Env) error {
-	s, err := c.Open(env)
-	if err != nil {
-		return err
-	}
-	return resource.Queues.List(s, c.ListFlags, resource.Query())
+	return resource.Queues.ListAll(env, &c.Flags, c.ListFlags)
 }
 
 type Get struct {

@@ -54,12 +54,9 @@ func (k *Kind[T]) Tail(env *session.Env, c *session.Flags, id string, q client.E
 	return Follow(s, q, after)
 }
 
-// tail follows events until it is interrupted.
+// Follow shows events until it is interrupted.
 func Follow(s *session.Session, q client.EventQuery, after string) error {
-	var err error
-	if q.After, err = s.ParseStart(after); err != nil {
-		return err
-	}
+	q.After = s.ParseStart(after)
 	rows := Events.Rows(s)
 	if s.Format.ForPeople() {
 		if err := rows.Write(nil); err != nil {
@@ -86,6 +83,12 @@ func Follow(s *session.Session, q client.EventQuery, after string) error {
 	return nil
 }
 
+// eventList is a v1.EventList whose events are still as the API wrote them.
+type eventList struct {
+	v1.EventList
+	Events json.RawMessage `json:"events"`
+}
+
 // maxShortPages is how many pages of a list of events may be short: at 5,000 events each, all that 64 shards keep was read by then.
 const maxShortPages = 128
 
@@ -97,14 +100,14 @@ func EventPages(
 	for short := 0; short < maxShortPages; q.Set("after", next) {
 		size := min(n, LargestPage)
 		q.Set("pageSize", strconv.Itoa(size))
-		raw, list, err := session.Get[v1.EventList](ctx, s, Events.Path, q)
+		raw, list, err := session.Get[eventList](ctx, s, Events.Path, q)
 		if err != nil {
 			return "", false, err
 		}
 		if list.Gap != nil {
 			s.Note("Events between %s and %s are not kept any more.", session.FormatTime(list.Gap.From), session.FormatTime(list.Gap.To))
 		}
-		p, err := Events.parsePage(raw, map[string]json.RawMessage{Events.Entries: Field(raw, Events.Entries)})
+		p, err := parsePage[v1.Event](raw, list.Events)
 		if err == nil {
 			err = take(p)
 		}

@@ -13,13 +13,6 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// Field is one field of an object.
-func Field(raw json.RawMessage, name string) json.RawMessage {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields)
-	return fields[name]
-}
-
 // Kind is one kind of resource: where it is and how it is shown.
 type Kind[T any] struct {
 	Noun    string // task

@@ -17,15 +17,23 @@ func (k *Kind[T]) List(s *session.Session, l ListFlags, queries ...url.Values) e
 	if l.Limit < 0 {
 		return exit.Misusef("--limit %d is negative; 0 shows all", l.Limit)
 	}
-	ctx := s.Env.Context
 	if l.Watch {
-		return k.watch(ctx, s, l, queries)
+		return k.watch(s.Env.Context, s, l, queries)
 	}
 	w := &listWriter[T]{kind: k, s: s, rows: k.Rows(s)}
-	if err := k.EachPage(ctx, s, l.Limit, queries, w.add); err != nil {
+	if err := k.EachPage(s.Env.Context, s, l.Limit, queries, w.add); err != nil {
 		return err
 	}
 	return w.finish(queries)
+}
+
+// ListAll shows all of a kind.
+func (k *Kind[T]) ListAll(env *session.Env, c *session.Flags, l ListFlags) error {
+	s, err := c.Open(env)
+	if err != nil {
+		return err
+	}
+	return k.List(s, l, url.Values{})
 }
 
 // listWriter shows a list as its pages come.

@@ -14,29 +14,31 @@ import (
 // Page is one page of a list.
 type Page[T any] struct {
 	Raw     json.RawMessage
+	List    json.RawMessage // the entries, as the API has them
 	Entries []Entry[T]
 	Next    string
 	Total   *int
 }
 
+// ReadPage reads one page of a list.
 func (k *Kind[T]) ReadPage(ctx context.Context, s *session.Session, query url.Values) (*Page[T], error) {
 	raw, fields, err := session.Get[map[string]json.RawMessage](ctx, s, k.Path, query)
 	if err != nil {
 		return nil, err
 	}
-	return k.parsePage(raw, *fields)
+	return parsePage[T](raw, (*fields)[k.Entries])
 }
 
-func (k *Kind[T]) parsePage(raw json.RawMessage, fields map[string]json.RawMessage) (*Page[T], error) {
+func parsePage[T any](raw, list json.RawMessage) (*Page[T], error) {
 	var about struct {
 		Next  string `json:"nextPageToken"`
 		Total *int   `json:"totalCount"`
 	}
 	var all []json.RawMessage
-	if err := errors.Join(json.Unmarshal(raw, &about), json.Unmarshal(fields[k.Entries], &all)); err != nil {
+	if err := errors.Join(json.Unmarshal(raw, &about), json.Unmarshal(list, &all)); err != nil {
 		return nil, err
 	}
-	p := &Page[T]{Raw: raw, Next: about.Next, Total: about.Total}
+	p := &Page[T]{Raw: raw, List: list, Next: about.Next, Total: about.Total}
 	for _, one := range all {
 		e := Entry[T]{one, new(T)}
 		if err := json.Unmarshal(one, e.Value); err != nil {

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -12,16 +13,16 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// WatchInterval is how long a watch waits before it looks again.
-const WatchInterval = 2 * time.Second
+// watchInterval is how long a watch waits before it looks again.
+const watchInterval = 2 * time.Second
 
 // watch shows a list, and then what is new in it, has changed, or is in it no more.
 func (k *Kind[T]) watch(ctx context.Context, s *session.Session, l ListFlags, queries []url.Values) error {
-	seen, rows, down := map[string]string{}, k.Rows(s), false
-	for {
+	seen, rows := map[string]string{}, k.Rows(s)
+	err := s.Poll(ctx, watchInterval, watchInterval, "trying", func() (done bool, err error) {
 		var fresh []Entry[T]
 		there := map[string]bool{}
-		err := k.EachPage(ctx, s, l.Limit, queries, func(p *Page[T], _ int) error {
+		err = k.EachPage(ctx, s, l.Limit, queries, func(p *Page[T], _ int) error {
 			for _, e := range p.Entries {
 				there[k.ID(e.Value)] = true
 				if print := k.Fingerprint(s, e); seen[k.ID(e.Value)] != print {
@@ -33,27 +34,18 @@ func (k *Kind[T]) watch(ctx context.Context, s *session.Session, l ListFlags, qu
 		})
 		if err == nil {
 			fresh = append(fresh, k.departed(ctx, s, seen, there)...)
+		} else if exit.Code(err) != exit.Unavailable {
+			return false, err
 		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && exit.Code(err) != exit.Unavailable:
-			return err
-		case err != nil && !down:
-			s.Note("%v; still trying", err)
+		if len(fresh) == 0 || ctx.Err() != nil {
+			return false, err
 		}
-		down = err != nil
-		if len(fresh) > 0 {
-			if err := k.ShowRows(s, rows, fresh...); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(WatchInterval):
-		}
+		return false, cmp.Or(k.ShowRows(s, rows, fresh...), err)
+	})
+	if ctx.Err() != nil {
+		return nil
 	}
+	return err
 }
 
 // departed looks for what was in a list that is watched and is so no more, such as a worker that is OFFLINE now, a page of it at a time.

@@ -57,13 +57,7 @@ type List struct {
 	session.Flags      `embed:""`
 }
 
-func (c *List) Run(env *session.Env) error {
-	s, err := c.Open(env)
-	if err != nil {
-		return err
-	}
-	return Schedules.List(s, c.ListFlags, resource.Query())
-}
+func (c *List) Run(env *session.Env) error { return Schedules.ListAll(env, &c.Flags, c.ListFlags) }
 
 type Get struct {
 	Schedules     []string `arg:"" predictor:"schedule" name:"id" help:"Schedules."`
@@ -151,7 +145,7 @@ func (c *Next) Run(env *session.Env) error {
 		return Schedules.Suggest(env.Context, s, c.ID, err)
 	}
 	if !s.Format.ForPeople() {
-		return s.ShowResult(raw, "")
+		return s.ShowAnswer(raw)
 	}
 	for _, at := range next.Next {
 		if _, err := fmt.Fprintf(s.W, "%s  in %s\n", session.FormatTime(at), output.Duration(at.Sub(s.Now()))); err != nil {
@@ -181,15 +175,11 @@ func (c *Backfill) Run(env *session.Env) error {
 	if err != nil {
 		return err
 	}
-	return c.send(env.Context, s, v1.BackfillRequest{From: from, To: to})
-}
-
-func (c *Backfill) send(ctx context.Context, s *session.Session, body v1.BackfillRequest) error {
-	raw, asked, err := session.Post[v1.AskedFires](ctx, s, Schedules.PathOf(c.ID)+"/backfill", body)
+	raw, made, err := session.Post[v1.AskedFires](env.Context, s, Schedules.PathOf(c.ID)+"/backfill", v1.BackfillRequest{From: from, To: to})
 	if err != nil {
-		return Schedules.Suggest(ctx, s, c.ID, err)
+		return Schedules.Suggest(env.Context, s, c.ID, err)
 	}
-	return s.ShowResult(raw, "%s made up for; %d older ones are more than maxCatchup.", output.Count(len(asked.Fires), "fire"), asked.Skipped)
+	return s.ShowResult(raw, "%s made up for; %d older ones are more than maxCatchup.", output.Count(len(made.Fires), "fire"), made.Skipped)
 }
 
 // postEach posts a verb to each of the schedules that were named.

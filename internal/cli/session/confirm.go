@@ -46,20 +46,17 @@ func (s *Session) Confirm(a ActFlags, what string) error {
 	return errors.New("nothing was done")
 }
 
-// ShowResult shows what an act on many did: a sentence for people, the API's answer for programs.
+// ShowResult shows what an act did: a sentence for people, the API's answer for programs.
 func (s *Session) ShowResult(raw json.RawMessage, format string, args ...any) error {
 	if s.Format.ForPeople() {
 		_, err := fmt.Fprintf(s.W, format+"\n", args...)
 		return err
 	}
-	if s.Format == output.Name {
-		return nil
-	}
-	return s.Raw(raw)
+	return s.ShowAnswer(raw)
 }
 
-// ShowNothingDone answers programs that there was nothing to do.
-func (s *Session) ShowNothingDone(raw json.RawMessage) error {
+// ShowAnswer shows programs the API's answer.
+func (s *Session) ShowAnswer(raw json.RawMessage) error {
 	if s.Format.ForPeople() || s.Format == output.Name {
 		return nil
 	}

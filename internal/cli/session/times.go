@@ -7,12 +7,12 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// ParseStart reads where to begin: how long ago becomes a time.
-func (s *Session) ParseStart(text string) (string, error) {
+// ParseStart reads where to begin: how long ago becomes a time, all else stays.
+func (s *Session) ParseStart(text string) string {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return FormatTime(v1.At(s.Now().Add(-ago))), nil
+		return FormatTime(v1.At(s.Now().Add(-ago)))
 	}
-	return text, nil
+	return text
 }
 
 // ParseTime reads a time: one in RFC 3339, or how long ago it was.
@@ -30,6 +30,7 @@ func (s *Session) ParseTime(flag, text string) (v1.Time, error) {
 	return v1.At(at), nil
 }
 
+// FormatTime writes a time as the API does; empty: none.
 func FormatTime(t v1.Time) string {
 	if t.IsZero() {
 		return ""
@@ -37,6 +38,7 @@ func FormatTime(t v1.Time) string {
 	return t.UTC().Format(v1.TimeLayout)
 }
 
+// Milliseconds is a duration as requests have it; nil stays nil.
 func Milliseconds(d *time.Duration) *int64 {
 	if d == nil {
 		return nil

@@ -138,10 +138,4 @@ var scopes = &resource.Kind[v1.Scope]{
 		{Name: "WORKSPACE", Cell: func(c *v1.Scope, _ time.Time) output.Cell { return output.Text(c.WorkspaceID) }},
 	}}
 
-func (c *Scopes) Run(env *session.Env) error {
-	s, err := c.Open(env)
-	if err != nil {
-		return err
-	}
-	return scopes.List(s, c.ListFlags, resource.Query())
-}
+func (c *Scopes) Run(env *session.Env) error { return scopes.ListAll(env, &c.Flags, c.ListFlags) }

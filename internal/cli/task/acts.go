@@ -97,10 +97,10 @@ func (c *acts) act(
 	switch {
 	case counted.Matched == 0:
 		s.Note("No task matches %s in %s.", resource.FormatSelector(sel), s.Scope())
-		return s.ShowNothingDone(raw)
+		return s.ShowAnswer(raw)
 	case due == 0:
 		s.Note("There is nothing to do: this would %s.", what)
-		return s.ShowNothingDone(raw)
+		return s.ShowAnswer(raw)
 	}
 	if err := s.Confirm(c.ActFlags, what); err != nil {
 		return err

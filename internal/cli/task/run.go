@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -108,35 +107,16 @@ func (c *RunWait) Run(env *session.Env) error {
 	if err != nil {
 		return err
 	}
-	ctx := env.Context
-	if c.Within > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Within)
-		defer cancel()
+	ctx, cancel := within(env.Context, c.Within)
+	defer cancel()
+	run, err := await(ctx, s, runs, c.ID, "some tasks of run "+c.ID+" have not ended", func(r *v1.Run) bool { return unfinished(r) == 0 })
+	if err != nil {
+		return err
 	}
-	for down := false; ; {
-		run, err := runs.Find(ctx, s, c.ID)
-		switch {
-		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return fmt.Errorf("timed out: some tasks of run %s have not ended", c.ID)
-		case ctx.Err() != nil:
-			return errors.New("interrupted; the run continues")
-		case err != nil && exit.Code(err) != exit.Unavailable:
-			return err
-		case err != nil && !down:
-			s.Note("%v; still trying", err)
-		case err == nil && unfinished(run.Value) == 0:
-			if err := runs.Show(s, run.Raw, run.Value); err != nil || run.Value.Counts[v1.Succeeded] == run.Value.TotalCount {
-				return err
-			}
-			return exit.ErrFailed
-		}
-		down = err != nil
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+	if err := runs.Show(s, run.Raw, run.Value); err != nil || run.Value.Counts[v1.Succeeded] == run.Value.TotalCount {
+		return err
 	}
+	return exit.ErrFailed
 }
 
 type RunTail struct {

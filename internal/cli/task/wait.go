@@ -45,16 +45,14 @@ func (c *Wait) Run(env *session.Env) error {
 }
 
 // waitFor waits for tasks and shows how each has ended.
-func waitFor(s *session.Session, ids, states []string, within time.Duration) error {
-	ctx := s.Env.Context
-	if within > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, within)
-		defer cancel()
-	}
+func waitFor(s *session.Session, ids, states []string, limit time.Duration) error {
+	ctx, cancel := within(s.Env.Context, limit)
+	defer cancel()
 	rows, bad := resource.Tasks.Rows(s), false
 	for _, id := range ids {
-		e, err := await(ctx, s, id, func(t *v1.Task) bool { return ended(t) || slices.Contains(states, string(t.State)) })
+		e, err := await(ctx, s, resource.Tasks, id, "task "+id+" did not reach the requested state", func(t *v1.Task) bool {
+			return ended(t) || slices.Contains(states, string(t.State))
+		})
 		if err != nil {
 			return err
 		}
@@ -77,30 +75,29 @@ func ended(t *v1.Task) bool {
 	return t.State == v1.Succeeded || t.State == v1.Failed || t.State == v1.Cancelled
 }
 
-// await asks for a task until it is as it should be. A server that does not answer is asked again.
-func await(ctx context.Context, s *session.Session, id string, enough func(*v1.Task) bool) (resource.Entry[v1.Task], error) {
-	pause, down := 200*time.Millisecond, false
-	for {
-		e, err := resource.Tasks.Find(ctx, s, id)
-		switch {
-		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return e, fmt.Errorf("timed out: task %s did not reach the requested state", id)
-		case ctx.Err() != nil:
-			return e, errors.New("interrupted; the task continues")
-		case err != nil && exit.Code(err) != exit.Unavailable:
-			return e, err
-		case err != nil && !down:
-			s.Note("%v; still trying", err)
-		case err == nil && enough(e.Value):
-			return e, nil
-		}
-		down = err != nil
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-			pause = min(pause*3/2, resource.WatchInterval)
-		}
+// await asks for a task or run until it is as it should be; late says what has not happened in time.
+func await[T any](
+	ctx context.Context, s *session.Session, k *resource.Kind[T], id, late string, enough func(*T) bool,
+) (e resource.Entry[T], err error) {
+	err = s.Poll(ctx, 200*time.Millisecond, 2*time.Second, "trying", func() (done bool, err error) {
+		e, err = k.Find(ctx, s, id)
+		return err == nil && enough(e.Value), err
+	})
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return e, fmt.Errorf("timed out: %s", late)
+	case ctx.Err() != nil:
+		return e, fmt.Errorf("interrupted; the %s continues", k.Noun)
 	}
+	return e, err
+}
+
+// within bounds a wait, unless d is 0.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d > 0 {
+		return context.WithTimeout(ctx, d)
+	}
+	return context.WithCancel(ctx)
 }
 
 type Watch struct {
@@ -115,7 +112,7 @@ func (c *Watch) Run(env *session.Env) error {
 	}
 	rows, last := resource.Tasks.Rows(s), ""
 	var failed error
-	_, err = await(env.Context, s, c.Task, func(t *v1.Task) bool {
+	_, err = await(env.Context, s, resource.Tasks, c.Task, "", func(t *v1.Task) bool {
 		e := resource.Entry[v1.Task]{Value: t}
 		now := resource.Tasks.Fingerprint(s, e) + string(t.ProgressPct)
 		if now != last {

@@ -24,9 +24,9 @@ type source struct{ s *session.Session }
 
 // table is how a view reads its rows, tells of one and acts on it.
 type table struct {
-	rows func(context.Context, *session.Session) (heading []string, rows []tui.Row, more string, err error)
-	why  func(context.Context, *session.Session, string) (*why.Explanation, error)
-	path func(id string) string
+	rows    func(context.Context, *session.Session) (heading []string, rows []tui.Row, more string, err error)
+	explain why.Explainer
+	path    func(id string) string
 }
 
 var tables = []table{
@@ -115,7 +115,7 @@ func numbers(of *deployment.State) string {
 
 // Details implements tui.Source.
 func (t *source) Details(ctx context.Context, view int, id string) ([]string, error) {
-	a, err := tables[view].why(ctx, t.s, id)
+	a, err := tables[view].explain(ctx, t.s, id)
 	if err != nil {
 		return nil, err
 	}

@@ -43,13 +43,7 @@ type List struct {
 	session.Flags      `embed:""`
 }
 
-func (c *List) Run(env *session.Env) error {
-	s, err := c.Open(env)
-	if err != nil {
-		return err
-	}
-	return Webhooks.List(s, c.ListFlags, resource.Query())
-}
+func (c *List) Run(env *session.Env) error { return Webhooks.ListAll(env, &c.Flags, c.ListFlags) }
 
 type Get struct {
 	Webhooks      []string `arg:"" predictor:"webhook" name:"id" help:"Webhooks."`

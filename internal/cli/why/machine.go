@@ -33,7 +33,7 @@ func ExplainMachine(ctx context.Context, s *session.Session, id string) (*Explan
 	if err != nil {
 		return nil, err
 	}
-	a.parts["workers"] = resource.Field(p.Raw, resource.Workers.Entries)
+	a.parts["workers"] = p.List
 	a.addf("Its workers, longest silent first:")
 	for _, w := range p.Entries {
 		a.addf("  %s%s: %s, %s, last heartbeat %s, holds %d", w.Value.WorkerID, output.Aside(w.Value.Name), w.Value.Status,

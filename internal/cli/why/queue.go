@@ -17,11 +17,9 @@ func ExplainQueue(ctx context.Context, s *session.Session, id string) (*Explanat
 	if err != nil {
 		return nil, err
 	}
-	a, q := &Explanation{parts: map[string]json.RawMessage{"queue": e.Raw}},
-		e.Value
-	a.addf("Queue %s: %s, %d running; workers: %d online, %d draining, %d offline.", q.Queue, output.Count(q.Depth,
-		"claimable task"), q.Running,
-		q.Workers.Online, q.Workers.Draining, q.Workers.Offline)
+	a, q := &Explanation{parts: map[string]json.RawMessage{"queue": e.Raw}}, e.Value
+	a.addf("Queue %s: %s, %d running; workers: %d online, %d draining, %d offline.", q.Queue, output.Count(q.Depth, "claimable task"),
+		q.Running, q.Workers.Online, q.Workers.Draining, q.Workers.Offline)
 	if q.Paused {
 		a.addf("It is paused: no task is dispatched.")
 	}

@@ -35,7 +35,7 @@ func (c *Command) Run(env *session.Env) error {
 	hint := ""
 	for _, k := range []struct {
 		noun    string
-		explain explainer
+		explain Explainer
 	}{{"task", ExplainTask}, {"worker", ExplainWorker}, {"machine", ExplainMachine}} {
 		if kind != "" && kind != k.noun {
 			continue
@@ -61,11 +61,11 @@ func notFound(message string) error {
 	return exit.Refusal(&client.Error{Status: http.StatusNotFound, Code: client.ErrNotFound, Message: message})
 }
 
-// explainer explains the resource of an id.
-type explainer func(context.Context, *session.Session, string) (*Explanation, error)
+// Explainer explains the resource of an id.
+type Explainer func(context.Context, *session.Session, string) (*Explanation, error)
 
 // run is the run of a command that explains one kind of resource.
-func run(env *session.Env, c *session.Flags, id string, explain explainer) error {
+func run(env *session.Env, c *session.Flags, id string, explain Explainer) error {
 	s, err := c.Open(env)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (c *acts) act(
 	}
 	if counted.Matched == 0 {
 		s.Note("No worker that is ONLINE or DRAINING matches %s in %s.", which, s.Scope())
-		return nil, s.ShowNothingDone(raw)
+		return nil, s.ShowAnswer(raw)
 	}
 	if err := s.Confirm(c.ActFlags, what); err != nil {
 		return nil, err

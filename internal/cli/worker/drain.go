@@ -85,33 +85,22 @@ func (c *MachineDrain) Run(env *session.Env) error {
 
 // waitForDrain shows what workers still hold until that is nothing.
 func waitForDrain(s *session.Session, ids []string, undo string) error {
-	ctx, told, down := s.Env.Context, "", false
-	interrupted := func() error {
+	ctx, shown := s.Env.Context, ""
+	err := s.Poll(ctx, time.Second, time.Second, "waiting", func() (done bool, err error) {
+		held, text, err := stillHeld(ctx, s, ids)
+		if err == nil && held > 0 && text != shown {
+			s.Note("%s", text)
+			shown = text
+		}
+		return held == 0, err
+	})
+	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted; the drain stays on. To take it back: %s", undo)
 	}
-	for {
-		held, text, err := stillHeld(ctx, s, ids)
-		switch {
-		case ctx.Err() != nil:
-			return interrupted()
-		case err != nil && exit.Code(err) != exit.Unavailable:
-			return err
-		case err != nil && !down:
-			s.Note("%v; still waiting", err)
-		case err == nil && held == 0:
-			s.Note("Nothing is held any more.")
-			return nil
-		case err == nil && text != told:
-			s.Note("%s", text)
-			told = text
-		}
-		down = err != nil
-		select {
-		case <-ctx.Done():
-			return interrupted()
-		case <-time.After(time.Second):
-		}
+	if err == nil {
+		s.Note("Nothing is held any more.")
 	}
+	return err
 }
 
 // stillHeld counts what workers hold and tells it.

@@ -64,19 +64,21 @@ func (c *List) Run(env *session.Env) error {
 	if err := resource.Workers.List(s, c.ListFlags, withStatus(q, "ONLINE,DRAINING")); err != nil || c.Watch {
 		return err
 	}
-	offline := withStatus(q, "OFFLINE")
-	offline.Set("pageSize", "1")
-	hidden, err := resource.Workers.ReadPage(env.Context, s, offline)
-	if err != nil {
-		return err
-	}
-	if hidden.Total != nil && *hidden.Total > 0 {
-		s.Note("%s that are OFFLINE are hidden; -a shows them.", output.Count(*hidden.Total, "worker"))
-	}
-	return nil
+	return noteHidden(s, resource.Workers, q)
 }
 
-// withStatus asks for workers of a status.
+// noteHidden notes how many are not listed because they are OFFLINE.
+func noteHidden[T any](s *session.Session, k *resource.Kind[T], q url.Values) error {
+	offline := withStatus(q, "OFFLINE")
+	offline.Set("pageSize", "1")
+	hidden, err := k.ReadPage(s.Env.Context, s, offline)
+	if err == nil && hidden.Total != nil && *hidden.Total > 0 {
+		s.Note("%s that are OFFLINE are hidden; -a shows them.", output.Count(*hidden.Total, k.Noun))
+	}
+	return err
+}
+
+// withStatus is a query with another status.
 func withStatus(q url.Values, status string) url.Values {
 	out := url.Values{"status": {status}}
 	for name, values := range q {

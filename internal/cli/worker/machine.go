@@ -32,13 +32,7 @@ func (c *MachineList) Run(env *session.Env) error {
 	if err := resource.Machines.List(s, c.ListFlags, withStatus(q, "ONLINE"), withStatus(q, "DRAINING")); err != nil || c.Watch {
 		return err
 	}
-	offline := withStatus(q, "OFFLINE")
-	offline.Set("pageSize", "1")
-	hidden, err := resource.Machines.ReadPage(env.Context, s, offline)
-	if err == nil && hidden.Total != nil && *hidden.Total > 0 {
-		s.Note("%s that are OFFLINE are hidden; -a shows them.", output.Count(*hidden.Total, "machine"))
-	}
-	return err
+	return noteHidden(s, resource.Machines, q)
 }
 
 type MachineGet struct {
