@@ -41,7 +41,7 @@ func Complete(env *session.Env, parser *kong.Kong) bool {
 	return completion.Complete(env, parser, idLists)
 }
 
-// FlagsBehind puts flags of Common that stand before the command, as kubectl takes them, to its end.
+// FlagsBehind moves the flags of every command from before the command, where kubectl takes them, to its end.
 func FlagsBehind(args []string) []string {
 	n := 0
 	for n < len(args) {

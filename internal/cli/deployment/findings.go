@@ -6,12 +6,12 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// NewFinding is one of what only this end of the line can see: the way to the server, the token, this machine's clock.
+// NewFinding returns a finding that only the client can make: about the connection, the token, the clock of this host.
 func NewFinding(code string, how v1.Severity, message, remedy string) v1.Finding {
 	return v1.Finding{Code: code, Severity: how, About: v1.Us, Message: message, Remedy: remedy}
 }
 
-// ServerFindings is what the server finds.
+// ServerFindings are those that the server reports.
 func ServerFindings(of *v1.System) []v1.Finding {
 	if of.Findings == nil {
 		return []v1.Finding{NewFinding("findings", v1.SeverityFail,
@@ -21,7 +21,7 @@ func ServerFindings(of *v1.System) []v1.Finding {
 	return of.Findings
 }
 
-// NotReady is what a server says of itself that cannot say more.
+// NotReady is the finding about a server that reports no more than its health.
 func NotReady(h *v1.Health) v1.Finding {
 	return NewFinding("ready", v1.SeverityFail, "The server that answers is "+h.Status+": "+h.Message, cmp.Or(h.Next, "see its log"))
 }

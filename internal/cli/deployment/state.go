@@ -15,14 +15,14 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// State is what status asks for.
+// State is how a deployment is.
 type State struct {
 	Health *v1.Health
 	System *v1.System
 	Stats  *v1.Stats
 
 	Silent     []resource.Entry[v1.Worker]
-	MoreSilent int // silent ones that are not in it
+	MoreSilent int // silent workers that are not in Silent
 	Verdicts   *v1.VerdictCounts
 
 	mu  sync.Mutex // answers come at once
@@ -32,7 +32,7 @@ type State struct {
 	Responds bool  // Redis does; if not, only Health and System are known
 }
 
-// Findings is what the server finds, in its order. Here only that is judged which a server cannot tell: that it has not answered.
+// Findings are those of the server, in its order. Only one is added that a server cannot report: that it has not answered.
 func (st *State) Findings() (all []v1.Finding) {
 	if st.Unread != nil {
 		all = append(all, NewFinding("answers", v1.SeverityFail, "Some answers are missing: "+st.Unread.Error(),
@@ -51,7 +51,7 @@ func (st *State) Findings() (all []v1.Finding) {
 func Read(ctx context.Context, s *session.Session) (*State, error) {
 	st := &State{Raw: map[string]json.RawMessage{}}
 	var lost, late *resource.Page[v1.Worker]
-	asked := []func() error{
+	reads := []func() error{
 		func() (err error) { st.Health, err = ReadHealth(ctx, s); return err },
 		func() error { return st.loadSystem(ctx, s) },
 		func() error { return st.load(ctx, s, "stats", "/v1/stats", nil, &st.Stats) },
@@ -63,20 +63,20 @@ func Read(ctx context.Context, s *session.Session) (*State, error) {
 		func() (err error) { lost, err = silentWorkers(ctx, s, "LOST"); return err },
 		func() (err error) { late, err = silentWorkers(ctx, s, "LATE"); return err },
 	}
-	errs := make([]error, len(asked))
+	errs := make([]error, len(reads))
 	var wait sync.WaitGroup
-	for i, ask := range asked {
-		wait.Go(func() { errs[i] = ask() })
+	for i, read := range reads {
+		wait.Go(func() { errs[i] = read() })
 	}
 	wait.Wait()
 	for i, err := range errs {
 		if err != nil && (i == 0 || exit.Code(err) != exit.Unavailable) {
 			return nil, err
 		}
-		st.Unread = cmp.Or(st.Unread, err) // the server answers, and cannot reach its store: that is told
+		st.Unread = cmp.Or(st.Unread, err) // the server answers, and cannot reach its store: that is reported
 	}
 	if st.System != nil && !st.Responds {
-		st.Unread = nil // which the server says better
+		st.Unread = nil // the findings of the server say more
 		return st, nil
 	}
 	for _, p := range []*resource.Page[v1.Worker]{lost, late} {

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// system asks how the deployment is. While no Redis responds the server answers what it knows without it, which is an answer too: then
+// ReadSystem asks how the deployment is. While no Redis responds the server answers what it knows without it, which is an answer too: then
 // responds is false.
 func ReadSystem(ctx context.Context, s *session.Session) (raw json.RawMessage, is *v1.System, responds bool, err error) {
 	raw, is, err = session.Get[v1.System](ctx, s, "/v1/system", nil)

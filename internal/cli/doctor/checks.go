@@ -11,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// skew compares this machine's clock with the server's.
+// clockFinding compares the clock of this host with the server's.
 func clockFinding(s *session.Session) v1.Finding {
 	if ahead := s.ClockAhead().Round(time.Second); ahead != 0 {
 		return deployment.NewFinding("clock-here", v1.SeverityWarn, fmt.Sprintf("The server's clock is %v ahead of this machine's.", ahead),
@@ -20,10 +20,10 @@ func clockFinding(s *session.Session) v1.Finding {
 	return deployment.NewFinding("clock-here", v1.SeverityOK, "This machine's clock and the server's agree to a second or two.", "")
 }
 
-// certificateWarning is how long before the end of a certificate it is told; the alert of deploy/observability has the same.
+// certificateWarning is how long before its end a certificate is a warning; the alert of deploy/observability has the same.
 const certificateWarning = 7 * 24 * time.Hour
 
-// certificate says how the server's addresses are secured.
+// certificateFinding reports whether the connection is encrypted, and until when the certificate is valid.
 func certificateFinding(s *session.Session) v1.Finding {
 	ends, shown := s.CertificateEnds()
 	left := time.Until(ends)

@@ -47,7 +47,7 @@ func (c *Command) Run(env *session.Env) error {
 	return report(s.Printer, all)
 }
 
-// diagnose checks one thing after the other, each behind those that it needs. What the server can see it judges itself.
+// diagnose checks one thing after the other, each behind those that it needs. What the server can see it reports itself.
 func diagnose(ctx context.Context, s *session.Session) (all []v1.Finding, err error) {
 	began := time.Now()
 	running, err := s.Client.ServerVersion(ctx)

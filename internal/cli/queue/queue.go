@@ -48,7 +48,7 @@ func (c *Pause) Run(env *session.Env) error {
 	})
 }
 
-// noteCreated tells that nothing was known of a queue before it was paused: its name may be a mistake.
+// noteNewQueue notes that a queue was not known before it was paused: its name may be a mistake.
 func noteNewQueue(ctx context.Context, s *session.Session, queue string) {
 	known, _ := resource.Queues.IDs(ctx, s) // without them there is no suggestion
 	known = slices.DeleteFunc(known, func(other string) bool { return other == queue })
@@ -61,7 +61,7 @@ type Resume struct {
 	session.Flags `embed:""`
 }
 
-// Run asks for the queue first: the server lets any go on, also one whose name is a mistake.
+// Run asks for the queue first: the server resumes any, also one whose name is a mistake.
 func (c *Resume) Run(env *session.Env) error {
 	s, err := c.Open(env)
 	if err != nil {

@@ -48,8 +48,10 @@ func (k *Kind[T]) Heading(s *session.Session) (names []string) {
 	return names
 }
 
+// Rows begins a table of the kind.
 func (k *Kind[T]) Rows(s *session.Session) *output.Rows { return s.Rows(k.Heading(s)...) }
 
+// Row lists the cells of one of the kind.
 func (k *Kind[T]) Row(s *session.Session, entry *T) (cells []output.Cell) {
 	for _, c := range k.shownColumns(s) {
 		cells = append(cells, c.Cell(entry, s.Now()))
@@ -79,6 +81,7 @@ func (k *Kind[T]) Show(s *session.Session, raw json.RawMessage, one *T) error {
 	return k.ShowRows(s, k.Rows(s), Entry[T]{Raw: raw, Value: one})
 }
 
+// ShowRows writes some of a kind, in a table that may have more.
 func (k *Kind[T]) ShowRows(s *session.Session, rows *output.Rows, entries ...Entry[T]) error {
 	if s.Format.ForPeople() {
 		var cells [][]output.Cell

@@ -104,7 +104,7 @@ func (w *listWriter[T]) writeList() error {
 	return w.s.Raw(raw)
 }
 
-// total is how many there are; nil: nobody knows.
+// total is how many there are; nil: not known.
 func (w *listWriter[T]) total() *int {
 	sum := 0
 	for _, n := range w.totals {
@@ -116,7 +116,7 @@ func (w *listWriter[T]) total() *int {
 	return &sum
 }
 
-// DescribeQueries tells what lists were asked for.
+// DescribeQueries names the filters of queries.
 func DescribeQueries(queries []url.Values) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(queries[0])) {

@@ -46,6 +46,7 @@ func AddLabels(q url.Values, selectors []string) error {
 	return err
 }
 
+// Order is what lists take for the newest or the oldest first.
 func Order(newest bool) string {
 	if newest {
 		return "desc"
@@ -59,7 +60,7 @@ type ListFlags struct {
 	Watch bool `short:"w" help:"Keep watching for additions, changes and removals until Ctrl-C."`
 }
 
-// FormatSelector tells a selector as the API reads it.
+// FormatSelector writes a selector as the API reads it.
 func FormatSelector(sel any) string {
 	text, _ := json.Marshal(sel)
 	return strings.ReplaceAll(string(text), `"`, "")

@@ -55,8 +55,8 @@ func MessageCell(raw json.RawMessage) output.Cell {
 	return output.Text(text)
 }
 
-// RetryTask asks for the attempt behind the task's current one. The answer may be an envelope with a worker's token, which is nobody's
-// to see, so the task is shown instead.
+// RetryTask asks for the attempt behind the task's current one. The answer may be an envelope with a worker's token, which is
+// not to be printed, so the task is shown instead.
 func RetryTask(ctx context.Context, s *session.Session, id string) (json.RawMessage, *v1.Task, error) {
 	_, task, err := session.Get[v1.Task](ctx, s, Tasks.PathOf(id), nil)
 	if err != nil {

@@ -42,6 +42,7 @@ var Workers = &Kind[v1.Worker]{
 		{Name: "LABELS", Wide: true, Cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(formatLabels(w.Labels)) }},
 	}}
 
+// Silence shows how long ago the last heartbeat of a worker was.
 func Silence(w *v1.Worker) output.Cell {
 	if w.LastHeartbeatAgeMs == nil {
 		return output.Cell{}

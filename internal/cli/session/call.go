@@ -23,7 +23,7 @@ func Get[T any](ctx context.Context, s *Session, path string, query url.Values) 
 	return Call[T](ctx, s, client.Request{Path: path, Query: query})
 }
 
-// Post acts.
+// Post calls an operation that acts.
 func Post[T any](ctx context.Context, s *Session, path string, body any) (json.RawMessage, *T, error) {
 	if body == nil {
 		body = struct{}{}
@@ -31,6 +31,7 @@ func Post[T any](ctx context.Context, s *Session, path string, body any) (json.R
 	return Call[T](ctx, s, client.Request{Method: http.MethodPost, Path: path, Body: body})
 }
 
+// Call makes a call: the bytes of the answer, and what they say.
 func Call[T any](ctx context.Context, s *Session, r client.Request) (json.RawMessage, *T, error) {
 	raw, err := s.Do(ctx, r)
 	if err != nil {

@@ -31,13 +31,13 @@ func (s *Session) Confirm(a ActFlags, what string) error {
 		return exit.Misusef("this would %s; pass --yes to run without a prompt", what)
 	}
 	fmt.Fprintf(s.Env.Stderr, "%s? [y/N] ", strings.ToUpper(what[:1])+what[1:])
-	answered := make(chan string, 1)
+	answers := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(s.Env.Stdin).ReadString('\n')
-		answered <- strings.ToLower(strings.TrimSpace(line))
+		answers <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {
-	case answer := <-answered:
+	case answer := <-answers:
 		if answer == "y" || answer == "yes" {
 			return nil
 		}

@@ -17,9 +17,9 @@ import (
 // Credential is a session's token, as far as it can be read without the key that signed it.
 type Credential struct {
 	env               *Env
-	context           string // empty: none
+	context           string // its name; empty: none
 	Text              string
-	command           string // prints the token; empty: text is it
+	command           string // prints the token; empty: it is Text
 	Tenant, Workspace string
 }
 

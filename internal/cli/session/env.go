@@ -45,19 +45,20 @@ func (i interruptible) Read(p []byte) (int, error) {
 		n   int
 		err error
 	}
-	own, came := make([]byte, len(p)), make(chan read, 1) // p is the caller's again when nobody waits any more
+	own, done := make([]byte, len(p)), make(chan read, 1) // p is the caller's again when this read was interrupted
 	go func() {
 		n, err := i.in.Read(own)
-		came <- read{n, err}
+		done <- read{n, err}
 	}()
 	select {
-	case r := <-came:
+	case r := <-done:
 		return copy(p, own[:r.n]), r.err
 	case <-i.ctx.Done():
 		return 0, errors.New("interrupted; nothing was done")
 	}
 }
 
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

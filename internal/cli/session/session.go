@@ -19,7 +19,7 @@ type Session struct {
 	Env         *Env
 	Client      *client.Client
 	Credential  *Credential
-	ContextName string // of the context; empty: none
+	ContextName string // empty: none
 	Server      string
 	transport   *transport
 }
@@ -65,7 +65,7 @@ func (c *Flags) Open(env *Env) (*Session, error) {
 	return s, nil
 }
 
-// Where tells which deployment this is.
+// Where names which deployment this is.
 func (s *Session) Where() string {
 	if s.ContextName == "" {
 		return s.Server
@@ -85,12 +85,12 @@ func (s *Session) CertificateEnds() (at time.Time, ok bool) {
 // Now is the time by the server's clock, as far as its answers show.
 func (s *Session) Now() time.Time { return time.Now().Add(s.ClockAhead()) }
 
-// Note tells people something beside the answer.
+// Note prints something for people alongside the answer.
 func (s *Session) Note(format string, args ...any) {
 	fmt.Fprintf(s.Env.Stderr, format+"\n", args...)
 }
 
-// Scope tells which tenant and workspace are looked at.
+// Scope names the tenant and workspace of the calls.
 func (s *Session) Scope() string {
 	tenant, workspace := s.Credential.Tenant, s.Credential.Workspace
 	if _, claims, err := ReadClaims(s.Credential.Text); err == nil && tenant == "" {

@@ -71,7 +71,7 @@ func showSilent(s *session.Session, st *deployment.State) {
 	}
 }
 
-// findings shows what is not well, failures first, and of a party with which nothing is wrong, that.
+// showFindings shows what is not well, failures first, and for a party without problems that there are none.
 func showFindings(s *session.Session, st *deployment.State, all []v1.Finding) {
 	wrong := map[string]bool{}
 	for _, f := range all {
@@ -131,7 +131,7 @@ func showLostWorkers(s *session.Session, st *deployment.State) {
 	}
 }
 
-// maxLosses is how many groups of losses are told.
+// maxLosses is how many groups of losses are shown.
 const maxLosses = 5
 
 func showLost(s *session.Session, st *deployment.State) {

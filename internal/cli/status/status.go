@@ -42,7 +42,7 @@ func (c *Command) Run(env *session.Env) error {
 	return nil
 }
 
-// whole writes the answer for programs: what was found, and the API's own answers that it was found in.
+// writeAnswer writes the answer for programs: the findings, and the API's own answers that they come from.
 func writeAnswer(s *session.Session, st *deployment.State, all []v1.Finding) error {
 	if s.Format == output.Name {
 		_, err := fmt.Fprintln(s.W, v1.Worst(all))

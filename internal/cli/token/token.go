@@ -12,18 +12,16 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Inspect tells what a token says of itself.
+// Inspect prints what a token says of itself.
 type Inspect struct {
 	session.Flags `embed:""`
 	Stdin         bool `name:"stdin" help:"Read the token from standard input, instead of the one that the context has."`
 }
 
-// Help tells what it does not do.
 func (*Inspect) Help() string {
 	return "Tells kind, role, scope, subject and how long it holds. It is not verified, and never printed."
 }
 
-// Run tells it.
 func (c *Inspect) Run(env *session.Env) error {
 	p := &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.Colourful()}
 	text, err := c.token(env)
@@ -90,7 +88,6 @@ type Revoke struct {
 	session.Flags `embed:""`
 }
 
-// Run revokes them.
 func (c *Revoke) Run(env *session.Env) error {
 	if c.Subject+c.Worker+c.WholeTenant == "" {
 		return exit.Misusef("say whose tokens: --subject, --worker or --whole-tenant")

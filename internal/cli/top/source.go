@@ -22,9 +22,9 @@ const maxRows = 500
 // source is what the live view sees of a session.
 type source struct{ s *session.Session }
 
-// table is how a view reads its rows, tells of one and acts on it.
+// table is how a view reads its rows, explains one and acts on it.
 type table struct {
-	rows    func(context.Context, *session.Session) (heading []string, rows []tui.Row, more string, err error)
+	rows    readRows
 	explain why.Explainer
 	path    func(id string) string
 }
@@ -56,15 +56,18 @@ var views = []tui.View{
 	}},
 }
 
+// readRows reads what a view shows; more says what is not among the rows.
+type readRows func(context.Context, *session.Session) (heading []string, rows []tui.Row, more string, err error)
+
 // rowsOf reads the rows of a kind, so many of each query.
-func rowsOf[T any](k *resource.Kind[T], asked ...url.Values) func(context.Context, *session.Session) ([]string, []tui.Row, string, error) {
+func rowsOf[T any](k *resource.Kind[T], queries ...url.Values) readRows {
 	return func(ctx context.Context, s *session.Session) (heading []string, rows []tui.Row, more string, err error) {
-		for _, q := range asked {
-			err = k.EachPage(ctx, s, maxRows/len(asked), []url.Values{q}, func(p *resource.Page[T], _ int) error {
+		for _, q := range queries {
+			err = k.EachPage(ctx, s, maxRows/len(queries), []url.Values{q}, func(p *resource.Page[T], _ int) error {
 				for _, e := range p.Entries {
 					rows = append(rows, tui.Row{ID: k.ID(e.Value), Cells: k.Row(s, e.Value)})
 				}
-				if len(rows) >= maxRows/len(asked) && p.Next != "" {
+				if len(rows) >= maxRows/len(queries) && p.Next != "" {
 					more = fmt.Sprintf("These are not all %ss; lubdub %s ls --limit 0 shows all.", k.Noun, k.Noun)
 				}
 				return nil

@@ -27,7 +27,6 @@ type Command struct {
 	session.Flags `embed:""`
 }
 
-// Help tells where the token goes.
 func (*Command) Help() string {
 	return "Opens the dashboard with a short-lived token of the context's role, made by the server, in the address's fragment, which " +
 		"browsers send to nobody. A server that is older makes none: then the page gets the context's own token, which is said. The " +
@@ -50,7 +49,7 @@ func (c *Command) Run(env *session.Env) error {
 		return err
 	}
 	s.Note("Opening the dashboard of %s", s.Where())
-	return handOver(env, address)
+	return openBrowser(env, address)
 }
 
 // pageToken returns what the page is signed in with.
@@ -99,15 +98,15 @@ func DashboardURL(server, context, token, tenant, workspace string) string {
 // browserWait is how long a browser may take to start and to follow where it is led.
 const browserWait = time.Minute
 
-// handOver has a browser open an address that nobody else sees.
-func handOver(env *session.Env, address string) error {
+// openBrowser has a browser open an address that no other process sees.
+func openBrowser(env *session.Env, address string) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	path, led := "/"+rand.Text(), make(chan struct{})
+	path, visited := "/"+rand.Text(), make(chan struct{})
 	var once sync.Once
-	door := &http.Server{ReadHeaderTimeout: browserWait, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: browserWait, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first := false
 		if r.Method == http.MethodGet && r.URL.Path == path {
 			once.Do(func() { first = true })
@@ -116,15 +115,15 @@ func handOver(env *session.Env, address string) error {
 			http.NotFound(w, r)
 			return
 		}
-		defer close(led)
+		defer close(visited)
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, address, http.StatusFound)
 	})}
 	served := make(chan error, 1)
-	go func() { served <- door.Serve(ln) }()
+	go func() { served <- server.Serve(ln) }()
 	defer func() {
-		_ = door.Shutdown(env.Context) // which waits for the answer to be taken
-		_ = door.Close()
+		_ = server.Shutdown(env.Context) // which waits for the answer to be taken
+		_ = server.Close()
 		<-served
 	}()
 	opener := cmp.Or(env.Getenv("BROWSER"), map[string]string{"darwin": "open"}[runtime.GOOS], "xdg-open")
@@ -134,14 +133,14 @@ func handOver(env *session.Env, address string) error {
 		return fmt.Errorf("no browser can be started (%w); `lubdub ui --print` prints the address, which holds the token", err)
 	}
 	go func() { _ = cmd.Wait() }() // a browser may stay for as long as its window does
-	late := time.NewTimer(browserWait)
-	defer late.Stop()
+	timeout := time.NewTimer(browserWait)
+	defer timeout.Stop()
 	select {
-	case <-led:
+	case <-visited:
 		return nil
 	case <-env.Context.Done():
 		return env.Context.Err()
-	case <-late.C:
+	case <-timeout.C:
 		return errors.New("no browser came; `lubdub ui --print` prints the address, which holds the token")
 	}
 }

@@ -37,7 +37,7 @@ func (a *Explanation) show(s *session.Session) error {
 	return s.Raw(raw)
 }
 
-// at tells a moment and how long ago it was.
+// timeAndAge writes a time and how long ago it was.
 func timeAndAge(s *session.Session, t v1.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -51,7 +51,7 @@ func missing(err error) bool {
 	return code == exit.NotFound || code == exit.NotAllowed
 }
 
-// because tells a reason that was given, where it says more than another.
+// because adds a reason that was given, where it says more than another.
 func because(reason, other *string) string {
 	if reason == nil || *reason == "" || other != nil && *other == *reason {
 		return ""

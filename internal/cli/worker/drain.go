@@ -103,7 +103,7 @@ func waitForDrain(s *session.Session, ids []string, undo string) error {
 	return err
 }
 
-// stillHeld counts what workers hold and tells it.
+// stillHeld counts what workers hold and describes it.
 func stillHeld(ctx context.Context, s *session.Session, ids []string) (held int, text string, err error) {
 	var lines []string
 	for _, id := range ids {
@@ -130,7 +130,7 @@ func stillHeld(ctx context.Context, s *session.Session, ids []string) (held int,
 	return held, text + strings.Join(lines, "\n"), nil
 }
 
-// holds tells what one worker holds, and until when.
+// holds describes what one worker holds, and until when.
 func holds(ctx context.Context, s *session.Session, w *v1.Worker) (string, error) {
 	p, err := resource.Tasks.ReadPage(ctx, s, url.Values{"workerId": {w.WorkerID}, "state": {"DISPATCHED,RUNNING"}, "pageSize": {"3"}})
 	if err != nil {

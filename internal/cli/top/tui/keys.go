@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"slices"
-
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -65,7 +63,7 @@ func (m *model) decide(k tea.KeyPressMsg) tea.Cmd {
 	m.message = act.Verb + " " + id + " …"
 	return func() tea.Msg {
 		text, err := m.o.Source.Act(m.ctx, view, id, act)
-		return acted{text, err}
+		return actMsg{text, err}
 	}
 }
 
@@ -147,20 +145,6 @@ func (m *model) move(key string) {
 	m.selected = rows[max(0, min(at, len(rows)-1))].ID
 }
 
-// at is where the selected row stands; one that is gone leaves the first selected.
-func (m *model) at(rows []Row) int {
-	return max(0, slices.IndexFunc(rows, func(r Row) bool { return r.ID == m.selected }))
-}
-
-// current is the selected row's id, which is that of the first where none is.
-func (m *model) current() string {
-	rows := m.rows()
-	if len(rows) == 0 {
-		return ""
-	}
-	return rows[m.at(rows)].ID
-}
-
 // read asks for details.
 func (m *model) read() tea.Cmd {
 	id, view := m.current(), m.view
@@ -170,7 +154,7 @@ func (m *model) read() tea.Cmd {
 	m.selected, m.mode, m.offset, m.details = id, reading, 0, []string{"…"}
 	return func() tea.Msg {
 		lines, err := m.o.Source.Details(m.ctx, view, id)
-		return told{view, id, lines, err}
+		return detailsMsg{view, id, lines, err}
 	}
 }
 

@@ -31,6 +31,20 @@ func (m *model) rows() []Row {
 	return rows
 }
 
+// at is where the selected row stands; one that is gone leaves the first selected.
+func (m *model) at(rows []Row) int {
+	return max(0, slices.IndexFunc(rows, func(r Row) bool { return r.ID == m.selected }))
+}
+
+// current is the selected row's id, which is that of the first where none is.
+func (m *model) current() string {
+	rows := m.rows()
+	if len(rows) == 0 {
+		return ""
+	}
+	return rows[m.at(rows)].ID
+}
+
 func (r Row) has(text string) bool {
 	return slices.ContainsFunc(r.Cells, func(c output.Cell) bool { return strings.Contains(strings.ToLower(c.Text), text) })
 }

@@ -66,7 +66,7 @@ func newScreen(t *testing.T) *screen {
 func (c *screen) do(cmd tea.Cmd) {
 	for cmd != nil {
 		switch msg := cmd().(type) {
-		case looked, told, acted:
+		case pictureMsg, detailsMsg, actMsg:
 			_, cmd = c.m.Update(msg)
 		default:
 			return
@@ -127,7 +127,7 @@ func TestTheViewShowsWhatIsWrong(t *testing.T) {
 	}
 	p.Findings = append(p.Findings, v1.Finding{Code: "redis-memory", Severity: v1.SeverityWarn, Message: "Redis is nearly full."},
 		v1.Finding{Code: "queue", Severity: v1.SeverityWarn, Message: "1 queue is paused."}, v1.Finding{Code: "shards", Severity: v1.SeverityOK})
-	c.m.take(looked{0, &p, nil})
+	c.m.take(pictureMsg{0, &p, nil})
 	c.shows("FAIL Failure 0.", "FAIL Failure 2.", "WARN Redis is nearly full.", "WARN 1 queue is paused.", "and 3 more: lubdub status",
 		"id-0-00")
 	if c.press("end").shows("id-0-39"); strings.Contains(c.m.View().Content, "Failure 3.") {
@@ -141,14 +141,14 @@ func TestTheViewShowsWhatIsWrong(t *testing.T) {
 func TestTheViewKeepsRowsThatCannotBeRead(t *testing.T) {
 	c := newScreen(t)
 	for range 2 {
-		c.m.take(looked{0, &Picture{Where: "a/b", Partial: true, At: time.Now(),
+		c.m.take(pictureMsg{0, &Picture{Where: "a/b", Partial: true, At: time.Now(),
 			Findings: []v1.Finding{{Code: "redis", Severity: v1.SeverityFail, Message: "Redis is not responding."}}}, nil})
 		c.shows("STALE rows as of", "FAIL Redis is not responding.", "id-0-00", "numbers")
 	}
 	c.do(c.m.look())
 	c.shows("LIVE", "id-0-00")
 	c.m.picture = nil
-	c.m.take(looked{0, &Picture{Partial: true}, nil})
+	c.m.take(pictureMsg{0, &Picture{Partial: true}, nil})
 	c.shows("STALE", "Not known now.")
 }
 

@@ -4,7 +4,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -69,16 +68,6 @@ type Options struct {
 	Env    []string
 }
 
-// Run shows the view until it is left or ctx ends.
-func Run(ctx context.Context, o Options) error {
-	_, err := tea.NewProgram(newModel(ctx, o), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env),
-		tea.WithoutSignalHandler()).Run()
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		return nil // it was told to end
-	}
-	return err
-}
-
 // mode is what keys do.
 type mode uint8
 
@@ -119,27 +108,23 @@ func newModel(ctx context.Context, o Options) *model {
 
 // What arrives.
 type (
-	tick   struct{}
-	looked struct {
+	tickMsg    struct{}
+	pictureMsg struct {
 		view    int
 		picture *Picture
 		err     error
 	}
-	told struct {
+	detailsMsg struct {
 		view  int
 		id    string
 		lines []string
 		err   error
 	}
-	acted struct {
+	actMsg struct {
 		text string
 		err  error
 	}
 )
-
-func (m *model) Init() tea.Cmd { return tea.Batch(m.look(), m.wait()) }
-
-func (m *model) wait() tea.Cmd { return tea.Tick(m.o.Every, func(time.Time) tea.Msg { return tick{} }) }
 
 // look asks for a new picture, unless one is on its way.
 func (m *model) look() tea.Cmd {
@@ -150,53 +135,6 @@ func (m *model) look() tea.Cmd {
 	view := m.view
 	return func() tea.Msg {
 		p, err := m.o.Source.Look(m.ctx, view)
-		return looked{view, p, err}
+		return pictureMsg{view, p, err}
 	}
-}
-
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-	case tick:
-		return m, tea.Batch(m.look(), m.wait())
-	case looked:
-		return m, m.take(msg)
-	case told:
-		if m.mode != reading || m.view != msg.view || m.selected != msg.id {
-			break // asked for and left
-		}
-		if m.details = msg.lines; msg.err != nil {
-			m.details = []string{msg.err.Error()}
-		}
-	case acted:
-		if m.message = msg.text; msg.err != nil {
-			m.message = msg.err.Error()
-		}
-		return m, m.look()
-	case tea.KeyPressMsg:
-		return m, m.press(msg)
-	case tea.PasteMsg:
-		if m.mode == filtering {
-			var cmd tea.Cmd
-			m.filter, cmd = m.filter.Update(msg)
-			return m, cmd
-		}
-	}
-	return m, nil
-}
-
-// take takes a picture in. One of another view than is shown by now is asked for again.
-func (m *model) take(l looked) tea.Cmd {
-	m.looking = false
-	if l.view != m.view {
-		return m.look()
-	}
-	if m.err = l.err; l.err == nil {
-		if before := m.picture; l.picture.Partial && before != nil {
-			l.picture.Heading, l.picture.Rows, l.picture.Numbers, l.picture.At = before.Heading, before.Rows, before.Numbers, before.At
-		}
-		m.picture = l.picture
-	}
-	return nil
 }
