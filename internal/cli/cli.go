@@ -46,7 +46,7 @@ func FlagsBehind(args []string) []string {
 	n := 0
 	for n < len(args) {
 		name, _, whole := strings.Cut(args[n], "=")
-		if !isCommon(name) {
+		if !isCommonFlag(name) {
 			break
 		}
 		if n++; !whole {
@@ -64,7 +64,7 @@ func FlagsBehind(args []string) []string {
 	return slices.Concat(rest[:end], flags, rest[end:])
 }
 
-func isCommon(flag string) bool {
+func isCommonFlag(flag string) bool {
 	for field := range reflect.TypeFor[session.Flags]().Fields() {
 		short := field.Tag.Get("short")
 		if flag == "--"+strings.ToLower(field.Name) || short != "" && flag == "-"+short {

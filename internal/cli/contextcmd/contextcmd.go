@@ -54,7 +54,7 @@ func scopeText(c contexts.Context) string {
 	return cmp.Or(c.Tenant, "*") + "/" + cmp.Or(c.Workspace, "*")
 }
 
-// opens tells what opens a context, and never the token itself.
+// opens names what opens a context, and never the token itself.
 func opens(c contexts.Context) string {
 	switch {
 	case c.TokenCommand != "":

@@ -44,13 +44,13 @@ func tokenFinding(s *session.Session) v1.Finding {
 		return deployment.NewFinding("token", v1.SeverityFail, "No token, or one that cannot be read.", s.Credential.RenewalHint())
 	}
 	left := time.Unix(claims.ExpiresAt, 0).Sub(s.Now())
-	says := fmt.Sprintf("The token has the role %s in %s/%s and is valid for another %s.", claims.Role, claims.Tenant, claims.Workspace,
+	valid := fmt.Sprintf("The token has the role %s in %s/%s and is valid for another %s.", claims.Role, claims.Tenant, claims.Workspace,
 		output.Duration(left))
 	switch {
 	case left <= 0:
 		return deployment.NewFinding("token", v1.SeverityFail, "The token has expired.", s.Credential.RenewalHint())
 	case left < 10*time.Minute:
-		return deployment.NewFinding("token", v1.SeverityWarn, says, s.Credential.RenewalHint())
+		return deployment.NewFinding("token", v1.SeverityWarn, valid, s.Credential.RenewalHint())
 	}
-	return deployment.NewFinding("token", v1.SeverityOK, says, "")
+	return deployment.NewFinding("token", v1.SeverityOK, valid, "")
 }

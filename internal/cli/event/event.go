@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// Filter says which events are meant.
+// Filter are the flags that choose events.
 type Filter struct {
 	Type     []string `placeholder:"TYPE" help:"Types such as task.zombie, or families such as task.*; several with commas."`
 	Subject  string   `placeholder:"ID" help:"Task, worker, machine or whatever else they are about."`

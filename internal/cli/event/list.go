@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strings"
 
@@ -44,10 +45,7 @@ func (c *List) show(s *session.Session, q url.Values) error {
 		return exit.Misusef("--limit %d shows nothing; `lubdub event tail` follows events", c.Limit)
 	}
 	rows := resource.Events.Rows(s)
-	asked := []url.Values{{}}
-	for name, values := range q {
-		asked[0][name] = values
-	}
+	filters := maps.Clone(q)
 	var all []json.RawMessage
 	next, cut, err := resource.EventPages(s.Env.Context, s, q, c.Limit, func(p *resource.Page[v1.Event]) error {
 		for _, e := range p.Entries {
@@ -62,7 +60,7 @@ func (c *List) show(s *session.Session, q url.Values) error {
 		return err
 	}
 	if all == nil {
-		s.Note("No event%s in %s.", resource.DescribeQueries(asked), s.Scope())
+		s.Note("No event%s in %s.", resource.DescribeQueries(filters), s.Scope())
 	}
 	return c.finish(s, all, next, cut)
 }

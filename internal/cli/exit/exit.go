@@ -46,7 +46,7 @@ func Unanswered(err error) error { return unansweredError{err} }
 // Reported marks an error that the command has printed already; only its exit code matters.
 func Reported(err error) error { return reportedError{err} }
 
-// ErrFailed ends a command with ExitFailed when its output has said why.
+// ErrFailed ends a command with Failed when its output has shown why.
 var ErrFailed = Reported(errors.New("failed"))
 
 // IsReported reports whether an error has been printed already.

@@ -78,7 +78,7 @@ func Age(at, now time.Time) Cell {
 	return Cell{Text: Duration(max(0, now.Sub(at)))}
 }
 
-// Duration writes a length of time as short as it may be told: 350ms, 12s, 3m20s, 5h, 2d4h.
+// Duration writes a length of time as short as possible: 350ms, 12s, 3m20s, 5h, 2d4h.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -104,7 +104,7 @@ func twoParts(a int, aUnit string, b int, bUnit string) string {
 	return fmt.Sprintf("%d%s%d%s", a, aUnit, b, bUnit)
 }
 
-// Milliseconds is Duration of what the API tells in milliseconds.
+// Milliseconds is Duration of a number of milliseconds.
 func Milliseconds[T ~int | ~int64](ms T) string {
 	return Duration(time.Duration(ms) * time.Millisecond)
 }

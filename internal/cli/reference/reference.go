@@ -72,7 +72,7 @@ func Write(w io.Writer, model *kong.Application) error {
 	return err
 }
 
-// commonFlags are those of Common, as a command has them that has no others.
+// commonFlags are those of every command that asks a server; status has no others.
 func commonFlags(model *kong.Application) []*kong.Flag {
 	for _, node := range model.Children {
 		if node.Name == "status" {

@@ -76,7 +76,7 @@ func (w *listWriter[T]) finish(queries []url.Values) error {
 	}
 	switch total := w.total(); {
 	case w.shown == 0:
-		w.s.Note("No %s%s in %s.", w.kind.Noun, DescribeQueries(queries), w.s.Scope())
+		w.s.Note("No %s%s in %s.", w.kind.Noun, DescribeQueries(queries...), w.s.Scope())
 	case w.more && total != nil:
 		w.s.Note("Showing %s of %s (--limit 0 for all).", output.Grouped(int64(w.shown)), output.Count(*total, w.kind.Noun))
 	case w.more:
@@ -117,7 +117,7 @@ func (w *listWriter[T]) total() *int {
 }
 
 // DescribeQueries names the filters of queries.
-func DescribeQueries(queries []url.Values) string {
+func DescribeQueries(queries ...url.Values) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(queries[0])) {
 		if slices.Contains([]string{"order", "pageSize", "pageToken", "sort"}, name) {

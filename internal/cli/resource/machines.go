@@ -40,7 +40,7 @@ var Machines = &Kind[v1.Machine]{
 		}},
 	}}
 
-// heldCell says since when a worker or machine has been held offline.
+// heldCell shows since when a worker or machine has been held offline.
 func heldCell(h *v1.Hold, now time.Time) output.Cell {
 	if h == nil {
 		return output.Cell{}

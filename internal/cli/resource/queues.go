@@ -40,7 +40,7 @@ var Queues = &Kind[v1.Queue]{
 		}},
 	}}
 
-// unrunnable is how many tasks of a queue the API says that no worker can run.
+// unrunnable is how many tasks of a queue no worker can run, as the API counts them.
 func unrunnable(q *v1.Queue) (n int) {
 	for _, t := range q.Types {
 		n += t.Unrunnable

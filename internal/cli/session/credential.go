@@ -111,7 +111,7 @@ func (t *Credential) MayOperate() bool {
 	return err != nil || claims.Role != "viewer" && claims.Role != "submitter"
 }
 
-// role says whose token was not enough.
+// role describes the token whose role was not enough.
 func (t *Credential) role() string {
 	_, claims, err := ReadClaims(t.Text)
 	if err != nil || claims.Role == "" {

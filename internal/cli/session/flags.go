@@ -28,7 +28,7 @@ type Flags struct {
 	Timeout   time.Duration `default:"10s" help:"How long a server may take to answer."`
 }
 
-// find says which context is meant. One that is named on the command line counts before variables, these before the current one.
+// find returns the context that is meant. One that is named on the command line counts before variables, these before the current one.
 // A context's token goes to the context's server only.
 func (c *Flags) find(env *Env) (name string, at contexts.Context, err error) {
 	server, token := c.Server, env.Getenv(client.EnvToken)

@@ -31,7 +31,7 @@ func ReadToken(env *Env, from string) (string, error) {
 // largestFile is more than the API takes, in bytes.
 const largestFile = 8 << 20
 
-// ReadJSON reads a file, or standard input, into what a request says.
+// ReadJSON reads a file, or standard input, into the body of a request.
 func ReadJSON(env *Env, file string, into any) error {
 	if file == "" {
 		return nil

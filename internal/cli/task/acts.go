@@ -121,12 +121,12 @@ func (c *acts) act(
 	return nil
 }
 
-// unchangedBecause says of tasks that match an act, and that it would not change, why.
+// unchangedBecause is why an act would not change tasks that match it.
 var unchangedBecause = map[string]string{"cancel": "have ended", "retry": "have not failed"}
 
 // dueOf is how many of the tasks that were counted an act would change, and what it would do, as far as "… that match".
 func dueOf(verb string, counted *v1.ActOnTasksResponse) (due int, what string) {
-	if due = counted.Matched; counted.WouldDo != nil { // an older server does not tell
+	if due = counted.Matched; counted.WouldDo != nil { // an older server does not count
 		due = *counted.WouldDo
 	}
 	what = verb + " " + output.Count(due, "task")

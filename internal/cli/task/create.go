@@ -72,7 +72,7 @@ func (c *Create) Run(env *session.Env) error {
 	return resource.Tasks.Show(s, raw, &task)
 }
 
-// body is the request, with what flags say laid over what the file says.
+// body is the request, with the values of flags over those of the file.
 func (c *Create) body(env *session.Env) (map[string]any, error) {
 	body := map[string]any{}
 	if err := session.ReadJSON(env, c.File, &body); err != nil {

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Filter says which tasks are meant.
+// Filter are the flags that choose tasks.
 type Filter struct {
 	State    string   `predictor:"state" placeholder:"STATE" help:"State, or several with commas: QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`

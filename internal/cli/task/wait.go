@@ -75,7 +75,7 @@ func ended(t *v1.Task) bool {
 	return t.State == v1.Succeeded || t.State == v1.Failed || t.State == v1.Cancelled
 }
 
-// await asks for a task or run until it is as it should be; late says what has not happened in time.
+// await asks for a task or run until it is as it should be; late is what has not happened in time.
 func await[T any](
 	ctx context.Context, s *session.Session, k *resource.Kind[T], id, late string, enough func(*T) bool,
 ) (e resource.Entry[T], err error) {

@@ -59,8 +59,8 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 		}
 		a.addf("It ended at %s%s.", timeAndAge(s, t.FinishedAt), reason)
 	}
-	if said := progressText(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); said != "" {
-		a.addf("Last reported progress: %s.", said)
+	if progress := progressText(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); progress != "" {
+		a.addf("Last reported progress: %s.", progress)
 	}
 	if t.RetriesExhausted {
 		a.addf("It was retryable, but its retry policy is exhausted.")
@@ -121,8 +121,8 @@ func (a *Explanation) addAttempt(s *session.Session, h *v1.HistoryEntry) {
 	} else {
 		a.addf("  Its worker reported this outcome.")
 	}
-	if said := progressText(h.LastProgress); said != "" {
-		a.addf("  Last reported progress: %s.", said)
+	if progress := progressText(h.LastProgress); progress != "" {
+		a.addf("  Last reported progress: %s.", progress)
 	}
 	if len(h.Error) > 0 && string(h.Error) != "null" {
 		a.addf("  Its error: %s", output.Shorten(string(h.Error), 400))
@@ -210,8 +210,8 @@ func progressText(p *v1.Progress) string {
 	if done := resource.PercentCell(p.ProgressPct).Text; done != "" {
 		parts = append(parts, done)
 	}
-	if said := resource.MessageCell(p.Message).Text; said != "" {
-		parts = append(parts, `"`+said+`"`)
+	if message := resource.MessageCell(p.Message).Text; message != "" {
+		parts = append(parts, `"`+message+`"`)
 	}
 	return strings.Join(parts, " ")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// Filter says which workers are meant.
+// Filter are the flags that choose workers.
 type Filter struct {
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`
 	Machine  string   `predictor:"machine" placeholder:"ID" help:"Machine."`

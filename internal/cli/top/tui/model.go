@@ -18,9 +18,9 @@ import (
 type Source interface {
 	// Look reads the whole deployment, and the rows of a view.
 	Look(ctx context.Context, view int) (*Picture, error)
-	// Details tells all that is known of one row.
+	// Details explains all that is known of one row.
 	Details(ctx context.Context, view int, id string) ([]string, error)
-	// Act does something to one row and says what came of it.
+	// Act does something to one row and returns the outcome.
 	Act(ctx context.Context, view int, id string, act Act) (string, error)
 }
 
@@ -47,7 +47,7 @@ type Picture struct {
 	Rows    []Row
 	// Partial is true when only the findings could be read. The rows and numbers before them stay, and are marked as old.
 	Partial bool
-	// More says what is not among the rows; empty: nothing.
+	// More names what is not among the rows; empty: nothing.
 	More string
 	At   time.Time
 }

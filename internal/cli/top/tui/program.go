@@ -13,7 +13,7 @@ func Run(ctx context.Context, o Options) error {
 	_, err := tea.NewProgram(newModel(ctx, o), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env),
 		tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		return nil // it was told to end
+		return nil // it was interrupted
 	}
 	return err
 }

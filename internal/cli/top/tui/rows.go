@@ -31,7 +31,7 @@ func (m *model) rows() []Row {
 	return rows
 }
 
-// at is where the selected row stands; one that is gone leaves the first selected.
+// at is the position of the selected row; one that is gone leaves the first selected.
 func (m *model) at(rows []Row) int {
 	return max(0, slices.IndexFunc(rows, func(r Row) bool { return r.ID == m.selected }))
 }

@@ -43,7 +43,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// head tells where this is, whether it is live, how the deployment is, and which view is shown.
+// head shows where this is, whether it is live, how the deployment is, and which view is shown.
 func (m *model) head() []string {
 	where, numbers, found := "", "", []string{""}
 	if p := m.picture; p != nil {
@@ -61,7 +61,7 @@ func (m *model) head() []string {
 	return append(lines, strings.Join(tabs, ""), m.heading())
 }
 
-// live says whether what is shown is of now. What is old is kept, and said to be.
+// live shows whether the picture is current. An old one is kept, and marked as old.
 func (m *model) live() string {
 	switch {
 	case m.err != nil && m.picture != nil:
@@ -220,7 +220,7 @@ func (m *model) wrapped() (lines []string) {
 	return lines
 }
 
-// foot says what was done, or asks, and which keys there are.
+// foot shows what was done, or asks, and which keys there are.
 func (m *model) foot() []string {
 	switch m.mode {
 	case filtering:
