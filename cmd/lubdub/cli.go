@@ -13,6 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
@@ -82,7 +84,7 @@ func (a *app) run(args []string) (code int) {
 		kong.Name("lubdub"),
 		kong.Description("Lubdub hears the heartbeats of tasks and tells within milliseconds who has gone silent."),
 		kong.Writers(a.stdout, a.stderr),
-		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Exit(func(code int) { panic(exitRequest(code)) }),
 		kong.NamedMapper("setting", kong.MapperFunc(a.parseSetting)),
 		kong.Vars{"version": versionLine()},
 		kong.ValueFormatter(explain),
@@ -96,7 +98,7 @@ func (a *app) run(args []string) (code int) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case exit:
+		case exitRequest:
 			code = int(r)
 		default:
 			panic(r)
@@ -126,12 +128,12 @@ func (a *app) run(args []string) (code int) {
 	if errors.As(err, new(*mistake)) {
 		return exitMistake
 	}
-	return operator.ExitCode(err)
+	return exit.Code(err)
 }
 
 // env is what the operator's commands see of the outside world.
-func (a *app) env() *operator.Env {
-	return &operator.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ,
+func (a *app) env() *session.Env {
+	return &session.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ,
 		CheckRedis: a.checkRedis}
 }
 
@@ -253,10 +255,11 @@ func without(args []string, stray string) []string {
 	return args
 }
 
-type exit int
+// exitRequest is what kong asks for after it has printed help: to end with this code.
+type exitRequest int
 
 func (a *app) complain(err error) {
-	if operator.Told(err) {
+	if exit.IsReported(err) {
 		return
 	}
 	if m := new(mistake); errors.As(err, &m) {

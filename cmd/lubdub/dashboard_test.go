@@ -17,7 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
 // What dev prints first opens the dashboard, with a token that works, below a base path too; and envelopes carry that path.
@@ -98,7 +98,7 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 		}
 	}
 	d.environ = append(d.environ, "BROWSER="+browser+"-of-nobody")
-	d.is(d.run("ui"), operator.ExitFailed, "lubdub ui --print")
+	d.is(d.run("ui"), exit.Failed, "lubdub ui --print")
 }
 
 // Each act of the dashboard shows the command that does the same: there must be one, with the flags that are shown.

@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/lifecycle"
 )
@@ -34,7 +34,7 @@ const (
 )
 
 // Run shows Lubdub at work.
-func (c *devCmd) Run(a *app, k *kong.Context, env *operator.Env) error {
+func (c *devCmd) Run(a *app, k *kong.Context, env *session.Env) error {
 	if err := c.settle(); err != nil {
 		return &mistake{err}
 	}

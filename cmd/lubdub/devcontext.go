@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
 	"github.com/lubdub-io/lubdub/internal/cli/contexts"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
 // devContext is the name of the context that dev keeps for the next command.
@@ -14,7 +14,7 @@ const devContext = "dev"
 
 // keepContext writes a context for the server that runs here, so that the next command just works, and says so. Where there is no
 // home to write to, that is said: the show goes on.
-func keepContext(env *operator.Env, p *process, keys *token.Keyring, withFleet bool) string {
+func keepContext(env *session.Env, p *process, keys *token.Keyring, withFleet bool) string {
 	tenant, workspace := "default", "default"
 	if withFleet {
 		tenant, workspace = fleetTenant, fleetWorkspace
@@ -25,7 +25,7 @@ func keepContext(env *operator.Env, p *process, keys *token.Keyring, withFleet b
 	if err != nil {
 		return "# no context is kept for other commands: " + err.Error()
 	}
-	current, err := operator.WriteContext(env, devContext, contexts.Context{
+	current, err := contexts.Add(env.Getenv, devContext, contexts.Context{
 		Server: p.apiURL(), Token: admin, Tenant: tenant, Workspace: workspace,
 	})
 	if err != nil {

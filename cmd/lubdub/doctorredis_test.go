@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
 // A Redis is checked where no server runs and no context is known, and beside one that runs; what is wrong has a remedy.
@@ -17,7 +17,7 @@ func TestDoctorAsksRedisItself(t *testing.T) {
 	skipIfShort(t)
 	redis := redistest.StartServer(t)
 	d := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
-	d.is(d.run("doctor", "--redis", redis.URL()), operator.ExitOK, "ok   redis-version", "ok   redis-policy", "warn redis-persistence",
+	d.is(d.run("doctor", "--redis", redis.URL()), exit.OK, "ok   redis-version", "ok   redis-policy", "warn redis-persistence",
 		"-> run redis-cli CONFIG SET appendonly yes", "ok   acl", "ok   scripts", "redis-round-trip", "ahead of this machine",
 		"No deployment has started there yet", "No replica runs there")
 	serving := newDesk(t, token.RoleViewer)
@@ -27,19 +27,19 @@ func TestDoctorAsksRedisItself(t *testing.T) {
 	until(t, "the replica has said that it is there", func() bool {
 		return strings.Contains(alike.ok(alike.run("doctor", "--redis", url)).out, "those of 1 replica there are the same")
 	})
-	d.is(d.run("doctor", "--redis", url), operator.ExitOK, "1 replica there differ in", "signing-keys", "The deployment there has 2 shards")
+	d.is(d.run("doctor", "--redis", url), exit.OK, "1 replica there differ in", "signing-keys", "The deployment there has 2 shards")
 	other := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_SHARDS=9")}
-	other.is(other.run("doctor", "--redis", url), operator.ExitFailed, "fail shards", "set shards to 2")
-	other.is(other.run("doctor", "--redis", url, "-o", "json"), operator.ExitFailed, `"healthy":`, `"code":`, `"acl"`)
+	other.is(other.run("doctor", "--redis", url), exit.Failed, "fail shards", "set shards to 2")
+	other.is(other.run("doctor", "--redis", url, "-o", "json"), exit.Failed, `"healthy":`, `"code":`, `"acl"`)
 	if err := redis.Client().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
 		t.Fatal(err)
 	}
-	d.is(d.run("doctor", "--redis", redis.URL()), operator.ExitFailed, "fail redis-policy",
+	d.is(d.run("doctor", "--redis", redis.URL()), exit.Failed, "fail redis-policy",
 		"-> run redis-cli CONFIG SET maxmemory-policy noeviction")
-	a := d.is(d.run("doctor", "--redis", "redis://ann:verysecret@127.0.0.1:1"), operator.ExitFailed, "fail redis ", "cannot reach Redis")
+	a := d.is(d.run("doctor", "--redis", "redis://ann:verysecret@127.0.0.1:1"), exit.Failed, "fail redis ", "cannot reach Redis")
 	if strings.Contains(a.out+a.err, "verysecret") {
 		t.Error("the password is told")
 	}
-	d.is(d.run("doctor", "--redis", "embedded"), operator.ExitMisuse, "lives in its server's process")
-	d.is(d.run("doctor", "--redis", "nonsense"), operator.ExitMisuse, "redis")
+	d.is(d.run("doctor", "--redis", "embedded"), exit.Misuse, "lives in its server's process")
+	d.is(d.run("doctor", "--redis", "nonsense"), exit.Misuse, "redis")
 }

@@ -108,9 +108,9 @@ func launchBy(t *testing.T, environ []string, path string, args ...string) *runn
 		}
 		close(r.lines)
 		err := r.cmd.Wait()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			r.code = exit.ExitCode()
+		var ended *exec.ExitError
+		if errors.As(err, &ended) {
+			r.code = ended.ExitCode()
 		}
 		close(r.exited)
 	}()

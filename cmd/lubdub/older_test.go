@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
 // older answers as a server does that knows neither findings nor tokens made of tokens.
@@ -50,13 +50,13 @@ func TestAnOlderServerIsSaidToBeOlder(t *testing.T) {
 	d.environ = append(d.environ, "LUBDUB_URL="+s.URL, "LUBDUB_TOKEN="+adminToken(t))
 	scope := []string{"--tenant", "default", "--workspace", "default"}
 	run := func(args ...string) answer { return d.run(append(args, scope...)...) }
-	d.is(run("status"), operator.ExitFailed, "UNHEALTHY (1 failure)", "The server is older than this command", "update the server")
-	d.is(run("doctor"), operator.ExitFailed, "The server is older than this command", "ok   token")
-	a := d.is(run("ui", "--print"), operator.ExitOK, "makes no shorter token", "holds until 20")
+	d.is(run("status"), exit.Failed, "UNHEALTHY (1 failure)", "The server is older than this command", "update the server")
+	d.is(run("doctor"), exit.Failed, "The server is older than this command", "ok   token")
+	a := d.is(run("ui", "--print"), exit.OK, "makes no shorter token", "holds until 20")
 	if signIn, err := url.ParseQuery(a.out[strings.Index(a.out, "#")+1 : len(a.out)-1]); err != nil || signIn.Get("token") == "" {
 		t.Errorf("%s %v", a.out, err)
 	}
-	if a := d.is(run("ui", "--print", "--role", "viewer"), operator.ExitFailed, "cannot have the role viewer"); strings.Contains(a.out, "#") {
+	if a := d.is(run("ui", "--print", "--role", "viewer"), exit.Failed, "cannot have the role viewer"); strings.Contains(a.out, "#") {
 		t.Error("the page gets a token of another role than it should")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -86,8 +86,8 @@ func (d *desk) with(stdin string, args ...string) answer {
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, d.environ...)
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+	var ended *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
 		d.t.Fatal(err)
 	}
 	return answer{cmd.ProcessState.ExitCode(), out.String(), errs.String(), args}
@@ -96,7 +96,7 @@ func (d *desk) with(stdin string, args ...string) answer {
 // ok is for what must succeed.
 func (d *desk) ok(a answer) answer {
 	d.t.Helper()
-	return d.is(a, operator.ExitOK)
+	return d.is(a, exit.OK)
 }
 
 // is checks the exit code, and parts of what was said on either stream.
@@ -142,35 +142,35 @@ func TestOperatorExitCodes(t *testing.T) {
 	boss.ok(boss.run("task", "create", "--id", "letter-1", "--queue", "mail", "--run", "post-1"))
 	boss.ok(boss.run("webhook", "create", "--id", "office", "--url", "https://example.com/", "--events", "task.failed"))
 
-	d.is(d.run("task", "get", "letter-1"), operator.ExitOK, "letter-1", "QUEUED", "mail")
-	d.is(d.run("task", "get", "leter-1"), operator.ExitNotFound, "did you mean letter-1?")
-	d.is(d.run("task", "get", "leter-1", "letter-1"), operator.ExitNotFound, "did you mean letter-1?", "QUEUED")
-	d.is(d.run("task", "cancl", "x"), operator.ExitMisuse, `did you mean "cancel"`)
-	d.is(d.run("wrker"), operator.ExitMisuse, `did you mean "worker"`)
-	d.is(d.run("task", "ls", "--state", "RUNING"), operator.ExitMisuse, "RUNING")
-	d.is(d.run("task", "ls", "-o", "xml"), operator.ExitMisuse, "-o")
-	d.is(d.run("task", "get", "task/letter-1"), operator.ExitOK, "letter-1")             // as -o name prints it
-	d.is(d.run("run", "ls", "post-1", "--state", "queued"), operator.ExitOK, "letter-1") // words of the API are taken in any case
-	d.is(d.run("task", "ls", "--because", "worker_lost"), operator.ExitOK, "No task with reason=WORKER_LOST")
-	d.is(d.run("webhook", "deliveries", "office", "--status", "dead"), operator.ExitOK, "No delivery with status=DEAD")
-	d.is(d.run("task", "cancel", "letter-1"), operator.ExitNotAllowed, "submitter or operator", "role viewer in default/default",
+	d.is(d.run("task", "get", "letter-1"), exit.OK, "letter-1", "QUEUED", "mail")
+	d.is(d.run("task", "get", "leter-1"), exit.NotFound, "did you mean letter-1?")
+	d.is(d.run("task", "get", "leter-1", "letter-1"), exit.NotFound, "did you mean letter-1?", "QUEUED")
+	d.is(d.run("task", "cancl", "x"), exit.Misuse, `did you mean "cancel"`)
+	d.is(d.run("wrker"), exit.Misuse, `did you mean "worker"`)
+	d.is(d.run("task", "ls", "--state", "RUNING"), exit.Misuse, "RUNING")
+	d.is(d.run("task", "ls", "-o", "xml"), exit.Misuse, "-o")
+	d.is(d.run("task", "get", "task/letter-1"), exit.OK, "letter-1")             // as -o name prints it
+	d.is(d.run("run", "ls", "post-1", "--state", "queued"), exit.OK, "letter-1") // words of the API are taken in any case
+	d.is(d.run("task", "ls", "--because", "worker_lost"), exit.OK, "No task with reason=WORKER_LOST")
+	d.is(d.run("webhook", "deliveries", "office", "--status", "dead"), exit.OK, "No delivery with status=DEAD")
+	d.is(d.run("task", "cancel", "letter-1"), exit.NotAllowed, "submitter or operator", "role viewer in default/default",
 		"context test")
-	d.is(d.run("worker", "ls", "--queue", "mails"), operator.ExitOK, "No worker with queue=mails", "default/default", d.api)
-	d.is(d.run("worker", "ls", "--context", "tst"), operator.ExitMisuse, "did you mean test?")
+	d.is(d.run("worker", "ls", "--queue", "mails"), exit.OK, "No worker with queue=mails", "default/default", d.api)
+	d.is(d.run("worker", "ls", "--context", "tst"), exit.Misuse, "did you mean test?")
 
 	old := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+bearer(t, token.RoleOperator, time.Now().Add(-2*time.Hour)))}
-	old.is(old.run("worker", "ls"), operator.ExitNotAllowed, "The token ended 1h ago", "lubdub token --role operator", "--subject 'tester'",
+	old.is(old.run("worker", "ls"), exit.NotAllowed, "The token ended 1h ago", "lubdub token --role operator", "--subject 'tester'",
 		"lubdub context set test --token -")
 	none := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+d.api)}
-	none.is(none.run("worker", "ls"), operator.ExitNotAllowed, "No token was sent")
+	none.is(none.run("worker", "ls"), exit.NotAllowed, "No token was sent")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+admin)}
-	gone.is(gone.run("worker", "ls"), operator.ExitUnavailable, "http://127.0.0.1:1 does not answer")
+	gone.is(gone.run("worker", "ls"), exit.Unavailable, "http://127.0.0.1:1 does not answer")
 	open := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://lubdub.example.com", "LUBDUB_TOKEN="+admin)}
-	open.is(open.run("worker", "ls"), operator.ExitMisuse, "would show the token", "--allow-http")
+	open.is(open.run("worker", "ls"), exit.Misuse, "would show the token", "--allow-http")
 	nowhere := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
-	nowhere.is(nowhere.run("worker", "ls"), operator.ExitMisuse, "lubdub dev", "lubdub context set")
+	nowhere.is(nowhere.run("worker", "ls"), exit.Misuse, "lubdub dev", "lubdub context set")
 	homeless := &desk{t: t}
-	homeless.is(homeless.run("worker", "ls"), operator.ExitMisuse, "HOME")
+	homeless.is(homeless.run("worker", "ls"), exit.Misuse, "HOME")
 }
 
 func TestOperatorContexts(t *testing.T) {
@@ -184,28 +184,28 @@ func TestOperatorContexts(t *testing.T) {
 	if a := d.ok(d.run("context", "ls")); strings.Contains(a.out, "eyJ") || !strings.Contains(a.out, "a token, role admin") {
 		t.Errorf("contexts are listed as %s", a.out)
 	}
-	d.is(d.run("context", "set", "other", "--server", d.api, "--token", secret), operator.ExitMisuse, "--token -")
-	d.is(d.run("context", "set", "other", "--server", "http://lubdub.example.com"), operator.ExitOK)
-	d.is(d.run("context", "set", "other", "--server", "lubdub:8080"), operator.ExitMisuse,
+	d.is(d.run("context", "set", "other", "--server", d.api, "--token", secret), exit.Misuse, "--token -")
+	d.is(d.run("context", "set", "other", "--server", "http://lubdub.example.com"), exit.OK)
+	d.is(d.run("context", "set", "other", "--server", "lubdub:8080"), exit.Misuse,
 		"lubdub: the server's address is not like https://host:port")
-	d.is(d.with(secret, "context", "set", "other", "--token", "-"), operator.ExitMisuse, "would show the token")
-	d.is(d.run("context", "set", "new", "--tenant", "a"), operator.ExitMisuse, "say where it is with --server")
+	d.is(d.with(secret, "context", "set", "other", "--token", "-"), exit.Misuse, "would show the token")
+	d.is(d.run("context", "set", "new", "--tenant", "a"), exit.Misuse, "say where it is with --server")
 	d.ok(d.run("context", "set", "printed", "--server", d.api, "--token-command", "printf '%s' "+secret, "--use"))
-	d.is(d.run("context", "ls"), operator.ExitOK, "*  printed", "a command")
-	d.is(d.run("queue", "ls"), operator.ExitOK, "No queue")
+	d.is(d.run("context", "ls"), exit.OK, "*  printed", "a command")
+	d.is(d.run("queue", "ls"), exit.OK, "No queue")
 	d.ok(d.run("context", "set", "printed", "--token-command", "echo no such >&2; exit 3"))
-	d.is(d.run("queue", "ls"), operator.ExitFailed, "token command of the context printed failed", "no such")
-	d.is(d.run("queue", "ls", "--context", "test"), operator.ExitOK)
+	d.is(d.run("queue", "ls"), exit.Failed, "token command of the context printed failed", "no such")
+	d.is(d.run("queue", "ls", "--context", "test"), exit.OK)
 	named := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_CONTEXT=test")}
 	named.ok(named.run("queue", "ls"))
-	d.is(d.run("context", "use", "tset"), operator.ExitMisuse, "did you mean test?")
+	d.is(d.run("context", "use", "tset"), exit.Misuse, "did you mean test?")
 	d.ok(d.run("context", "rm", "printed"))
-	d.is(d.run("queue", "ls"), operator.ExitMisuse, "no server is known")
+	d.is(d.run("queue", "ls"), exit.Misuse, "no server is known")
 	d.ok(d.run("context", "use", "test"))
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	d.is(d.run("queue", "ls"), operator.ExitMisuse, "chmod 600 "+path)
+	d.is(d.run("queue", "ls"), exit.Misuse, "chmod 600 "+path)
 }
 
 // A context's token goes to the context's server, and to no other that a variable or a flag names.
@@ -218,10 +218,10 @@ func TestOperatorTokensStayAtHome(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer stranger.Close()
-	d.is(d.run("queue", "ls", "--server", stranger.URL), operator.ExitNotAllowed)
-	d.is(d.run("queue", "ls", "--context", "test", "--server", stranger.URL), operator.ExitNotAllowed)
+	d.is(d.run("queue", "ls", "--server", stranger.URL), exit.NotAllowed)
+	d.is(d.run("queue", "ls", "--context", "test", "--server", stranger.URL), exit.NotAllowed)
 	elsewhere := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+stranger.URL)}
-	elsewhere.is(elsewhere.run("queue", "ls"), operator.ExitNotAllowed)
+	elsewhere.is(elsewhere.run("queue", "ls"), exit.NotAllowed)
 	close(heard)
 	n := 0
 	for header := range heard {
@@ -254,31 +254,31 @@ func TestOperatorOutput(t *testing.T) {
 	if a := d.ok(d.run("task", "ls", "-o", "name")); a.out != "task/c\ntask/b\ntask/a\n" {
 		t.Errorf("names are %q", a.out)
 	}
-	d.is(d.run("task", "get", "a", "-o", "yaml"), operator.ExitOK, "taskId: a\n", "state: QUEUED\n")
-	d.is(d.run("task", "ls", "-o", "wide"), operator.ExitOK, "LABELS", "to=b")
-	d.is(d.run("task", "ls", "--limit", "2"), operator.ExitOK, "Showing 2 of 3 tasks (--limit 0 for all).")
-	if a := d.is(d.run("task", "ls", "--limit", "2", "-o", "json"), operator.ExitOK, "2 of 3"); strings.Contains(a.out, "nextPageToken") {
+	d.is(d.run("task", "get", "a", "-o", "yaml"), exit.OK, "taskId: a\n", "state: QUEUED\n")
+	d.is(d.run("task", "ls", "-o", "wide"), exit.OK, "LABELS", "to=b")
+	d.is(d.run("task", "ls", "--limit", "2"), exit.OK, "Showing 2 of 3 tasks (--limit 0 for all).")
+	if a := d.is(d.run("task", "ls", "--limit", "2", "-o", "json"), exit.OK, "2 of 3"); strings.Contains(a.out, "nextPageToken") {
 		t.Errorf("a page's token is in a list that is no page: %s", a.out)
 	}
-	d.is(d.run("task", "ls", "-l", "to=b"), operator.ExitOK, "\nb ")
+	d.is(d.run("task", "ls", "-l", "to=b"), exit.OK, "\nb ")
 	if a := d.run("task", "ls", "-l", "to=b"); strings.Contains(a.out, "\x1b") || strings.Contains(a.out, "\na ") {
 		t.Errorf("%q", a.out)
 	}
-	d.is(d.run("task", "ls", "-l", "to"), operator.ExitMisuse, "not like key=value")
-	d.is(d.run("-o", "name", "--context=test", "task", "ls", "-l", "to=b"), operator.ExitOK, "task/b\n") // as kubectl has it
-	d.is(d.run("--context", "tset", "task", "ls"), operator.ExitMisuse, "did you mean test?")
-	d.is(d.run("status", "--timeout", "0s"), operator.ExitMisuse, "leaves no time for an answer")
-	d.is(d.run("event", "ls", "--type", "task.created", "--limit", "2"), operator.ExitOK, "task.created", "tester", "2 events are shown")
-	d.is(d.run("event", "ls", "--oldest", "-o", "jsonl", "--limit", "1"), operator.ExitOK, `"subject":"a"`)
+	d.is(d.run("task", "ls", "-l", "to"), exit.Misuse, "not like key=value")
+	d.is(d.run("-o", "name", "--context=test", "task", "ls", "-l", "to=b"), exit.OK, "task/b\n") // as kubectl has it
+	d.is(d.run("--context", "tset", "task", "ls"), exit.Misuse, "did you mean test?")
+	d.is(d.run("status", "--timeout", "0s"), exit.Misuse, "leaves no time for an answer")
+	d.is(d.run("event", "ls", "--type", "task.created", "--limit", "2"), exit.OK, "task.created", "tester", "2 events are shown")
+	d.is(d.run("event", "ls", "--oldest", "-o", "jsonl", "--limit", "1"), exit.OK, `"subject":"a"`)
 	var part v1.EventList
 	one := []string{"event", "ls", "--type", "task.created", "--oldest", "--limit", "1", "-o", "json"}
 	if a := d.ok(d.run(one...)); json.Unmarshal([]byte(a.out), &part) != nil || part.Next == "" {
 		t.Fatalf("nobody could go on from here: %s", a.out)
 	}
-	d.is(d.run(append(one, "--after", part.Next)...), operator.ExitOK, `"subject": "b"`)
-	d.is(d.run("system"), operator.ExitOK, "api,sweeper", "SHARD")
-	d.is(d.run("system", "sweep"), operator.ExitOK, "0 zombies")
-	d.is(d.run("system", "scopes"), operator.ExitNotAllowed, "workspace is *")
+	d.is(d.run(append(one, "--after", part.Next)...), exit.OK, `"subject": "b"`)
+	d.is(d.run("system"), exit.OK, "api,sweeper", "SHARD")
+	d.is(d.run("system", "sweep"), exit.OK, "0 zombies")
+	d.is(d.run("system", "scopes"), exit.NotAllowed, "workspace is *")
 }
 
 // Whoever tries Lubdub goes on with the next command, without a token or an address.
@@ -291,13 +291,13 @@ func TestDevKeepsAContext(t *testing.T) {
 	r.line("The context dev is kept")
 	r.line("#   lubdub worker ls")
 	r.line("zombies") // the fleet plays
-	d.is(d.run("worker", "ls"), operator.ExitOK, "worker-0", "ONLINE")
-	d.is(d.run("context", "ls"), operator.ExitOK, "*  dev", "lubdub-dev/fleet", "a token, role admin")
+	d.is(d.run("worker", "ls"), exit.OK, "worker-0", "ONLINE")
+	d.is(d.run("context", "ls"), exit.OK, "*  dev", "lubdub-dev/fleet", "a token, role admin")
 	if info, err := os.Stat(filepath.Join(home, "lubdub", "contexts.yaml")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
 	d.ok(d.run("context", "set", "prod", "--server", "https://lubdub.example.com", "--use"))
 	again := launch(t, d.environ, "dev", "--no-fleet", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
 	again.line("#   lubdub worker ls --context dev") // what an operator chose stays chosen
-	d.is(d.run("queue", "ls", "--context", "dev"), operator.ExitOK, "No queue in default/default")
+	d.is(d.run("queue", "ls", "--context", "dev"), exit.OK, "No queue in default/default")
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -59,35 +59,35 @@ func TestOperatorActsOnManyTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.is(d.run("task", "cancel"), operator.ExitMisuse, "--queue")
-	d.is(d.run("task", "cancel", "t0001", "--queue", "mail"), operator.ExitMisuse, "not both")
-	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), operator.ExitOK,
+	d.is(d.run("task", "cancel"), exit.Misuse, "--queue")
+	d.is(d.run("task", "cancel", "t0001", "--queue", "mail"), exit.Misuse, "not both")
+	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), exit.OK,
 		"This would cancel 1,200 tasks that match {queue:mail} in default/default")
-	d.is(d.run("task", "cancel", "--queue", "mail"), operator.ExitMisuse, "cancel 1,200 tasks", "-y")
-	d.is(d.run("task", "cancel", "--queue", "mails", "-y"), operator.ExitOK, "No task matches {queue:mails}")
-	d.is(d.run("run", "get", "run-1"), operator.ExitOK, "QUEUED", "600")
-	d.is(d.run("run", "cancel", "run-1"), operator.ExitMisuse, "cancel 600 tasks of run run-1", "-y")
-	d.is(d.run("task", "cancel", "t0002", "--reason", "mistake"), operator.ExitOK, "CANCELLED")
-	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued", "-y"), operator.ExitOK, "1,199 tasks: done.")
-	d.is(d.run("run", "get", "run-1", "-o", "json"), operator.ExitOK, `"CANCELLED": 600`)
-	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), operator.ExitOK, "This would cancel 0 tasks") // all have ended
-	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued,cancelled", "-y"), operator.ExitOK,
+	d.is(d.run("task", "cancel", "--queue", "mail"), exit.Misuse, "cancel 1,200 tasks", "-y")
+	d.is(d.run("task", "cancel", "--queue", "mails", "-y"), exit.OK, "No task matches {queue:mails}")
+	d.is(d.run("run", "get", "run-1"), exit.OK, "QUEUED", "600")
+	d.is(d.run("run", "cancel", "run-1"), exit.Misuse, "cancel 600 tasks of run run-1", "-y")
+	d.is(d.run("task", "cancel", "t0002", "--reason", "mistake"), exit.OK, "CANCELLED")
+	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued", "-y"), exit.OK, "1,199 tasks: done.")
+	d.is(d.run("run", "get", "run-1", "-o", "json"), exit.OK, `"CANCELLED": 600`)
+	d.is(d.run("task", "cancel", "--queue", "mail", "--dry-run"), exit.OK, "This would cancel 0 tasks") // all have ended
+	d.is(d.run("task", "cancel", "--queue", "mail", "--state", "queued,cancelled", "-y"), exit.OK,
 		"There is nothing to do: this would cancel 0 tasks, not 1,200 that have ended, of those that match {state:QUEUED,CANCELLED,queue:mail}")
-	d.is(d.run("task", "retry", "--queue", "mail", "-y"), operator.ExitOK, "No task matches {queue:mail}") // none has FAILED
-	d.is(d.run("run", "wait", "run-0"), operator.ExitFailed, "600")
-	d.is(d.run("task", "wait", "t0002", "--for", "cancelled"), operator.ExitOK)
-	d.is(d.run("task", "wait", "t0002"), operator.ExitFailed)
-	d.is(d.run("task", "wait", "t0002", "--for", "canceled"), operator.ExitMisuse, "no state of a task")
-	d.is(d.run("task", "retry", "t0002"), operator.ExitFailed)
-	d.is(d.run("task", "retry", "t9999"), operator.ExitNotFound)
-	d.is(d.run("task", "ls", "--limit", "0", "-o", "name"), operator.ExitOK, "task/t0000\n", "task/t1199\n")
-	d.is(d.run("task", "create", "--queue", "mail", "--payload", "{"), operator.ExitMisuse, "--payload is not JSON")
-	d.is(d.with(`{"taskId":"from-file","queue":"x"}`, "task", "create", "-f", "-", "--queue", "mail"), operator.ExitOK, "from-file", "mail")
-	d.is(d.run("task", "create", "--id", "pushed"), operator.ExitOK, "DISPATCHED", "-o json")
+	d.is(d.run("task", "retry", "--queue", "mail", "-y"), exit.OK, "No task matches {queue:mail}") // none has FAILED
+	d.is(d.run("run", "wait", "run-0"), exit.Failed, "600")
+	d.is(d.run("task", "wait", "t0002", "--for", "cancelled"), exit.OK)
+	d.is(d.run("task", "wait", "t0002"), exit.Failed)
+	d.is(d.run("task", "wait", "t0002", "--for", "canceled"), exit.Misuse, "no state of a task")
+	d.is(d.run("task", "retry", "t0002"), exit.Failed)
+	d.is(d.run("task", "retry", "t9999"), exit.NotFound)
+	d.is(d.run("task", "ls", "--limit", "0", "-o", "name"), exit.OK, "task/t0000\n", "task/t1199\n")
+	d.is(d.run("task", "create", "--queue", "mail", "--payload", "{"), exit.Misuse, "--payload is not JSON")
+	d.is(d.with(`{"taskId":"from-file","queue":"x"}`, "task", "create", "-f", "-", "--queue", "mail"), exit.OK, "from-file", "mail")
+	d.is(d.run("task", "create", "--id", "pushed"), exit.OK, "DISPATCHED", "-o json")
 	if a := d.run("task", "create", "--id", "pushed2"); strings.Contains(a.out+a.err, "eyJ") {
 		t.Errorf("a token was printed that nobody asked for: %s", a.out)
 	}
-	d.is(d.run("task", "create", "--id", "pushed3", "-o", "json"), operator.ExitOK, `"taskToken": "eyJ`)
+	d.is(d.run("task", "create", "--id", "pushed3", "-o", "json"), exit.OK, `"taskToken": "eyJ`)
 }
 
 func TestOperatorActsOnWorkers(t *testing.T) {
@@ -95,36 +95,36 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d := newDesk(t, token.RoleAdmin)
 	c := d.client()
 	first, second := d.worker(c, "ann"), d.worker(c, "bob")
-	d.is(d.run("worker", "get", "ann"), operator.ExitOK, first.WorkerID)
-	d.is(d.run("worker", "cordon", first.WorkerID, "--reason", "look"), operator.ExitOK, "cordoned")
-	d.is(d.run("worker", "ls", "--hindered"), operator.ExitOK, first.WorkerID, "cordoned")
-	d.is(d.run("worker", "uncordon", "--queue", "mail"), operator.ExitMisuse, "uncordon 2 workers with queue:mail", "-y")
-	d.is(d.run("worker", "uncordon", "--queue", "mail", "-y"), operator.ExitOK, "2 of 2 workers: done.")
-	d.is(d.run("worker", "drain", "--machine", "host-bob", "-y", "--wait"), operator.ExitOK, "1 of 1 worker: done.", "Nothing is held")
-	d.is(d.run("worker", "resume", "ann", second.WorkerID), operator.ExitNotFound, "that is the name of "+first.WorkerID)
-	d.is(d.run("worker", "offline", "--silent-for", "1h", "-y"), operator.ExitOK, "No worker that is ONLINE or DRAINING matches silentFor:1h")
-	d.is(d.run("worker", "offline", first.WorkerID, "--reason", "gone"), operator.ExitOK, "OFFLINE")
-	d.is(d.run("worker", "ls"), operator.ExitOK, "OFFLINE are hidden; -a shows them.")
-	d.is(d.run("worker", "ls", "-a"), operator.ExitOK, first.WorkerID)
-	d.is(d.run("machine", "ls"), operator.ExitOK, "hidden; -a shows")
-	d.is(d.run("machine", "drain", "host-ann", "--reason", "disk"), operator.ExitOK, "0 workers of machine host-ann drain")
-	d.is(d.run("machine", "get", "host-ann", "-o", "wide"), operator.ExitOK, "disk")
-	d.is(d.run("machine", "resume", "host-ann"), operator.ExitOK, "host-ann")
-	d.is(d.run("machine", "get", "host-an"), operator.ExitNotFound, "did you mean host-ann?")
-	d.is(d.run("queue", "pause", "mail"), operator.ExitOK, "yes")
-	d.is(d.run("queue", "resume", "mail"), operator.ExitOK, "mail")
-	d.is(d.run("queue", "pause", "mial"), operator.ExitOK,
+	d.is(d.run("worker", "get", "ann"), exit.OK, first.WorkerID)
+	d.is(d.run("worker", "cordon", first.WorkerID, "--reason", "look"), exit.OK, "cordoned")
+	d.is(d.run("worker", "ls", "--hindered"), exit.OK, first.WorkerID, "cordoned")
+	d.is(d.run("worker", "uncordon", "--queue", "mail"), exit.Misuse, "uncordon 2 workers with queue:mail", "-y")
+	d.is(d.run("worker", "uncordon", "--queue", "mail", "-y"), exit.OK, "2 of 2 workers: done.")
+	d.is(d.run("worker", "drain", "--machine", "host-bob", "-y", "--wait"), exit.OK, "1 of 1 worker: done.", "Nothing is held")
+	d.is(d.run("worker", "resume", "ann", second.WorkerID), exit.NotFound, "that is the name of "+first.WorkerID)
+	d.is(d.run("worker", "offline", "--silent-for", "1h", "-y"), exit.OK, "No worker that is ONLINE or DRAINING matches silentFor:1h")
+	d.is(d.run("worker", "offline", first.WorkerID, "--reason", "gone"), exit.OK, "OFFLINE")
+	d.is(d.run("worker", "ls"), exit.OK, "OFFLINE are hidden; -a shows them.")
+	d.is(d.run("worker", "ls", "-a"), exit.OK, first.WorkerID)
+	d.is(d.run("machine", "ls"), exit.OK, "hidden; -a shows")
+	d.is(d.run("machine", "drain", "host-ann", "--reason", "disk"), exit.OK, "0 workers of machine host-ann drain")
+	d.is(d.run("machine", "get", "host-ann", "-o", "wide"), exit.OK, "disk")
+	d.is(d.run("machine", "resume", "host-ann"), exit.OK, "host-ann")
+	d.is(d.run("machine", "get", "host-an"), exit.NotFound, "did you mean host-ann?")
+	d.is(d.run("queue", "pause", "mail"), exit.OK, "yes")
+	d.is(d.run("queue", "resume", "mail"), exit.OK, "mail")
+	d.is(d.run("queue", "pause", "mial"), exit.OK,
 		"Nothing was known of queue mial before; did you mean mail?", "lubdub queue resume mial")
-	d.is(d.run("queue", "resume", "mial"), operator.ExitOK, "mial")
-	d.is(d.run("queue", "resume", "mial"), operator.ExitNotFound, "did you mean mail?")
+	d.is(d.run("queue", "resume", "mial"), exit.OK, "mial")
+	d.is(d.run("queue", "resume", "mial"), exit.NotFound, "did you mean mail?")
 	schedule := `{"scheduleId":"nightly","cron":"0 0 3 * * *","task":{"queue":"mail","type":"letter"}}`
-	d.is(d.with(schedule, "schedule", "create", "-f", "-"), operator.ExitOK, "nightly", "0 0 3 * * *")
-	d.is(d.run("schedule", "pause", "nightly"), operator.ExitOK, "yes")
-	d.is(d.run("schedule", "next", "nightly", "--count", "2"), operator.ExitOK, "T03:00:00.000Z")
-	d.is(d.run("schedule", "fire", "nightly"), operator.ExitOK, "Fired: created task ")
-	d.is(d.run("schedule", "backfill", "nightly", "--from", "48h", "--to", "1m"), operator.ExitOK, "made up for")
-	d.is(d.run("schedule", "fire", "nigtly"), operator.ExitNotFound, "did you mean nightly?")
-	d.is(d.run("schedule", "rm", "nightly"), operator.ExitOK, "is deleted")
+	d.is(d.with(schedule, "schedule", "create", "-f", "-"), exit.OK, "nightly", "0 0 3 * * *")
+	d.is(d.run("schedule", "pause", "nightly"), exit.OK, "yes")
+	d.is(d.run("schedule", "next", "nightly", "--count", "2"), exit.OK, "T03:00:00.000Z")
+	d.is(d.run("schedule", "fire", "nightly"), exit.OK, "Fired: created task ")
+	d.is(d.run("schedule", "backfill", "nightly", "--from", "48h", "--to", "1m"), exit.OK, "made up for")
+	d.is(d.run("schedule", "fire", "nigtly"), exit.NotFound, "did you mean nightly?")
+	d.is(d.run("schedule", "rm", "nightly"), exit.OK, "is deleted")
 	// A secret is in one answer and no other, so it is printed once, whatever the format.
 	for _, format := range []string{"table", "wide", "json", "jsonl", "yaml", "name"} {
 		made := d.ok(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager", "-o", format))
@@ -138,11 +138,11 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 		if strings.Contains(shown.out+shown.err, "whsec_") {
 			t.Errorf("webhook get -o %s prints the secret", format)
 		}
-		d.is(d.run("webhook", "rm", "pager"), operator.ExitOK, "is deleted")
+		d.is(d.run("webhook", "rm", "pager"), exit.OK, "is deleted")
 	}
-	d.is(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager"), operator.ExitOK, "pager")
-	d.is(d.run("webhook", "deliveries", "pagr"), operator.ExitNotFound, "did you mean pager?")
-	d.is(d.run("webhook", "rm", "pager"), operator.ExitOK, "is deleted")
+	d.is(d.run("webhook", "create", "--url", "https://example.com/hook", "--events", "task.failed", "--id", "pager"), exit.OK, "pager")
+	d.is(d.run("webhook", "deliveries", "pagr"), exit.NotFound, "did you mean pager?")
+	d.is(d.run("webhook", "rm", "pager"), exit.OK, "is deleted")
 }
 
 // said waits until a program has said something beside its answer.
@@ -191,12 +191,12 @@ func TestOperatorDrainWaits(t *testing.T) {
 	drain.said("1 task held by 1 worker")
 	drain.said("held, 59m")
 	drain.signal(syscall.SIGINT)
-	if code := drain.wait(); code != operator.ExitFailed {
+	if code := drain.wait(); code != exit.Failed {
 		t.Errorf("it ended with %d", code)
 	}
 	drain.said("the drain stays on. To take it back: lubdub worker resume " + w.WorkerID)
-	d.is(d.run("worker", "get", w.WorkerID), operator.ExitOK, "DRAINING")
-	d.is(d.run("worker", "resume", w.WorkerID), operator.ExitOK, "ONLINE")
+	d.is(d.run("worker", "get", w.WorkerID), exit.OK, "DRAINING")
+	d.is(d.run("worker", "resume", w.WorkerID), exit.OK, "ONLINE")
 
 	again := launch(t, d.environ, "machine", "drain", "host-ann", "--wait")
 	again.said("held, no deadline")
@@ -208,7 +208,7 @@ func TestOperatorDrainWaits(t *testing.T) {
 	if _, err := attempt.Done(nil); err != nil {
 		t.Fatal(err)
 	}
-	if code := again.wait(); code != operator.ExitOK {
+	if code := again.wait(); code != exit.OK {
 		t.Errorf("it ended with %d", code)
 	}
 	again.said("Nothing is held any more.")
@@ -235,17 +235,17 @@ func TestOperatorFollows(t *testing.T) {
 	until(t, "it is said that nothing is known of slwo", func() bool {
 		return strings.Contains(typo.errs.String(), "did you mean slow?\nIts events are followed")
 	})
-	if code := wait.wait(); code != operator.ExitFailed {
+	if code := wait.wait(); code != exit.Failed {
 		t.Errorf("a wait for what was cancelled ended with %d", code)
 	}
 	for _, r := range []*running{tail, watch, staff, typo} {
 		r.signal(syscall.SIGINT)
-		if code := r.wait(); code != operator.ExitOK {
+		if code := r.wait(); code != exit.OK {
 			t.Errorf("%v ended with %d: %s", r.cmd.Args, code, r.errs)
 		}
 	}
-	d.is(d.run("task", "wait", "nosuch"), operator.ExitNotFound)
+	d.is(d.run("task", "wait", "nosuch"), exit.NotFound)
 	late := d.run("task", "create", "--id", "never", "--queue", "mail")
 	d.ok(late)
-	d.is(d.run("task", "wait", "never", "--within", "50ms"), operator.ExitFailed, "timed out: task never did not reach the requested state")
+	d.is(d.run("task", "wait", "never", "--within", "50ms"), exit.Failed, "timed out: task never did not reach the requested state")
 }

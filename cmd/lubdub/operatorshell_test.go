@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
@@ -47,9 +47,9 @@ func TestOperatorCompletion(t *testing.T) {
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		d.is(d.run("completion", shell), operator.ExitOK, "lubdub")
+		d.is(d.run("completion", shell), exit.OK, "lubdub")
 	}
-	d.is(d.run("completion", "csh"), operator.ExitMisuse, "bash")
+	d.is(d.run("completion", "csh"), exit.Misuse, "bash")
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Fatal(err)
@@ -65,19 +65,19 @@ func TestOperatorCompletion(t *testing.T) {
 func TestOperatorTokens(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleAdmin)
-	a := d.is(d.run("token", "inspect"), operator.ExitOK, "A control token of default/default, signed with the key k1", "Role: admin",
+	a := d.is(d.run("token", "inspect"), exit.OK, "A control token of default/default, signed with the key k1", "Role: admin",
 		"Subject: tester", "It is valid until")
 	if strings.Contains(a.out, "eyJ") {
 		t.Errorf("the token was printed: %s", a.out)
 	}
 	old := bearer(t, token.RoleViewer, time.Now().Add(-2*time.Hour))
-	d.is(d.with(old, "token", "inspect", "--stdin"), operator.ExitOK, "It expired at", "1h ago")
-	d.is(d.with(old, "token", "inspect", "--stdin", "-o", "json"), operator.ExitOK, `"rol": "viewer"`)
-	d.is(d.with("nonsense", "token", "inspect", "--stdin"), operator.ExitMisuse, "this is no token")
-	d.is(d.run("token", "revoke"), operator.ExitMisuse, "--subject")
-	d.is(d.run("token", "revoke", "--subject", "tester"), operator.ExitMisuse, "-y")
-	d.is(d.run("token", "revoke", "--subject", "tester", "-y"), operator.ExitOK, "Revoked all matching tokens issued before ")
-	d.is(d.run("queue", "ls"), operator.ExitNotAllowed, "it was taken back", "lubdub token --role admin")
+	d.is(d.with(old, "token", "inspect", "--stdin"), exit.OK, "It expired at", "1h ago")
+	d.is(d.with(old, "token", "inspect", "--stdin", "-o", "json"), exit.OK, `"rol": "viewer"`)
+	d.is(d.with("nonsense", "token", "inspect", "--stdin"), exit.Misuse, "this is no token")
+	d.is(d.run("token", "revoke"), exit.Misuse, "--subject")
+	d.is(d.run("token", "revoke", "--subject", "tester"), exit.Misuse, "-y")
+	d.is(d.run("token", "revoke", "--subject", "tester", "-y"), exit.OK, "Revoked all matching tokens issued before ")
+	d.is(d.run("queue", "ls"), exit.NotAllowed, "it was taken back", "lubdub token --role admin")
 }
 
 // The document is what the commands say of themselves.

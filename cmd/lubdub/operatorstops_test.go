@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
 // pipe makes a named pipe; whoever reads from it waits until open is called, and then for what is written.
@@ -61,7 +61,7 @@ func TestATokenCommandMayLeaveAnAgent(t *testing.T) {
 	command := "cat " + path + " 2>/dev/null & printf '%s' " + bearer(t, token.RoleViewer, time.Now())
 	d.ok(d.run("context", "set", "agent", "--server", d.api, "--token-command", command))
 	r := launch(t, d.environ, "queue", "ls", "--context", "agent")
-	if code := r.wait(); code != operator.ExitOK || !strings.Contains(r.errs.String(), "No queue") {
+	if code := r.wait(); code != exit.OK || !strings.Contains(r.errs.String(), "No queue") {
 		t.Errorf("it ended with %d: %s", code, r.errs)
 	}
 	_ = open().Close() // ends the agent

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -116,7 +116,7 @@ func TestOperatorTop(t *testing.T) {
 		top.press("q")
 		top.shows("ended with 0")
 	}
-	d.is(d.run("top"), operator.ExitMisuse, "top needs a terminal")
+	d.is(d.run("top"), exit.Misuse, "top needs a terminal")
 }
 
 func TestOperatorTopWithoutServer(t *testing.T) {

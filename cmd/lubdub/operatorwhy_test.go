@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -15,11 +15,11 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
 	live := createRunning(t, d.api, `{"heartbeatIntervalMs":60000,"heartbeatTimeoutMs":600000}`).TaskID
-	d.is(d.run("why", live), operator.ExitOK, "Task "+live+" is RUNNING", "it sends heartbeats every 60s and times out after 10m")
+	d.is(d.run("why", live), exit.OK, "Task "+live+" is RUNNING", "it sends heartbeats every 60s and times out after 10m")
 	id := createRunning(t, d.api, `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}`).TaskID
-	d.is(d.run("task", "wait", id), operator.ExitFailed, "HEARTBEAT_TIMEOUT")
+	d.is(d.run("task", "wait", id), exit.Failed, "HEARTBEAT_TIMEOUT")
 	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
-		d.is(d.run(args...), operator.ExitOK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "(timeout 2",
+		d.is(d.run(args...), exit.OK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "(timeout 2",
 			"Decided by sweeper swp_", "ms after it was due", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
 	var told struct {
@@ -34,31 +34,31 @@ func TestOperatorIsToldWhy(t *testing.T) {
 	}
 	c := d.client()
 	w := d.worker(c, "ann")
-	d.is(d.run("why", w.WorkerID), operator.ExitOK, "(ann) (queue mail, machine host-ann) is ONLINE and FRESH", "It holds no tasks",
+	d.is(d.run("why", w.WorkerID), exit.OK, "(ann) (queue mail, machine host-ann) is ONLINE and FRESH", "It holds no tasks",
 		"worker.registered")
-	d.is(d.run("worker", "why", "ann"), operator.ExitOK, w.WorkerID)
-	d.is(d.run("worker", "why", "wkr_nobody"), operator.ExitNotFound)
+	d.is(d.run("worker", "why", "ann"), exit.OK, w.WorkerID)
+	d.is(d.run("worker", "why", "wkr_nobody"), exit.NotFound)
 	must[v1.Worker](t)(c.OfflineWorker(t.Context(), w.WorkerID, v1.ReasonRequest{Reason: "unplugged"}))
-	d.is(d.run("why", w.WorkerID), operator.ExitOK, `FORCED_OFFLINE ("unplugged")`, "worker.offline", "by tester")
-	d.is(d.run("machine", "why", "host-ann"), operator.ExitOK, "Machine host-ann is OFFLINE", w.WorkerID)
-	d.is(d.run("why", "nosuch"), operator.ExitNotFound, "no task, worker or machine nosuch in default/default")
-	d.is(d.run("why", "host-anne"), operator.ExitNotFound, "did you mean host-ann?")
-	d.is(d.run("machine", "why", "machine/host-ann"), operator.ExitOK, "Machine host-ann is OFFLINE", "worker.offline")
-	d.is(d.run("why", "queue/mail"), operator.ExitMisuse, "none of task, worker and machine")
+	d.is(d.run("why", w.WorkerID), exit.OK, `FORCED_OFFLINE ("unplugged")`, "worker.offline", "by tester")
+	d.is(d.run("machine", "why", "host-ann"), exit.OK, "Machine host-ann is OFFLINE", w.WorkerID)
+	d.is(d.run("why", "nosuch"), exit.NotFound, "no task, worker or machine nosuch in default/default")
+	d.is(d.run("why", "host-anne"), exit.NotFound, "did you mean host-ann?")
+	d.is(d.run("machine", "why", "machine/host-ann"), exit.OK, "Machine host-ann is OFFLINE", "worker.offline")
+	d.is(d.run("why", "queue/mail"), exit.Misuse, "none of task, worker and machine")
 }
 
 func TestOperatorStatusAndDoctor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
-	d.is(d.run("status"), operator.ExitOK, "DEGRADED (1 warning)", "Silent workers", "Findings", "Lost in the last hour", "What to do",
+	d.is(d.run("status"), exit.OK, "DEGRADED (1 warning)", "Silent workers", "Findings", "Lost in the last hour", "What to do",
 		"workers: ok   no problems found")
-	d.is(d.run("doctor"), operator.ExitOK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
+	d.is(d.run("doctor"), exit.OK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
 		"redis-persistence", "-> run redis-cli CONFIG SET appendonly yes", "redis-round-trip", "are being swept", "settings")
 	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
 	until(t, "the queue is judged anew", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
-	d.is(d.run("status"), operator.ExitFailed, "UNHEALTHY (1 failure)", "Your workers are at fault.",
+	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure)", "Your workers are at fault.",
 		"Queue mail: 1 task has no online worker that can run it",
 		"is paused", "lubdub queue resume mail")
 	var told struct {
@@ -67,17 +67,17 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 		System   *v1.System
 		Stats    *v1.Stats
 	}
-	a := d.is(d.run("status", "-o", "json"), operator.ExitFailed)
+	a := d.is(d.run("status", "-o", "json"), exit.Failed)
 	if err := json.Unmarshal([]byte(a.out), &told); err != nil || told.Healthy || told.System == nil || told.Stats == nil ||
 		v1.Worst(told.Findings) != v1.SeverityFail {
 		t.Errorf("%v: %s", err, a.out)
 	}
-	if a := d.is(d.run("status", "-o", "name"), operator.ExitFailed); strings.TrimSpace(a.out) != "fail" {
+	if a := d.is(d.run("status", "-o", "name"), exit.Failed); strings.TrimSpace(a.out) != "fail" {
 		t.Errorf("%q", a.out)
 	}
-	d.is(d.run("queue", "why", "mail"), operator.ExitOK, "It is paused", "no online worker can run 1 of them")
-	d.is(d.run("why", "stuck"), operator.ExitOK, "Queue mail is paused", "No online worker can run 1 of its type")
+	d.is(d.run("queue", "why", "mail"), exit.OK, "It is paused", "no online worker can run 1 of them")
+	d.is(d.run("why", "stuck"), exit.OK, "Queue mail is paused", "No online worker can run 1 of its type")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
-	gone.is(gone.run("status"), operator.ExitUnavailable, "does not answer")
-	gone.is(gone.run("doctor"), operator.ExitUnavailable, "does not answer")
+	gone.is(gone.run("status"), exit.Unavailable, "does not answer")
+	gone.is(gone.run("doctor"), exit.Unavailable, "does not answer")
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+	"github.com/lubdub-io/lubdub/internal/cli/ui"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/internal/fleet"
 )
 
 // show runs server and fleet side by side. It is over when its time is or with a signal; a server that ends by
 // itself ends it too.
-func (c *devCmd) show(ctx context.Context, env *operator.Env, screen *screen, p *process, keys *token.Keyring) error {
+func (c *devCmd) show(ctx context.Context, env *session.Env, screen *screen, p *process, keys *token.Keyring) error {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
 	signalled := ctx.Done()
@@ -57,11 +58,11 @@ func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
 	if c.NoFleet {
 		tenant, workspace = "default", "default"
 	}
-	return operator.DashboardURL(p.apiURL()+p.cfg.BasePath, "", text, tenant, workspace), err
+	return ui.DashboardURL(p.apiURL()+p.cfg.BasePath, "", text, tenant, workspace), err
 }
 
 // perform is what is to be seen while the server runs.
-func (c *devCmd) perform(ctx context.Context, env *operator.Env, screen *screen, p *process, keys *token.Keyring) error {
+func (c *devCmd) perform(ctx context.Context, env *session.Env, screen *screen, p *process, keys *token.Keyring) error {
 	if !c.Check {
 		text, err := guide(p.apiURL(), keys, !c.NoFleet)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	operator "github.com/lubdub-io/lubdub/internal/cli"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -105,12 +105,12 @@ func (w *views) wrong() (found []v1.Finding) {
 
 // statusDiffers holds what lubdub status printed, and its exit code, to what GET /v1/system finds wrong.
 func statusDiffers(status answer, found []v1.Finding) string {
-	headline, code := "HEALTHY  ", operator.ExitOK
+	headline, code := "HEALTHY  ", exit.OK
 	switch v1.Worst(found) {
 	case v1.SeverityWarn:
 		headline = fmt.Sprintf("DEGRADED (%d warning", len(found))
 	case v1.SeverityFail:
-		headline, code = "UNHEALTHY (", operator.ExitFailed
+		headline, code = "UNHEALTHY (", exit.Failed
 	}
 	var want, got []string
 	for _, f := range found {
@@ -232,7 +232,7 @@ func (w *views) alertsDiffer(s *situation, from, now *scrape) string {
 	for _, m := range alertNames.FindAllStringSubmatch(string(out), -1) {
 		firing = append(firing, m[1])
 	}
-	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || len(firing) == 0) {
+	if ended := new(exec.ExitError); err != nil && (!errors.As(err, &ended) || len(firing) == 0) {
 		w.t.Fatalf("promtool: %v: %s", err, out)
 	}
 	for _, name := range s.alerts {

@@ -12,9 +12,9 @@ import (
 )
 
 type tokenCmd struct {
-	Make    tokenMake             `cmd:"" default:"withargs" help:"Print a control token: viewer, submitter, operator, dispatcher, enroll or admin."`
-	Inspect operator.TokenInspect `cmd:"" help:"Tell what a token says of itself."`
-	Revoke  operator.TokenRevoke  `cmd:"" help:"Take tokens back."`
+	Make tokenMake `cmd:"" default:"withargs" help:"Print a control token: viewer, submitter, operator, dispatcher, enroll or admin."`
+
+	operator.TokenCommands `embed:""`
 }
 
 type tokenMake struct {

@@ -72,8 +72,7 @@ var rules = []rule{
 		"event loops know neither HTTP nor tokens"},
 	{"internal/cli", []string{module + "/tracker", module + "/api", module + "/lua", module + "/internal/judge", "github.com/redis",
 		"github.com/valyala"}, "operators' commands go through the public API, and work out nothing by themselves"},
-	{"internal/top", []string{module + "/tracker", module + "/api", module + "/lua", module + "/internal/judge", module + "/sdk/go/client",
-		"github.com/redis"},
+	{"internal/cli/top/tui", []string{module + "/sdk/go/client", module + "/internal/cli/session"},
 		"the live view knows its source only"},
 	{"internal/judge", []string{module + "/tracker", module + "/api", module + "/internal", module + "/sdk/go/client", "github.com/redis"},
 		"a judgement rests on what the API tells, and on nothing else"},
@@ -156,7 +155,7 @@ func TestArrowsAreChecked(t *testing.T) {
 		{ImportPath: module + "/cmd/lubdub", Deps: []string{module + "/internal/redistest"}},
 		{ImportPath: module + "/internal/cli", Deps: []string{module + "/tracker"}},
 		{ImportPath: module + "/internal/cli", Deps: []string{module + "/internal/judge"}},
-		{ImportPath: module + "/internal/top", Deps: []string{module + "/sdk/go/client"}},
+		{ImportPath: module + "/internal/cli/top/tui", Deps: []string{module + "/sdk/go/client"}},
 		{ImportPath: module + "/internal/judge", Deps: []string{module + "/internal/config"}},
 	} {
 		if len(violations(p)) == 0 {

@@ -1,41 +1,16 @@
-// Package cli holds the commands by which operators look at a deployment and act on it. All of them go through the public API, with
-// the Go SDK's client: nothing here works out by itself what state anything is in.
 package cli
 
 import (
-	"context"
-	"errors"
-	"io"
-	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
-	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/internal/cli/completion"
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
-
-// Commands are the operator's, as kong reads them.
-type Commands struct {
-	Status     statusCmd     `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
-	Why        whyCmd        `cmd:"" help:"Explain everything known about a task, worker or machine."`
-	Doctor     doctorCmd     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
-	Top        topCmd        `cmd:"" help:"Show a deployment live, and act on what is shown."`
-	UI         uiCmd         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
-	Task       taskCmd       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
-	Run        runCmd        `cmd:"" help:"Look at runs, cancel them, wait for them."`
-	Worker     workerCmd     `cmd:"" help:"List workers; drain, cordon, resume and end them."`
-	Machine    machineCmd    `cmd:"" help:"List machines; drain and resume them."`
-	Queue      queueCmd      `cmd:"" help:"List queues; pause and resume them."`
-	Schedule   scheduleCmd   `cmd:"" help:"List, create, pause, fire and backfill schedules."`
-	Webhook    webhookCmd    `cmd:"" help:"List, create, test and redeliver webhooks."`
-	Event      eventCmd      `cmd:"" help:"List events and follow them."`
-	System     systemCmd     `cmd:"" help:"Replicas, shards and Redis; sweep now; let go of what the brake holds."`
-	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and ids."`
-	Reference  referenceCmd  `cmd:"" help:"Print the reference of all commands as Markdown."`
-	Context    contextCmd    `cmd:"" help:"Choose the deployment that commands work with."`
-}
 
 // Has reports whether a command is one of these.
 func Has(command *kong.Node) bool {
@@ -43,8 +18,8 @@ func Has(command *kong.Node) bool {
 		return false
 	}
 	switch command.Target.Addr().Interface().(type) {
-	case interface{ Run(*Env) error }, interface {
-		Run(*Env, *kong.Context) error
+	case interface{ Run(*session.Env) error }, interface {
+		Run(*session.Env, *kong.Context) error
 	}:
 		return true
 	}
@@ -55,64 +30,46 @@ func Has(command *kong.Node) bool {
 func EmptyFlags(k *kong.Context) error {
 	for _, p := range k.Path {
 		if p.Flag != nil && p.Flag.Tag.Type == "" && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.Len() == 0 {
-			return misuse("--%s is empty; give it a value, or leave it out", p.Flag.Name)
+			return exit.Misusef("--%s is empty; give it a value, or leave it out", p.Flag.Name)
 		}
 	}
 	return nil
 }
 
-// Env is what a command sees of the outside world.
-type Env struct {
-	Context        context.Context // ends when the command is interrupted
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Environ        []string
-	// CheckRedis looks at a Redis itself, as a server with these settings would use it. Without a URL it is that of the settings.
-	CheckRedis func(ctx context.Context, url, configFile string) ([]v1.Finding, error)
+// Complete prints how the line of a shell that asks may continue; false: no shell asks.
+func Complete(env *session.Env, parser *kong.Kong) bool {
+	return completion.Complete(env, parser, idLists)
 }
 
-// Getenv finds a variable; the last one wins.
-func (e *Env) Getenv(name string) (value string) {
-	for _, pair := range e.Environ {
-		if n, v, _ := strings.Cut(pair, "="); n == name {
-			value = v
+// FlagsBehind moves the flags of every command from before the command, where kubectl takes them, to its end.
+func FlagsBehind(args []string) []string {
+	n := 0
+	for n < len(args) {
+		name, _, whole := strings.Cut(args[n], "=")
+		if !isCommonFlag(name) {
+			break
+		}
+		if n++; !whole {
+			n++ // its value
 		}
 	}
-	return value
-}
-
-// input is standard input, of which a read ends when the command is interrupted: what is typed may never come.
-func (e *Env) input() io.Reader { return interruptible{e.Context, e.Stdin} }
-
-type interruptible struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-func (i interruptible) Read(p []byte) (int, error) {
-	type read struct {
-		n   int
-		err error
+	if n >= len(args) {
+		return args
 	}
-	own, came := make([]byte, len(p)), make(chan read, 1) // p is the caller's again when nobody waits any more
-	go func() {
-		n, err := i.in.Read(own)
-		came <- read{n, err}
-	}()
-	select {
-	case r := <-came:
-		return copy(p, own[:r.n]), r.err
-	case <-i.ctx.Done():
-		return 0, errors.New("interrupted; nothing was done")
+	flags, rest := args[:n], args[n:]
+	end := slices.Index(rest, "--")
+	if end < 0 {
+		end = len(rest)
 	}
+	return slices.Concat(rest[:end], flags, rest[end:])
 }
 
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// colourful reports whether what is written to standard output may have colours.
-func (e *Env) colourful() bool {
-	return e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb" && isTerminal(e.Stdout)
+func isCommonFlag(flag string) bool {
+	for field := range reflect.TypeFor[session.Flags]().Fields() {
+		short := field.Tag.Get("short")
+		if flag == "--"+strings.ToLower(field.Name) || short != "" && flag == "-"+short {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@
 package contexts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,12 +33,15 @@ type Context struct {
 
 // File is all of them.
 type File struct {
+	// Path is where the file is stored.
+	Path string `yaml:"-"`
+
 	Current  string             `yaml:"current,omitempty"`
 	Contexts map[string]Context `yaml:"contexts"`
 }
 
-// Path is where the file lies: lubdub/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config.
-func Path(getenv func(string) string) (string, error) {
+// pathOf returns where the file is stored: lubdub/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config.
+func pathOf(getenv func(string) string) (string, error) {
 	if base := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "lubdub", "contexts.yaml"), nil
 	}
@@ -48,9 +52,13 @@ func Path(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".config", "lubdub", "contexts.yaml"), nil
 }
 
-// Load reads the file; one that is not there holds nothing. One that others may read is refused, since it holds tokens.
-func Load(path string) (*File, error) {
-	f := &File{Contexts: map[string]Context{}}
+// Open reads the file; one that is not there holds nothing. One that others may read is refused, since it holds tokens.
+func Open(getenv func(string) string) (*File, error) {
+	path, err := pathOf(getenv)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: path, Contexts: map[string]Context{}}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -76,15 +84,15 @@ func Load(path string) (*File, error) {
 }
 
 // Save writes the file, readable by its owner only, in one step.
-func (f *File) Save(path string) error {
+func (f *File) Save() error {
 	text, err := yaml.Marshal(f)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".contexts-*") // with mode 0600
+	temporary, err := os.CreateTemp(filepath.Dir(f.Path), ".contexts-*") // with mode 0600
 	if err != nil {
 		return err
 	}
@@ -95,7 +103,7 @@ func (f *File) Save(path string) error {
 	if err := temporary.Close(); err != nil {
 		return err
 	}
-	return os.Rename(temporary.Name(), path)
+	return os.Rename(temporary.Name(), f.Path)
 }
 
 // Names lists the contexts.
@@ -113,4 +121,17 @@ func (f *File) Set(name string, c Context) error {
 	}
 	f.Contexts[name] = c
 	return nil
+}
+
+// Add stores a context that a command has made. It becomes the current one where there is none, or where the one of its name was.
+func Add(getenv func(string) string, name string, c Context) (current bool, err error) {
+	file, err := Open(getenv)
+	if err != nil {
+		return false, err
+	}
+	if err := file.Set(name, c); err != nil {
+		return false, err
+	}
+	file.Current = cmp.Or(file.Current, name)
+	return file.Current == name, file.Save()
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Mood is how a cell is to be taken.
@@ -49,6 +51,25 @@ var moods = map[string]Mood{
 // Word is a cell with a word of the API, in the mood that goes with it.
 func Word[T ~string](word T) Cell { return Cell{Text: string(word), Mood: moods[string(word)]} }
 
+// SeverityMoods are those of findings.
+var SeverityMoods = map[v1.Severity]Mood{v1.SeverityOK: Good, v1.SeverityWarn: Doubtful, v1.SeverityFail: Bad}
+
+// Flag is a cell that marks what is true and should not be.
+func Flag(is bool) Cell {
+	if !is {
+		return Cell{}
+	}
+	return Cell{Text: "yes", Mood: Doubtful}
+}
+
+// Aside is a text in parentheses behind another; empty where there is none.
+func Aside(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return " (" + Clean(*text) + ")"
+}
+
 // Age is how long ago a time was.
 func Age(at, now time.Time) Cell {
 	if at.IsZero() {
@@ -57,7 +78,7 @@ func Age(at, now time.Time) Cell {
 	return Cell{Text: Duration(max(0, now.Sub(at)))}
 }
 
-// Duration writes a length of time as short as it may be told: 350ms, 12s, 3m20s, 5h, 2d4h.
+// Duration writes a length of time as short as possible: 350ms, 12s, 3m20s, 5h, 2d4h.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -83,7 +104,7 @@ func twoParts(a int, aUnit string, b int, bUnit string) string {
 	return fmt.Sprintf("%d%s%d%s", a, aUnit, b, bUnit)
 }
 
-// Milliseconds is Duration of what the API tells in milliseconds.
+// Milliseconds is Duration of a number of milliseconds.
 func Milliseconds[T ~int | ~int64](ms T) string {
 	return Duration(time.Duration(ms) * time.Millisecond)
 }

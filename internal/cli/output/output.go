@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Format is one of Formats.
+// Format is how an answer is written.
 type Format string
 
 const (
@@ -23,9 +23,6 @@ const (
 	YAML  Format = "yaml"
 	Name  Format = "name"
 )
-
-// Formats are all of them, as flags tell them.
-const Formats = "table,wide,json,jsonl,yaml,name"
 
 // ForPeople reports whether a format is read by people.
 func (f Format) ForPeople() bool { return f == Table || f == Wide }

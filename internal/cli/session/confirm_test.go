@@ -1,0 +1,20 @@
+package session
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
+)
+
+// Whoever is asked and does not say yes has done nothing.
+func TestAYesIsAYes(t *testing.T) {
+	pipe := &Session{Env: &Env{Context: t.Context(), Stdin: strings.NewReader("y\n"), Stderr: io.Discard}}
+	if err := pipe.Confirm(ActFlags{}, "end it"); exit.Code(err) != exit.Misuse {
+		t.Errorf("what is no terminal was asked: %v", err)
+	}
+	if err := (&Session{}).Confirm(ActFlags{Yes: true}, "end it"); err != nil {
+		t.Error(err)
+	}
+}

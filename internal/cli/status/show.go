@@ -1,0 +1,192 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/deployment"
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/cli/resource"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// show answers people.
+func show(s *session.Session, st *deployment.State, all []v1.Finding) {
+	headline := s.Paint(output.Good, "HEALTHY")
+	switch v1.Worst(all) {
+	case v1.SeverityFail:
+		headline = s.Paint(output.Bad, "UNHEALTHY ("+output.Count(count(all, v1.SeverityFail), "failure")+")")
+	case v1.SeverityWarn:
+		headline = s.Paint(output.Doubtful, "DEGRADED ("+output.Count(count(all, v1.SeverityWarn), "warning")+")")
+	}
+	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.Scope(), session.FormatTime(v1.At(s.Now())))
+	heading(s, "Silent workers")
+	showSilent(s, st)
+	heading(s, "Findings")
+	if st.System != nil && st.System.Summary.Title != "" {
+		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
+	}
+	showFindings(s, st, all)
+	heading(s, "Lost in the last hour")
+	showLost(s, st)
+	heading(s, "What to do")
+	showWhatToDo(s, st, all)
+}
+
+// count counts the findings of a severity.
+func count(all []v1.Finding, how v1.Severity) (n int) {
+	for _, f := range all {
+		if f.Severity == how {
+			n++
+		}
+	}
+	return n
+}
+
+func heading(s *session.Session, text string) { fmt.Fprintf(s.W, "\n%s\n", s.Bold(text)) }
+
+// unknown is shown where an answer is missing.
+const unknown = "  Not available now."
+
+func showSilent(s *session.Session, st *deployment.State) {
+	if st.Stats == nil {
+		fmt.Fprintln(s.W, unknown)
+		return
+	}
+	w := st.Stats.Workers
+	overdue := "nothing is overdue"
+	if st.Stats.OldestOverdueMs > 0 {
+		overdue = "the oldest overdue deadline is " + output.Milliseconds(st.Stats.OldestOverdueMs) + " late"
+	}
+	fmt.Fprintf(s.W, "  %s fresh, %d late, %d lost; %s.\n", output.Count(w.Fresh, "worker"), w.Late, w.Lost, overdue)
+	for _, e := range st.Silent {
+		w := e.Value
+		fmt.Fprintf(s.W, "  %s %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, string(w.Liveness)),
+			w.WorkerID, output.Aside(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
+			output.Count(w.HeldCount, "task"))
+	}
+	if st.MoreSilent > 0 {
+		fmt.Fprintf(s.W, "  and %d more: lubdub worker ls --silent\n", st.MoreSilent)
+	}
+}
+
+// showFindings shows what is not well, failures first, and for a party without problems that there are none.
+func showFindings(s *session.Session, st *deployment.State, all []v1.Finding) {
+	wrong := map[string]bool{}
+	for _, f := range all {
+		if f.Severity != v1.SeverityOK {
+			wrong[party(&f)] = true
+			fmt.Fprintf(s.W, "  %-8s %s %s\n", party(&f)+":", s.Paint(output.SeverityMoods[f.Severity], fmt.Sprintf("%-4s", f.Severity)),
+				output.Clean(f.Message))
+		}
+	}
+	for _, who := range []string{"Lubdub", "workers"} {
+		switch {
+		case wrong[who]:
+		case who == "workers" && !st.Responds:
+			fmt.Fprintln(s.W, "  workers: not available now")
+		default:
+			fmt.Fprintf(s.W, "  %-8s %s   no problems found", who+":", s.Paint(output.Good, "ok"))
+			for _, f := range all {
+				if party(&f) == who && (f.Code == "replicas" || f.Code == "shards" || f.Code == "shard-time" || f.Code == "redis-round-trip") {
+					fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Message), "."))
+				}
+			}
+			fmt.Fprintln(s.W)
+		}
+	}
+}
+
+// party is what a finding is about: Lubdub with its Redis, or the workers.
+func party(f *v1.Finding) string {
+	if f.About == v1.Them {
+		return "workers"
+	}
+	return "Lubdub"
+}
+
+// maxLostWorkers is how many lost workers are shown.
+const maxLostWorkers = 5
+
+func showLostWorkers(s *session.Session, st *deployment.State) {
+	if st.System == nil || !st.Responds {
+		return
+	}
+	lost := st.System.RecentlyLost
+	for _, w := range lost[:min(maxLostWorkers, len(lost))] {
+		last := "no heartbeat"
+		if !w.LastHeartbeatAt.IsZero() {
+			last = "last heartbeat " + output.Age(w.LastHeartbeatAt.Time, s.Now()).Text + " ago"
+		}
+		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, output.Aside(w.Name), output.Clean(w.MachineID),
+			output.Clean(w.Queue), output.Age(w.LostAt.Time, s.Now()).Text, w.Reason, last, output.Count(w.Attempts, "attempt"))
+		if w.Attempts > 0 {
+			fmt.Fprintf(s.W, ", %d requeued, %d failed, %d out of retries", w.Requeued, w.Failed, w.Exhausted)
+		}
+		fmt.Fprintln(s.W)
+	}
+	if more := max(len(lost), st.System.RecentlyLostTotal) - maxLostWorkers; more > 0 {
+		fmt.Fprintf(s.W, "  and %d more workers: lubdub status -o json\n", more)
+	}
+}
+
+// maxLosses is how many groups of losses are shown.
+const maxLosses = 5
+
+func showLost(s *session.Session, st *deployment.State) {
+	showLostWorkers(s, st)
+	v := st.Verdicts
+	if v == nil {
+		fmt.Fprintln(s.W, unknown)
+		return
+	}
+	if v.Total == 0 && (st.System == nil || len(st.System.RecentlyLost) == 0) {
+		fmt.Fprintln(s.W, "  None.")
+	}
+	if v.Total == 0 {
+		return
+	}
+	fmt.Fprintf(s.W, "  %s ended by Lubdub.\n", output.Count(v.Total, "attempt"))
+	for _, g := range v.Groups[:min(maxLosses, len(v.Groups))] {
+		where := ""
+		for _, part := range []struct {
+			name  string
+			value *string
+		}{{"machine", g.MachineID}, {"version", g.Version}, {"queue", g.Queue}} {
+			if part.value != nil && *part.value != "" {
+				where += ", " + part.name + " " + output.Clean(*part.value)
+			}
+		}
+		fmt.Fprintf(s.W, "  %5d  %s%s, the last %s ago\n", g.Count, output.Optional(g.Reason).Text, where, output.Age(g.LastAt.Time,
+			s.Now()).Text)
+	}
+	if more := len(v.Groups) - maxLosses; more > 0 {
+		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
+	}
+}
+
+func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding) {
+	shown := 0
+	for _, f := range all {
+		if f.Remedy != "" {
+			shown++
+			fmt.Fprintf(s.W, "  - %s: %s\n", f.Code, f.Remedy)
+		}
+	}
+	if len(st.Silent) > 0 {
+		shown++
+		fmt.Fprintf(s.W, "  - lubdub why %s\n", st.Silent[0].Value.WorkerID)
+	}
+	if st.Verdicts != nil && st.Verdicts.Total > 0 {
+		shown++
+		retry := "lubdub task retry"
+		if !s.Credential.MayOperate() {
+			retry = "ask an operator to retry them"
+		}
+		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; %s when the cause is fixed\n", retry)
+	}
+	if shown == 0 {
+		fmt.Fprintln(s.W, "  Nothing.")
+	}
+}

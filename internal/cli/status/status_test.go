@@ -1,0 +1,67 @@
+package status
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cli/deployment"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// newSession returns a session that writes tables to out; no server answers it.
+func newSession(t *testing.T, out io.Writer) *session.Session {
+	flags := session.Flags{Server: "http://127.0.0.1:8080", Output: "table", Timeout: time.Second}
+	s, err := flags.Open(&session.Env{Context: t.Context(), Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Workers that were lost are shown with what became of their tasks, also when nothing is lost any more.
+func TestStatusShowsWhoWasLost(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	s := newSession(t, &out)
+	name := "mailer"
+	st := &deployment.State{Verdicts: &v1.VerdictCounts{}, Responds: true, System: &v1.System{RecentlyLostTotal: 900}}
+	for n := range 7 {
+		st.System.RecentlyLost = append(st.System.RecentlyLost, v1.LostWorker{
+			WorkerID: fmt.Sprintf("wkr_%d", n), Name: &name, MachineID: "host-7", Queue: "mail", Reason: "HEARTBEAT_TIMEOUT",
+			LastHeartbeatAt: v1.At(now.Add(-121 * time.Minute)), LostAt: v1.At(now.Add(-61 * time.Minute)),
+			Attempts: 4, Requeued: 2, Failed: 1, Exhausted: 1,
+		})
+	}
+	showLost(s, st)
+	text := out.String()
+	for _, part := range []string{
+		"  Worker wkr_0 (mailer) on host-7 (queue mail) lost 1h1m ago (HEARTBEAT_TIMEOUT), last heartbeat 2h1m ago: 4 attempts, 2 requeued, " +
+			"1 failed, 1 out of retries\n",
+		"  and 895 more workers: lubdub status -o json\n",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "Nothing") {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
+// What a server cannot tell is not said to be well.
+func TestWhatIsNotToldIsNotWell(t *testing.T) {
+	var out bytes.Buffer
+	s := newSession(t, &out)
+	st := &deployment.State{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"},
+		Unread: errors.New("the store does not answer")}
+	show(s, st, st.Findings())
+	if text := out.String(); !strings.Contains(text, "  workers: not available now\n") || strings.Contains(text, "no problems found") {
+		t.Errorf("it says\n%s", text)
+	}
+}

@@ -1,0 +1,39 @@
+package task
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+)
+
+// triesOfACall is how often a session makes a call.
+const triesOfACall = 2
+
+// Whoever waits is told that nobody answers, once, and waits on.
+func TestAWaitTellsThatNobodyAnswers(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked <= 2*triesOfACall {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"error":"store_unavailable","message":"come again"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"runId":"r","counts":{"SUCCEEDED":1},"totalCount":1}`)
+	}))
+	defer server.Close()
+	var out, errs bytes.Buffer
+	cmd := &RunWait{ID: "r"}
+	cmd.Server, cmd.Output, cmd.Timeout = server.URL, "table", 10*time.Second
+	if err := cmd.Run(&session.Env{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}); err != nil {
+		t.Fatal(err)
+	}
+	if told := strings.Count(errs.String(), "come again; still trying"); told != 1 {
+		t.Errorf("told %d times:\n%s", told, errs.String())
+	}
+}

@@ -1,0 +1,60 @@
+package why
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/exit"
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Explanation is what is known of one thing.
+type Explanation struct {
+	Sentences []string
+	parts     map[string]json.RawMessage
+}
+
+func (a *Explanation) addf(format string, args ...any) {
+	a.Sentences = append(a.Sentences, output.Clean(fmt.Sprintf(format, args...)))
+}
+
+func (a *Explanation) show(s *session.Session) error {
+	if s.Format.ForPeople() {
+		_, err := fmt.Fprintln(s.W, strings.Join(a.Sentences, "\n"))
+		return err
+	}
+	answer := map[string]any{"sentences": a.Sentences}
+	for name, raw := range a.parts {
+		answer[name] = raw
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return s.Raw(raw)
+}
+
+// timeAndAge writes a time and how long ago it was.
+func timeAndAge(s *session.Session, t v1.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return session.FormatTime(t) + " (" + output.Age(t.Time, s.Now()).Text + " ago)"
+}
+
+// missing reports whether something is not there, or not for this token to see.
+func missing(err error) bool {
+	code := exit.Code(err)
+	return code == exit.NotFound || code == exit.NotAllowed
+}
+
+// because adds a reason that was given, where it says more than another.
+func because(reason, other *string) string {
+	if reason == nil || *reason == "" || other != nil && *other == *reason {
+		return ""
+	}
+	return ` ("` + *reason + `")`
+}

@@ -1,0 +1,217 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/cli/resource"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// ExplainTask explains a task.
+func ExplainTask(ctx context.Context, s *session.Session, id string) (*Explanation, error) {
+	e, err := resource.Tasks.Find(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	a, t := &Explanation{parts: map[string]json.RawMessage{"task": e.Raw}}, e.Value
+	a.addTask(s, t)
+	a.addCancellation(s, t)
+	for i := range t.History {
+		a.addAttempt(s, &t.History[i])
+	}
+	if err := a.addPlace(ctx, s, t); err != nil {
+		return nil, err
+	}
+	return a, a.addEvents(ctx, s, url.Values{"subject": {t.TaskID}}, "--subject "+t.TaskID)
+}
+
+// addTask describes the state of a task.
+func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
+	what := ""
+	if t.Type != nil {
+		what += ", type " + *t.Type
+	}
+	if t.Queue != nil {
+		what += ", queue " + *t.Queue
+	}
+	a.addf("Task %s is %s%s, run %s; it was created at %s.", t.TaskID, t.State, what, t.RunID, timeAndAge(s, t.CreatedAt))
+	switch t.State {
+	case v1.Queued:
+		if !t.NextAttemptAt.IsZero() {
+			a.addf("It waits until %s for its next attempt.", session.FormatTime(t.NextAttemptAt))
+		}
+	case v1.Dispatched:
+		a.addf("Attempt %d was dispatched to %s at %s and has not started yet.", t.Attempt, workerName(t.WorkerID), timeAndAge(s, t.DispatchedAt))
+	case v1.Running:
+		a.addf("Attempt %d has been running on %s since %s and is %s: last heartbeat at %s; %s.", t.Attempt,
+			workerName(t.WorkerID), timeAndAge(s, t.StartedAt),
+			output.Optional(t.Liveness).Text, timeAndAge(s, t.LastHeartbeatAt), describeTimeout(t))
+	default:
+		reason := ""
+		if t.Reason != nil {
+			reason = " with the reason " + *t.Reason
+		}
+		a.addf("It ended at %s%s.", timeAndAge(s, t.FinishedAt), reason)
+	}
+	if progress := progressText(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); progress != "" {
+		a.addf("Last reported progress: %s.", progress)
+	}
+	if t.RetriesExhausted {
+		a.addf("It was retryable, but its retry policy is exhausted.")
+	}
+	if t.Failures > 0 || t.Losses > 0 {
+		a.addf("Counted against its retry policy: %s, %s.", output.Count(t.Failures, "failure"), countLosses(t.Losses))
+	}
+}
+
+func workerName(id *string) string {
+	if id == nil || *id == "" {
+		return "an unknown worker"
+	}
+	return "worker " + *id
+}
+
+func countLosses(n int) string {
+	if n == 1 {
+		return "1 loss"
+	}
+	return fmt.Sprintf("%d losses", n)
+}
+
+// describeTimeout describes how long a task may be silent.
+func describeTimeout(t *v1.Task) string {
+	if t.HeartbeatTimeoutMs == nil {
+		return "its worker's heartbeats keep it alive"
+	}
+	return "it sends heartbeats every " + output.Milliseconds(t.HeartbeatIntervalMs) + " and times out after " +
+		output.Milliseconds(*t.HeartbeatTimeoutMs)
+}
+
+// addCancellation reports a requested cancellation.
+func (a *Explanation) addCancellation(_ *session.Session, t *v1.Task) {
+	if !t.CancelRequested {
+		return
+	}
+	reason := "without a reason"
+	if t.CancelReason != nil && *t.CancelReason != "" {
+		reason = `with the reason "` + *t.CancelReason + `"`
+	}
+	a.addf("Cancellation was requested %s.", reason)
+}
+
+// addAttempt describes how an attempt ended, with its evidence.
+func (a *Explanation) addAttempt(s *session.Session, h *v1.HistoryEntry) {
+	reason := ""
+	if h.Reason != nil {
+		reason = " (" + *h.Reason + ")"
+	}
+	a.addf("Attempt %d on %s, dispatched at %s, ended %s%s at %s.", h.Attempt, workerName(h.WorkerID), session.FormatTime(h.DispatchedAt),
+		h.Outcome, reason, timeAndAge(s, h.EndedAt))
+	if h.StartedAt.IsZero() {
+		a.addf("  It never reported that it had started.")
+	}
+	if e := h.Evidence; e != nil {
+		a.addEvidence(e)
+	} else {
+		a.addf("  Its worker reported this outcome.")
+	}
+	if progress := progressText(h.LastProgress); progress != "" {
+		a.addf("  Last reported progress: %s.", progress)
+	}
+	if len(h.Error) > 0 && string(h.Error) != "null" {
+		a.addf("  Its error: %s", output.Shorten(string(h.Error), 400))
+	}
+	if h.WillRetry {
+		a.addf("  It was retried.")
+	}
+	if h.RetriesExhausted {
+		a.addf("  It was retryable, but its retry policy is exhausted.")
+	}
+}
+
+func (a *Explanation) addEvidence(e *v1.Evidence) {
+	last := "No heartbeat was received"
+	if !e.LastHeartbeatAt.IsZero() {
+		last = "Last heartbeat at " + session.FormatTime(e.LastHeartbeatAt)
+	}
+	outages := "no outage time excluded"
+	if e.OutageCreditMs > 0 {
+		outages = output.Milliseconds(e.OutageCreditMs) + " of outages excluded"
+	}
+	timeout := ""
+	if e.TimeoutMs > 0 {
+		timeout = "timeout " + output.Milliseconds(e.TimeoutMs) + "; "
+	}
+	a.addf("  %s; silent for %s (%s%s).", last, output.Milliseconds(e.SilentMs), timeout, outages)
+	a.addf("  Decided by sweeper %s at %s, %d ms after it was due.", e.Sweeper, session.FormatTime(e.DetectedAt), e.DetectionLagMs)
+	if e.WorkerReason != "" {
+		a.addf("  Its worker was lost (%s); the times above are the worker's heartbeats.", e.WorkerReason)
+	}
+	if e.MassExpiryHeld {
+		a.addf("  The mass-expiry brake had held it, so it had one more timeout.")
+	}
+}
+
+// addPlace describes the queue that it waits in, or the worker that runs it.
+func (a *Explanation) addPlace(ctx context.Context, s *session.Session, t *v1.Task) error {
+	switch {
+	case t.State == v1.Queued && t.Queue != nil:
+		raw, q, err := session.Get[v1.Queue](ctx, s, resource.Queues.PathOf(*t.Queue), nil)
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		a.parts["queue"] = raw
+		a.addQueue(q, t)
+	case (t.State == v1.Running || t.State == v1.Dispatched) && t.WorkerID != nil:
+		raw, w, err := session.Get[v1.Worker](ctx, s, resource.Workers.PathOf(*t.WorkerID), nil)
+		if missing(err) {
+			a.addf("Its worker %s never registered with this deployment.", *t.WorkerID)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		a.parts["worker"] = raw
+		a.addWorker(s, w)
+	}
+	return nil
+}
+
+func (a *Explanation) addQueue(q *v1.Queue, t *v1.Task) {
+	if q.Paused {
+		a.addf("Queue %s is paused: no task is dispatched.", q.Queue)
+	}
+	a.addf("Queue %s has %s and %s.", q.Queue, output.Count(q.Depth, "claimable task"),
+		output.Count(q.Workers.Online, "online worker"))
+	for _, of := range q.Types {
+		same := of.Type == nil && t.Type == nil || of.Type != nil && t.Type != nil && *of.Type == *t.Type
+		if same && of.Unrunnable > 0 {
+			a.addf("No online worker can run %d of its type: none has their type, runtime and labels, or the matching workers are cordoned or gone.",
+				of.Unrunnable)
+		}
+	}
+}
+
+// progressText is the progress that an attempt reported; empty: none.
+func progressText(p *v1.Progress) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	if done := resource.PercentCell(p.ProgressPct).Text; done != "" {
+		parts = append(parts, done)
+	}
+	if message := resource.MessageCell(p.Message).Text; message != "" {
+		parts = append(parts, `"`+message+`"`)
+	}
+	return strings.Join(parts, " ")
+}

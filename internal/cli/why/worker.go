@@ -1,0 +1,162 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/cli/resource"
+	"github.com/lubdub-io/lubdub/internal/cli/session"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// workerReported is the reason of failures that the worker reported itself: it did not lose those tasks.
+const workerReported = "WORKER_REPORTED"
+
+// ExplainWorker explains a worker.
+func ExplainWorker(ctx context.Context, s *session.Session, id string) (*Explanation, error) {
+	raw, w, err := resource.FindWorker(ctx, s, id)
+	if err != nil {
+		return nil, resource.Workers.Suggest(ctx, s, id, err)
+	}
+	a := &Explanation{parts: map[string]json.RawMessage{"worker": raw}}
+	a.addWorker(s, w)
+	a.addReliability(w)
+	if err := a.addFinished(ctx, s, w); err != nil {
+		return nil, err
+	}
+	if err := a.addHeld(ctx, s, w); err != nil {
+		return nil, err
+	}
+	return a, a.addEvents(ctx, s, url.Values{"workerId": {w.WorkerID}, "type": {"worker.*," + losses}}, "--worker "+w.WorkerID)
+}
+
+// addWorker describes the state of a worker.
+func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
+	of := ""
+	if w.Version != nil {
+		of = ", version " + *w.Version
+	}
+	a.addf("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, output.Aside(w.Name), w.Queue,
+		w.MachineID, of, w.Status, w.Liveness, timeAndAge(s, w.RegisteredAt))
+	silent := ""
+	if w.LastHeartbeatAgeMs != nil {
+		silent = ", silent for " + output.Milliseconds(*w.LastHeartbeatAgeMs) + " (outages excluded)"
+	}
+	a.addf("Last heartbeat at %s%s; it sends heartbeats every %s and times out after %s.", session.FormatTime(w.LastHeartbeatAt), silent,
+		output.Milliseconds(w.HeartbeatIntervalMs), output.Milliseconds(w.HeartbeatTimeoutMs))
+	switch w.Status {
+	case v1.Offline:
+		a.addf("It ended at %s: %s%s.", timeAndAge(s, w.DeregisteredAt), output.Optional(w.EndReason).Text, because(w.StatusReason, w.EndReason))
+	case v1.Draining:
+		until := "without a deadline"
+		if !w.DrainDeadline.IsZero() {
+			until = "until " + session.FormatTime(w.DrainDeadline)
+		}
+		a.addf("It is draining %s%s: it takes no new tasks and ends when it holds none.", until, because(w.StatusReason, nil))
+	}
+	if w.Hold != nil {
+		a.addf("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", timeAndAge(s, w.Hold.Since),
+			because(w.Hold.Reason, nil), w.WorkerID)
+	}
+	if w.Cordon != nil {
+		a.addf("It has been cordoned since %s%s.", timeAndAge(s, w.Cordon.Since), because(w.Cordon.Reason, nil))
+	}
+	if len(w.UnschedulableReasons) > 0 {
+		a.addf("Not eligible for work: %s.", strings.Join(w.UnschedulableReasons, ", "))
+	}
+}
+
+func (a *Explanation) addReliability(w *v1.Worker) {
+	flaps := ""
+	if w.Flapping {
+		flaps = "; it is flapping"
+	}
+	a.addf("In the last 24 h it was up %.1f %% of the time and went stale %s%s.", w.UptimePct24h, output.Count(w.StaleCount24h, "time"), flaps)
+	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
+		a.addf("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)
+	}
+}
+
+// maxPages is how many pages of finished tasks are read to count those of one worker.
+const maxPages = 10
+
+// addFinished counts the tasks that ended on the worker, of those that the server still keeps.
+func (a *Explanation) addFinished(ctx context.Context, s *session.Session, w *v1.Worker) error {
+	counts, atLeast := [2]int{}, ""
+	for i, state := range []string{"SUCCEEDED", "FAILED"} {
+		q := url.Values{"workerId": {w.WorkerID}, "state": {state}, "order": {"desc"}, "pageSize": {"100"}}
+		for range maxPages {
+			p, err := resource.Tasks.ReadPage(ctx, s, q)
+			if missing(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			counts[i] += len(p.Entries)
+			if q.Set("pageToken", p.Next); p.Next == "" {
+				break
+			}
+		}
+		if q.Get("pageToken") != "" {
+			atLeast = "at least "
+		}
+	}
+	a.addf("Of the stored tasks, %s%d succeeded on it and %d failed.", atLeast, counts[0], counts[1])
+	return nil
+}
+
+// maxHeld is how many of the tasks that a worker holds are named.
+const maxHeld = 10
+
+// addHeld lists what a worker holds, or the outcome of what it held.
+func (a *Explanation) addHeld(ctx context.Context, s *session.Session, w *v1.Worker) error {
+	if w.HeldCount > 0 {
+		p, err := resource.Tasks.ReadPage(ctx, s, url.Values{"workerId": {w.WorkerID}, "state": {"DISPATCHED,RUNNING"}, "pageSize": {"10"}})
+		if err != nil {
+			return err
+		}
+		a.addf("It holds %s of %d:", output.Count(w.HeldCount, "task"), w.MaxConcurrent)
+		for _, e := range p.Entries {
+			a.addf("  %s, %s, attempt %d", e.Value.TaskID, e.Value.State, e.Value.Attempt)
+		}
+		if more := w.HeldCount - len(p.Entries); more > 0 && len(p.Entries) > 0 {
+			a.addf("  and %d more", more)
+		}
+	} else {
+		a.addf("It holds no tasks.")
+	}
+	if w.Status != v1.Offline {
+		return nil
+	}
+	lost, _, err := newestEvents(ctx, s, url.Values{"workerId": {w.WorkerID}, "type": {losses}, "order": {"desc"}}, resource.LargestPage)
+	if missing(err) || err == nil && len(lost) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	became := map[string]string{}
+	for _, e := range lost { // newest first
+		var data struct{ Reason string }
+		if json.Unmarshal(e.Data, &data) == nil && data.Reason == workerReported {
+			continue
+		}
+		if became[e.Subject] == "" {
+			became[e.Subject] = e.Type
+		}
+	}
+	if len(became) == 0 {
+		return nil
+	}
+	a.addf("Outcome of %s that it lost:", output.Count(len(became), "task"))
+	for _, id := range slices.Sorted(maps.Keys(became))[:min(maxHeld, len(became))] {
+		a.addf("  %s: %s", id, became[id])
+	}
+	return nil
+}
