@@ -51,7 +51,9 @@ class Runner:
         code = 0
         order = self.order
         try:
-            opener: Dict[str, Any] = {"token_file": order["tokenFile"]} if order.get("tokenFile") else {"token": order.get("token")}
+            opener: Dict[str, Any] = (
+                {"token_file": order["tokenFile"]} if order.get("tokenFile") else {"token": order.get("token")}
+            )
             lease = order.get("lease") or "patient"
             with lubdub.Client(order["urls"], lease=lease, ca_file=order.get("caFile"), **opener) as client:
                 if order["mode"] == "track":
@@ -60,7 +62,9 @@ class Runner:
                     self.create(client)
                 else:
                     ends = self.work_all(client)
-                    unfinished = sorted(task for end in ends if isinstance(end, lubdub.Unfinished) for task in end.task_ids)
+                    unfinished = sorted(
+                        task for end in ends if isinstance(end, lubdub.Unfinished) for task in end.task_ids
+                    )
                     code = 1 if unfinished else 0
                     for end in ends:
                         if end is not None and not isinstance(end, lubdub.Unfinished):
@@ -106,14 +110,25 @@ class Runner:
         """A worker."""
         order = self.order
         options: Dict[str, Any] = {}
-        names = {"softStopMs": "soft_stop", "hardStopMs": "hard_stop", "taskTimeoutMs": "task_timeout", "watchdogMs": "watchdog"}
+        names = {
+            "softStopMs": "soft_stop",
+            "hardStopMs": "hard_stop",
+            "taskTimeoutMs": "task_timeout",
+            "watchdogMs": "watchdog",
+        }
         for told, name in names.items():
             if order.get(told) is not None:
                 options[name] = order[told] / 1000
         if order.get("default"):
             options["default"] = self.handle
         worker = lubdub.Worker(
-            order["queue"], client=client, types=order["types"], name=order["name"], concurrency=order["concurrency"], **options)
+            order["queue"],
+            client=client,
+            types=order["types"],
+            name=order["name"],
+            concurrency=order["concurrency"],
+            **options,
+        )
         for type in order["types"]:
             worker.handle(type, self.handle)
         return worker
@@ -133,8 +148,14 @@ class Runner:
         task.on_end(ended)
         handlers: Dict[str, List[Dict[str, Any]]] = self.order.get("handlers") or {}
         none: List[Dict[str, Any]] = []
-        steps = next((handlers[name] for name in (f"{task.task_id}/{task.attempt}", task.task_id, f"type:{task.envelope.get('type')}")
-                      if name in handlers), none)
+        steps = next(
+            (
+                handlers[name]
+                for name in (f"{task.task_id}/{task.attempt}", task.task_id, f"type:{task.envelope.get('type')}")
+                if name in handlers
+            ),
+            none,
+        )
         try:
             return self.do(task, steps, state, names)
         finally:
@@ -145,7 +166,7 @@ class Runner:
     def do(self, task: Attempt, steps: List[Dict[str, Any]], state: "State", names: Dict[str, Any]) -> Any:
         """Does steps, until one ends the handler."""
         for step in steps:
-            (name, value), = step.items()
+            ((name, value),) = step.items()
             if name == "progress":
                 task.progress(*value)
             elif name == "gate":
@@ -234,8 +255,12 @@ class Runner:
                 answer = attempt.fail(lubdub.Failure(str(error), retryable=False))
         else:
             answer = attempt.fail(failure)
-        return {"finalState": answer["finalState"], "willRetry": bool(answer.get("willRetry")), "nextAttempt": answer.get("nextAttempt"),
-                "failure": wrong}
+        return {
+            "finalState": answer["finalState"],
+            "willRetry": bool(answer.get("willRetry")),
+            "nextAttempt": answer.get("nextAttempt"),
+            "failure": wrong,
+        }
 
 
 class State:

@@ -9,7 +9,15 @@ from typing import Any, Callable, Dict, List, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-VARIABLES = ("LUBDUB_URL", "LUBDUB_TOKEN", "LUBDUB_TOKEN_FILE", "TERMINATION_GRACE_PERIOD_SECONDS", "POD_NAME", "NODE_NAME", "ZONE")
+VARIABLES = (
+    "LUBDUB_URL",
+    "LUBDUB_TOKEN",
+    "LUBDUB_TOKEN_FILE",
+    "TERMINATION_GRACE_PERIOD_SECONDS",
+    "POD_NAME",
+    "NODE_NAME",
+    "ZONE",
+)
 
 Answer = Tuple[int, Any, Dict[str, str]]
 
@@ -40,7 +48,9 @@ class WebServer:
 
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                request = Heard(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.rfile.read(length))
+                request = Heard(
+                    self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.rfile.read(length)
+                )
                 heard.append(request)
                 status, body, headers = answer(request)
                 if status == 0:  # the connection is cut

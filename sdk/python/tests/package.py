@@ -40,11 +40,13 @@ def run(*command: str, cwd: str) -> str:
 class Package(unittest.TestCase):
     def test_wheel_and_sdist(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            source = shutil.copytree(SDK, os.path.join(folder, "sdk"), ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
+            source = shutil.copytree(
+                SDK, os.path.join(folder, "sdk"), ignore=shutil.ignore_patterns("node_modules", "__pycache__")
+            )
             # Without isolation nothing is fetched; the wheel is made of the sdist, so that lacks nothing.
             run(SYSTEM, "-m", "build", "--no-isolation", "--outdir", os.path.join(folder, "dist"), cwd=source)
-            wheel, = glob.glob(os.path.join(folder, "dist", "*.whl"))
-            sdist, = glob.glob(os.path.join(folder, "dist", "*.tar.gz"))
+            (wheel,) = glob.glob(os.path.join(folder, "dist", "*.whl"))
+            (sdist,) = glob.glob(os.path.join(folder, "dist", "*.tar.gz"))
             with tarfile.open(sdist) as archive:
                 self.look([name.replace("src/", "", 1).split("/", 1)[-1] for name in archive.getnames()])
             with zipfile.ZipFile(wheel) as archive:
@@ -61,8 +63,10 @@ class Package(unittest.TestCase):
 
     def look(self, names: List[str]) -> None:
         found = {name for name in names if name.startswith("lubdub/")}
-        wanted = {os.path.relpath(path, os.path.join(SDK, "src")) for path in glob.glob(os.path.join(SDK, "src", "lubdub", "**", "*.py"),
-                                                                                         recursive=True)}
+        wanted = {
+            os.path.relpath(path, os.path.join(SDK, "src"))
+            for path in glob.glob(os.path.join(SDK, "src", "lubdub", "**", "*.py"), recursive=True)
+        }
         self.assertEqual({n for n in found if n.endswith(".py")}, wanted)
         self.assertIn("lubdub/py.typed", found)
 

@@ -30,7 +30,9 @@ class Calls(TestCase):
         self.assertEqual(first.headers["user-agent"], f"mailer/2 lubdub-python/{lubdub.__version__}")
         self.assertEqual(first.headers["accept"], "application/json")
         self.assertNotIn("content-type", first.headers)
-        self.assertEqual(first.path, "/v1/tasks?state=QUEUED%2CRUNNING&label=a%3Db&label=c%3Dd%2Ce&pageSize=7&tenantId=acme")
+        self.assertEqual(
+            first.path, "/v1/tasks?state=QUEUED%2CRUNNING&label=a%3Db&label=c%3Dd%2Ce&pageSize=7&tenantId=acme"
+        )
         self.assertEqual((second.method, second.path), ("POST", "/v1/tasks/task%2F1/cancel?tenantId=acme"))
         self.assertEqual(second.headers["content-type"], "application/json")
         self.assertEqual(second.json(), {"reason": "enough"})
@@ -56,11 +58,19 @@ class Calls(TestCase):
                 self.assertRaises(errors.NotSent, client.list_tasks)
         self.assertEqual(len(proxy.heard), 2)
         for heard in proxy.heard:
-            self.assertEqual((heard.path, heard.headers["host"]), ("http://lubdub.test:8080/v1/tasks", "lubdub.test:8080"))
+            self.assertEqual(
+                (heard.path, heard.headers["host"]), ("http://lubdub.test:8080/v1/tasks", "lubdub.test:8080")
+            )
             self.assertEqual(heard.headers["proxy-authorization"], "Basic dXNlcjpwYXNz")
 
     def test_refusals_are_typed(self) -> None:
-        web = self.web(lambda _: (409, {"error": "attempt_mismatch", "message": "no", "expectedAttempt": 3}, {"X-Request-Id": "r1"}))
+        web = self.web(
+            lambda _: (
+                409,
+                {"error": "attempt_mismatch", "message": "no", "expectedAttempt": 3},
+                {"X-Request-Id": "r1"},
+            )
+        )
         with lubdub.Client(web.url, token="secret") as client:
             with self.assertRaises(errors.AttemptMismatch) as caught:
                 client.get_task("t")
@@ -95,7 +105,10 @@ class Calls(TestCase):
 
     def test_503_is_repeated_as_the_server_wishes(self) -> None:
         server = Server()
-        answers: List[Any] = [(503, {"error": "store_unavailable"}, {"Retry-After": "7"}), (503, {"error": "overloaded"}, {})]
+        answers: List[Any] = [
+            (503, {"error": "store_unavailable"}, {"Retry-After": "7"}),
+            (503, {"error": "overloaded"}, {}),
+        ]
         server.intercept = lambda r: answers.pop(0) if answers else None
         task = server.enqueue("t")
         with server:
@@ -131,16 +144,36 @@ class Calls(TestCase):
     def test_pages(self) -> None:
         def answer(r: Heard) -> Answer:
             last = "pageToken=p2" in r.path
-            return 200, {"tasks": [{"taskId": "b" if last else "a"}], "totalCount": 2, **({} if last else {"nextPageToken": "p2"})}, {}
+            return (
+                200,
+                {
+                    "tasks": [{"taskId": "b" if last else "a"}],
+                    "totalCount": 2,
+                    **({} if last else {"nextPageToken": "p2"}),
+                },
+                {},
+            )
 
         with lubdub.Client(self.web(answer).url, token="x") as client:
             self.assertEqual([task["taskId"] for task in client.iter_tasks(state=["QUEUED"])], ["a", "b"])
 
     def test_many_creations_have_keys_and_outcomes_of_their_own(self) -> None:
-        web = self.web(lambda _: (200, {"results": [
-            {"status": 201, "taskId": "a"}, {"status": 409, "error": "task_exists", "message": "there"}]}, {}))
+        web = self.web(
+            lambda _: (
+                200,
+                {
+                    "results": [
+                        {"status": 201, "taskId": "a"},
+                        {"status": 409, "error": "task_exists", "message": "there"},
+                    ]
+                },
+                {},
+            )
+        )
         with lubdub.Client(web.url, token="x") as client:
-            results = client.create_tasks({"tasks": [{"queue": "q", "idempotencyKey": "mine"}, {"queue": "q"}]})["results"]
+            results = client.create_tasks({"tasks": [{"queue": "q", "idempotencyKey": "mine"}, {"queue": "q"}]})[
+                "results"
+            ]
         sent = [one["idempotencyKey"] for one in web.heard[0].json()["tasks"]]
         self.assertEqual(sent[0], "mine")
         self.assertTrue(sent[1])
@@ -156,9 +189,14 @@ class Calls(TestCase):
             items = request.json()["tasks"]
             asked.append([(item["taskId"], item["idempotencyKey"]) for item in items])
             left = [refusals.get(item["taskId"]) for item in items]
-            return 200, {"results": [
-                {"status": of.pop(0), "error": "x", "retryAfterMs": 2000} if of else {"status": 201, "taskId": item["taskId"]}
-                for of, item in zip(left, items)]}
+            return 200, {
+                "results": [
+                    {"status": of.pop(0), "error": "x", "retryAfterMs": 2000}
+                    if of
+                    else {"status": 201, "taskId": item["taskId"]}
+                    for of, item in zip(left, items)
+                ]
+            }
 
         with Server() as server:
             server.intercept = answer
@@ -168,19 +206,32 @@ class Calls(TestCase):
             began = server.clock.now()
             found = server.hand.run(lambda: server.client(tries=4).create_tasks({"tasks": given})["results"])
             self.assertGreaterEqual(server.clock.now() - began, 6)
-        self.assertEqual([(r.get("taskId"), r["status"]) for r in found],
-                         [("a", 201), ("b", 201), ("c", 201), ("d", 201), (None, 503), (None, 400)])
-        self.assertEqual([[name for name, _ in round] for round in asked], [list("abcdef"), list("bde"), list("be"), list("e")])
+        self.assertEqual(
+            [(r.get("taskId"), r["status"]) for r in found],
+            [("a", 201), ("b", 201), ("c", 201), ("d", 201), (None, 503), (None, 400)],
+        )
+        self.assertEqual(
+            [[name for name, _ in round] for round in asked], [list("abcdef"), list("bde"), list("be"), list("e")]
+        )
         keys = dict(asked[0])
         self.assertEqual(keys["b"], "mine")
-        self.assertEqual((len(set(keys.values())), all(keys[n] == key for round in asked for n, key in round)), (6, True))
+        self.assertEqual(
+            (len(set(keys.values())), all(keys[n] == key for round in asked for n, key in round)), (6, True)
+        )
         self.assertEqual(given, kept)
 
     def test_what_was_created_is_returned_though_the_rest_is_refused(self) -> None:
-        answers = iter([(200, {"results": [{"status": 201, "taskId": "a"}, {"status": 503, "error": "x"}]}), (403, {"error": "forbidden"})])
+        answers = iter(
+            [
+                (200, {"results": [{"status": 201, "taskId": "a"}, {"status": 503, "error": "x"}]}),
+                (403, {"error": "forbidden"}),
+            ]
+        )
         with Server() as server:
             server.intercept = lambda r: next(answers)
-            found = server.hand.run(lambda: server.client().create_tasks({"tasks": [{"queue": "q"}, {"queue": "q"}]})["results"])
+            found = server.hand.run(
+                lambda: server.client().create_tasks({"tasks": [{"queue": "q"}, {"queue": "q"}]})["results"]
+            )
         self.assertEqual([r["status"] for r in found], [201, 503])
 
     def test_a_slow_answer_is_given_up_however_it_drips(self) -> None:
@@ -193,7 +244,11 @@ class Calls(TestCase):
 
 class Tokens(TestCase):
     def test_a_token_that_is_refused_is_read_anew_once(self) -> None:
-        web = self.web(lambda r: (200, {}, {}) if r.headers.get("authorization") == "Bearer new" else (401, {"error": "unauthorized"}, {}))
+        web = self.web(
+            lambda r: (200, {}, {})
+            if r.headers.get("authorization") == "Bearer new"
+            else (401, {"error": "unauthorized"}, {})
+        )
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "token")
             with open(path, "w", encoding="utf-8") as file:
@@ -206,7 +261,9 @@ class Tokens(TestCase):
                     file.write("new")
                 client.get_system()
                 client.get_system()
-        self.assertEqual([r.headers["authorization"] for r in web.heard], ["Bearer old", "Bearer old", "Bearer new", "Bearer new"])
+        self.assertEqual(
+            [r.headers["authorization"] for r in web.heard], ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
+        )
 
     def test_no_text_shows_the_token(self) -> None:
         web = self.web(lambda _: (401, {"error": "unauthorized", "message": "no"}, {}))
@@ -214,7 +271,13 @@ class Tokens(TestCase):
         with self.assertRaises(lubdub.ApiError) as caught:
             client.get_system()
         client.close()
-        for text in (str(caught.exception), repr(caught.exception), repr(client), repr(client.caller.token), str(vars(client))):
+        for text in (
+            str(caught.exception),
+            repr(caught.exception),
+            repr(client),
+            repr(client.caller.token),
+            str(vars(client)),
+        ):
             self.assertNotIn("top-secret", text)
 
     def test_the_environment(self) -> None:
@@ -315,7 +378,9 @@ class Streams(TestCase):
             event(3) + 'event: end\nid: c3\nretry: 1\ndata: {"reason":"draining"}\n\n',
             'event: gap\nid: c7\ndata: {"from":"a","to":"b"}\n\n' + event(8),
         ]
-        web = self.web(lambda _: (200, bodies.pop(0).encode(), {"Content-Type": "text/event-stream", "Connection": "close"}))
+        web = self.web(
+            lambda _: (200, bodies.pop(0).encode(), {"Content-Type": "text/event-stream", "Connection": "close"})
+        )
         with lubdub.Client(web.url, token="x") as client, client.events(type=["task.*"], after="c") as stream:
             self.assertEqual([next(stream)["id"] for _ in range(3)], [1, 2, 3])
             with self.assertRaises(lubdub.EventsMissing):

@@ -36,7 +36,11 @@ class Ending(Working):
             if request.path.endswith("/heartbeats"):
                 self.assertEqual([i["taskId"] for i in request.json()["heartbeats"]], ["own"])
                 told["own"].append(request.at)
-            elif request.path.startswith("/v1/workers/") and request.path.endswith("/heartbeat") and request.at > refused[0].at:
+            elif (
+                request.path.startswith("/v1/workers/")
+                and request.path.endswith("/heartbeat")
+                and request.at > refused[0].at
+            ):
                 said = request.json()
                 self.assertIn(sorted(i["taskId"] for i in said.get("tasks", [])), ([], ["own", "workers"]))
                 over = request.at > refused[0].at + 180
@@ -45,14 +49,17 @@ class Ending(Working):
         self.assertGreater(len(told["without"]), 10)
         self.assertEqual(len(told["own"]), len(told["without"]))
         self.assertGreater(len(told["both"]), 3, "it lists again what it holds")
-        self.assertEqual({n: self.server.task(n).state for n in ("ends", "own", "workers")},
-                         {"ends": "SUCCEEDED", "own": "RUNNING", "workers": "RUNNING"})
+        self.assertEqual(
+            {n: self.server.task(n).state for n in ("ends", "own", "workers")},
+            {"ends": "SUCCEEDED", "own": "RUNNING", "workers": "RUNNING"},
+        )
         self.assertEqual(self.server.task("own").progress, {"progressPct": 5})
 
     def test_a_refusal_of_a_beat_of_its_own_is_heeded(self) -> None:
         ends: List[Any] = []
         self.server.intercept = lambda r: (
-            (503, {"error": "store_unavailable"}, {"Retry-After": "60"}) if r.path.endswith("/ends/completed") else None)
+            (503, {"error": "store_unavailable"}, {"Retry-After": "60"}) if r.path.endswith("/ends/completed") else None
+        )
         self.server.enqueue("t", taskId="ends")
         self.server.enqueue("t", taskId="own", heartbeatIntervalMs=10_000, heartbeatTimeoutMs=45_000)
 
@@ -70,7 +77,8 @@ class Ending(Working):
 
     def test_a_new_registration_holds_nothing_that_ends(self) -> None:
         self.server.intercept = lambda r: (
-            (503, {"error": "store_unavailable"}, {"Retry-After": "60"}) if r.path.endswith("/ends/completed") else None)
+            (503, {"error": "store_unavailable"}, {"Retry-After": "60"}) if r.path.endswith("/ends/completed") else None
+        )
         self.server.enqueue("t", taskId="ends")
         self.start(lambda task: task.wait(15))
         self.server.until("a beat goes without inventory", lambda: [r for r in self.beats() if "tasks" not in r.json()])

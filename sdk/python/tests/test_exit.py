@@ -53,10 +53,18 @@ class Exits(TestCase):
 
         def answer(request: Heard) -> Answer:
             if request.path == "/v1/workers":
-                return 201, {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": 1000, "heartbeatTimeoutMs": 100000}, {}
+                return (
+                    201,
+                    {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": 1000, "heartbeatTimeoutMs": 100000},
+                    {},
+                )
             if request.path.endswith("/claim") and not claims:
                 claims.append(request)
-                return 200, {"tasks": [{"taskId": n, "attempt": 1, "taskToken": "y", "type": n} for n in ("waits", "awaits")]}, {}
+                return (
+                    200,
+                    {"tasks": [{"taskId": n, "attempt": 1, "taskToken": "y", "type": n} for n in ("waits", "awaits")]},
+                    {},
+                )
             if request.path.endswith("/claim") or "heartbeat" in request.path:
                 over.wait(60)  # which keeps whoever asks
             return 200, {"acknowledged": True}, {}
@@ -64,8 +72,13 @@ class Exits(TestCase):
         web = self.web(answer)
         env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(HERE), "src")}
         done = subprocess.run(
-            [sys.executable, "-X", "dev", "-c", PROGRAM, web.url, how], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            timeout=90)
+            [sys.executable, "-X", "dev", "-c", PROGRAM, web.url, how],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=90,
+        )
         over.set()
         self.assertEqual((done.returncode, done.stdout), (0, "begun: True\nleft: []\n"), done.stderr)
         for word in ("Fatal", "Exception", "Traceback"):

@@ -58,7 +58,10 @@ class Forks(TestCase):
     def test_a_handle_says_in_a_fork_who_beats_for_it(self) -> None:
         def answer(request: Heard) -> Answer:
             if request.path == "/v1/heartbeats":
-                results = [{"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": 1000} for i in request.json()["heartbeats"]]
+                results = [
+                    {"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": 1000}
+                    for i in request.json()["heartbeats"]
+                ]
                 return 200, {"results": results}, {}
             return 200, {"acknowledged": True, "finalState": "SUCCEEDED"}, {}
 

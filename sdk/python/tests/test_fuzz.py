@@ -19,10 +19,42 @@ from lubdub.testing import Server
 from .helpers import TestCase
 
 NAMES = [
-    "tasks", "taskId", "attempt", "taskToken", "results", "status", "nextHeartbeatMs", "retryAfterMs", "shouldCancel", "cancelReason",
-    "error", "message", "workerId", "workerToken", "heartbeatIntervalMs", "heartbeatTimeoutMs", "cancelTasks", "lostTasks",
-    "drainDeadline", "serverTime", "tokenExpiresAt", "finalState", "reason", "state"]
-TEXTS = ["", "\0", "a\r\nb: c", "NaN", "task_0001", "worker_offline", "x" * 5000, "2026-01-01T00:00:00.000Z", "0000-00-00T99:99:99Z"]
+    "tasks",
+    "taskId",
+    "attempt",
+    "taskToken",
+    "results",
+    "status",
+    "nextHeartbeatMs",
+    "retryAfterMs",
+    "shouldCancel",
+    "cancelReason",
+    "error",
+    "message",
+    "workerId",
+    "workerToken",
+    "heartbeatIntervalMs",
+    "heartbeatTimeoutMs",
+    "cancelTasks",
+    "lostTasks",
+    "drainDeadline",
+    "serverTime",
+    "tokenExpiresAt",
+    "finalState",
+    "reason",
+    "state",
+]
+TEXTS = [
+    "",
+    "\0",
+    "a\r\nb: c",
+    "NaN",
+    "task_0001",
+    "worker_offline",
+    "x" * 5000,
+    "2026-01-01T00:00:00.000Z",
+    "0000-00-00T99:99:99Z",
+]
 SOME: List[Dict[str, Any]] = [{}, {"heartbeatIntervalMs": 5000, "heartbeatTimeoutMs": 20_000}]
 NUMBERS = [0, -1, 1, 1e300, -1e300, 1 << 53, 0.5, 1e-300, 503, 200, 410, 10**400, float("inf"), float("nan")]
 
@@ -91,12 +123,21 @@ class Strange(Server):
         self.by, self.paths, self.bad, self.asked = by, paths, False, 0
 
     def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Optional[bytes],
+        limit: float,
+        cancel: Optional[Event] = None,
     ) -> Response:
         self.asked += 1
         if self.bad and url.endswith(self.paths) and self.by.random() < 0.8:
-            return Response(self.by.choice([200, 200, 200, 400, 404, 409, 500, 503]), {"retry-after": self.by.choice(["1", "x", "9" * 30])},
-                            bad_body(self.by))
+            return Response(
+                self.by.choice([200, 200, 200, 400, 404, 409, 500, 503]),
+                {"retry-after": self.by.choice(["1", "x", "9" * 30])},
+                bad_body(self.by),
+            )
         return super().send(method, url, headers, body, limit, cancel)
 
 
@@ -112,10 +153,28 @@ class Calls(TestCase):
         """Each call of the client, with something for each argument that it needs."""
         found: List[Tuple[str, Callable[[], Any]]] = []
         for name, call in inspect.getmembers(client, inspect.ismethod):
-            if name.startswith(("_", "iter_")) or name in ("close", "track", "run", "attempt_of", "endpoints_of", "events", "ask", "post",
-                                                           "after_fork", "settings", "isolation", "create_tasks", "enqueue", "dispatch"):
+            if name.startswith(("_", "iter_")) or name in (
+                "close",
+                "track",
+                "run",
+                "attempt_of",
+                "endpoints_of",
+                "events",
+                "ask",
+                "post",
+                "after_fork",
+                "settings",
+                "isolation",
+                "create_tasks",
+                "enqueue",
+                "dispatch",
+            ):
                 continue
-            needed = [p for p in inspect.signature(call).parameters.values() if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+            needed = [
+                p
+                for p in inspect.signature(call).parameters.values()
+                if p.default is p.empty and p.kind != p.VAR_KEYWORD
+            ]
             given: Dict[str, Any] = {p.name: ({} if "body" in p.name else "x") for p in needed}
             found.append((name, functools.partial(call, **given)))
         self.assertGreater(len(found), 30)
@@ -127,7 +186,10 @@ class Calls(TestCase):
         shapes: List[Callable[[], bytes]] = [
             lambda: bytes(by.randrange(256) for _ in range(by.randrange(300))),
             lambda: head + b'Content-Length: 1000\r\n\r\n{"cut":',
-            lambda: b"HTTP/1.1 " + by.choice([b"200", b"503", b"99", b"9999", b"-1", b"2e2"]) + b" \r\n\r\n" + bad_body(by),
+            lambda: b"HTTP/1.1 "
+            + by.choice([b"200", b"503", b"99", b"9999", b"-1", b"2e2"])
+            + b" \r\n\r\n"
+            + bad_body(by),
             lambda: head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n{}",
             lambda: head + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n{}\r\n0\r\n\r\n",
             lambda: head + b"Content-Length: -5\r\n\r\n{}",
@@ -165,9 +227,12 @@ class Calls(TestCase):
         self.addCleanup(over.set)
         with self.assertRaises(errors.AnswerError):
             self.raw(endless, timeout=60).get_task("x")
-        for first, then in ((b"HTTP/1.1 200 OK\r\n", b"X"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-                            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
-                            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n")):
+        for first, then in (
+            (b"HTTP/1.1 200 OK\r\n", b"X"),
+            (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n"),
+        ):
             client = self.raw(slowly(first, then), timeout=0.3)
             with self.assertRaises(errors.NoAnswer):
                 client.get_task("x")
@@ -193,14 +258,21 @@ class Beats(TestCase):
                 for fields in SOME:
                     server.enqueue("t", **fields)
                 ended: List[Any] = []
-                server.hand.spawn(lambda worker=worker, ended=ended: ended.append(worker.run(signals=False)), "test-worker")
-                server.until("they run", lambda server=server: all(t.state == "RUNNING" for t in server.store.tasks.values()))
+                server.hand.spawn(
+                    lambda worker=worker, ended=ended: ended.append(worker.run(signals=False)), "test-worker"
+                )
+                server.until(
+                    "they run", lambda server=server: all(t.state == "RUNNING" for t in server.store.tasks.values())
+                )
                 server.bad, server.asked = True, 0
                 server.advance(20)
                 self.assertLess(server.asked, 3000)
                 server.bad, before = False, len(server.requests)
                 server.advance(40)
-                self.assertTrue([r for r in server.requests[before:] if r.path.endswith(("/heartbeat", "/v1/workers"))], "it beats no more")
+                self.assertTrue(
+                    [r for r in server.requests[before:] if r.path.endswith(("/heartbeat", "/v1/workers"))],
+                    "it beats no more",
+                )
                 worker.kill()
                 server.until("the worker ends", lambda ended=ended: ended or not worker.registered)
 
@@ -210,8 +282,12 @@ class Beats(TestCase):
             server = Strange(by, ("/v1/heartbeats",))
             with self.subTest(seed=seed), server:
                 client = server.client()
-                attempts = [server.hand.run(client.track(server.dispatch(heartbeatIntervalMs=2000, heartbeatTimeoutMs=60_000)).start)
-                            for _ in range(3)]
+                attempts = [
+                    server.hand.run(
+                        client.track(server.dispatch(heartbeatIntervalMs=2000, heartbeatTimeoutMs=60_000)).start
+                    )
+                    for _ in range(3)
+                ]
                 server.bad, server.asked = True, 0
                 server.advance(20)
                 self.assertLess(server.asked, 3000)
@@ -251,8 +327,16 @@ class Answers(TestCase):
         for one in strange:
             self.assertEqual((seconds(one), interval_of(one, 30, 7), timeout_of(one, 9)), (0, 7, 9), one)
         self.assertEqual([interval_of(ms, 30, 7) for ms in (5000, 86_400_000, 0.001)], [5, 15, 0.01])
-        claims: List[Any] = [5, "x", {}, [None], [[]], [{"taskId": "a", "attempt": 1}], [{"taskId": "a", "attempt": "1", "taskToken": "x"}],
-                             [{"taskId": "a", "attempt": 1, "taskToken": "a\r\nb: c"}]]
+        claims: List[Any] = [
+            5,
+            "x",
+            {},
+            [None],
+            [[]],
+            [{"taskId": "a", "attempt": 1}],
+            [{"taskId": "a", "attempt": "1", "taskToken": "x"}],
+            [{"taskId": "a", "attempt": 1, "taskToken": "a\r\nb: c"}],
+        ]
         for tasks in claims:
             with self.assertRaises(errors.AnswerError):
                 envelopes({"tasks": tasks})

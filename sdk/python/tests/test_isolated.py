@@ -43,9 +43,16 @@ class Children(TestCase):
             self.heard.notify_all()
         said: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
         if request.path == "/v1/heartbeats":
-            said["results"] = [{"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": INTERVAL} for i in request.json()["heartbeats"]]
+            said["results"] = [
+                {"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": INTERVAL}
+                for i in request.json()["heartbeats"]
+            ]
         if request.path == "/v1/workers":
-            return 201, {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": INTERVAL, "heartbeatTimeoutMs": 60_000}, {}
+            return (
+                201,
+                {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": INTERVAL, "heartbeatTimeoutMs": 60_000},
+                {},
+            )
         if request.path.endswith("/claim"):
             first = not [r for r in self.web_server.heard if r.path.endswith("/claim")][1:]
             if first:
@@ -66,8 +73,12 @@ class Children(TestCase):
 
     def run_program(self, task_timeout: float) -> "subprocess.Popen[str]":
         env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(HERE), "src")}
-        process = subprocess.Popen([sys.executable, "-c", PROGRAM, self.web_server.url, str(task_timeout)], env=env,
-                                   stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, self.web_server.url, str(task_timeout)],
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert process.stderr is not None
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
@@ -76,7 +87,9 @@ class Children(TestCase):
         return process
 
     def listing(self, task: str) -> List[Heard]:
-        return [r for r in self.beats("/v1/workers/w/heartbeat") if task in [t["taskId"] for t in r.json().get("tasks", [])]]
+        return [
+            r for r in self.beats("/v1/workers/w/heartbeat") if task in [t["taskId"] for t in r.json().get("tasks", [])]
+        ]
 
     def ends_at_a_signal(self, process: "subprocess.Popen[str]", log: str) -> None:
         process.send_signal(signal.SIGTERM)
@@ -128,7 +141,9 @@ class Children(TestCase):
     def test_a_completion_does_not_wait_for_a_child_that_is_stopped(self) -> None:
         self.addCleanup(setattr, _isolated, "GRACE", _isolated.GRACE)
         _isolated.GRACE = 0.2
-        with lubdub.Client(self.web_server.url, isolated=True, timeout=1) as client, self.assertLogs("lubdub", "ERROR") as logs:
+        with lubdub.Client(self.web_server.url, isolated=True, timeout=1) as client, self.assertLogs(
+            "lubdub", "ERROR"
+        ) as logs:
             attempt = client.track(envelope()).start()
             self.more("/v1/heartbeats", "it beats")
             child = child_of(client).child
@@ -182,7 +197,7 @@ class Children(TestCase):
         told = [r.json() for r in self.beats(path)]
         begun = next(n for n, said in enumerate(told) if said.get("tasks"))
         ended = next(n for n, said in enumerate(told) if said["completedDelta"])
-        for said in told[begun:ended - 1]:
+        for said in told[begun : ended - 1]:
             self.assertEqual([t["taskId"] for t in said.get("tasks", [{"taskId": "a"}])], ["a"])
         numbers = [said["seq"] for said in told]
         self.assertEqual(numbers, sorted(numbers))
@@ -192,7 +207,13 @@ class Children(TestCase):
 
 def envelope() -> Dict[str, Any]:
     """One of a task that is tracked."""
-    return {"taskId": "t", "attempt": 1, "taskToken": "x", "heartbeatIntervalMs": INTERVAL, "heartbeatTimeoutMs": 60_000}
+    return {
+        "taskId": "t",
+        "attempt": 1,
+        "taskToken": "x",
+        "heartbeatIntervalMs": INTERVAL,
+        "heartbeatTimeoutMs": 60_000,
+    }
 
 
 def child_of(client: lubdub.Client) -> IsolatedBatch:

@@ -92,12 +92,16 @@ class Failures(Log):
         self.start(handler)
         for payload in payloads[1:]:
             self.done(payload)
-        self.server.until("it was refused", lambda: self.server.seen("*/refused/completed") and self.server.seen("*/error/completed"))
+        self.server.until(
+            "it was refused", lambda: self.server.seen("*/refused/completed") and self.server.seen("*/error/completed")
+        )
         self.server.advance(60)
-        for words in (("WARNING", "error of type t, attempt 1", "ValueError: the disk is full; it is retried as attempt 2"),
-                      ("ERROR", "failure of type t, attempt 1", "no such column; it is not retried"),
-                      ("ERROR", "output of type t", "the output cannot be sent", "not retried"),
-                      ("ERROR", "refused of type t", "no such column; its completion was not accepted", "403 forbidden")):
+        for words in (
+            ("WARNING", "error of type t, attempt 1", "ValueError: the disk is full; it is retried as attempt 2"),
+            ("ERROR", "failure of type t, attempt 1", "no such column; it is not retried"),
+            ("ERROR", "output of type t", "the output cannot be sent", "not retried"),
+            ("ERROR", "refused of type t", "no such column; its completion was not accepted", "403 forbidden"),
+        ):
             self.one("failed:", *words)
         self.assertEqual(len(self.lines("failed:")), 4)
         self.assertEqual(self.stderr.getvalue().count("Traceback"), 1)  # of what nobody expected
@@ -146,7 +150,9 @@ class Outages(Log):
                 self.server.until("it ends", lambda worker=worker: not worker.registered)
 
     def test_it_is_over_though_a_claim_waits_for_tasks(self) -> None:
-        self.server.intercept = lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith(("/claim", "/heartbeat")) else None
+        self.server.intercept = (
+            lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith(("/claim", "/heartbeat")) else None
+        )
         self.start()
         self.server.advance(25)
         self.server.intercept = None
@@ -172,7 +178,9 @@ class Outages(Log):
         self.server.hand.run(attempt.done)
 
     def test_a_refusal_is_logged_once_and_is_no_outage(self) -> None:
-        self.server.intercept = lambda r: (403, {"error": "forbidden"}) if r.path.endswith(("/heartbeat", "/heartbeats")) else None
+        self.server.intercept = (
+            lambda r: (403, {"error": "forbidden"}) if r.path.endswith(("/heartbeat", "/heartbeats")) else None
+        )
         attempt = self.server.client().track(self.server.dispatch()).start()
         self.start()
         self.server.advance(25)

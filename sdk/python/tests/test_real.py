@@ -61,11 +61,29 @@ class Deployment:
         redis, port, admin = free_port(), free_port(), free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.env = {**os.environ, "LUBDUB_SIGNING_KEYS": "k1=" + base64.b64encode(os.urandom(32)).decode()}
-        self.start([REDIS, "--port", str(redis), "--bind", "127.0.0.1", "--save", "", "--dir", self.folder], "redis.log")
+        self.start(
+            [REDIS, "--port", str(redis), "--bind", "127.0.0.1", "--save", "", "--dir", self.folder], "redis.log"
+        )
         await_("Redis answers", lambda: self.listens(redis))
-        self.start([
-            LUBDUB, "serve", "--redis", f"redis://127.0.0.1:{redis}/0", "--listen", f"127.0.0.1:{port}", "--admin-listen",
-            f"127.0.0.1:{admin}", "--worker-heartbeat-interval", f"{LIFE // 3}s", "--shards", "2", "--redis-timeout", "10s"], "lubdub.log")
+        self.start(
+            [
+                LUBDUB,
+                "serve",
+                "--redis",
+                f"redis://127.0.0.1:{redis}/0",
+                "--listen",
+                f"127.0.0.1:{port}",
+                "--admin-listen",
+                f"127.0.0.1:{admin}",
+                "--worker-heartbeat-interval",
+                f"{LIFE // 3}s",
+                "--shards",
+                "2",
+                "--redis-timeout",
+                "10s",
+            ],
+            "lubdub.log",
+        )
         try:
             await_("the server is ready", self.ready)
         except AssertionError:
@@ -93,7 +111,8 @@ class Deployment:
     def token(self, role: str) -> str:
         """A control token."""
         return subprocess.run(
-            [LUBDUB, "token", "--role", role], env=self.env, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+            [LUBDUB, "token", "--role", role], env=self.env, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.strip()
 
     def close(self) -> None:
         """Ends all."""
@@ -132,9 +151,15 @@ class Real(TestCase):
     def process(self, *program: str) -> "subprocess.Popen[str]":
         """A program, with the deployment in its environment."""
         source = os.path.join(os.path.dirname(HERE), "src")
-        env = {**os.environ, "LUBDUB_URL": self.deployment.url, "LUBDUB_TOKEN": self.deployment.token("enroll"), "PYTHONPATH": source}
+        env = {
+            **os.environ,
+            "LUBDUB_URL": self.deployment.url,
+            "LUBDUB_TOKEN": self.deployment.token("enroll"),
+            "PYTHONPATH": source,
+        }
         process = subprocess.Popen(
-            [sys.executable, *program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [sys.executable, *program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.addCleanup(self.end, process)
         return process
 
@@ -155,6 +180,7 @@ class Real(TestCase):
 
     def ended(self, task_id: str) -> Dict[str, Any]:
         """A task after its end."""
+
         def look() -> Optional[Dict[str, Any]]:
             task: Any = self.client.get_task(task_id)
             return task if task["state"] in ("SUCCEEDED", "FAILED", "CANCELLED") else None
@@ -172,7 +198,9 @@ class Work(Real):
             crew = self.crew("quick")
             told = {next(stream).get("subject") for _ in range(200)}
         self.assertEqual(told, {task["taskId"] for task in created})
-        self.assertEqual(len({task["taskId"] for task in self.client.iter_tasks(run_id=run, state=["SUCCEEDED"], page_size=70)}), 200)
+        self.assertEqual(
+            len({task["taskId"] for task in self.client.iter_tasks(run_id=run, state=["SUCCEEDED"], page_size=70)}), 200
+        )
         worker = next(w for w in self.client.iter_workers(queue="quick"))
         await_("they are counted", lambda: self.client.get_worker(worker["workerId"])["totalCompleted"] == 200)
         crew.send_signal(signal.SIGTERM)
@@ -183,7 +211,9 @@ class Work(Real):
         names = ["spin", "gil", "killed", "stopped", "stopped-isolated"]
         tasks = {name: self.enqueue(name) for name in names}
         crews = {name: self.crew(name, str(BUSY)) for name in names}
-        tracked: Any = self.client.dispatch({"heartbeatIntervalMs": LIFE * 1000 // 3, "heartbeatTimeoutMs": LIFE * 1000})
+        tracked: Any = self.client.dispatch(
+            {"heartbeatIntervalMs": LIFE * 1000 // 3, "heartbeatTimeoutMs": LIFE * 1000}
+        )
         tracking = self.crew("track", str(BUSY))
         assert tracking.stdin is not None
         tracking.stdin.write(json.dumps(tracked) + "\n")
@@ -201,7 +231,11 @@ class Work(Real):
         self.assertEqual((task["state"], task["attempt"]), ("SUCCEEDED", 1))
         for name, other in others.items():
             task = self.ended(tasks[name])
-            self.assertEqual((task["state"], task["attempt"], task["output"]), ("SUCCEEDED", 2, {"pid": other.pid, "attempt": 2}), name)
+            self.assertEqual(
+                (task["state"], task["attempt"], task["output"]),
+                ("SUCCEEDED", 2, {"pid": other.pid, "attempt": 2}),
+                name,
+            )
             self.assertEqual(task["history"][0]["reason"], "WORKER_LOST")
         for name in ("stopped", "stopped-isolated"):  # it wakes up, learns that it is too late, and comes back
             crews[name].send_signal(signal.SIGCONT)
@@ -222,7 +256,9 @@ class Work(Real):
         worker.send_signal(signal.SIGTERM)
         self.assertEqual(worker.wait(PATIENCE), 0)
         envelopes = [self.client.dispatch({}) for _ in range(2)]
-        self.process(os.path.join(examples, "tracked.py")).communicate("".join(json.dumps(e) + "\n" for e in envelopes), PATIENCE)
+        self.process(os.path.join(examples, "tracked.py")).communicate(
+            "".join(json.dumps(e) + "\n" for e in envelopes), PATIENCE
+        )
         self.assertEqual([self.ended(e["taskId"])["output"] for e in envelopes], [{"rows": 5}] * 2)
 
     def test_a_cancel_and_a_failure(self) -> None:
@@ -241,9 +277,23 @@ class Work(Real):
 
     def test_every_read_is_answered(self) -> None:
         client = self.client
-        for call in (client.healthz, client.livez, client.readyz, client.version, client.list_machines, client.list_queues,
-                     client.list_schedules, client.get_stats, client.count_verdicts, client.get_system,
-                     client.list_tasks, client.list_webhooks, client.list_workers, client.list_events, client.sweep):
+        for call in (
+            client.healthz,
+            client.livez,
+            client.readyz,
+            client.version,
+            client.list_machines,
+            client.list_queues,
+            client.list_schedules,
+            client.get_stats,
+            client.count_verdicts,
+            client.get_system,
+            client.list_tasks,
+            client.list_webhooks,
+            client.list_workers,
+            client.list_events,
+            client.sweep,
+        ):
             self.assertIsInstance(call(), dict, call.__name__)
         self.assertLessEqual(len(client.get_stats(steps=1)["series"]["steps"]), 1)
         self.assertRaises(errors.InvalidRequest, lambda: client.get_stats(steps=0))

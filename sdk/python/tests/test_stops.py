@@ -14,7 +14,9 @@ from lubdub.testing import Server
 
 from .helpers import TestCase
 
-MOST = 180.0  # seconds of the clock in hand that any end may take: 25 until the hard stop, and calls that nobody answers
+MOST = (
+    180.0  # seconds of the clock in hand that any end may take: 25 until the hard stop, and calls that nobody answers
+)
 
 
 class Tapped(Server):
@@ -100,8 +102,10 @@ class Run:
         server.advance(MOST)
         late = [f"{r.method} {r.path}" for r in server.requests[sent:]]
         if late or self.begun_late or self.worker.registered:
-            raise AssertionError(f"{self.name}: sent after its end: {late}; begun: {self.begun_late}; still registered: "
-                                 f"{self.worker.registered}")
+            raise AssertionError(
+                f"{self.name}: sent after its end: {late}; begun: {self.begun_late}; still registered: "
+                f"{self.worker.registered}"
+            )
         return moments
 
 
@@ -115,7 +119,17 @@ class Stops(TestCase):
     def test_at_each_step(self) -> None:
         moments = Run("", 0).go()
         self.assertGreater(moments, 20)
-        for deed in ("close", "kill", "drain", "drain, then kill", "forget", "forget, then close", "down", "down, then kill", "shut"):
+        for deed in (
+            "close",
+            "kill",
+            "drain",
+            "drain, then kill",
+            "forget",
+            "forget, then close",
+            "down",
+            "down, then kill",
+            "shut",
+        ):
             for moment in range(1, moments + 1):
                 Run(deed, moment).go()
 

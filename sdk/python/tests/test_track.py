@@ -110,9 +110,20 @@ class Beats(Tracked):
         self.server.hand.settle()
 
         def renew(r: Request) -> Any:
-            return 200, {"results": [{"taskId": "task_0001", "status": 200, "acknowledged": True, "shouldCancel": False,
-                                      "nextHeartbeatMs": 1000, "taskToken": "newer", "serverTime": "2026-01-01T00:00:00.000Z",
-                                      "tokenExpiresAt": "2026-01-01T01:00:00.000Z"}]}
+            return 200, {
+                "results": [
+                    {
+                        "taskId": "task_0001",
+                        "status": 200,
+                        "acknowledged": True,
+                        "shouldCancel": False,
+                        "nextHeartbeatMs": 1000,
+                        "taskToken": "newer",
+                        "serverTime": "2026-01-01T00:00:00.000Z",
+                        "tokenExpiresAt": "2026-01-01T01:00:00.000Z",
+                    }
+                ]
+            }
 
         self.server.intercept = lambda r: renew(r) if r.path == "/v1/heartbeats" else None
         self.server.until("two beats", lambda: len(self.beats()) == 3)
@@ -152,7 +163,9 @@ class Ends(Tracked):
         attempt.progress(40, "cleaning up")
         attempt.stopped("load", {"rows": 3})
         done = self.server.task(attempt.task_id).completions[0]
-        self.assertEqual((done["outcome"], done["cancelledDuringPhase"], done["partialProgress"]), ("CANCELLED", "load", {"rows": 3}))
+        self.assertEqual(
+            (done["outcome"], done["cancelledDuringPhase"], done["partialProgress"]), ("CANCELLED", "load", {"rows": 3})
+        )
 
     def test_who_ends_well_in_spite_of_a_cancel_has_succeeded(self) -> None:
         attempt = self.begin()
@@ -205,8 +218,14 @@ class Ends(Tracked):
 
     def test_a_beat_that_is_refused_otherwise_ends_nothing_and_is_logged_once(self) -> None:
         attempt = self.begin()
-        self.server.intercept = lambda r: (200, {"results": [
-            {"taskId": attempt.task_id, "status": 403, "error": "forbidden", "message": "no"}]}) if r.path == "/v1/heartbeats" else None
+        self.server.intercept = (
+            lambda r: (
+                200,
+                {"results": [{"taskId": attempt.task_id, "status": 403, "error": "forbidden", "message": "no"}]},
+            )
+            if r.path == "/v1/heartbeats"
+            else None
+        )
         with self.assertLogs("lubdub", "ERROR") as logs:
             self.server.advance(400)
         self.assertEqual(len(logs.output), 1)
@@ -231,7 +250,9 @@ class Trouble(Tracked):
 
     def test_retry_after_is_a_floor(self) -> None:
         self.begin(heartbeatIntervalMs=10_000)
-        self.server.intercept = lambda r: (503, {"error": "overloaded"}, {"Retry-After": "4"}) if r.path == "/v1/heartbeats" else None
+        self.server.intercept = (
+            lambda r: (503, {"error": "overloaded"}, {"Retry-After": "4"}) if r.path == "/v1/heartbeats" else None
+        )
         self.server.advance(60)
         gaps = [b.at - a.at for a, b in zip(self.beats(), self.beats()[1:])]
         self.assertGreater(len(gaps), 5)
@@ -324,7 +345,9 @@ class Contexts(Tracked):
         self.assertNotIn("retryable", failed["error"])
         self.assertIn("in failing", failed["error"]["stackTrace"])
         failed = self.failing(lubdub.Failure("bad row", "DATA_QUALITY", retryable=False))["error"]
-        self.assertEqual((failed["category"], failed["message"], failed["retryable"]), ("DATA_QUALITY", "bad row", False))
+        self.assertEqual(
+            (failed["category"], failed["message"], failed["retryable"]), ("DATA_QUALITY", "bad row", False)
+        )
         self.assertEqual(self.failing(lubdub.Stopped("load", 3))["partialProgress"], 3)
         self.assertEqual(self.failing(KeyboardInterrupt())["error"]["category"], "USER_CODE")
         self.assertRaises(ValueError, lambda: lubdub.Failure("x", "OTHER"))  # pyright: ignore[reportArgumentType]
@@ -337,7 +360,12 @@ class Contexts(Tracked):
 
     def test_an_output_that_cannot_be_sent(self) -> None:
         large = "x" * (256 << 10)
-        for output, words in ((object(), "not JSON"), (float("nan"), "not JSON"), (large, "a server takes 262144"), ("\ud800", "JSON")):
+        for output, words in (
+            (object(), "not JSON"),
+            (float("nan"), "not JSON"),
+            (large, "a server takes 262144"),
+            ("\ud800", "JSON"),
+        ):
             envelope = self.server.dispatch()
             with self.assertRaises(lubdub.OutputError) as caught:
                 with self.server.client().track(envelope) as task:

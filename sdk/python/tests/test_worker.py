@@ -78,14 +78,21 @@ class Days(Working):
             self.assertTrue(worker.registered)
             self.assertIsNone(self.stop(worker))
         said = self.server.seen("/v1/workers")[0].json()
-        self.assertEqual((said["queue"], said["types"], said["name"], said["machineId"]), ("default", ["t"], "pod-1", "node-7"))
+        self.assertEqual(
+            (said["queue"], said["types"], said["name"], said["machineId"]), ("default", ["t"], "pod-1", "node-7")
+        )
         self.assertEqual(said["labels"], {"pod": "pod-1", "node": "node 7", "zone": "z", "team": "x"})
         self.assertEqual((said["runtimes"][0], said["runtimes"][-1]), ("python", "ffmpeg"))
         self.assertEqual((said["pid"], said["version"]), (os.getpid(), "1.2"))
         paths = [r.path.rsplit("/", 1)[1] for r in self.server.requests]
         self.assertEqual((paths[0], paths[-2:]), ("workers", ["drain", "deregister"]))
         text = "\n".join(logs.output)
-        for words in ("Worker registered with ID", "Heartbeat sent successfully", "Draining: the worker stops", "Deregistering worker ID"):
+        for words in (
+            "Worker registered with ID",
+            "Heartbeat sent successfully",
+            "Draining: the worker stops",
+            "Deregistering worker ID",
+        ):
             self.assertIn(words, text)
         self.assertFalse(worker.registered)
 
@@ -97,7 +104,9 @@ class Days(Working):
             worker = self.start(lambda t: go_on.wait(30))
             self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
             self.server.advance(30)
-            self.server.until("it is logged", lambda: any("1 active, leases extended: 1" in line for line in logs.output))
+            self.server.until(
+                "it is logged", lambda: any("1 active, leases extended: 1" in line for line in logs.output)
+            )
             go_on.set()
             self.assertIsNone(self.stop(worker))
 
@@ -160,13 +169,18 @@ class Days(Working):
                 raise lubdub.Failure("no column", "CONFIGURATION", retryable=False)
             return 1
 
-        found = {p: self.done(t) for p, t in [(p, self.server.enqueue("t", p)) for p in ("exit", "big", "type", "good")]
-                 if self.workers or self.start(handler)}
+        found = {
+            p: self.done(t)
+            for p, t in [(p, self.server.enqueue("t", p)) for p in ("exit", "big", "type", "good")]
+            if self.workers or self.start(handler)
+        }
         self.assertEqual(found["good"].state, "SUCCEEDED")
         self.assertEqual(found["exit"].error["category"], "USER_CODE")
         self.assertEqual((found["big"].error["category"], found["big"].error["retryable"]), ("USER_CODE", False))
         self.assertEqual((found["type"].error["category"], found["type"].error["retryable"]), ("CONFIGURATION", False))
-        self.server.until("they are counted", lambda: (self.server.worker().completed, self.server.worker().failed) == (1, 3))
+        self.server.until(
+            "they are counted", lambda: (self.server.worker().completed, self.server.worker().failed) == (1, 3)
+        )
 
 
 class Names(Working):
@@ -179,8 +193,15 @@ class Names(Working):
         first = self.start(name="mailer")
         registered(1)
         found: List[str] = []
-        others: List[Any] = [{"name": "mailer"}, {"name": "mailer"}, {"name": "mailer", "machine_id": "other"}, {"name": long},
-                             {"name": long}, {}, {}]
+        others: List[Any] = [
+            {"name": "mailer"},
+            {"name": "mailer"},
+            {"name": "mailer", "machine_id": "other"},
+            {"name": long},
+            {"name": long},
+            {},
+            {},
+        ]
         for count, options in enumerate(others, 2):
             self.start(**options)
             found = registered(count)
@@ -396,7 +417,9 @@ class Stops(Working):
                 raise
             return ""
 
-        ids = {p: self.server.enqueue("t", p) for p in ("fails before", "returns", "gives up", "fails after", "is stopped")}
+        ids = {
+            p: self.server.enqueue("t", p) for p in ("fails before", "returns", "gives up", "fails after", "is stopped")
+        }
         worker = self.start(handler)
         self.server.until("they run", lambda: {self.server.task(t).state for t in ids.values()} == {"RUNNING"})
         began = self.server.clock.now()
@@ -405,8 +428,10 @@ class Stops(Working):
         back = sorted([ids["gives up"], ids["fails after"], ids["is stopped"]])
         assert isinstance(error, lubdub.Unfinished)
         self.assertEqual(error.task_ids, back)
-        self.assertEqual({p: self.server.task(ids[p]).state for p in ("fails before", "returns")},
-                         {"fails before": "FAILED", "returns": "SUCCEEDED"})
+        self.assertEqual(
+            {p: self.server.task(ids[p]).state for p in ("fails before", "returns")},
+            {"fails before": "FAILED", "returns": "SUCCEEDED"},
+        )
         self.listed_until_the_end(back, began + 20)
 
     def test_what_was_cancelled_or_lost_before_is_not_given_back(self) -> None:
@@ -457,10 +482,14 @@ class Stops(Working):
         self.server.until("it runs", lambda: worker.active_count)
         self.server.advance(1)
         self.server.down()
-        self.assertRegex(str(self.stop(worker)), "^1 task was not finished and given back: task_0001. No server confirmed that")
+        self.assertRegex(
+            str(self.stop(worker)), "^1 task was not finished and given back: task_0001. No server confirmed that"
+        )
 
     def test_a_completion_that_no_server_confirmed_is_given_back(self) -> None:
-        self.server.intercept = lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith("/completed") else None
+        self.server.intercept = (
+            lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith("/completed") else None
+        )
         task = self.server.enqueue("t")
         worker = self.start(lambda t: None)
         self.server.until("it completes", lambda: self.server.seen("*/completed"))
@@ -624,8 +653,10 @@ class Drained(Working):
         with self.assertLogs("lubdub.worker", "INFO") as logs:
             worker = self.start(machine_id="m7")
             self.server.until("it beats", lambda: self.server.store.workers and len(self.beats()) > 3)
-        self.assertEqual([line for line in logs.output if "is drained" in line],
-                         ["INFO:lubdub.worker:Machine m7 is drained; waiting until it is resumed"])
+        self.assertEqual(
+            [line for line in logs.output if "is drained" in line],
+            ["INFO:lubdub.worker:Machine m7 is drained; waiting until it is resumed"],
+        )
         self.assertEqual((self.server.seen("*/claim"), self.ended), ([], []))
         self.server.resume_machine()
         self.assertEqual(self.done(task).output, 7)
@@ -651,7 +682,9 @@ class Signals(TestCase):
 
             @worker.handler("t")
             def handle(t: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
-                signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # not to the main thread, which waits and does not wake up
+                signal.pthread_kill(
+                    threading.get_ident(), signal.SIGTERM
+                )  # not to the main thread, which waits and does not wake up
                 for _ in range(500):
                     if server.worker().draining:
                         break
@@ -727,8 +760,15 @@ class BadUse(Working):
     def test_the_stops_follow_the_orchestrators_grace(self) -> None:
         client = self.server.client()
         for grace, given, soft, hard in (
-            ("", {}, 20, 25), ("30", {}, 20, 25), ("120", {}, 110, 115), ("6", {}, 4, 5), ("3", {}, 2, 2.5), ("0", {}, 0, 0),
-            ("nonsense", {}, 20, 25), ("120", {"soft_stop": 1, "hard_stop": 2}, 1, 2), ("120", {"hard_stop": 10}, 8, 10),
+            ("", {}, 20, 25),
+            ("30", {}, 20, 25),
+            ("120", {}, 110, 115),
+            ("6", {}, 4, 5),
+            ("3", {}, 2, 2.5),
+            ("0", {}, 0, 0),
+            ("nonsense", {}, 20, 25),
+            ("120", {"soft_stop": 1, "hard_stop": 2}, 1, 2),
+            ("120", {"hard_stop": 10}, 8, 10),
             ("120", {"soft_stop": 90}, 90, 115),
         ):
             os.environ["TERMINATION_GRACE_PERIOD_SECONDS"] = grace

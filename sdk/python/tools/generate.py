@@ -75,8 +75,11 @@ def comment(text: str, indent: str) -> List[str]:
 def docstring(text: str, indent: str) -> List[str]:
     lines = textwrap.wrap(text.replace("\\", "\\\\"), WIDTH - len(indent) - 3) or ["-"]
     lines[0] = indent + '"""' + lines[0]
-    return [lines[0]] + [indent + line for line in lines[1:-1]] + ([indent + lines[-1] + '"""'] if len(lines) > 1 else []) if len(
-        lines) > 1 else [lines[0] + '"""']
+    return (
+        [lines[0]] + [indent + line for line in lines[1:-1]] + ([indent + lines[-1] + '"""'] if len(lines) > 1 else [])
+        if len(lines) > 1
+        else [lines[0] + '"""']
+    )
 
 
 def fields(lines: List[str], properties: Json, names: List[str]) -> None:
@@ -110,9 +113,16 @@ def typed_dict(name: str, schema: Json) -> List[str]:
 
 def types_file(spec: Json) -> str:
     lines = [
-        '"""The bodies of all calls, as api/openapi.json describes them. Written by tools/generate.py; change it there."""', "",
-        "from __future__ import annotations", "", "from typing import Any, Dict, List, Literal, Optional, TypedDict, Union", "",
-        "# Any JSON value.", "Json = Any", "", "",
+        '"""The bodies of all calls, as api/openapi.json describes them. Written by tools/generate.py; change it there."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Any, Dict, List, Literal, Optional, TypedDict, Union",
+        "",
+        "# Any JSON value.",
+        "Json = Any",
+        "",
+        "",
     ]
     schemas: Json = spec["components"]["schemas"]
     for name in sorted(schemas):
@@ -201,44 +211,80 @@ def wrapped(before: str, items: List[str], after: str) -> List[str]:
     if len(line) <= WIDTH:
         return [line]
     indent = " " * (len(before) - len(before.lstrip()) + 4)
-    return [before] + textwrap.wrap(
-        ", ".join(items) + ",", WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
-    ) + [indent[4:] + after]
+    return (
+        [before]
+        + textwrap.wrap(
+            ", ".join(items) + ",",
+            WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        + [indent[4:] + after]
+    )
 
 
 def pages(operation: Json, schemas: Json) -> List[str]:
     op = operation["operationId"]
-    query = [p for p in operation["parameters"] if p["in"] == "query" and p["name"] not in ("tenantId", "workspaceId", "pageToken")]
+    query = [
+        p
+        for p in operation["parameters"]
+        if p["in"] == "query" and p["name"] not in ("tenantId", "workspaceId", "pageToken")
+    ]
     ids = [p for p in operation["parameters"] if p["in"] == "path"]
     answer = ref(operation["responses"]["200"]["content"]["application/json"]["schema"])
-    entries = [n for n, s in schemas[answer]["properties"].items() if s.get("type") == "array" or "array" in (s.get("type") or [])][0]
+    entries = [
+        n
+        for n, s in schemas[answer]["properties"].items()
+        if s.get("type") == "array" or "array" in (s.get("type") or [])
+    ][0]
     item = prefixed(type_of(schemas[answer]["properties"][entries]["items"]))
     name = snake(op).replace("list_", "iter_", 1)
     arguments = ["self"] + [f"{snake(p['name'])}: str" for p in ids] + ["*"]
     arguments += [f"{snake(p['name'])}: {prefixed(union([type_of(p['schema']), 'None']))} = None" for p in query]
-    given = [snake(p["name"]) for p in ids] + [f"{snake(p['name'])}={snake(p['name'])}" for p in query] + ["page_token=token"]
+    given = (
+        [snake(p["name"]) for p in ids]
+        + [f"{snake(p['name'])}={snake(p['name'])}" for p in query]
+        + ["page_token=token"]
+    )
     lines = wrapped(f"    def {name}(", arguments, f") -> Iterator[{item}]:")
     lines += docstring(f"Goes through all entries of {snake(op)}, page by page.", "        ")
     lines += ["        token: Optional[str] = None", "        while True:"]
     lines += wrapped(f"            page = self.{snake(op)}(", given, ")")
-    lines += [f'            yield from page["{entries}"]', '            token = page.get("nextPageToken")',
-              "            if not token:", "                return", ""]
+    lines += [
+        f'            yield from page["{entries}"]',
+        '            token = page.get("nextPageToken")',
+        "            if not token:",
+        "                return",
+        "",
+    ]
     return lines
 
 
 def calls_file(spec: Json) -> str:
     lines = [
-        '"""All calls of the wire contract, as api/openapi.json lists them. Written by tools/generate.py; change it there."""', "",
-        "from __future__ import annotations", "",
-        "from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union, cast", "",
-        "from . import types as t", "", "",
-        "class Calls:", '    """One method for each call. Client has them all."""', "",
-        "    def ask(", "        self, method: str, path: str, *, ids: Sequence[str] = (), body: Optional[Mapping[str, Any]] = None,",
+        '"""All calls of the wire contract, as api/openapi.json lists them. Written by tools/generate.py; change it there."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union, cast",
+        "",
+        "from . import types as t",
+        "",
+        "",
+        "class Calls:",
+        '    """One method for each call. Client has them all."""',
+        "",
+        "    def ask(",
+        "        self, method: str, path: str, *, ids: Sequence[str] = (), body: Optional[Mapping[str, Any]] = None,",
         "        query: Optional[Mapping[str, Any]] = None, token: Optional[str] = None, idempotency_key: Optional[str] = None,",
         "        traceparent: Optional[str] = None, opened: bool = True, scoped: bool = False, once: bool = False,",
-        "        drawn: Optional[str] = None, keyed: bool = False, waits: float = 0,", "    ) -> Any:",
+        "        drawn: Optional[str] = None, keyed: bool = False, waits: float = 0,",
+        "    ) -> Any:",
         '        """Makes a call and returns its answer. {} in the path are the ids, in their order."""',
-        "        raise NotImplementedError", "",
+        "        raise NotImplementedError",
+        "",
     ]
     schemas = spec["components"]["schemas"]
     for path in sorted(spec["paths"]):

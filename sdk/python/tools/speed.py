@@ -98,11 +98,21 @@ def claim(url: str, token: str) -> None:
         while left:
             for envelope in client.claim_tasks("bare", {"max": 100}, token=said["workerToken"])["tasks"]:
                 client.started(envelope["taskId"], {"attempt": 1}, token=envelope["taskToken"])
-                client.completed(envelope["taskId"], {"attempt": 1, "outcome": "SUCCEEDED"}, token=envelope["taskToken"])
+                client.completed(
+                    envelope["taskId"], {"attempt": 1, "outcome": "SUCCEEDED"}, token=envelope["taskToken"]
+                )
                 left -= 1
         bare = (time.process_time() - before) / count
-        print(json.dumps({"a no-op task, µs of CPU": round(sdk * 1e6), "the bare calls": round(bare * 1e6), "ratio": round(sdk / bare, 2)},
-                         ensure_ascii=False))
+        print(
+            json.dumps(
+                {
+                    "a no-op task, µs of CPU": round(sdk * 1e6),
+                    "the bare calls": round(bare * 1e6),
+                    "ratio": round(sdk / bare, 2),
+                },
+                ensure_ascii=False,
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -43,8 +43,19 @@ class Teller(Listener):
         for b in beats:
             # A new token must not be overtaken by a later beat that brings none.
             newest = "" if b.token else b.key
-            self.outbox.put({"on": "accepted", "key": b.key, "sent": b.sent, "version": b.version, "interval": b.interval,
-                             "timeout": b.timeout, "token": b.token, "expires": b.expires}, newest)
+            self.outbox.put(
+                {
+                    "on": "accepted",
+                    "key": b.key,
+                    "sent": b.sent,
+                    "version": b.version,
+                    "interval": b.interval,
+                    "timeout": b.timeout,
+                    "token": b.token,
+                    "expires": b.expires,
+                },
+                newest,
+            )
 
     def cancel(self, key: str, reason: str) -> None:
         self.outbox.put({"on": "cancel", "key": key, "reason": reason})
@@ -77,7 +88,10 @@ class Teller(Listener):
         self.outbox.put({"on": "resumed", "workerId": worker_id})
 
     def worker_token(self, worker_id: str, token: str, timeout: float) -> None:
-        self.outbox.put({"on": "workerToken", "workerId": worker_id, "token": token, "timeout": timeout}, "" if token else "workerToken")
+        self.outbox.put(
+            {"on": "workerToken", "workerId": worker_id, "token": token, "timeout": timeout},
+            "" if token else "workerToken",
+        )
 
     def deltas(self, seq: int, completed: int, failed: int, answered: bool) -> None:
         self.outbox.put({"on": "deltas", "seq": seq, "completed": completed, "failed": failed, "answered": answered})
@@ -155,9 +169,13 @@ class Limits:
         """Beats no more for a task, and completes it."""
         session = self.beats.session
         self.beats.release(entry.key, True)
-        body = {"attempt": entry.attempt, "outcome": "FAILED", "completedAt": stamp(self.caller.clock.wall()),
-                "error": {"category": "TIMEOUT", "message": f"{TaskTimeout()}; its handler holds the GIL"},
-                **({"workerId": session.worker_id} if session is not None else {})}
+        body = {
+            "attempt": entry.attempt,
+            "outcome": "FAILED",
+            "completedAt": stamp(self.caller.clock.wall()),
+            "error": {"category": "TIMEOUT", "message": f"{TaskTimeout()}; its handler holds the GIL"},
+            **({"workerId": session.worker_id} if session is not None else {}),
+        }
         call = Call("POST", path_of("/v1/tasks/{}/completed", (entry.task_id,)), body=write(body), token=entry.token)
         try:
             answer, _ = persist(self.caller, call, None, entry.timeout)
@@ -165,9 +183,19 @@ class Limits:
         except LubdubError as error:
             then = f"its completion was not accepted: {error}"
         self.beats.settled(entry.key)
-        self.outbox.put({"on": "lost", "key": entry.key, "code": "task_already_terminal", "fields": {"state": "FAILED", "reason": "TIMEOUT"}})
-        print(f"lubdub: Task {entry.task_id}, attempt {entry.attempt}, failed: {TaskTimeout()}; {then}. Its handler holds the GIL",
-              file=sys.stderr, flush=True)
+        self.outbox.put(
+            {
+                "on": "lost",
+                "key": entry.key,
+                "code": "task_already_terminal",
+                "fields": {"state": "FAILED", "reason": "TIMEOUT"},
+            }
+        )
+        print(
+            f"lubdub: Task {entry.task_id}, attempt {entry.attempt}, failed: {TaskTimeout()}; {then}. Its handler holds the GIL",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def watch_signals(self, signals: socket.socket) -> None:
         """Notices signals that the parent does not take, and ends it at the hard stop."""
@@ -190,14 +218,25 @@ class Limits:
     def end_parent(self) -> None:
         """Gives back what the worker holds, and ends the parent."""
         session, held = self.beats.session, [entry.task_id for entry in list(self.beats.entries.values())]
-        print(f"lubdub: The hard stop has come, and process {self.parent} does not respond: it is killed"
-              + (f", and given back are {', '.join(held)}" if held else ""), file=sys.stderr, flush=True)
+        print(
+            f"lubdub: The hard stop has come, and process {self.parent} does not respond: it is killed"
+            + (f", and given back are {', '.join(held)}" if held else ""),
+            file=sys.stderr,
+            flush=True,
+        )
         self.beats.close()
         if session is not None:
             with contextlib.suppress(LubdubError):
-                self.caller.make(Call(
-                    "POST", path_of("/v1/workers/{}/deregister", (session.worker_id,)), body=write({"drain": False, "reason": "it stops"}),
-                    token=session.token, tries=1, limit=LAST_WORDS))
+                self.caller.make(
+                    Call(
+                        "POST",
+                        path_of("/v1/workers/{}/deregister", (session.worker_id,)),
+                        body=write({"drain": False, "reason": "it stops"}),
+                        token=session.token,
+                        tries=1,
+                        limit=LAST_WORDS,
+                    )
+                )
         os.kill(self.parent, signal.SIGKILL)
         os._exit(1)
 
@@ -219,13 +258,18 @@ def main() -> None:
     config: Dict[str, Any] = json.loads(stdin.readline())
     clock = Clock()
     transport = Guarded(
-        authorities(config["caFile"]) if config["caFile"] else None, config["proxy"], parent=config["pid"], limit=config["limit"],
-        clock=clock)
+        authorities(config["caFile"]) if config["caFile"] else None,
+        config["proxy"],
+        parent=config["pid"],
+        limit=config["limit"],
+        clock=clock,
+    )
     endpoints = Endpoints(config["urls"], config["allowHttp"])
     caller = Caller(endpoints, Token(""), transport, clock, config["agent"], config["timeout"], 1)
     teller = Teller(outbox)
     beats: Union[Batch, WorkerBeats] = (
-        Told(caller, teller, config["watched"], transport) if config["worker"] else Batch(caller, endpoints, teller))
+        Told(caller, teller, config["watched"], transport) if config["worker"] else Batch(caller, endpoints, teller)
+    )
     limits = Limits(beats, caller, outbox, config) if isinstance(beats, Told) else None
 
     def take(message: Dict[str, Any]) -> None:
@@ -249,6 +293,7 @@ def obey(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str, Any]) ->
     elif do == "progress":
         beats.progress(m["key"], m["pct"], m["message"], m["version"], m["now"])
     elif do == "release":
+
         def release() -> None:
             outbox.put({"on": "released", "number": m["number"], "version": beats.release(m["key"], m["ending"])})
 

@@ -30,18 +30,38 @@ class Beaten:
     """An attempt as the one who beats for it sees it. interval is its own wish, in seconds; 0: as its worker."""
 
     __slots__ = (
-        "key", "task_id", "attempt", "token", "interval", "timeout", "pct", "message", "version", "delivered", "sending", "due", "fresh",
-        "warned", "sent", "started", "limit")
+        "key",
+        "task_id",
+        "attempt",
+        "token",
+        "interval",
+        "timeout",
+        "pct",
+        "message",
+        "version",
+        "delivered",
+        "sending",
+        "due",
+        "fresh",
+        "warned",
+        "sent",
+        "started",
+        "limit",
+    )
 
     def __init__(self, task_id: str, attempt: int, token: str = "", interval: float = 0, timeout: float = 0) -> None:
         self.key, self.task_id, self.attempt = key_of(task_id, attempt), task_id, attempt
         self.token, self.interval, self.timeout = token, interval, timeout
         self.pct: Optional[float] = None
         self.message: Optional[str] = None
-        self.version = self.delivered = self.sending = 0  # of the progress: what was said, what was acknowledged, what is on the wire
+        self.version = (
+            self.delivered
+        ) = self.sending = 0  # of the progress: what was said, what was acknowledged, what is on the wire
         self.due = self.sent = 0.0
         self.fresh, self.warned, self.started = True, False, True
-        self.limit = 0.0  # seconds after which a child process that beats fails it, if this one does not respond; 0: never
+        self.limit = (
+            0.0  # seconds after which a child process that beats fails it, if this one does not respond; 0: never
+        )
 
     @property
     def own(self) -> bool:
@@ -65,7 +85,16 @@ class Accepted:
 
     __slots__ = ("key", "sent", "interval", "timeout", "version", "token", "expires")
 
-    def __init__(self, key: str, sent: float, version: int, interval: float = 0, timeout: float = 0, token: str = "", expires: float = 0):
+    def __init__(
+        self,
+        key: str,
+        sent: float,
+        version: int,
+        interval: float = 0,
+        timeout: float = 0,
+        token: str = "",
+        expires: float = 0,
+    ):
         self.key, self.sent, self.version, self.interval, self.timeout = key, sent, version, interval, timeout
         self.token, self.expires = token, expires
 
@@ -125,7 +154,9 @@ class Beats:
         self.entries: Dict[str, Beaten] = {}
         self.alive = self.closed = False
         self.thread = 0  # that which beats
-        self.flying: Set[str] = set()  # whom a request names that is under way; a worker's attempt has two entries, one after the other
+        self.flying: Set[
+            str
+        ] = set()  # whom a request names that is under way; a worker's attempt has two entries, one after the other
         self.until = 0.0  # nothing is sent before: the server does not answer
         self.failures = 0  # in a row
 
@@ -309,8 +340,11 @@ class Beats:
             self.listener.lost(entry.key, code, result)
         elif not entry.warned:  # that a beat is refused in this way says nothing about the attempt
             entry.warned = True
-            self.listener.log("error", f"a beat for attempt {entry.attempt} of task {entry.task_id} is refused, and the work goes on: "
-                              f"{result.get('status')} {code}: {text(result.get('message'))}")
+            self.listener.log(
+                "error",
+                f"a beat for attempt {entry.attempt} of task {entry.task_id} is refused, and the work goes on: "
+                f"{result.get('status')} {code}: {text(result.get('message'))}",
+            )
 
 
 MAX_STUMBLE = 5.0
@@ -351,8 +385,17 @@ class Batch(Beats):
                 entry.sent = sent
         result, pause = "ok", 0.0
         try:
-            answer = self.caller.make(Call(
-                "POST", "/v1/heartbeats", body=write({"heartbeats": items}), endpoints=self.endpoints, opened=False, tries=1, limit=limit))
+            answer = self.caller.make(
+                Call(
+                    "POST",
+                    "/v1/heartbeats",
+                    body=write({"heartbeats": items}),
+                    endpoints=self.endpoints,
+                    opened=False,
+                    tries=1,
+                    limit=limit,
+                )
+            )
             pause = self.take(batch, answer, sent)
             self.failures = 0
             self.listener.answered("heartbeats")

@@ -9,16 +9,40 @@ import urllib.parse
 from ._clock import MAX_PAUSE, Clock, Event, backoff, wait_any
 from ._http import Response, Transport
 from ._places import Endpoints, Token, check_secret
-from .errors import AnswerError, ApiError, ClosedError, ConfigurationError, LubdubError, NoAnswer, NotSent, may_retry, refusal, wait_of
+from .errors import (
+    AnswerError,
+    ApiError,
+    ClosedError,
+    ConfigurationError,
+    LubdubError,
+    NoAnswer,
+    NotSent,
+    may_retry,
+    refusal,
+    wait_of,
+)
 
 
 class Call:
     """One call, however often it takes to be answered."""
 
     def __init__(
-        self, method: str, path: str, *, body: Optional[bytes] = None, query: str = "", endpoints: Optional[Endpoints] = None,
-        token: Optional[str] = None, opened: bool = True, key: Optional[str] = None, trace: Optional[str] = None, once: bool = False,
-        waits: float = 0, limit: float = 0, tries: int = 0, cancel: Optional[Event] = None,
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Optional[bytes] = None,
+        query: str = "",
+        endpoints: Optional[Endpoints] = None,
+        token: Optional[str] = None,
+        opened: bool = True,
+        key: Optional[str] = None,
+        trace: Optional[str] = None,
+        once: bool = False,
+        waits: float = 0,
+        limit: float = 0,
+        tries: int = 0,
+        cancel: Optional[Event] = None,
     ) -> None:
         self.method, self.path, self.body, self.query = method, path, body, query
         self.endpoints = endpoints  # None: the client's
@@ -48,7 +72,14 @@ class Caller:
     """Makes calls to one deployment, for any number of threads at once."""
 
     def __init__(
-        self, endpoints: Endpoints, token: Token, transport: Transport, clock: Clock, agent: str, timeout: float, tries: int,
+        self,
+        endpoints: Endpoints,
+        token: Token,
+        transport: Transport,
+        clock: Clock,
+        agent: str,
+        timeout: float,
+        tries: int,
     ) -> None:
         self.endpoints, self.token, self.transport, self.clock = endpoints, token, transport, clock
         self.agent, self.timeout, self.tries = agent, timeout, tries
@@ -97,14 +128,22 @@ class Caller:
         limit = (call.limit or self.timeout) + call.waits
         try:
             answer = self.transport.send(
-                call.method, url_of(base, call), self.headers(call, token, base, endpoints), call.body, limit, call.cancel)
+                call.method,
+                url_of(base, call),
+                self.headers(call, token, base, endpoints),
+                call.body,
+                limit,
+                call.cancel,
+            )
             return body_of(call, answer)
         except LubdubError as error:
             if may_retry(error) and not self.over(call):
                 endpoints.failed(at)
             raise
 
-    def headers(self, call: Call, token: str, base: str, endpoints: Endpoints, accept: str = "application/json") -> Dict[str, str]:
+    def headers(
+        self, call: Call, token: str, base: str, endpoints: Endpoints, accept: str = "application/json"
+    ) -> Dict[str, str]:
         """The headers of a request."""
         headers = {"User-Agent": self.agent, "Accept": accept}
         if call.body is not None:

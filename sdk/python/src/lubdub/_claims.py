@@ -82,8 +82,9 @@ def claim_as(runner: "Runner", path: str, body: Dict[str, Any]) -> Optional[List
         if session is None:
             return None
         try:
-            tasks = envelopes(runner.client.post(
-                path, body, token=session.token, tries=1, waits=CLAIM_WAIT, cancel=runner.no_claims))
+            tasks = envelopes(
+                runner.client.post(path, body, token=session.token, tries=1, waits=CLAIM_WAIT, cancel=runner.no_claims)
+            )
             runner.outage.answered("claims")
             guarded(runner.metrics.claimed, "ok", len(tasks))
             return tasks

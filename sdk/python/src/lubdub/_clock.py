@@ -75,8 +75,10 @@ class _Fallback:
 
 
 if sys.platform == "linux":
+
     def _now() -> float:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
+
 else:
     _now = _Fallback().now
 

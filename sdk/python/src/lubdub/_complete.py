@@ -14,7 +14,11 @@ MAX_COMPLETION = 256 << 10  # bytes that a completion may have
 
 def stamp(seconds: float) -> str:
     """Writes a time as the contract has it."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def completion(body: Dict[str, Any]) -> bytes:
@@ -26,12 +30,17 @@ def completion(body: Dict[str, Any]) -> bytes:
     if len(written) > MAX_COMPLETION:
         raise OutputError(
             f"the output cannot be sent: the completion has {len(written)} bytes, and a server takes {MAX_COMPLETION}; put the output "
-            "elsewhere and send where it is")
+            "elsewhere and send where it is"
+        )
     return written
 
 
 def persist(
-    caller: Caller, call: Call, expires: Optional[float], lease: float, cancel: Optional[Event] = None,
+    caller: Caller,
+    call: Call,
+    expires: Optional[float],
+    lease: float,
+    cancel: Optional[Event] = None,
 ) -> Tuple[Dict[str, Any], float]:
     """Makes a call until it is answered, until nothing can open it any more, or until cancel; the answer, and when what was answered
     left. Pauses are short beside the lease: an attempt whose completion is on its way is listed by no beat, and after an outage two of

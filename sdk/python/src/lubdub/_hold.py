@@ -71,13 +71,20 @@ class Crowd(Holder):
     """All attempts of a client whose callbacks go to the same place."""
 
     def __init__(
-        self, caller: Caller, endpoints: Endpoints, metrics: Metrics, log: logging.Logger, isolated: Optional[Dict[str, Any]],
+        self,
+        caller: Caller,
+        endpoints: Endpoints,
+        metrics: Metrics,
+        log: logging.Logger,
+        isolated: Optional[Dict[str, Any]],
     ) -> None:
         self.endpoints = endpoints
         self.ears = Ears(metrics, log, caller.clock)
         self.beats = (
-            Batch(caller, endpoints, self.ears) if isolated is None
-            else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.ears))
+            Batch(caller, endpoints, self.ears)
+            if isolated is None
+            else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.ears)
+        )
         self.closed = False
 
     def add(self, attempt: Attempt) -> None:

@@ -34,7 +34,9 @@ class Response:
 class Stream(Response):
     """An answer whose body is read line by line."""
 
-    def __init__(self, status: int, headers: Mapping[str, str], line: Callable[[float], bytes], close: Callable[[], None]) -> None:
+    def __init__(
+        self, status: int, headers: Mapping[str, str], line: Callable[[float], bytes], close: Callable[[], None]
+    ) -> None:
         super().__init__(status, headers)
         # Reads a line, with its end; b"" is the end. It gives up with NoAnswer after a number of seconds.
         self.line, self.close = line, close
@@ -44,7 +46,13 @@ class Transport:
     """What carries requests. Tests have one of their own."""
 
     def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Optional[bytes],
+        limit: float,
+        cancel: Optional[Event] = None,
     ) -> Response:
         """Makes one request. It raises NoAnswer after limit seconds, when the connection breaks, and when cancel happens."""
         raise NotImplementedError
@@ -86,7 +94,13 @@ class HttpTransport(Transport):
                 connection.close()
 
     def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Optional[bytes],
+        limit: float,
+        cancel: Optional[Event] = None,
     ) -> Response:
         until = time.monotonic() + limit
         connection, at, answer, undo = self._ask(method, url, headers, body, until, cancel)
@@ -133,7 +147,13 @@ class HttpTransport(Transport):
         return found
 
     def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], until: float, cancel: Optional[Event],
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Optional[bytes],
+        until: float,
+        cancel: Optional[Event],
     ) -> Tuple[http.client.HTTPConnection, Address, "_Answer", Callable[[], None]]:
         """Makes a request and reads the beginning of its answer. The last part of what it returns ends the listening to cancel,
         and to the end of the process."""
@@ -173,7 +193,11 @@ class HttpTransport(Transport):
         port = parts.port or (443 if secure else 80)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         proxy = self._proxy_for(parts.scheme, host)
-        at = (parts.scheme + (" " + proxy if proxy else ""), host if secure or not proxy else "", port if secure or not proxy else 0)
+        at = (
+            parts.scheme + (" " + proxy if proxy else ""),
+            host if secure or not proxy else "",
+            port if secure or not proxy else 0,
+        )
         extra: Dict[str, str] = {}
         if proxy and not secure:
             target, extra = url, _credentials(proxy)

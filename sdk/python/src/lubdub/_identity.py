@@ -15,7 +15,13 @@ _guard = threading.Lock()
 
 def labels_found() -> Dict[str, str]:
     """Labels that the environment says."""
-    names = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "node": "NODE_NAME", "zone": "ZONE", "deployment": "DEPLOYMENT"}
+    names = {
+        "pod": "POD_NAME",
+        "namespace": "POD_NAMESPACE",
+        "node": "NODE_NAME",
+        "zone": "ZONE",
+        "deployment": "DEPLOYMENT",
+    }
     return {label: os.environ[name] for label, name in names.items() if os.environ.get(name)}
 
 
@@ -67,7 +73,7 @@ def take_name(among: Tuple[object, ...], wanted: str) -> str:
         while (*among, name) in _names:
             number += 1
             suffix = f"-{number}"
-            name = wanted[:128 - len(suffix)] + suffix
+            name = wanted[: 128 - len(suffix)] + suffix
         _names.add((*among, name))
         return name
 

@@ -23,9 +23,13 @@ GRACE = 5.0  # seconds that a child may take for what it does at once
 class IsolatedBatch:
     """Batch, in a child. A child that dies, or does not answer, is replaced by another one, which is told all that is held."""
 
-    def __init__(self, config: Dict[str, Any], clock: Clock, listener: Listener, worker: bool = False, watched: bool = False) -> None:
+    def __init__(
+        self, config: Dict[str, Any], clock: Clock, listener: Listener, worker: bool = False, watched: bool = False
+    ) -> None:
         if not sys.executable:
-            raise ConfigurationError("isolated=True needs sys.executable, to start a child with; this interpreter has none")
+            raise ConfigurationError(
+                "isolated=True needs sys.executable, to start a child with; this interpreter has none"
+            )
         self.config = {**config, "worker": worker, "watched": watched, "pid": os.getpid()}
         self.clock, self.listener = clock, listener
         self.cond = _exit.Condition()
@@ -33,7 +37,9 @@ class IsolatedBatch:
         self.released: Dict[int, int] = {}
         self.asked = self.deaths = 0
         self.outbox: Optional[Outbox] = None
-        self.child: Optional["subprocess.Popen[bytes]"] = None  # None: it has not begun, or is dead and another one will begin
+        self.child: Optional[
+            "subprocess.Popen[bytes]"
+        ] = None  # None: it has not begun, or is dead and another one will begin
         self.begun = self.closed = False
 
     # As the others have them.
@@ -46,7 +52,9 @@ class IsolatedBatch:
                 self.tell(told(entry))
             else:
                 self.begin()
-            self.answered(self.ask({"do": "release", "key": "", "ending": False}), HELD_WITHIN)  # after what was told before
+            self.answered(
+                self.ask({"do": "release", "key": "", "ending": False}), HELD_WITHIN
+            )  # after what was told before
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
         """What is to be said with the next beat."""
@@ -55,7 +63,9 @@ class IsolatedBatch:
             if entry is None:
                 return
             entry.pct, entry.message, entry.version = pct, message, version
-            self.tell({"do": "progress", "key": key, "pct": pct, "message": message, "version": version, "now": now}, key)
+            self.tell(
+                {"do": "progress", "key": key, "pct": pct, "message": message, "version": version, "now": now}, key
+            )
 
     def release(self, key: str, ending: bool = False) -> int:
         """Sends nothing more for an attempt, and waits until nothing is under way. A child that does not say so is ended."""
@@ -71,7 +81,9 @@ class IsolatedBatch:
                 child.kill()
                 self.answered(number, GRACE)  # until it is dead
         if silent:
-            self.listener.log("error", f"the child process that beats has not answered within {within:g} s, and is ended")
+            self.listener.log(
+                "error", f"the child process that beats has not answered within {within:g} s, and is ended"
+            )
         return -1 if version is None else version
 
     def ends(self, key: str) -> None:
@@ -133,9 +145,12 @@ class IsolatedBatch:
         try:
             signals = self.config.get("signals")
             child = subprocess.Popen(
-                [sys.executable, "-m", "lubdub._beatd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                [sys.executable, "-m", "lubdub._beatd"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 pass_fds=[] if signals is None else [signals],
-                env={**os.environ, "PYTHONPATH": path})
+                env={**os.environ, "PYTHONPATH": path},
+            )
         except OSError as error:
             raise LubdubError(f"the child process that beats could not be started: {error}") from error
         outbox = Outbox(cast(IO[bytes], child.stdin), "lubdub-tells")
@@ -177,7 +192,9 @@ class IsolatedBatch:
             self.cond.notify_all()
             if self.closed:
                 return
-        self.listener.log("error", f"the child process that beats has ended with {child.returncode}, and another one is started")
+        self.listener.log(
+            "error", f"the child process that beats has ended with {child.returncode}, and another one is started"
+        )
         self.begin_later()
 
     def begin_later(self) -> None:
@@ -207,7 +224,9 @@ class IsolatedBatch:
                 if entry is not None:
                     entry.delivered, entry.interval = m["version"], m["interval"] or entry.interval
                     entry.token = m["token"] or entry.token
-            self.listener.accepted([Accepted(m["key"], m["sent"], m["version"], m["interval"], m["timeout"], m["token"], m["expires"])])
+            self.listener.accepted(
+                [Accepted(m["key"], m["sent"], m["version"], m["interval"], m["timeout"], m["token"], m["expires"])]
+            )
         elif on == "released":
             with self.cond:
                 self.released[m["number"]] = m["version"]
@@ -297,13 +316,22 @@ class IsolatedWorkerBeats(IsolatedBatch):
     def state(self) -> List[Dict[str, Any]]:
         """All that is held comes first: a beat that misses some of it would have that lost."""
         known = super().state() + [{"do": "ending", "key": key} for key in self.ending]
-        known += [{"do": "count", "completed": self.completed, "failed": self.failed}, {"do": "active", "running": self.running}]
+        known += [
+            {"do": "count", "completed": self.completed, "failed": self.failed},
+            {"do": "active", "running": self.running},
+        ]
         if self.stop_at is not None:
             known.append({"do": "stopping", "hard": max(0.0, self.stop_at - self.clock.now())})
         if self.session is not None:
             waiting = self.unanswered
-            known.append({"do": "goOn", **shown(self.session), "seq": self.seq,
-                          "unanswered": [waiting.seq, waiting.completed, waiting.failed] if waiting else None})
+            known.append(
+                {
+                    "do": "goOn",
+                    **shown(self.session),
+                    "seq": self.seq,
+                    "unanswered": [waiting.seq, waiting.completed, waiting.failed] if waiting else None,
+                }
+            )
         return known
 
     def take(self, m: Dict[str, Any]) -> None:
@@ -343,15 +371,31 @@ def told(entry: Beaten) -> Dict[str, Any]:
     """How the child is told of an attempt."""
     if not entry.started:
         return {"do": "listed", "taskId": entry.task_id, "attempt": entry.attempt}
-    return {"do": "hold", "taskId": entry.task_id, "attempt": entry.attempt, "token": entry.token, "interval": entry.interval,
-            "timeout": entry.timeout, "pct": entry.pct, "message": entry.message, "version": entry.version, "delivered": entry.delivered,
-            "limit": entry.limit}
+    return {
+        "do": "hold",
+        "taskId": entry.task_id,
+        "attempt": entry.attempt,
+        "token": entry.token,
+        "interval": entry.interval,
+        "timeout": entry.timeout,
+        "pct": entry.pct,
+        "message": entry.message,
+        "version": entry.version,
+        "delivered": entry.delivered,
+        "limit": entry.limit,
+    }
 
 
 def shown(session: Session) -> Dict[str, Any]:
     """How the child is told of a registration."""
-    return {"workerId": session.worker_id, "token": session.token, "interval": session.interval, "timeout": session.timeout,
-            "accepted": session.accepted, "waiting": session.waiting}
+    return {
+        "workerId": session.worker_id,
+        "token": session.token,
+        "interval": session.interval,
+        "timeout": session.timeout,
+        "accepted": session.accepted,
+        "waiting": session.waiting,
+    }
 
 
 __all__ = ["IsolatedBatch", "IsolatedWorkerBeats"]

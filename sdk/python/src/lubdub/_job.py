@@ -68,8 +68,12 @@ class Job:
         try:
             session = runner.session
             attempt = client.attempt_of(
-                self.envelope, runner.holder, client.endpoints_of(str(self.envelope.get("callbackBaseUrl") or "")),
-                worker_timeout=session.timeout if session is not None else 60.0, limit=self.limit() and self.limit() + self.grace())
+                self.envelope,
+                runner.holder,
+                client.endpoints_of(str(self.envelope.get("callbackBaseUrl") or "")),
+                worker_timeout=session.timeout if session is not None else 60.0,
+                limit=self.limit() and self.limit() + self.grace(),
+            )
             runner.attempts[self.key] = attempt
             attempt.start(runner.soft)
         except BaseException as error:
@@ -121,8 +125,12 @@ class Job:
         worker = self.runner.worker
         handler = worker.handlers.get(attempt.type) if attempt.type else worker.default
         if handler is None and not attempt.type:
-            raise Failure("the task has no type, and this worker no default handler; create the task with a type, or give the worker a "
-                          "default handler with lubdub.Worker(default=...)", "CONFIGURATION", retryable=False)
+            raise Failure(
+                "the task has no type, and this worker no default handler; create the task with a type, or give the worker a "
+                "default handler with lubdub.Worker(default=...)",
+                "CONFIGURATION",
+                retryable=False,
+            )
         if handler is None:
             raise Failure(f"this worker has no handler for tasks of type {attempt.type!r}", "CONFIGURATION")
         for wrap in reversed(worker.middleware):
@@ -196,7 +204,9 @@ class Job:
             runner.logger.info("the end of task %s is not told: %s", self.key, error)
         except LubdubError as error:
             self.unanswered = may_retry(error)
-            then = f"its completion was not accepted{', and the server recovers it' if may_retry(error) else ''}: {error}"
+            then = (
+                f"its completion was not accepted{', and the server recovers it' if may_retry(error) else ''}: {error}"
+            )
             if failure is not None:
                 log_failure(runner.logger, self.envelope, failure, then)
             else:
@@ -229,8 +239,14 @@ class Job:
     def watch(self, attempt: Attempt) -> None:
         """Ends it when it takes too long or is stuck, and tells of a handler that does not heed its end."""
         worker = self.runner.worker
-        attempt.on_end(lambda cause: self.later(IGNORED, lambda: self.runner.logger.warning(
-            "the handler of task %s goes on though it was to end: %s", self.key, cause)))
+        attempt.on_end(
+            lambda cause: self.later(
+                IGNORED,
+                lambda: self.runner.logger.warning(
+                    "the handler of task %s goes on though it was to end: %s", self.key, cause
+                ),
+            )
+        )
         limit = self.limit()
         if limit:
             self.later(limit, lambda: self.time_out(attempt))

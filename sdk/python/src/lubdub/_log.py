@@ -90,13 +90,21 @@ class Outage:
             self.failing.pop(what, None)
 
 
-def log_failure(log: logging.Logger, envelope: Mapping[str, Any], error: BaseException, then: str, retried: bool = False) -> None:
+def log_failure(
+    log: logging.Logger, envelope: Mapping[str, Any], error: BaseException, then: str, retried: bool = False
+) -> None:
     """Logs that a handler has failed, with its stack where the error is not one that it raised for Lubdub."""
     of_type = f" of type {envelope['type']}" if envelope.get("type") else ""
     log.log(
-        logging.WARNING if retried else logging.ERROR, "Task %s%s, attempt %s, failed: %s; %s", envelope.get("taskId"), of_type,
-        envelope.get("attempt"), task_error(error)["message"], then,
-        exc_info=None if isinstance(error, LubdubError) or error.__traceback__ is None else error)
+        logging.WARNING if retried else logging.ERROR,
+        "Task %s%s, attempt %s, failed: %s; %s",
+        envelope.get("taskId"),
+        of_type,
+        envelope.get("attempt"),
+        task_error(error)["message"],
+        then,
+        exc_info=None if isinstance(error, LubdubError) or error.__traceback__ is None else error,
+    )
 
 
 def retry_of(answer: Mapping[str, Any]) -> str:

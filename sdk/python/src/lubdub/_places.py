@@ -48,12 +48,16 @@ def check_url(raw: str) -> str:
     except ValueError:
         parts, host, port = urllib.parse.urlsplit(""), None, None
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigurationError("an address is not like https://host:port; see what was given to lubdub.Client or in LUBDUB_URL")
+        raise ConfigurationError(
+            "an address is not like https://host:port; see what was given to lubdub.Client or in LUBDUB_URL"
+        )
     del port
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(f"the address of {host} carries credentials; give a token with token= instead")
     if parts.query or parts.fragment:
-        raise ConfigurationError(f"the address {parts.netloc} has more than a path; scope and token have arguments of their own")
+        raise ConfigurationError(
+            f"the address {parts.netloc} has more than a path; scope and token have arguments of their own"
+        )
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
@@ -64,7 +68,8 @@ def check_secret(url: str, allow_http: bool) -> None:
         return
     raise ConfigurationError(
         f"http://{parts.netloc} would show the token to whoever listens on the way; use https, or allow_http=True where the network is "
-        "your own")
+        "your own"
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -145,12 +150,14 @@ def check_token(token: str) -> str:
     """Refuses what cannot be the token of control calls, without repeating any of it."""
     if any(not "!" <= c <= "~" for c in token):
         raise ConfigurationError(
-            "the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces")
+            "the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces"
+        )
     kind = token_kind(token)
     if kind in ("task", "worker"):
         raise ConfigurationError(
             f"this is the token of a {kind}, which opens that {kind}'s own calls only; make one for the client with "
-            "`lubdub token --role …`")
+            "`lubdub token --role …`"
+        )
     return token
 
 

@@ -44,7 +44,9 @@ class Probe:
         try:
             self.server = Listener((host, int(port)), Handler)
         except (OSError, ValueError, OverflowError) as error:
-            raise ConfigurationError(f"the probe cannot listen at {address!r}: {error}; give host:port, or :port") from None
+            raise ConfigurationError(
+                f"the probe cannot listen at {address!r}: {error}; give host:port, or :port"
+            ) from None
         at: Tuple[Any, ...] = self.server.server_address
         shown = hostname() if host in ("", "0.0.0.0", "::") else host
         self.url = url or f"http://{'[' + shown + ']' if ':' in shown else shown}:{at[1]}/"

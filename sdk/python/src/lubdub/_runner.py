@@ -35,8 +35,10 @@ class Unfinished(LubdubError):
 
     def __init__(self, task_ids: List[str], confirmed: bool = True) -> None:
         what = "1 task was" if len(task_ids) == 1 else f"{len(task_ids)} tasks were"
-        super().__init__(f"{what} not finished and given back: {', '.join(task_ids)}"
-                         + ("" if confirmed else ". No server confirmed that: others get them after the worker's heartbeat timeout"))
+        super().__init__(
+            f"{what} not finished and given back: {', '.join(task_ids)}"
+            + ("" if confirmed else ". No server confirmed that: others get them after the worker's heartbeat timeout")
+        )
         self.task_ids = task_ids
 
 
@@ -130,8 +132,10 @@ class Runner(Ears):
                 self.probe_url = probe.url
             settings, watched = self.isolation(), worker.probe is not None
             self.beats = (
-                WorkerBeats(self.client.caller, self, watched) if settings is None
-                else IsolatedWorkerBeats(settings, self.clock, self, watched))
+                WorkerBeats(self.client.caller, self, watched)
+                if settings is None
+                else IsolatedWorkerBeats(settings, self.clock, self, watched)
+            )
             for deed in (self.beats.close, self.no_claims.set, self.stopping.set):
                 end.callback(deed)
             try:
@@ -145,7 +149,9 @@ class Runner(Ears):
             self.finish()
             self.no_claims.set()
             self.stopping.set()  # so that it does not come back
-            self.await_(lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS)
+            self.await_(
+                lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS
+            )
             self.end_completions()
             self.beats.close()
             self.beats.rest(LAST_BEAT)
@@ -163,7 +169,12 @@ class Runner(Ears):
         settings = self.client.isolation() if wanted else None
         if settings is None:
             return None
-        return {**settings, "urls": self.client.caller.endpoints.urls, "hard": self.worker.hard_stop, "signals": self.signals}
+        return {
+            **settings,
+            "urls": self.client.caller.endpoints.urls,
+            "hard": self.worker.hard_stop,
+            "signals": self.signals,
+        }
 
     def await_(self, holds: Callable[[], bool], until: Optional[float] = None) -> bool:
         """Waits until a condition holds, which is looked at after each change; says whether it did before a time."""
@@ -219,7 +230,12 @@ class Runner(Ears):
         timeout = timeout or 3 * interval
         waiting = answer.get("shouldDrain") is True
         session = Session(worker_id, token, interval, timeout, sent, waiting)
-        self.logger.info("Worker registered with ID: %s (queue %s, types %s)", session.worker_id, self.worker.queue, self.worker.types)
+        self.logger.info(
+            "Worker registered with ID: %s (queue %s, types %s)",
+            session.worker_id,
+            self.worker.queue,
+            self.worker.types,
+        )
         if waiting:
             machine = plain(answer.get("machineId")) or self.worker.registration().get("machineId")
             self.logger.info("Machine %s is drained; waiting until it is resumed", machine)
@@ -252,7 +268,9 @@ class Runner(Ears):
                         self.force_offline(forced)
                         return False
                     if tried == 0:
-                        self.logger.error("Worker %s is refused registration, and asks again until it is not: %s", old, error)
+                        self.logger.error(
+                            "Worker %s is refused registration, and asks again until it is not: %s", old, error
+                        )
                 self.stopping.wait(1 + backoff(tried, 30.0))
                 tried += 1
             return False
@@ -303,7 +321,12 @@ class Runner(Ears):
         """The server asks for it."""
         with self.cond:
             if not self.draining and not self.stopping.is_set():
-                self.logger.info("Draining: the server asks for it (worker %s, %d active) %s", self.worker_id(), len(self.jobs), until)
+                self.logger.info(
+                    "Draining: the server asks for it (worker %s, %d active) %s",
+                    self.worker_id(),
+                    len(self.jobs),
+                    until,
+                )
             self.draining = True
             self.cond.notify_all()
 
@@ -376,7 +399,10 @@ class Runner(Ears):
         self.hard.then(lambda: self.beats.stopping(0))
         self.announcing = True
         self.clock.spawn(self.announce, "lubdub-drain")
-        if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop) and not self.hard.is_set():
+        if (
+            self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.soft_stop)
+            and not self.hard.is_set()
+        ):
             return
         if not self.hard.is_set():
             self.logger.info("Handlers are cancelled: the soft stop has come (%d active)", len(self.jobs))
@@ -405,7 +431,9 @@ class Runner(Ears):
         late = Event(self.clock)
         timer = self.clock.call_later(LAST_WORDS, late.set)
         try:
-            self.client.post(path_of(f"/v1/workers/{{}}/{act}", (session.worker_id,)), body, token=session.token, cancel=late)
+            self.client.post(
+                path_of(f"/v1/workers/{{}}/{act}", (session.worker_id,)), body, token=session.token, cancel=late
+            )
             return True
         except LubdubError as error:
             if not gone(error):

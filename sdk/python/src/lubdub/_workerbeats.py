@@ -15,7 +15,9 @@ from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced
 class Session:
     """One registration, as the beats see it."""
 
-    def __init__(self, worker_id: str, token: str, interval: float, timeout: float, accepted: float, waiting: bool = False) -> None:
+    def __init__(
+        self, worker_id: str, token: str, interval: float, timeout: float, accepted: float, waiting: bool = False
+    ) -> None:
         self.waiting = waiting  # its machine is drained: it claims nothing until that is resumed
         self.worker_id, self.token, self.interval, self.timeout = worker_id, token, interval, timeout
         self.accepted = accepted  # when the last beat left that was accepted
@@ -129,7 +131,11 @@ class WorkerBeats(Beats):
                 delta = self.unanswered = Delta(self.seq, self.completed, self.failed)
                 self.completed = self.failed = 0
             body: Dict[str, Any] = {
-                "seq": delta.seq, "activeCount": running, "completedDelta": delta.completed, "failedDelta": delta.failed}
+                "seq": delta.seq,
+                "activeCount": running,
+                "completedDelta": delta.completed,
+                "failedDelta": delta.failed,
+            }
             complete = self.complete(session) and not any(self.ending.values())
             if complete:
                 body["tasks"] = [e.item() for e in batch]
@@ -140,9 +146,18 @@ class WorkerBeats(Beats):
             self.last = sent
         self.listener.deltas(delta.seq, delta.completed, delta.failed, False)
         try:
-            answer = read(self.caller.make(Call(
-                "POST", path_of("/v1/workers/{}/heartbeat", (session.worker_id,)), body=write(body), token=session.token, tries=1,
-                limit=min(self.caller.timeout, session.timeout / 3))))
+            answer = read(
+                self.caller.make(
+                    Call(
+                        "POST",
+                        path_of("/v1/workers/{}/heartbeat", (session.worker_id,)),
+                        body=write(body),
+                        token=session.token,
+                        tries=1,
+                        limit=min(self.caller.timeout, session.timeout / 3),
+                    )
+                )
+            )
         except LubdubError as error:
             self.failed_beat(session, error, len(batch), self.clock.now() - sent)
             return
@@ -150,7 +165,9 @@ class WorkerBeats(Beats):
         self.listener.answered("heartbeats")
         extended = self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
         self.listener.log(
-            "debug", f"Heartbeat sent successfully: worker {session.worker_id}, {running} active, leases extended: {extended}")
+            "debug",
+            f"Heartbeat sent successfully: worker {session.worker_id}, {running} active, leases extended: {extended}",
+        )
         if not complete:
             self.each_alone(session, [e for e in batch if e.own])
 
@@ -161,7 +178,7 @@ class WorkerBeats(Beats):
     def each_alone(self, session: Session, own: List[Beaten]) -> None:
         """Beats for attempts that do not live by their worker's beat, as if they had none."""
         for first in range(0, len(own), MAX_BATCH):
-            batch = own[first:first + MAX_BATCH]
+            batch = own[first : first + MAX_BATCH]
             sent = self.clock.now()
             with self.cond:
                 if self.session is not session:
@@ -169,9 +186,20 @@ class WorkerBeats(Beats):
                 items = [{**entry.item(), "taskToken": entry.token} for entry in batch]
             pause, result = 0.0, "ok"
             try:
-                pause = self.take(batch, self.caller.make(Call(
-                    "POST", "/v1/heartbeats", body=write({"heartbeats": items}), opened=False, tries=1,
-                    limit=min(self.caller.timeout, min(e.timeout for e in batch) / 3))), sent)
+                pause = self.take(
+                    batch,
+                    self.caller.make(
+                        Call(
+                            "POST",
+                            "/v1/heartbeats",
+                            body=write({"heartbeats": items}),
+                            opened=False,
+                            tries=1,
+                            limit=min(self.caller.timeout, min(e.timeout for e in batch) / 3),
+                        )
+                    ),
+                    sent,
+                )
                 self.listener.answered("heartbeats of tasks")
                 self.refused_alone = False
             except LubdubError as error:

@@ -61,12 +61,26 @@ class Attempt:
     any number of threads at once."""
 
     def __init__(
-        self, envelope: Mapping[str, Any], caller: Caller, endpoints: Endpoints, holder: Holder, lease: Lease, metrics: Metrics,
-        log: logging.Logger, worker_timeout: float = 0, limit: float = 0,
+        self,
+        envelope: Mapping[str, Any],
+        caller: Caller,
+        endpoints: Endpoints,
+        holder: Holder,
+        lease: Lease,
+        metrics: Metrics,
+        log: logging.Logger,
+        worker_timeout: float = 0,
+        limit: float = 0,
     ) -> None:
-        if not plain(envelope.get("taskId")) or not plain(envelope.get("taskToken")) or whole(envelope.get("attempt")) < 1:
-            raise ConfigurationError("this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims "
-                                     "answer them")
+        if (
+            not plain(envelope.get("taskId"))
+            or not plain(envelope.get("taskToken"))
+            or whole(envelope.get("attempt")) < 1
+        ):
+            raise ConfigurationError(
+                "this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims "
+                "answer them"
+            )
         # What the server said of the task: see types.TaskEnvelope.
         self.envelope: t.TaskEnvelope = cast(t.TaskEnvelope, dict(envelope))
         self.task_id: str = str(envelope["taskId"])
@@ -76,7 +90,13 @@ class Attempt:
         # The answer to the completion; willRetry and nextAttempt are in it. None before.
         self.answer: Optional[t.CompletedResponse] = None
         self._caller, self._endpoints, self._holder, self._lease, self._metrics, self._log = (
-            caller, endpoints, holder, lease, metrics, log)
+            caller,
+            endpoints,
+            holder,
+            lease,
+            metrics,
+            log,
+        )
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._phase: Literal["running", "ending", "over"] = "running"
@@ -92,11 +112,15 @@ class Attempt:
         if self._own and self._timeout < 2 * interval:
             raise ConfigurationError(
                 f"task {self.task_id}: a heartbeat timeout of {self._timeout:g} s is less than twice its interval of {interval:g} s, so "
-                "that one lost beat would end it; give it more at its creation")
+                "that one lost beat would end it; give it more at its creation"
+            )
         if self._own and self._timeout < LEAST_TIMEOUT:
-            log.warning("a heartbeat timeout of %g s leaves no room for one Retry-After: task %s", self._timeout, self.task_id)
+            log.warning(
+                "a heartbeat timeout of %g s leaves no room for one Retry-After: task %s", self._timeout, self.task_id
+            )
         self._beaten = Beaten(
-            self.task_id, self.attempt, self._token, interval if self._own or not worker_timeout else 0, self._timeout)
+            self.task_id, self.attempt, self._token, interval if self._own or not worker_timeout else 0, self._timeout
+        )
         self._beaten.limit = limit
         self._accepted = 0.0  # when the last beat left that was accepted
         self._pct: Optional[float] = None
@@ -174,7 +198,8 @@ class Attempt:
 
     def progress(self, pct: float, message: Optional[str] = None, *, now: bool = False) -> None:
         """Says how far the work has come, 0 to 100, and in words of at most 1,024 bytes; more is cut. It replaces what was not sent yet,
-        goes with the next beat, and never waits; now: within a second. It raises why the attempt is not ours any more."""
+        goes with the next beat, and never waits; now: within a second. It raises why the attempt is not ours any more.
+        """
         self._at_home()
         said: Any = pct
         if isinstance(said, bool) or not isinstance(said, (int, float)) or not 0 <= said <= 100:
@@ -194,7 +219,9 @@ class Attempt:
     def done(self, output: Any = None) -> t.CompletedResponse:
         """Says that the work is done, with any JSON as its output. It waits until that is answered, asking again with the same body
         while no server answers, at most until the attempt's token has ended."""
-        return self.complete({"outcome": "SUCCEEDED", "output": output} if output is not None else {"outcome": "SUCCEEDED"})
+        return self.complete(
+            {"outcome": "SUCCEEDED", "output": output} if output is not None else {"outcome": "SUCCEEDED"}
+        )
 
     def fail(self, error: Union[BaseException, str]) -> t.CompletedResponse:
         """Says that the work has failed; a Failure says of which category, every other error is USER_CODE. Cancelled, Stopped, and an
@@ -219,7 +246,8 @@ class Attempt:
 
     def complete(self, body: Mapping[str, Any], cancel: Optional[Event] = None) -> t.CompletedResponse:
         """Sends a completion, types.CompletedRequest; attempt, worker and time are filled in. Once it is on its way no beat is sent any
-        more. Where the attempt is not ours any more nothing is sent, and that is raised; so is the refusal of a server."""
+        more. Where the attempt is not ours any more nothing is sent, and that is raised; so is the refusal of a server.
+        """
         self._at_home()
         filled = {"attempt": self.attempt, **body, "completedAt": stamp(self._caller.clock.wall())}
         worker = self._holder.worker_id()
@@ -275,7 +303,12 @@ class Attempt:
         if worker:
             body["workerId"] = worker
         call = Call(
-            "POST", path_of("/v1/tasks/{}/started", (self.task_id,)), body=write(body), endpoints=self._endpoints, token=self._token)
+            "POST",
+            path_of("/v1/tasks/{}/started", (self.task_id,)),
+            body=write(body),
+            endpoints=self._endpoints,
+            token=self._token,
+        )
         try:
             answer, self._accepted = persist(self._caller, call, self._expires, self._timeout, cancel)
         except ApiError as error:
@@ -293,14 +326,25 @@ class Attempt:
             last: Dict[str, Any] = {"attempt": self.attempt, "progressPct": self._pct}
             if self._message is not None:
                 last["message"] = self._message
-            call = Call("POST", path_of("/v1/tasks/{}/heartbeat", (self.task_id,)), body=write(last), endpoints=self._endpoints,
-                        token=self._token)
+            call = Call(
+                "POST",
+                path_of("/v1/tasks/{}/heartbeat", (self.task_id,)),
+                body=write(last),
+                endpoints=self._endpoints,
+                token=self._token,
+            )
             try:
                 persist(self._caller, call, self._expires, self._timeout, cancel)
             except ApiError as error:
                 if end_of_error(error) is not None:
                     raise
-        call = Call("POST", path_of("/v1/tasks/{}/completed", (self.task_id,)), body=written, endpoints=self._endpoints, token=self._token)
+        call = Call(
+            "POST",
+            path_of("/v1/tasks/{}/completed", (self.task_id,)),
+            body=written,
+            endpoints=self._endpoints,
+            token=self._token,
+        )
         try:
             return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
         except ApiError as error:
@@ -360,7 +404,9 @@ class Attempt:
 
     def _over(self) -> bool:
         """Whether the cause leaves nothing to send. Cancelled, and what a worker itself decides, want a completion."""
-        return self._cause is not None and not isinstance(self._cause, (Cancelled, Stopping, Stuck, TaskTimeout, ClientClosed))
+        return self._cause is not None and not isinstance(
+            self._cause, (Cancelled, Stopping, Stuck, TaskTimeout, ClientClosed)
+        )
 
     def _end(self, cause: End, final: bool = False) -> None:
         with self._lock:
@@ -386,7 +432,8 @@ class Attempt:
         if os.getpid() != self._pid:
             raise ForkedError(
                 f"task {self.task_id} is beaten for by process {self._pid}, and this is a fork of it, {os.getpid()}: report and complete "
-                "there, for example by a multiprocessing queue")
+                "there, for example by a multiprocessing queue"
+            )
 
     # As a context.
 

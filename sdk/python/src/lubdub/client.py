@@ -47,11 +47,27 @@ class Client(Calls):
     """
 
     def __init__(
-        self, url: Union[str, Sequence[str], None] = None, *, token: Optional[str] = None, token_file: Optional[str] = None,
-        token_func: Optional[Callable[[], str]] = None, tenant_id: str = "", workspace_id: str = "", user_agent: str = "",
-        allow_http: bool = False, lease: Lease = "patient", isolated: bool = False, isolated_limit: float = 600, timeout: float = 10,
-        tries: int = 4, ca_file: Optional[str] = None, tls: Optional[ssl.SSLContext] = None, proxy: Optional[str] = None,
-        metrics: Optional[Metrics] = None, logger: Optional[logging.Logger] = None, transport: Optional[Transport] = None,
+        self,
+        url: Union[str, Sequence[str], None] = None,
+        *,
+        token: Optional[str] = None,
+        token_file: Optional[str] = None,
+        token_func: Optional[Callable[[], str]] = None,
+        tenant_id: str = "",
+        workspace_id: str = "",
+        user_agent: str = "",
+        allow_http: bool = False,
+        lease: Lease = "patient",
+        isolated: bool = False,
+        isolated_limit: float = 600,
+        timeout: float = 10,
+        tries: int = 4,
+        ca_file: Optional[str] = None,
+        tls: Optional[ssl.SSLContext] = None,
+        proxy: Optional[str] = None,
+        metrics: Optional[Metrics] = None,
+        logger: Optional[logging.Logger] = None,
+        transport: Optional[Transport] = None,
         clock: Optional[Clock] = None,
     ) -> None:
         if lease not in ("patient", "strict"):
@@ -73,8 +89,14 @@ class Client(Calls):
         self._scope = {"tenantId": tenant_id or None, "workspaceId": workspace_id or None}
         agent = f"{user_agent} " if user_agent else ""
         self.caller = Caller(
-            endpoints, opener, transport or HttpTransport(tls, proxy), clock or Clock(), f"{agent}lubdub-python/{__version__}", timeout,
-            tries)
+            endpoints,
+            opener,
+            transport or HttpTransport(tls, proxy),
+            clock or Clock(),
+            f"{agent}lubdub-python/{__version__}",
+            timeout,
+            tries,
+        )
         self.lease: Lease = lease
         self.isolated, self.isolated_limit = isolated, isolated_limit
         self.metrics = metrics or Metrics()
@@ -113,10 +135,22 @@ class Client(Calls):
         self.caller.transport.close()
 
     def ask(
-        self, method: str, path: str, *, ids: Sequence[str] = (), body: Optional[Mapping[str, Any]] = None,
-        query: Optional[Mapping[str, Any]] = None, token: Optional[str] = None, idempotency_key: Optional[str] = None,
-        traceparent: Optional[str] = None, opened: bool = True, scoped: bool = False, once: bool = False,
-        drawn: Optional[str] = None, keyed: bool = False, waits: float = 0,
+        self,
+        method: str,
+        path: str,
+        *,
+        ids: Sequence[str] = (),
+        body: Optional[Mapping[str, Any]] = None,
+        query: Optional[Mapping[str, Any]] = None,
+        token: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        traceparent: Optional[str] = None,
+        opened: bool = True,
+        scoped: bool = False,
+        once: bool = False,
+        drawn: Optional[str] = None,
+        keyed: bool = False,
+        waits: float = 0,
     ) -> Any:
         sent = dict(body) if body is not None else None
         if drawn is not None and sent is not None and not sent.get(drawn):
@@ -126,37 +160,80 @@ class Client(Calls):
         values: Dict[str, Any] = dict(query or {})
         if scoped:
             values.update(self._scope)
-        return read(self.caller.make(Call(
-            method, path_of(path, tuple(ids)), body=None if sent is None else write(sent), query=query_of(values), token=token,
-            opened=opened, key=idempotency_key, trace=traceparent, once=once, waits=waits)))
+        return read(
+            self.caller.make(
+                Call(
+                    method,
+                    path_of(path, tuple(ids)),
+                    body=None if sent is None else write(sent),
+                    query=query_of(values),
+                    token=token,
+                    opened=opened,
+                    key=idempotency_key,
+                    trace=traceparent,
+                    once=once,
+                    waits=waits,
+                )
+            )
+        )
 
     def post(
-        self, path: str, body: Mapping[str, Any], *, token: Optional[str] = None, tries: int = 0, waits: float = 0,
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        token: Optional[str] = None,
+        tries: int = 0,
+        waits: float = 0,
         cancel: Optional[Event] = None,
     ) -> Dict[str, Any]:
         """For the worker."""
-        return cast(Dict[str, Any], read(self.caller.make(Call(
-            "POST", path, body=write(dict(body)), query=query_of(self._scope), token=token, tries=tries, waits=waits, cancel=cancel))))
+        return cast(
+            Dict[str, Any],
+            read(
+                self.caller.make(
+                    Call(
+                        "POST",
+                        path,
+                        body=write(dict(body)),
+                        query=query_of(self._scope),
+                        token=token,
+                        tries=tries,
+                        waits=waits,
+                        cancel=cancel,
+                    )
+                )
+            ),
+        )
 
     def create_tasks(
-        self, body: t.CreateTasksRequest, *, traceparent: Optional[str] = None,
+        self,
+        body: t.CreateTasksRequest,
+        *,
+        traceparent: Optional[str] = None,
     ) -> t.CreateTasksResponse:
         """Makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotencyKey are given one,
         so that repeats are safe. Items that are answered 429 or 503 are created again, at most as often as the client's tries allow.
         created() makes an envelope, a task or an error of a result."""
-        tasks: List[Any] = [{**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]]
+        tasks: List[Any] = [
+            {**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]
+        ]
         answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
         results = objects(answer.get("results"))
         if len(results) != len(tasks):
             raise AnswerError(f"POST /v1/tasks:batch: not one result for each of {len(tasks)} creations")
         for tried in range(self.caller.tries - 1):
             again = [number for number, result in enumerate(results) if result.get("status") in (429, 503)]
-            wait = max((min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0)
+            wait = max(
+                (min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0
+            )
             if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
                 break
             repeated = {**body, "tasks": [tasks[number] for number in again]}
             try:
-                found = super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
+                found = (
+                    super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
+                )
             except LubdubError as error:  # what is known of the others must not be lost
                 self.log.warning("%d of %d creations could not be made again: %s", len(again), len(tasks), error)
                 break
@@ -164,14 +241,20 @@ class Client(Calls):
                 results[number] = result
         return cast(t.CreateTasksResponse, {**answer, "results": results})
 
-    def enqueue(self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None) -> t.Task:
+    def enqueue(
+        self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None
+    ) -> t.Task:
         """create_task for a task that waits in a queue."""
         if not body.get("queue"):
             raise ConfigurationError("a task that waits needs a queue; dispatch() creates one that is pushed")
         return cast(t.Task, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
 
     def dispatch(
-        self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None,
+        self,
+        body: t.CreateTaskRequest,
+        *,
+        idempotency_key: Optional[str] = None,
+        traceparent: Optional[str] = None,
     ) -> t.TaskEnvelope:
         """create_task for a task that is pushed: hand its envelope to whoever does it, and track it there."""
         if body.get("queue"):
@@ -179,14 +262,32 @@ class Client(Calls):
         return cast(t.TaskEnvelope, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
 
     def events(
-        self, *, type: Optional[List[str]] = None, subject: Optional[str] = None, run_id: Optional[str] = None,
-        queue: Optional[str] = None, task_type: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None,
+        self,
+        *,
+        type: Optional[List[str]] = None,
+        subject: Optional[str] = None,
+        run_id: Optional[str] = None,
+        queue: Optional[str] = None,
+        task_type: Optional[str] = None,
+        worker_id: Optional[str] = None,
+        machine_id: Optional[str] = None,
         after: Optional[str] = None,
     ) -> EventStream:
         """A stream of events from now, or after a cursor or a time, exclusive: iterate over it."""
-        return EventStream(self.caller, {
-            "type": type, "subject": subject, "runId": run_id, "queue": queue, "taskType": task_type, "workerId": worker_id,
-            "machineId": machine_id, "after": after, **self._scope})
+        return EventStream(
+            self.caller,
+            {
+                "type": type,
+                "subject": subject,
+                "runId": run_id,
+                "queue": queue,
+                "taskType": task_type,
+                "workerId": worker_id,
+                "machineId": machine_id,
+                "after": after,
+                **self._scope,
+            },
+        )
 
     # Tracking.
 
@@ -195,7 +296,9 @@ class Client(Calls):
         waits until a server has answered, and raises a refusal, or an End where the attempt is over already."""
         return Tracking(lambda: self._begin(envelope, lease))
 
-    def run(self, envelope: Mapping[str, Any], work: Callable[[Attempt], Any], *, lease: Optional[Lease] = None) -> Attempt:
+    def run(
+        self, envelope: Mapping[str, Any], work: Callable[[Attempt], Any], *, lease: Optional[Lease] = None
+    ) -> Attempt:
         """Tracks an attempt, does the work, and completes it with what that returns or raises, which does not go on; the handle has
         the answer."""
         attempt = self._begin(envelope, lease)
@@ -225,11 +328,18 @@ class Client(Calls):
         return attempt
 
     def attempt_of(
-        self, envelope: Mapping[str, Any], holder: Holder, endpoints: Endpoints, lease: Optional[Lease] = None, worker_timeout: float = 0,
+        self,
+        envelope: Mapping[str, Any],
+        holder: Holder,
+        endpoints: Endpoints,
+        lease: Optional[Lease] = None,
+        worker_timeout: float = 0,
         limit: float = 0,
     ) -> Attempt:
         """For the worker."""
-        return Attempt(envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout, limit)
+        return Attempt(
+            envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout, limit
+        )
 
     def endpoints_of(self, callback: str) -> Endpoints:
         """Where callbacks of an envelope go: to its own address first, then to the client's."""
@@ -249,7 +359,9 @@ class Client(Calls):
                 raise ClosedError("the client is closed")
             crowd = self._crowds.get(callback)
             if crowd is None:
-                crowd = self._crowds[callback] = Crowd(self.caller, self.endpoints_of(callback), self.metrics, self.log, self.settings())
+                crowd = self._crowds[callback] = Crowd(
+                    self.caller, self.endpoints_of(callback), self.metrics, self.log, self.settings()
+                )
             return crowd
 
     def settings(self) -> Optional[Dict[str, Any]]:
@@ -259,10 +371,20 @@ class Client(Calls):
     def isolation(self) -> Dict[str, Any]:
         """What a child process that beats needs to know."""
         caller = self.caller
-        if not isinstance(caller.transport, HttpTransport) or (caller.transport.tls is not None and self._ca_file is None):
-            raise ConfigurationError("a child process cannot have the tls or the transport that was given; with isolated=True use ca_file")
-        return {"agent": caller.agent, "timeout": caller.timeout, "caFile": self._ca_file, "proxy": self._proxy,
-                "allowHttp": caller.endpoints.allow_http, "limit": self.isolated_limit}
+        if not isinstance(caller.transport, HttpTransport) or (
+            caller.transport.tls is not None and self._ca_file is None
+        ):
+            raise ConfigurationError(
+                "a child process cannot have the tls or the transport that was given; with isolated=True use ca_file"
+            )
+        return {
+            "agent": caller.agent,
+            "timeout": caller.timeout,
+            "caFile": self._ca_file,
+            "proxy": self._proxy,
+            "allowHttp": caller.endpoints.allow_http,
+            "limit": self.isolated_limit,
+        }
 
 
 def authorities(ca_file: str) -> ssl.SSLContext:

@@ -57,8 +57,10 @@ class ForcedOffline(LubdubError):
 
     def __init__(self, worker_id: str, remedy: str, reason: str = "") -> None:
         which = f"worker {worker_id}" if worker_id else "this worker's machine"
-        super().__init__(f"{which} was forced offline{': ' + reason if reason else ''}. It does not register again until it is resumed: "
-                         f"`{remedy}`")
+        super().__init__(
+            f"{which} was forced offline{': ' + reason if reason else ''}. It does not register again until it is resumed: "
+            f"`{remedy}`"
+        )
         self.worker_id, self.remedy = worker_id, remedy
 
 
@@ -67,8 +69,14 @@ class ApiError(LubdubError):
     answered, as with a proxy."""
 
     def __init__(
-        self, operation: str, status: int, code: str = "", message: str = "", fields: Optional[Dict[str, Any]] = None,
-        request_id: str = "", retry_after: float = 0,
+        self,
+        operation: str,
+        status: int,
+        code: str = "",
+        message: str = "",
+        fields: Optional[Dict[str, Any]] = None,
+        request_id: str = "",
+        retry_after: float = 0,
     ) -> None:
         text = f"{operation}: {status} {code}".rstrip()
         text += f": {message}" if message else ""
@@ -132,19 +140,45 @@ class StoreUnavailable(ApiError): """503: Redis did not answer; come again after
 
 
 CODES: Dict[str, Type[ApiError]] = {
-    "invalid_request": InvalidRequest, "invalid_id": InvalidId, "invalid_cursor": InvalidCursor, "invalid_json": InvalidJson,
-    "unknown_field": UnknownField, "unauthorized": Unauthorized, "forbidden": Forbidden, "not_found": NotFound,
-    "task_not_found": TaskNotFound, "run_not_found": RunNotFound, "worker_not_found": WorkerNotFound,
-    "machine_not_found": MachineNotFound, "schedule_not_found": ScheduleNotFound, "schedule_exists": ScheduleExists,
-    "no_workers_match": NoWorkersMatch, "webhook_not_found": WebhookNotFound, "delivery_not_found": DeliveryNotFound,
-    "method_not_allowed": MethodNotAllowed, "request_timeout": RequestTimeout, "task_exists": TaskExists,
-    "idempotency_mismatch": IdempotencyMismatch, "attempt_mismatch": AttemptMismatch, "task_already_terminal": TaskAlreadyTerminal,
-    "worker_draining": WorkerDraining, "worker_held_offline": WorkerHeldOffline, "no_fresh_workers": NoFreshWorkers,
+    "invalid_request": InvalidRequest,
+    "invalid_id": InvalidId,
+    "invalid_cursor": InvalidCursor,
+    "invalid_json": InvalidJson,
+    "unknown_field": UnknownField,
+    "unauthorized": Unauthorized,
+    "forbidden": Forbidden,
+    "not_found": NotFound,
+    "task_not_found": TaskNotFound,
+    "run_not_found": RunNotFound,
+    "worker_not_found": WorkerNotFound,
+    "machine_not_found": MachineNotFound,
+    "schedule_not_found": ScheduleNotFound,
+    "schedule_exists": ScheduleExists,
+    "no_workers_match": NoWorkersMatch,
+    "webhook_not_found": WebhookNotFound,
+    "delivery_not_found": DeliveryNotFound,
+    "method_not_allowed": MethodNotAllowed,
+    "request_timeout": RequestTimeout,
+    "task_exists": TaskExists,
+    "idempotency_mismatch": IdempotencyMismatch,
+    "attempt_mismatch": AttemptMismatch,
+    "task_already_terminal": TaskAlreadyTerminal,
+    "worker_draining": WorkerDraining,
+    "worker_held_offline": WorkerHeldOffline,
+    "no_fresh_workers": NoFreshWorkers,
     "no_matching_workers": NoMatchingWorkers,
-    "no_capacity": NoCapacity, "webhook_exists": WebhookExists, "webhook_managed": WebhookManaged,
-    "webhook_disabled": WebhookDisabled, "worker_offline": WorkerOffline, "task_expired": TaskExpired,
-    "body_too_large": BodyTooLarge, "unsupported_media_type": UnsupportedMedia, "misdirected_request": Misdirected,
-    "headers_too_large": HeadersTooLarge, "internal_error": InternalError, "overloaded": Overloaded,
+    "no_capacity": NoCapacity,
+    "webhook_exists": WebhookExists,
+    "webhook_managed": WebhookManaged,
+    "webhook_disabled": WebhookDisabled,
+    "worker_offline": WorkerOffline,
+    "task_expired": TaskExpired,
+    "body_too_large": BodyTooLarge,
+    "unsupported_media_type": UnsupportedMedia,
+    "misdirected_request": Misdirected,
+    "headers_too_large": HeadersTooLarge,
+    "internal_error": InternalError,
+    "overloaded": Overloaded,
     "store_unavailable": StoreUnavailable,
 }
 
@@ -165,7 +199,13 @@ def refusal(operation: str, status: int, headers: Mapping[str, str], body: bytes
         if headers.get("location"):
             message += ": redirects are not followed, since a token is for the host that it was given for; use the address itself"
     return CODES.get(code, ApiError)(
-        operation, status, code, message, fields, headers.get("x-request-id", ""), retry_after(headers.get("retry-after", "")),
+        operation,
+        status,
+        code,
+        message,
+        fields,
+        headers.get("x-request-id", ""),
+        retry_after(headers.get("retry-after", "")),
     )
 
 
@@ -183,7 +223,9 @@ def forced_offline(error: BaseException, worker_id: str) -> Optional[ForcedOffli
 
 def retry_after(header: str) -> float:
     """Reads Retry-After, in seconds. A proxy may send a date, and is then waited for as by ourselves."""
-    return float(min(int(header), MAX_RETRY_AFTER)) if header.isdigit() and header.isascii() and len(header) < 10 else 0.0
+    return (
+        float(min(int(header), MAX_RETRY_AFTER)) if header.isdigit() and header.isascii() and len(header) < 10 else 0.0
+    )
 
 
 def may_retry(error: BaseException) -> bool:

@@ -45,7 +45,10 @@ def task_error(error: BaseException) -> Dict[str, Any]:
     message = str(error) or type(error).__name__
     if failure is None and not isinstance(error, LubdubError):
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    said: Dict[str, Any] = {"category": failure.category if failure else category_of(error), "message": cut(message, MAX_STACK)}
+    said: Dict[str, Any] = {
+        "category": failure.category if failure else category_of(error),
+        "message": cut(message, MAX_STACK),
+    }
     if failure is not None and failure.retryable is not None:
         said["retryable"] = failure.retryable
     if error.__traceback__ is not None:
@@ -57,7 +60,7 @@ def task_error(error: BaseException) -> Dict[str, Any]:
 def tail(text: str, limit: int) -> str:
     """The last bytes of a text, between characters: the end of a Python stack is where it happened."""
     raw = text.encode("utf-8", "replace")
-    return raw[max(0, len(raw) - limit):].decode("utf-8", "ignore")
+    return raw[max(0, len(raw) - limit) :].decode("utf-8", "ignore")
 
 
 def category_of(error: BaseException) -> Category:

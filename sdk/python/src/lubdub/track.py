@@ -17,7 +17,8 @@ class Tracking:
     """What Client.track returns. Entered, by with or async with, it says that the attempt has started and beats for it; left, it
     completes it, if that was not done inside: as SUCCEEDED with the handle's output, or as what was raised. What was raised goes on.
 
-    With async with the block is cancelled when the work is to end, and why is raised in place of asyncio.CancelledError."""
+    With async with the block is cancelled when the work is to end, and why is raised in place of asyncio.CancelledError.
+    """
 
     def __init__(self, make: Callable[[], Attempt]) -> None:
         self._make = make
@@ -36,7 +37,10 @@ class Tracking:
         return self.start()
 
     def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType],
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
     ) -> None:
         if self._attempt is not None:
             self._attempt.close(error)
@@ -76,7 +80,10 @@ class Tracking:
             self._task.cancel()
 
     async def __aexit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType],
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
     ) -> None:
         task, self._task = self._task, None
         attempt = self._attempt

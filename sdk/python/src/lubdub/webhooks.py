@@ -45,7 +45,7 @@ class Verifier:
         self.tolerance, self.now = tolerance, now
         for number, secret in enumerate(secrets, 1):
             try:
-                key = base64.b64decode(secret[len("whsec_"):], validate=True) if secret.startswith("whsec_") else b""
+                key = base64.b64decode(secret[len("whsec_") :], validate=True) if secret.startswith("whsec_") else b""
             except (binascii.Error, ValueError):
                 key = b""
             if not 24 <= len(key) <= 64:

@@ -41,11 +41,26 @@ class Worker:
     """
 
     def __init__(
-        self, queue: str = "default", *, client: Optional[Client] = None, types: Optional[Sequence[str]] = None,
-        runtimes: Sequence[str] = (), labels: Optional[Mapping[str, str]] = None, name: str = "", machine_id: str = "", version: str = "",
-        concurrency: int = 100, task_timeout: Optional[float] = None, soft_stop: Optional[float] = None, hard_stop: Optional[float] = None,
-        watchdog: float = 0, probe: Optional[str] = None, probe_url: str = "", isolated: Optional[bool] = None,
-        logger: Optional[logging.Logger] = None, default: Optional[Handler] = None,
+        self,
+        queue: str = "default",
+        *,
+        client: Optional[Client] = None,
+        types: Optional[Sequence[str]] = None,
+        runtimes: Sequence[str] = (),
+        labels: Optional[Mapping[str, str]] = None,
+        name: str = "",
+        machine_id: str = "",
+        version: str = "",
+        concurrency: int = 100,
+        task_timeout: Optional[float] = None,
+        soft_stop: Optional[float] = None,
+        hard_stop: Optional[float] = None,
+        watchdog: float = 0,
+        probe: Optional[str] = None,
+        probe_url: str = "",
+        isolated: Optional[bool] = None,
+        logger: Optional[logging.Logger] = None,
+        default: Optional[Handler] = None,
     ) -> None:
         if not queue:
             raise ConfigurationError('no queue: say from which one to claim, such as "default"')
@@ -92,7 +107,9 @@ class Worker:
         if type in self.handlers:
             raise ConfigurationError(f"there are two handlers for {type!r}; keep one")
         if self._ran:
-            raise ConfigurationError(f"the handler of {type!r} comes too late: the worker has begun; add handlers before run")
+            raise ConfigurationError(
+                f"the handler of {type!r} comes too late: the worker has begun; add handlers before run"
+            )
         self.handlers[type] = call
 
     def use(self, *middleware: Middleware) -> None:
@@ -138,7 +155,11 @@ class Worker:
             raise ConfigurationError("it has run already; make another one")
         self._check()
         self._ran = True
-        restore = self._listen_to_signals() if signals and threading.current_thread() is threading.main_thread() else lambda: None
+        restore = (
+            self._listen_to_signals()
+            if signals and threading.current_thread() is threading.main_thread()
+            else lambda: None
+        )
         wanted = self._given["name"] or _identity.name_found(self._pid)
         show_info()
         self._key = (os.getpid(), *self.client.caller.endpoints.urls, self.queue, self._machine())
@@ -155,10 +176,17 @@ class Worker:
         """What it says of itself."""
         pid = os.getpid()
         said: Dict[str, Any] = {
-            "queue": self.queue, "types": self.types, "runtimes": list(dict.fromkeys(_identity.runtimes_found() + self._runtimes)),
-            "name": self._name or self._given["name"] or _identity.name_found(pid), "machineId": self._machine(),
-            "hostname": _identity.hostname(), "pid": pid, "version": self._given["version"], "maxConcurrent": self.concurrency,
-            "labels": {**_identity.labels_found(), **self._labels}, "probeUrl": self._runner.probe_url,
+            "queue": self.queue,
+            "types": self.types,
+            "runtimes": list(dict.fromkeys(_identity.runtimes_found() + self._runtimes)),
+            "name": self._name or self._given["name"] or _identity.name_found(pid),
+            "machineId": self._machine(),
+            "hostname": _identity.hostname(),
+            "pid": pid,
+            "version": self._given["version"],
+            "maxConcurrent": self.concurrency,
+            "labels": {**_identity.labels_found(), **self._labels},
+            "probeUrl": self._runner.probe_url,
         }
         return {key: value for key, value in said.items() if value not in ("", {})}
 
@@ -167,11 +195,15 @@ class Worker:
 
     def _check(self) -> None:
         if not self.handlers:
-            raise ConfigurationError("there is no handler; add one with @worker.handler(type) before run"
-                                     + ("; a worker with a default handler needs one type too" if self.default is not None else ""))
+            raise ConfigurationError(
+                "there is no handler; add one with @worker.handler(type) before run"
+                + ("; a worker with a default handler needs one type too" if self.default is not None else "")
+            )
         for type in self.types:
             if type not in self.handlers:
-                raise ConfigurationError(f"tasks of type {type!r} would be claimed and have no handler; add it, or leave the type out")
+                raise ConfigurationError(
+                    f"tasks of type {type!r} would be claimed and have no handler; add it, or leave the type out"
+                )
 
     def _listen_to_signals(self) -> Callable[[], None]:
         # Where the system hands a signal to another thread, the main one, which waits, would hear of it when it wakes up; a descriptor
@@ -185,7 +217,9 @@ class Worker:
             for deed in (self.close, self.kill):
                 number = 0
                 while number not in (signal.SIGTERM, signal.SIGINT):
-                    wait_to_read(heard)  # so that it is read only while this runs: a child process looks for what is not
+                    wait_to_read(
+                        heard
+                    )  # so that it is read only while this runs: a child process looks for what is not
                     number = (heard.recv(1) or b"\xff")[0]
                     if number == 0xFF:
                         return
@@ -223,14 +257,17 @@ def stops_of(soft: Optional[float], hard: Optional[float]) -> Tuple[float, float
     if hard is not None and grace is not None and hard >= grace:
         raise ConfigurationError(
             f"the process is killed {grace} s after it was told to stop, which leaves no time for a hard stop after {hard:g} s; lower "
-            "soft_stop and hard_stop, or raise terminationGracePeriodSeconds")
+            "soft_stop and hard_stop, or raise terminationGracePeriodSeconds"
+        )
     if hard is None:
         whole = 30 if grace is None else grace
         hard = whole - min(5.0, whole / 6)
     if soft is None:
         soft = hard - min(5.0, hard / 5)
     if not hard >= soft:
-        raise ConfigurationError(f"the hard stop, after {hard:g} s, must not come before the soft one, after {soft:g} s")
+        raise ConfigurationError(
+            f"the hard stop, after {hard:g} s, must not come before the soft one, after {soft:g} s"
+        )
     return soft, hard
 
 

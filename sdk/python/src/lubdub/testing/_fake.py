@@ -109,12 +109,26 @@ class Store:
         f, wall = task.fields, self.clock.wall()
         queued = bool(f.get("queue"))
         envelope: Dict[str, Any] = {
-            "taskId": task.id, "attempt": task.attempt, "taskToken": task.token, "state": "DISPATCHED", "tenantId": "default",
-            "workspaceId": "default", "runId": f.get("runId", f"run_{task.id}"), "taskKey": f.get("taskKey"), "assetId": f.get("assetId"),
-            "queue": f.get("queue"), "type": f.get("type"), "labels": f.get("labels", {}), "payload": f.get("payload"),
-            "resources": f.get("resources"), "deadline": f.get("deadline"), "callbackBaseUrl": "", "enqueuedAt": stamp(wall),
+            "taskId": task.id,
+            "attempt": task.attempt,
+            "taskToken": task.token,
+            "state": "DISPATCHED",
+            "tenantId": "default",
+            "workspaceId": "default",
+            "runId": f.get("runId", f"run_{task.id}"),
+            "taskKey": f.get("taskKey"),
+            "assetId": f.get("assetId"),
+            "queue": f.get("queue"),
+            "type": f.get("type"),
+            "labels": f.get("labels", {}),
+            "payload": f.get("payload"),
+            "resources": f.get("resources"),
+            "deadline": f.get("deadline"),
+            "callbackBaseUrl": "",
+            "enqueuedAt": stamp(wall),
             "tokenExpiresAt": stamp(wall + float(f.get("tokenTtlSeconds", 3600))),
-            "cancelGracePeriodMs": f.get("cancelGracePeriodMs", 30000), "heartbeatIntervalMs": f.get("heartbeatIntervalMs", 30000),
+            "cancelGracePeriodMs": f.get("cancelGracePeriodMs", 30000),
+            "heartbeatIntervalMs": f.get("heartbeatIntervalMs", 30000),
             "heartbeatTimeoutMs": f.get("heartbeatTimeoutMs", None if queued else 90000),
         }
         if f.get("runTimeoutMs"):
@@ -127,9 +141,17 @@ class Store:
 
     def shown(self, task: Task) -> Dict[str, Any]:
         """A task as GET shows it, as far as it goes."""
-        return {"taskId": task.id, "state": task.state, "attempt": task.attempt, "output": task.output, "error": task.error,
-                "reason": task.reason, "workerId": task.worker or None, "cancelRequested": task.cancel is not None, **{
-                    "progressPct": task.progress.get("progressPct"), "message": task.progress.get("message")}}
+        return {
+            "taskId": task.id,
+            "state": task.state,
+            "attempt": task.attempt,
+            "output": task.output,
+            "error": task.error,
+            "reason": task.reason,
+            "workerId": task.worker or None,
+            "cancelRequested": task.cancel is not None,
+            **{"progressPct": task.progress.get("progressPct"), "message": task.progress.get("message")},
+        }
 
     def cancel(self, task_id: str, reason: str) -> None:
         """Asks for the end of a task."""
@@ -202,8 +224,11 @@ class Store:
         task.heard = self.clock.now()
         if act == "started":
             task.state = "RUNNING"
-            return {"acknowledged": True, "serverTime": wall, **(
-                {"shouldCancel": True, "cancelReason": task.cancel} if task.cancel is not None else {})}
+            return {
+                "acknowledged": True,
+                "serverTime": wall,
+                **({"shouldCancel": True, "cancelReason": task.cancel} if task.cancel is not None else {}),
+            }
         if act == "heartbeat":
             return self.heed(task, body)
         if act != "completed":
@@ -218,8 +243,11 @@ class Store:
         task.beats += 1
         task.progress.update({k: body[k] for k in ("progressPct", "message") if k in body})
         answer: Dict[str, Any] = {
-            "acknowledged": True, "shouldCancel": task.cancel is not None, "serverTime": stamp(self.clock.wall()),
-            "nextHeartbeatMs": task.fields.get("heartbeatIntervalMs", 30000)}
+            "acknowledged": True,
+            "shouldCancel": task.cancel is not None,
+            "serverTime": stamp(self.clock.wall()),
+            "nextHeartbeatMs": task.fields.get("heartbeatIntervalMs", 30000),
+        }
         if task.cancel is not None:
             answer["cancelReason"] = task.cancel
         return answer
@@ -246,8 +274,12 @@ class Store:
         worker = Worker(f"wkr_{self.number:04d}", body, self.clock.now())
         self.workers[worker.id] = worker
         answer: Dict[str, Any] = {
-            "workerId": worker.id, "workerToken": worker.token, "tokenExpiresAt": stamp(self.clock.wall() + 3600),
-            "heartbeatIntervalMs": int(self.interval * 1000), "heartbeatTimeoutMs": int(self.timeout * 1000)}
+            "workerId": worker.id,
+            "workerToken": worker.token,
+            "tokenExpiresAt": stamp(self.clock.wall() + 3600),
+            "heartbeatIntervalMs": int(self.interval * 1000),
+            "heartbeatTimeoutMs": int(self.timeout * 1000),
+        }
         if self.drained:
             worker.draining = answer["shouldDrain"] = True
         self.registrations[str(body.get("registrationId"))] = answer
@@ -292,16 +324,28 @@ class Store:
             task = self.tasks.get(item["taskId"])
             name = {"taskId": item["taskId"], "attempt": item["attempt"]}
             if task is None or task.over or task.attempt != item["attempt"] or task.state == "QUEUED":
-                code = "task_expired" if task and task.reason else "attempt_mismatch" if task and not task.over else "task_already_terminal"
+                code = (
+                    "task_expired"
+                    if task and task.reason
+                    else "attempt_mismatch"
+                    if task and not task.over
+                    else "task_already_terminal"
+                )
                 lost.append({**name, "error": code})
                 continue
             task.worker = worker.id
             self.heed(task, item)
             if task.cancel is not None:
                 cancels.append({**name, "reason": task.cancel})
-        return {"accepted": True, "shouldDrain": worker.draining, "cancelTasks": cancels, "lostTasks": lost,
-                "heartbeatIntervalMs": int(self.interval * 1000), "heartbeatTimeoutMs": int(self.timeout * 1000),
-                "serverTime": stamp(self.clock.wall())}
+        return {
+            "accepted": True,
+            "shouldDrain": worker.draining,
+            "cancelTasks": cancels,
+            "lostTasks": lost,
+            "heartbeatIntervalMs": int(self.interval * 1000),
+            "heartbeatTimeoutMs": int(self.timeout * 1000),
+            "serverTime": stamp(self.clock.wall()),
+        }
 
     def claim(self, queue: str, bearer: str, body: Dict[str, Any], limit: float, cancel: Optional[Event]) -> List[Any]:
         """Waits for tasks and hands them out."""
@@ -328,9 +372,13 @@ class Store:
     def take(self, queue: str, worker: Worker, body: Dict[str, Any]) -> List[Any]:
         """Hands out what waits."""
         types = body.get("types") or [*worker.fields["types"], None]
-        waiting = [x for x in self.tasks.values() if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types]
+        waiting = [
+            x
+            for x in self.tasks.values()
+            if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types
+        ]
         found: List[Any] = []
-        for task in waiting[:int(body.get("max") or 1)]:
+        for task in waiting[: int(body.get("max") or 1)]:
             task.attempt, task.worker, task.state = task.attempt + 1, worker.id, "DISPATCHED"
             task.reason, task.heard = None, self.clock.now()
             found.append(self.envelope(task))

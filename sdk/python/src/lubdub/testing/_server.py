@@ -168,7 +168,13 @@ class Server(Transport):
     # As a transport.
 
     def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Optional[bytes], limit: float, cancel: Optional[Event] = None,
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Optional[bytes],
+        limit: float,
+        cancel: Optional[Event] = None,
     ) -> Response:
         parts = urllib.parse.urlsplit(url)
         request = Request(method, parts.path, headers, body or b"", self.clock.now())
@@ -202,7 +208,10 @@ class Server(Transport):
         bearer = request.headers.get("Authorization", "").replace("Bearer ", "", 1)
         store.sweep()
         if parts[:2] == ["v1", "heartbeats"]:
-            return 200, {"results": [store.beat(item) for item in body["heartbeats"]], "serverTime": stamp(self.clock.wall())}
+            return 200, {
+                "results": [store.beat(item) for item in body["heartbeats"]],
+                "serverTime": stamp(self.clock.wall()),
+            }
         if parts[:2] == ["v1", "tasks"] and len(parts) == 4:
             return self._callback(parts[2], parts[3], bearer, body or {})
         if parts[:2] == ["v1", "queues"] and parts[3:] == ["claim"]:
