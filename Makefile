@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test test-all tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo demo-sdk build check test test-all lint-go lint-web lint-python format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -44,7 +44,7 @@ test-dist: ## 'make dist' twice, in two folders and with nothing kept from befor
 deps: # what the tests need besides Go
 	@sh internal/ci/install-redis.sh
 
-check: lint ## the quick loop: lint, and on miniredis alone the tests of what has changed since they last passed; no Redis needed
+check: lint-go ## the quick loop: lint of Go, and on miniredis alone the tests of what has changed since they last passed; no Redis needed
 	go test -short -vet=off $(PACKAGES)
 
 test: deps ## the tests of every package, on miniredis and on a real Redis (installed if it is missing)
@@ -112,6 +112,9 @@ bench-ls: deps build ## how long the first row of each 'lubdub … ls' takes amo
 deps-node: deps # and what the tests beside Node need
 	@sh internal/ci/install-redis.sh node
 
+deps-typescript: deps-node # and what the TypeScript SDK's tests and prettier need
+	@cd sdk/typescript && { cmp -s package-lock.json node_modules/.installed || { npm ci --loglevel error --no-audit --no-fund && cp package-lock.json node_modules/.installed; }; }
+
 deps-ui: deps # and what the dashboard's tests need
 	@sh internal/ci/install-redis.sh ui
 	@cd ui && { cmp -s package-lock.json node_modules/.installed || { npm ci --no-audit --no-fund --ignore-scripts && cp package-lock.json node_modules/.installed; }; }
@@ -129,8 +132,8 @@ test-ui-scale: deps-ui build ## each page among 100,000 tasks and 10,000 workers
 test-webhooks: deps-node ## sweepers are killed while Node receives webhooks and verifies each with npm's standardwebhooks; a minute
 	go test -tags long -count=1 -timeout 20m -v -run '^TestLongWebhook' ./cmd/lubdub
 
-test-typescript: build deps-node ## sdk/typescript: its types are those of api/openapi.json; it is tested, also against a real server and from an empty project, and fit to be published
-	cd sdk/typescript && npm ci --loglevel error --no-audit --no-fund && npm test && npm run publint && npm run e2e
+test-typescript: build deps-typescript ## sdk/typescript: its types are those of api/openapi.json; it is tested, also against a real server and from an empty project, and fit to be published
+	cd sdk/typescript && npm test && npm run publint && npm run e2e
 
 test-conformance: deps-node ## every SDK against the one table of cases in sdk/conformance, each case against a runner with its fault, and half a minute of outages; a minute
 	go test -count=1 -timeout 10m -run '^Test(Conformance|EveryCaseIsSeenToFail)$$' ./sdk/conformance -sdks all
@@ -179,11 +182,27 @@ tidy: ## what `go mod tidy` does, which does not work where the SDK is not publi
 	cd sdk/go && GOWORK=off go mod tidy
 	cd deploy/check && GOWORK=off go mod tidy
 
-lint: ## gofmt, go vet, staticcheck
+lint: lint-go lint-web lint-python ## gofmt, go vet, staticcheck; prettier over TypeScript and the dashboard; black over Python
+
+lint-go:
 	@test -z "$$(gofmt -l . | tee -a /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
 	go vet -tags long $(PACKAGES)
 	go tool staticcheck -tags long $(PACKAGES)
 	cd bench/baselines/etcd && GOWORK=off go vet ./...
+
+WEB = 'ui/src/**/*.{ts,tsx,css}' 'ui/test/**/*.mjs' 'sdk/typescript/{src,test,e2e,bench}/**/*.{ts,mjs}' 'sdk/typescript/*.mjs'
+lint-web: deps-typescript
+	@sdk/typescript/node_modules/.bin/prettier --log-level warn --check $(WEB) || { echo "run make format on these" >&2; exit 1; }
+
+lint-python:
+	@sh internal/ci/install-redis.sh lint
+	black --quiet --check sdk/python || { echo "run make format" >&2; exit 1; }
+
+format: deps-typescript ## rewrite Go, TypeScript and Python as lint wants them
+	gofmt -w .
+	sdk/typescript/node_modules/.bin/prettier --log-level warn --write $(WEB)
+	@sh internal/ci/install-redis.sh lint
+	black --quiet sdk/python
 
 generate: build ## rewrite the generated files
 	python3 sdk/python/tools/generate.py

@@ -3,7 +3,7 @@
 # replicas, tmux, in which they look at the live view, and a C compiler for the race detector. With the word node also node and npm,
 # whose packages some tests hold Lubdub against; with the word ui these and a chromium, which shows the dashboard;
 # with the word deploy promtool and systemd-analyze, which judge what deploy/ holds; with the word python an interpreter and what
-# builds packages for it, and Node for the type checker; with the word valkey a valkey-server.
+# builds packages for it, and Node for the type checker; with the word lint black, which formats Python; with the word valkey a valkey-server.
 set -eu
 
 as_root() {
@@ -63,6 +63,9 @@ if [ "${1-}" = python ]; then
     "$system" -c "import $module, ensurepip" >/dev/null 2>&1 ||
       install_package "python3-$module" "python3-$module" "py3-$module" "python@3.13"
   done
+fi
+if [ "${1-}" = lint ]; then
+  command -v black >/dev/null 2>&1 || install_package black python3-black black black
 fi
 if [ "${1-}" = ui ]; then
   command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||

@@ -3,6 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { buildSync } from 'esbuild';
 
 const { outputFiles } = buildSync({
-  entryPoints: ['dist/heart/thread.js'], bundle: true, platform: 'node', format: 'cjs', target: 'node20', write: false,
+  entryPoints: ['dist/heart/thread.js'],
+  bundle: true,
+  platform: 'node',
+  format: 'cjs',
+  target: 'node20',
+  write: false,
 });
 writeFileSync('dist/heart/source.js', `export const source = ${JSON.stringify(outputFiles[0].text)};\n`);

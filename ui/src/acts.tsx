@@ -10,22 +10,46 @@ import { Signal, use } from './signal';
 
 // What can be done to what. The server decides; what a role forbids is not offered, and it is said why.
 
-interface Counted { matched: number; wouldDo?: number; done?: number; draining?: number; refused?: Record<string, number>; nextPageToken?: string }
+interface Counted {
+  matched: number;
+  wouldDo?: number;
+  done?: number;
+  draining?: number;
+  refused?: Record<string, number>;
+  nextPageToken?: string;
+}
 
 interface Act {
-  noun: string; verb: string; label: string; past: string; op: string; opMany?: string;
-  effect: string; danger?: boolean; reason?: boolean; grace?: boolean; deadline?: boolean;
+  noun: string;
+  verb: string;
+  label: string;
+  past: string;
+  op: string;
+  opMany?: string;
+  effect: string;
+  danger?: boolean;
+  reason?: boolean;
+  grace?: boolean;
+  deadline?: boolean;
   others?: string; // why it leaves some of those alone that match
   one: (id: string, o: Options) => Promise<unknown>;
   many?: (selector: Selector, dryRun: boolean, o: Options, pageToken?: string) => Promise<Counted>;
 }
 
 const enc = encodeURIComponent;
-const because = (o: Options): object => o.reason ? { reason: o.reason } : {};
+const because = (o: Options): object => (o.reason ? { reason: o.reason } : {});
 
 function chosenBy({ label, ...rest }: Selector): object {
   const s = Object.fromEntries(Object.entries(rest).filter(([, v]) => v));
-  const labels = Object.fromEntries((label ?? '').split(',').filter(Boolean).map((l) => { const [k = '', ...v] = l.trim().split('='); return [k, v.join('=')]; }));
+  const labels = Object.fromEntries(
+    (label ?? '')
+      .split(',')
+      .filter(Boolean)
+      .map((l) => {
+        const [k = '', ...v] = l.trim().split('=');
+        return [k, v.join('=')];
+      }),
+  );
   return { ...s, ...(label ? { labels } : {}) };
 }
 
@@ -33,63 +57,254 @@ function chosenBy({ label, ...rest }: Selector): object {
 // through only to be left alone; the command line does the same.
 const ends = (s: Selector): boolean => !!(s.state || s.reason);
 
-const onWorkers = (verb: string) => (s: Selector, dryRun: boolean, o: Options): Promise<Counted> => post(`v1/workers:${verb}`, {
-  selector: chosenBy(s), dryRun, ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
-const onWorker = (verb: string) => (id: string, o: Options): Promise<unknown> => post(`v1/workers/${enc(id)}/${verb}`, {
-  ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) });
+const onWorkers =
+  (verb: string) =>
+  (s: Selector, dryRun: boolean, o: Options): Promise<Counted> =>
+    post(`v1/workers:${verb}`, {
+      selector: chosenBy(s),
+      dryRun,
+      ...because(o),
+      ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }),
+    });
+const onWorker =
+  (verb: string) =>
+  (id: string, o: Options): Promise<unknown> =>
+    post(`v1/workers/${enc(id)}/${verb}`, {
+      ...because(o),
+      ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }),
+    });
 
 export const acts = {
-  cancelTask: { noun: 'task', verb: 'cancel', label: 'Cancel', past: 'Cancelled', op: 'cancelTask', opMany: 'cancelTasks', danger: true, reason: true, grace: true,
-    effect: 'Its worker is told with its next beat, and has the grace period to stop.', others: 'have ended',
+  cancelTask: {
+    noun: 'task',
+    verb: 'cancel',
+    label: 'Cancel',
+    past: 'Cancelled',
+    op: 'cancelTask',
+    opMany: 'cancelTasks',
+    danger: true,
+    reason: true,
+    grace: true,
+    effect: 'Its worker is told with its next beat, and has the grace period to stop.',
+    others: 'have ended',
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
-    many: (s, dryRun, o, pageToken) => post('v1/tasks:cancel', { selector: chosenBy(ends(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }), dryRun, ...because(o), pageToken,
-      ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
-  retryTask: { noun: 'task', verb: 'retry', label: 'Retry', past: 'Retried', op: 'nextAttempt', opMany: 'retryTasks',
-    effect: 'The next attempt begins; one that still runs is fenced off at once.', others: 'have not failed',
+    many: (s, dryRun, o, pageToken) =>
+      post('v1/tasks:cancel', {
+        selector: chosenBy(ends(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }),
+        dryRun,
+        ...because(o),
+        pageToken,
+        ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }),
+      }),
+  },
+  retryTask: {
+    noun: 'task',
+    verb: 'retry',
+    label: 'Retry',
+    past: 'Retried',
+    op: 'nextAttempt',
+    opMany: 'retryTasks',
+    effect: 'The next attempt begins; one that still runs is fenced off at once.',
+    others: 'have not failed',
     one: async (id) => {
       const t = await get<Task>(`v1/tasks/${enc(id)}`);
       return post(`v1/tasks/${enc(id)}/attempts`, { fromAttempt: t.attempt });
     },
-    many: (s, dryRun, _, pageToken) => post('v1/tasks:retry', { selector: chosenBy({ ...s, state: s.state || 'FAILED' }), dryRun, pageToken }) },
-  cancelRun: { noun: 'run', verb: 'cancel', label: 'Cancel run', past: 'Cancelled', op: 'cancelRun', danger: true, reason: true, grace: true,
+    many: (s, dryRun, _, pageToken) =>
+      post('v1/tasks:retry', { selector: chosenBy({ ...s, state: s.state || 'FAILED' }), dryRun, pageToken }),
+  },
+  cancelRun: {
+    noun: 'run',
+    verb: 'cancel',
+    label: 'Cancel run',
+    past: 'Cancelled',
+    op: 'cancelRun',
+    danger: true,
+    reason: true,
+    grace: true,
     effect: 'Every task of the run is cancelled.',
-    one: (id, o) => post(`v1/runs/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }) },
-  drainWorker: { noun: 'worker', verb: 'drain', label: 'Drain', past: 'Draining', op: 'drainWorker', opMany: 'drainWorkers', reason: true, deadline: true,
-    effect: 'It takes no new tasks, and goes OFFLINE when its tasks have ended or the deadline has passed.', one: onWorker('drain'), many: onWorkers('drain') },
-  cordonWorker: { noun: 'worker', verb: 'cordon', label: 'Cordon', past: 'Cordoned', op: 'cordonWorker', opMany: 'cordonWorkers', reason: true,
-    effect: 'It takes nothing new and stays ONLINE.', one: onWorker('cordon'), many: onWorkers('cordon') },
-  uncordonWorker: { noun: 'worker', verb: 'uncordon', label: 'Uncordon', past: 'Uncordoned', op: 'uncordonWorker', opMany: 'uncordonWorkers', reason: true,
-    effect: 'It takes work again.', one: onWorker('uncordon'), many: onWorkers('uncordon') },
-  resumeWorker: { noun: 'worker', verb: 'resume', label: 'Resume', past: 'Resumed', op: 'resumeWorker', opMany: 'resumeWorkers', reason: true,
-    effect: 'Its drain or hold is undone: it takes tasks again, or may register again.', one: onWorker('resume'), many: onWorkers('resume') },
-  offlineWorker: { noun: 'worker', verb: 'offline', label: 'Take offline', past: 'Took offline', op: 'offlineWorker', opMany: 'offlineWorkers', danger: true, reason: true,
-    effect: 'It is OFFLINE now, and what it holds goes to others at once. It cannot register again until it is resumed.', one: onWorker('offline'), many: onWorkers('offline') },
-  drainMachine: { noun: 'machine', verb: 'drain', label: 'Drain machine', past: 'Draining', op: 'drainMachine', reason: true, deadline: true,
+    one: (id, o) => post(`v1/runs/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
+  },
+  drainWorker: {
+    noun: 'worker',
+    verb: 'drain',
+    label: 'Drain',
+    past: 'Draining',
+    op: 'drainWorker',
+    opMany: 'drainWorkers',
+    reason: true,
+    deadline: true,
+    effect: 'It takes no new tasks, and goes OFFLINE when its tasks have ended or the deadline has passed.',
+    one: onWorker('drain'),
+    many: onWorkers('drain'),
+  },
+  cordonWorker: {
+    noun: 'worker',
+    verb: 'cordon',
+    label: 'Cordon',
+    past: 'Cordoned',
+    op: 'cordonWorker',
+    opMany: 'cordonWorkers',
+    reason: true,
+    effect: 'It takes nothing new and stays ONLINE.',
+    one: onWorker('cordon'),
+    many: onWorkers('cordon'),
+  },
+  uncordonWorker: {
+    noun: 'worker',
+    verb: 'uncordon',
+    label: 'Uncordon',
+    past: 'Uncordoned',
+    op: 'uncordonWorker',
+    opMany: 'uncordonWorkers',
+    reason: true,
+    effect: 'It takes work again.',
+    one: onWorker('uncordon'),
+    many: onWorkers('uncordon'),
+  },
+  resumeWorker: {
+    noun: 'worker',
+    verb: 'resume',
+    label: 'Resume',
+    past: 'Resumed',
+    op: 'resumeWorker',
+    opMany: 'resumeWorkers',
+    reason: true,
+    effect: 'Its drain or hold is undone: it takes tasks again, or may register again.',
+    one: onWorker('resume'),
+    many: onWorkers('resume'),
+  },
+  offlineWorker: {
+    noun: 'worker',
+    verb: 'offline',
+    label: 'Take offline',
+    past: 'Took offline',
+    op: 'offlineWorker',
+    opMany: 'offlineWorkers',
+    danger: true,
+    reason: true,
+    effect: 'It is OFFLINE now, and what it holds goes to others at once. It cannot register again until it is resumed.',
+    one: onWorker('offline'),
+    many: onWorkers('offline'),
+  },
+  drainMachine: {
+    noun: 'machine',
+    verb: 'drain',
+    label: 'Drain machine',
+    past: 'Draining',
+    op: 'drainMachine',
+    reason: true,
+    deadline: true,
     effect: 'All of its workers drain, and it takes no new ones until it is resumed.',
-    one: (id, o) => post(`v1/machines/${enc(id)}/drain`, { ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) }) },
-  offlineMachine: { noun: 'machine', verb: 'offline', label: 'Take machine offline', past: 'Took offline', op: 'offlineMachine', danger: true, reason: true,
+    one: (id, o) =>
+      post(`v1/machines/${enc(id)}/drain`, { ...because(o), ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }) }),
+  },
+  offlineMachine: {
+    noun: 'machine',
+    verb: 'offline',
+    label: 'Take machine offline',
+    past: 'Took offline',
+    op: 'offlineMachine',
+    danger: true,
+    reason: true,
     effect: 'All of its workers are OFFLINE now, what they hold goes to others, and no worker of it can register until it is resumed.',
-    one: (id, o) => post(`v1/machines/${enc(id)}/offline`, because(o)) },
-  resumeMachine: { noun: 'machine', verb: 'resume', label: 'Resume machine', past: 'Resumed', op: 'resumeMachine', reason: true,
-    effect: 'It takes workers again, and those that drain go on.', one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)) },
-  pauseQueue: { noun: 'queue', verb: 'pause', label: 'Pause queue', past: 'Paused', op: 'pauseQueue', effect: 'No task is dispatched from it; running tasks continue.',
-    one: (id) => post(`v1/queues/${enc(id)}/pause`) },
-  resumeQueue: { noun: 'queue', verb: 'resume', label: 'Resume queue', past: 'Resumed', op: 'resumeQueue', effect: 'Its tasks are dispatched again.',
-    one: (id) => post(`v1/queues/${enc(id)}/resume`) },
-  pauseSchedule: { noun: 'schedule', verb: 'pause', label: 'Pause schedule', past: 'Paused', op: 'pauseSchedule', effect: 'It creates no tasks until it is resumed.',
-    one: (id) => post(`v1/schedules/${enc(id)}/pause`) },
-  resumeSchedule: { noun: 'schedule', verb: 'resume', label: 'Resume schedule', past: 'Resumed', op: 'resumeSchedule', effect: 'It fires again, and catches up missed fires up to its limit.',
-    one: (id) => post(`v1/schedules/${enc(id)}/resume`) },
-  fireSchedule: { noun: 'schedule', verb: 'fire', label: 'Fire now', past: 'Fired', op: 'fireSchedule', effect: 'Its task is created now, in addition to its schedule.',
-    one: (id) => post(`v1/schedules/${enc(id)}/fire`) },
-  testWebhook: { noun: 'webhook', verb: 'test', label: 'Send a test', past: 'Sent a test to', op: 'testWebhook', effect: 'A message of type webhook.test is sent to it.',
-    one: (id) => post(`v1/webhooks/${enc(id)}/test`) },
-  redeliver: { noun: 'webhook', verb: 'redeliver', label: 'Redeliver', past: 'Redelivered', op: 'redeliver', effect: 'The message is sent again now.',
-    one: (id) => { const [hook = '', deliveryId] = id.split(' '); return post(`v1/webhooks/${enc(hook)}/redeliver`, { deliveryId }); } },
-  release: { noun: 'system', verb: 'release', label: 'Release the brake', past: 'Released the brake', op: 'releaseBrake', danger: true,
-    effect: 'What the mass expiry brake holds here expires now, and nothing is held for ten minutes.', one: () => post('v1/system:release') },
-  sweep: { noun: 'system', verb: 'sweep', label: 'Sweep now', past: 'Swept', op: 'sweep', effect: 'One sweep of everything now, in addition to the sweepers.',
-    one: () => post('v1/system:sweep') },
+    one: (id, o) => post(`v1/machines/${enc(id)}/offline`, because(o)),
+  },
+  resumeMachine: {
+    noun: 'machine',
+    verb: 'resume',
+    label: 'Resume machine',
+    past: 'Resumed',
+    op: 'resumeMachine',
+    reason: true,
+    effect: 'It takes workers again, and those that drain go on.',
+    one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)),
+  },
+  pauseQueue: {
+    noun: 'queue',
+    verb: 'pause',
+    label: 'Pause queue',
+    past: 'Paused',
+    op: 'pauseQueue',
+    effect: 'No task is dispatched from it; running tasks continue.',
+    one: (id) => post(`v1/queues/${enc(id)}/pause`),
+  },
+  resumeQueue: {
+    noun: 'queue',
+    verb: 'resume',
+    label: 'Resume queue',
+    past: 'Resumed',
+    op: 'resumeQueue',
+    effect: 'Its tasks are dispatched again.',
+    one: (id) => post(`v1/queues/${enc(id)}/resume`),
+  },
+  pauseSchedule: {
+    noun: 'schedule',
+    verb: 'pause',
+    label: 'Pause schedule',
+    past: 'Paused',
+    op: 'pauseSchedule',
+    effect: 'It creates no tasks until it is resumed.',
+    one: (id) => post(`v1/schedules/${enc(id)}/pause`),
+  },
+  resumeSchedule: {
+    noun: 'schedule',
+    verb: 'resume',
+    label: 'Resume schedule',
+    past: 'Resumed',
+    op: 'resumeSchedule',
+    effect: 'It fires again, and catches up missed fires up to its limit.',
+    one: (id) => post(`v1/schedules/${enc(id)}/resume`),
+  },
+  fireSchedule: {
+    noun: 'schedule',
+    verb: 'fire',
+    label: 'Fire now',
+    past: 'Fired',
+    op: 'fireSchedule',
+    effect: 'Its task is created now, in addition to its schedule.',
+    one: (id) => post(`v1/schedules/${enc(id)}/fire`),
+  },
+  testWebhook: {
+    noun: 'webhook',
+    verb: 'test',
+    label: 'Send a test',
+    past: 'Sent a test to',
+    op: 'testWebhook',
+    effect: 'A message of type webhook.test is sent to it.',
+    one: (id) => post(`v1/webhooks/${enc(id)}/test`),
+  },
+  redeliver: {
+    noun: 'webhook',
+    verb: 'redeliver',
+    label: 'Redeliver',
+    past: 'Redelivered',
+    op: 'redeliver',
+    effect: 'The message is sent again now.',
+    one: (id) => {
+      const [hook = '', deliveryId] = id.split(' ');
+      return post(`v1/webhooks/${enc(hook)}/redeliver`, { deliveryId });
+    },
+  },
+  release: {
+    noun: 'system',
+    verb: 'release',
+    label: 'Release the brake',
+    past: 'Released the brake',
+    op: 'releaseBrake',
+    danger: true,
+    effect: 'What the mass expiry brake holds here expires now, and nothing is held for ten minutes.',
+    one: () => post('v1/system:release'),
+  },
+  sweep: {
+    noun: 'system',
+    verb: 'sweep',
+    label: 'Sweep now',
+    past: 'Swept',
+    op: 'sweep',
+    effect: 'One sweep of everything now, in addition to the sweepers.',
+    one: () => post('v1/system:sweep'),
+  },
 } satisfies Record<string, Act>;
 
 export type ActName = keyof typeof acts;
@@ -108,17 +323,35 @@ export const done = new Signal<{ text: string; failed: boolean } | null>(null);
 export function ActButton({ act, on, label, why }: { act: ActName; on: Target; label?: string; why?: string }): JSX.Element {
   use(session);
   const a: Act = acts[act];
-  const no = forbidden('selector' in on ? a.opMany ?? a.op : a.op) || why || '';
-  return <button type="button" class={a.danger ? 'danger' : ''} aria-disabled={no ? 'true' : undefined} title={no || a.effect}
-    onClick={() => { if (!no) asked.set({ act, on }); }}>{label ?? a.label}{no && <span class="sr">. {no}</span>}</button>;
+  const no = forbidden('selector' in on ? (a.opMany ?? a.op) : a.op) || why || '';
+  return (
+    <button
+      type="button"
+      class={a.danger ? 'danger' : ''}
+      aria-disabled={no ? 'true' : undefined}
+      title={no || a.effect}
+      onClick={() => {
+        if (!no) asked.set({ act, on });
+      }}
+    >
+      {label ?? a.label}
+      {no && <span class="sr">. {no}</span>}
+    </button>
+  );
 }
 
 // Acts is a row of buttons. A reason that forbids some of them is told once, for eyes too.
 export function Acts({ names, on, note }: { names: ActName[]; on: Target; note?: string }): JSX.Element {
   use(session);
   const no = [...new Set(names.map((n) => forbidden(acts[n].op)).filter(Boolean))];
-  return <div class="acts">{names.map((n, i) => <ActButton key={i} act={n} on={on} />)}
-    {(no[0] ?? note) && <span class="why">{no[0] ?? note}</span>}</div>;
+  return (
+    <div class="acts">
+      {names.map((n, i) => (
+        <ActButton key={i} act={n} on={on} />
+      ))}
+      {(no[0] ?? note) && <span class="why">{no[0] ?? note}</span>}
+    </div>
+  );
 }
 
 const parallel = 4;
@@ -129,7 +362,9 @@ async function onEach(a: Act, ids: string[], o: Options, tell: (done: number) =>
   let finished = 0;
   const work = async (): Promise<void> => {
     for (let id = rest.shift(); id !== undefined; id = rest.shift()) {
-      try { await a.one(id, o); } catch (e) {
+      try {
+        await a.one(id, o);
+      } catch (e) {
         const why = e instanceof ApiError ? e.message : String(e);
         refused.set(why, [...(refused.get(why) ?? []), id]);
       }
@@ -154,11 +389,18 @@ function doneText(a: Act, n: number, ids: string[] = []): string {
 }
 
 // Count is how many match, as far as the server has counted them, and how many of these an act would change.
-interface Count { matched: number; due: number; more: boolean }
+interface Count {
+  matched: number;
+  due: number;
+  more: boolean;
+}
 
 function told({ matched, due, more }: Count, a: Act): string {
   const those = `${count(matched, a.noun)} ${matched === 1 ? 'matches' : 'match'}`;
-  const not = matched > due ? `, of which ${number(matched - due)} ${a.others ?? 'need nothing'} and ${matched - due === 1 ? 'is' : 'are'} left alone` : '';
+  const not =
+    matched > due
+      ? `, of which ${number(matched - due)} ${a.others ?? 'need nothing'} and ${matched - due === 1 ? 'is' : 'are'} left alone`
+      : '';
   return `${more ? `${those} so far${not}; still counting` : those + not}. Nothing has changed yet.`;
 }
 
@@ -175,7 +417,9 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
     const many = a.many;
     if (!('selector' in on) || !many) return;
     const dryRun = async (): Promise<void> => {
-      let page: string | undefined, matched = 0, due = 0;
+      let page: string | undefined,
+        matched = 0,
+        due = 0;
       do {
         const c = await many(on.selector, true, {}, page);
         if (!counting.current) return;
@@ -185,23 +429,35 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
         setCounted({ matched, due, more: !!page });
       } while (page);
     };
-    dryRun().catch((e: unknown) => { if (counting.current) setFailed(e instanceof Error ? e.message : String(e)); });
-    return () => { counting.current = false; };
+    dryRun().catch((e: unknown) => {
+      if (counting.current) setFailed(e instanceof Error ? e.message : String(e));
+    });
+    return () => {
+      counting.current = false;
+    };
   }, []);
-  const close = (): void => { box.current?.close(); asked.set(null); };
+  const close = (): void => {
+    box.current?.close();
+    asked.set(null);
+  };
   const act1 = async (): Promise<void> => {
     setBusy('Working …');
     setFailed('');
     counting.current = false;
     let n = 0;
     try {
-      let text = '', wrong = false;
+      let text = '',
+        wrong = false;
       if ('ids' in on) {
         const refused = await onEach(a, on.ids, o, (n) => setBusy(`${n} of ${on.ids.length} …`));
         const bad = [...refused.values()].flat().length;
         wrong = bad > 0;
         text = doneText(a, on.ids.length - bad, on.ids) + [...refused].map(([why, ids]) => `; ${shown(ids)}: ${why}`).join('');
-        if (bad === on.ids.length && bad === 1) { setFailed([...refused.keys()][0] ?? ''); setBusy(''); return; }
+        if (bad === on.ids.length && bad === 1) {
+          setFailed([...refused.keys()][0] ?? '');
+          setBusy('');
+          return;
+        }
       } else if (a.many) {
         let page: string | undefined;
         const refused: Record<string, number> = {};
@@ -212,7 +468,11 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
           page = c.nextPageToken;
           setBusy(`${n} done …`);
         } while (page);
-        text = doneText(a, n) + Object.entries(refused).map(([code, times]) => `; ${times} refused (${code})`).join('');
+        text =
+          doneText(a, n) +
+          Object.entries(refused)
+            .map(([code, times]) => `; ${times} refused (${code})`)
+            .join('');
         wrong = Object.keys(refused).length > 0;
       }
       done.set({ text, failed: wrong });
@@ -225,27 +485,92 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
     }
   };
   const cli = 'ids' in on ? onIds(a.noun, a.verb, on.ids, o) : onAll(a.noun, a.verb, on.selector, o);
-  const due = counted?.due ?? 0, least = counted?.more ? 'at least ' : '';
-  const what = a.noun === 'system' ? '' : !counted ? `the ${a.noun}s that match` : 'ids' in on && on.ids.length === 1 ? on.ids[0] : least + count(due, a.noun);
-  const ms = (text: string): number | undefined => text === '' ? undefined : Math.round(Number(text) * 1000);
-  return <dialog ref={box} aria-labelledby="act-title" onClose={() => asked.set(null)}>
-    <form method="dialog" onSubmit={(e) => { e.preventDefault(); if (!busy && due) void act1(); }}>
-      <h2 id="act-title">{a.label} <span class="id">{what}</span></h2>
-      <p>{a.effect}</p>
-      {'selector' in on && <p class="count" role="status">{failed ? '' : counted ? told(counted, a) : 'Counting …'}</p>}
-      {a.reason && <label>Reason <input name="reason" maxLength={200} autoComplete="off" placeholder="shown in events and history"
-        onInput={(e) => set({ ...o, reason: e.currentTarget.value })} /></label>}
-      {a.grace && <label>Grace period, seconds <input name="grace" type="number" min="0" max="86400" step="any" placeholder="the task's own; 0 ends it now"
-        onInput={(e) => set({ ...o, graceMs: ms(e.currentTarget.value) })} /></label>}
-      {a.deadline && <label>Deadline, seconds from now <input name="deadline" type="number" min="0" max="86400" step="any" placeholder="none: wait for its work"
-        onInput={(e) => set({ ...o, deadlineMs: ms(e.currentTarget.value) })} /></label>}
-      <p class="cli">The same on the command line:<code tabIndex={0}>{cli}</code></p>
-      {failed && <p class="failed" role="alert">{failed}</p>}
-      <div class="acts end">
-        <button type="button" onClick={close}>Cancel</button>
-        <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!due} aria-disabled={busy ? 'true' : undefined}>
-          {busy || `${a.label}${due > 1 ? ` ${least}${count(due, a.noun)}` : ''}`}</button>
-      </div>
-    </form>
-  </dialog>;
+  const due = counted?.due ?? 0,
+    least = counted?.more ? 'at least ' : '';
+  const what =
+    a.noun === 'system'
+      ? ''
+      : !counted
+        ? `the ${a.noun}s that match`
+        : 'ids' in on && on.ids.length === 1
+          ? on.ids[0]
+          : least + count(due, a.noun);
+  const ms = (text: string): number | undefined => (text === '' ? undefined : Math.round(Number(text) * 1000));
+  return (
+    <dialog ref={box} aria-labelledby="act-title" onClose={() => asked.set(null)}>
+      <form
+        method="dialog"
+        onSubmit={(e) => {
+          e.preventDefault();
+          if (!busy && due) void act1();
+        }}
+      >
+        <h2 id="act-title">
+          {a.label} <span class="id">{what}</span>
+        </h2>
+        <p>{a.effect}</p>
+        {'selector' in on && (
+          <p class="count" role="status">
+            {failed ? '' : counted ? told(counted, a) : 'Counting …'}
+          </p>
+        )}
+        {a.reason && (
+          <label>
+            Reason{' '}
+            <input
+              name="reason"
+              maxLength={200}
+              autoComplete="off"
+              placeholder="shown in events and history"
+              onInput={(e) => set({ ...o, reason: e.currentTarget.value })}
+            />
+          </label>
+        )}
+        {a.grace && (
+          <label>
+            Grace period, seconds{' '}
+            <input
+              name="grace"
+              type="number"
+              min="0"
+              max="86400"
+              step="any"
+              placeholder="the task's own; 0 ends it now"
+              onInput={(e) => set({ ...o, graceMs: ms(e.currentTarget.value) })}
+            />
+          </label>
+        )}
+        {a.deadline && (
+          <label>
+            Deadline, seconds from now{' '}
+            <input
+              name="deadline"
+              type="number"
+              min="0"
+              max="86400"
+              step="any"
+              placeholder="none: wait for its work"
+              onInput={(e) => set({ ...o, deadlineMs: ms(e.currentTarget.value) })}
+            />
+          </label>
+        )}
+        <p class="cli">
+          The same on the command line:<code tabIndex={0}>{cli}</code>
+        </p>
+        {failed && (
+          <p class="failed" role="alert">
+            {failed}
+          </p>
+        )}
+        <div class="acts end">
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class={a.danger ? 'danger primary' : 'primary'} disabled={!due} aria-disabled={busy ? 'true' : undefined}>
+            {busy || `${a.label}${due > 1 ? ` ${least}${count(due, a.noun)}` : ''}`}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
 }

@@ -24,7 +24,14 @@ export type Query = Record<string, string | number | undefined>;
 
 // A refusal or a failure, in the server's words where it has some.
 export class ApiError extends Error {
-  constructor(readonly status: number, readonly code: string, message: string, readonly body: unknown = null) { super(message); }
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly body: unknown = null,
+  ) {
+    super(message);
+  }
 }
 
 // How the last request went: what is Offline.
@@ -37,7 +44,8 @@ const clock = { least: -Infinity, most: Infinity, offset: 0 };
 export function heardAt(date: string | null, sent: number, got: number): void {
   const second = date ? Date.parse(date) : NaN;
   if (Number.isNaN(second)) return;
-  const least = second - got, most = second + 1000 - sent;
+  const least = second - got,
+    most = second + 1000 - sent;
   clock.least = Math.max(clock.least, least);
   clock.most = Math.min(clock.most, most);
   if (clock.least > clock.most) [clock.least, clock.most] = [least, most]; // one of the clocks was set
@@ -69,17 +77,29 @@ export function headers(more: Record<string, string> = {}): Record<string, strin
 
 const longest = 10_000; // ms that an answer may take
 
-export async function call<T>(method: string, path: string, o: {
-  query?: Query; body?: unknown; signal?: AbortSignal; everywhere?: boolean; wait?: number; // everywhere: no scope is named; wait: ms
-  quiet?: boolean; // whatever comes of it says nothing of other requests
-} = {}): Promise<T> {
-  const sent = Date.now(), wait = o.wait ?? longest;
+export async function call<T>(
+  method: string,
+  path: string,
+  o: {
+    query?: Query;
+    body?: unknown;
+    signal?: AbortSignal;
+    everywhere?: boolean;
+    wait?: number; // everywhere: no scope is named; wait: ms
+    quiet?: boolean; // whatever comes of it says nothing of other requests
+  } = {},
+): Promise<T> {
+  const sent = Date.now(),
+    wait = o.wait ?? longest;
   const late = AbortSignal.timeout(wait);
   calls.count++;
   let res: Response, text: string;
   try {
     res = await fetch(address(path, o.query, o.everywhere), {
-      method, cache: 'no-store', credentials: 'omit', signal: o.signal ? AbortSignal.any([o.signal, late]) : late,
+      method,
+      cache: 'no-store',
+      credentials: 'omit',
+      signal: o.signal ? AbortSignal.any([o.signal, late]) : late,
       headers: headers(o.body === undefined ? {} : { 'Content-Type': 'application/json' }),
       body: o.body === undefined ? undefined : JSON.stringify(o.body),
     });
@@ -92,7 +112,11 @@ export async function call<T>(method: string, path: string, o: {
   }
   heardAt(res.headers.get('Date'), sent, Date.now());
   let body: unknown = null;
-  try { body = text ? JSON.parse(text) : null; } catch { /* a proxy's page */ }
+  try {
+    body = text ? JSON.parse(text) : null;
+  } catch {
+    /* a proxy's page */
+  }
   if (res.ok) {
     if (!reach.value.ok && !o.quiet) reach.set({ ok: true, why: '' });
     return body as T;
@@ -102,8 +126,11 @@ export async function call<T>(method: string, path: string, o: {
   if (res.status >= 500 || res.status === 429) reach.set({ ok: false, why: e.message });
   else if (!reach.value.ok) reach.set({ ok: true, why: '' });
   if (res.status === 401 && session.value) {
-    signOut(session.value.expires <= serverNow()
-      ? 'This token has expired. Create another with: lubdub ui' : 'This token was rejected. Create another with: lubdub ui');
+    signOut(
+      session.value.expires <= serverNow()
+        ? 'This token has expired. Create another with: lubdub ui'
+        : 'This token was rejected. Create another with: lubdub ui',
+    );
   }
   throw e;
 }

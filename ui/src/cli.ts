@@ -11,7 +11,11 @@ export function quote(s: string): string {
   return `$'${escape(s.replace(/[\\']/g, '\\$&'))}'`;
 }
 
-export interface Options { reason?: string; graceMs?: number; deadlineMs?: number }
+export interface Options {
+  reason?: string;
+  graceMs?: number;
+  deadlineMs?: number;
+}
 export type Selector = Record<string, string | undefined>;
 
 const flags = (o: Options): string[] => [
@@ -23,12 +27,24 @@ const flags = (o: Options): string[] => [
 // where is the deployment and the workspace that the page shows: a command without them may reach others.
 export function where(): string[] {
   const at = scopeNow();
-  return [...(context.value ? ['--context', context.value] : ['--server', new URL('..', document.baseURI).href.replace(/\/$/, '')]),
-    ...(at ? ['--tenant', at.tenantId, '--workspace', at.workspaceId] : [])];
+  return [
+    ...(context.value ? ['--context', context.value] : ['--server', new URL('..', document.baseURI).href.replace(/\/$/, '')]),
+    ...(at ? ['--tenant', at.tenantId, '--workspace', at.workspaceId] : []),
+  ];
 }
 
-const filters: Record<string, string> = { state: '--state', queue: '--queue', type: '--type', runId: '--run', workerId: '--worker', machineId: '--machine',
-  scheduleId: '--schedule',  label: '--selector', reason: '--because', version: '--version' };
+const filters: Record<string, string> = {
+  state: '--state',
+  queue: '--queue',
+  type: '--type',
+  runId: '--run',
+  workerId: '--worker',
+  machineId: '--machine',
+  scheduleId: '--schedule',
+  label: '--selector',
+  reason: '--because',
+  version: '--version',
+};
 
 export const line = (words: string[]): string => words.map(quote).join(' ');
 

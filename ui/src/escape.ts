@@ -6,7 +6,7 @@ const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f
 export const escape = (s: string): string => s.replace(hidden, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
 
 const attributes = ['title', 'aria-label', 'placeholder'];
-const clean = (v: unknown): unknown => typeof v === 'string' ? escape(v) : Array.isArray(v) ? v.map(clean) : v;
+const clean = (v: unknown): unknown => (typeof v === 'string' ? escape(v) : Array.isArray(v) ? v.map(clean) : v);
 
 export function escapeAll(): void {
   const before = options.vnode;

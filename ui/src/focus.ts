@@ -2,9 +2,15 @@
 // else the page's heading.
 export function keepFocus(): void {
   let last: Element[] = []; // what has the focus, and its ancestors
-  const ancestors = (e: Element | null): Element[] => e && e !== document.body ? [e, ...ancestors(e.parentElement)] : [];
-  addEventListener('focusin', (e) => { last = ancestors(e.target as Element); });
-  addEventListener('focusout', (e) => queueMicrotask(() => { if ((e.target as Element).isConnected && e.target === last[0]) last = []; }));
+  const ancestors = (e: Element | null): Element[] => (e && e !== document.body ? [e, ...ancestors(e.parentElement)] : []);
+  addEventListener('focusin', (e) => {
+    last = ancestors(e.target as Element);
+  });
+  addEventListener('focusout', (e) =>
+    queueMicrotask(() => {
+      if ((e.target as Element).isConnected && e.target === last[0]) last = [];
+    }),
+  );
   new MutationObserver(() => {
     if (!last[0] || last[0].isConnected || document.activeElement !== document.body) return;
     const left = last.find((a) => a.isConnected && a.closest('main')) ?? document.querySelector('main h1');
@@ -19,7 +25,13 @@ export function keepFocus(): void {
 export function signInTabs(): void {
   const open = (e: MouseEvent): void => {
     const link = (e.target as Element).closest?.('a');
-    if (!link || e.defaultPrevented || !link.getAttribute('href')?.startsWith('#/') || !(e.ctrlKey || e.metaKey || e.shiftKey || e.button === 1)) return;
+    if (
+      !link ||
+      e.defaultPrevented ||
+      !link.getAttribute('href')?.startsWith('#/') ||
+      !(e.ctrlKey || e.metaKey || e.shiftKey || e.button === 1)
+    )
+      return;
     if (window.open(link.href, '_blank')) e.preventDefault();
   };
   addEventListener('click', open);

@@ -13,22 +13,40 @@ export interface Health extends Data<System> {
   doubt: string; // what GET /healthz reports while GET /v1/system is late
 }
 
-const every = 2000, slow = 500, wait = 3000, rarest = 4000; // ms; slow: after which /healthz is asked, which answers without Redis
+const every = 2000,
+  slow = 500,
+  wait = 3000,
+  rarest = 4000; // ms; slow: after which /healthz is asked, which answers without Redis
 
 export function useHealth(): Health {
   const [doubt, set] = useState('');
   const seen = useRef(0);
-  const data = useData('system', async (signal) => {
-    const mine = ++seen.current;
-    const late = setTimeout(() => void call<{ status: string; message?: string }>('GET', 'healthz', { signal, wait, everywhere: true, quiet: true })
-      .then((h) => { if (mine === seen.current && h.status !== 'ok') set(h.message ?? ''); }, () => undefined), slow);
-    try {
-      const system = await call<System>('GET', 'v1/system', { signal, wait });
-      seen.current++;
-      set('');
-      return system;
-    } finally { clearTimeout(late); }
-  }, every, rarest);
+  const data = useData(
+    'system',
+    async (signal) => {
+      const mine = ++seen.current;
+      const late = setTimeout(
+        () =>
+          void call<{ status: string; message?: string }>('GET', 'healthz', { signal, wait, everywhere: true, quiet: true }).then(
+            (h) => {
+              if (mine === seen.current && h.status !== 'ok') set(h.message ?? '');
+            },
+            () => undefined,
+          ),
+        slow,
+      );
+      try {
+        const system = await call<System>('GET', 'v1/system', { signal, wait });
+        seen.current++;
+        set('');
+        return system;
+      } finally {
+        clearTimeout(late);
+      }
+    },
+    every,
+    rarest,
+  );
   const body = data.error?.body as System | undefined;
   return { ...data, doubt, down: body?.summary && body.findings ? body : null };
 }
@@ -38,17 +56,52 @@ export const stale = (h: Health): boolean => !!h.error || !!h.doubt;
 
 export function HealthBanner({ of }: { of: Health }): JSX.Element {
   use(second);
-  const held = use(paused), { value, error, at, down, doubt } = of;
+  const held = use(paused),
+    { value, error, at, down, doubt } = of;
   const old = at === undefined ? 0 : Date.now() - at;
   const known = at === undefined ? '' : ` The numbers below are old: they were read ${age(old)}.`;
-  if (down) return <><Verdict system={down} />{known && <p class="dim">{known}</p>}</>;
-  if (doubt) return <Alarm title="Redis is not responding; timeouts are paused">{doubt}. No worker and no task is failed for silence until it responds.{known}</Alarm>;
-  if (error) return <Alarm title="The state is unknown">{error.message}.{known}</Alarm>;
-  if (!value) return <p class="dim" role="status">Reading the state of the deployment …</p>;
-  if (old > every + wait && !document.hidden) return <div class="old"><Verdict system={value} /><p>{held ? 'Paused: this' : 'This'} was read {age(old)}.</p></div>;
+  if (down)
+    return (
+      <>
+        <Verdict system={down} />
+        {known && <p class="dim">{known}</p>}
+      </>
+    );
+  if (doubt)
+    return (
+      <Alarm title="Redis is not responding; timeouts are paused">
+        {doubt}. No worker and no task is failed for silence until it responds.{known}
+      </Alarm>
+    );
+  if (error)
+    return (
+      <Alarm title="The state is unknown">
+        {error.message}.{known}
+      </Alarm>
+    );
+  if (!value)
+    return (
+      <p class="dim" role="status">
+        Reading the state of the deployment …
+      </p>
+    );
+  if (old > every + wait && !document.hidden)
+    return (
+      <div class="old">
+        <Verdict system={value} />
+        <p>
+          {held ? 'Paused: this' : 'This'} was read {age(old)}.
+        </p>
+      </div>
+    );
   return <Verdict system={value} />;
 }
 
 function Alarm({ title, children }: { title: string; children: JSX.Element | (string | JSX.Element)[] | string }): JSX.Element {
-  return <section class="banner b-fail" aria-label="Them or us" role="status"><h2>{title}</h2><p>{children}</p></section>;
+  return (
+    <section class="banner b-fail" aria-label="Them or us" role="status">
+      <h2>{title}</h2>
+      <p>{children}</p>
+    </section>
+  );
 }

@@ -6,18 +6,25 @@ type Step = Stats['series']['steps'][number];
 
 const most = 360; // steps that the server keeps
 const open = 9; // of the newest, that may have changed since
-const anHour = 3_600_000, every = 10_000; // ms; a step is as long
+const anHour = 3_600_000,
+  every = 10_000; // ms; a step is as long
 
 // useHour reads the last hour: all of it once, a hundred kilobytes, and from then on what is new.
 export function useHour(): Data<Step[]> {
   const known = useRef<Step[]>([]);
   const begin = (s: Step | undefined): number => Date.parse(s?.at ?? '');
-  return useData('hour', async (signal) => {
-    const old = known.current, newest = begin(old[old.length - 1]);
-    const steps = Number.isNaN(newest) ? most : Math.min(most, open + Math.ceil((serverNow() - newest) / every));
-    const { series } = await get<Stats>('v1/stats', { steps }, signal);
-    const from = begin(series.steps[0]), to = begin(series.steps[series.steps.length - 1]);
-    known.current = [...old.filter((s) => begin(s) < from && begin(s) > to - anHour), ...series.steps];
-    return known.current;
-  }, every);
+  return useData(
+    'hour',
+    async (signal) => {
+      const old = known.current,
+        newest = begin(old[old.length - 1]);
+      const steps = Number.isNaN(newest) ? most : Math.min(most, open + Math.ceil((serverNow() - newest) / every));
+      const { series } = await get<Stats>('v1/stats', { steps }, signal);
+      const from = begin(series.steps[0]),
+        to = begin(series.steps[series.steps.length - 1]);
+      known.current = [...old.filter((s) => begin(s) < from && begin(s) > to - anHour), ...series.steps];
+      return known.current;
+    },
+    every,
+  );
 }

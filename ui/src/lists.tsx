@@ -7,51 +7,126 @@ import { change, useRoute } from './route';
 
 // A list of the API, page by page: its filter stands in the address, so that a link shows the same to everyone.
 export interface List<T> {
-  data: Data<T>; filter: Record<string, string>; page: number;
-  next: (token: string) => void; back: () => void; none: (nouns: string) => string;
+  data: Data<T>;
+  filter: Record<string, string>;
+  page: number;
+  next: (token: string) => void;
+  back: () => void;
+  none: (nouns: string) => string;
 }
 
 // pages is how one comes from page to page, where that is not as with most lists.
-export function useList<T>(path: string, fields: string[], more: Record<string, string | number> = {}, every = 5000,
-  pages: { token: string; read: (path: string, query: Query, signal: AbortSignal) => Promise<T> } = { token: 'pageToken', read: get }): List<T> {
+export function useList<T>(
+  path: string,
+  fields: string[],
+  more: Record<string, string | number> = {},
+  every = 5000,
+  pages: { token: string; read: (path: string, query: Query, signal: AbortSignal) => Promise<T> } = { token: 'pageToken', read: get },
+): List<T> {
   const { query } = useRoute();
   const filter = Object.fromEntries(fields.map((f) => [f, query.get(f) ?? '']));
   const key = path + JSON.stringify(filter);
   const [been, set] = useState<{ key: string; tokens: string[] }>({ key, tokens: [] });
   const tokens = been.key === key ? been.tokens : [];
   const token = tokens[tokens.length - 1];
-  const data = useData(key + (token ?? ''), (signal) => pages.read(path, { pageSize: 50, ...more, ...filter, [pages.token]: token }, signal), every);
+  const data = useData(
+    key + (token ?? ''),
+    (signal) => pages.read(path, { pageSize: 50, ...more, ...filter, [pages.token]: token }, signal),
+    every,
+  );
   return {
-    data, filter, page: tokens.length + 1,
+    data,
+    filter,
+    page: tokens.length + 1,
     next: (to) => set({ key, tokens: [...tokens, to] }),
     back: () => set({ key, tokens: tokens.slice(0, -1) }),
     none: (nouns) => {
-      const by = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `${k}=${v}`);
+      const by = Object.entries(filter)
+        .filter(([, v]) => v)
+        .map(([k, v]) => `${k}=${v}`);
       return by.length ? `No ${nouns} on this page match ${by.join(', ').replaceAll('=', ' = ')}.` : `No ${nouns}.`;
     },
   };
 }
 
-export interface Field { name: string; label?: string; choices?: string[]; hint?: string }
+export interface Field {
+  name: string;
+  label?: string;
+  choices?: string[];
+  hint?: string;
+}
 
 export function Filters<T>({ of, fields }: { of: List<T>; fields: Field[] }): JSX.Element {
   const set = Object.values(of.filter).some(Boolean);
-  return <form class="filters" role="search" aria-label="Filter" onSubmit={(e) => e.preventDefault()}>
-    {fields.map((f) => <label key={f.name}>{f.label ?? f.name}{f.choices
-      ? <select value={of.filter[f.name]} onChange={(e) => change({ [f.name]: e.currentTarget.value })}>
-        <option value="">any</option>{[...new Set([...f.choices, of.filter[f.name]!])].filter(Boolean).map((c) => <option key={c} value={c}>{c}</option>)}</select>
-      : <input value={of.filter[f.name]} placeholder={f.hint} autoComplete="off" spellcheck={false} onChange={(e) => change({ [f.name]: e.currentTarget.value.trim() })} />}
-    </label>)}
-    {set && <button type="button" onClick={() => change(Object.fromEntries(fields.map((f) => [f.name, undefined])))}>Show all</button>}
-  </form>;
+  return (
+    <form class="filters" role="search" aria-label="Filter" onSubmit={(e) => e.preventDefault()}>
+      {fields.map((f) => (
+        <label key={f.name}>
+          {f.label ?? f.name}
+          {f.choices ? (
+            <select value={of.filter[f.name]} onChange={(e) => change({ [f.name]: e.currentTarget.value })}>
+              <option value="">any</option>
+              {[...new Set([...f.choices, of.filter[f.name]!])].filter(Boolean).map((c) => (
+                <option key={c} value={c}>
+                  {c}
+                </option>
+              ))}
+            </select>
+          ) : (
+            <input
+              value={of.filter[f.name]}
+              placeholder={f.hint}
+              autoComplete="off"
+              spellcheck={false}
+              onChange={(e) => change({ [f.name]: e.currentTarget.value.trim() })}
+            />
+          )}
+        </label>
+      ))}
+      {set && (
+        <button type="button" onClick={() => change(Object.fromEntries(fields.map((f) => [f.name, undefined])))}>
+          Show all
+        </button>
+      )}
+    </form>
+  );
 }
 
-export function Pager<T>({ of, next, shown, total, noun, more = 'there are more' }: {
-  of: List<T>; next?: string; shown: number; total?: number | null; noun: string; more?: string;
+export function Pager<T>({
+  of,
+  next,
+  shown,
+  total,
+  noun,
+  more = 'there are more',
+}: {
+  of: List<T>;
+  next?: string;
+  shown: number;
+  total?: number | null;
+  noun: string;
+  more?: string;
 }): JSX.Element {
-  const text = total !== null && total !== undefined ? `${shown} of ${count(total, noun)}` : next ? `${shown} on this page, and ${more}` : count(shown, noun);
-  return <div class="pager"><span role="status">{text}</span>
-    {of.page > 1 && <button type="button" onClick={of.back}>Previous page</button>}
-    {next && <button type="button" onClick={() => of.next(next)}>Next page</button>}
-    {of.page > 1 && <span class="dim">page {of.page}</span>}</div>;
+  const text =
+    total !== null && total !== undefined
+      ? `${shown} of ${count(total, noun)}`
+      : next
+        ? `${shown} on this page, and ${more}`
+        : count(shown, noun);
+  return (
+    <div class="pager">
+      <span role="status">{text}</span>
+      {of.page > 1 && (
+        <button type="button" onClick={of.back}>
+          Previous page
+        </button>
+      )}
+      {next && (
+        <button type="button" onClick={() => of.next(next)}>
+          Next page
+        </button>
+      )}
+      {of.page > 1 && <span class="dim">page {of.page}</span>}
+    </div>
+  );
 }

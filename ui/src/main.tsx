@@ -22,20 +22,34 @@ import { use } from './signal';
 import { followFor, streaming, unfollow } from './stream';
 import { chosen, next as nextTheme } from './theme';
 
-interface Page { path: string; title: string; op: string; all: () => JSX.Element; one?: (p: { id: string }) => JSX.Element }
+interface Page {
+  path: string;
+  title: string;
+  op: string;
+  all: () => JSX.Element;
+  one?: (p: { id: string }) => JSX.Element;
+}
 
 const pages: Page[] = [
-  { path: '', title: 'Overview', op: 'getStats', all: Overview }, { path: 'pulse', title: 'Pulse', op: 'listWorkers', all: Pulse },
-  { path: 'tasks', title: 'Tasks', op: 'listTasks', all: Tasks, one: TaskPage }, { path: 'workers', title: 'Workers', op: 'listWorkers', all: Workers, one: WorkerPage },
-  { path: 'machines', title: 'Machines', op: 'listMachines', all: Machines, one: MachinePage }, { path: 'queues', title: 'Queues', op: 'listQueues', all: Queues, one: QueuePage },
-  { path: 'runs', title: 'Runs', op: 'listTasks', all: Runs, one: RunPage }, { path: 'schedules', title: 'Schedules', op: 'listSchedules', all: Schedules, one: SchedulePage },
-  { path: 'webhooks', title: 'Webhooks', op: 'listWebhooks', all: Webhooks, one: WebhookPage }, { path: 'events', title: 'Events', op: 'listEvents', all: Events },
-  { path: 'losses', title: 'Losses', op: 'countVerdicts', all: Losses }, { path: 'system', title: 'System', op: 'getSystem', all: SystemPage },
+  { path: '', title: 'Overview', op: 'getStats', all: Overview },
+  { path: 'pulse', title: 'Pulse', op: 'listWorkers', all: Pulse },
+  { path: 'tasks', title: 'Tasks', op: 'listTasks', all: Tasks, one: TaskPage },
+  { path: 'workers', title: 'Workers', op: 'listWorkers', all: Workers, one: WorkerPage },
+  { path: 'machines', title: 'Machines', op: 'listMachines', all: Machines, one: MachinePage },
+  { path: 'queues', title: 'Queues', op: 'listQueues', all: Queues, one: QueuePage },
+  { path: 'runs', title: 'Runs', op: 'listTasks', all: Runs, one: RunPage },
+  { path: 'schedules', title: 'Schedules', op: 'listSchedules', all: Schedules, one: SchedulePage },
+  { path: 'webhooks', title: 'Webhooks', op: 'listWebhooks', all: Webhooks, one: WebhookPage },
+  { path: 'events', title: 'Events', op: 'listEvents', all: Events },
+  { path: 'losses', title: 'Losses', op: 'countVerdicts', all: Losses },
+  { path: 'system', title: 'System', op: 'getSystem', all: SystemPage },
 ];
 
 function App(): JSX.Element {
   const who = use(session);
-  useEffect(() => { if (!who) unfollow(); }, [who]);
+  useEffect(() => {
+    if (!who) unfollow();
+  }, [who]);
   return who ? <Shell /> : <SignIn />;
 }
 
@@ -47,21 +61,47 @@ function SignIn(): JSX.Element {
     const form = new FormData(e.currentTarget as HTMLFormElement);
     const token = String(form.get('token') ?? '').trim();
     if (!read(token)) return setBad('That is no control token of Lubdub. One looks like eyJ….eyJ….…');
-    const tenantId = String(form.get('tenant') ?? '').trim(), workspaceId = String(form.get('workspace') ?? '').trim();
+    const tenantId = String(form.get('tenant') ?? '').trim(),
+      workspaceId = String(form.get('workspace') ?? '').trim();
     signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null);
   };
-  return <main class="signin"><h1><Logo /> Lubdub</h1>
-    {why && <p class="failed" role="alert">{why}</p>}
-    <form onSubmit={(e) => void enter(e)}>
-      <label>Control token<textarea name="token" rows={4} required spellcheck={false} autoComplete="off" aria-describedby="token-help" /></label>
-      {bad && <p class="failed" role="alert">{bad}</p>}
-      <p id="token-help" class="dim"><code>lubdub ui</code> opens this page signed in; <code>lubdub token --role viewer</code> prints a token to paste.
-        It is kept in this tab only.</p>
-      <button type="submit" class="primary">Sign in</button>
-    </form></main>;
+  return (
+    <main class="signin">
+      <h1>
+        <Logo /> Lubdub
+      </h1>
+      {why && (
+        <p class="failed" role="alert">
+          {why}
+        </p>
+      )}
+      <form onSubmit={(e) => void enter(e)}>
+        <label>
+          Control token
+          <textarea name="token" rows={4} required spellcheck={false} autoComplete="off" aria-describedby="token-help" />
+        </label>
+        {bad && (
+          <p class="failed" role="alert">
+            {bad}
+          </p>
+        )}
+        <p id="token-help" class="dim">
+          <code>lubdub ui</code> opens this page signed in; <code>lubdub token --role viewer</code> prints a token to paste. It is kept in
+          this tab only.
+        </p>
+        <button type="submit" class="primary">
+          Sign in
+        </button>
+      </form>
+    </main>
+  );
 }
 
-const Logo = (): JSX.Element => <svg viewBox="0 0 32 20" width="32" height="20" aria-hidden="true" class="logo"><path d="M1 11h6l3-8 5 15 4-11 2 4h10" /></svg>;
+const Logo = (): JSX.Element => (
+  <svg viewBox="0 0 32 20" width="32" height="20" aria-hidden="true" class="logo">
+    <path d="M1 11h6l3-8 5 15 4-11 2 4h10" />
+  </svg>
+);
 
 // What the stream of events is asked for: what is looked at, or the rare events that change the pages with numbers.
 function watched(r: Route): Query {
@@ -75,80 +115,202 @@ function watched(r: Route): Query {
 }
 
 function Shell(): JSX.Element {
-  const route = useRoute(), at = use(scope), who = session.value!;
+  const route = useRoute(),
+    at = use(scope),
+    who = session.value!;
   const [name = '', id] = route.path;
-  const page = pages.find((p) => p.path === name), no = page && forbidden(page.op);
+  const page = pages.find((p) => p.path === name),
+    no = page && forbidden(page.op);
   const ready = !wide(who) || !!at;
-  useEffect(() => { if (!ready || forbidden('listEvents')) unfollow(); else followFor(watched(route)); }, [ready, JSON.stringify(watched(route)), at, who.token]);
+  useEffect(() => {
+    if (!ready || forbidden('listEvents')) unfollow();
+    else followFor(watched(route));
+  }, [ready, JSON.stringify(watched(route)), at, who.token]);
   useKeys();
-  const Page = page?.all, Detail = page?.one;
-  return <>
-    <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>('main h1')?.focus(); }}>Skip to the page</a>
-    <header class="top">
-      <a class="brand" href={href('')}><Logo />Lubdub</a>
-      <Scopes />
-      <Search />
-      <Standing />
-      <Who />
-    </header>
-    <nav aria-label="Pages"><ul>{pages.map(({ path, title }) =>
-      <li key={path}><a href={href(path)} aria-current={path === name ? (id ? 'true' : 'page') : undefined}>{title}</a></li>)}</ul></nav>
-    <main id="main">
-      {!ready ? <><Title name="Choose">Choose a workspace</Title><p>The token opens several; choose one above.</p></>
-        : page && no ? <><Title name={page.title}>{page.title}</Title><div class="failed"><p><strong>Not allowed.</strong> {no}</p></div></>
-        : id && Detail ? <Detail key={id} id={id} /> : Page && !id ? <Page key={name} /> : <NoPage />}
-    </main>
-    <Toast />
-    <ActDialog />
-  </>;
+  const Page = page?.all,
+    Detail = page?.one;
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          document.querySelector<HTMLElement>('main h1')?.focus();
+        }}
+      >
+        Skip to the page
+      </a>
+      <header class="top">
+        <a class="brand" href={href('')}>
+          <Logo />
+          Lubdub
+        </a>
+        <Scopes />
+        <Search />
+        <Standing />
+        <Who />
+      </header>
+      <nav aria-label="Pages">
+        <ul>
+          {pages.map(({ path, title }) => (
+            <li key={path}>
+              <a href={href(path)} aria-current={path === name ? (id ? 'true' : 'page') : undefined}>
+                {title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <main id="main">
+        {!ready ? (
+          <>
+            <Title name="Choose">Choose a workspace</Title>
+            <p>The token opens several; choose one above.</p>
+          </>
+        ) : page && no ? (
+          <>
+            <Title name={page.title}>{page.title}</Title>
+            <div class="failed">
+              <p>
+                <strong>Not allowed.</strong> {no}
+              </p>
+            </div>
+          </>
+        ) : id && Detail ? (
+          <Detail key={id} id={id} />
+        ) : Page && !id ? (
+          <Page key={name} />
+        ) : (
+          <NoPage />
+        )}
+      </main>
+      <Toast />
+      <ActDialog />
+    </>
+  );
 }
 
 function NoPage(): JSX.Element {
-  return <><Title name="Nothing here">There is no such page</Title><p><a href={href('')}>Go to the overview</a>, or press <kbd>/</kbd> to search by id.</p></>;
+  return (
+    <>
+      <Title name="Nothing here">There is no such page</Title>
+      <p>
+        <a href={href('')}>Go to the overview</a>, or press <kbd>/</kbd> to search by id.
+      </p>
+    </>
+  );
 }
 
 function Scopes(): JSX.Element | null {
-  const who = use(session), at = use(scope);
+  const who = use(session),
+    at = use(scope);
   const [all, set] = useState<Scope[]>([]);
   const [more, setMore] = useState(false);
   useEffect(() => {
     if (!who || !wide(who)) return;
-    const load = (): void => void call<ScopeList>('GET', 'v1/scopes', { everywhere: true }).then((l) => { set(l.scopes); setMore(!!l.nextPageToken); const first = l.scopes[0]; if (!scope.value && first) choose(first); }, () => undefined);
+    const load = (): void =>
+      void call<ScopeList>('GET', 'v1/scopes', { everywhere: true }).then(
+        (l) => {
+          set(l.scopes);
+          setMore(!!l.nextPageToken);
+          const first = l.scopes[0];
+          if (!scope.value && first) choose(first);
+        },
+        () => undefined,
+      );
     load();
     const timer = setInterval(load, 60_000);
     return () => clearInterval(timer);
   }, [who]);
   if (!who) return null;
-  if (!wide(who)) return <span class="scope">{who.tenant} / {who.workspace}</span>;
+  if (!wide(who))
+    return (
+      <span class="scope">
+        {who.tenant} / {who.workspace}
+      </span>
+    );
   const text = (s: Scope): string => `${s.tenantId}/${s.workspaceId}`;
   const shown = at && !all.some((s) => text(s) === text(at)) ? [at, ...all] : all;
-  return <label class="scope"><span class="sr">Workspace</span><select value={at ? text(at) : ''} title={more ? 'The first hundred are listed' : undefined} onChange={(e) => {
-    const to = shown.find((s) => text(s) === e.currentTarget.value);
-    if (to) { choose(to); go(href('')); }
-  }}>{!at && <option value="">choose</option>}{shown.map((s) => <option key={text(s)} value={text(s)}>{s.tenantId} / {s.workspaceId}</option>)}</select></label>;
+  return (
+    <label class="scope">
+      <span class="sr">Workspace</span>
+      <select
+        value={at ? text(at) : ''}
+        title={more ? 'The first hundred are listed' : undefined}
+        onChange={(e) => {
+          const to = shown.find((s) => text(s) === e.currentTarget.value);
+          if (to) {
+            choose(to);
+            go(href(''));
+          }
+        }}
+      >
+        {!at && <option value="">choose</option>}
+        {shown.map((s) => (
+          <option key={text(s)} value={text(s)}>
+            {s.tenantId} / {s.workspaceId}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 // Standing says whether what is shown is current, and how it comes to be.
 function Standing(): JSX.Element {
-  const held = use(paused), how = use(streaming), net = use(reach);
-  const [word, why] = held ? ['Paused', 'Nothing is read until you go on, or act'] : !net.ok ? ['Offline', net.why]
-    : how === 'open' ? ['Live', 'Events are streamed, and numbers are read every few seconds'] : ['Polling', 'Read every few seconds; events are not streamed'];
-  return <div class="standing"><span class={`st st-${word}`} role="status" title={why}><i aria-hidden="true" />{word}</span>
-    <button type="button" aria-pressed={held} onClick={() => paused.set(!held)}>{held ? 'Resume' : 'Pause'}</button></div>;
+  const held = use(paused),
+    how = use(streaming),
+    net = use(reach);
+  const [word, why] = held
+    ? ['Paused', 'Nothing is read until you go on, or act']
+    : !net.ok
+      ? ['Offline', net.why]
+      : how === 'open'
+        ? ['Live', 'Events are streamed, and numbers are read every few seconds']
+        : ['Polling', 'Read every few seconds; events are not streamed'];
+  return (
+    <div class="standing">
+      <span class={`st st-${word}`} role="status" title={why}>
+        <i aria-hidden="true" />
+        {word}
+      </span>
+      <button type="button" aria-pressed={held} onClick={() => paused.set(!held)}>
+        {held ? 'Resume' : 'Pause'}
+      </button>
+    </div>
+  );
 }
 
 function Who(): JSX.Element | null {
   use(second);
-  const who = use(session), look = use(chosen);
+  const who = use(session),
+    look = use(chosen);
   if (!who) return null;
   const left = who.expires - serverNow();
-  return <div class="who">
-    <span title={who.subject ? `signed in as ${who.subject}` : 'the token names nobody'}>{who.role}{left < 600_000 && <b class="bad"> · {left > 0 ? `ends in ${span(left)}` : 'ended'}</b>}</span>
-    <button type="button" onClick={nextTheme} aria-label={`Theme: ${look}`} title={`Theme: ${look}`}>{look === 'auto' ? '◐' : look === 'light' ? '○' : '●'}</button>
-    <button type="button" onClick={() => signOut('')}>Sign out</button></div>;
+  return (
+    <div class="who">
+      <span title={who.subject ? `signed in as ${who.subject}` : 'the token names nobody'}>
+        {who.role}
+        {left < 600_000 && <b class="bad"> · {left > 0 ? `ends in ${span(left)}` : 'ended'}</b>}
+      </span>
+      <button type="button" onClick={nextTheme} aria-label={`Theme: ${look}`} title={`Theme: ${look}`}>
+        {look === 'auto' ? '◐' : look === 'light' ? '○' : '●'}
+      </button>
+      <button type="button" onClick={() => signOut('')}>
+        Sign out
+      </button>
+    </div>
+  );
 }
 
-const prefixes: [string, keyof typeof kinds][] = [['task_', 'task'], ['run_', 'run'], ['wkr_', 'worker'], ['whk_', 'webhook'], ['sch_', 'schedule']];
+const prefixes: [string, keyof typeof kinds][] = [
+  ['task_', 'task'],
+  ['run_', 'run'],
+  ['wkr_', 'worker'],
+  ['whk_', 'webhook'],
+  ['sch_', 'schedule'],
+];
 
 // Search goes to whatever has the id. One that says by its beginning what it is needs no asking.
 function Search(): JSX.Element {
@@ -166,27 +328,74 @@ function Search(): JSX.Element {
     const plain = prefixes.find(([p]) => id.startsWith(p));
     if (plain) return open(plain[1], id);
     set('Searching …');
-    const tried = await Promise.allSettled((Object.keys(kinds) as (keyof typeof kinds)[]).filter((k) => !forbidden(pages.find((p) => p.path === kinds[k])?.op ?? '')).map(async (kind) => {
-      if (kind === 'run') { // a run is its tasks
-        const l = await get<{ tasks: Task[] }>('v1/tasks', { runId: id, pageSize: 1 });
-        if (!l.tasks.length) throw new ApiError(404, '', '');
-      } else if (kind === 'machine') {
-        const l = await get<{ workers: Worker[] }>('v1/workers', { machineId: id, pageSize: 1 });
-        if (!l.workers.length) throw new ApiError(404, '', '');
-      } else await get(`v1/${kinds[kind]}/${encodeURIComponent(id)}`);
-      return { kind, id };
-    }));
-    const hits = tried.flatMap((t) => t.status === 'fulfilled' ? [t.value] : []);
+    const tried = await Promise.allSettled(
+      (Object.keys(kinds) as (keyof typeof kinds)[])
+        .filter((k) => !forbidden(pages.find((p) => p.path === kinds[k])?.op ?? ''))
+        .map(async (kind) => {
+          if (kind === 'run') {
+            // a run is its tasks
+            const l = await get<{ tasks: Task[] }>('v1/tasks', { runId: id, pageSize: 1 });
+            if (!l.tasks.length) throw new ApiError(404, '', '');
+          } else if (kind === 'machine') {
+            const l = await get<{ workers: Worker[] }>('v1/workers', { machineId: id, pageSize: 1 });
+            if (!l.workers.length) throw new ApiError(404, '', '');
+          } else await get(`v1/${kinds[kind]}/${encodeURIComponent(id)}`);
+          return { kind, id };
+        }),
+    );
+    const hits = tried.flatMap((t) => (t.status === 'fulfilled' ? [t.value] : []));
     if (hits.length === 1) return open(hits[0]!.kind, id);
-    const broken = tried.some((t) => t.status === 'rejected' && !(t.reason instanceof ApiError && [400, 403, 404].includes(t.reason.status)));
-    set(hits.length ? hits : broken ? 'The search failed: not everything could be asked. Try again.'
-      : `Nothing here has the id ${id}: tasks, runs, workers, machines, queues, schedules and webhooks were asked.`);
+    const broken = tried.some(
+      (t) => t.status === 'rejected' && !(t.reason instanceof ApiError && [400, 403, 404].includes(t.reason.status)),
+    );
+    set(
+      hits.length
+        ? hits
+        : broken
+          ? 'The search failed: not everything could be asked. Try again.'
+          : `Nothing here has the id ${id}: tasks, runs, workers, machines, queues, schedules and webhooks were asked.`,
+    );
   };
-  return <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); void search(String(new FormData(e.currentTarget).get('id')).trim()); }}>
-    <label><span class="sr">Search by id</span><input ref={box} name="id" type="search" placeholder="Search by id  ( / )" autoComplete="off" spellcheck={false} onInput={() => set([])} /></label>
-    {found.length > 0 && <div class="found" role="status">{typeof found === 'string' ? found
-      : <ul>{found.map((f) => <li key={f.kind}><a href={href(`${kinds[f.kind]}/${f.id}`)} onClick={() => set([])}>{f.kind} {f.id}</a></li>)}</ul>}</div>}
-  </form>;
+  return (
+    <form
+      class="search"
+      role="search"
+      onSubmit={(e) => {
+        e.preventDefault();
+        void search(String(new FormData(e.currentTarget).get('id')).trim());
+      }}
+    >
+      <label>
+        <span class="sr">Search by id</span>
+        <input
+          ref={box}
+          name="id"
+          type="search"
+          placeholder="Search by id  ( / )"
+          autoComplete="off"
+          spellcheck={false}
+          onInput={() => set([])}
+        />
+      </label>
+      {found.length > 0 && (
+        <div class="found" role="status">
+          {typeof found === 'string' ? (
+            found
+          ) : (
+            <ul>
+              {found.map((f) => (
+                <li key={f.kind}>
+                  <a href={href(`${kinds[f.kind]}/${f.id}`)} onClick={() => set([])}>
+                    {f.kind} {f.id}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      )}
+    </form>
+  );
 }
 
 function useKeys(): void {
@@ -211,13 +420,29 @@ function Toast(): JSX.Element {
     clearTimeout(timer.current);
     if (it && !it.failed) timer.current = window.setTimeout(() => done.set(null), 8000);
   }, [it]);
-  return <div class="toast" role="status" aria-live="polite">{it && <p class={it.failed ? 'failed' : ''}>{it.text} <button type="button" aria-label="Close" onClick={() => done.set(null)}>×</button></p>}</div>;
+  return (
+    <div class="toast" role="status" aria-live="polite">
+      {it && (
+        <p class={it.failed ? 'failed' : ''}>
+          {it.text}{' '}
+          <button type="button" aria-label="Close" onClick={() => done.set(null)}>
+            ×
+          </button>
+        </p>
+      )}
+    </div>
+  );
 }
 
 escapeAll();
 keepFocus();
 signInTabs();
 begin();
-window.addEventListener('hashchange', () => { if (/[#&?]token=/.test(location.hash)) { begin(); reroute(); } });
+window.addEventListener('hashchange', () => {
+  if (/[#&?]token=/.test(location.hash)) {
+    begin();
+    reroute();
+  }
+});
 reroute();
 render(<App />, document.getElementById('app')!);

@@ -14,7 +14,11 @@ export function Age({ at, none = 'never' }: { at: string | null | undefined; non
   use(second);
   if (!at) return <span class="dim">{none}</span>;
   const ms = serverNow() - Date.parse(at);
-  return <time dateTime={at} title={moment(at)}>{ms < -1500 ? `in ${span(-ms)}` : age(ms)}</time>;
+  return (
+    <time dateTime={at} title={moment(at)}>
+      {ms < -1500 ? `in ${span(-ms)}` : age(ms)}
+    </time>
+  );
 }
 
 export function Moment({ at, none = '–' }: { at: string | null | undefined; none?: string }): JSX.Element {
@@ -22,97 +26,246 @@ export function Moment({ at, none = '–' }: { at: string | null | undefined; no
 }
 
 const shapes: Record<string, JSX.Element> = {
-  FRESH: <circle cx="6" cy="6" r="4.5" />, LATE: <path d="M6 1 11.2 10.5H.8z" />, LOST: <path d="M1.5 3 3 1.5l3 3 3-3L10.5 3l-3 3 3 3L9 10.5l-3-3-3 3L1.5 9l3-3z" />,
-  DRAINING: <path d="M6 .8 11.2 6 6 11.2.8 6z" />, OFFLINE: <path d="M1.5 1.5h9v9h-9zM3 3v6h6V3z" fill-rule="evenodd" />,
+  FRESH: <circle cx="6" cy="6" r="4.5" />,
+  LATE: <path d="M6 1 11.2 10.5H.8z" />,
+  LOST: <path d="M1.5 3 3 1.5l3 3 3-3L10.5 3l-3 3 3 3L9 10.5l-3-3-3 3L1.5 9l3-3z" />,
+  DRAINING: <path d="M6 .8 11.2 6 6 11.2.8 6z" />,
+  OFFLINE: <path d="M1.5 1.5h9v9h-9zM3 3v6h6V3z" fill-rule="evenodd" />,
 };
 export function Mark({ of }: { of: string }): JSX.Element {
-  return <svg class={`mark m-${of}`} viewBox="0 0 12 12" width="11" height="11" aria-hidden="true">{shapes[of] ?? shapes.FRESH}</svg>;
+  return (
+    <svg class={`mark m-${of}`} viewBox="0 0 12 12" width="11" height="11" aria-hidden="true">
+      {shapes[of] ?? shapes.FRESH}
+    </svg>
+  );
 }
 export function Liveness({ of }: { of: string | null | undefined }): JSX.Element {
-  return of ? <span class="live"><Mark of={of} />{of}</span> : <span class="dim">–</span>;
+  return of ? (
+    <span class="live">
+      <Mark of={of} />
+      {of}
+    </span>
+  ) : (
+    <span class="dim">–</span>
+  );
 }
-export function State({ of }: { of: string }): JSX.Element { return <span class={`state s-${of}`}>{of}</span>; }
+export function State({ of }: { of: string }): JSX.Element {
+  return <span class={`state s-${of}`}>{of}</span>;
+}
 
 // A worker that is gone is shown as gone, whatever its last beat was.
-export const standingOf = (w: { status: string; liveness: string }): string => w.status === 'OFFLINE' ? 'OFFLINE' : w.liveness !== 'FRESH' ? w.liveness
-  : w.status === 'DRAINING' ? 'DRAINING' : 'FRESH';
+export const standingOf = (w: { status: string; liveness: string }): string =>
+  w.status === 'OFFLINE' ? 'OFFLINE' : w.liveness !== 'FRESH' ? w.liveness : w.status === 'DRAINING' ? 'DRAINING' : 'FRESH';
 
-export const kinds = { task: 'tasks', run: 'runs', worker: 'workers', machine: 'machines', queue: 'queues', schedule: 'schedules', webhook: 'webhooks' } as const;
+export const kinds = {
+  task: 'tasks',
+  run: 'runs',
+  worker: 'workers',
+  machine: 'machines',
+  queue: 'queues',
+  schedule: 'schedules',
+  webhook: 'webhooks',
+} as const;
 export function Id({ kind, id }: { kind: keyof typeof kinds; id: string | null | undefined }): JSX.Element {
-  return id ? <a class="id" title={id} href={href(`${kinds[kind]}/${id}`)}>{id}</a> : <span class="dim">–</span>;
+  return id ? (
+    <a class="id" title={id} href={href(`${kinds[kind]}/${id}`)}>
+      {id}
+    </a>
+  ) : (
+    <span class="dim">–</span>
+  );
 }
 
 export const held = 'DISPATCHED,RUNNING'; // the states of tasks that a worker holds
 
 // Num is a number that links to the list of what it counts.
 export function Num({ n, to, query }: { n: number; to: string; query: Record<string, string | undefined> }): JSX.Element {
-  return <a class="n" href={href(to, query)}>{number(n)}</a>;
+  return (
+    <a class="n" href={href(to, query)}>
+      {number(n)}
+    </a>
+  );
 }
 
 // Read shows what was read, or why it could not be; never that there is nothing when nobody knows.
-export function Read<T>({ data, children, what, old = false }: { data: Data<T>; what: string; old?: boolean; children: (v: T) => Kids }): JSX.Element {
+export function Read<T>({
+  data,
+  children,
+  what,
+  old = false,
+}: {
+  data: Data<T>;
+  what: string;
+  old?: boolean;
+  children: (v: T) => Kids;
+}): JSX.Element {
   const { value, error, at } = data;
-  return <>
-    {error && <Failed error={error} what={what} at={value === undefined ? undefined : at} retry={data.refresh} />}
-    {value !== undefined ? <div class={error || old ? 'old' : ''}>{children(value)}</div> : !error && <p class="dim" role="status">Reading {what} …</p>}
-  </>;
+  return (
+    <>
+      {error && <Failed error={error} what={what} at={value === undefined ? undefined : at} retry={data.refresh} />}
+      {value !== undefined ? (
+        <div class={error || old ? 'old' : ''}>{children(value)}</div>
+      ) : (
+        !error && (
+          <p class="dim" role="status">
+            Reading {what} …
+          </p>
+        )
+      )}
+    </>
+  );
 }
 
 export function Failed({ error, what, at, retry }: { error: ApiError; what: string; at?: number; retry: () => void }): JSX.Element {
   use(second);
-  return <div class="failed" role="alert">
-    <p><strong>{error.status === 404 ? 'Not found' : error.status === 403 ? 'Not allowed' : `Could not read ${what}`}.</strong> {error.message}.
-      {at !== undefined && <> What is shown below is old: it was read <b>{age(Date.now() - at)}</b>.</>}</p>
-    <button type="button" onClick={retry}>Try again</button>
-  </div>;
+  return (
+    <div class="failed" role="alert">
+      <p>
+        <strong>{error.status === 404 ? 'Not found' : error.status === 403 ? 'Not allowed' : `Could not read ${what}`}.</strong>{' '}
+        {error.message}.
+        {at !== undefined && (
+          <>
+            {' '}
+            What is shown below is old: it was read <b>{age(Date.now() - at)}</b>.
+          </>
+        )}
+      </p>
+      <button type="button" onClick={retry}>
+        Try again
+      </button>
+    </div>
+  );
 }
 
 export function Section({ title, children, side }: { title: string; children: Kids; side?: Kids }): JSX.Element {
   const id = 'h-' + title.replace(/\W+/g, '-').toLowerCase();
-  return <section class="panel" aria-labelledby={id}><header><h2 id={id}>{title}</h2>{side}</header>{children}</section>;
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {side}
+      </header>
+      {children}
+    </section>
+  );
 }
 
 export function Facts({ of }: { of: [string, Kids][] }): JSX.Element {
-  return <dl class="facts">{of.map(([name, v]) => <div key={name}><dt>{name}</dt><dd>{v ?? <span class="dim">–</span>}</dd></div>)}</dl>;
+  return (
+    <dl class="facts">
+      {of.map(([name, v]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{v ?? <span class="dim">–</span>}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
-export interface Column<T> { name: string; cell: (row: T) => Kids; num?: boolean }
-export interface Chosen { ids: Set<string>; set: (ids: Set<string>) => void }
+export interface Column<T> {
+  name: string;
+  cell: (row: T) => Kids;
+  num?: boolean;
+}
+export interface Chosen {
+  ids: Set<string>;
+  set: (ids: Set<string>) => void;
+}
 
-export function Table<T>({ rows, columns, id, label, none, chosen }: {
-  rows: T[]; columns: Column<T>[]; id: (row: T) => string; label: string; none: Kids; chosen?: Chosen;
+export function Table<T>({
+  rows,
+  columns,
+  id,
+  label,
+  none,
+  chosen,
+}: {
+  rows: T[];
+  columns: Column<T>[];
+  id: (row: T) => string;
+  label: string;
+  none: Kids;
+  chosen?: Chosen;
 }): JSX.Element {
   if (rows.length === 0) return <p class="none">{none}</p>;
   const ids = rows.map(id);
   const all = !!chosen && ids.every((i) => chosen.ids.has(i));
   const toggle = (some: string[], on: boolean): void => {
     const next = new Set(chosen?.ids);
-    for (const i of some) if (on) next.add(i); else next.delete(i);
+    for (const i of some)
+      if (on) next.add(i);
+      else next.delete(i);
     chosen?.set(next);
   };
-  return <div class="scroll" role="group" aria-label={label} tabIndex={0}><table>
-    <thead><tr>
-      {chosen && <th class="pick"><input type="checkbox" aria-label={`Select all on this page`} checked={all}
-        onChange={(e) => toggle(ids, e.currentTarget.checked)} /></th>}
-      {columns.map((c) => <th key={c.name} scope="col" class={c.num ? 'num' : ''}>{c.name}</th>)}
-    </tr></thead>
-    <tbody>{rows.map((r, i) => <tr key={ids[i]} class={chosen?.ids.has(ids[i]!) ? 'picked' : ''}>
-      {chosen && <td class="pick"><input type="checkbox" aria-label={`Select ${ids[i]}`} checked={chosen.ids.has(ids[i]!)}
-        onChange={(e) => toggle([ids[i]!], e.currentTarget.checked)} /></td>}
-      {columns.map((c) => <td key={c.name} class={c.num ? 'num' : ''}>{c.cell(r)}</td>)}
-    </tr>)}</tbody>
-  </table></div>;
+  return (
+    <div class="scroll" role="group" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {chosen && (
+              <th class="pick">
+                <input
+                  type="checkbox"
+                  aria-label={`Select all on this page`}
+                  checked={all}
+                  onChange={(e) => toggle(ids, e.currentTarget.checked)}
+                />
+              </th>
+            )}
+            {columns.map((c) => (
+              <th key={c.name} scope="col" class={c.num ? 'num' : ''}>
+                {c.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((r, i) => (
+            <tr key={ids[i]} class={chosen?.ids.has(ids[i]!) ? 'picked' : ''}>
+              {chosen && (
+                <td class="pick">
+                  <input
+                    type="checkbox"
+                    aria-label={`Select ${ids[i]}`}
+                    checked={chosen.ids.has(ids[i]!)}
+                    onChange={(e) => toggle([ids[i]!], e.currentTarget.checked)}
+                  />
+                </td>
+              )}
+              {columns.map((c) => (
+                <td key={c.name} class={c.num ? 'num' : ''}>
+                  {c.cell(r)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }
 
 export function Json({ of, label }: { of: unknown; label: string }): JSX.Element {
   const text = JSON.stringify(of, null, 2);
-  return <pre tabIndex={0} role="group" aria-label={label}>{text.length > 20_000 ? text.slice(0, 20_000) + '\n… cut' : text}</pre>;
+  return (
+    <pre tabIndex={0} role="group" aria-label={label}>
+      {text.length > 20_000 ? text.slice(0, 20_000) + '\n… cut' : text}
+    </pre>
+  );
 }
 
 export function Bar({ pct, label }: { pct: number | null | undefined; label: string }): JSX.Element {
   if (pct === null || pct === undefined) return <span class="dim">–</span>;
-  return <span class="gauge"><svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={label}><rect class="track" width="100" height="6" />
-    <rect class="fill" width={Math.max(0, Math.min(100, pct))} height="6" /></svg> {Math.round(pct * 10) / 10} %</span>;
+  return (
+    <span class="gauge">
+      <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={label}>
+        <rect class="track" width="100" height="6" />
+        <rect class="fill" width={Math.max(0, Math.min(100, pct))} height="6" />
+      </svg>{' '}
+      {Math.round(pct * 10) / 10} %
+    </span>
+  );
 }
 
 // Title is the page's heading. It gets the focus when the page changes, so that keyboards and screen readers go on there.
@@ -121,14 +274,26 @@ export function Title({ children, side, name }: { children: Kids; side?: Kids; n
   useEffect(() => {
     document.title = escape(`${name} · Lubdub`);
     scrollTo(0, 0);
-    const at = document.querySelector<HTMLElement>('nav [aria-current]'), bar = at?.closest('ul');
+    const at = document.querySelector<HTMLElement>('nav [aria-current]'),
+      bar = at?.closest('ul');
     if (at && bar) bar.scrollLeft = at.offsetLeft - (bar.clientWidth - at.offsetWidth) / 2; // where it is one row
     if (!document.activeElement?.closest('header, dialog')) h.current?.focus({ preventScroll: true });
   }, [name]);
-  return <div class="title"><h1 tabIndex={-1} ref={h}>{children}</h1>{side}</div>;
+  return (
+    <div class="title">
+      <h1 tabIndex={-1} ref={h}>
+        {children}
+      </h1>
+      {side}
+    </div>
+  );
 }
 
 // More says that a list was cut, and where all of it is.
 export function More({ cut, to }: { cut: boolean; to: string }): JSX.Element | null {
-  return cut ? <p class="dim">There are more; <a href={to}>see all</a>.</p> : null;
+  return cut ? (
+    <p class="dim">
+      There are more; <a href={to}>see all</a>.
+    </p>
+  ) : null;
 }

@@ -1,12 +1,19 @@
 import { Signal, use } from './signal';
 
 // Pages are in the fragment: #/tasks/task_1?x=y. So the page's own address never changes, and works below any path.
-export interface Route { path: string[]; query: URLSearchParams }
+export interface Route {
+  path: string[];
+  query: URLSearchParams;
+}
 
 function read(): Route {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   let parts: string[] = [];
-  try { parts = path.split('/').filter(Boolean).map(decodeURIComponent); } catch { /* nobody's link */ }
+  try {
+    parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  } catch {
+    /* nobody's link */
+  }
   return { path: parts, query: new URLSearchParams(query) };
 }
 
@@ -19,7 +26,9 @@ export function href(path: string, query: Record<string, string | undefined> = {
   const q = new URLSearchParams(Object.entries(query).filter((e): e is [string, string] => !!e[1])).toString();
   return '#/' + path.split('/').map(encodeURIComponent).join('/') + (q ? '?' + q : '');
 }
-export const go = (to: string): void => { location.hash = to; };
+export const go = (to: string): void => {
+  location.hash = to;
+};
 export function change(query: Record<string, string | undefined>): void {
   const r = current.value;
   const all: Record<string, string | undefined> = Object.fromEntries(r.query);

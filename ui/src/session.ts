@@ -2,10 +2,22 @@ import { Signal } from './signal';
 
 // Who is signed in: a control token, kept in sessionStorage, so that it is gone with the tab. What it says is read here to show what it
 // opens; the server judges it.
-export interface Session { token: string; role: string; tenant: string; workspace: string; subject: string; expires: number }
-export interface Scope { tenantId: string; workspaceId: string }
+export interface Session {
+  token: string;
+  role: string;
+  tenant: string;
+  workspace: string;
+  subject: string;
+  expires: number;
+}
+export interface Scope {
+  tenantId: string;
+  workspaceId: string;
+}
 
-const tokenKey = 'lubdub.token', scopeKey = 'lubdub.scope', contextKey = 'lubdub.context';
+const tokenKey = 'lubdub.token',
+  scopeKey = 'lubdub.scope',
+  contextKey = 'lubdub.context';
 
 export const session = new Signal<Session | null>(null);
 export const scope = new Signal<Scope | null>(null); // null: the token's own
@@ -19,8 +31,14 @@ export function read(token: string): Session | null {
     const text = atob(part.replace(/-/g, '+').replace(/_/g, '/'));
     const c = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (ch) => ch.charCodeAt(0)))) as Record<string, unknown>;
     if (typeof c.rol !== 'string') return null;
-    return { token: token.trim(), role: c.rol, tenant: String(c.ten), workspace: String(c.wsp), subject: String(c.sub ?? ''),
-      expires: Number(c.exp) * 1000 };
+    return {
+      token: token.trim(),
+      role: c.rol,
+      tenant: String(c.ten),
+      workspace: String(c.wsp),
+      subject: String(c.sub ?? ''),
+      expires: Number(c.exp) * 1000,
+    };
   } catch {
     return null;
   }
@@ -51,7 +69,8 @@ export function signOut(why: string): void {
 export const wide = (s: Session): boolean => s.tenant === '*' || s.workspace === '*';
 
 // scopeNow is what is looked at.
-export const scopeNow = (): Scope | null => scope.value ?? (session.value && !wide(session.value) ? { tenantId: session.value.tenant, workspaceId: session.value.workspace } : null);
+export const scopeNow = (): Scope | null =>
+  scope.value ?? (session.value && !wide(session.value) ? { tenantId: session.value.tenant, workspaceId: session.value.workspace } : null);
 
 export function choose(at: Scope | null): void {
   if (at) sessionStorage.setItem(scopeKey, JSON.stringify(at));
@@ -64,7 +83,8 @@ export function begin(): void {
   const given = new URLSearchParams(location.hash.slice(1));
   const token = given.get('token');
   if (token !== null) {
-    const tenantId = given.get('tenantId'), workspaceId = given.get('workspaceId');
+    const tenantId = given.get('tenantId'),
+      workspaceId = given.get('workspaceId');
     history.replaceState(null, '', location.pathname + location.search + '#/' + (given.get('page') ?? ''));
     if (!signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null, given.get('context') ?? '')) {
       signedOut.set('The address held a token that cannot be read; ask for a new one with: lubdub ui');
@@ -74,6 +94,10 @@ export function begin(): void {
   const kept = sessionStorage.getItem(tokenKey);
   if (!kept) return;
   let at: Scope | null = null;
-  try { at = JSON.parse(sessionStorage.getItem(scopeKey) ?? 'null') as Scope | null; } catch { /* choose again */ }
+  try {
+    at = JSON.parse(sessionStorage.getItem(scopeKey) ?? 'null') as Scope | null;
+  } catch {
+    /* choose again */
+  }
   signIn(kept, at, sessionStorage.getItem(contextKey) ?? '');
 }

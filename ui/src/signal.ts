@@ -4,7 +4,9 @@ import { useEffect, useState } from 'preact/hooks';
 export class Signal<T> {
   private readers = new Set<() => void>();
   constructor(private now: T) {}
-  get value(): T { return this.now; }
+  get value(): T {
+    return this.now;
+  }
   set(v: T): void {
     if (Object.is(v, this.now)) return;
     this.now = v;
@@ -12,7 +14,9 @@ export class Signal<T> {
   }
   follow(r: () => void): () => void {
     this.readers.add(r);
-    return () => { this.readers.delete(r); };
+    return () => {
+      this.readers.delete(r);
+    };
   }
 }
 

@@ -8,7 +8,10 @@ import { Signal } from './signal';
 export const streaming = new Signal<'off' | 'opening' | 'open' | 'failed'>('off');
 export const told = new Signal<{ events: LubdubEvent[]; perSecond: number; total: number }>({ events: [], perSecond: 0, total: 0 });
 
-const kept = 100, tick = 250, calm = 1000, many = 200, // ms, and events a second from which on it is shown less often
+const kept = 100,
+  tick = 250,
+  calm = 1000,
+  many = 200, // ms, and events a second from which on it is shown less often
   longestFrame = 1 << 20;
 
 let stop: (() => void) | null = null;
@@ -16,16 +19,33 @@ let stop: (() => void) | null = null;
 export function follow(query: Query): void {
   stop?.();
   const ended = new AbortController();
-  let frames: string[] = [], newest: LubdubEvent[] = [], total = 0, inSecond = 0, perSecond = 0, last = '', retry = 2000, began = Date.now();
+  let frames: string[] = [],
+    newest: LubdubEvent[] = [],
+    total = 0,
+    inSecond = 0,
+    perSecond = 0,
+    last = '',
+    retry = 2000,
+    began = Date.now();
   told.set({ events: [], perSecond: 0, total: 0 });
   let drawn = 0;
   const show = setInterval(() => {
-    if (Date.now() - began >= 1000) { perSecond = Math.round(inSecond * 1000 / (Date.now() - began)); inSecond = 0; began = Date.now(); }
-    if (frames.length === 0 && perSecond === told.value.perSecond || perSecond > many && Date.now() - drawn < calm) return;
+    if (Date.now() - began >= 1000) {
+      perSecond = Math.round((inSecond * 1000) / (Date.now() - began));
+      inSecond = 0;
+      began = Date.now();
+    }
+    if ((frames.length === 0 && perSecond === told.value.perSecond) || (perSecond > many && Date.now() - drawn < calm)) return;
     drawn = Date.now();
     if (frames.length > 0) {
       const parsed: LubdubEvent[] = [];
-      for (const f of frames) { try { parsed.push(JSON.parse(f) as LubdubEvent); } catch { /* cut by a proxy */ } }
+      for (const f of frames) {
+        try {
+          parsed.push(JSON.parse(f) as LubdubEvent);
+        } catch {
+          /* cut by a proxy */
+        }
+      }
       frames = [];
       newest = [...parsed.reverse(), ...newest].slice(0, kept);
       changed.set(changed.value + 1);
@@ -33,7 +53,8 @@ export function follow(query: Query): void {
     told.set({ events: newest, perSecond, total });
   }, tick);
   const take = (frame: string): void => {
-    let data = '', event = '';
+    let data = '',
+      event = '';
     for (const line of frame.split('\n')) {
       if (line.startsWith('data: ')) data = line.slice(6);
       else if (line.startsWith('id: ')) last = line.slice(4);
@@ -42,21 +63,32 @@ export function follow(query: Query): void {
     }
     if (event === 'lagged') last = ''; // go on with what is new
     if (event || !data) return;
-    total++; inSecond++;
+    total++;
+    inSecond++;
     frames.push(data);
     if (frames.length > 2 * kept) frames = frames.slice(-kept);
   };
   const run = async (): Promise<void> => {
     while (!ended.signal.aborted) {
-      if (paused.value) { streaming.set('off'); await new Promise((r) => setTimeout(r, tick)); continue; }
+      if (paused.value) {
+        streaming.set('off');
+        await new Promise((r) => setTimeout(r, tick));
+        continue;
+      }
       if (streaming.value !== 'failed') streaming.set('opening');
       const attempt = new AbortController();
       const over = (): void => attempt.abort();
       ended.signal.addEventListener('abort', over);
-      const held = paused.follow(() => { if (paused.value) over(); });
+      const held = paused.follow(() => {
+        if (paused.value) over();
+      });
       try {
-        const res = await fetch(address('v1/events', query), { cache: 'no-store', credentials: 'omit', signal: attempt.signal,
-          headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }) });
+        const res = await fetch(address('v1/events', query), {
+          cache: 'no-store',
+          credentials: 'omit',
+          signal: attempt.signal,
+          headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }),
+        });
         if (!res.ok || !res.body) {
           if (res.status === 400) last = '';
           if (res.status === 401 || res.status === 403) retry = 60_000;
@@ -82,7 +114,12 @@ export function follow(query: Query): void {
       if (!ended.signal.aborted && !paused.value) await new Promise((r) => setTimeout(r, retry));
     }
   };
-  stop = () => { ended.abort(); clearInterval(show); stop = null; streaming.set('off'); };
+  stop = () => {
+    ended.abort();
+    clearInterval(show);
+    stop = null;
+    streaming.set('off');
+  };
   void run();
 }
 
@@ -94,5 +131,6 @@ export function followFor(query: Query): void {
   const key = JSON.stringify([query, scope.value, session.value?.token]);
   if (key === current && stop) return;
   current = key;
-  if (session.value) follow(query); else unfollow();
+  if (session.value) follow(query);
+  else unfollow();
 }

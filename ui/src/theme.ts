@@ -5,7 +5,13 @@ export type Theme = 'auto' | 'light' | 'dark';
 const key = 'lubdub.theme';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
-const kept = (): Theme => { try { return (localStorage.getItem(key) as Theme | null) ?? 'auto'; } catch { return 'auto'; } };
+const kept = (): Theme => {
+  try {
+    return (localStorage.getItem(key) as Theme | null) ?? 'auto';
+  } catch {
+    return 'auto';
+  }
+};
 export const chosen = new Signal<Theme>(kept());
 export const theme = new Signal<'light' | 'dark'>('light'); // in effect
 
@@ -19,7 +25,11 @@ apply();
 
 export function next(): void {
   const to: Theme = chosen.value === 'auto' ? 'light' : chosen.value === 'light' ? 'dark' : 'auto';
-  try { localStorage.setItem(key, to); } catch { /* this tab only */ }
+  try {
+    localStorage.setItem(key, to);
+  } catch {
+    /* this tab only */
+  }
   chosen.set(to);
   apply();
 }

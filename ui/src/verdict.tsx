@@ -7,11 +7,34 @@ import { line, where } from './cli';
 export function Verdict({ system }: { system: System }): JSX.Element {
   const s = system.summary as System['summary'] | undefined;
   if (!s) {
-    return <section class="banner b-warn" aria-label="Them or us" role="status"><h2>Not judged</h2>
-      <p>The server that answered is older than this page: it tells its numbers, and not what they mean.</p></section>;
+    return (
+      <section class="banner b-warn" aria-label="Them or us" role="status">
+        <h2>Not judged</h2>
+        <p>The server that answered is older than this page: it tells its numbers, and not what they mean.</p>
+      </section>
+    );
   }
   const advice = system.findings.filter((f) => f.remedy);
-  return <><section class={`banner b-${s.severity}`} aria-label="Them or us" role="status"><h2>{s.title}</h2><p>{s.message}</p>
-    {advice.length > 0 && <ul aria-label="What to do">{advice.map((f, i) => <li key={i}><b>{f.code}</b> {f.remedy}</li>)}</ul>}</section>
-    {advice.some((f) => f.remedy!.includes('lubdub ')) && <p class="dim">Add <code>{line(where())}</code> to commands, so that they reach what is shown here.</p>}</>;
+  return (
+    <>
+      <section class={`banner b-${s.severity}`} aria-label="Them or us" role="status">
+        <h2>{s.title}</h2>
+        <p>{s.message}</p>
+        {advice.length > 0 && (
+          <ul aria-label="What to do">
+            {advice.map((f, i) => (
+              <li key={i}>
+                <b>{f.code}</b> {f.remedy}
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {advice.some((f) => f.remedy!.includes('lubdub ')) && (
+        <p class="dim">
+          Add <code>{line(where())}</code> to commands, so that they reach what is shown here.
+        </p>
+      )}
+    </>
+  );
 }

@@ -9,7 +9,11 @@ async function act(page, name, { reason } = {}) {
   await press(page, name);
   await page.waitForSelector('dialog[open]');
   const cli = await page.textContent('dialog code');
-  if (reason) { await press(page, /^$/, 'Shift'); await page.focus('dialog input[name=reason]'); await page.keyboard.type(reason); }
+  if (reason) {
+    await press(page, /^$/, 'Shift');
+    await page.focus('dialog input[name=reason]');
+    await page.keyboard.type(reason);
+  }
   await page.waitForSelector('dialog button[type=submit]:not([disabled])');
   await fits(page, name);
   if (page.dialogs.next++ % page.dialogs.share === page.dialogs.mine) assert.deepEqual(await judge(page), [], `the dialog of ${name}`);
@@ -23,7 +27,9 @@ async function act(page, name, { reason } = {}) {
 async function fits(page, name) {
   const out = await page.evaluate(() => {
     const { left, right, top, bottom } = document.querySelector('dialog').getBoundingClientRect();
-    return left < 0 || top < 0 || right > innerWidth || bottom > innerHeight ? JSON.stringify([left, top, right, bottom, innerWidth, innerHeight]) : '';
+    return left < 0 || top < 0 || right > innerWidth || bottom > innerHeight
+      ? JSON.stringify([left, top, right, bottom, innerWidth, innerHeight])
+      : '';
   });
   assert.equal(out, '', `the dialog of ${name} reaches beyond the window`);
 }
@@ -38,12 +44,17 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     return page;
   };
   const state = (path) => of().stage.call('GET', `${path}?${of().scope.at}`);
-  const fine = async (page) => { assert.deepEqual(await page.wrong(), []); await page.context().close(); };
-  const line = (words) => `lubdub ${words} --server ${of().stage.base} --tenant ${of().scope.tenantId} --workspace ${of().scope.workspaceId}`;
+  const fine = async (page) => {
+    assert.deepEqual(await page.wrong(), []);
+    await page.context().close();
+  };
+  const line = (words) =>
+    `lubdub ${words} --server ${of().stage.base} --tenant ${of().scope.tenantId} --workspace ${of().scope.workspaceId}`;
   const look = `at ${width} px in ${theme}`;
 
   test(`${look}: on a task, a run, a queue, a schedule, a webhook and the system`, async () => {
-    const page = await as('admin'), { scope } = of();
+    const page = await as('admin'),
+      { scope } = of();
     await show(page, `tasks/${scope.running}`);
     const { cli } = await act(page, 'Cancel', { reason: 'wrong audience' });
     assert.equal(cli, line(`task cancel ${scope.running}`));
@@ -105,7 +116,9 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     for (const id of [three, four]) assert.ok((await state(`workers/${id}`)).cordon);
 
     await show(page, 'workers?queue=mail');
-    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 4 || document.querySelectorAll('tbody tr').length === 3);
+    await page.waitForFunction(
+      () => document.querySelectorAll('tbody tr').length === 4 || document.querySelectorAll('tbody tr').length === 3,
+    );
     await page.locator('[aria-label="Acts on all that match"] button', { hasText: 'Uncordon' }).focus();
     await page.keyboard.press('Enter');
     await page.waitForSelector('dialog button[type=submit]:not([disabled])');
@@ -131,7 +144,8 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
   });
 
   test(`${look}: on all tasks that match, as the server counts them`, async () => {
-    const page = await as('dispatcher'), { stage, scope } = of();
+    const page = await as('dispatcher'),
+      { stage, scope } = of();
     await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 7 }, () => ({ queue: 'resizes', type: 'resize' })) });
     await show(page, 'tasks?state=QUEUED&queue=resizes');
     await page.waitForSelector('tbody tr');
@@ -149,7 +163,9 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await page.waitForSelector('.toast:has-text("Cancelled 2 tasks")');
     await show(page, 'tasks?queue=resizes&state=CANCELLED');
     await press(page, 'Cancel all that match');
-    await page.waitForSelector('dialog .count:has-text("9 tasks match, of which 9 have ended and are left alone. Nothing has changed yet.")');
+    await page.waitForSelector(
+      'dialog .count:has-text("9 tasks match, of which 9 have ended and are left alone. Nothing has changed yet.")',
+    );
     assert.ok(await page.locator('dialog button[type=submit]').isDisabled(), 'what has ended may be cancelled');
     await page.keyboard.press('Escape');
     await fine(page);
@@ -157,14 +173,28 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
 
   test(`${look}: every page, what it lists and back out of a dialog`, async () => {
     const page = await as('admin');
-    for (const [link, heading] of [['Pulse'], ['Tasks', /^Task /], ['Workers', /^Worker /], ['Machines', /^Machine /], ['Queues', /^Queue /], ['Runs', /^Run /],
-      ['Schedules', /^Schedule /], ['Webhooks', /^Webhook /], ['Events'], ['System'], ['Overview']]) {
+    for (const [link, heading] of [
+      ['Pulse'],
+      ['Tasks', /^Task /],
+      ['Workers', /^Worker /],
+      ['Machines', /^Machine /],
+      ['Queues', /^Queue /],
+      ['Runs', /^Run /],
+      ['Schedules', /^Schedule /],
+      ['Webhooks', /^Webhook /],
+      ['Events'],
+      ['System'],
+      ['Overview'],
+    ]) {
       await press(page, link, 'Enter', 'Shift+Tab');
       await page.waitForFunction((title) => document.activeElement?.matches('h1') && document.activeElement.textContent === title, link);
       if (!heading) continue;
       await page.waitForSelector('tbody td a.id');
       await press(page, await page.locator('tbody td a.id').first().textContent());
-      await page.waitForFunction((title) => document.activeElement?.matches('h1') && new RegExp(title).test(document.activeElement.textContent), heading.source);
+      await page.waitForFunction(
+        (title) => document.activeElement?.matches('h1') && new RegExp(title).test(document.activeElement.textContent),
+        heading.source,
+      );
     }
     await show(page, 'queues/mail');
     await press(page, /^(Pause|Resume) queue$/);

@@ -4,17 +4,31 @@ import { after, before, test } from 'node:test';
 import { judge, launch, patience, settled, show, visit } from './browser.mjs';
 import { open, until } from './stage.mjs';
 
-const scope = { tenantId: 'acme', workspaceId: 'prod' }, at = 'tenantId=acme&workspaceId=prod';
-const together = 60, silence = 10_000; // tasks at once, and ms after which they are silent: the brake holds from fifty on
+const scope = { tenantId: 'acme', workspaceId: 'prod' },
+  at = 'tenantId=acme&workspaceId=prod';
+const together = 60,
+  silence = 10_000; // tasks at once, and ms after which they are silent: the brake holds from fifty on
 let stage, browser;
 
 before(async () => {
-  [stage, browser] = await Promise.all([open({ fleet: false, tenants: [], with: ['--mass-expiry-brake', 'on'], redisWith: ['--appendonly', 'yes'] }), launch()]);
+  [stage, browser] = await Promise.all([
+    open({ fleet: false, tenants: [], with: ['--mass-expiry-brake', 'on'], redisWith: ['--appendonly', 'yes'] }),
+    launch(),
+  ]);
 });
-after(async () => { await browser?.close(); await stage?.close(); });
+after(async () => {
+  await browser?.close();
+  await stage?.close();
+});
 
 // what a banner is to say, of an answer of GET /v1/system.
-const wording = ({ summary, findings }) => summary.title + summary.message + findings.filter((f) => f.remedy).map((f) => `${f.code} ${f.remedy}`).join('');
+const wording = ({ summary, findings }) =>
+  summary.title +
+  summary.message +
+  findings
+    .filter((f) => f.remedy)
+    .map((f) => `${f.code} ${f.remedy}`)
+    .join('');
 
 // look opens a page, and returns how one waits for its banner to say what was answered last, where that is of a kind.
 async function look(path) {
@@ -27,18 +41,24 @@ async function look(path) {
   const banner = page.getByRole('status', { name: 'Them or us' });
   const says = async (what, kind) => {
     for (const end = Date.now() + patience; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
-      const told = last, text = await banner.textContent();
+      const told = last,
+        text = await banner.textContent();
       if (!told || text !== wording(told) || !kind(told)) continue;
       assert.match(await banner.getAttribute('class'), new RegExp(`\\bb-${told.summary.severity}$`), what);
       assert.deepEqual(await judge(page), [], `${path}: ${what}`);
       return told;
     }
-    throw new Error(`${path || 'overview'}: ${what} is never said; the banner: ${await banner.textContent()}; the server: ${last && wording(last)}`);
+    throw new Error(
+      `${path || 'overview'}: ${what} is never said; the banner: ${await banner.textContent()}; the server: ${last && wording(last)}`,
+    );
   };
   return { page, banner, says };
 }
 
-const fine = async ({ page }) => { assert.deepEqual(await page.wrong(), []); await page.context().close(); };
+const fine = async ({ page }) => {
+  assert.deepEqual(await page.wrong(), []);
+  await page.context().close();
+};
 const finds = (code, severity) => (told) => told.findings.some((f) => f.code === code && f.severity === severity);
 
 test('all is well, then the brake holds, then Redis is frozen and comes back', async () => {
@@ -54,9 +74,17 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
   let over = false;
   const dying = (async () => {
     while (!over) {
-      const { results } = await stage.call('POST', `tasks:batch?${at}`, { tasks: Array.from({ length: together }, () => ({ ...scope, type: 'deaf',
-        heartbeatIntervalMs: silence / 2, heartbeatTimeoutMs: silence })) });
-      await Promise.all(results.map((t) => stage.call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: 'deaf' }, t.taskToken)));
+      const { results } = await stage.call('POST', `tasks:batch?${at}`, {
+        tasks: Array.from({ length: together }, () => ({
+          ...scope,
+          type: 'deaf',
+          heartbeatIntervalMs: silence / 2,
+          heartbeatTimeoutMs: silence,
+        })),
+      });
+      await Promise.all(
+        results.map((t) => stage.call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: 'deaf' }, t.taskToken)),
+      );
       for (let i = 0; i < 20 && !over; i++) await new Promise((r) => setTimeout(r, silence / 40));
     }
   })();
@@ -65,7 +93,10 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
       await p.says('the brake holds', finds('brake', 'warn'));
       assert.match(await p.banner.textContent(), /brake check one of their hosts; if the workers are dead, lubdub system release/);
     }
-  } finally { over = true; await dying; }
+  } finally {
+    over = true;
+    await dying;
+  }
 
   for (const { page } of pages) page.tolerated.push(503, 500);
   stage.redis.kill('SIGSTOP');
@@ -75,7 +106,9 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
       await page.waitForSelector('main .old');
       assert.deepEqual(await judge(page), []);
     }
-  } finally { stage.redis.kill('SIGCONT'); }
+  } finally {
+    stage.redis.kill('SIGCONT');
+  }
   for (const p of pages) {
     await p.says('an outage was credited', finds('shard-time', 'warn'));
     await p.page.waitForFunction(() => !document.querySelector('main .failed') && !document.querySelector('.old'));
@@ -91,13 +124,17 @@ test('what the server says is shown as it says it, and an older server, which do
     system.findings = [{ code: 'moon', severity: 'fail', about: 'us', message: 'The moon is full.', remedy: 'wait for the sun' }];
   };
   await page.route('**/v1/system?*', async (route) => {
-    const response = await route.fetch(), json = await response.json();
+    const response = await route.fetch(),
+      json = await response.json();
     change(json);
     await route.fulfill({ response, json });
   });
-  await until('the banner says it', async () => await banner.textContent() === 'It is the moonThe moon is full.moon wait for the sun');
+  await until('the banner says it', async () => (await banner.textContent()) === 'It is the moonThe moon is full.moon wait for the sun');
   assert.match(await banner.getAttribute('class'), /\bb-fail$/);
-  change = (system) => { delete system.summary; delete system.findings; };
+  change = (system) => {
+    delete system.summary;
+    delete system.findings;
+  };
   await banner.getByText('Not judged').waitFor();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await fine({ page });
@@ -106,9 +143,16 @@ test('what the server says is shown as it says it, and an older server, which do
 test('events that stand behind ten thousand others are found, and it is said where not all were looked through', async () => {
   await stage.call('POST', `workers?${at}`, { queue: 'q', types: ['x'], name: 'hermit', machineId: 'lonely' });
   const crowded = { tenantId: 'globex', workspaceId: 'stage' };
-  for (let i = 0; i < 6; i++) { // two events each
-    await stage.call('POST', 'tasks:batch?tenantId=globex&workspaceId=stage', { tasks: Array.from({ length: 1000 }, () => ({ ...crowded, type: 'crowd',
-      heartbeatIntervalMs: 600_000, heartbeatTimeoutMs: 1_800_000 })) });
+  for (let i = 0; i < 6; i++) {
+    // two events each
+    await stage.call('POST', 'tasks:batch?tenantId=globex&workspaceId=stage', {
+      tasks: Array.from({ length: 1000 }, () => ({
+        ...crowded,
+        type: 'crowd',
+        heartbeatIntervalMs: 600_000,
+        heartbeatTimeoutMs: 1_800_000,
+      })),
+    });
   }
   const page = await visit(browser, stage, stage.admin, { scope });
   await show(page, 'machines/lonely');
@@ -128,7 +172,10 @@ test('events that stand behind ten thousand others are found, and it is said whe
   await other.getByText('Older events, which do not move').waitFor();
   await settled(other);
   const second = await rows();
-  assert.ok(first.size === 50 && second.length === 50 && !second.some((r) => first.has(r)), `${first.size} rows, and then ${second.length}`);
+  assert.ok(
+    first.size === 50 && second.length === 50 && !second.some((r) => first.has(r)),
+    `${first.size} rows, and then ${second.length}`,
+  );
   await other.getByRole('button', { name: 'Previous page' }).click();
   await other.getByText('Live, newest first').waitFor();
   await settled(other); // else what is created now may be among what is read
@@ -141,8 +188,11 @@ test('events that stand behind ten thousand others are found, and it is said whe
 test('what happens after the first read of events and before the stream begins is shown', async () => {
   const page = await visit(browser, stage, stage.admin, { scope });
   let begin;
-  const held = new Promise((r) => { begin = r; });
-  await page.route('**/v1/events?*', async (route) => { // a filter opens a stream of its own
+  const held = new Promise((r) => {
+    begin = r;
+  });
+  await page.route('**/v1/events?*', async (route) => {
+    // a filter opens a stream of its own
     if (route.request().headers().accept === 'text/event-stream') await held;
     await route.continue();
   });

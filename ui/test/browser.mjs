@@ -21,7 +21,8 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
   page.tolerated = []; // HTTP statuses whose lines in the console are expected
   page.on('console', (m) => {
     const status = /Failed to load resource.* status of (\d+)/.exec(m.text())?.[1];
-    if (['error', 'warning'].includes(m.type()) && !(status && page.tolerated.includes(Number(status)))) wrong.push(`console: ${m.text()} ${m.location().url}`);
+    if (['error', 'warning'].includes(m.type()) && !(status && page.tolerated.includes(Number(status))))
+      wrong.push(`console: ${m.text()} ${m.location().url}`);
   });
   page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
   page.on('request', (r) => {
@@ -35,7 +36,7 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
     addEventListener('securitypolicyviolation', (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
   });
   if (watch) await page.addInitScript(watch);
-  page.wrong = async () => [...wrong, ...await page.evaluate(() => window.violations)];
+  page.wrong = async () => [...wrong, ...(await page.evaluate(() => window.violations))];
   const fragment = new URLSearchParams({ token, ...(scope ? { tenantId: scope.tenantId, workspaceId: scope.workspaceId } : {}) });
   await page.goto(`${stage.base}/ui/#${fragment}`);
   await page.waitForSelector('main h1');
@@ -44,12 +45,18 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
 
 // show goes to a page and waits until it has read what it shows.
 export async function show(page, path) {
-  await page.evaluate((to) => { location.hash = '#/' + to; }, path);
+  await page.evaluate((to) => {
+    location.hash = '#/' + to;
+  }, path);
   await settled(page);
 }
 
 export async function settled(page) {
-  await page.waitForFunction(() => document.querySelector('main h1') && ![...document.querySelectorAll('main [role=status]')].some((e) => /^(Reading|reading)/.test(e.textContent)));
+  await page.waitForFunction(
+    () =>
+      document.querySelector('main h1') &&
+      ![...document.querySelectorAll('main [role=status]')].some((e) => /^(Reading|reading)/.test(e.textContent)),
+  );
 }
 
 // judge runs axe-core. Playwright's evaluate is not bound by the page's policy, so the policy stays on.
@@ -57,7 +64,13 @@ export async function judge(page) {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
     const r = await window.axe.run(document, { resultTypes: ['violations'] });
-    return r.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? '')).join(' | ')}`);
+    return r.violations.map(
+      (v) =>
+        `${v.id}: ${v.help}: ${v.nodes
+          .slice(0, 3)
+          .map((n) => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? ''))
+          .join(' | ')}`,
+    );
   });
   return found;
 }
@@ -66,7 +79,10 @@ export async function judge(page) {
 export async function press(page, name, key = 'Enter', tab = 'Tab') {
   for (let i = 0; i < 400; i++) {
     await page.keyboard.press(tab);
-    const at = await page.evaluate(() => { const e = document.activeElement; return (e?.getAttribute('aria-label') ?? e?.textContent ?? '').trim(); });
+    const at = await page.evaluate(() => {
+      const e = document.activeElement;
+      return (e?.getAttribute('aria-label') ?? e?.textContent ?? '').trim();
+    });
     if (typeof name === 'string' ? at === name : name.test(at)) return page.keyboard.press(key);
   }
   throw new Error(`${tab} never came to ${name}`);

@@ -9,8 +9,18 @@ import { crowd, mint, open, root } from './stage.mjs';
 let stage, browser, acme, globex;
 // Acts are done where they look the least alike; EVERYWHERE=1, at each width in each theme.
 const everywhere = !!process.env.EVERYWHERE;
-const looks = [{ tenant: 'acme', width: 1024, theme: 'light' }, { tenant: 'hooli', width: 390, theme: 'dark' }, { tenant: 'umbrella', width: 1600, theme: 'dark' },
-  ...(everywhere ? [{ tenant: 'stark', width: 390, theme: 'light' }, { tenant: 'wayne', width: 1024, theme: 'dark' }, { tenant: 'tyrell', width: 1600, theme: 'light' }] : [])];
+const looks = [
+  { tenant: 'acme', width: 1024, theme: 'light' },
+  { tenant: 'hooli', width: 390, theme: 'dark' },
+  { tenant: 'umbrella', width: 1600, theme: 'dark' },
+  ...(everywhere
+    ? [
+        { tenant: 'stark', width: 390, theme: 'light' },
+        { tenant: 'wayne', width: 1024, theme: 'dark' },
+        { tenant: 'tyrell', width: 1600, theme: 'light' },
+      ]
+    : []),
+];
 const images = process.env.SCREENSHOTS || join(root, 'bin/ui');
 
 before(async () => {
@@ -18,56 +28,94 @@ before(async () => {
   [stage, browser] = await Promise.all([open({ tenants: ['globex', ...looks.map((l) => l.tenant)] }), launch()]);
   ({ acme, globex } = stage.scopes);
 });
-after(async () => { await browser?.close(); await stage?.close(); });
+after(async () => {
+  await browser?.close();
+  await stage?.close();
+});
 
-const pages = (of = acme) => ['', 'pulse', 'tasks', `tasks/${of.running}`, `tasks/${of.zombie}`, 'workers', `workers/${of.workers[0].workerId}`, 'machines', 'machines/host-0', 'queues',
-  'queues/mail', 'runs', `runs/run_nightly-${of.tenantId}`, 'schedules', 'schedules/nightly', 'webhooks', 'webhooks/pager', 'events', 'losses', 'system'];
+const pages = (of = acme) => [
+  '',
+  'pulse',
+  'tasks',
+  `tasks/${of.running}`,
+  `tasks/${of.zombie}`,
+  'workers',
+  `workers/${of.workers[0].workerId}`,
+  'machines',
+  'machines/host-0',
+  'queues',
+  'queues/mail',
+  'runs',
+  `runs/run_nightly-${of.tenantId}`,
+  'schedules',
+  'schedules/nightly',
+  'webhooks',
+  'webhooks/pager',
+  'events',
+  'losses',
+  'system',
+];
 const as = (role, scope = acme, more = {}) => visit(browser, stage, mint(role, scope.tenantId, scope.workspaceId), more);
-const fine = async (page) => { assert.deepEqual(await page.wrong(), []); await page.context().close(); };
+const fine = async (page) => {
+  assert.deepEqual(await page.wrong(), []);
+  await page.context().close();
+};
 
 // Nothing here disturbs the others, so they run beside each other.
 describe('while all is well', { concurrency: 4 }, () => {
-describe('each page', { concurrency: 3 }, () => {
-  for (const width of [390, 1024, 1600]) {
-    test(`at ${width} px, in both themes, has nothing that axe finds, no call too many, and keeps to its policy`, async () => {
-      for (const theme of ['light', 'dark']) {
-        const page = await visit(browser, stage, stage.admin, { scope: acme, width, theme, height: width === 390 ? 844 : 800 });
-        for (const path of pages()) {
-          page.requests = 0;
-          await show(page, path);
-          assert.ok(page.requests <= 12, `${path} made ${page.requests} requests`); // judging takes time, in which it asks again
-          assert.deepEqual(await judge(page), [], `${path} in ${theme}`);
-          const [body, view] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-          assert.ok(body <= view, `${path} is ${body} px wide, in ${view}`);
-          const image = { '': 'overview', [`tasks/${acme.zombie}`]: 'task' }[path];
-          if (image && (width === 1024 || process.env.ALL_SCREENSHOTS)) {
-            await page.screenshot({ path: join(images, `${image}-${theme}${width === 1024 ? '' : '-' + width}.png`) });
+  describe('each page', { concurrency: 3 }, () => {
+    for (const width of [390, 1024, 1600]) {
+      test(`at ${width} px, in both themes, has nothing that axe finds, no call too many, and keeps to its policy`, async () => {
+        for (const theme of ['light', 'dark']) {
+          const page = await visit(browser, stage, stage.admin, { scope: acme, width, theme, height: width === 390 ? 844 : 800 });
+          for (const path of pages()) {
+            page.requests = 0;
+            await show(page, path);
+            assert.ok(page.requests <= 12, `${path} made ${page.requests} requests`); // judging takes time, in which it asks again
+            assert.deepEqual(await judge(page), [], `${path} in ${theme}`);
+            const [body, view] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+            assert.ok(body <= view, `${path} is ${body} px wide, in ${view}`);
+            const image = { '': 'overview', [`tasks/${acme.zombie}`]: 'task' }[path];
+            if (image && (width === 1024 || process.env.ALL_SCREENSHOTS)) {
+              await page.screenshot({ path: join(images, `${image}-${theme}${width === 1024 ? '' : '-' + width}.png`) });
+            }
           }
+          await fine(page);
         }
-        await fine(page);
-      }
+      });
+    }
+  });
+
+  test('what is shown first is small, however much of an hour there is to chart', async () => {
+    const page = await visit(browser, stage, stage.admin, {
+      scope: acme,
+      watch: () => {
+        new MutationObserver(() => {
+          if (!window.shown && document.querySelector('.banner')) window.shown = performance.now();
+        }).observe(document, { childList: true, subtree: true });
+      },
     });
-  }
-});
+    await page.waitForFunction(() => /beats: now .*at most [1-9]/.test(document.querySelector('.chart')?.getAttribute('aria-label') ?? ''));
+    const read = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .concat(performance.getEntriesByType('navigation'))
+        .map((e) => ({ first: e.startTime < window.shown, name: e.name, bytes: e.transferSize })),
+    );
+    const bytes = (of) => of.reduce((n, e) => n + e.bytes, 0);
+    const first = bytes(read.filter((e) => e.first)),
+      hour = read.filter((e) => /stats\?.*steps=360/.test(e.name));
+    assert.ok(first > 10_000 && first <= 120_000, `${first} bytes: ${JSON.stringify(read)}`);
+    assert.ok(hour.length === 1 && hour[0].bytes > 50_000, `the hour is not one: ${JSON.stringify(hour)}`);
+    console.log(`to the first paint ${first} bytes, and then an hour of ${hour[0].bytes}`);
+    await fine(page);
+  });
 
-test('what is shown first is small, however much of an hour there is to chart', async () => {
-  const page = await visit(browser, stage, stage.admin, { scope: acme, watch: () => {
-    new MutationObserver(() => { if (!window.shown && document.querySelector('.banner')) window.shown = performance.now(); }).observe(document, { childList: true, subtree: true });
-  } });
-  await page.waitForFunction(() => /beats: now .*at most [1-9]/.test(document.querySelector('.chart')?.getAttribute('aria-label') ?? ''));
-  const read = await page.evaluate(() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
-    .map((e) => ({ first: e.startTime < window.shown, name: e.name, bytes: e.transferSize })));
-  const bytes = (of) => of.reduce((n, e) => n + e.bytes, 0);
-  const first = bytes(read.filter((e) => e.first)), hour = read.filter((e) => /stats\?.*steps=360/.test(e.name));
-  assert.ok(first > 10_000 && first <= 120_000, `${first} bytes: ${JSON.stringify(read)}`);
-  assert.ok(hour.length === 1 && hour[0].bytes > 50_000, `the hour is not one: ${JSON.stringify(hour)}`);
-  console.log(`to the first paint ${first} bytes, and then an hour of ${hour[0].bytes}`);
-  await fine(page);
-});
-
-describe('acts by the keyboard alone', { concurrency: 4 }, () => {
-  looks.forEach((look, mine) => acts(() => ({ stage, browser, scope: stage.scopes[look.tenant] }), { ...look, mine, share: everywhere ? 1 : looks.length }));
-});
+  describe('acts by the keyboard alone', { concurrency: 4 }, () => {
+    looks.forEach((look, mine) =>
+      acts(() => ({ stage, browser, scope: stage.scopes[look.tenant] }), { ...look, mine, share: everywhere ? 1 : looks.length }),
+    );
+  });
 
   test('the pulse has every worker, and shows first who is silent', async () => {
     const at = { tenantId: 'initech', workspaceId: 'prod' };
@@ -78,113 +126,134 @@ describe('acts by the keyboard alone', { concurrency: 4 }, () => {
     let over = false;
     const beating = (async () => {
       const others = workers.filter((w) => !silent.has(w.workerId));
-      while (!over) for (let i = 0; i < others.length; i += 50) {
-        await Promise.all(others.slice(i, i + 50).map((w) => stage.call('POST', `workers/${w.workerId}/heartbeat`, {}, w.workerToken)));
-      }
+      while (!over)
+        for (let i = 0; i < others.length; i += 50) {
+          await Promise.all(others.slice(i, i + 50).map((w) => stage.call('POST', `workers/${w.workerId}/heartbeat`, {}, w.workerToken)));
+        }
     })();
     try {
-      await page.waitForFunction(() => /^(29[2-9]|300) workers by machine: .*late/.test(document.querySelector('canvas').getAttribute('aria-label')));
+      await page.waitForFunction(() =>
+        /^(29[2-9]|300) workers by machine: .*late/.test(document.querySelector('canvas').getAttribute('aria-label')),
+      );
       assert.match(await page.locator('.beside tbody tr').first().textContent(), /^(LATE|LOST)/);
       for (const theme of ['light', 'dark']) {
         await page.emulateMedia({ colorScheme: theme });
         await page.screenshot({ path: join(images, `pulse-${theme}.png`) });
       }
       await press(page, /^late/);
-      await page.waitForFunction(() => { // others may be late on a busy machine, and these be lost by now
+      await page.waitForFunction(() => {
+        // others may be late on a busy machine, and these be lost by now
         const rows = [...document.querySelectorAll('.beside tbody tr')].map((r) => r.textContent);
-        return rows.length ? rows.every((r) => r.startsWith('LATE')) : document.querySelector('.beside .none')?.textContent === 'No worker is late.';
+        return rows.length
+          ? rows.every((r) => r.startsWith('LATE'))
+          : document.querySelector('.beside .none')?.textContent === 'No worker is late.';
       });
-    } finally { over = true; await beating; }
+    } finally {
+      over = true;
+      await beating;
+    }
     await fine(page);
   });
 
-test('what a role forbids is disabled, with the reason', async () => {
-  for (const [role, mayCancel, mayDrain] of [['viewer', false, false], ['submitter', true, false], ['operator', true, true], ['dispatcher', true, true], ['admin', true, true]]) {
-    const page = await as(role, globex);
-    await show(page, `tasks/${globex.running}`);
-    const cancel = page.locator('main button', { hasText: /^Cancel/ });
-    assert.equal(await cancel.getAttribute('aria-disabled'), mayCancel ? null : 'true', role);
-    if (!mayCancel) {
-      assert.match(await cancel.textContent(), /The role viewer may not do this; it takes submitter, operator, dispatcher or admin\./);
-      await cancel.focus();
-      await page.keyboard.press('Enter');
-      assert.equal(await page.locator('dialog').count(), 0);
+  test('what a role forbids is disabled, with the reason', async () => {
+    for (const [role, mayCancel, mayDrain] of [
+      ['viewer', false, false],
+      ['submitter', true, false],
+      ['operator', true, true],
+      ['dispatcher', true, true],
+      ['admin', true, true],
+    ]) {
+      const page = await as(role, globex);
+      await show(page, `tasks/${globex.running}`);
+      const cancel = page.locator('main button', { hasText: /^Cancel/ });
+      assert.equal(await cancel.getAttribute('aria-disabled'), mayCancel ? null : 'true', role);
+      if (!mayCancel) {
+        assert.match(await cancel.textContent(), /The role viewer may not do this; it takes submitter, operator, dispatcher or admin\./);
+        await cancel.focus();
+        await page.keyboard.press('Enter');
+        assert.equal(await page.locator('dialog').count(), 0);
+      }
+      await show(page, `workers/${globex.workers[0].workerId}`);
+      if (role === 'submitter') assert.match(await page.textContent('main .failed'), /Not allowed.*The role submitter may not do this/);
+      else
+        assert.equal(
+          await page.locator('main button', { hasText: /^Drain/ }).getAttribute('aria-disabled'),
+          mayDrain ? null : 'true',
+          role,
+        );
+      for (const path of pages(globex).filter((p) => p.split('/').length === 1 || role !== 'admin')) {
+        // a call that the role forbids would be a complaint in the console
+        await show(page, path);
+        const may = role !== 'submitter' || /^(tasks|runs)/.test(path);
+        assert.equal(await page.locator('main .failed:has-text("Not allowed")').count(), may ? 0 : 1, `${role} on ${path}`);
+      }
+      await fine(page);
     }
-    await show(page, `workers/${globex.workers[0].workerId}`);
-    if (role === 'submitter') assert.match(await page.textContent('main .failed'), /Not allowed.*The role submitter may not do this/);
-    else assert.equal(await page.locator('main button', { hasText: /^Drain/ }).getAttribute('aria-disabled'), mayDrain ? null : 'true', role);
-    for (const path of pages(globex).filter((p) => p.split('/').length === 1 || role !== 'admin')) { // a call that the role forbids would be a complaint in the console
-      await show(page, path);
-      const may = role !== 'submitter' || /^(tasks|runs)/.test(path);
-      assert.equal(await page.locator('main .failed:has-text("Not allowed")').count(), may ? 0 : 1, `${role} on ${path}`);
-    }
+  });
+
+  test('a token shows its own workspace, and one that opens all lets choose', async () => {
+    const own = await as('viewer', globex);
+    await show(own, 'workers');
+    const names = await own.locator('tbody td:nth-child(3)').allTextContents();
+    assert.ok(names.length > 0 && names.every((n) => n.startsWith('globex-')), String(names));
+    own.tolerated.push(404);
+    await show(own, `tasks/${acme.running}`);
+    assert.match(await own.textContent('main .failed'), /Not found/);
+    await show(own, 'events');
+    await own.waitForSelector('.st-Live');
+    const [theirs, ours] = [acme, globex].map((s) => stage.call('POST', `tasks?${s.at}`, { type: 'seen' }));
+    await theirs;
+    await own.waitForSelector(`tbody:has-text("${(await ours).taskId}")`);
+    const told = await own.textContent('tbody');
+    assert.ok(![(await theirs).taskId, ...acme.workers.map((w) => w.workerId)].some((id) => told.includes(id)), told);
+    await fine(own);
+    const all = await visit(browser, stage, stage.admin, { scope: acme });
+    await show(all, 'workers');
+    assert.ok((await all.locator('tbody td:nth-child(3)').allTextContents()).every((n) => n.startsWith('acme-')));
+    await all.selectOption('.scope select', 'globex/stage');
+    await show(all, 'workers');
+    await all.waitForFunction(() => document.querySelector('tbody td:nth-child(3)')?.textContent.startsWith('globex-'));
+    await fine(all);
+  });
+
+  test('signing in: pasted, from the address, and when the token has ended', async () => {
+    const page = await visit(browser, stage, mint('viewer', 'acme', 'prod'));
+    assert.ok(!page.url().includes('eyJ'), 'the token stays in the address');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Control token').fill('nonsense');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('text=That is no control token');
+    assert.deepEqual(await judge(page), []);
+    await page.getByLabel('Control token').fill(mint('operator', 'acme', 'prod', 'leaver'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForSelector('.who:has-text("operator")');
+    await page.reload();
+    await page.waitForSelector('.who:has-text("operator")');
+    page.tolerated.push(401);
+    await stage.call('POST', `tokens:revoke?${acme.at}`, { subject: 'leaver' });
+    await page.waitForSelector('text=This token was rejected');
     await fine(page);
-  }
-});
+  });
 
-test('a token shows its own workspace, and one that opens all lets choose', async () => {
-  const own = await as('viewer', globex);
-  await show(own, 'workers');
-  const names = await own.locator('tbody td:nth-child(3)').allTextContents();
-  assert.ok(names.length > 0 && names.every((n) => n.startsWith('globex-')), String(names));
-  own.tolerated.push(404);
-  await show(own, `tasks/${acme.running}`);
-  assert.match(await own.textContent('main .failed'), /Not found/);
-  await show(own, 'events');
-  await own.waitForSelector('.st-Live');
-  const [theirs, ours] = [acme, globex].map((s) => stage.call('POST', `tasks?${s.at}`, { type: 'seen' }));
-  await theirs;
-  await own.waitForSelector(`tbody:has-text("${(await ours).taskId}")`);
-  const told = await own.textContent('tbody');
-  assert.ok(![(await theirs).taskId, ...acme.workers.map((w) => w.workerId)].some((id) => told.includes(id)), told);
-  await fine(own);
-  const all = await visit(browser, stage, stage.admin, { scope: acme });
-  await show(all, 'workers');
-  assert.ok((await all.locator('tbody td:nth-child(3)').allTextContents()).every((n) => n.startsWith('acme-')));
-  await all.selectOption('.scope select', 'globex/stage');
-  await show(all, 'workers');
-  await all.waitForFunction(() => document.querySelector('tbody td:nth-child(3)')?.textContent.startsWith('globex-'));
-  await fine(all);
-});
-
-test('signing in: pasted, from the address, and when the token has ended', async () => {
-  const page = await visit(browser, stage, mint('viewer', 'acme', 'prod'));
-  assert.ok(!page.url().includes('eyJ'), 'the token stays in the address');
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByLabel('Control token').fill('nonsense');
-  await page.keyboard.press('Tab');
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('text=That is no control token');
-  assert.deepEqual(await judge(page), []);
-  await page.getByLabel('Control token').fill(mint('operator', 'acme', 'prod', 'leaver'));
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForSelector('.who:has-text("operator")');
-  await page.reload();
-  await page.waitForSelector('.who:has-text("operator")');
-  page.tolerated.push(401);
-  await stage.call('POST', `tokens:revoke?${acme.at}`, { subject: 'leaver' });
-  await page.waitForSelector('text=This token was rejected');
-  await fine(page);
-});
-
-test('search by id from everywhere', async () => {
-  const page = await as('viewer');
-  await page.keyboard.press('/');
-  await page.keyboard.type(acme.zombie);
-  await page.keyboard.press('Enter');
-  await page.waitForSelector(`h1:has-text("${acme.zombie}")`);
-  assert.match(await page.textContent('.evidence'), /became a zombie: it was silent for longer than its heartbeat timeout/);
-  page.tolerated.push(404);
-  await page.keyboard.press('/');
-  await page.keyboard.type('host-1');
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('h1:has-text("Machine host-1")');
-  await page.keyboard.press('/');
-  await page.keyboard.type('nobody');
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('text=Nothing here has the id nobody');
-  await fine(page);
-});
+  test('search by id from everywhere', async () => {
+    const page = await as('viewer');
+    await page.keyboard.press('/');
+    await page.keyboard.type(acme.zombie);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(`h1:has-text("${acme.zombie}")`);
+    assert.match(await page.textContent('.evidence'), /became a zombie: it was silent for longer than its heartbeat timeout/);
+    page.tolerated.push(404);
+    await page.keyboard.press('/');
+    await page.keyboard.type('host-1');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('h1:has-text("Machine host-1")');
+    await page.keyboard.press('/');
+    await page.keyboard.type('nobody');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('text=Nothing here has the id nobody');
+    await fine(page);
+  });
 });
 
 test('while Redis is frozen the page says so and keeps what it has, marked as old', async () => {
@@ -209,7 +278,9 @@ test('while Redis is frozen the page says so and keeps what it has, marked as ol
     await page.waitForSelector('main .failed:has-text("Could not read the tasks")');
     assert.equal(await page.locator('main .none').count(), 0, 'it says that there is nothing');
     assert.deepEqual(await judge(page), []);
-  } finally { stage.redis.kill('SIGCONT'); }
+  } finally {
+    stage.redis.kill('SIGCONT');
+  }
   await page.waitForSelector('.st-Live');
   await page.waitForSelector('tbody tr');
   assert.equal(await page.locator('main .failed').count(), 0);

@@ -5,7 +5,10 @@ import http from 'node:http';
 import { loadavg } from 'node:os';
 import { visit } from './browser.mjs';
 
-const many = 100, turns = 3, opening = 6000, lasting = Number(process.env.WATCH ?? 20) * 1000; // ms
+const many = 100,
+  turns = 3,
+  opening = 6000,
+  lasting = Number(process.env.WATCH ?? 20) * 1000; // ms
 const allowed = 5; // % of a core
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 const median = (of) => [...of].sort((a, b) => a - b)[Math.floor(of.length / 2)];
@@ -13,74 +16,126 @@ const median = (of) => [...of].sort((a, b) => a - b)[Math.floor(of.length / 2)];
 // recorded is what an open Overview asks: the stream, and each call with its period.
 async function recorded(stage, browser, all) {
   const page = await visit(browser, stage, stage.admin, { scope: all });
-  const asked = new Map(), streams = [];
+  const asked = new Map(),
+    streams = [];
   page.on('request', (r) => {
     const path = r.url().slice(stage.origin.length);
     if (!path.includes('/v1/')) return;
-    if (r.headers().accept === 'text/event-stream') { streams.push(path); return; }
+    if (r.headers().accept === 'text/event-stream') {
+      streams.push(path);
+      return;
+    }
     const key = path.replace(/steps=\d\d+/, 'steps=n');
-    asked.set(key, { path, at: [...asked.get(key)?.at ?? [], Date.now()] });
+    asked.set(key, { path, at: [...(asked.get(key)?.at ?? []), Date.now()] });
   });
   await page.reload();
   await sleep(25_000);
   await page.context().close();
-  const calls = [...asked.values()].filter((c) => c.at.length > 1).map(({ path, at }) => ({ path, every: (at[at.length - 1] - at[0]) / (at.length - 1) }));
+  const calls = [...asked.values()]
+    .filter((c) => c.at.length > 1)
+    .map(({ path, at }) => ({ path, every: (at[at.length - 1] - at[0]) / (at.length - 1) }));
   return { calls, stream: streams[0] };
 }
 
 // client is one dashboard. It returns how it is closed.
 function client(stage, { calls, stream }, said) {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 6 }), timers = [];
-  const ask = (path, accept, take) => http.get(stage.origin + path, { agent, headers: { authorization: 'Bearer ' + stage.admin, accept } }, (res) => {
-    if (res.statusCode !== 200) said.refused++;
-    res.on('data', (d) => { said.bytes += d.length; });
-    res.on('end', () => take?.());
-  }).on('error', () => { if (!said.over) said.refused++; });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 6 }),
+    timers = [];
+  const ask = (path, accept, take) =>
+    http
+      .get(stage.origin + path, { agent, headers: { authorization: 'Bearer ' + stage.admin, accept } }, (res) => {
+        if (res.statusCode !== 200) said.refused++;
+        res.on('data', (d) => {
+          said.bytes += d.length;
+        });
+        res.on('end', () => take?.());
+      })
+      .on('error', () => {
+        if (!said.over) said.refused++;
+      });
   const streaming = ask(stream, 'text/event-stream');
   for (const { path, every } of calls) {
-    const again = () => { said.asked++; ask(path, '*/*'); };
-    timers.push(setTimeout(() => { again(); timers.push(setInterval(again, every)); }, Math.random() * every));
+    const again = () => {
+      said.asked++;
+      ask(path, '*/*');
+    };
+    timers.push(
+      setTimeout(() => {
+        again();
+        timers.push(setInterval(again, every));
+      }, Math.random() * every),
+    );
   }
-  return () => { for (const t of timers) { clearTimeout(t); clearInterval(t); } streaming.destroy(); agent.destroy(); };
+  return () => {
+    for (const t of timers) {
+      clearTimeout(t);
+      clearInterval(t);
+    }
+    streaming.destroy();
+    agent.destroy();
+  };
 }
 
 const ticks = 100; // of a second, as Linux counts processors' time
-const used = (pid) => { const f = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' '); return (Number(f[11]) + Number(f[12])) / ticks; };
+const used = (pid) => {
+  const f = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(f[11]) + Number(f[12])) / ticks;
+};
 
 async function span(stage, beats) {
-  const pids = [stage.server.pid, stage.redis.pid], before = pids.map(used), began = Date.now();
+  const pids = [stage.server.pid, stage.redis.pid],
+    before = pids.map(used),
+    began = Date.now();
   beats.send('begin');
   await sleep(lasting);
-  const told = new Promise((r, failed) => { beats.once('message', r); beats.once('exit', () => failed(new Error('what beats has ended'))); });
+  const told = new Promise((r, failed) => {
+    beats.once('message', r);
+    beats.once('exit', () => failed(new Error('what beats has ended')));
+  });
   beats.send('end');
-  const s = (Date.now() - began) / 1000, [server, redis] = pids.map((pid, i) => (used(pid) - before[i]) / s * 100);
-  return { server, redis, ...await told };
+  const s = (Date.now() - began) / 1000,
+    [server, redis] = pids.map((pid, i) => ((used(pid) - before[i]) / s) * 100);
+  return { server, redis, ...(await told) };
 }
 
 export async function watchers(stage, browser, all) {
   const what = await recorded(stage, browser, all);
   console.log(`an open Overview streams ${what.stream.replace(/^.*\/v1/, '/v1')}, and asks`);
   for (const c of what.calls) console.log(`  every ${(c.every / 1000).toFixed(1)} s ${c.path.replace(/^.*\/v1/, '/v1')}`);
-  const without = [], those = [];
+  const without = [],
+    those = [];
   for (let i = 0; i < turns; i++) {
     without.push(await span(stage, all.beats));
     const said = { asked: 0, bytes: 0, refused: 0, over: false };
     const open = Array.from({ length: many }, () => client(stage, what, said));
     await sleep(opening);
     said.asked = said.bytes = 0;
-    those.push({ ...await span(stage, all.beats), ...said });
+    those.push({ ...(await span(stage, all.beats)), ...said });
     said.over = true;
     for (const close of open) close();
     await sleep(2000);
   }
-  const line = (name, s) => `  ${name}: server ${s.server.toFixed(1)} %, Redis ${s.redis.toFixed(1)} %; beats ${s.rate.toFixed(0)}/s, p50 ${s.p50.toFixed(2)} ms, p99 ${s.p99.toFixed(2)} ms` +
-    (s.asked ? `; ${(s.asked * 1000 / lasting).toFixed(0)} calls/s, ${(s.bytes * 1000 / lasting / 1024).toFixed(0)} KiB/s, ${s.refused} refused` : '');
+  const line = (name, s) =>
+    `  ${name}: server ${s.server.toFixed(1)} %, Redis ${s.redis.toFixed(1)} %; beats ${s.rate.toFixed(0)}/s, p50 ${s.p50.toFixed(2)} ms, p99 ${s.p99.toFixed(2)} ms` +
+    (s.asked
+      ? `; ${((s.asked * 1000) / lasting).toFixed(0)} calls/s, ${((s.bytes * 1000) / lasting / 1024).toFixed(0)} KiB/s, ${s.refused} refused`
+      : '');
   for (let i = 0; i < turns; i++) console.log(line('without', without[i]) + '\n' + line(`with ${many}`, those[i]));
-  const more = (of) => median(those.map((s, i) => of(s) - of(without[i]))), ratio = (of) => median(those.map((s, i) => of(s) / of(without[i])));
+  const more = (of) => median(those.map((s, i) => of(s) - of(without[i]))),
+    ratio = (of) => median(those.map((s, i) => of(s) / of(without[i])));
   const cost = more((s) => s.server + s.redis);
-  console.log(`${many} dashboards: ${cost.toFixed(1)} % of a core (server ${more((s) => s.server).toFixed(1)}, Redis ${more((s) => s.redis).toFixed(1)}); beats with them by those without: ` +
-    `p50 ${ratio((s) => s.p50).toFixed(2)}, p99 ${ratio((s) => s.p99).toFixed(2)}; load ${loadavg()[0].toFixed(1)}`);
-  const rate = ratio((s) => s.rate), wrong = [...without, ...those].find((s) => s.failed);
-  return [...(cost > allowed ? [`${many} dashboards take ${cost.toFixed(1)} % of a core`] : []), ...(those.some((s) => s.refused) ? ['dashboards were refused'] : []),
-    ...(Math.abs(rate - 1) > 0.02 ? [`beats with them are ${rate.toFixed(2)} of those without`] : []), ...(wrong ? [`a beat failed: ${wrong.failed}`] : [])];
+  console.log(
+    `${many} dashboards: ${cost.toFixed(1)} % of a core (server ${more((s) => s.server).toFixed(1)}, Redis ${more((s) => s.redis).toFixed(1)}); beats with them by those without: ` +
+      `p50 ${ratio((s) => s.p50).toFixed(2)}, p99 ${ratio((s) => s.p99).toFixed(2)}; load ${loadavg()[0].toFixed(1)}`,
+  );
+  const rate = ratio((s) => s.rate),
+    wrong = [...without, ...those].find((s) => s.failed);
+  return [
+    ...(cost > allowed ? [`${many} dashboards take ${cost.toFixed(1)} % of a core`] : []),
+    ...(those.some((s) => s.refused) ? ['dashboards were refused'] : []),
+    ...(Math.abs(rate - 1) > 0.02 ? [`beats with them are ${rate.toFixed(2)} of those without`] : []),
+    ...(wrong ? [`a beat failed: ${wrong.failed}`] : []),
+  ];
 }

@@ -16,8 +16,14 @@ if (process.argv[2] === 'server') {
     const serverTime = new Date().toISOString();
     const beats = body ? (JSON.parse(body).heartbeats ?? []) : [];
     if (beats.length > 0) requests++;
-    const results = beats.map(({ taskId }) => (
-      { taskId, status: 200, acknowledged: true, shouldCancel: false, serverTime, nextHeartbeatMs: intervalMs }));
+    const results = beats.map(({ taskId }) => ({
+      taskId,
+      status: 200,
+      acknowledged: true,
+      shouldCancel: false,
+      serverTime,
+      nextHeartbeatMs: intervalMs,
+    }));
     res.end(JSON.stringify(req.url === '/requests' ? { requests } : { acknowledged: true, serverTime, results }));
   }).listen(0, '127.0.0.1', () => process.send(server.address().port));
 } else {
@@ -30,7 +36,11 @@ if (process.argv[2] === 'server') {
   for (let i = 0; i < tasks; i++) {
     const taskId = `task_${i}`;
     const attempt = client.track({
-      taskId, attempt: 1, taskToken: 'x'.repeat(300), callbackBaseUrl: url, heartbeatIntervalMs: intervalMs,
+      taskId,
+      attempt: 1,
+      taskToken: 'x'.repeat(300),
+      callbackBaseUrl: url,
+      heartbeatIntervalMs: intervalMs,
       heartbeatTimeoutMs: 3 * intervalMs,
     });
     await attempt.started;

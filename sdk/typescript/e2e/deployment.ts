@@ -29,22 +29,48 @@ export async function deploy() {
   const env = { ...process.env, ...keys };
   const children: ChildProcess[] = [];
   const [redisPort, port, adminPort] = [await freePort(), await freePort(), await freePort()];
-  children.push(spawn('redis-server', ['--port', `${redisPort}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
-    stdio: 'ignore',
-  }));
+  children.push(
+    spawn('redis-server', ['--port', `${redisPort}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
+      stdio: 'ignore',
+    }),
+  );
   const url = `http://127.0.0.1:${port}`;
   const token = execFileSync(lubdub, ['token', '--role', 'admin'], { env }).toString().trim();
-  children.push(spawn(lubdub, [
-    'serve', '--redis', `redis://127.0.0.1:${redisPort}/0`, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`,
-    '--public-url', url, '--worker-heartbeat-interval', `${life / 3}ms`, '--redis-timeout', '10s',
-  ], { env, stdio: ['ignore', 'ignore', process.env['LUBDUB_E2E_LOG'] ? 'inherit' : 'ignore'] }));
+  children.push(
+    spawn(
+      lubdub,
+      [
+        'serve',
+        '--redis',
+        `redis://127.0.0.1:${redisPort}/0`,
+        '--listen',
+        `127.0.0.1:${port}`,
+        '--admin-listen',
+        `127.0.0.1:${adminPort}`,
+        '--public-url',
+        url,
+        '--worker-heartbeat-interval',
+        `${life / 3}ms`,
+        '--redis-timeout',
+        '10s',
+      ],
+      { env, stdio: ['ignore', 'ignore', process.env['LUBDUB_E2E_LOG'] ? 'inherit' : 'ignore'] },
+    ),
+  );
   const client = new Client(url, { token });
-  while (!(await client.readyz().then(() => true, () => false))) await wait(50);
+  while (
+    !(await client.readyz().then(
+      () => true,
+      () => false,
+    ))
+  )
+    await wait(50);
 
   /** Starts a worker's process; what it writes is kept. */
   const work = (queue: string, ...args: string[]) => {
     const child = spawn(process.execPath, [fileURLToPath(new URL('./worker.js', import.meta.url)), queue, ...args], {
-      env: { ...process.env, LUBDUB_URL: url, LUBDUB_TOKEN: token }, stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, LUBDUB_URL: url, LUBDUB_TOKEN: token },
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     children.push(child);
     const lines: string[] = [];

@@ -116,10 +116,18 @@ test('the package is installed into an empty project, and works as ES module, fr
   const shown = examples();
   assert.ok(shown.length >= 4);
   for (const [name, text] of shown) writeFileSync(join(dir, name), text);
-  const config = { compilerOptions: {
-    target: 'es2022', lib: ['es2022', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true, types: ['node'],
-    typeRoots: [join(sdk, 'node_modules/@types')],
-  }, include: ['*.mts'] };
+  const config = {
+    compilerOptions: {
+      target: 'es2022',
+      lib: ['es2022', 'esnext.disposable'],
+      module: 'nodenext',
+      strict: true,
+      noEmit: true,
+      types: ['node'],
+      typeRoots: [join(sdk, 'node_modules/@types')],
+    },
+    include: ['*.mts'],
+  };
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config));
   run(process.execPath, [join(sdk, 'node_modules/typescript/bin/tsc'), '-p', '.']);
   const lock = readFileSync(join(sdk, 'package-lock.json'), 'utf8');

@@ -156,7 +156,8 @@ export class Attempt {
   /** Says that the work has stopped after a cancel: in which phase of it, and how far it had come. It waits as done does. */
   async stopped(phase?: string, partial?: unknown): Promise<CompletedResponse> {
     return this.complete({
-      outcome: 'CANCELLED', ...(phase && { cancelledDuringPhase: phase }),
+      outcome: 'CANCELLED',
+      ...(phase && { cancelledDuringPhase: phase }),
       ...(partial !== undefined && { partialProgress: partial as CompletedRequest['partialProgress'] }),
     });
   }
@@ -304,8 +305,16 @@ export class Attempt {
   #hold(intervalMs: number): void {
     const ears: AttemptEars = { hear: (news) => this.#hear(news) };
     const hold = {
-      key: this.#key, taskId: this.taskId, attempt: this.number, token: this.#token, intervalMs, timeoutMs: this.#timeoutMs,
-      own: this.#own, strict: this.#strict, accepted: this.#accepted, limits: this.#limits(),
+      key: this.#key,
+      taskId: this.taskId,
+      attempt: this.number,
+      token: this.#token,
+      intervalMs,
+      timeoutMs: this.#timeoutMs,
+      own: this.#own,
+      strict: this.#strict,
+      accepted: this.#accepted,
+      limits: this.#limits(),
     };
     this.#hub.hold(hold, this.#holder ? { crew: this.#holder.crew } : { urls: this.#base.urls }, ears);
     if (this.#said) this.#pass();

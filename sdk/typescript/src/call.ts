@@ -122,7 +122,11 @@ export class Caller {
       signal.throwIfAborted();
       const url = base + call.path + (query ? '?' + query : '');
       const res = await this.set.fetch(url, {
-        method: call.method, headers: this.#headers(call, token), body: call.body, signal, redirect: 'manual',
+        method: call.method,
+        headers: this.#headers(call, token),
+        body: call.body,
+        signal,
+        redirect: 'manual',
       });
       if (res.status < 200 || res.status > 299) throw refusal(operation(call), res, await res.text());
       return await take(res);

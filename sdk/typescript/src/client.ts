@@ -99,7 +99,14 @@ export class Client extends AllCalls {
     const clock = options.clock ?? machineClock;
     const { agent, allowHttp, timeoutMs } = set.travel;
     const caller = new Caller({
-      base: set.base, token: set.token, fetch: options.fetch ?? own!.fetch, clock, agent, allowHttp, timeoutMs, tries: options.tries ?? 4,
+      base: set.base,
+      token: set.token,
+      fetch: options.fetch ?? own!.fetch,
+      clock,
+      agent,
+      allowHttp,
+      timeoutMs,
+      tries: options.tries ?? 4,
     });
     super(caller, { tenantId: options.tenantId, workspaceId: options.workspaceId });
     this.travel = set.travel;
@@ -150,7 +157,9 @@ export class Client extends AllCalls {
    * the work does not begin. It rejects where the attempt could not be tracked or completed; what the work threw is not it.
    */
   async run(
-    envelope: TaskEnvelope, work: (attempt: Attempt, signal: AbortSignal) => unknown, options: TrackOptions = {},
+    envelope: TaskEnvelope,
+    work: (attempt: Attempt, signal: AbortSignal) => unknown,
+    options: TrackOptions = {},
   ): Promise<CompletedResponse> {
     const attempt = this.track(envelope, options);
     await attempt.started;

@@ -48,7 +48,7 @@ export class EventStream implements AsyncIterable<Event> {
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
     const { signal } = this.#options;
-    for (let failures = 0; !signal?.aborted; ) {
+    for (let failures = 0; !signal?.aborted;) {
       let pause: number;
       try {
         for await (const event of this.#listen()) {

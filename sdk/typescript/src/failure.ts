@@ -109,7 +109,7 @@ export function cut(text: string, bytes: number): string {
 /** Shortens a message of a progress to what a server keeps, counted as JSON text. */
 export function cutMessage(text: string): string {
   let short = cut(text, maxMessage);
-  for (let over = 1; (over = Buffer.byteLength(JSON.stringify(short)) - 2 - maxMessage) > 0; ) {
+  for (let over = 1; (over = Buffer.byteLength(JSON.stringify(short)) - 2 - maxMessage) > 0;) {
     short = cut(short, Buffer.byteLength(short) - Math.ceil(over / 6)); // a character is at most six bytes longer in JSON
   }
   return short;

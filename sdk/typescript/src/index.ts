@@ -2,11 +2,17 @@ export { Attempt, type TrackOptions } from './attempt.js';
 export { type CallOptions } from './calls.js';
 export { Client, type ClientOptions, type Lease } from './client.js';
 export type { Clock, Timer } from './clock.js';
+export { AttemptEnd, Cancelled, DeadlineExceeded, EndedError, Expired, LeaseEnded, Lost, StoppedError, Superseded } from './ends.js';
 export {
-  AttemptEnd, Cancelled, DeadlineExceeded, EndedError, Expired, LeaseEnded, Lost, StoppedError, Superseded,
-} from './ends.js';
-export {
-  AnswerError, ApiError, ClosedError, type ErrorCode, type ErrorFields, hasCode, mayRetry, UnansweredError, UsageError,
+  AnswerError,
+  ApiError,
+  ClosedError,
+  type ErrorCode,
+  type ErrorFields,
+  hasCode,
+  mayRetry,
+  UnansweredError,
+  UsageError,
 } from './errors.js';
 export { EventStream, type EventsOptions } from './events.js';
 export { categorize, Failure, type FailureOptions, OutputError, permanent } from './failure.js';

@@ -17,7 +17,9 @@ export class Outage {
   failed(caller: unknown, what: string, error: unknown): void {
     if (this.#failing.size === 0) {
       this.#since = this.#clock.now();
-      this.#log('warn', `No answer from Lubdub: ${what} fails and is repeated`, { error: error instanceof Error ? error.message : String(error) });
+      this.#log('warn', `No answer from Lubdub: ${what} fails and is repeated`, {
+        error: error instanceof Error ? error.message : String(error),
+      });
     }
     this.#failing.add(caller);
   }

@@ -24,7 +24,11 @@ export interface Persistence {
 
 /** Sends the last progress of an attempt, where no beat has brought it yet, and then its completion, until that is answered. */
 export async function sendCompletion(
-  caller: Caller, taskId: string, body: string, progress: object | undefined, call: Pick<Call, 'base' | 'token' | 'signal'>,
+  caller: Caller,
+  taskId: string,
+  body: string,
+  progress: object | undefined,
+  call: Pick<Call, 'base' | 'token' | 'signal'>,
   persistence: Persistence,
 ): Promise<CompletedResponse> {
   const path = `/v1/tasks/${seg(taskId)}/`;

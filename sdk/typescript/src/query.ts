@@ -16,9 +16,11 @@ export function queryOf(given: object): URLSearchParams {
 
 /** Goes through all entries of a list, page by page. */
 export async function* pages<P extends { nextPageToken?: string }, T>(
-  fetch: (pageToken: string | undefined) => Promise<P>, entries: (page: P) => readonly T[], first?: string,
+  fetch: (pageToken: string | undefined) => Promise<P>,
+  entries: (page: P) => readonly T[],
+  first?: string,
 ): AsyncGenerator<T, void, undefined> {
-  for (let token = first; ; ) {
+  for (let token = first; ;) {
     const page = await fetch(token);
     yield* entries(page);
     const next = page.nextPageToken;

@@ -48,8 +48,13 @@ export function plain(value: unknown): string {
 
 /** Whether this is the envelope of a task, as far as it must be. */
 export function isEnvelope(value: unknown): value is TaskEnvelope {
-  return isObject(value) && plain(value['taskId']) !== '' && plain(value['taskToken']) !== '' && Number.isInteger(value['attempt']) &&
-    (value['attempt'] as number) >= 1;
+  return (
+    isObject(value) &&
+    plain(value['taskId']) !== '' &&
+    plain(value['taskToken']) !== '' &&
+    Number.isInteger(value['attempt']) &&
+    (value['attempt'] as number) >= 1
+  );
 }
 
 /** The tasks that a claim brought. */

@@ -76,9 +76,7 @@ export function tokenOfFile(path: string): TokenSource {
 /** Refuses what cannot be the token of control calls, without repeating any of it. */
 export function checkToken(token: string): void {
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new UsageError(
-      'lubdub: the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces',
-    );
+    throw new UsageError('lubdub: the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces');
   }
   const kind = tokenKind(token);
   if (kind === 'task' || kind === 'worker') {

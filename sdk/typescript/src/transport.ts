@@ -102,8 +102,12 @@ class TunnelAgent extends https.Agent {
     const host = String(options.host);
     const target = `${host.includes(':') ? `[${host}]` : host}:${options.port ?? 443}`;
     const asked = (this.#proxy.protocol === 'https:' ? https : http).request({
-      method: 'CONNECT', host: bare(this.#proxy.hostname), port: this.#proxy.port || (this.#proxy.protocol === 'https:' ? 443 : 80),
-      path: target, headers: { Host: target, ...proxyHeaders(this.#proxy) }, agent: false,
+      method: 'CONNECT',
+      host: bare(this.#proxy.hostname),
+      port: this.#proxy.port || (this.#proxy.protocol === 'https:' ? 443 : 80),
+      path: target,
+      headers: { Host: target, ...proxyHeaders(this.#proxy) },
+      agent: false,
     });
     const fail = (err: Error) => callback?.(err, undefined as unknown as Duplex);
     asked.once('error', fail);
@@ -137,7 +141,10 @@ export function proxyOfEnvironment(address: string, env: Record<string, string |
   const of = (name: string) => env[name.toLowerCase()] || env[name] || '';
   const host = url.hostname;
   for (const entry of of('NO_PROXY').split(',')) {
-    const name = entry.trim().replace(/^\*?\./, '').replace(/:\d+$/, '');
+    const name = entry
+      .trim()
+      .replace(/^\*?\./, '')
+      .replace(/:\d+$/, '');
     if (entry.trim() === '*' || (name && (host === name || host.endsWith('.' + name)))) return '';
   }
   return url.protocol === 'https:' ? of('HTTPS_PROXY') : of('HTTP_PROXY');

@@ -37,7 +37,10 @@ export interface VerifyOptions {
  * with 401 and do nothing else. The body is that of the request, byte for byte. Give several secrets while one rotates.
  */
 export function verifyWebhook(
-  secrets: string | readonly string[], headers: WebhookHeaders, body: string | Uint8Array, options: VerifyOptions = {},
+  secrets: string | readonly string[],
+  headers: WebhookHeaders,
+  body: string | Uint8Array,
+  options: VerifyOptions = {},
 ): WebhookMessage {
   const keys = [secrets].flat().map(keyOf);
   if (keys.length === 0) throw new UsageError("lubdub: give the webhook's secret");

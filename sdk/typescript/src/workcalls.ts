@@ -8,12 +8,46 @@ import { EventStream, type EventsOptions } from './events.js';
 import { pages } from './query.js';
 import { millis, objects } from './sane.js';
 import type {
-  ActOnTasksResponse, ActOnWorkersRequest, ActOnWorkersResponse, CancelRequest, CancelTasksRequest, ClaimRequest, ClaimResponse,
-  CreateTaskRequest, CreateTasksItem, CreateTasksResponse, DeregisterRequest, DrainRequest, DrainWorkersRequest,
-  DrainWorkersResponse, EventList, EventQuery, Machine, MachineList, MachineQuery, NextAttemptRequest, OfflineWorkersRequest,
-  Queue, QueueList, ReasonRequest, RegisterWorkerRequest, RegisterWorkerResponse, ResumeMachineResponse, RetryTasksRequest, Run,
-  SelectWorkerRequest, SelectWorkerResponse, Task, TaskEnvelope, TaskList, TaskQuery, Worker, WorkerHeartbeatRequest,
-  WorkerHeartbeatResponse, WorkerList, WorkerQuery,
+  ActOnTasksResponse,
+  ActOnWorkersRequest,
+  ActOnWorkersResponse,
+  CancelRequest,
+  CancelTasksRequest,
+  ClaimRequest,
+  ClaimResponse,
+  CreateTaskRequest,
+  CreateTasksItem,
+  CreateTasksResponse,
+  DeregisterRequest,
+  DrainRequest,
+  DrainWorkersRequest,
+  DrainWorkersResponse,
+  EventList,
+  EventQuery,
+  Machine,
+  MachineList,
+  MachineQuery,
+  NextAttemptRequest,
+  OfflineWorkersRequest,
+  Queue,
+  QueueList,
+  ReasonRequest,
+  RegisterWorkerRequest,
+  RegisterWorkerResponse,
+  ResumeMachineResponse,
+  RetryTasksRequest,
+  Run,
+  SelectWorkerRequest,
+  SelectWorkerResponse,
+  Task,
+  TaskEnvelope,
+  TaskList,
+  TaskQuery,
+  Worker,
+  WorkerHeartbeatRequest,
+  WorkerHeartbeatResponse,
+  WorkerList,
+  WorkerQuery,
 } from './types.js';
 
 /** What createTask takes besides. */
@@ -53,7 +87,10 @@ export abstract class WorkCalls extends ControlCalls {
     const created: CreatedTask[] = [];
     const { tries, clock } = this.caller.set;
     for (let n = 0, left = keyed.map((_, i) => i); ; n++) {
-      const results = await this.#createBatch(left.map((i) => keyed[i]!), options);
+      const results = await this.#createBatch(
+        left.map((i) => keyed[i]!),
+        options,
+      );
       left.forEach((i, at) => (created[i] = readResult(results[at]!, Boolean(tasks[i]!.queue))));
       left = left.filter((i) => mayRetry(created[i]!.error));
       if (left.length === 0 || n + 1 >= tries) return created;
@@ -151,7 +188,10 @@ export abstract class WorkCalls extends ControlCalls {
 
   /** A worker's own beat, with the worker's token. */
   workerHeartbeat(
-    workerId: string, token: string, request: WorkerHeartbeatRequest, options?: CallOptions,
+    workerId: string,
+    token: string,
+    request: WorkerHeartbeatRequest,
+    options?: CallOptions,
   ): Promise<WorkerHeartbeatResponse> {
     return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/heartbeat', token }, request, options);
   }

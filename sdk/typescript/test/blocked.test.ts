@@ -12,13 +12,18 @@ test('tasks that a waiting claim brings while the event loop is blocked are in t
   await until(() => server.task('second').attempt === 1);
   const before = beats().length;
   await until(() => beats().length >= before + 4);
-  const named = beats().slice(before + 2).map((beat) => beat.tasks!.map((task) => task.taskId).sort());
+  const named = beats()
+    .slice(before + 2)
+    .map((beat) => beat.tasks!.map((task) => task.taskId).sort());
   for (const tasks of named) assert.ok(tasks.includes('first') && tasks.includes('second'), tasks.join());
   worker.release();
   await until(() => ['first', 'second', 'third'].every((id) => server.isOver(id)));
   worker.child.kill('SIGTERM');
   assert.equal(await worker.ended, 0);
-  assert.deepEqual(['first', 'second', 'third'].map((id) => server.task(id).attempt), [1, 1, 1]);
+  assert.deepEqual(
+    ['first', 'second', 'third'].map((id) => server.task(id).attempt),
+    [1, 1, 1],
+  );
 });
 
 const ends = process.platform === 'win32' ? [null] : [1, 'SIGKILL'];
@@ -53,7 +58,11 @@ test('SIGTERM drains and ends a worker whose event loop is blocked, and gives ba
   await until(() => server.workers()[0]!.status === 'DRAINING');
   const end = await worker.ended;
   assert.ok(ends.includes(end as never), String(end));
-  assert.ok(beats().slice(before).every(({ tasks = [] }) => tasks.some((task) => task.taskId === 'endless')));
+  assert.ok(
+    beats()
+      .slice(before)
+      .every(({ tasks = [] }) => tasks.some((task) => task.taskId === 'endless')),
+  );
   assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'));
   assert.equal(server.task('endless').state, 'QUEUED');
   assert.ok(worker.lines.some((line) => /the hard stop has come, and the event loop is blocked: .* given back: endless$/.test(line)));
@@ -68,6 +77,6 @@ test('a second signal ends a worker whose event loop is blocked at once', async 
   worker.child.kill('SIGTERM');
   await until(() => server.workers()[0]!.status === 'DRAINING');
   worker.child.kill('SIGTERM');
-  assert.ok(ends.includes(await worker.ended as never));
+  assert.ok(ends.includes((await worker.ended) as never));
   assert.equal(server.task('endless').state, 'QUEUED');
 });

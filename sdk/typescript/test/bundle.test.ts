@@ -10,7 +10,10 @@ import { version } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 import { sockets, until } from './sockets.js';
 
-for (const [format, name] of [['esm', 'worker.mjs'], ['cjs', 'worker.cjs']] as const) {
+for (const [format, name] of [
+  ['esm', 'worker.mjs'],
+  ['cjs', 'worker.cjs'],
+] as const) {
   test(`a worker that is bundled into one file (${format}) starts, and its thread beats while the event loop is blocked`, async (t) => {
     const { server, url, beats, close } = await sockets();
     t.after(close);

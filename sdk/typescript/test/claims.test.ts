@@ -13,7 +13,8 @@ test('no more is claimed than is free, and a claim is repeated under its id unti
   await s.server.until('three are at work', () => s.worker.activeCount === 3);
   await s.server.clock.advance(60_000);
   assert.equal(s.worker.activeCount, 3);
-  const claims = s.server.requests.filter((r) => r.path.endsWith('/claim'))
+  const claims = s.server.requests
+    .filter((r) => r.path.endsWith('/claim'))
     .map((r) => JSON.parse(r.body) as { claimId: string; max: number });
   assert.ok(claims.every((c) => c.max <= 3));
   assert.ok(new Set(claims.map((c) => c.claimId)).size < claims.length);

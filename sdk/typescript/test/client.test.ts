@@ -32,7 +32,8 @@ function impatient() {
 
 test('a refusal has code, fields, request id and operation', async () => {
   const { fetch } = carrier(() =>
-    answer(409, { error: 'attempt_mismatch', message: 'a newer one', expectedAttempt: 3 }, { 'X-Request-Id': 'req_7' }));
+    answer(409, { error: 'attempt_mismatch', message: 'a newer one', expectedAttempt: 3 }, { 'X-Request-Id': 'req_7' }),
+  );
   const error = await new Client(here, { token: 'tok', fetch }).getTask('t').catch((e: unknown) => e);
   assert.ok(error instanceof ApiError && hasCode(error, 'attempt_mismatch') && !hasCode(error, 'task_expired'));
   assert.equal(error.status, 409);
@@ -44,7 +45,8 @@ test('a refusal has code, fields, request id and operation', async () => {
 
 test('what a proxy answers is a refusal without a code, and redirects are not followed', async () => {
   const { fetch, seen } = carrier((_, n) =>
-    n === 0 ? answer(404, '<html>') : new Response(null, { status: 302, headers: { Location: 'https://elsewhere.test/' } }));
+    n === 0 ? answer(404, '<html>') : new Response(null, { status: 302, headers: { Location: 'https://elsewhere.test/' } }),
+  );
   const client = new Client(here, { token: 'tok', fetch });
   await assert.rejects(client.getTask('t'), (e) => e instanceof ApiError && e.code === '' && e.status === 404);
   await assert.rejects(client.getTask('t'), /redirects are not followed/);
@@ -57,7 +59,10 @@ test('calls are repeated while that may help, and Retry-After is a floor', async
   const task = await new Client(here, { token: 'tok', fetch, clock }).getTask('t');
   assert.equal(task.taskId, 't');
   assert.equal(seen.length, 3);
-  assert.ok(waits.every((ms) => ms >= 2000 && ms < 2300), String(waits));
+  assert.ok(
+    waits.every((ms) => ms >= 2000 && ms < 2300),
+    String(waits),
+  );
 });
 
 test('a creation is repeated under one idempotency key', async () => {
@@ -85,13 +90,15 @@ test('what a repeat would do again is repeated only where it cannot have been he
 test('a token that is refused is asked for once more, by all who wait for it together', async () => {
   let asked = 0;
   const { fetch, seen } = carrier((one) =>
-    one.headers['Authorization'] === 'Bearer tok2' ? answer(200, {}) : answer(401, { error: 'unauthorized', message: '' }));
+    one.headers['Authorization'] === 'Bearer tok2' ? answer(200, {}) : answer(401, { error: 'unauthorized', message: '' }),
+  );
   const client = new Client(here, { tokenFunc: () => `tok${++asked}`, fetch });
   await Promise.all([client.getStats(), client.getStats(), client.getStats()]);
   assert.equal(asked, 2);
   const refused = carrier(() => answer(401, { error: 'unauthorized', message: '' }));
-  await assert.rejects(new Client(here, { tokenFunc: () => `t${++asked}`, fetch: refused.fetch }).getStats(),
-    (e) => hasCode(e, 'unauthorized'));
+  await assert.rejects(new Client(here, { tokenFunc: () => `t${++asked}`, fetch: refused.fetch }).getStats(), (e) =>
+    hasCode(e, 'unauthorized'),
+  );
   assert.equal(refused.seen.length, 2);
   assert.ok(seen.length >= 4);
 });
@@ -118,12 +125,16 @@ test('several addresses are tried in turn, and the one that answered last first'
   const client = new Client('http://127.0.0.1:1,http://127.0.0.1:2', { token: 'tok', fetch, clock });
   await client.getStats();
   await client.getStats();
-  assert.deepEqual(seen.map((s) => s.url.port), ['1', '2', '2']);
+  assert.deepEqual(
+    seen.map((s) => s.url.port),
+    ['1', '2', '2'],
+  );
 });
 
 test('lists go on page by page, and queries are written as the contract has them', async () => {
   const { fetch, seen } = carrier((_, n) =>
-    answer(200, n === 0 ? { tasks: [{ taskId: 'a' }, { taskId: 'b' }], nextPageToken: 'p2' } : { tasks: [{ taskId: 'c' }] }));
+    answer(200, n === 0 ? { tasks: [{ taskId: 'a' }, { taskId: 'b' }], nextPageToken: 'p2' } : { tasks: [{ taskId: 'c' }] }),
+  );
   const client = new Client(here, { token: 'tok', fetch });
   const ids: string[] = [];
   for await (const task of client.tasks({ state: ['RUNNING', 'FAILED'], labels: { team: 'a b', zone: 'z=1' } })) ids.push(task.taskId);
@@ -137,14 +148,22 @@ test('of the series of the stats as many steps are asked for as are wanted', asy
   const client = new Client(here, { token: 'tok', fetch });
   await client.getStats();
   await client.getStats({ steps: 12 });
-  assert.deepEqual(seen.map((s) => s.url.pathname + s.url.search), ['/v1/stats', '/v1/stats?steps=12']);
+  assert.deepEqual(
+    seen.map((s) => s.url.pathname + s.url.search),
+    ['/v1/stats', '/v1/stats?steps=12'],
+  );
 });
 
 test('a creation among many has an outcome of its own', async () => {
-  const { fetch, seen } = carrier(() => answer(200, { results: [
-    { status: 201, taskId: 'a', taskToken: 'x' }, { status: 201, taskId: 'b', state: 'QUEUED', error: null },
-    { status: 409, error: 'task_exists', message: 'there is one' },
-  ] }));
+  const { fetch, seen } = carrier(() =>
+    answer(200, {
+      results: [
+        { status: 201, taskId: 'a', taskToken: 'x' },
+        { status: 201, taskId: 'b', state: 'QUEUED', error: null },
+        { status: 409, error: 'task_exists', message: 'there is one' },
+      ],
+    }),
+  );
   const made = await new Client(here, { token: 'tok', fetch }).createTasks([{}, { queue: 'q' }, { taskId: 'c' }]);
   assert.equal(made[0]!.envelope?.taskId, 'a');
   assert.equal(made[1]!.task?.taskId, 'b');
@@ -160,26 +179,45 @@ test('those of many creations that are answered 503 or 429 are made again, and r
     batches.push(tasks);
     const busy = { status: 503, error: 'store_unavailable', message: 'come again' };
     const refused = { status: 409, error: 'task_exists', message: 'there is one' };
-    return answer(200, { results: tasks.map(({ taskId }) => {
-      if (taskId === 'd') return refused;
-      if (taskId === 'e' || (taskId === 'b' && batches.length < 3)) return { ...busy, status: taskId === 'e' ? 429 : 503 };
-      return { status: 201, taskId, taskToken: 'x' };
-    }) });
+    return answer(200, {
+      results: tasks.map(({ taskId }) => {
+        if (taskId === 'd') return refused;
+        if (taskId === 'e' || (taskId === 'b' && batches.length < 3)) return { ...busy, status: taskId === 'e' ? 429 : 503 };
+        return { status: 201, taskId, taskToken: 'x' };
+      }),
+    });
   });
   const given = ['a', 'b', 'c', 'd', 'e'].map((taskId) => (taskId === 'c' ? { taskId, idempotencyKey: 'mine' } : { taskId }));
   const before = JSON.stringify(given);
   const made = await new Client(here, { token: 'tok', fetch }).createTasks(given);
-  assert.deepEqual(made.map((one) => one.envelope?.taskId ?? one.error!.status), ['a', 'b', 'c', 409, 429]);
-  assert.deepEqual(batches.map((tasks) => tasks.map((task) => task.taskId).join('')), ['abcde', 'be', 'be', 'e']);
-  assert.equal(new Set(batches.flat().filter((task) => task.taskId === 'b').map((task) => task.idempotencyKey)).size, 1);
+  assert.deepEqual(
+    made.map((one) => one.envelope?.taskId ?? one.error!.status),
+    ['a', 'b', 'c', 409, 429],
+  );
+  assert.deepEqual(
+    batches.map((tasks) => tasks.map((task) => task.taskId).join('')),
+    ['abcde', 'be', 'be', 'e'],
+  );
+  assert.equal(
+    new Set(
+      batches
+        .flat()
+        .filter((task) => task.taskId === 'b')
+        .map((task) => task.idempotencyKey),
+    ).size,
+    1,
+  );
   assert.equal(batches[0]![2]!.idempotencyKey, 'mine');
   assert.equal(JSON.stringify(given), before, "the caller's objects stay as they are");
 });
 
 test('calls end with their signal and with the client', async () => {
-  const never = carrier((one) => new Promise((_, reject) => {
-    one.signal.addEventListener('abort', () => reject(one.signal.reason as Error));
-  }));
+  const never = carrier(
+    (one) =>
+      new Promise((_, reject) => {
+        one.signal.addEventListener('abort', () => reject(one.signal.reason as Error));
+      }),
+  );
   const client = new Client(here, { token: 'tok', fetch: never.fetch });
   const enough = new AbortController();
   const first = client.getStats({}, { signal: enough.signal });
@@ -258,7 +296,10 @@ test('bad use fails early, in words that name the remedy', async () => {
     [here, { proxy: 'socks://x' }, /http:\/\/host:port/],
   ];
   for (const [url, options, says] of bad) {
-    assert.throws(() => new Client(url, options), (e) => e instanceof UsageError && says.test(e.message) && !e.message.includes('secret'));
+    assert.throws(
+      () => new Client(url, options),
+      (e) => e instanceof UsageError && says.test(e.message) && !e.message.includes('secret'),
+    );
   }
   new Client('http://elsewhere.test', { token: 'tok', allowHttp: true });
   new Client('http://elsewhere.test');
@@ -273,7 +314,10 @@ test('an empty id names no other path', async () => {
   const { fetch, seen } = carrier(() => answer(200, {}));
   const client = new Client(here, { token: 'tok', fetch });
   for (const id of ['', '.', '..', 'a/b']) await client.getTask(id);
-  assert.deepEqual(seen.map((s) => s.url.pathname), ['/v1/tasks/-', '/v1/tasks/-', '/v1/tasks/-', '/v1/tasks/a%2Fb']);
+  assert.deepEqual(
+    seen.map((s) => s.url.pathname),
+    ['/v1/tasks/-', '/v1/tasks/-', '/v1/tasks/-', '/v1/tasks/a%2Fb'],
+  );
 });
 
 interface Mail {

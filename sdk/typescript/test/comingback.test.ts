@@ -16,7 +16,10 @@ test('lost answers count nothing twice, and a server that is away loses nothing'
   }
   s.server.loseAnswers(undefined);
   await s.server.clock.advance(60_000);
-  assert.deepEqual(s.server.workers().map((w) => w.completed), [50]);
+  assert.deepEqual(
+    s.server.workers().map((w) => w.completed),
+    [50],
+  );
   const bySeq = new Map<number, string>();
   for (const { seq, completedDelta, failedDelta } of s.beats()) {
     const said = `${completedDelta} ${failedDelta}`;
@@ -26,14 +29,20 @@ test('lost answers count nothing twice, and a server that is away loses nothing'
   await s.stop();
 });
 
-for (const [how, lose] of [['offline', 'expire'], ['forgotten', 'forget']] as const) {
+for (const [how, lose] of [
+  ['offline', 'expire'],
+  ['forgotten', 'forget'],
+] as const) {
   test(`a worker that is ${how} registers anew; what was taken from it is stopped, the rest goes on`, async () => {
     const reasons: unknown[] = [];
-    const s = await site(async (_, signal) => {
-      await untilEnded(signal);
-      reasons.push(signal.reason);
-      throw signal.reason;
-    }, { concurrency: 1 }); // so that no claim is under way, and the beat finds out
+    const s = await site(
+      async (_, signal) => {
+        await untilEnded(signal);
+        reasons.push(signal.reason);
+        throw signal.reason;
+      },
+      { concurrency: 1 },
+    ); // so that no claim is under way, and the beat finds out
     const id = s.server.enqueue({ type: 'work' });
     await s.server.until('it is at work', () => s.worker.activeCount === 1);
     const old = s.worker.workerId;
@@ -65,25 +74,37 @@ test('what was counted and not answered is counted by the next registration, and
   s.server.forget(old);
   await s.server.until('it came back', () => s.worker.workerId !== old);
   await s.server.clock.advance(30_000);
-  assert.deepEqual(s.server.workers().map((w) => w.completed), [3]);
+  assert.deepEqual(
+    s.server.workers().map((w) => w.completed),
+    [3],
+  );
   let answer = () => {};
   s.server.intercept((r) => (r.path.endsWith('/started') ? new Promise((resolve) => (answer = () => resolve(undefined))) : undefined));
   s.server.enqueue({ type: 'work', taskId: 'late' });
   await s.server.clock.advance(9000);
-  assert.ok(s.beats().at(-1)!.tasks.some((t) => t.taskId === 'late'));
+  assert.ok(
+    s
+      .beats()
+      .at(-1)!
+      .tasks.some((t) => t.taskId === 'late'),
+  );
   s.server.intercept(undefined);
   answer();
   hold.open();
   await s.server.until('it is done', () => s.server.isOver('late'));
   await s.server.clock.advance(30_000);
-  assert.deepEqual(s.server.workers().map((w) => w.completed), [4]); // long was its predecessor's, and is lost
+  assert.deepEqual(
+    s.server.workers().map((w) => w.completed),
+    [4],
+  ); // long was its predecessor's, and is lost
   await s.stop();
 });
 
 test('a crash loop of registrations backs off', async () => {
   const s = await site(() => 1);
-  s.server.intercept((r) => /workers\/.*heartbeat|claim$/.test(r.path)
-    ? { status: 410, body: { error: 'worker_offline', message: 'register again' } } : undefined);
+  s.server.intercept((r) =>
+    /workers\/.*heartbeat|claim$/.test(r.path) ? { status: 410, body: { error: 'worker_offline', message: 'register again' } } : undefined,
+  );
   await s.server.clock.advance(300_000);
   const entered = s.server.count('/v1/workers');
   assert.ok(entered > 5 && entered < 60, `${entered} registrations in five minutes`);

@@ -17,8 +17,15 @@ const otherwise: Record<string, string> = { version: 'serverVersion', openapi: '
 
 // Arguments behind the ids of the path, where a call has no body or more than that.
 const given: Record<string, unknown[]> = {
-  claimTasks: ['wtok', { max: 1 }], workerHeartbeat: ['wtok', {}], started: ['ttok', { attempt: 1 }], completed: ['ttok', { attempt: 1 }],
-  heartbeat: ['ttok', { attempt: 1 }], heartbeats: [{ heartbeats: [] }], createTasks: [[]], listQueues: ['desc'], nextFires: [3],
+  claimTasks: ['wtok', { max: 1 }],
+  workerHeartbeat: ['wtok', {}],
+  started: ['ttok', { attempt: 1 }],
+  completed: ['ttok', { attempt: 1 }],
+  heartbeat: ['ttok', { attempt: 1 }],
+  heartbeats: [{ heartbeats: [] }],
+  createTasks: [[]],
+  listQueues: ['desc'],
+  nextFires: [3],
 };
 
 for (const [path, operations] of Object.entries(contract.paths)) {

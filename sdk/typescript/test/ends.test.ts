@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import {
-  Cancelled, categorize, LeaseEnded, Stuck, Superseded, type Task, TaskTimeout,
-} from 'lubdub';
+import { Cancelled, categorize, LeaseEnded, Stuck, Superseded, type Task, TaskTimeout } from 'lubdub';
 import { gate, site, untilEnded } from './site.js';
 
 test('a cancel, a newer attempt and what is lost reach the handler, and what is lost is in no beat any more', async () => {
@@ -37,8 +35,11 @@ test('a cancel, a newer attempt and what is lost reach the handler, and what is 
 
 test('what was cancelled before it has started is not begun', async () => {
   const s = await site(() => assert.fail('it was begun'));
-  s.server.intercept((r) => (r.path.endsWith('/started')
-    ? { status: 200, body: { acknowledged: true, shouldCancel: true, cancelReason: 'late', serverTime: '' } } : undefined));
+  s.server.intercept((r) =>
+    r.path.endsWith('/started')
+      ? { status: 200, body: { acknowledged: true, shouldCancel: true, cancelReason: 'late', serverTime: '' } }
+      : undefined,
+  );
   const id = s.server.enqueue({ type: 'work' });
   await s.server.until('it is over', () => s.server.isOver(id));
   assert.equal(s.server.task(id).state, 'CANCELLED');
@@ -47,13 +48,16 @@ test('what was cancelled before it has started is not begun', async () => {
 
 test('a task that takes too long, and one that reports nothing, fail as TIMEOUT', async () => {
   const reasons: unknown[] = [];
-  const s = await site(async (task, signal) => {
-    for (let i = 0; task.id !== 'stuck' && i < 10; i++) task.progress(i);
-    await untilEnded(signal);
-    reasons.push(signal.reason);
-    if (task.id === 'deaf') return new Promise(() => {});
-    throw signal.reason;
-  }, { taskTimeoutMs: 40_000, concurrency: 2 });
+  const s = await site(
+    async (task, signal) => {
+      for (let i = 0; task.id !== 'stuck' && i < 10; i++) task.progress(i);
+      await untilEnded(signal);
+      reasons.push(signal.reason);
+      if (task.id === 'deaf') return new Promise(() => {});
+      throw signal.reason;
+    },
+    { taskTimeoutMs: 40_000, concurrency: 2 },
+  );
   s.server.enqueue({ type: 'work', taskId: 'slow' });
   s.server.enqueue({ type: 'work', taskId: 'deaf', cancelGracePeriodMs: 5000 });
   await s.server.until('both are over', () => s.server.isOver('slow') && s.server.isOver('deaf'));
@@ -63,13 +67,18 @@ test('a task that takes too long, and one that reports nothing, fail as TIMEOUT'
   await s.server.finish(s.over);
   s.client.close();
 
-  const w = await site(async (task, signal) => {
-    if (task.id === 'moving') for (let i = 0; i < 20; i++) {
-      task.progress(i);
-      await new Promise<void>((resolve) => void w.server.clock.setTimeout(resolve, 5000));
-    } else await untilEnded(signal);
-    return 1;
-  }, { watchdogMs: 8000 });
+  const w = await site(
+    async (task, signal) => {
+      if (task.id === 'moving')
+        for (let i = 0; i < 20; i++) {
+          task.progress(i);
+          await new Promise<void>((resolve) => void w.server.clock.setTimeout(resolve, 5000));
+        }
+      else await untilEnded(signal);
+      return 1;
+    },
+    { watchdogMs: 8000 },
+  );
   w.server.enqueue({ type: 'work', taskId: 'moving' });
   w.server.enqueue({ type: 'work', taskId: 'stuck' });
   await w.server.until('both are over', () => w.server.isOver('moving') && w.server.isOver('stuck'));
@@ -90,7 +99,10 @@ test('one that throws stops no neighbour, and errors, panics and outputs become 
   });
   for (const taskId of ['bug', 'data', 'circle', 'good']) s.server.enqueue({ type: 'work', taskId });
   await s.server.until('three are over', () => ['bug', 'data', 'circle'].every((id) => s.server.isOver(id)));
-  assert.deepEqual(['bug', 'data', 'circle'].map((id) => s.server.task(id).error!.category), ['USER_CODE', 'DATA_QUALITY', 'USER_CODE']);
+  assert.deepEqual(
+    ['bug', 'data', 'circle'].map((id) => s.server.task(id).error!.category),
+    ['USER_CODE', 'DATA_QUALITY', 'USER_CODE'],
+  );
   assert.equal(s.server.task('circle').error!.retryable, false);
   await s.server.clock.advance(100_000);
   hold.open();
@@ -104,10 +116,13 @@ test('one that throws stops no neighbour, and errors, panics and outputs become 
 test('a worker goes on in patience, and stops work at the end of the lease where that is strict', async () => {
   for (const lease of ['patient', 'strict'] as const) {
     const reasons: unknown[] = [];
-    const s = await site(async (_, signal) => {
-      await untilEnded(signal);
-      reasons.push(signal.reason);
-    }, { lease });
+    const s = await site(
+      async (_, signal) => {
+        await untilEnded(signal);
+        reasons.push(signal.reason);
+      },
+      { lease },
+    );
     s.server.enqueue({ type: 'work' });
     await s.server.until('it is at work', () => s.worker.activeCount === 1);
     await s.server.clock.advance(5000);

@@ -36,8 +36,11 @@ test('events go on where they were, over cut connections, lag, servers that stop
       return void setImmediate(() => res.write('id: c2\ndata: {"id":"c2",\nda', () => res.destroy())); // cut in the middle
     }
     if (n === 2) return void res.end(event('c2') + 'event: lagged\nid: c3\ndata: {}\nretry: 1\n\n');
-    if (n === 3) return void res.end('event: gap\nid: c4\ndata: {"from":"2026-01-01T00:00:00.000Z","to":"2026-01-02T00:00:00.000Z"}\n\n' +
-      'id: c5\r\ndata: {"id":"c5",\r\ndata: "type":"x"}\r\n\r\nretry: 1\nevent: end\n\n');
+    if (n === 3)
+      return void res.end(
+        'event: gap\nid: c4\ndata: {"from":"2026-01-01T00:00:00.000Z","to":"2026-01-02T00:00:00.000Z"}\n\n' +
+          'id: c5\r\ndata: {"id":"c5",\r\ndata: "type":"x"}\r\n\r\nretry: 1\nevent: end\n\n',
+      );
     res.write(event('c6'));
   });
   const stream = client.events({ type: ['task.*'], after: 'now' }, { onGap: (gap) => gaps.push(gap.from) });
@@ -49,7 +52,10 @@ test('events go on where they were, over cut connections, lag, servers that stop
   }
   assert.deepEqual(got, ['c1', 'c2', 'c5', 'c6']);
   assert.deepEqual(gaps, ['2026-01-01T00:00:00.000Z']);
-  assert.deepEqual(asked.map((a) => a.id), [undefined, 'c1', 'c1', 'c3', 'c5']);
+  assert.deepEqual(
+    asked.map((a) => a.id),
+    [undefined, 'c1', 'c1', 'c3', 'c5'],
+  );
   assert.equal(asked[0]!.url, '/v1/events?type=task.*&after=now');
   assert.equal(asked[1]!.url, '/v1/events?type=task.*');
   close();
@@ -63,9 +69,12 @@ test('a refusal ends the events, and so does their signal', async () => {
     }
     begin(res).write(event('c1'));
   });
-  await assert.rejects(async () => {
-    for await (const one of client.events({ after: 'bad' })) assert.fail(one.id);
-  }, (e) => hasCode(e, 'invalid_cursor'));
+  await assert.rejects(
+    async () => {
+      for await (const one of client.events({ after: 'bad' })) assert.fail(one.id);
+    },
+    (e) => hasCode(e, 'invalid_cursor'),
+  );
   const enough = new AbortController();
   for await (const one of client.events({}, { signal: enough.signal })) {
     assert.equal(one.id, 'c1');

@@ -21,37 +21,75 @@ function chance(seed: number) {
 type Chance = ReturnType<typeof chance>;
 
 const fields = [
-  'tasks', 'taskId', 'attempt', 'taskToken', 'results', 'status', 'nextHeartbeatMs', 'retryAfterMs', 'shouldCancel', 'cancelReason', 'error',
-  'message', 'workerId', 'workerToken', 'heartbeatIntervalMs', 'heartbeatTimeoutMs', 'cancelTasks', 'lostTasks',
-  'drainDeadline', 'serverTime', 'tokenExpiresAt', 'finalState', 'reason', 'state',
+  'tasks',
+  'taskId',
+  'attempt',
+  'taskToken',
+  'results',
+  'status',
+  'nextHeartbeatMs',
+  'retryAfterMs',
+  'shouldCancel',
+  'cancelReason',
+  'error',
+  'message',
+  'workerId',
+  'workerToken',
+  'heartbeatIntervalMs',
+  'heartbeatTimeoutMs',
+  'cancelTasks',
+  'lostTasks',
+  'drainDeadline',
+  'serverTime',
+  'tokenExpiresAt',
+  'finalState',
+  'reason',
+  'state',
 ];
 
 /** Any JSON value. */
 function value(by: Chance, depth = 0): unknown {
   switch (by.below(depth > 3 ? 8 : 11)) {
-    case 0: return null;
-    case 1: return by.next() < 0.5;
-    case 2: return by.one([0, -1, 1, 1e300, -1e300, 2 ** 53, 0.5, 1e-300, 503, 200, 410]);
-    case 3: return by.below(100_000);
-    case 4: return by.one(['', '\u0000', '\ud800', 'a\r\nb: c', 'NaN', 'task_1', 'worker_offline', 'x'.repeat(5000)]);
-    case 5: return '2026-01-01T00:00:00.000Z';
-    case 6: return [];
-    case 7: return {};
-    case 8: return Array.from({ length: by.below(4) }, () => value(by, depth + 1));
-    default: return Object.fromEntries(Array.from({ length: by.below(6) }, () => [by.one(fields), value(by, depth + 1)]));
+    case 0:
+      return null;
+    case 1:
+      return by.next() < 0.5;
+    case 2:
+      return by.one([0, -1, 1, 1e300, -1e300, 2 ** 53, 0.5, 1e-300, 503, 200, 410]);
+    case 3:
+      return by.below(100_000);
+    case 4:
+      return by.one(['', '\u0000', '\ud800', 'a\r\nb: c', 'NaN', 'task_1', 'worker_offline', 'x'.repeat(5000)]);
+    case 5:
+      return '2026-01-01T00:00:00.000Z';
+    case 6:
+      return [];
+    case 7:
+      return {};
+    case 8:
+      return Array.from({ length: by.below(4) }, () => value(by, depth + 1));
+    default:
+      return Object.fromEntries(Array.from({ length: by.below(6) }, () => [by.one(fields), value(by, depth + 1)]));
   }
 }
 
 /** A body that is not what the contract has. */
 function body(by: Chance): string {
   switch (by.below(8)) {
-    case 0: return Array.from({ length: by.below(50) }, () => String.fromCharCode(by.below(0x300))).join('');
-    case 1: return '['.repeat(200_000);
-    case 2: return '{"tasks":'.repeat(5000) + '1' + '}'.repeat(5000);
-    case 3: return '{"tasks":' + '9'.repeat(10_000) + '}';
-    case 4: return JSON.stringify(value(by)).slice(0, -1);
-    case 5: return '<html>502</html>';
-    default: return JSON.stringify(Object.fromEntries(Array.from({ length: by.below(8) }, () => [by.one(fields), value(by)])));
+    case 0:
+      return Array.from({ length: by.below(50) }, () => String.fromCharCode(by.below(0x300))).join('');
+    case 1:
+      return '['.repeat(200_000);
+    case 2:
+      return '{"tasks":'.repeat(5000) + '1' + '}'.repeat(5000);
+    case 3:
+      return '{"tasks":' + '9'.repeat(10_000) + '}';
+    case 4:
+      return JSON.stringify(value(by)).slice(0, -1);
+    case 5:
+      return '<html>502</html>';
+    default:
+      return JSON.stringify(Object.fromEntries(Array.from({ length: by.below(8) }, () => [by.one(fields), value(by)])));
   }
 }
 
@@ -112,7 +150,8 @@ test('whatever bytes are answered, every call ends with a typed error or an obje
     for (const end of await Promise.allSettled(calls(client))) {
       if (end.status === 'fulfilled') continue;
       const error: unknown = end.reason;
-      const typed = error instanceof ApiError || error instanceof AnswerError || error instanceof UnansweredError || error instanceof UsageError;
+      const typed =
+        error instanceof ApiError || error instanceof AnswerError || error instanceof UnansweredError || error instanceof UsageError;
       assert.ok(typed, `round ${round}: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }
@@ -163,7 +202,10 @@ test('whatever is answered, a worker beats on at a bearable pace, and comes back
     const { server, client, state } = strange(seed, /heartbeats?$|\/v1\/workers$/);
     const worker = new Worker('default', { client, taskTimeoutMs: 0 });
     worker.handle('work', (_, signal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())));
-    const end = worker.run().then(() => undefined, (error: unknown) => error);
+    const end = worker.run().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     for (const fields of [{}, { heartbeatIntervalMs: 5000, heartbeatTimeoutMs: 20_000 }]) server.enqueue({ type: 'work', ...fields });
     await server.until('they run', () => worker.activeCount === 2);
     Object.assign(state, { bad: true, asked: 0 });
@@ -203,7 +245,13 @@ test('claims and registrations that are answered with anything end in a typed er
     state.bad = true;
     const worker = new Worker('default', { client }).handle('work', () => 1);
     let over = false;
-    const end = worker.run().then(() => undefined, (error: unknown) => error).finally(() => (over = true));
+    const end = worker
+      .run()
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      .finally(() => (over = true));
     server.enqueue({ type: 'work' });
     await server.clock.advance(30_000);
     worker.close();

@@ -9,14 +9,17 @@ const own = { heartbeatIntervalMs: 10_000, heartbeatTimeoutMs: 45_000 };
 /** A worker whose task "ends" ends after 15 s, and whose completion is away for as long as `answers` says. */
 async function outage(answers: number) {
   const reasons = new Map<string, unknown>();
-  const s = await site(async (task, signal) => {
-    task.progress(5);
-    await new Promise<void>((resolve) => {
-      s.server.clock.setTimeout(resolve, task.id === 'ends' ? 15_000 : 400_000);
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-    if (signal.aborted) reasons.set(task.id, signal.reason);
-  }, { lease: 'strict' });
+  const s = await site(
+    async (task, signal) => {
+      task.progress(5);
+      await new Promise<void>((resolve) => {
+        s.server.clock.setTimeout(resolve, task.id === 'ends' ? 15_000 : 400_000);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      if (signal.aborted) reasons.set(task.id, signal.reason);
+    },
+    { lease: 'strict' },
+  );
   let refused = 0;
   s.server.intercept((r) => (r.path.endsWith('/ends/completed') && refused++ < answers ? away : undefined));
   s.server.enqueue({ type: 'work', taskId: 'ends' });
@@ -38,16 +41,31 @@ test('while a completion is away one inventory at most leaves its attempt out, a
   await s.server.until('it is completed', () => s.server.isOver('ends'));
   const beats = s.beats().slice(from);
   assert.equal(beats.filter((b) => b.tasks).length, 1);
-  assert.deepEqual(beats.find((b) => b.tasks)!.tasks.map((t) => t.taskId).sort(), ['own', 'workers']);
+  assert.deepEqual(
+    beats
+      .find((b) => b.tasks)!
+      .tasks.map((t) => t.taskId)
+      .sort(),
+    ['own', 'workers'],
+  );
   assert.ok(beats.length > 10);
   for (const r of s.alone()) {
     const { heartbeats } = JSON.parse(r.body) as { heartbeats: { taskId: string }[] };
-    assert.deepEqual(heartbeats.map((b) => b.taskId), ['own']);
+    assert.deepEqual(
+      heartbeats.map((b) => b.taskId),
+      ['own'],
+    );
   }
   assert.equal(s.alone().length, beats.length - 1);
   const before = s.beats().length;
   await s.server.clock.advance(60_000);
-  assert.ok(s.beats().slice(before).every((b) => b.tasks.length === 2), 'it lists again what it holds');
+  assert.ok(
+    s
+      .beats()
+      .slice(before)
+      .every((b) => b.tasks.length === 2),
+    'it lists again what it holds',
+  );
   assert.equal(s.server.task('ends').state, 'SUCCEEDED');
   assert.deepEqual([s.server.task('own').state, s.server.task('workers').state, s.reasons.size], ['RUNNING', 'RUNNING', 0]);
   assert.equal(s.server.task('own').progressPct, 5);

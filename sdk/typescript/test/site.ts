@@ -14,7 +14,10 @@ export async function site(handler: Handler, options: WorkerOptions = {}) {
   const worker = new Worker('default', { client, logger, ...options });
   worker.handle('work', handler);
   const running = worker.run();
-  const over = running.then(() => undefined, (e: unknown) => e);
+  const over = running.then(
+    () => undefined,
+    (e: unknown) => e,
+  );
   await server.until('it is registered', () => worker.isRegistered);
   const stop = async () => {
     worker.close();
@@ -22,9 +25,19 @@ export async function site(handler: Handler, options: WorkerOptions = {}) {
     client.close();
     return end;
   };
-  const beats = () => server.requests.filter((r) => /workers\/.*\/heartbeat$/.test(r.path))
-    .map((r) => JSON.parse(r.body) as { seq: number; completedDelta: number; failedDelta: number; activeCount: number;
-      tasks: { taskId: string }[] });
+  const beats = () =>
+    server.requests
+      .filter((r) => /workers\/.*\/heartbeat$/.test(r.path))
+      .map(
+        (r) =>
+          JSON.parse(r.body) as {
+            seq: number;
+            completedDelta: number;
+            failedDelta: number;
+            activeCount: number;
+            tasks: { taskId: string }[];
+          },
+      );
   return { server, client, worker, lines, extended, over, stop, beats };
 }
 

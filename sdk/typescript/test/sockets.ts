@@ -39,7 +39,8 @@ export async function sockets() {
     const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'go');
     const script = fileURLToPath(new URL('./children/worker.js', import.meta.url));
     const child = spawn(process.execPath, [script, JSON.stringify(options), ...(forEver ? [] : [file])], {
-      env: { ...process.env, LUBDUB_URL: url, LUBDUB_TOKEN: FakeServer.token }, stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, LUBDUB_URL: url, LUBDUB_TOKEN: FakeServer.token },
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     children.push(child);
     const lines: string[] = [];

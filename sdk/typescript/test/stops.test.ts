@@ -62,7 +62,11 @@ test('stopping: drain is announced, beats go on, handlers are told at the soft s
     assert.deepEqual([state, lost, progressPct], ['QUEUED', 0, id === 'polite' ? 70 : undefined], id);
   }
   assert.ok(!s.server.requests.some((r) => /(polite|deaf)\/completed$/.test(r.path)));
-  const last = s.beats().at(-1)!.tasks.map((task) => task.taskId).sort();
+  const last = s
+    .beats()
+    .at(-1)!
+    .tasks.map((task) => task.taskId)
+    .sort();
   assert.deepEqual(last, ['deaf', 'polite'], 'they stay in the inventory');
   assert.equal(s.server.task(late).state, 'QUEUED');
   assert.ok(s.server.requests.at(-1)!.path.endsWith('/deregister'));
@@ -148,7 +152,13 @@ for (const [deed, act] of Object.entries(deeds)) {
       };
       server.intercept(pass);
       server.loseAnswers(() => pass() ?? false);
-      const end = worker.run().then(() => undefined, (error: unknown) => error).finally(() => (over = true));
+      const end = worker
+        .run()
+        .then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+        .finally(() => (over = true));
       await server.clock.advance(20_000);
       worker.close();
       await server.clock.advance(most);
@@ -167,7 +177,9 @@ for (const [deed, act] of Object.entries(deeds)) {
 
 test('a completion that is away holds the hard stop up for a while only, and is not sent after the end', async () => {
   const s = await site(() => 1);
-  s.server.intercept((r) => (r.path.endsWith('/completed') ? { status: 503, body: { error: 'store_unavailable', message: 'no' } } : undefined));
+  s.server.intercept((r) =>
+    r.path.endsWith('/completed') ? { status: 503, body: { error: 'store_unavailable', message: 'no' } } : undefined,
+  );
   const id = s.server.enqueue({ type: 'work' });
   await s.server.until('its completion is away', () => s.server.requests.some((r) => r.path.endsWith('/completed')));
   const start = s.server.clock.now();
@@ -177,7 +189,10 @@ test('a completion that is away holds the hard stop up for a while only, and is 
   assert.ok(s.server.clock.now() - start < 15_000, `after ${s.server.clock.now() - start} ms`);
   const sent = s.server.requests.length;
   await s.server.clock.advance(most);
-  assert.deepEqual(s.server.requests.slice(sent).map((r) => r.path), []);
+  assert.deepEqual(
+    s.server.requests.slice(sent).map((r) => r.path),
+    [],
+  );
   s.client.close();
 });
 
@@ -196,7 +211,13 @@ test('an operator takes a worker offline: it ends with the remedy, its handlers 
   assert.ok(end instanceof HeldOfflineError && end.remedy === `lubdub worker resume ${id}` && end.message.includes(end.remedy));
   assert.ok(reasons.length === 1 && reasons[0] instanceof Lost);
   const told = s.server.requests.findIndex((r) => r.status === 410);
-  assert.deepEqual(s.server.requests.slice(told + 1).filter((r) => r.status !== 410).map((r) => r.path), []);
+  assert.deepEqual(
+    s.server.requests
+      .slice(told + 1)
+      .filter((r) => r.status !== 410)
+      .map((r) => r.path),
+    [],
+  );
   const again = new Worker('default', { client: s.client }).handle('work', () => 1);
   await assert.rejects(s.server.finish(again.run()), (e) => e instanceof HeldOfflineError && e.remedy.endsWith(id));
   s.server.resume(id);

@@ -25,10 +25,14 @@ async function listening(hears: () => boolean = () => true) {
     if (req.url === '/v1/heartbeats' && !hears()) return void req.socket.destroy();
     const serverTime = new Date().toISOString();
     const { heartbeats = [] } = JSON.parse(body) as { heartbeats?: Beat[] };
-    res.end(JSON.stringify({
-      acknowledged: true, serverTime, finalState: 'SUCCEEDED',
-      results: heartbeats.map(({ taskId }) => ({ taskId, status: 200, acknowledged: true, shouldCancel: false, nextHeartbeatMs: 100 })),
-    }));
+    res.end(
+      JSON.stringify({
+        acknowledged: true,
+        serverTime,
+        finalState: 'SUCCEEDED',
+        results: heartbeats.map(({ taskId }) => ({ taskId, status: 200, acknowledged: true, shouldCancel: false, nextHeartbeatMs: 100 })),
+      }),
+    );
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -38,8 +42,14 @@ async function listening(hears: () => boolean = () => true) {
   };
   const now = new Date();
   const envelope = {
-    taskId: 'task_1', attempt: 1, taskToken: 'tok', callbackBaseUrl: url, heartbeatIntervalMs: 100, heartbeatTimeoutMs: 300,
-    enqueuedAt: now.toISOString(), tokenExpiresAt: new Date(now.getTime() + 3_600_000).toISOString(),
+    taskId: 'task_1',
+    attempt: 1,
+    taskToken: 'tok',
+    callbackBaseUrl: url,
+    heartbeatIntervalMs: 100,
+    heartbeatTimeoutMs: 300,
+    enqueuedAt: now.toISOString(),
+    tokenExpiresAt: new Date(now.getTime() + 3_600_000).toISOString(),
   };
   return { calls, url, close, envelope };
 }
@@ -50,13 +60,16 @@ function block(url: string, ...args: string[]) {
   const [envelope, ...rest] = args;
   const script = fileURLToPath(new URL('./children/spin.js', import.meta.url));
   const child = spawn(process.execPath, [script, envelope!, file, ...rest], {
-    env: { ...process.env, LUBDUB_URL: url }, stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, LUBDUB_URL: url },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   let out = '';
-  const blocked = new Promise<void>((resolve) => child.stdout.on('data', (part: Buffer) => {
-    out += part.toString();
-    if (out.startsWith('blocked')) resolve();
-  }));
+  const blocked = new Promise<void>((resolve) =>
+    child.stdout.on('data', (part: Buffer) => {
+      out += part.toString();
+      if (out.startsWith('blocked')) resolve();
+    }),
+  );
   const over = new Promise<object>((resolve) => child.once('close', () => resolve(JSON.parse(out.split('\n')[1]!) as object)));
   return { blocked, release: () => writeFileSync(file, ''), over };
 }
@@ -69,9 +82,9 @@ test('a program that blocks its event loop for three timeouts beats on, progress
   const child = block(url, JSON.stringify(envelope), 'thread', 'patient');
   await child.blocked;
   const before = beatsOf(calls);
-  for (const start = Date.now(); Date.now() - start < 900 || beatsOf(calls) < before + 9; ) await wait(10);
+  for (const start = Date.now(); Date.now() - start < 900 || beatsOf(calls) < before + 9;) await wait(10);
   child.release();
-  assert.deepEqual((await child.over as { finalState: string }).finalState, 'SUCCEEDED');
+  assert.deepEqual(((await child.over) as { finalState: string }).finalState, 'SUCCEEDED');
   close();
   const beats = calls.filter((c) => c.path === '/v1/heartbeats').map((c) => JSON.parse(c.body) as { heartbeats: Beat[] });
   assert.ok(beats.filter((b) => b.heartbeats[0]!.progressPct !== undefined).length >= 2, 'progress went with them');

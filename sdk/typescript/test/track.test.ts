@@ -1,8 +1,24 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {
-  type Attempt, Cancelled, categorize, Client, type ClientOptions, ClosedError, DeadlineExceeded, EndedError, Expired, Failure, LeaseEnded,
-  Lost, OutputError, permanent, StoppedError, Superseded, UnansweredError, UsageError,
+  type Attempt,
+  Cancelled,
+  categorize,
+  Client,
+  type ClientOptions,
+  ClosedError,
+  DeadlineExceeded,
+  EndedError,
+  Expired,
+  Failure,
+  LeaseEnded,
+  Lost,
+  OutputError,
+  permanent,
+  StoppedError,
+  Superseded,
+  UnansweredError,
+  UsageError,
 } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 
@@ -12,8 +28,10 @@ function begin(options: ClientOptions = {}) {
   const server = new FakeServer();
   const client = new Client(server.url, { ...server.options(), ...options });
   const bodies = (path: string) => server.requests.filter((r) => r.path.endsWith(path)).map((r) => r.body);
-  const named = () => server.requests.filter((r) => r.path === '/v1/heartbeats')
-    .map((r) => (JSON.parse(r.body) as { heartbeats: { taskId: string; progressPct?: number; message?: string }[] }).heartbeats);
+  const named = () =>
+    server.requests
+      .filter((r) => r.path === '/v1/heartbeats')
+      .map((r) => (JSON.parse(r.body) as { heartbeats: { taskId: string; progressPct?: number; message?: string }[] }).heartbeats);
   const track = async (request = {}, more = {}): Promise<Attempt> => {
     const attempt = client.track(server.push({ ...beats, ...request }), more);
     await attempt.started;
@@ -67,13 +85,27 @@ test('progress replaces what was not sent, goes with a beat, and its last value 
   await server.clock.advance(0);
   for (let i = 0; i <= 50; i++) attempt.progress(i, `step ${i}`);
   await server.clock.advance(10_000);
-  const told = named().flat().filter((b) => b.progressPct !== undefined);
-  assert.deepEqual(told.map((b) => [b.progressPct, b.message]), [[50, 'step 50']]);
+  const told = named()
+    .flat()
+    .filter((b) => b.progressPct !== undefined);
+  assert.deepEqual(
+    told.map((b) => [b.progressPct, b.message]),
+    [[50, 'step 50']],
+  );
   await server.clock.advance(20_000);
-  assert.equal(named().flat().filter((b) => b.progressPct !== undefined).length, 1, 'what was acknowledged is not said again');
+  assert.equal(
+    named()
+      .flat()
+      .filter((b) => b.progressPct !== undefined).length,
+    1,
+    'what was acknowledged is not said again',
+  );
   attempt.progress(99, 'nearly');
   await server.finish(attempt.done());
-  assert.deepEqual(bodies('/heartbeat').map((b) => (JSON.parse(b) as { progressPct: number }).progressPct), [99]);
+  assert.deepEqual(
+    bodies('/heartbeat').map((b) => (JSON.parse(b) as { progressPct: number }).progressPct),
+    [99],
+  );
   assert.deepEqual([server.task(attempt.taskId).progressPct, server.task(attempt.taskId).message], [99, 'nearly']);
   const again = await track();
   assert.throws(() => again.progress(101), UsageError);
@@ -241,10 +273,24 @@ test('a renewed token is used at once, for the completion too', async () => {
   server.intercept((r) => {
     if (r.path !== '/v1/heartbeats') return undefined;
     const now = new Date(server.clock.wall());
-    return { status: 200, body: { serverTime: now, results: [{
-      taskId: attempt.taskId, status: 200, acknowledged: true, shouldCancel: false, nextHeartbeatMs: 4000, taskToken: renewed,
-      serverTime: now.toISOString(), tokenExpiresAt: new Date(now.getTime() + 7_200_000).toISOString(),
-    }] } };
+    return {
+      status: 200,
+      body: {
+        serverTime: now,
+        results: [
+          {
+            taskId: attempt.taskId,
+            status: 200,
+            acknowledged: true,
+            shouldCancel: false,
+            nextHeartbeatMs: 4000,
+            taskToken: renewed,
+            serverTime: now.toISOString(),
+            tokenExpiresAt: new Date(now.getTime() + 7_200_000).toISOString(),
+          },
+        ],
+      },
+    };
   });
   await server.clock.advance(0);
   server.intercept(undefined);
@@ -262,8 +308,11 @@ test('a beat that is refused for a fault of ours ends nothing and is told of onc
   const logger = { debug() {}, info() {}, warn() {}, error: (m: string) => void told.push(m) };
   const { server, client, track } = begin({ logger });
   const attempt = await track();
-  server.intercept((r) => r.path === '/v1/heartbeats' ? { status: 200, body: { serverTime: '', results: [
-    { taskId: attempt.taskId, status: 403, error: 'forbidden', message: 'no' }] } } : undefined);
+  server.intercept((r) =>
+    r.path === '/v1/heartbeats'
+      ? { status: 200, body: { serverTime: '', results: [{ taskId: attempt.taskId, status: 403, error: 'forbidden', message: 'no' }] } }
+      : undefined,
+  );
   await server.clock.advance(50_000);
   assert.ok(!attempt.signal.aborted);
   assert.equal(told.length, 1);
@@ -279,8 +328,10 @@ test('an error becomes what the contract has for it', async () => {
     return server.task(one.taskId);
   };
   const crash = await failed(() => Promise.reject(new TypeError('a bug')));
-  assert.deepEqual([crash.state, crash.error!.category, crash.error!.message, crash.error!.retryable],
-    ['FAILED', 'USER_CODE', 'a bug', undefined]);
+  assert.deepEqual(
+    [crash.state, crash.error!.category, crash.error!.message, crash.error!.retryable],
+    ['FAILED', 'USER_CODE', 'a bug', undefined],
+  );
   assert.match(crash.error!.stackTrace!, /track\.test\.js/);
   const huge = await failed(() => {
     throw Object.assign(new Error('ä'.repeat(30_000)), { stack: 'ß'.repeat(30_000) });
@@ -386,11 +437,14 @@ test('where callbacks go is found once for all attempts, not by each anew', asyn
   const server = new FakeServer();
   const { fetch, ...options } = server.options();
   let refused = 0;
-  const client = new Client('http://127.0.0.1:2', { ...options, fetch: async (url, init) => {
-    if (new URL(url).port !== '1') return fetch!(url, init);
-    refused++;
-    throw Object.assign(new Error('nobody listens'), { code: 'ECONNREFUSED' });
-  } });
+  const client = new Client('http://127.0.0.1:2', {
+    ...options,
+    fetch: async (url, init) => {
+      if (new URL(url).port !== '1') return fetch!(url, init);
+      refused++;
+      throw Object.assign(new Error('nobody listens'), { code: 'ECONNREFUSED' });
+    },
+  });
   for (let i = 0; i < 20; i++) await server.finish(client.run(server.push(beats), () => i));
   assert.ok(refused <= 3, `${refused} calls went where nobody listens`);
   client.close();
@@ -398,10 +452,18 @@ test('where callbacks go is found once for all attempts, not by each anew', asyn
 
 test('what is counted', async () => {
   const seen: Record<string, unknown[]> = {};
-  const note = (name: string) => (...all: unknown[]) => void (seen[name] ??= []).push(all[0]);
-  const { server, client, track } = begin({ metrics: {
-    beat: note('beat'), refused: note('refused'), leaseLeft: note('leaseLeft'), completed: note('completed'),
-  } });
+  const note =
+    (name: string) =>
+    (...all: unknown[]) =>
+      void (seen[name] ??= []).push(all[0]);
+  const { server, client, track } = begin({
+    metrics: {
+      beat: note('beat'),
+      refused: note('refused'),
+      leaseLeft: note('leaseLeft'),
+      completed: note('completed'),
+    },
+  });
   const attempt = await track();
   await server.clock.advance(10_000);
   server.down();

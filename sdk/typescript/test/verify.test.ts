@@ -6,7 +6,8 @@ import { UsageError, verifyWebhook, WebhookError } from 'lubdub';
 // The secret and the message of the standard's own example.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const known = {
-  'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek', 'webhook-timestamp': '1614265330',
+  'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+  'webhook-timestamp': '1614265330',
   'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
 };
 const body = '{"test": 2432232314}';
@@ -21,7 +22,10 @@ test("a webhook's message is known by the standard's example", () => {
 
 test('what is not signed by a secret, or too long ago, is not', () => {
   const refused = (why: string, headers: Record<string, string>, text = body, at = now) =>
-    assert.throws(() => verifyWebhook(secret, headers, text, { now: at }), (e) => e instanceof WebhookError && e.why === why);
+    assert.throws(
+      () => verifyWebhook(secret, headers, text, { now: at }),
+      (e) => e instanceof WebhookError && e.why === why,
+    );
   refused('signature', known, body + ' ');
   refused('signature', { ...known, 'webhook-id': 'msg_other' });
   refused('signature', { ...known, 'webhook-signature': 'v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=' });
@@ -29,7 +33,11 @@ test('what is not signed by a secret, or too long ago, is not', () => {
   refused('timestamp', known, body, () => now() - 300_001);
   refused('headers', { ...known, 'webhook-timestamp': '1e9' });
   refused('headers', { 'webhook-id': 'x' });
-  const signature = 'v1,' + createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update('a.1614265330.{').digest('base64');
+  const signature =
+    'v1,' +
+    createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+      .update('a.1614265330.{')
+      .digest('base64');
   refused('body', { ...known, 'webhook-id': 'a', 'webhook-signature': signature }, '{');
   assert.throws(() => verifyWebhook('whsec_c2hvcnQ=', known, body), UsageError);
   assert.throws(() => verifyWebhook([], known, body), UsageError);

@@ -30,8 +30,13 @@ test('a worker registers, claims, does, completes, beats with all that it holds,
   assert.equal(await s.stop(), undefined);
   assert.equal(s.server.workers()[0]!.status, 'OFFLINE');
   assert.equal(s.worker.isRegistered, false);
-  for (const line of [`info Worker registered with ID: ${known!.workerId}`, 'debug Heartbeat sent successfully',
-    'info Draining: the worker stops', `info Deregistering worker ID: ${known!.workerId}`]) assert.ok(s.lines.includes(line), line);
+  for (const line of [
+    `info Worker registered with ID: ${known!.workerId}`,
+    'debug Heartbeat sent successfully',
+    'info Draining: the worker stops',
+    `info Deregistering worker ID: ${known!.workerId}`,
+  ])
+    assert.ok(s.lines.includes(line), line);
   const { request } = known!;
   assert.deepEqual(request.runtimes, ['node', 'node' + process.versions.node.split('.')[0]]);
   assert.deepEqual([request.types, request.pid, request.maxConcurrent], [['work'], process.pid, 100]);
@@ -100,14 +105,23 @@ test('bad use of a worker fails early, in words that name the remedy', async () 
 
 test('what is counted of a worker', async () => {
   const seen: [string, ...unknown[]][] = [];
-  const note = (name: string) => (...all: unknown[]) => {
-    seen.push([name, ...all]);
-    throw new Error('whoever counts is out of order');
-  };
+  const note =
+    (name: string) =>
+    (...all: unknown[]) => {
+      seen.push([name, ...all]);
+      throw new Error('whoever counts is out of order');
+    };
   const server = new FakeServer();
-  const client = new Client(server.url, { ...server.options(), metrics: {
-    claimed: note('claimed'), running: note('running'), completed: note('completed'), beat: note('beat'), leaseLeft: note('leaseLeft'),
-  } });
+  const client = new Client(server.url, {
+    ...server.options(),
+    metrics: {
+      claimed: note('claimed'),
+      running: note('running'),
+      completed: note('completed'),
+      beat: note('beat'),
+      leaseLeft: note('leaseLeft'),
+    },
+  });
   const worker = new Worker('default', { client }).handle('work', () => 1);
   const running = worker.run();
   const id = server.enqueue({ type: 'work' });
@@ -115,8 +129,16 @@ test('what is counted of a worker', async () => {
   await server.clock.advance(11_000);
   worker.close();
   await server.finish(running);
-  for (const one of [['claimed', 'ok', 1], ['running', 1], ['running', 0], ['completed', 'SUCCEEDED']]) {
-    assert.ok(seen.some((got) => JSON.stringify(got) === JSON.stringify(one)), String(one));
+  for (const one of [
+    ['claimed', 'ok', 1],
+    ['running', 1],
+    ['running', 0],
+    ['completed', 'SUCCEEDED'],
+  ]) {
+    assert.ok(
+      seen.some((got) => JSON.stringify(got) === JSON.stringify(one)),
+      String(one),
+    );
   }
   assert.ok(seen.some(([name, result]) => name === 'beat' && result === 'ok'));
   client.close();
@@ -148,7 +170,10 @@ test('timeouts of workers that leave no room for one Retry-After are taken, and 
     const worker = new Worker('default', { client, logger }).handle('work', () => 1);
     const running = worker.run();
     await server.until('it is registered', () => worker.isRegistered);
-    assert.deepEqual(told.map((m) => /no room for one Retry-After/.test(m)), workerTimeoutMs < 3000 ? [true] : []);
+    assert.deepEqual(
+      told.map((m) => /no room for one Retry-After/.test(m)),
+      workerTimeoutMs < 3000 ? [true] : [],
+    );
     worker.close();
     await server.finish(running);
     client.close();
@@ -179,11 +204,18 @@ test('the stops follow the grace of the orchestrator, and what the user gives go
 });
 
 test("a task's own run timeout replaces the default limit, and not one that the user has set", async () => {
-  for (const [taskTimeoutMs, state] of [[undefined, 'SUCCEEDED'], [60_000, 'FAILED']] as const) {
-    const s = await site((_, signal) => new Promise((resolve, reject) => {
-      s.server.clock.setTimeout(() => resolve(1), 400_000);
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    }), { taskTimeoutMs });
+  for (const [taskTimeoutMs, state] of [
+    [undefined, 'SUCCEEDED'],
+    [60_000, 'FAILED'],
+  ] as const) {
+    const s = await site(
+      (_, signal) =>
+        new Promise((resolve, reject) => {
+          s.server.clock.setTimeout(() => resolve(1), 400_000);
+          signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+        }),
+      { taskTimeoutMs },
+    );
     const own = s.server.enqueue({ type: 'work', runTimeoutMs: 1_000_000 });
     const none = s.server.enqueue({ type: 'work' });
     await s.server.until('both are over', () => s.server.isOver(own) && s.server.isOver(none));
@@ -225,7 +257,10 @@ test('tasks without a type are run by the default handler, and left alone where 
   const running = worker.run();
   const ids = [server.enqueue({}), server.enqueue({ type: 'work' })];
   await server.until('both are over', () => ids.every((id) => server.isOver(id)));
-  assert.deepEqual(ids.map((id) => server.task(id).output), ['untyped', 'typed']);
+  assert.deepEqual(
+    ids.map((id) => server.task(id).output),
+    ['untyped', 'typed'],
+  );
   worker.close();
   await server.finish(running);
   client.close();
@@ -242,8 +277,11 @@ test('a failure is one line of the log, and so are the beginning and the end of 
     throw new Error(`${task.id} is broken`);
   });
   const running = worker.run();
-  server.intercept((r) => (r.path.endsWith('/again/completed')
-    ? { status: 200, body: { acknowledged: true, finalState: 'FAILED', willRetry: true, nextAttempt: 2, serverTime: '' } } : undefined));
+  server.intercept((r) =>
+    r.path.endsWith('/again/completed')
+      ? { status: 200, body: { acknowledged: true, finalState: 'FAILED', willRetry: true, nextAttempt: 2, serverTime: '' } }
+      : undefined,
+  );
   for (const taskId of ['fine', 'bad', 'again']) server.enqueue({ type: 'work', taskId });
   await server.until('they are over', () => server.isOver('bad') && server.isOver('fine') && worker.activeCount === 0);
   assert.deepEqual(written.filter((line) => /fine|bad|again/.test(line)).sort(), [

@@ -12,23 +12,52 @@ import { use } from '../signal';
 
 const kindOf = (e: LubdubEvent): keyof typeof kinds | null => {
   const k = e.type.split('.')[0] ?? '';
-  return k in kinds ? k as keyof typeof kinds : null;
+  return k in kinds ? (k as keyof typeof kinds) : null;
 };
 const brief = (data: unknown): string => {
-  const text = data && typeof data === 'object' ? Object.entries(data).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ') : '';
+  const text =
+    data && typeof data === 'object'
+      ? Object.entries(data)
+          .map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`)
+          .join(', ')
+      : '';
   return text.length > 160 ? text.slice(0, 160) + ' …' : text;
 };
 
 function EventTable({ events, label, none = 'No event is kept.' }: { events: LubdubEvent[]; label: string; none?: string }): JSX.Element {
-  return <Table label={label} rows={events} id={(e) => e.id} none={none} columns={[
-    { name: 'Time', cell: (e) => <time dateTime={e.time} title={e.time}>{clockTime(e.time)}</time> },
-    { name: 'Event', cell: (e) => <span class={`ev ev-${e.type.replace('.', '-')}`}>{e.type}</span> },
-    { name: 'About', cell: (e) => { const k = kindOf(e); return k && e.subject ? <Id kind={k} id={e.subject} /> : e.subject ?? <span class="dim">–</span>; } },
-    { name: 'Worker', cell: (e) => e.workerId && e.workerId !== e.subject ? <Id kind="worker" id={e.workerId} /> : <span class="dim">–</span> },
-    { name: 'By', cell: (e) => e.by ?? <span class="dim">–</span> },
-    { name: 'Cause', cell: (e) => e.cause ?? <span class="dim">–</span> },
-    { name: 'More', cell: (e) => <span class="more">{brief(e.data)}</span> },
-  ]} />;
+  return (
+    <Table
+      label={label}
+      rows={events}
+      id={(e) => e.id}
+      none={none}
+      columns={[
+        {
+          name: 'Time',
+          cell: (e) => (
+            <time dateTime={e.time} title={e.time}>
+              {clockTime(e.time)}
+            </time>
+          ),
+        },
+        { name: 'Event', cell: (e) => <span class={`ev ev-${e.type.replace('.', '-')}`}>{e.type}</span> },
+        {
+          name: 'About',
+          cell: (e) => {
+            const k = kindOf(e);
+            return k && e.subject ? <Id kind={k} id={e.subject} /> : (e.subject ?? <span class="dim">–</span>);
+          },
+        },
+        {
+          name: 'Worker',
+          cell: (e) => (e.workerId && e.workerId !== e.subject ? <Id kind="worker" id={e.workerId} /> : <span class="dim">–</span>),
+        },
+        { name: 'By', cell: (e) => e.by ?? <span class="dim">–</span> },
+        { name: 'Cause', cell: (e) => e.cause ?? <span class="dim">–</span> },
+        { name: 'More', cell: (e) => <span class="more">{brief(e.data)}</span> },
+      ]}
+    />
+  );
 }
 
 const beside = 50; // events on a page of something else
@@ -37,31 +66,72 @@ const beside = 50; // events on a page of something else
 // is said, since what is looked for may stand behind them.
 export function EventPanel({ of, label }: { of: Record<string, string>; label: string }): JSX.Element | null {
   const no = forbidden('listEvents');
-  const data = useData<EventList>('events/' + JSON.stringify(of), (signal) => no ? Promise.resolve({ events: [], next: '', more: false })
-    : get<EventList>('v1/events', { ...of, order: 'desc', pageSize: beside }, signal), 10_000);
-  return no ? null : <Section title="Events"><Read data={data} what="its events">{(v) => {
-    const full = v.events.length >= beside;
-    return <><EventTable events={v.events} label={label} none={v.more ? 'None of the newest events that were looked through.' : undefined} />
-      {v.more && <p class="dim">{full ? `The newest ${beside} are shown; ` : 'Not all that is kept was looked through; '}
-        <a href={href('events', of)}>{full ? 'see all' : 'look further back'}</a>.</p>}</>;
-  }}</Read></Section>;
+  const data = useData<EventList>(
+    'events/' + JSON.stringify(of),
+    (signal) =>
+      no
+        ? Promise.resolve({ events: [], next: '', more: false })
+        : get<EventList>('v1/events', { ...of, order: 'desc', pageSize: beside }, signal),
+    10_000,
+  );
+  return no ? null : (
+    <Section title="Events">
+      <Read data={data} what="its events">
+        {(v) => {
+          const full = v.events.length >= beside;
+          return (
+            <>
+              <EventTable
+                events={v.events}
+                label={label}
+                none={v.more ? 'None of the newest events that were looked through.' : undefined}
+              />
+              {v.more && (
+                <p class="dim">
+                  {full ? `The newest ${beside} are shown; ` : 'Not all that is kept was looked through; '}
+                  <a href={href('events', of)}>{full ? 'see all' : 'look further back'}</a>.
+                </p>
+              )}
+            </>
+          );
+        }}
+      </Read>
+    </Section>
+  );
 }
 
 // lookBack reads a page of events, further and further back until it finds one: where a filter passes over many, pages are empty.
 async function lookBack(path: string, query: Query, signal: AbortSignal): Promise<EventList> {
   let list = await get<EventList>(path, query, signal);
-  for (let i = 1; i < furthest && !list.events.length && list.more; i++) list = await get<EventList>(path, { ...query, after: list.next }, signal);
+  for (let i = 1; i < furthest && !list.events.length && list.more; i++)
+    list = await get<EventList>(path, { ...query, after: list.next }, signal);
   return list;
 }
 const furthest = 20; // pages at once, for each of which the server looks at thousands of events
 
 export const eventFields = ['type', 'subject', 'runId', 'queue', 'taskType', 'workerId', 'machineId'];
-const families = ['task.*', 'worker.*', 'machine.*', 'schedule.*', 'webhook.*', 'system.*', 'task.zombie', 'task.retrying', 'task.failed', 'worker.late', 'worker.offline'];
+const families = [
+  'task.*',
+  'worker.*',
+  'machine.*',
+  'schedule.*',
+  'webhook.*',
+  'system.*',
+  'task.zombie',
+  'task.retrying',
+  'task.failed',
+  'worker.late',
+  'worker.offline',
+];
 
 export function Events(): JSX.Element {
   const l = useList<EventList>('v1/events', eventFields, { order: 'desc' }, 0, { token: 'after', read: lookBack });
-  const live = use(told), how = use(streaming), held = use(paused);
-  const first = l.page === 1, dropped = live.total > live.events.length, oldest = live.events[live.events.length - 1];
+  const live = use(told),
+    how = use(streaming),
+    held = use(paused);
+  const first = l.page === 1,
+    dropped = live.total > live.events.length,
+    oldest = live.events[live.events.length - 1];
   const was = useRef(how);
   useEffect(() => {
     if (how === 'open' && was.current !== how) l.data.refresh(); // what happened between the first read and the stream's begin
@@ -69,20 +139,66 @@ export function Events(): JSX.Element {
   }, [how]);
   const seen = new Set(live.events.map((e) => e.id));
   // The first page grows at its top. Once more have come than are kept, what was read at first does not follow them any more.
-  const shown = (v: EventList): LubdubEvent[] => !first ? v.events : dropped ? live.events : [...live.events, ...v.events.filter((e) => !seen.has(e.id))];
-  const older = (v: EventList): string | undefined => first && dropped && oldest ? new Date(Date.parse(oldest.time) + 1).toISOString() : v.more ? v.next : undefined;
-  return <>
-    <Title name="Events" side={<span class="dim" role="status">{!first ? 'Older events, which do not move' : held ? 'Paused'
-      : how === 'open' ? `${number(live.perSecond)} events / s, the newest are shown` : 'The stream is not open'}</span>}>Events</Title>
-    <Filters of={l} fields={[{ name: 'type', hint: 'task.zombie,worker.*' }, { name: 'subject' }, { name: 'runId', label: 'run' }, { name: 'queue' }, { name: 'taskType', label: 'task type' },
-      { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }]} />
-    <div class="acts bar" role="group" aria-label="Often looked for">{families.map((f) =>
-      <button key={f} type="button" aria-pressed={l.filter.type === f} onClick={() => change({ type: l.filter.type === f ? undefined : f })}>{f}</button>)}</div>
-    <Section title={first ? 'Live, newest first' : 'Older events, newest first'}>
-      <Read data={l.data} what="earlier events">{(v) => <>
-        <EventTable label="Events" events={shown(v)} none={older(v) ? 'None of those that were looked through; there may be older ones.' : undefined} />
-        <Pager of={l} next={older(v)} shown={shown(v).length} noun="event" more="there may be older ones" />
-      </>}</Read>
-    </Section>
-  </>;
+  const shown = (v: EventList): LubdubEvent[] =>
+    !first ? v.events : dropped ? live.events : [...live.events, ...v.events.filter((e) => !seen.has(e.id))];
+  const older = (v: EventList): string | undefined =>
+    first && dropped && oldest ? new Date(Date.parse(oldest.time) + 1).toISOString() : v.more ? v.next : undefined;
+  return (
+    <>
+      <Title
+        name="Events"
+        side={
+          <span class="dim" role="status">
+            {!first
+              ? 'Older events, which do not move'
+              : held
+                ? 'Paused'
+                : how === 'open'
+                  ? `${number(live.perSecond)} events / s, the newest are shown`
+                  : 'The stream is not open'}
+          </span>
+        }
+      >
+        Events
+      </Title>
+      <Filters
+        of={l}
+        fields={[
+          { name: 'type', hint: 'task.zombie,worker.*' },
+          { name: 'subject' },
+          { name: 'runId', label: 'run' },
+          { name: 'queue' },
+          { name: 'taskType', label: 'task type' },
+          { name: 'workerId', label: 'worker' },
+          { name: 'machineId', label: 'machine' },
+        ]}
+      />
+      <div class="acts bar" role="group" aria-label="Often looked for">
+        {families.map((f) => (
+          <button
+            key={f}
+            type="button"
+            aria-pressed={l.filter.type === f}
+            onClick={() => change({ type: l.filter.type === f ? undefined : f })}
+          >
+            {f}
+          </button>
+        ))}
+      </div>
+      <Section title={first ? 'Live, newest first' : 'Older events, newest first'}>
+        <Read data={l.data} what="earlier events">
+          {(v) => (
+            <>
+              <EventTable
+                label="Events"
+                events={shown(v)}
+                none={older(v) ? 'None of those that were looked through; there may be older ones.' : undefined}
+              />
+              <Pager of={l} next={older(v)} shown={shown(v).length} noun="event" more="there may be older ones" />
+            </>
+          )}
+        </Read>
+      </Section>
+    </>
+  );
 }

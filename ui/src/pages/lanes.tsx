@@ -6,39 +6,91 @@ import { use } from '../signal';
 
 const most = 20;
 
-interface Lane { attempt: number; from: number; started: number | null; beat: number | null; to: number; outcome: string; live: boolean; silent: boolean }
+interface Lane {
+  attempt: number;
+  from: number;
+  started: number | null;
+  beat: number | null;
+  to: number;
+  outcome: string;
+  live: boolean;
+  silent: boolean;
+}
 
 // Lanes shows a task's attempts below each other over one time: waiting to start, running, and the silence at the end.
 export function Lanes({ task }: { task: Task }): JSX.Element {
   use(second);
-  const at = (s: string | null | undefined): number | null => s ? Date.parse(s) : null;
-  const lanes: Lane[] = task.history.map((h) => ({ attempt: h.attempt, from: at(h.dispatchedAt) ?? at(h.startedAt) ?? at(h.endedAt) ?? 0, started: at(h.startedAt),
-    beat: at(h.lastHeartbeatAt), to: at(h.endedAt) ?? 0, outcome: h.outcome, live: false, silent: ['ZOMBIE', 'LOST'].includes(h.outcome) }));
+  const at = (s: string | null | undefined): number | null => (s ? Date.parse(s) : null);
+  const lanes: Lane[] = task.history.map((h) => ({
+    attempt: h.attempt,
+    from: at(h.dispatchedAt) ?? at(h.startedAt) ?? at(h.endedAt) ?? 0,
+    started: at(h.startedAt),
+    beat: at(h.lastHeartbeatAt),
+    to: at(h.endedAt) ?? 0,
+    outcome: h.outcome,
+    live: false,
+    silent: ['ZOMBIE', 'LOST'].includes(h.outcome),
+  }));
   if (['DISPATCHED', 'RUNNING'].includes(task.state)) {
-    lanes.push({ attempt: task.attempt, from: at(task.dispatchedAt) ?? serverNow(), started: at(task.startedAt), beat: at(task.lastHeartbeatAt), to: serverNow(),
-      outcome: task.state, live: true, silent: task.liveness !== null && task.liveness !== 'FRESH' });
+    lanes.push({
+      attempt: task.attempt,
+      from: at(task.dispatchedAt) ?? serverNow(),
+      started: at(task.startedAt),
+      beat: at(task.lastHeartbeatAt),
+      to: serverNow(),
+      outcome: task.state,
+      live: true,
+      silent: task.liveness !== null && task.liveness !== 'FRESH',
+    });
   }
   if (!lanes.length) return <p class="none">It has not been handed out yet.</p>;
   const shown = lanes.slice(-most);
-  const from = Math.min(...shown.map((l) => l.from)), to = Math.max(...shown.map((l) => l.to), from + 1000);
-  const x = (t: number): number => Math.max(0, Math.min(100, (t - from) / (to - from) * 100));
+  const from = Math.min(...shown.map((l) => l.from)),
+    to = Math.max(...shown.map((l) => l.to), from + 1000);
+  const x = (t: number): number => Math.max(0, Math.min(100, ((t - from) / (to - from)) * 100));
   const told = shown.map((l) => `Attempt ${l.attempt}: from ${clockTime(l.from)}, for ${span(l.to - l.from)}, ${l.outcome}`).join('. ');
-  return <div class="lanes" role="img" aria-label={told}>
-    {lanes.length > most && <p class="dim">The newest {most} of {lanes.length} attempts.</p>}
-    {shown.map((l) => {
-      const silent = l.beat !== null && l.silent ? l.beat : l.to;
-      return <div class="lane" key={l.attempt}>
-        <span class="n">#{l.attempt}</span>
-        <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-          <rect class="track" width="100" height="10" />
-          <rect class="wait" x={x(l.from)} y="3" width={Math.max(0.3, x(l.started ?? l.to) - x(l.from))} height="4" />
-          {l.started !== null && <rect class={`run o-${l.outcome}`} x={x(l.started)} y="1" width={Math.max(0.4, x(silent) - x(l.started))} height="8" />}
-          {silent < l.to && <rect class="silent" x={x(silent)} y="1" width={Math.max(0.3, x(l.to) - x(silent))} height="8" />}
-        </svg>
-        <span class="what">{l.live ? 'for' : l.outcome.toLowerCase() + ' after'} {span(l.to - l.from)}</span>
-      </div>;
-    })}
-    <div class="lane axis"><span class="n" /><span class="ends"><span>{clockTime(from)}</span><span>{clockTime(to)} UTC</span></span><span class="what" /></div>
-    <p class="key"><span class="k wait" />waiting to start<span class="k run" />running<span class="k silent" />silent</p>
-  </div>;
+  return (
+    <div class="lanes" role="img" aria-label={told}>
+      {lanes.length > most && (
+        <p class="dim">
+          The newest {most} of {lanes.length} attempts.
+        </p>
+      )}
+      {shown.map((l) => {
+        const silent = l.beat !== null && l.silent ? l.beat : l.to;
+        return (
+          <div class="lane" key={l.attempt}>
+            <span class="n">#{l.attempt}</span>
+            <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              <rect class="track" width="100" height="10" />
+              <rect class="wait" x={x(l.from)} y="3" width={Math.max(0.3, x(l.started ?? l.to) - x(l.from))} height="4" />
+              {l.started !== null && (
+                <rect class={`run o-${l.outcome}`} x={x(l.started)} y="1" width={Math.max(0.4, x(silent) - x(l.started))} height="8" />
+              )}
+              {silent < l.to && <rect class="silent" x={x(silent)} y="1" width={Math.max(0.3, x(l.to) - x(silent))} height="8" />}
+            </svg>
+            <span class="what">
+              {l.live ? 'for' : l.outcome.toLowerCase() + ' after'} {span(l.to - l.from)}
+            </span>
+          </div>
+        );
+      })}
+      <div class="lane axis">
+        <span class="n" />
+        <span class="ends">
+          <span>{clockTime(from)}</span>
+          <span>{clockTime(to)} UTC</span>
+        </span>
+        <span class="what" />
+      </div>
+      <p class="key">
+        <span class="k wait" />
+        waiting to start
+        <span class="k run" />
+        running
+        <span class="k silent" />
+        silent
+      </p>
+    </div>
+  );
 }

@@ -14,26 +14,43 @@ const sum = (of: Record<string, number>): number => Object.values(of).reduce((a,
 const shown = 8; // rows of each list
 
 export function Overview(): JSX.Element {
-  const health = useHealth(), lost = health.value?.recentlyLost ?? [];
+  const health = useHealth(),
+    lost = health.value?.recentlyLost ?? [];
   const stats = useData('stats', (signal) => get<Stats>('v1/stats', { steps: 1 }, signal));
   const losses = useLosses();
-  return <>
-    <Title name="Overview">Overview</Title>
-    <HealthBanner of={health} />
-    <Read data={stats} what="the numbers" old={stale(health)}>{(v) => <>
-      <Numbers stats={v} lost={losses.value?.[0]?.total} />
-      {v.workers.late + v.workers.lost > 0 && <Silent of={v.workers.late + v.workers.lost} />}
-      {lost.length > 0 && <RecentlyLost workers={lost} />}
-      <Charts rates={v.rates} />
-    </>}</Read>
-    <Losses data={losses} />
-  </>;
+  return (
+    <>
+      <Title name="Overview">Overview</Title>
+      <HealthBanner of={health} />
+      <Read data={stats} what="the numbers" old={stale(health)}>
+        {(v) => (
+          <>
+            <Numbers stats={v} lost={losses.value?.[0]?.total} />
+            {v.workers.late + v.workers.lost > 0 && <Silent of={v.workers.late + v.workers.lost} />}
+            {lost.length > 0 && <RecentlyLost workers={lost} />}
+            <Charts rates={v.rates} />
+          </>
+        )}
+      </Read>
+      <Losses data={losses} />
+    </>
+  );
 }
 
 function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): JSX.Element {
   const tiles: [string, string, string, string?][] = [
-    ['Workers late', number(stats.workers.late), href('workers', { status: 'ONLINE,DRAINING', liveness: 'LATE' }), stats.workers.late ? 'late' : ''],
-    ['Workers lost', number(stats.workers.lost), href('workers', { status: 'ONLINE,DRAINING', liveness: 'LOST' }), stats.workers.lost ? 'lost' : ''],
+    [
+      'Workers late',
+      number(stats.workers.late),
+      href('workers', { status: 'ONLINE,DRAINING', liveness: 'LATE' }),
+      stats.workers.late ? 'late' : '',
+    ],
+    [
+      'Workers lost',
+      number(stats.workers.lost),
+      href('workers', { status: 'ONLINE,DRAINING', liveness: 'LOST' }),
+      stats.workers.lost ? 'lost' : '',
+    ],
     ['Oldest overdue', stats.oldestOverdueMs ? span(stats.oldestOverdueMs) : 'none', href('system')],
     ['Losses, last hour', lost === undefined ? '…' : number(lost), href('losses')],
     ['Tasks running', number(stats.tasks.RUNNING ?? 0), href('tasks', { state: 'RUNNING' })],
@@ -41,82 +58,199 @@ function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): J
     ['Workers online', number(stats.workers.online), href('workers', { status: 'ONLINE' })],
     ['Machines online', number(stats.machines.online), href('machines', { status: 'ONLINE' })],
   ];
-  return <ul class="tiles">{tiles.map(([name, n, to, tone]) =>
-    <li key={name}><a href={to} class={tone ? `t-${tone}` : ''}><b>{n}</b><span>{name}</span></a></li>)}</ul>;
+  return (
+    <ul class="tiles">
+      {tiles.map(([name, n, to, tone]) => (
+        <li key={name}>
+          <a href={to} class={tone ? `t-${tone}` : ''}>
+            <b>{n}</b>
+            <span>{name}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 // Silent names those that have been silent for longest, as far as the API judges them late or lost.
 function Silent({ of }: { of: number }): JSX.Element {
-  const data = useData('silent', (signal) => get<{ workers: Worker[] }>('v1/workers', { status: 'ONLINE', sort: 'lastHeartbeat', pageSize: 50 }, signal));
-  return <Section title="Silent now" side={<a href={href('pulse')}>All, by machine</a>}>
-    <Read data={data} what="the silent workers">{({ workers }) => {
-      const silent = workers.filter((w) => w.liveness !== 'FRESH').slice(0, shown);
-      return <><Table label="Silent workers" rows={silent} id={(w) => w.workerId} none="They have been heard again." columns={[
-        { name: 'Liveness', cell: (w) => <Liveness of={w.liveness} /> }, { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
-        { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Last beat', cell: (w) => <Age at={w.lastHeartbeatAt} /> },
-        { name: 'Holds', num: true, cell: (w) => <Num n={w.heldCount} to="tasks" query={{ workerId: w.workerId, state: held }} /> }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
-        { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Version', cell: (w) => w.version ?? <span class="dim">–</span> }]} />
-      {of > silent.length && silent.length > 0 && <p class="dim">and {number(of - silent.length)} more</p>}</>;
-    }}</Read>
-  </Section>;
+  const data = useData('silent', (signal) =>
+    get<{ workers: Worker[] }>('v1/workers', { status: 'ONLINE', sort: 'lastHeartbeat', pageSize: 50 }, signal),
+  );
+  return (
+    <Section title="Silent now" side={<a href={href('pulse')}>All, by machine</a>}>
+      <Read data={data} what="the silent workers">
+        {({ workers }) => {
+          const silent = workers.filter((w) => w.liveness !== 'FRESH').slice(0, shown);
+          return (
+            <>
+              <Table
+                label="Silent workers"
+                rows={silent}
+                id={(w) => w.workerId}
+                none="They have been heard again."
+                columns={[
+                  { name: 'Liveness', cell: (w) => <Liveness of={w.liveness} /> },
+                  { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
+                  { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> },
+                  { name: 'Last beat', cell: (w) => <Age at={w.lastHeartbeatAt} /> },
+                  {
+                    name: 'Holds',
+                    num: true,
+                    cell: (w) => <Num n={w.heldCount} to="tasks" query={{ workerId: w.workerId, state: held }} />,
+                  },
+                  { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
+                  { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> },
+                  { name: 'Version', cell: (w) => w.version ?? <span class="dim">–</span> },
+                ]}
+              />
+              {of > silent.length && silent.length > 0 && <p class="dim">and {number(of - silent.length)} more</p>}
+            </>
+          );
+        }}
+      </Read>
+    </Section>
+  );
 }
 
 function RecentlyLost({ workers }: { workers: System['recentlyLost'] }): JSX.Element {
   const rows = workers.slice(0, shown);
-  return <Section title="Recently lost" side={<a href={href('workers', { status: 'OFFLINE' })}>All offline workers</a>}>
-    <Table label="Workers lost in the last hour" rows={rows} id={(w) => w.workerId} none="No worker was lost in the last hour." columns={[
-      { name: 'Lost', cell: (w) => <Age at={w.lostAt} /> }, { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
-      { name: 'Attempts', num: true, cell: (w) => <Num n={w.attempts} to="losses" query={{ workerId: w.workerId, reason: 'WORKER_LOST' }} /> },
-      { name: 'Requeued', num: true, cell: (w) => number(w.requeued) }, { name: 'Failed', num: true, cell: (w) => number(w.failed + w.exhausted) },
-      { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> }, { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
-      { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> }, { name: 'Reason', cell: (w) => w.reason },
-      { name: 'Last heartbeat', cell: (w) => <Age at={w.lastHeartbeatAt} /> }]} />
-    {workers.length > rows.length && <p class="dim">and {number(workers.length - rows.length)} more</p>}
-  </Section>;
+  return (
+    <Section title="Recently lost" side={<a href={href('workers', { status: 'OFFLINE' })}>All offline workers</a>}>
+      <Table
+        label="Workers lost in the last hour"
+        rows={rows}
+        id={(w) => w.workerId}
+        none="No worker was lost in the last hour."
+        columns={[
+          { name: 'Lost', cell: (w) => <Age at={w.lostAt} /> },
+          { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
+          {
+            name: 'Attempts',
+            num: true,
+            cell: (w) => <Num n={w.attempts} to="losses" query={{ workerId: w.workerId, reason: 'WORKER_LOST' }} />,
+          },
+          { name: 'Requeued', num: true, cell: (w) => number(w.requeued) },
+          { name: 'Failed', num: true, cell: (w) => number(w.failed + w.exhausted) },
+          { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> },
+          { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
+          { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> },
+          { name: 'Reason', cell: (w) => w.reason },
+          { name: 'Last heartbeat', cell: (w) => <Age at={w.lastHeartbeatAt} /> },
+        ]}
+      />
+      {workers.length > rows.length && <p class="dim">and {number(workers.length - rows.length)} more</p>}
+    </Section>
+  );
 }
 
 // Charts read the hour when the rest is shown: it is the largest of what is read.
 function Charts({ rates: r }: { rates: Stats['rates'] }): JSX.Element {
   const hour = useHour();
-  const steps = hour.value ?? [], per = 10; // seconds of a step
+  const steps = hour.value ?? [],
+    per = 10; // seconds of a step
   const times = steps.map((s) => Date.parse(s.at ?? '') / 1000);
-  return <>
-  {hour.error && <Failed error={hour.error} what="the last hour" at={hour.at} retry={hour.refresh} />}
-  <div class={hour.error ? 'charts old' : 'charts'}>
-    <Section title="Beats" side={<b>{number(r.beatsPerSecond)} / s</b>}>
-      <Chart label="Accepted beats a second" unit="a second" times={times} lines={[{ name: 'beats', colour: '--c-beats', values: steps.map((s) => s.beats / per) }]} />
-    </Section>
-    <Section title="Time of a beat, p99" side={<b>{r.beatP99Ms === null ? 'no beats' : `${number(r.beatP99Ms)} ms`}</b>}>
-      <Chart label="How long 99 of 100 beats take at most" unit="ms" times={times} lines={[{ name: 'p99', colour: '--c-p99', values: steps.map((s) => s.beatP99Ms) }]} />
-    </Section>
-    <Section title="Refused beats" side={<b>{number(r.refusedPerSecond)} / s</b>}>
-      <Chart label="Refused beats a second" unit="a second" times={times}
-        lines={[{ name: 'refusals', colour: '--c-refused', values: steps.map((s) => sum(s.refused) / per) }]} />
-    </Section>
-  </div></>;
+  return (
+    <>
+      {hour.error && <Failed error={hour.error} what="the last hour" at={hour.at} retry={hour.refresh} />}
+      <div class={hour.error ? 'charts old' : 'charts'}>
+        <Section title="Beats" side={<b>{number(r.beatsPerSecond)} / s</b>}>
+          <Chart
+            label="Accepted beats a second"
+            unit="a second"
+            times={times}
+            lines={[{ name: 'beats', colour: '--c-beats', values: steps.map((s) => s.beats / per) }]}
+          />
+        </Section>
+        <Section title="Time of a beat, p99" side={<b>{r.beatP99Ms === null ? 'no beats' : `${number(r.beatP99Ms)} ms`}</b>}>
+          <Chart
+            label="How long 99 of 100 beats take at most"
+            unit="ms"
+            times={times}
+            lines={[{ name: 'p99', colour: '--c-p99', values: steps.map((s) => s.beatP99Ms) }]}
+          />
+        </Section>
+        <Section title="Refused beats" side={<b>{number(r.refusedPerSecond)} / s</b>}>
+          <Chart
+            label="Refused beats a second"
+            unit="a second"
+            times={times}
+            lines={[{ name: 'refusals', colour: '--c-refused', values: steps.map((s) => sum(s.refused) / per) }]}
+          />
+        </Section>
+      </div>
+    </>
+  );
 }
 
-const groups: [string, string, keyof typeof kinds | null][] = [['machineId', 'Machine', 'machine'], ['version', 'Version', null], ['queue', 'Queue', 'queue'],
-  ['type', 'Type', null]];
+const groups: [string, string, keyof typeof kinds | null][] = [
+  ['machineId', 'Machine', 'machine'],
+  ['version', 'Version', null],
+  ['queue', 'Queue', 'queue'],
+  ['type', 'Type', null],
+];
 
 // useLosses counts what Lubdub ended, by each group and, last, by the reason.
 function useLosses(): Data<Verdicts[]> {
-  return useData('losses', (signal) =>
-    Promise.all([...groups.map(([by]) => by), 'reason'].map((by) => get<Verdicts>('v1/stats/verdicts', { by, sinceMs: 3_600_000 }, signal))), 15_000);
+  return useData(
+    'losses',
+    (signal) =>
+      Promise.all(
+        [...groups.map(([by]) => by), 'reason'].map((by) => get<Verdicts>('v1/stats/verdicts', { by, sinceMs: 3_600_000 }, signal)),
+      ),
+    15_000,
+  );
 }
 
 function Losses({ data }: { data: Data<Verdicts[]> }): JSX.Element {
-  const why = (of: Verdicts | undefined): string => list((of?.groups ?? []).map((g) => `${number(g.count)} because ${because(g.reason ?? '')}`));
-  return <Section title="Losses of the last hour">
-    <Read data={data} what="the losses">{(all) => <>
-      <p>{count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? ', of which the oldest are left out' : ''}{all[0]?.total ? `: ${why(all[groups.length])}` : ''}.</p>
-      {!!all[0]?.total && <div class="grid4">{groups.map(([by, name, kind], i) => <div key={by}><h3>By {name.toLowerCase()}</h3>
-        <Table label={`Losses by ${name.toLowerCase()}`} rows={(all[i]?.groups ?? []).slice(0, shown)} id={(g) => String(g[by as 'type'] ?? '')}
-          none="None in the last hour." columns={[
-            { name, cell: (g) => { const v = g[by as 'type']; return v ? kind ? <Id kind={kind} id={v} /> : v : <span class="dim">none</span>; } },
-            { name: 'Lost', num: true, cell: (g) => { const v = g[by as 'type']; return v ? <Num n={g.count} to="losses" query={{ [by]: v }} /> : number(g.count); } },
-            { name: 'Last', cell: (g) => <Age at={g.lastAt} /> },
-          ]} />{(all[i]?.groups.length ?? 0) > shown && <p class="dim">and {number((all[i]?.groups.length ?? 0) - shown)} more</p>}</div>)}</div>}
-    </>}</Read>
-  </Section>;
+  const why = (of: Verdicts | undefined): string =>
+    list((of?.groups ?? []).map((g) => `${number(g.count)} because ${because(g.reason ?? '')}`));
+  return (
+    <Section title="Losses of the last hour">
+      <Read data={data} what="the losses">
+        {(all) => (
+          <>
+            <p>
+              {count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? ', of which the oldest are left out' : ''}
+              {all[0]?.total ? `: ${why(all[groups.length])}` : ''}.
+            </p>
+            {!!all[0]?.total && (
+              <div class="grid4">
+                {groups.map(([by, name, kind], i) => (
+                  <div key={by}>
+                    <h3>By {name.toLowerCase()}</h3>
+                    <Table
+                      label={`Losses by ${name.toLowerCase()}`}
+                      rows={(all[i]?.groups ?? []).slice(0, shown)}
+                      id={(g) => String(g[by as 'type'] ?? '')}
+                      none="None in the last hour."
+                      columns={[
+                        {
+                          name,
+                          cell: (g) => {
+                            const v = g[by as 'type'];
+                            return v ? kind ? <Id kind={kind} id={v} /> : v : <span class="dim">none</span>;
+                          },
+                        },
+                        {
+                          name: 'Lost',
+                          num: true,
+                          cell: (g) => {
+                            const v = g[by as 'type'];
+                            return v ? <Num n={g.count} to="losses" query={{ [by]: v }} /> : number(g.count);
+                          },
+                        },
+                        { name: 'Last', cell: (g) => <Age at={g.lastAt} /> },
+                      ]}
+                    />
+                    {(all[i]?.groups.length ?? 0) > shown && <p class="dim">and {number((all[i]?.groups.length ?? 0) - shown)} more</p>}
+                  </div>
+                ))}
+              </div>
+            )}
+          </>
+        )}
+      </Read>
+    </Section>
+  );
 }

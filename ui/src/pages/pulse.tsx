@@ -15,16 +15,38 @@ import { use } from '../signal';
 // round and round with a pause between two pages, so that ten thousand cost no more than a few calls a second. Events about workers
 // change their cells at once.
 
-interface Cell { id: string; name: string; machine: string; queue: string; how: string; beat: string | null; held: number; round: number }
+interface Cell {
+  id: string;
+  name: string;
+  machine: string;
+  queue: string;
+  how: string;
+  beat: string | null;
+  held: number;
+  round: number;
+}
 
 const calm = 400; // ms between two pages, once all are known
 const pause = 2000; // ms between two rounds, at least
 const atMost = 20_000;
 const order = ['LOST', 'LATE', 'DRAINING', 'FRESH', 'OFFLINE'];
 
-const fromEvent: Record<string, string> = { 'worker.late': 'LATE', 'worker.offline': 'OFFLINE', 'worker.draining': 'DRAINING', 'worker.fresh': 'FRESH' };
+const fromEvent: Record<string, string> = {
+  'worker.late': 'LATE',
+  'worker.offline': 'OFFLINE',
+  'worker.draining': 'DRAINING',
+  'worker.fresh': 'FRESH',
+};
 
-interface Fleet { cells: Cell[]; counts: Record<string, number>; error: ApiError | null; at: number; whole: boolean; capped: boolean; again: () => void }
+interface Fleet {
+  cells: Cell[];
+  counts: Record<string, number>;
+  error: ApiError | null;
+  at: number;
+  whole: boolean;
+  capped: boolean;
+  again: () => void;
+}
 
 function useFleet(offline: boolean): Fleet {
   const at = use(scope);
@@ -32,23 +54,58 @@ function useFleet(offline: boolean): Fleet {
   const [shown, show] = useState<Omit<Fleet, 'again'>>({ cells: [], counts: {}, error: null, at: 0, whole: false, capped: false });
   const again = useRef<() => void>(() => undefined);
   useEffect(() => {
-    let over = false, round = 0, whole = false, error: ApiError | null = null, read = 0, dirty = true, timer = 0, capped = false;
+    let over = false,
+      round = 0,
+      whole = false,
+      error: ApiError | null = null,
+      read = 0,
+      dirty = true,
+      timer = 0,
+      capped = false;
     cells.current = new Map();
     const stop = new AbortController();
-    const sleep = (ms: number): Promise<void> => new Promise((r) => { timer = window.setTimeout(r, ms); again.current = () => { clearTimeout(timer); r(); }; });
+    const sleep = (ms: number): Promise<void> =>
+      new Promise((r) => {
+        timer = window.setTimeout(r, ms);
+        again.current = () => {
+          clearTimeout(timer);
+          r();
+        };
+      });
     const run = async (): Promise<void> => {
       while (!over) {
-        let pageToken: string | undefined, failed = false;
+        let pageToken: string | undefined,
+          failed = false;
         round++;
         do {
-          if (paused.value || document.hidden) { await sleep(500); failed = true; if (over) return; continue; }
+          if (paused.value || document.hidden) {
+            await sleep(500);
+            failed = true;
+            if (over) return;
+            continue;
+          }
           try {
             const page = await get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { pageSize: 100, pageToken }, stop.signal);
             for (const w of page.workers) {
               const how = standingOf(w);
-              if (how === 'OFFLINE' && !offline) { cells.current.delete(w.workerId); continue; }
-              if (cells.current.size >= atMost && !cells.current.has(w.workerId)) { capped = true; continue; }
-              cells.current.set(w.workerId, { id: w.workerId, name: w.name ?? '', machine: w.machineId, queue: w.queue, how, beat: w.lastHeartbeatAt, held: w.heldCount, round });
+              if (how === 'OFFLINE' && !offline) {
+                cells.current.delete(w.workerId);
+                continue;
+              }
+              if (cells.current.size >= atMost && !cells.current.has(w.workerId)) {
+                capped = true;
+                continue;
+              }
+              cells.current.set(w.workerId, {
+                id: w.workerId,
+                name: w.name ?? '',
+                machine: w.machineId,
+                queue: w.queue,
+                how,
+                beat: w.lastHeartbeatAt,
+                held: w.heldCount,
+                round,
+              });
             }
             pageToken = page.nextPageToken;
             failed = false;
@@ -74,22 +131,32 @@ function useFleet(offline: boolean): Fleet {
       const fresh = told.value.events.filter((e) => !applied.has(e.id)).reverse(); // the oldest first, so that the newest counts
       applied = new Set(told.value.events.map((e) => e.id));
       for (const e of fresh) {
-        const how = fromEvent[e.type], c = cells.current.get(e.subject ?? '');
+        const how = fromEvent[e.type],
+          c = cells.current.get(e.subject ?? '');
         if (!how || !c || c.how === how || c.how === 'OFFLINE' || (c.beat && e.time <= c.beat)) continue;
-        if (how === 'OFFLINE' && !offline) cells.current.delete(c.id); else c.how = how;
+        if (how === 'OFFLINE' && !offline) cells.current.delete(c.id);
+        else c.how = how;
         dirty = true;
       }
     });
     const draw = setInterval(() => {
       if (!dirty) return;
       dirty = false;
-      const all = [...cells.current.values()].sort((a, b) => a.machine < b.machine ? -1 : a.machine > b.machine ? 1 : a.id < b.id ? -1 : 1);
+      const all = [...cells.current.values()].sort((a, b) =>
+        a.machine < b.machine ? -1 : a.machine > b.machine ? 1 : a.id < b.id ? -1 : 1,
+      );
       const counts: Record<string, number> = {};
       for (const c of all) counts[c.how] = (counts[c.how] ?? 0) + 1;
       show({ cells: all, counts, error, at: read, whole, capped });
     }, 250);
     void run();
-    return () => { over = true; stop.abort(); clearTimeout(timer); clearInterval(draw); heard(); };
+    return () => {
+      over = true;
+      stop.abort();
+      clearTimeout(timer);
+      clearInterval(draw);
+      heard();
+    };
   }, [JSON.stringify(at), offline]);
   return { ...shown, again: () => again.current() };
 }
@@ -98,27 +165,51 @@ export function Pulse(): JSX.Element {
   const [offline, setOffline] = useState(false);
   const [only, setOnly] = useState('');
   const fleet = useFleet(offline);
-  const text = order.filter((o) => fleet.counts[o]).map((o) => `${number(fleet.counts[o] ?? 0)} ${o.toLowerCase()}`).join(', ');
-  return <>
-    <Title name="Pulse">Pulse</Title>
-    <div class="acts bar">
-      {order.filter((o) => o !== 'OFFLINE' || offline).map((o) => <button key={o} type="button" aria-pressed={only === o} onClick={() => setOnly(only === o ? '' : o)}>
-        <Mark of={o} />{o.toLowerCase()} <b>{number(fleet.counts[o] ?? 0)}</b></button>)}
-      <label class="check"><input type="checkbox" checked={offline} onChange={(e) => setOffline(e.currentTarget.checked)} />show those that are offline</label>
-      <span class="dim" role="status">{fleet.whole ? count(fleet.cells.length, 'worker') : `reading, ${number(fleet.cells.length)} so far`}
-        {fleet.capped && `; more than ${number(atMost)} are not drawn`}</span>
-    </div>
-    {fleet.error && <Failed error={fleet.error} what="the workers" at={fleet.at || undefined} retry={fleet.again} />}
-    <div class={`pulse ${fleet.error ? 'old' : ''}`}>
-      <Cells cells={fleet.cells} only={only} label={`${count(fleet.cells.length, 'worker')} by machine: ${text || 'none'}. The table beside lists them.`} />
-      <Beside cells={fleet.cells} only={only} known={fleet.whole} />
-    </div>
-  </>;
+  const text = order
+    .filter((o) => fleet.counts[o])
+    .map((o) => `${number(fleet.counts[o] ?? 0)} ${o.toLowerCase()}`)
+    .join(', ');
+  return (
+    <>
+      <Title name="Pulse">Pulse</Title>
+      <div class="acts bar">
+        {order
+          .filter((o) => o !== 'OFFLINE' || offline)
+          .map((o) => (
+            <button key={o} type="button" aria-pressed={only === o} onClick={() => setOnly(only === o ? '' : o)}>
+              <Mark of={o} />
+              {o.toLowerCase()} <b>{number(fleet.counts[o] ?? 0)}</b>
+            </button>
+          ))}
+        <label class="check">
+          <input type="checkbox" checked={offline} onChange={(e) => setOffline(e.currentTarget.checked)} />
+          show those that are offline
+        </label>
+        <span class="dim" role="status">
+          {fleet.whole ? count(fleet.cells.length, 'worker') : `reading, ${number(fleet.cells.length)} so far`}
+          {fleet.capped && `; more than ${number(atMost)} are not drawn`}
+        </span>
+      </div>
+      {fleet.error && <Failed error={fleet.error} what="the workers" at={fleet.at || undefined} retry={fleet.again} />}
+      <div class={`pulse ${fleet.error ? 'old' : ''}`}>
+        <Cells
+          cells={fleet.cells}
+          only={only}
+          label={`${count(fleet.cells.length, 'worker')} by machine: ${text || 'none'}. The table beside lists them.`}
+        />
+        <Beside cells={fleet.cells} only={only} known={fleet.whole} />
+      </div>
+    </>
+  );
 }
 
 const frame = 24; // px of the panel around the canvas
 
-interface Place { x: number; y: number; cell: Cell }
+interface Place {
+  x: number;
+  y: number;
+  cell: Cell;
+}
 
 function Cells({ cells, only, label }: { cells: Cell[]; only: string; label: string }): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -141,15 +232,36 @@ function Cells({ cells, only, label }: { cells: Cell[]; only: string; label: str
   const under = (e: MouseEvent): Place | null => {
     const box = canvas.current?.getBoundingClientRect();
     if (!box) return null;
-    const { all, size } = places.current, x = e.clientX - box.left, y = e.clientY - box.top;
+    const { all, size } = places.current,
+      x = e.clientX - box.left,
+      y = e.clientY - box.top;
     return all.find((p) => x >= p.x && x < p.x + size && y >= p.y && y < p.y + size) ?? null;
   };
-  return <div class="cells">
-    <canvas ref={canvas} role="img" aria-label={label} onMouseMove={(e) => setTip(under(e))} onMouseLeave={() => setTip(null)}
-      onClick={(e) => { const p = under(e); if (p) go(href('workers/' + p.cell.id)); }} />
-    <p class="tip" aria-hidden="true">{tip ? <><Mark of={tip.cell.how} /> <b>{tip.cell.name || tip.cell.id}</b> on {tip.cell.machine}, queue {tip.cell.queue}, holds {tip.cell.held},
-      last beat {tip.cell.beat ? age(serverNow() - Date.parse(tip.cell.beat)) : 'never'}</> : 'Point at a cell to see whose it is; click to open it.'}</p>
-  </div>;
+  return (
+    <div class="cells">
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={label}
+        onMouseMove={(e) => setTip(under(e))}
+        onMouseLeave={() => setTip(null)}
+        onClick={(e) => {
+          const p = under(e);
+          if (p) go(href('workers/' + p.cell.id));
+        }}
+      />
+      <p class="tip" aria-hidden="true">
+        {tip ? (
+          <>
+            <Mark of={tip.cell.how} /> <b>{tip.cell.name || tip.cell.id}</b> on {tip.cell.machine}, queue {tip.cell.queue}, holds{' '}
+            {tip.cell.held}, last beat {tip.cell.beat ? age(serverNow() - Date.parse(tip.cell.beat)) : 'never'}
+          </>
+        ) : (
+          'Point at a cell to see whose it is; click to open it.'
+        )}
+      </p>
+    </div>
+  );
 }
 
 // paint lays the machines out side by side, each a block of cells under its name; where there are many small ones, without names.
@@ -157,27 +269,40 @@ function paint(canvas: HTMLCanvasElement, cells: Cell[], only: string, width: nu
   const css = getComputedStyle(document.documentElement);
   const colour: Record<string, string> = Object.fromEntries(order.map((o) => [o, css.getPropertyValue('--m-' + o).trim()]));
   const machines = new Map<string, Cell[]>();
-  for (const c of cells) { const m = machines.get(c.machine); if (m) m.push(c); else machines.set(c.machine, [c]); }
+  for (const c of cells) {
+    const m = machines.get(c.machine);
+    if (m) m.push(c);
+    else machines.set(c.machine, [c]);
+  }
   const size = cells.length <= 400 ? 16 : cells.length <= 2500 ? 12 : 9;
   const named = machines.size <= 60 || (cells.length / machines.size >= 3 && machines.size <= 600);
-  const all: Place[] = [], names: { text: string; x: number; y: number; w: number }[] = [];
+  const all: Place[] = [],
+    names: { text: string; x: number; y: number; w: number }[] = [];
   let height = 0;
   if (named) {
-    const gap = 14, head = 16;
-    let x = 0, y = 0, row = 0;
+    const gap = 14,
+      head = 16;
+    let x = 0,
+      y = 0,
+      row = 0;
     for (const [machine, of] of machines) {
       const across = Math.max(Math.ceil(84 / size), Math.min(Math.ceil(Math.sqrt(of.length * 2)), Math.floor(width / size)));
-      const w = Math.min(across * size, width), h = head + Math.ceil(of.length / across) * size;
-      if (x > 0 && x + w > width) { x = 0; y += row + gap; row = 0; }
+      const w = Math.min(across * size, width),
+        h = head + Math.ceil(of.length / across) * size;
+      if (x > 0 && x + w > width) {
+        x = 0;
+        y += row + gap;
+        row = 0;
+      }
       names.push({ text: machine, x, y: y + 11, w });
-      of.forEach((cell, i) => all.push({ x: x + i % across * size, y: y + head + Math.floor(i / across) * size, cell }));
+      of.forEach((cell, i) => all.push({ x: x + (i % across) * size, y: y + head + Math.floor(i / across) * size, cell }));
       x += w + gap;
       row = Math.max(row, h);
     }
     height = y + row;
   } else {
     const across = Math.max(1, Math.floor(width / size));
-    cells.forEach((cell, i) => all.push({ x: i % across * size, y: Math.floor(i / across) * size, cell }));
+    cells.forEach((cell, i) => all.push({ x: (i % across) * size, y: Math.floor(i / across) * size, cell }));
     height = Math.ceil(cells.length / across) * size;
   }
   const dense = Math.min(devicePixelRatio || 1, 2);
@@ -201,13 +326,36 @@ function paint(canvas: HTMLCanvasElement, cells: Cell[], only: string, width: nu
     g.fillStyle = g.strokeStyle = colour[cell.how] ?? '#888';
     g.lineWidth = Math.max(1.5, s / 6);
     g.beginPath();
-    const cx = x + s / 2, cy = y + s / 2;
+    const cx = x + s / 2,
+      cy = y + s / 2;
     switch (cell.how) {
-      case 'LATE': g.moveTo(cx, y); g.lineTo(x + s, y + s); g.lineTo(x, y + s); g.fill(); break;
-      case 'LOST': g.moveTo(x, y); g.lineTo(x + s, y + s); g.moveTo(x + s, y); g.lineTo(x, y + s); g.lineWidth = Math.max(2, s / 4); g.stroke(); break;
-      case 'DRAINING': g.moveTo(cx, y); g.lineTo(x + s, cy); g.lineTo(cx, y + s); g.lineTo(x, cy); g.fill(); break;
-      case 'OFFLINE': g.strokeRect(x + 1, y + 1, s - 2, s - 2); break;
-      default: g.arc(cx, cy, s / 2, 0, 7); g.fill();
+      case 'LATE':
+        g.moveTo(cx, y);
+        g.lineTo(x + s, y + s);
+        g.lineTo(x, y + s);
+        g.fill();
+        break;
+      case 'LOST':
+        g.moveTo(x, y);
+        g.lineTo(x + s, y + s);
+        g.moveTo(x + s, y);
+        g.lineTo(x, y + s);
+        g.lineWidth = Math.max(2, s / 4);
+        g.stroke();
+        break;
+      case 'DRAINING':
+        g.moveTo(cx, y);
+        g.lineTo(x + s, cy);
+        g.lineTo(cx, y + s);
+        g.lineTo(x, cy);
+        g.fill();
+        break;
+      case 'OFFLINE':
+        g.strokeRect(x + 1, y + 1, s - 2, s - 2);
+        break;
+      default:
+        g.arc(cx, cy, s / 2, 0, 7);
+        g.fill();
     }
   }
   return { all, size };
@@ -219,17 +367,51 @@ function Beside({ cells, only, known }: { cells: Cell[]; only: string; known: bo
   use(second);
   const [page, setPage] = useState(0);
   const of = cells.filter((c) => !only || c.how === only).sort((a, b) => order.indexOf(a.how) - order.indexOf(b.how));
-  const last = Math.max(0, Math.ceil(of.length / rows) - 1), at = Math.min(page, last);
-  return <div class="beside">
-    <Table label="Workers, the most silent first" rows={of.slice(at * rows, at * rows + rows)} id={(c) => c.id}
-      none={known ? only ? `No worker is ${only.toLowerCase()}.` : 'There are no workers here.' : 'Reading the workers …'} columns={[
-      { name: 'Liveness', cell: (c) => <span class="live"><Mark of={c.how} />{c.how}</span> },
-      { name: 'Worker', cell: (c) => <><Id kind="worker" id={c.id} />{c.name && <div class="dim">{c.name}</div>}</> },
-      { name: 'Machine', cell: (c) => <Id kind="machine" id={c.machine} /> },
-      { name: 'Last beat', cell: (c) => c.beat ? age(serverNow() - Date.parse(c.beat)) : 'never' },
-    ]} />
-    {last > 0 && <div class="pager"><span>{at * rows + 1} to {Math.min(of.length, at * rows + rows)} of {number(of.length)}</span>
-      <button type="button" disabled={at === 0} onClick={() => setPage(at - 1)}>Previous page</button>
-      <button type="button" disabled={at === last} onClick={() => setPage(at + 1)}>Next page</button></div>}
-  </div>;
+  const last = Math.max(0, Math.ceil(of.length / rows) - 1),
+    at = Math.min(page, last);
+  return (
+    <div class="beside">
+      <Table
+        label="Workers, the most silent first"
+        rows={of.slice(at * rows, at * rows + rows)}
+        id={(c) => c.id}
+        none={known ? (only ? `No worker is ${only.toLowerCase()}.` : 'There are no workers here.') : 'Reading the workers …'}
+        columns={[
+          {
+            name: 'Liveness',
+            cell: (c) => (
+              <span class="live">
+                <Mark of={c.how} />
+                {c.how}
+              </span>
+            ),
+          },
+          {
+            name: 'Worker',
+            cell: (c) => (
+              <>
+                <Id kind="worker" id={c.id} />
+                {c.name && <div class="dim">{c.name}</div>}
+              </>
+            ),
+          },
+          { name: 'Machine', cell: (c) => <Id kind="machine" id={c.machine} /> },
+          { name: 'Last beat', cell: (c) => (c.beat ? age(serverNow() - Date.parse(c.beat)) : 'never') },
+        ]}
+      />
+      {last > 0 && (
+        <div class="pager">
+          <span>
+            {at * rows + 1} to {Math.min(of.length, at * rows + rows)} of {number(of.length)}
+          </span>
+          <button type="button" disabled={at === 0} onClick={() => setPage(at - 1)}>
+            Previous page
+          </button>
+          <button type="button" disabled={at === last} onClick={() => setPage(at + 1)}>
+            Next page
+          </button>
+        </div>
+      )}
+    </div>
+  );
 }

@@ -13,7 +13,16 @@ import { Lanes } from './lanes';
 
 const fields = ['state', 'liveness', 'claimable', 'queue', 'type', 'runId', 'workerId', 'machineId', 'scheduleId', 'label', 'reason'];
 const states = ['QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'];
-const causes = ['HEARTBEAT_TIMEOUT', 'CANCEL_TIMEOUT', 'DEADLINE_EXCEEDED', 'RUN_TIMEOUT', 'START_TIMEOUT', 'WORKER_LOST', 'WORKER_REPORTED', 'TERMINATED'];
+const causes = [
+  'HEARTBEAT_TIMEOUT',
+  'CANCEL_TIMEOUT',
+  'DEADLINE_EXCEEDED',
+  'RUN_TIMEOUT',
+  'START_TIMEOUT',
+  'WORKER_LOST',
+  'WORKER_REPORTED',
+  'TERMINATED',
+];
 
 export const taskColumns = [
   { name: 'State', cell: (t: Task) => <State of={t.state} /> },
@@ -34,23 +43,56 @@ export function Tasks(): JSX.Element {
   const [ids, set] = useState(new Set<string>());
   const selector = Object.fromEntries(Object.entries(l.filter).filter(([k]) => k !== 'liveness' && k !== 'claimable'));
   const nothing = Object.values(selector).every((v) => !v);
-  const why = nothing ? 'Filter first: an act on all needs something that names them.' : l.filter.liveness || l.filter.claimable ? 'An act on all cannot go by liveness or claimable; take that filter away, or select tasks.' : '';
-  return <>
-    <Title name="Tasks">Tasks</Title>
-    <Filters of={l} fields={[{ name: 'state', choices: states }, { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] }, { name: 'claimable', choices: ['true', 'false'] }, { name: 'queue' }, { name: 'type' },
-      { name: 'runId', label: 'run' }, { name: 'workerId', label: 'worker' }, { name: 'machineId', label: 'machine' }, { name: 'scheduleId', label: 'schedule' }, { name: 'label', hint: 'key=value' },
-      { name: 'reason', choices: causes }]} />
-    <div class="acts bar" role="group" aria-label="Acts">
-      <ActButton act="cancelTask" on={{ ids: [...ids] }} label={`Cancel selected (${ids.size})`} why={ids.size ? '' : 'Select tasks first.'} />
-      <ActButton act="retryTask" on={{ ids: [...ids] }} label={`Retry selected (${ids.size})`} why={ids.size ? '' : 'Select tasks first.'} />
-      <ActButton act="cancelTask" on={{ selector }} label="Cancel all that match" why={why} />
-      <ActButton act="retryTask" on={{ selector }} label="Retry all that match" why={why} />
-    </div>
-    <Read data={l.data} what="the tasks">{(v) => <>
-      <Table label="Tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} chosen={{ ids, set }} none={l.none('tasks')} />
-      <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" />
-    </>}</Read>
-  </>;
+  const why = nothing
+    ? 'Filter first: an act on all needs something that names them.'
+    : l.filter.liveness || l.filter.claimable
+      ? 'An act on all cannot go by liveness or claimable; take that filter away, or select tasks.'
+      : '';
+  return (
+    <>
+      <Title name="Tasks">Tasks</Title>
+      <Filters
+        of={l}
+        fields={[
+          { name: 'state', choices: states },
+          { name: 'liveness', choices: ['FRESH', 'LATE', 'LOST'] },
+          { name: 'claimable', choices: ['true', 'false'] },
+          { name: 'queue' },
+          { name: 'type' },
+          { name: 'runId', label: 'run' },
+          { name: 'workerId', label: 'worker' },
+          { name: 'machineId', label: 'machine' },
+          { name: 'scheduleId', label: 'schedule' },
+          { name: 'label', hint: 'key=value' },
+          { name: 'reason', choices: causes },
+        ]}
+      />
+      <div class="acts bar" role="group" aria-label="Acts">
+        <ActButton
+          act="cancelTask"
+          on={{ ids: [...ids] }}
+          label={`Cancel selected (${ids.size})`}
+          why={ids.size ? '' : 'Select tasks first.'}
+        />
+        <ActButton
+          act="retryTask"
+          on={{ ids: [...ids] }}
+          label={`Retry selected (${ids.size})`}
+          why={ids.size ? '' : 'Select tasks first.'}
+        />
+        <ActButton act="cancelTask" on={{ selector }} label="Cancel all that match" why={why} />
+        <ActButton act="retryTask" on={{ selector }} label="Retry all that match" why={why} />
+      </div>
+      <Read data={l.data} what="the tasks">
+        {(v) => (
+          <>
+            <Table label="Tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} chosen={{ ids, set }} none={l.none('tasks')} />
+            <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" />
+          </>
+        )}
+      </Read>
+    </>
+  );
 }
 
 export function TaskPage({ id }: { id: string }): JSX.Element {
@@ -58,40 +100,119 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
   const task = useData('task/' + id, (signal) => get<Task>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal), 3000);
   const t = task.value;
   const over = t && ['SUCCEEDED', 'CANCELLED'].includes(t.state);
-  return <>
-    <Title name={id} side={t && <Acts names={over ? [] : t.state === 'FAILED' ? ['retryTask'] : ['cancelTask', 'retryTask']} on={{ ids: [id] }}
-      note={over ? 'It is over: there is nothing to cancel or to retry.' : ''} />}>Task <span class="id">{id}</span></Title>
-    <Read data={task} what="the task">{(v) => <>
-      <p class="lead"><State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} {outlook(v)}</p>
-      <Section title="Attempts"><Lanes task={v} /></Section>
-      <Evidence task={v} />
-      <div class="grid2">
-        <Section title="Progress"><Facts of={[
-          ['Progress', <Bar pct={v.progressPct} label="progress" />], ['Message', v.message], ['Last beat', <Age at={v.lastHeartbeatAt} />],
-          ['The worker’s own clock said', <Moment at={v.reportedHeartbeatAt} />],
-          ['Started', <Moment at={v.startedAt} />], ['Finished', <Moment at={v.finishedAt} />]]} /></Section>
-        <Section title="Facts"><Facts of={[
-          ['Run', <Id kind="run" id={v.runId} />], ['Queue', <Id kind="queue" id={v.queue} />], ['Type', v.type], ['Worker', <Id kind="worker" id={v.workerId} />],
-          ['Schedule', <Id kind="schedule" id={v.scheduleId} />],          ['Created', <Moment at={v.createdAt} />], ['Beats every', span(v.heartbeatIntervalMs)],
-          ['Timeout', v.heartbeatTimeoutMs === null ? 'lives by its worker’s beat' : span(v.heartbeatTimeoutMs)],
-          ['Deadline', <Moment at={v.deadline} />], ['Failures', v.retry ? `${v.failures} of ${v.retry.maxAttempts} attempts` : v.failures],
-          ['Losses', v.retry ? `${v.losses}, ${v.retry.maxLosses} are retried` : v.losses],
-          ['Labels', Object.entries(v.labels).map(([k, l]) => `${k}=${l}`).join(', ') || null]]} /></Section>
-      </div>
-      {v.error && <Section title="Error"><Json of={v.error} label="Error" /></Section>}
-      {v.output !== null && v.output !== undefined && <Section title="Output"><Json of={v.output} label="Output" /></Section>}
-      {v.payload !== null && v.payload !== undefined && <Section title="Payload"><Json of={v.payload} label="Payload" /></Section>}
-    </>}</Read>
-    <EventPanel of={{ subject: id }} label="Events of this task" />
-  </>;
+  return (
+    <>
+      <Title
+        name={id}
+        side={
+          t && (
+            <Acts
+              names={over ? [] : t.state === 'FAILED' ? ['retryTask'] : ['cancelTask', 'retryTask']}
+              on={{ ids: [id] }}
+              note={over ? 'It is over: there is nothing to cancel or to retry.' : ''}
+            />
+          )
+        }
+      >
+        Task <span class="id">{id}</span>
+      </Title>
+      <Read data={task} what="the task">
+        {(v) => (
+          <>
+            <p class="lead">
+              <State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} {outlook(v)}
+            </p>
+            <Section title="Attempts">
+              <Lanes task={v} />
+            </Section>
+            <Evidence task={v} />
+            <div class="grid2">
+              <Section title="Progress">
+                <Facts
+                  of={[
+                    ['Progress', <Bar pct={v.progressPct} label="progress" />],
+                    ['Message', v.message],
+                    ['Last beat', <Age at={v.lastHeartbeatAt} />],
+                    ['The worker’s own clock said', <Moment at={v.reportedHeartbeatAt} />],
+                    ['Started', <Moment at={v.startedAt} />],
+                    ['Finished', <Moment at={v.finishedAt} />],
+                  ]}
+                />
+              </Section>
+              <Section title="Facts">
+                <Facts
+                  of={[
+                    ['Run', <Id kind="run" id={v.runId} />],
+                    ['Queue', <Id kind="queue" id={v.queue} />],
+                    ['Type', v.type],
+                    ['Worker', <Id kind="worker" id={v.workerId} />],
+                    ['Schedule', <Id kind="schedule" id={v.scheduleId} />],
+                    ['Created', <Moment at={v.createdAt} />],
+                    ['Beats every', span(v.heartbeatIntervalMs)],
+                    ['Timeout', v.heartbeatTimeoutMs === null ? 'lives by its worker’s beat' : span(v.heartbeatTimeoutMs)],
+                    ['Deadline', <Moment at={v.deadline} />],
+                    ['Failures', v.retry ? `${v.failures} of ${v.retry.maxAttempts} attempts` : v.failures],
+                    ['Losses', v.retry ? `${v.losses}, ${v.retry.maxLosses} are retried` : v.losses],
+                    [
+                      'Labels',
+                      Object.entries(v.labels)
+                        .map(([k, l]) => `${k}=${l}`)
+                        .join(', ') || null,
+                    ],
+                  ]}
+                />
+              </Section>
+            </div>
+            {v.error && (
+              <Section title="Error">
+                <Json of={v.error} label="Error" />
+              </Section>
+            )}
+            {v.output !== null && v.output !== undefined && (
+              <Section title="Output">
+                <Json of={v.output} label="Output" />
+              </Section>
+            )}
+            {v.payload !== null && v.payload !== undefined && (
+              <Section title="Payload">
+                <Json of={v.payload} label="Payload" />
+              </Section>
+            )}
+          </>
+        )}
+      </Read>
+      <EventPanel of={{ subject: id }} label="Events of this task" />
+    </>
+  );
 }
 
 function Evidence({ task }: { task: Task }): JSX.Element | null {
   const past = [...task.history].reverse();
   if (!past.length) return null;
-  return <Section title="What became of its attempts"><ol class="evidence">{past.map((h: HistoryEntry) => <li key={h.attempt}>
-    <p><b>{ended(h)}</b></p>
-    {h.evidence && <ul>{evidence(h.evidence).map((s) => <li key={s}>{s}</li>)}</ul>}
-    {h.lastProgress && <p class="dim">Last progress: {h.lastProgress.progressPct === null ? '' : `${number(h.lastProgress.progressPct)} % `}{h.lastProgress.message}</p>}
-  </li>)}</ol></Section>;
+  return (
+    <Section title="What became of its attempts">
+      <ol class="evidence">
+        {past.map((h: HistoryEntry) => (
+          <li key={h.attempt}>
+            <p>
+              <b>{ended(h)}</b>
+            </p>
+            {h.evidence && (
+              <ul>
+                {evidence(h.evidence).map((s) => (
+                  <li key={s}>{s}</li>
+                ))}
+              </ul>
+            )}
+            {h.lastProgress && (
+              <p class="dim">
+                Last progress: {h.lastProgress.progressPct === null ? '' : `${number(h.lastProgress.progressPct)} % `}
+                {h.lastProgress.message}
+              </p>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
 }

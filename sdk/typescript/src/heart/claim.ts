@@ -11,7 +11,12 @@ import type { Claimed, ClaimOrder, Emit, Session } from './messages.js';
  * inventory even while the program blocks its event loop.
  */
 export async function claimUntilAnswered(
-  caller: Caller, order: ClaimOrder, session: () => Session | undefined, ended: AbortSignal, emit: Emit, outage: Outage,
+  caller: Caller,
+  order: ClaimOrder,
+  session: () => Session | undefined,
+  ended: AbortSignal,
+  emit: Emit,
+  outage: Outage,
 ): Promise<Claimed> {
   const { queue, request } = order;
   const body = JSON.stringify(request);
@@ -20,7 +25,12 @@ export async function claimUntilAnswered(
     if (!current) return { gone: 'the registration has ended' };
     try {
       const answer = await caller.do({
-        method: 'POST', path: `/v1/queues/${seg(queue)}/claim`, token: current.token, body, waitMs: request.waitMs, tries: 1,
+        method: 'POST',
+        path: `/v1/queues/${seg(queue)}/claim`,
+        token: current.token,
+        body,
+        waitMs: request.waitMs,
+        tries: 1,
         signal: ended,
       });
       outage.answered(ended);

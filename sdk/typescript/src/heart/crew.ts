@@ -224,7 +224,9 @@ export class Crew {
   /** Writes a beat, with all that is held unless it is to be no inventory. Deltas stay as they are, with their number, until answered. */
   #write(isInventory: boolean): string {
     this.#unanswered ??= {
-      seq: ++this.#seq, completed: this.#work.completed - this.#counted.completed, failed: this.#work.failed - this.#counted.failed,
+      seq: ++this.#seq,
+      completed: this.#work.completed - this.#counted.completed,
+      failed: this.#work.failed - this.#counted.failed,
     };
     const { seq, completed, failed } = this.#unanswered;
     const tasks: object[] = [];
@@ -239,7 +241,6 @@ export class Crew {
     return JSON.stringify({ seq, activeCount: this.#work.active, completedDelta: completed, failedDelta: failed, ...inventory });
   }
 
-
   async #beat(session: Session, sent: Moment): Promise<void> {
     this.#beating = true;
     this.#beats++;
@@ -251,8 +252,12 @@ export class Crew {
     try {
       const isInventory = ![...this.#ending.values()].includes(true);
       const answer = await this.#caller.do({
-        method: 'POST', path: `/v1/workers/${seg(session.workerId)}/heartbeat`, token: session.token, body: this.#write(isInventory),
-        tries: 1, limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
+        method: 'POST',
+        path: `/v1/workers/${seg(session.workerId)}/heartbeat`,
+        token: session.token,
+        body: this.#write(isInventory),
+        tries: 1,
+        limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
       });
       this.#outage.answered(this);
       if (this.#session === session) this.#heed(session, isObject(answer) ? answer : {}, sent, left, isInventory);
@@ -291,7 +296,6 @@ export class Crew {
       }
     }
   }
-
 
   #failed(session: Session, error: unknown): void {
     const { workerId } = session;

@@ -100,7 +100,12 @@ export class Held {
 
   /** Tells the handler when its time is over. How long until then, or the error to report where the handler has had its grace. */
   lookAtLimits(now: number): number | TaskError {
-    const { hold: { key, limits }, ended, limited, reporting } = this;
+    const {
+      hold: { key, limits },
+      ended,
+      limited,
+      reporting,
+    } = this;
     if (!limits || ended || !limited || reporting) return Infinity;
     const { since, taskTimeoutMs, graceMs, watchdogMs } = limits;
     let wait = Infinity;

@@ -10,7 +10,9 @@ type Of<K extends News['is']> = Extract<News, { is: K }>;
 
 /** What is told of an attempt. */
 export interface AttemptEars {
-  hear(news: Of<'ended'> | Of<'leaseEnded'> | Of<'cancel'> | Of<'token'> | Of<'accepted'> | Of<'timeUp'> | Of<'reporting'> | Of<'reported'>): void;
+  hear(
+    news: Of<'ended'> | Of<'leaseEnded'> | Of<'cancel'> | Of<'token'> | Of<'accepted'> | Of<'timeUp'> | Of<'reporting'> | Of<'reported'>,
+  ): void;
 }
 
 /** What is told of a worker. */
@@ -191,9 +193,14 @@ export class Hub {
 
   #beginThread(): void {
     const { port1, port2 } = new MessageChannel();
-    const start = (...execArgv: string[]) => new Thread(source, {
-      eval: true, workerData: { port: port2, travel: this.#client.travel }, transferList: [port2], execArgv, name: 'lubdub beats',
-    });
+    const start = (...execArgv: string[]) =>
+      new Thread(source, {
+        eval: true,
+        workerData: { port: port2, travel: this.#client.travel },
+        transferList: [port2],
+        execArgv,
+        name: 'lubdub beats',
+      });
     let thread: Thread;
     try {
       thread = start('--expose-internals', '--no-warnings'); // see onSignal in thread.ts

@@ -1,10 +1,14 @@
 import type {
-  ClaimRequest, CreateTaskRequest, HeartbeatItem, RegisterWorkerRequest, State, TaskEnvelope, WorkerHeartbeatRequest,
+  ClaimRequest,
+  CreateTaskRequest,
+  HeartbeatItem,
+  RegisterWorkerRequest,
+  State,
+  TaskEnvelope,
+  WorkerHeartbeatRequest,
 } from '../types.js';
 import type { HandClock } from './hand.js';
-import {
-  type Completion, type FakeRequest, isOver, Refusal, type TaskRecord, timeoutOf, type WorkerRecord,
-} from './state.js';
+import { type Completion, type FakeRequest, isOver, Refusal, type TaskRecord, timeoutOf, type WorkerRecord } from './state.js';
 
 /** What bodies may have; more is refused, so that a test finds it. */
 const known: Record<string, string[]> = {
@@ -46,7 +50,10 @@ export class Routes {
 
   async route(request: FakeRequest, gone: AbortSignal): Promise<{ status: number; body: unknown }> {
     const token = (request.headers['Authorization'] ?? '').replace(/^Bearer /, '');
-    const [what = '', id = '', act = ''] = request.path.replace(/^\/v1\//, '').split('/').map(decodeURIComponent);
+    const [what = '', id = '', act = ''] = request.path
+      .replace(/^\/v1\//, '')
+      .split('/')
+      .map(decodeURIComponent);
     const body = request.body ? (JSON.parse(request.body) as never) : ({} as never);
     const ok = (said: unknown) => ({ status: 200, body: said });
     switch (`${request.method} ${what}${act && '/' + act}`) {
@@ -81,9 +88,27 @@ export class Routes {
   create(request: CreateTaskRequest): TaskRecord {
     const taskId = request.taskId ?? `task_${++this.#number}`;
     const task: TaskRecord = {
-      taskId, request, state: 'QUEUED', attempt: 0, workerId: '', beats: 0, progressPct: undefined, message: undefined, reason: '',
-      output: undefined, error: undefined, phase: undefined, partial: undefined, lost: 0, heard: 0, dispatchedAt: 0, asked: false, why: '',
-      told: undefined, completion: undefined, last: undefined,
+      taskId,
+      request,
+      state: 'QUEUED',
+      attempt: 0,
+      workerId: '',
+      beats: 0,
+      progressPct: undefined,
+      message: undefined,
+      reason: '',
+      output: undefined,
+      error: undefined,
+      phase: undefined,
+      partial: undefined,
+      lost: 0,
+      heard: 0,
+      dispatchedAt: 0,
+      asked: false,
+      why: '',
+      told: undefined,
+      completion: undefined,
+      last: undefined,
     };
     this.#tasks.set(taskId, task);
     return task;
@@ -115,13 +140,29 @@ export class Routes {
     const { request } = task;
     const iso = (ms: number) => new Date(this.#clock.wall() + ms).toISOString();
     return {
-      taskId: task.taskId, runId: request.runId ?? 'run_' + task.taskId, taskKey: request.taskKey ?? null, assetId: request.assetId ?? null,
-      tenantId: 'default', workspaceId: 'default', attempt: task.attempt, state: 'DISPATCHED', resources: {},
-      enqueuedAt: iso(task.dispatchedAt - this.#clock.now()), deadline: request.deadline ?? null, callbackBaseUrl: this.#url,
-      taskToken: `task/${task.taskId}/${task.attempt}`, tokenExpiresAt: iso(3_600_000),
-      heartbeatIntervalMs: request.heartbeatIntervalMs ?? 30_000, heartbeatTimeoutMs: timeoutOf(task) || null,
-      cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000, labels: request.labels ?? {}, payload: (request.payload ?? null) as TaskEnvelope['payload'],
-      ...(request.runTimeoutMs && { runTimeoutMs: request.runTimeoutMs }), type: request.type ?? null, queue: request.queue ?? null, ...(request.traceparent && { traceparent: request.traceparent }),
+      taskId: task.taskId,
+      runId: request.runId ?? 'run_' + task.taskId,
+      taskKey: request.taskKey ?? null,
+      assetId: request.assetId ?? null,
+      tenantId: 'default',
+      workspaceId: 'default',
+      attempt: task.attempt,
+      state: 'DISPATCHED',
+      resources: {},
+      enqueuedAt: iso(task.dispatchedAt - this.#clock.now()),
+      deadline: request.deadline ?? null,
+      callbackBaseUrl: this.#url,
+      taskToken: `task/${task.taskId}/${task.attempt}`,
+      tokenExpiresAt: iso(3_600_000),
+      heartbeatIntervalMs: request.heartbeatIntervalMs ?? 30_000,
+      heartbeatTimeoutMs: timeoutOf(task) || null,
+      cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000,
+      labels: request.labels ?? {},
+      payload: (request.payload ?? null) as TaskEnvelope['payload'],
+      ...(request.runTimeoutMs && { runTimeoutMs: request.runTimeoutMs }),
+      type: request.type ?? null,
+      queue: request.queue ?? null,
+      ...(request.traceparent && { traceparent: request.traceparent }),
       ...(task.last && { lastProgress: task.last }),
     };
   }
@@ -269,16 +310,29 @@ export class Routes {
     if (!worker) {
       const workerId = `wkr_${String(++this.#number).padStart(4, '0')}`;
       worker = {
-        workerId, request, status: this.isDrained ? 'DRAINING' : 'ONLINE', reason: '', beats: 0, activeCount: 0, completed: 0, failed: 0, heard: 0, seq: 0,
+        workerId,
+        request,
+        status: this.isDrained ? 'DRAINING' : 'ONLINE',
+        reason: '',
+        beats: 0,
+        activeCount: 0,
+        completed: 0,
+        failed: 0,
+        heard: 0,
+        seq: 0,
       };
       this.workers.set(workerId, worker);
     }
     worker.heard = this.#clock.now();
     this.change();
     return {
-      workerId: worker.workerId, machineId: request.machineId ?? '', workerToken: 'worker/' + worker.workerId,
-      tokenExpiresAt: new Date(this.#clock.wall() + 3_600_000).toISOString(), heartbeatIntervalMs: this.#intervalMs,
-      heartbeatTimeoutMs: this.#timeoutMs, ...(this.isDrained && { shouldDrain: true }),
+      workerId: worker.workerId,
+      machineId: request.machineId ?? '',
+      workerToken: 'worker/' + worker.workerId,
+      tokenExpiresAt: new Date(this.#clock.wall() + 3_600_000).toISOString(),
+      heartbeatIntervalMs: this.#intervalMs,
+      heartbeatTimeoutMs: this.#timeoutMs,
+      ...(this.isDrained && { shouldDrain: true }),
     };
   }
 
@@ -312,13 +366,20 @@ export class Routes {
         lostTasks.push({ taskId: item.taskId, attempt: item.attempt, error: error.code });
       }
     }
-    const cancelTasks = this.heldBy(worker).filter((t) => t.asked).map((task) => {
-      task.told ??= worker.heard;
-      return { taskId: task.taskId, attempt: task.attempt, reason: task.why };
-    });
+    const cancelTasks = this.heldBy(worker)
+      .filter((t) => t.asked)
+      .map((task) => {
+        task.told ??= worker.heard;
+        return { taskId: task.taskId, attempt: task.attempt, reason: task.why };
+      });
     return {
-      accepted: true, shouldDrain: worker.status === 'DRAINING', cancelTasks, lostTasks, serverTime: this.#iso(),
-      heartbeatIntervalMs: this.#intervalMs, heartbeatTimeoutMs: this.#timeoutMs,
+      accepted: true,
+      shouldDrain: worker.status === 'DRAINING',
+      cancelTasks,
+      lostTasks,
+      serverTime: this.#iso(),
+      heartbeatIntervalMs: this.#intervalMs,
+      heartbeatTimeoutMs: this.#timeoutMs,
     };
   }
 
@@ -353,10 +414,14 @@ export class Routes {
         timer.cancel();
         resolve();
       });
-      gone.addEventListener('abort', () => {
-        timer.cancel();
-        reject(gone.reason as Error);
-      }, { once: true });
+      gone.addEventListener(
+        'abort',
+        () => {
+          timer.cancel();
+          reject(gone.reason as Error);
+        },
+        { once: true },
+      );
     });
   }
 
@@ -364,15 +429,22 @@ export class Routes {
     const key = `${worker.workerId}/${body.claimId}`;
     const before = this.#claims.get(key);
     if (before && body.claimId) {
-      return before.map((id) => this.taskOf(id)).filter((t) => t.workerId === worker.workerId && !isOver(t) && t.state !== 'QUEUED')
+      return before
+        .map((id) => this.taskOf(id))
+        .filter((t) => t.workerId === worker.workerId && !isOver(t) && t.state !== 'QUEUED')
         .map((t) => this.envelope(t));
     }
     const types = body.types ?? [...worker.request.types, '']; // and tasks without a type
-    const taken = this.#queued.filter((t) => t.request.queue === worker.request.queue && types.includes(t.request.type ?? ''))
+    const taken = this.#queued
+      .filter((t) => t.request.queue === worker.request.queue && types.includes(t.request.type ?? ''))
       .slice(0, Number(body.max ?? 1));
     this.#queued = this.#queued.filter((t) => !taken.includes(t));
     for (const task of taken) this.dispatch(task, worker.workerId);
-    if (taken.length > 0) this.#claims.set(key, taken.map((t) => t.taskId));
+    if (taken.length > 0)
+      this.#claims.set(
+        key,
+        taken.map((t) => t.taskId),
+      );
     return taken.map((t) => this.envelope(t));
   }
 

@@ -53,7 +53,13 @@ export class FakeServer {
   /** All workers that have registered, in their order. */
   workers(): FakeWorker[] {
     this.#sweep();
-    return [...this.#routes.workers.values()].map((w) => ({ ...w, held: this.#routes.heldBy(w).map((t) => t.taskId).sort() }));
+    return [...this.#routes.workers.values()].map((w) => ({
+      ...w,
+      held: this.#routes
+        .heldBy(w)
+        .map((t) => t.taskId)
+        .sort(),
+    }));
   }
 
   /** Creates a task and hands it out at once. */
@@ -187,7 +193,11 @@ export class FakeServer {
 
   async #answer(address: string, init: RequestInit): Promise<Answer> {
     const request: FakeRequest = {
-      method: init.method, path: new URL(address).pathname, headers: { ...init.headers }, body: init.body ?? '', atMs: this.clock.now(),
+      method: init.method,
+      path: new URL(address).pathname,
+      headers: { ...init.headers },
+      body: init.body ?? '',
+      atMs: this.clock.now(),
       status: 0,
     };
     this.requests.push(request);

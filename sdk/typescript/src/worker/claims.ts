@@ -49,7 +49,7 @@ export async function keepClaiming(desk: Desk, signal: AbortSignal): Promise<voi
 
 async function claimOn(desk: Desk, signal: AbortSignal): Promise<void> {
   const { clock } = desk;
-  for (let idle = 0; ; ) {
+  for (let idle = 0; ;) {
     const places = await desk.reserve();
     if (places === 0) return;
     const asked = clock.now();

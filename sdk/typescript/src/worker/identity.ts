@@ -26,14 +26,26 @@ export function identify(queue: string, set: Settings, deployment: string): Iden
 }
 
 /** Says who this process is. */
-export function registrationOf(queue: string, types: string[], set: Settings & Partial<Identity>, probeUrl: string | undefined): RegisterWorkerRequest {
+export function registrationOf(
+  queue: string,
+  types: string[],
+  set: Settings & Partial<Identity>,
+  probeUrl: string | undefined,
+): RegisterWorkerRequest {
   const { env, pid } = process;
   const major = process.versions.node.split('.')[0];
   return {
-    queue, types, runtimes: [...new Set(['node', `node${major}`, ...(set.runtimes ?? [])])], name: set.name,
-    machineId: set.machineId, hostname: hostname(), pid,
-    ...version(set.version ?? env['npm_package_version']), maxConcurrent: set.concurrency,
-    labels: { ...labelsOfEnvironment(), ...set.labels }, ...(probeUrl && { probeUrl }),
+    queue,
+    types,
+    runtimes: [...new Set(['node', `node${major}`, ...(set.runtimes ?? [])])],
+    name: set.name,
+    machineId: set.machineId,
+    hostname: hostname(),
+    pid,
+    ...version(set.version ?? env['npm_package_version']),
+    maxConcurrent: set.concurrency,
+    labels: { ...labelsOfEnvironment(), ...set.labels },
+    ...(probeUrl && { probeUrl }),
   };
 }
 
@@ -73,5 +85,8 @@ function mounts(): string {
 
 /** Makes an id of a host's name. */
 export function asId(name: string): string {
-  return name.replace(/[^A-Za-z0-9._-]/g, '-').replace(/^[._-]+/, '').slice(0, 128);
+  return name
+    .replace(/[^A-Za-z0-9._-]/g, '-')
+    .replace(/^[._-]+/, '')
+    .slice(0, 128);
 }

@@ -174,12 +174,18 @@ export class Job {
 
   /** Logs that a handler goes on though its signal has ended. */
   #watch(attempt: Attempt): void {
-    attempt.signal.addEventListener('abort', () => {
-      if (this.#returned) return; // it is its completion that has ended the signal
-      const cause = textOf(attempt.signal.reason);
-      const { taskId, attempt: number } = this.envelope;
-      this.#after(ignored, () => this.#shop.log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }));
-    }, { once: true });
+    attempt.signal.addEventListener(
+      'abort',
+      () => {
+        if (this.#returned) return; // it is its completion that has ended the signal
+        const cause = textOf(attempt.signal.reason);
+        const { taskId, attempt: number } = this.envelope;
+        this.#after(ignored, () =>
+          this.#shop.log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }),
+        );
+      },
+      { once: true },
+    );
   }
 
   #after(ms: number, f: () => void): void {

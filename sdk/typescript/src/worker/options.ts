@@ -49,8 +49,7 @@ export interface WorkerOptions {
 }
 
 /** The options with what holds where nothing is told. */
-export type Settings = WorkerOptions &
-  Required<Pick<WorkerOptions, 'concurrency' | 'softStopMs' | 'hardStopMs' | 'watchdogMs'>>;
+export type Settings = WorkerOptions & Required<Pick<WorkerOptions, 'concurrency' | 'softStopMs' | 'hardStopMs' | 'watchdogMs'>>;
 
 export function settingsOf(queue: string, options: WorkerOptions): Settings {
   const seconds = process.env['TERMINATION_GRACE_PERIOD_SECONDS'];

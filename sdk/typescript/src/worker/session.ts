@@ -53,7 +53,8 @@ export class Sessions {
         this.#outage.answered(this);
         return this.#take(request, answer, accepted);
       } catch (error) {
-        if (hasCode(error, 'worker_held_offline')) throw new HeldOfflineError((error.fields as { remedy?: string }).remedy ?? 'lubdub worker resume', error);
+        if (hasCode(error, 'worker_held_offline'))
+          throw new HeldOfflineError((error.fields as { remedy?: string }).remedy ?? 'lubdub worker resume', error);
         if (!mayRetry(error) || this.#stopping.aborted) throw error;
         this.#outage.failed(this, 'the registration', error);
         if (!(await sleep(clock, retryAfterOf(error) + backoff(n, 30_000), this.#stopping))) throw error;

@@ -67,7 +67,8 @@ export class Worker {
 
   /** Says what does the tasks of a type. */
   handle<In = unknown, Out = unknown>(type: string, handler: Handler<In, Out>): this {
-    if (!type) throw new UsageError('lubdub: a handler is for no type; name the type of its tasks, or use handleDefault for tasks without one');
+    if (!type)
+      throw new UsageError('lubdub: a handler is for no type; name the type of its tasks, or use handleDefault for tasks without one');
     this.#checkHandler(`of "${type}"`, handler);
     if (this.#handlers.has(type)) throw new UsageError(`lubdub: there are two handlers for "${type}"; keep one`);
     this.#handlers.set(type, handler as Handler);
@@ -268,7 +269,10 @@ export class Worker {
 
   #desk(): Desk {
     return {
-      clock: this.#client.clock, queue: this.#queue, types: this.#default ? undefined : this.#types, stopping: this.#stopping.signal,
+      clock: this.#client.clock,
+      queue: this.#queue,
+      types: this.#default ? undefined : this.#types,
+      stopping: this.#stopping.signal,
       session: () => this.#sessions.current,
       reserve: () => this.#reserve(),
       claim: (order) => this.#client.hub.claim(this.#crew, order),
@@ -293,7 +297,8 @@ export class Worker {
 
   #accept(envelopes: TaskEnvelope[]): void {
     this.#claiming = 0;
-    for (const envelope of this.#leaving ? [] : envelopes) { // what comes too late the server takes back as the worker leaves
+    for (const envelope of this.#leaving ? [] : envelopes) {
+      // what comes too late the server takes back as the worker leaves
       const job = new Job(this.#shop(envelope), envelope);
       this.#jobs.add(job);
       if (this.#softStopped) job.stop();
@@ -314,11 +319,16 @@ export class Worker {
     const taskTimeoutMs = this.#set.taskTimeoutMs ?? (runTimeoutMs ? 0 : 300_000); // which the server enforces
     const session = () => this.#sessions.current;
     return {
-      client: this.#client, log: this.#log, lease: this.#set.lease,
+      client: this.#client,
+      log: this.#log,
+      lease: this.#set.lease,
       limits: { taskTimeoutMs, watchdogMs: this.#set.watchdogMs },
       holder: {
-        crew: this.#crew, workerId: () => session()?.workerId ?? '', token: () => session()?.token ?? '',
-        timeoutMs: () => session()?.timeoutMs ?? 60_000, over: this.#over.signal,
+        crew: this.#crew,
+        workerId: () => session()?.workerId ?? '',
+        token: () => session()?.token ?? '',
+        timeoutMs: () => session()?.timeoutMs ?? 60_000,
+        over: this.#over.signal,
       },
       handlerOf: (type: string) => {
         const handler = type ? this.#handlers.get(type) : this.#default;
