@@ -3,9 +3,9 @@ package tracker
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -33,6 +33,7 @@ type Tracker struct {
 	Stats       *stats.Service
 	Revocations *revocations.Service
 	Sweeper     *sweep.Service
+	Brake       *brake.Service
 	Holdings    *holdings.Service
 	Quotas      *quotas.Service
 	Store       *store.Store
@@ -76,8 +77,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	})
 	b := beats.New(s, beats.Options{
 		MaxPending: o.MaxPendingBeats, FinishedRetention: o.FinishedRetention, HealthCheckPeriod: o.HealthCheckPeriod,
-		WorkerTimeout: o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier),
-		ReplicaID:     o.ReplicaID, Logger: o.Logger, Registerer: o.Registerer,
+		WorkerTimeout: o.workerTimeout(), ReplicaID: o.ReplicaID, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	q := quotas.New(s, quotas.Options{
 		TenantTasks: o.TenantTasks, TenantBytes: o.TenantBytes, TenantWorkers: o.TenantWorkers, Logger: o.Logger, Registerer: o.Registerer,
@@ -97,16 +97,17 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	sc := schedules.New(s, ta, schedules.Options{
 		MaxSchedules: o.MaxSchedules, FiresPerSecond: o.TenantFires, Logger: o.Logger, Registerer: o.Registerer,
 	})
-	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
-		Brake: o.Brake, Retention: o.FinishedRetention,
-		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
-		FlappingThreshold: o.FlappingThreshold,
-		Logger:            o.Logger, Registerer: o.Registerer,
+	br := brake.New(s, b, w, brake.Options{
+		Enabled: o.Brake, WorkerTimeout: o.workerTimeout(), Logger: o.Logger, Registerer: o.Registerer,
+	})
+	sw := sweep.New(s, e, b, h, w, ta, sc, wh, br, sweep.Options{
+		Retention: o.FinishedRetention, WorkerTimeout: o.workerTimeout(), Probe: o.Probe, FlappingThreshold: o.FlappingThreshold,
+		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
 	return &Tracker{
 		Beats: b, Tasks: ta, Workers: w, Queues: qu, Schedules: sc, Webhooks: wh, Events: e, Stats: st, Revocations: re, Sweeper: sw,
-		Holdings: h, Quotas: q, Store: s,
+		Brake: br, Holdings: h, Quotas: q, Store: s,
 	}
 }
 

@@ -150,7 +150,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Remove(c.Key("t1", "timers"), "r:acme/prod/t1#1."+a.Fence)
 			c.Remove(c.Key("t1", "due"), "d:acme/prod/t1")
 			c.WantRepairs("missing_timer", "missing_due")
-			pass(c.Harness, 5*time.Second, a)
+			c.AdvanceBeating(5*time.Second, a)
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.RunTimeout)
 		},

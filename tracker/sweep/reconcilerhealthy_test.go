@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -33,7 +34,7 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 				h.Errorf("nobody looks at shard %d", shard)
 			}
 		}
-	}, spread)
+	}, func(o *tracker.Options) { o.Shards = 16 })
 }
 
 // A healthy store has nothing to repair, whatever goes on in it meanwhile.

@@ -31,7 +31,7 @@ func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts [
 	}
 	var calls []*store.Call
 	for part := range slices.Chunk(entries, repairLimit) {
-		calls = append(calls, s.scripts.repairTasksCall(shard, w, r.id, s.opts.Retention, s.workerTimeout(), part, ended))
+		calls = append(calls, s.scripts.repairTasksCall(shard, w, r.id, s.opts.Retention, s.opts.WorkerTimeout, part, ended))
 	}
 	s.store.DoBulk(ctx, "reconcile", calls)
 	return s.countRepairs(calls)
@@ -63,7 +63,7 @@ func (r *reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map
 		now, ends := readWorkerEnded(calls[g].Reply)
 		for i, ref := range group {
 			long := r.recordless.note(ref.ID, ends[i] == withoutRecord, now)
-			if ends[i] == wentOffline || ends[i] == withoutRecord && long > s.workerTimeout() {
+			if ends[i] == wentOffline || ends[i] == withoutRecord && long > s.opts.WorkerTimeout {
 				ended[ref.ID] = ends[i]
 			}
 		}

@@ -108,12 +108,6 @@ func readWorkerMissing(r store.Reply) (after string, names []string) {
 	return r.Str(0), r.List(1).Strings()
 }
 
-// listWorkersCall lists workers of a scope in a shard that have a status, by its letter.
-func (s *Service) listWorkersCall(shard int, scope model.Scope, letter, after string, limit int) *store.Call {
-	return s.workers.ListCall(shard, []string{s.store.Keys[shard].Workers},
-		workers.ListArgs{Prefix: scope.String() + "/", States: letter, After: after, Limit: limit})
-}
-
 // workerLetters are those of all statuses of workers.
 const workerLetters = "NDF"
 

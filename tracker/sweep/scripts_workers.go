@@ -40,7 +40,7 @@ func (s *scripts) workerExpireCall(by sweeperID, o *Options, workers []dueWorker
 	args := []any{string(by), model.Millis(o.Retention), len(s.keys), schema.Flag(o.Probe != nil), o.FlappingThreshold}
 	for _, w := range workers {
 		keys = k.OfWorker(keys, w.ref)
-		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.spared))
+		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.waits))
 	}
 	return store.NewCall(shard, s.workerExpire, keys, args...)
 }

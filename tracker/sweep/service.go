@@ -9,6 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
@@ -20,14 +21,12 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	Brake                   bool                                        // whether the mass expiry brake is on
-	Retention               time.Duration                               // how long finished tasks and OFFLINE workers are kept
-	WorkerInterval          time.Duration                               // between workers' beats
-	WorkerTimeoutMultiplier int                                         // a worker's timeout is this many intervals
-	FlappingThreshold       int                                         // a worker or machine that went stale so often within a day flaps
-	Probe                   func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
-	Logger                  *slog.Logger
-	Registerer              prometheus.Registerer // nil: metrics are registered nowhere
+	Retention         time.Duration                               // how long finished tasks and OFFLINE workers are kept
+	WorkerTimeout     time.Duration                               // how long a worker may be silent
+	FlappingThreshold int                                         // a worker or machine that went stale so often within a day flaps
+	Probe             func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
+	Logger            *slog.Logger
+	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
 }
 
 // Service is what the sweepers of a process share. No field changes once it is made, so its methods may be called from any
@@ -41,6 +40,7 @@ type Service struct {
 	tasks     *tasks.Service
 	schedules *schedules.Service
 	webhooks  *webhooks.Service
+	brake     *brake.Service
 	scripts   scripts
 	opts      Options
 	log       *slog.Logger
@@ -53,18 +53,13 @@ type Service struct {
 // New makes the service.
 func New(
 	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service,
-	sc *schedules.Service, wh *webhooks.Service, o Options,
+	sc *schedules.Service, wh *webhooks.Service, br *brake.Service, o Options,
 ) *Service {
 	return &Service{
-		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh,
+		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh, brake: br,
 		scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
 		metrics: newMetrics(o.Registerer), logVerdicts: &logs.Limiter{Lines: verdictLines}, logProbes: &logs.Limiter{Lines: probeLines},
 	}
-}
-
-// workerTimeout is how long a worker may be silent.
-func (s *Service) workerTimeout() time.Duration {
-	return s.opts.WorkerInterval * time.Duration(s.opts.WorkerTimeoutMultiplier)
 }
 
 // exec runs calls on a node in one round trip, and returns the first error.

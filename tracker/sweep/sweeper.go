@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
@@ -54,7 +55,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	}
 	aside := &beside{store: s.store}
 	known := newTimeouts(s.store.Shards())
-	b := newBrake(s, id, known)
+	b := brake.NewBrake(s.brake, string(id), known)
 	first := &leads{mine: make([]bool, s.store.Shards())}
 	return &Sweeper{
 		service: s, id: id, beside: aside,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
@@ -14,13 +15,13 @@ import (
 type workerSweep struct {
 	service    *Service
 	id         sweeperID
-	brake      *brake
+	brake      *brake.Brake
 	probes     *probes
 	recoveries *recoveries
 	audit      *audit
 }
 
-func newWorkerSweep(s *Service, id sweeperID, b *brake, aside *beside) *workerSweep {
+func newWorkerSweep(s *Service, id sweeperID, b *brake.Brake, aside *beside) *workerSweep {
 	return &workerSweep{
 		service: s, id: id, brake: b, probes: newProbes(s, aside), recoveries: newRecoveries(s, id, aside),
 		audit: newAudit(s),
@@ -83,9 +84,9 @@ func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, er
 
 // dueWorker is a worker that was found with something due.
 type dueWorker struct {
-	ref    *schema.WorkerRef
-	entry  string
-	spared bool // the brake found it not silent for its timeout, so it must not end before the brake is asked again
+	ref   *schema.WorkerRef
+	entry string
+	waits bool // it must not end before the brake has decided again
 }
 
 // piecesOf cuts what was found for one script call each.
@@ -163,11 +164,26 @@ func (w *workerSweep) endSilent(ctx context.Context, r *round, todo []workersDue
 		return err
 	}
 	r.more = r.more || more
-	found, inDoubt := w.brake.spareWorkers(ctx, r, found)
+	found, inDoubt := w.withoutHeld(ctx, r, found)
 	if len(found) > 0 {
 		err = w.expire(ctx, r, found)
 	}
 	return cmp.Or(err, inDoubt)
+}
+
+// withoutHeld returns the due workers without those that the brake holds. Others may be late, or have beaten: that is checked even where
+// they must not end yet.
+func (w *workerSweep) withoutHeld(ctx context.Context, r *round, due []dueWorker) (rest []dueWorker, err error) {
+	decisions, err := w.brake.DecideWorkers(ctx, r.node, refsOf(due))
+	for i, decision := range decisions {
+		if decision == brake.Hold {
+			r.result.MassExpiryHeld++
+			continue
+		}
+		due[i].waits = decision == brake.Wait
+		rest = append(rest, due[i])
+	}
+	return rest, err
 }
 
 func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) error {

@@ -1,4 +1,4 @@
--- Purpose: lists what the mass expiry brake remembers of a shard and still stands.
+-- Purpose: lists the entries of the mass expiry brake in a shard that are not over.
 -- Guarantees: writes nothing; bounded by the limit.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked
 -- ARGV: 1 entries to leave out, 2 limit

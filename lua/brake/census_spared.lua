@@ -1,4 +1,4 @@
--- Purpose: counts a stretch of the attempts that the mass expiry brake spares, by scope: their scores do not tell how
+-- Purpose: counts a stretch of the attempts that the mass expiry brake holds, by scope: their scores do not say how
 --   silent they are.
 -- Guarantees: writes nothing; bounded by the stretch. One that has beaten since does not count, nor one that its score
 --   shows as silent again.

@@ -1,10 +1,9 @@
--- Purpose: records once that the mass expiry brake spares what goes silent in a scope, in the shard where the scope is
---   at home.
--- Guarantees: one event for each time that the brake engages, however many sweepers spare and for however long; none
---   while an operator's release stands.
+-- Purpose: records once that the mass expiry brake holds what falls silent in a scope, in the home shard of the scope.
+-- Guarantees: one event for each time that the brake engages, however many sweepers hold and for however long; none
+--   while an operator's release lasts.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:events
 -- ARGV: 1 scope, 2 ms for which it counts as one and the same, 3 data of the event as JSON
--- Reply: 1 when the brake may spare them, 0 when the scope was released
+-- Reply: 1 when the brake may hold them, 0 when the scope was released
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/brake.lua

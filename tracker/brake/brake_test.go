@@ -1,17 +1,14 @@
-package sweep_test
+package brake_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"pgregory.net/rapid"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
-	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
@@ -36,26 +33,6 @@ func herd(h *trackertest.Harness, n int, change ...func(*model.NewTask)) []*mode
 	return tasks
 }
 
-// pass lets time pass while some attempts beat every two seconds.
-func pass(h *trackertest.Harness, d time.Duration, alive ...*model.Attempt) {
-	h.Helper()
-	for d > 0 {
-		step := min(d, 2*time.Second)
-		h.Advance(step)
-		d -= step
-		batch := make([]*beats.Beat, len(alive))
-		for i, a := range alive {
-			batch[i] = &beats.Beat{Attempt: a}
-		}
-		h.Beats.BeatMany(batch)
-		for _, b := range batch {
-			if b.Err != nil {
-				h.Fatalf("a beat of a live attempt: %v", b.Err)
-			}
-		}
-	}
-}
-
 // wantSweep does one sweep and holds it against what it must do.
 func wantSweep(h *trackertest.Harness, held, zombies int) {
 	h.Helper()
@@ -70,7 +47,7 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 		tasks := herd(h, 100)
 		silent, alive := tasks[:60], tasks[60:]
 		last := h.Store.Clock.Now()
-		pass(h, brakeTimeout, alive...)
+		h.AdvanceBeating(brakeTimeout, alive...)
 		wantSweep(h, 0, 0) // a timeout is over when it is over
 		h.Advance(justOver)
 		wantSweep(h, 60, 0)
@@ -80,7 +57,7 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 				h.Fatalf("a held task shows %s, last beat %v, want %v", task.Liveness, task.LastHeartbeatAt, last)
 			}
 		}
-		pass(h, brakeTimeout-justOver, alive...)
+		h.AdvanceBeating(brakeTimeout-justOver, alive...)
 		wantSweep(h, 0, 0)
 		h.Advance(2 * justOver)
 		wantSweep(h, 0, 60) // still as many, and none is held twice
@@ -110,7 +87,7 @@ func TestBrakeLetsFewDie(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trackertest.Contract(t, func(h *trackertest.Harness) {
 				tasks := herd(h, c.silent+c.alive)
-				pass(h, brakeTimeout, tasks[c.silent:]...)
+				h.AdvanceBeating(brakeTimeout, tasks[c.silent:]...)
 				h.Advance(justOver)
 				wantSweep(h, 0, c.silent)
 				if n := h.Events("")["system.mass_expiry_held"]; n != 0 {
@@ -198,7 +175,7 @@ func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
 		for i := range 60 {
 			shards[h.Tracker.Store.ShardOf(trackertest.Scope, tiny[i%20].TaskID)] = true
 		}
-		pass(h, brakeTimeout, alive...)
+		h.AdvanceBeating(brakeTimeout, alive...)
 		h.Advance(justOver)
 		wantSweep(h, 60, len(dead)+20)
 		if len(shards) < 5 {
@@ -325,7 +302,7 @@ func TestBrakeForgets(t *testing.T) {
 		for _, a := range tasks {
 			h.MustBeat(a, "")
 		}
-		pass(h, 3*brakeTimeout, tasks...)
+		h.AdvanceBeating(3*brakeTimeout, tasks...)
 		h.Advance(brakeTimeout + justOver)
 		wantSweep(h, 60, 0)
 		n := 0
@@ -338,86 +315,22 @@ func TestBrakeForgets(t *testing.T) {
 	}, trackertest.Braked)
 }
 
-// TestBrakeModel holds the brake against its rule in plain words: when as much of a scope is silent for 60 % of its
-// timeout, whatever is overdue and has beaten since it was last held is held; whatever else is overdue dies.
-func TestBrakeModel(t *testing.T) {
+// A verdict that falls after the mass expiry brake has held its attempt, or its worker, says so; any other does not.
+func TestVerdictsNameTheBrake(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		rapid.Check(t, func(rt *rapid.T) {
-			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
-				rt.Fatal(err)
-			}
-			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
-			h := trackertest.NewHarness(t, s, trackertest.Braked)
-			defer func() { _ = h.Close(h.Ctx) }()
-			timeouts := []time.Duration{2 * time.Second, 3 * time.Second}
-			type member struct {
-				a       *model.Attempt
-				timeout time.Duration
-				last    time.Duration // beat
-				held    time.Duration // since when; 0: not since the last beat
-				dead    bool
-			}
-			var members []*member
-			var L time.Duration
-			for range rapid.IntRange(48, 60).Draw(rt, "members") {
-				timeout := rapid.SampledFrom(timeouts).Draw(rt, "timeout")
-				a := h.Running(func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = 500*time.Millisecond, timeout })
-				members = append(members, &member{a: a, timeout: timeout})
-			}
-			for range rapid.IntRange(10, 25).Draw(rt, "steps") {
-				step := time.Duration(rapid.IntRange(1, 10).Draw(rt, "step")) * 100 * time.Millisecond
-				h.Advance(step)
-				L += step
-				share := rapid.SampledFrom([]int{0, 0, 20, 60, 100}).Draw(rt, "beating")
-				var batch []*beats.Beat
-				for i, m := range members {
-					if !m.dead && (i*37+int(L/time.Millisecond)/100)%100 < share {
-						batch = append(batch, &beats.Beat{Attempt: m.a})
-						m.last, m.held = L, 0
-					}
-				}
-				h.Beats.BeatMany(batch)
-				for _, b := range batch {
-					if b.Err != nil {
-						rt.Fatalf("a beat of a live member: %v", b.Err)
-					}
-				}
-				live, silent := 0, 0
-				for _, m := range members {
-					if !m.dead {
-						live++
-						if 10*(L-m.last) >= 6*m.timeout {
-							silent++
-						}
-					}
-				}
-				hold := live >= 50 && silent >= 50 && 2*silent >= live
-				wantHeld, wantDead := 0, 0
-				for _, m := range members {
-					switch {
-					case m.dead || L-max(m.last, m.held) <= m.timeout:
-					case hold && m.held == 0:
-						m.held = L
-						wantHeld++
-					default:
-						m.dead = true
-						wantDead++
-					}
-				}
-				r, err := h.Tracker.Sweeper.Sweep(h.Ctx) // a sweeper that knows of no census before
-				if err != nil || r.MassExpiryHeld != wantHeld || r.Zombies != wantDead {
-					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.MassExpiryHeld, r.Zombies, err,
-						wantHeld, wantDead, live, silent)
-				}
-			}
-			i := slices.IndexFunc(members, func(m *member) bool { return !m.dead })
-			if i >= 0 {
-				if task := h.MustGet(members[i].a.TaskID); task.State != model.Running ||
-					(task.Liveness == model.Lost) != (L-members[i].last > members[i].timeout) {
-					rt.Fatalf("%s %s after %v of %v", task.State, task.Liveness, L-members[i].last, members[i].timeout)
-				}
-			}
-		})
-	})
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		tasks := herd(h, 60)
+		h.Advance(brakeTimeout + justOver)
+		wantSweep(h, 60, 0)
+		h.Advance(time.Second)
+		h.MustBeat(tasks[0], "")
+		h.AdvanceBeating(brakeTimeout+justOver, tasks[1:40]...)
+		wantSweep(h, 0, 21)
+		if e := h.Newest(tasks[50].TaskID).Evidence; e == nil || !e.MassExpiryHeld || e.Silent < 2*brakeTimeout {
+			h.Errorf("after its hold: %+v", e)
+		}
+		if e := h.Newest(tasks[0].TaskID).Evidence; e == nil || e.MassExpiryHeld {
+			h.Errorf("of one that has beaten since: %+v", e)
+		}
+	}, trackertest.Braked, spread)
 }

@@ -1,4 +1,4 @@
-package sweep_test
+package brake_test
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
@@ -32,7 +32,7 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		h.Advance(4 * time.Second)
 		herd(h, 50)
 		h.Advance(brakeTimeout - 8*time.Second)
-		r, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, 40*time.Second)
+		r, err := h.Brake.Release(h.Ctx, trackertest.Scope, 40*time.Second)
 		if err != nil || r.Tasks != 60 || r.Workers != 0 {
 			h.Fatalf("%+v %v", r, err)
 		}
@@ -49,8 +49,8 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		herd(h, 60)
 		h.Advance(brakeTimeout + justOver)
 		wantSweep(h, 60, 0) // it is itself again
-		for _, d := range []time.Duration{time.Millisecond, sweep.MaxRelease + 1, -1} {
-			_, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, d)
+		for _, d := range []time.Duration{time.Millisecond, brake.MaxRelease + 1, -1} {
+			_, err := h.Brake.Release(h.Ctx, trackertest.Scope, d)
 			h.WantCode(err, model.Invalid)
 		}
 	}, trackertest.Braked)
@@ -69,7 +69,7 @@ func wantHeld(h *trackertest.Harness, want int) {
 func TestAReleaseIsNoHold(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		if _, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
+		if _, err := h.Brake.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
 			h.Fatal(err)
 		}
 		wantHeld(h, 0)
@@ -102,7 +102,7 @@ func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
 		}
 		h.Store.Client.ZAdd(h.Ctx, key, others...)
 		trackertest.After(h.Tracker, "braked", sync.OnceFunc(func() { other.Advance(250 * time.Millisecond) }))
-		if r, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Tasks != 60 {
+		if r, err := h.Brake.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Tasks != 60 {
 			h.Fatalf("%+v %v", r, err)
 		}
 	}, trackertest.Braked, func(o *tracker.Options) { o.Shards = 1 })
@@ -117,7 +117,7 @@ func TestAReleaseOvertakesTheCensus(t *testing.T) {
 		herd(h, 5)
 		h.Advance(brakeTimeout - 450*time.Millisecond)
 		wantSweep(h, 60, 0)
-		if _, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
+		if _, err := h.Brake.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil {
 			h.Fatal(err)
 		}
 		h.Advance(500 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestOperatorsReleaseHeldWorkers(t *testing.T) {
 		if r := h.MustSweep(); r.MassExpiryHeld != 60 {
 			h.Fatalf("%+v", r)
 		}
-		if r, err := h.Tracker.Sweeper.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Workers != 60 {
+		if r, err := h.Brake.Release(h.Ctx, trackertest.Scope, time.Minute); err != nil || r.Workers != 60 {
 			h.Fatalf("%+v %v", r, err)
 		}
 		if r := h.MustSweep(); r.StaleWorkers != 60 || r.MassExpiryHeld != 0 {

@@ -1,9 +1,9 @@
--- Purpose: spares workers that would end for their silence now for one more timeout, or lets spared ones go at once.
--- Guarantees: silence is checked again against shard time; a worker is spared once after each beat of its, and none in a
+-- Purpose: holds workers that would end for their silence now for one more timeout, or releases held ones at once.
+-- Guarantees: silence is checked again against shard time; a worker is held once after each beat of its, and none in a
 --   scope that an operator has released; its last beat stays on record. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:workerbeats, then …:worker:<scope>/<id> of each worker
 -- ARGV: 1 hold or free, then scope and id of each worker
--- Reply: for each worker 1 when it was spared, or let go; 2 when it may end: it was spared before, its scope was released
+-- Reply: for each worker 1 when it was held, or released; 2 when it may end: it was held before, its scope was released
 --   or it is not live; else 0
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua

@@ -1,4 +1,4 @@
-package sweep_test
+package brake_test
 
 import (
 	"fmt"

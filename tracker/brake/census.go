@@ -1,4 +1,4 @@
-package sweep
+package brake
 
 import (
 	"context"
@@ -8,13 +8,19 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// census counts the live and the silent of some scopes over all shards. Tasks that live by their worker have no
-// silence of their own; their workers are counted.
+const (
+	censusPage = 1000 // members that one script counts
+	censusHeld = 250  // held members that one script counts: each is looked up in its set as well
+)
+
+// census counts the live and the silent members of some scopes over all shards. Tasks whose worker beats for them are not
+// counted as silent; their workers are.
 type census struct {
 	service  *Service
-	timeouts *timeouts
+	timeouts Timeouts
 	ask      []model.Scope
 	scopes   map[model.Scope]*scopeCensus // of all in ask
 }
@@ -26,24 +32,24 @@ type scopeCensus struct {
 
 type headcount struct{ live, silent int }
 
-// mass reports whether so many are silent that the brake is to spare them.
+// mass reports whether so many are silent that the brake is to engage.
 func (h headcount) mass() bool {
-	return h.live >= brakeFloor && h.silent >= max(brakeFloor, (h.live*BrakeShare+99)/100)
+	return h.live >= floor && h.silent >= max(floor, (h.live*Share+99)/100)
 }
 
-// mass takes either kind as a sign for both: a front end that is deaf to workers is deaf to tasks.
+// mass takes either kind as a sign for both: a front end that does not hear workers does not hear tasks either.
 func (c *scopeCensus) mass() bool { return c.tasks.mass() || c.workers.mass() }
 
 func (c *scopeCensus) String() string {
 	return fmt.Sprintf("%d of %d tasks and %d of %d workers are silent", c.tasks.silent, c.tasks.live, c.workers.silent, c.workers.live)
 }
 
-func (b *brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Scope]*scopeCensus, error) {
+func (b *Brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Scope]*scopeCensus, error) {
 	c := &census{service: b.service, timeouts: b.timeouts, ask: ask, scopes: map[model.Scope]*scopeCensus{}}
 	for _, scope := range ask {
 		c.scopes[scope] = &scopeCensus{}
 	}
-	silent, spared, err := c.sizes(ctx)
+	silent, held, err := c.sizes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +57,14 @@ func (b *brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Sc
 	for _, st := range silent {
 		total += st.members
 	}
-	for _, n := range spared {
+	for _, n := range held {
 		total += n
 	}
-	if total >= brakeFloor && c.undecided() {
+	if total >= floor && c.undecided() {
 		if err := c.countSilent(ctx, silent); err != nil {
 			return nil, err
 		}
-		if err := c.countSpared(ctx, spared); err != nil {
+		if err := c.countHeld(ctx, held); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +75,7 @@ func (b *brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Sc
 func (c *census) undecided() bool {
 	return slices.ContainsFunc(c.ask, func(scope model.Scope) bool {
 		tasks := c.scopes[scope].tasks
-		return tasks.live >= brakeFloor && !tasks.mass()
+		return tasks.live >= floor && !tasks.mass()
 	})
 }
 
@@ -117,27 +123,27 @@ func (c *census) answered(calls []*store.Call) (left []*store.Call, err error) {
 
 // stretch is what may be silent in one beats set.
 type stretch struct {
-	beatsOf
+	beatsSet
 	members int
 }
 
-// sizes counts what is live, and how much there is to examine: the silent of each set, and by shard what the brake spares.
-func (c *census) sizes(ctx context.Context) (silent []stretch, spared map[int]int, err error) {
+// sizes counts what is live, and how much there is to examine: the silent of each set, and by shard how many the brake holds.
+func (c *census) sizes(ctx context.Context) (silent []stretch, held map[int]int, err error) {
 	calls, asked := c.askSizes(ctx)
 	ok, err := c.answered(calls)
 	if err != nil {
 		return nil, nil, err
 	}
-	own, spared := 0, map[int]int{} // own: attempts with a timeout of their own
+	own, held := 0, map[int]int{} // own: attempts with a timeout of their own
 	for _, call := range ok {
 		is := readCensus(call.Reply)
 		if is.braked > 0 {
-			spared[call.Shard] = is.braked
+			held[call.Shard] = is.braked
 		}
 		for i, attempts := range is.attempts {
 			own += attempts.live
 			if attempts.silent > 0 {
-				silent = append(silent, stretch{beatsOf{call.Shard, asked[call.Shard][i]}, attempts.silent})
+				silent = append(silent, stretch{beatsSet{call.Shard, asked[call.Shard][i]}, attempts.silent})
 			}
 		}
 		for i, live := range is.scopes {
@@ -149,27 +155,27 @@ func (c *census) sizes(ctx context.Context) (silent []stretch, spared map[int]in
 			}
 		}
 	}
-	for _, sc := range c.scopes { // running tasks that live by their worker are not among those that can be silent
+	for _, sc := range c.scopes { // running tasks whose worker beats for them are not among those that can be silent
 		sc.tasks.live = min(sc.tasks.live, own)
 	}
-	return silent, spared, nil
+	return silent, held, nil
 }
 
-// askSizes asks all shards, and returns with which timeouts. It asks again where one is in use that this sweeper did not
-// know of.
+// askSizes asks all shards, and returns with which timeouts. It repeats this where one is in use that this sweeper did not
+// know.
 func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts [][]string) {
 	timeouts = make([][]string, c.service.store.Shards())
 	for again := true; again; {
 		again = false
 		calls = calls[:0]
 		for shard := range timeouts {
-			known := slices.Clone(c.timeouts.of(shard))
-			timeouts[shard] = slices.DeleteFunc(known, func(t string) bool { return t == "0" }) // they live by their worker
+			known := slices.Clone(c.timeouts.Of(shard))
+			timeouts[shard] = slices.DeleteFunc(known, func(t string) bool { return t == noTimeout })
 			calls = append(calls, c.service.scripts.censusCall(shard, silentFrom, timeouts[shard], c.ask))
 		}
 		c.execAll(ctx, calls)
 		for _, call := range calls {
-			if call.Err == nil && c.timeouts.learn(call.Shard, readCensus(call.Reply).timeouts) {
+			if call.Err == nil && c.timeouts.Learn(call.Shard, readCensus(call.Reply).timeouts) {
 				again = true
 			}
 		}
@@ -182,7 +188,7 @@ func (c *census) countSilent(ctx context.Context, silent []stretch) error {
 	for from := 0; len(silent) > 0 && c.undecided(); from += censusPage {
 		calls := make([]*store.Call, len(silent))
 		for i, st := range silent {
-			calls[i] = c.service.scripts.censusSilentCall(st.beatsOf, from, min(from+censusPage, st.members)-1)
+			calls[i] = c.service.scripts.censusSilentCall(st.beatsSet, from, min(from+censusPage, st.members)-1)
 		}
 		if err := c.execEvery(ctx, calls); err != nil {
 			return err
@@ -195,20 +201,20 @@ func (c *census) countSilent(ctx context.Context, silent []stretch) error {
 	return nil
 }
 
-// countSpared adds those that the brake spares, whose scores are new; of each shard there are so many.
-func (c *census) countSpared(ctx context.Context, spared map[int]int) error {
-	for from := 0; len(spared) > 0; from += censusSpared {
+// countHeld adds the members that the brake holds, whose scores are new; held is how many each shard has.
+func (c *census) countHeld(ctx context.Context, held map[int]int) error {
+	for from := 0; len(held) > 0; from += censusHeld {
 		var calls []*store.Call
-		for shard := range spared {
-			calls = append(calls, c.service.scripts.censusSparedCall(shard, silentFrom, from, censusSpared, c.timeouts.of(shard)))
+		for shard := range held {
+			calls = append(calls, c.service.scripts.censusHeldCall(shard, silentFrom, from, censusHeld, c.timeouts.Of(shard)))
 		}
 		if err := c.execEvery(ctx, calls); err != nil {
 			return err
 		}
 		for _, call := range calls {
-			seen, counts := readCensusSpared(call.Reply)
-			if seen < censusSpared {
-				delete(spared, call.Shard)
+			seen, counts := readCensusHeld(call.Reply)
+			if seen < censusHeld {
+				delete(held, call.Shard)
 			}
 			c.addTasks(counts)
 		}
@@ -216,7 +222,7 @@ func (c *census) countSpared(ctx context.Context, spared map[int]int) error {
 	return nil
 }
 
-// addTasks adds counts of silent tasks; those of scopes that nobody asked for are left out.
+// addTasks adds counts of silent tasks; those of other scopes are left out.
 func (c *census) addTasks(counts []scopeCount) {
 	for _, n := range counts {
 		if sc := c.scopes[n.scope]; sc != nil {
@@ -225,18 +231,18 @@ func (c *census) addTasks(counts []scopeCount) {
 	}
 }
 
-// workerList is where the workers of a scope stand that have one status, by its letter.
+// workerList is the list of workers of a scope that have one status, by its letter.
 type workerList struct {
 	shard  int
 	letter string
 }
 
-// countSilentWorkers examines every worker of the scopes that have enough of them: their scores tell when to check them next,
-// not how silent they are.
+// countSilentWorkers examines every worker of the scopes that have enough of them: their scores say when to check them next,
+// not how long they have been silent.
 func (c *census) countSilentWorkers(ctx context.Context) error {
 	for _, scope := range c.ask {
 		sc := c.scopes[scope]
-		if sc.workers.live < brakeFloor || sc.tasks.mass() {
+		if sc.workers.live < floor || sc.tasks.mass() {
 			continue
 		}
 		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last id that was examined
@@ -252,13 +258,14 @@ func (c *census) countSilentWorkers(ctx context.Context) error {
 	return nil
 }
 
-// countWorkerPages counts one page of each list that is not at its end, and moves on in it.
+// countWorkerPages counts one page of each list that is not at its end, and moves the list's position forward.
 func (c *census) countWorkerPages(ctx context.Context, scope model.Scope, sc *scopeCensus, after map[workerList]string) error {
 	const page = 500
 	var calls []*store.Call
 	var lists []workerList
 	for list, last := range after {
-		calls = append(calls, c.service.listWorkersCall(list.shard, scope, list.letter, last, page))
+		calls = append(calls, c.service.workers.ListCall(list.shard, []string{c.service.store.Keys[list.shard].Workers},
+			workers.ListArgs{Prefix: scope.String() + "/", States: list.letter, After: last, Limit: page}))
 		lists = append(lists, list)
 	}
 	if err := c.execEvery(ctx, calls); err != nil {
@@ -266,7 +273,7 @@ func (c *census) countWorkerPages(ctx context.Context, scope model.Scope, sc *sc
 	}
 	var reads []*store.Call
 	for i, list := range lists {
-		ids := readList(calls[i].Reply, 1)[0]
+		ids := workers.ReadList(calls[i].Reply, 1, 1)[0].IDs[0]
 		if len(ids) < page {
 			delete(after, list)
 		} else {

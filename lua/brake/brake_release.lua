@@ -1,8 +1,8 @@
--- Purpose: keeps the mass expiry brake from sparing anything of a scope in one shard for a while.
--- Guarantees: whatever asks to be spared after this is not; what is spared already is let go by brake_tasks.lua and
---   brake_workers.lua. Repeating it sets the time anew; what makes no difference is not told.
+-- Purpose: keeps the mass expiry brake from holding anything of a scope in one shard for a while.
+-- Guarantees: nothing is held after this; what is held already is released by brake_tasks.lua and
+--   brake_workers.lua. Repeating it sets the time again; what makes no difference has no event.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:events
--- ARGV: 1 scope, 2 ms, 3 data of the event as JSON, '' where another shard tells it
+-- ARGV: 1 scope, 2 ms, 3 data of the event as JSON, '' where another shard writes it
 -- Reply: wall ms at which that is over, if no outage comes in between
 -- Cost: O(log n)
 --#include lib/clock.lua
