@@ -10,6 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/quotas"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/stats"
@@ -34,6 +35,7 @@ type Tracker struct {
 	Revocations *revocations.Service
 	Sweeper     *sweep.Service
 	Brake       *brake.Service
+	Reconciler  *reconcile.Service
 	Holdings    *holdings.Service
 	Quotas      *quotas.Service
 	Store       *store.Store
@@ -91,7 +93,7 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	st := stats.New(s, e, w, qu, stats.Options{
 		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First,
-		BrakeShare: o.brakeShare(), ReconcileRate: sweep.ReconcileRate,
+		BrakeShare: o.brakeShare(), ReconcileRate: reconcile.Rate,
 		Task: ta.Get, LabelsOf: ta.LabelsOf, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sc := schedules.New(s, ta, schedules.Options{
@@ -100,14 +102,17 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	br := brake.New(s, b, w, brake.Options{
 		Enabled: o.Brake, WorkerTimeout: o.workerTimeout(), Logger: o.Logger, Registerer: o.Registerer,
 	})
-	sw := sweep.New(s, e, b, h, w, ta, sc, wh, br, sweep.Options{
-		Retention: o.FinishedRetention, WorkerTimeout: o.workerTimeout(), Probe: o.Probe, FlappingThreshold: o.FlappingThreshold,
+	rc := reconcile.New(s, w, ta, sc, wh, reconcile.Options{
+		Retention: o.FinishedRetention, WorkerTimeout: o.workerTimeout(), Logger: o.Logger, Registerer: o.Registerer,
+	})
+	sw := sweep.New(s, e, b, h, w, ta, sc, wh, br, rc, sweep.Options{
+		Retention: o.FinishedRetention, Probe: o.Probe, FlappingThreshold: o.FlappingThreshold,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
 	return &Tracker{
 		Beats: b, Tasks: ta, Workers: w, Queues: qu, Schedules: sc, Webhooks: wh, Events: e, Stats: st, Revocations: re, Sweeper: sw,
-		Brake: br, Holdings: h, Quotas: q, Store: s,
+		Brake: br, Reconciler: rc, Holdings: h, Quotas: q, Store: s,
 	}
 }
 

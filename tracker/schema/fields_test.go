@@ -56,7 +56,7 @@ var keysOfFile = map[string]map[string]string{
 	"brake/brake_workers.lua":       {"key": ofWorker},
 	"brake/census_workers.lua":      {"KEYS[i]": ofWorker},
 	"sweep/worker_drains.lua":       {"KEYS[i]": ofWorker},
-	"sweep/worker_ended.lua":        {"KEYS[i + 2]": ofWorker},
+	"reconcile/worker_ended.lua":    {"KEYS[i + 2]": ofWorker},
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
 	"schedules/schedule_ask.lua":    {"KEYS[2]": ofSchedule},
 	"tasks/names.lua":               {"key": ofTask},

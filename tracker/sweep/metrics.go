@@ -12,8 +12,6 @@ type metrics struct {
 	staleWorkers *queueCounter
 	flapping     *prometheus.CounterVec
 	probes       *prometheus.CounterVec
-	repairs      *prometheus.CounterVec
-	reconciled   prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -45,21 +43,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
-		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_repairs_total",
-			Help: "What the reconciler repaired, by what it was. Anything but 0 means that the store lost writes, " +
-				"that something else wrote to it, or a bug.",
-		}, []string{"what"}),
-		reconciled: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_reconciled_entries_total", Help: "Entries that the reconciler held against their records.",
-		}),
 	}
 	for _, kind := range []string{"worker", "machine"} {
 		m.flapping.WithLabelValues(kind) // a rate sees only what was there before
 	}
 	if r != nil {
 		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers.counts, m.flapping,
-			m.probes, m.repairs, m.reconciled)
+			m.probes)
 	}
 	return m
 }

@@ -14,9 +14,8 @@ import (
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
-	peek, peekBeats, forgetTimeouts, expire, timers, due, swept         *lua.Script // scripts.go
-	workerPeek, workerExpire, workerDue, workerDrains, workerProbed     *lua.Script // scripts_workers.go
-	walk, repairTasks, repairWorkers, workerEnded, workerMissing, repin *lua.Script // scripts_repair.go
+	peek, peekBeats, forgetTimeouts, expire, timers, due, swept            *lua.Script // scripts.go
+	workerPeek, workerExpire, workerDue, workerDrains, workerProbed, repin *lua.Script // scripts_workers.go
 }
 
 func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
@@ -26,8 +25,7 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 		expire: set.Get("expire"), timers: set.Get("timers"), due: set.Get("due"),
 		workerPeek: set.Get("worker_peek"), workerExpire: set.Get("worker_expire"), workerDue: set.Get("worker_due"),
 		workerDrains: set.Get("worker_drains"), workerProbed: set.Get("worker_probed"),
-		walk: set.Get("walk"), repairTasks: set.Get("repair_tasks"), repairWorkers: set.Get("repair_workers"),
-		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"), repin: set.Get("repin"), swept: set.Get("swept"),
+		repin: set.Get("repin"), swept: set.Get("swept"),
 	}
 }
 

@@ -114,3 +114,8 @@ func readWorkerDrains(r store.Reply) []string { return r.Strings() }
 func (s *scripts) workerProbedCall(r *schema.WorkerRef, keys []string) *store.Call {
 	return store.NewCall(r.Shard, s.workerProbed, keys, r.Scope.String(), r.ID)
 }
+
+// repinCall is for a task whose keys these are.
+func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {
+	return store.NewCall(r.Shard, s.repin, append(keys, s.keys[r.Shard].Fences), r.Scope.String(), r.ID, worker)
+}

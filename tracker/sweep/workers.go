@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/brake"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
@@ -18,13 +19,13 @@ type workerSweep struct {
 	brake      *brake.Brake
 	probes     *probes
 	recoveries *recoveries
-	audit      *audit
+	audit      *reconcile.Audit
 }
 
 func newWorkerSweep(s *Service, id sweeperID, b *brake.Brake, aside *beside) *workerSweep {
 	return &workerSweep{
 		service: s, id: id, brake: b, probes: newProbes(s, aside), recoveries: newRecoveries(s, id, aside),
-		audit: newAudit(s),
+		audit: reconcile.NewAudit(s.reconcile),
 	}
 }
 
@@ -37,7 +38,7 @@ type workersDue struct {
 
 // sweep does one round over the workers of one node's shards, as taskSweep does over its tasks.
 func (w *workerSweep) sweep(ctx context.Context, r *round) error {
-	if err := w.audit.step(ctx, r); err != nil {
+	if err := w.audit.Step(ctx, r.node, r.shards, !r.ranked); err != nil {
 		return err
 	}
 	todo, err := w.peek(ctx, r)

@@ -1,4 +1,4 @@
-package sweep
+package reconcile
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
+const op = "reconcile"
+
 // repairTasks compares entries of a set about tasks with their records.
-func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts []string) (map[string]int, error) {
+func (r *Reconciler) repairTasks(ctx context.Context, shard int, w walk, texts []string) (map[string]int, error) {
 	s := r.service
 	var entries []taskEntry
 	var refs []*schema.TaskRef
@@ -21,7 +23,8 @@ func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts [
 		}
 	}
 	names, resolve := s.tasks.NameCalls(refs)
-	if err := s.bulk(ctx, "reconcile", names); err != nil {
+	s.store.DoBulk(ctx, op, names)
+	if err := store.FirstError(names); err != nil {
 		return nil, err
 	}
 	resolve()
@@ -31,15 +34,15 @@ func (r *reconciler) repairTasks(ctx context.Context, shard int, w walk, texts [
 	}
 	var calls []*store.Call
 	for part := range slices.Chunk(entries, repairLimit) {
-		calls = append(calls, s.scripts.repairTasksCall(shard, w, r.id, s.opts.Retention, s.opts.WorkerTimeout, part, ended))
+		calls = append(calls, s.scripts.repairTasksCall(shard, w, r.sweeper, s.opts.Retention, s.opts.WorkerTimeout, part, ended))
 	}
-	s.store.DoBulk(ctx, "reconcile", calls)
+	s.store.DoBulk(ctx, op, calls)
 	return s.countRepairs(calls)
 }
 
 // endedWorkers returns what became of those workers that hold these tasks and have ended: OFFLINE, or without a record for as
 // long as one may be silent. Until then a worker may live and be adopted by its next beat.
-func (r *reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map[string]workerEnd, error) {
+func (r *Reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map[string]workerEnd, error) {
 	s, ended := r.service, map[string]workerEnd{}
 	var holders []*schema.WorkerRef
 	for _, e := range entries {
@@ -56,7 +59,8 @@ func (r *reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map
 	for g, group := range groups {
 		calls[g] = s.scripts.workerEndedCall(group)
 	}
-	if err := s.bulk(ctx, "reconcile", calls); err != nil {
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
 		return nil, err
 	}
 	for g, group := range groups {
@@ -77,8 +81,6 @@ type recordless struct {
 	since map[string]int64 // worker id → shard time at which it was first found so, ms
 }
 
-func newRecordless() *recordless { return &recordless{since: map[string]int64{}} }
-
 // note returns how long, in shard time, a worker has been found without a record: 0 if only just now, or not at all.
 func (w *recordless) note(id string, is bool, now int64) time.Duration {
 	const most = 100_000 // of those that are remembered
@@ -98,8 +100,8 @@ func (w *recordless) note(id string, is bool, now int64) time.Duration {
 	return time.Duration(now-since) * time.Millisecond
 }
 
-// repairWorkers holds entries of a set about workers against their records, and the lists of machines that it names
-// too.
+// repairWorkers compares entries of a set about workers with their records, and the lists of the machines that it names
+// as well.
 func (s *Service) repairWorkers(ctx context.Context, shard int, w walk, texts []string) (map[string]int, error) {
 	var found, machines []workerEntry
 	for _, text := range texts {
@@ -114,23 +116,24 @@ func (s *Service) repairWorkers(ctx context.Context, shard int, w walk, texts []
 		return nil, err
 	}
 	found = append(found, members...)
-	if err := s.resolveEntries(ctx, found); err != nil {
+	if err := s.resolve(found, func(calls []*store.Call) { s.store.DoBulk(ctx, op, calls) }); err != nil {
 		return nil, err
 	}
 	calls := s.repairWorkerCalls(append(found, machines...))
-	s.store.DoBulk(ctx, "reconcile", calls)
+	s.store.DoBulk(ctx, op, calls)
 	return s.countRepairs(calls)
 }
 
-// resolveEntries reads what names the keys of the workers of entries.
-func (s *Service) resolveEntries(ctx context.Context, entries []workerEntry) error {
+// resolve reads what names the keys of the workers of entries; run runs its calls.
+func (s *Service) resolve(entries []workerEntry, run func([]*store.Call)) error {
 	machineOf := make([]string, len(entries))
 	refs := make([]*schema.WorkerRef, len(entries))
 	for i, e := range entries {
 		refs[i], machineOf[i] = e.ref, e.ref.Machine
 	}
 	calls, resolve := s.workers.Names(refs)
-	if err := s.bulk(ctx, "reconcile", calls); err != nil {
+	run(calls)
+	if err := store.FirstError(calls); err != nil {
 		return err
 	}
 	resolve()
@@ -152,7 +155,8 @@ func (s *Service) machineMembers(ctx context.Context, shard int, machines []work
 	for i, m := range machines {
 		calls[i] = s.listMachineCall(shard, schema.TaskName(m.ref.Scope, m.ref.Machine), limit)
 	}
-	if err := s.bulk(ctx, "reconcile", calls); err != nil {
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
 		return nil, err
 	}
 	for i, m := range machines {
@@ -176,12 +180,12 @@ func (s *Service) repairWorkerCalls(entries []workerEntry) (calls []*store.Call)
 
 func repairSchedules(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error) {
 	calls := s.schedules.RepairCalls(shard, entries)
-	s.store.DoBulk(ctx, "reconcile", calls)
+	s.store.DoBulk(ctx, op, calls)
 	return s.countRepairs(calls)
 }
 
 func repairWebhooks(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error) {
 	repairs, err := s.webhooks.Repair(ctx, shard, entries)
-	s.tellRepairs(repairs)
+	s.reportRepairs(repairs)
 	return repairs, err
 }

@@ -1,4 +1,4 @@
-package sweep
+package reconcile
 
 import (
 	"context"
@@ -16,8 +16,8 @@ const (
 	auditLimit = 500 // entries of one shard's index a step
 )
 
-// audit is that scan by one sweeper.
-type audit struct {
+// Audit is that scan by one sweeper.
+type Audit struct {
 	service *Service
 
 	mu    sync.Mutex // on a Cluster a shard may move from one node's rounds to another's
@@ -30,22 +30,23 @@ type audited struct {
 	next  time.Time
 }
 
-func newAudit(s *Service) *audit { return &audit{service: s, shard: make([]audited, s.store.Shards())} }
+// NewAudit makes the scan of one sweeper.
+func NewAudit(s *Service) *Audit { return &Audit{service: s, shard: make([]audited, s.store.Shards())} }
 
-// step continues in each shard of a round where it is time, or, unranked, scans all of them.
-func (a *audit) step(ctx context.Context, r *round) error {
-	for shards := r.shards; len(shards) > 0; {
+// Step continues in each of these shards of a node where it is time, or scans all of them to the end.
+func (a *Audit) Step(ctx context.Context, n *store.Node, shards []int, toTheEnd bool) error {
+	for len(shards) > 0 {
 		var calls []*store.Call
 		for _, shard := range shards {
-			if at := a.at(shard); !r.ranked || !time.Now().Before(at.next) {
+			if at := a.at(shard); toTheEnd || !time.Now().Before(at.next) {
 				calls = append(calls, a.service.scripts.workerMissingCall(shard, at.after, auditLimit))
 			}
 		}
 		if len(calls) == 0 {
 			return nil
 		}
-		a.service.store.Exec(ctx, r.node, calls)
-		var found []dueWorker
+		a.service.store.Exec(ctx, n, calls)
+		var found []workerEntry
 		var more []int
 		for _, c := range calls {
 			if c.Err != nil {
@@ -56,49 +57,45 @@ func (a *audit) step(ctx context.Context, r *round) error {
 				more = append(more, c.Shard)
 			}
 			for _, name := range names {
-				if scope, id, ok := schema.SplitName(name); ok {
-					found = append(found, dueWorker{ref: &schema.WorkerRef{Scope: scope, ID: id, Shard: c.Shard}, entry: name})
+				if e, ok := ofWorkerLook(name, c.Shard); ok {
+					found = append(found, e)
 				}
 			}
 		}
 		if len(found) > 0 {
-			if err := a.repairLooks(ctx, r.node, found); err != nil {
+			if err := a.repairLooks(ctx, n, found); err != nil {
 				return err
 			}
 		}
-		if shards = more; r.ranked {
+		if shards = more; !toTheEnd {
 			return nil
 		}
 	}
 	return nil
 }
 
-// repairLooks gives workers their entry again; the round that begins now finds those that are overdue.
-func (a *audit) repairLooks(ctx context.Context, n *store.Node, found []dueWorker) error {
-	if err := a.service.resolve(ctx, n, found); err != nil {
+// repairLooks restores the entries of workers; the round that begins now finds those that are overdue.
+func (a *Audit) repairLooks(ctx context.Context, n *store.Node, found []workerEntry) error {
+	if err := a.service.resolve(found, func(calls []*store.Call) { a.service.store.Exec(ctx, n, calls) }); err != nil {
 		return err
 	}
 	var calls []*store.Call
-	for _, piece := range piecesOf(found) {
-		entries := make([]workerEntry, len(piece))
-		for i, w := range piece {
-			entries[i] = workerEntry{w.ref, "workerbeats", w.entry}
-		}
-		calls = append(calls, a.service.repairWorkerCalls(entries)...)
+	for _, ofShard := range schema.ByShard(found, repairLimit, func(e workerEntry) int { return e.ref.Shard }) {
+		calls = append(calls, a.service.repairWorkerCalls(ofShard)...)
 	}
 	a.service.store.Exec(ctx, n, calls)
 	_, err := a.service.countRepairs(calls)
 	return err
 }
 
-func (a *audit) at(shard int) audited {
+func (a *Audit) at(shard int) audited {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.shard[shard]
 }
 
 // moveOn continues after an entry; "": that was the last one. It reports whether there is more.
-func (a *audit) moveOn(shard int, after string) (more bool) {
+func (a *Audit) moveOn(shard int, after string) (more bool) {
 	at := audited{after: after}
 	if after == "" {
 		at.next = time.Now().Add(auditEvery)

@@ -1,4 +1,4 @@
-package sweep
+package reconcile
 
 import (
 	"context"
@@ -9,20 +9,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// The reconciler scans everything that names a task or a worker, slowly, and compares it with the records: what nothing stands
-// behind is removed, what a record needs to come to an end is put back. In a healthy store it finds nothing: every transition
-// writes all of it in one step. A store that lost writes, or somebody who deleted a key, leaves what no sweeper would ever see.
+// The reconciler scans everything that names a task or a worker, slowly, and compares it with the records: entries without a record
+// are removed, what a record needs to come to an end is restored. In a healthy store it finds nothing: every transition
+// writes all of it in one step. A store that lost writes, or a deleted key, leaves what no sweeper would ever see.
 const (
 	reconcilePage = 50 // entries of one step, about
 	reconcileIdle = 25 // entries that a step counts as at least: reading an empty set costs too
 	repairLimit   = 25 // tasks or workers of one script call
 
-	// ReconcileRate is how many entries all sweepers together examine a second. Each costs Redis about 25 µs, so all take less than one
+	// Rate is how many entries all sweepers together examine a second. Each costs Redis about 25 µs, so all take less than one
 	// percent of a core.
-	ReconcileRate = 250
+	Rate = 250
 )
 
-// walk is one set of a shard to walk over. What its entries are about one of the three functions reads; none: they are the
+// walk is one set of a shard to walk over. One of the three functions reads what its entries are about; without one they are the
 // timeouts in use.
 type walk struct {
 	set     string // its name in docs/redis-keys.md
@@ -31,7 +31,7 @@ type walk struct {
 	key     func(*schema.ShardKeys) string
 	task    func(entry string, shard int) (taskEntry, bool)
 	worker  func(entry string, shard int) (workerEntry, bool)
-	// repair is for sets of other rooms, who repair them themselves.
+	// repair is for sets of other packages, which repair them.
 	repair func(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error)
 }
 
@@ -78,7 +78,7 @@ func (p *position) walk() walk {
 	return walkOfBeats(p.timeouts[p.at-len(walks)])
 }
 
-// moveOn goes on behind a page, whose cursor is where the next one begins.
+// moveOn moves behind a page; the next one begins at its cursor.
 func (p *position) moveOn(cursor string) {
 	if p.cursor = cursor; cursor != "0" {
 		return
@@ -89,21 +89,26 @@ func (p *position) moveOn(cursor string) {
 	}
 }
 
-// reconciler is one walk over all shards. One goroutine takes its steps.
-type reconciler struct {
+// Reconciler is the walk of one sweeper over all shards. One goroutine takes its steps.
+type Reconciler struct {
 	service    *Service
-	id         sweeperID
+	sweeper    string                             // its ID, for evidence
+	rank       func(shard int, live []string) int // of the sweeper for a shard; the first examines it
 	shard      []position
 	recordless *recordless
 }
 
-func newReconciler(s *Service, id sweeperID, known *recordless) *reconciler {
-	return &reconciler{service: s, id: id, shard: make([]position, s.store.Shards()), recordless: known}
+// NewReconciler makes the reconciler of a sweeper.
+func NewReconciler(s *Service, sweeper string, rank func(shard int, live []string) int) *Reconciler {
+	return &Reconciler{
+		service: s, sweeper: sweeper, rank: rank, shard: make([]position, s.store.Shards()),
+		recordless: &recordless{since: map[string]int64{}},
+	}
 }
 
-// run takes a step in a shard drawn at random whenever its pace allows one, until the context ends. A shard is left to
+// Run takes a step in a shard drawn at random whenever its pace allows one, until the context ends. A shard is left to
 // the sweeper that is first in it, so all together keep the pace.
-func (r *reconciler) run(ctx context.Context) {
+func (r *Reconciler) Run(ctx context.Context) {
 	wait := time.Second
 	for {
 		select {
@@ -112,16 +117,17 @@ func (r *reconciler) run(ctx context.Context) {
 		case <-time.After(time.Duration((0.5 + rand.Float64()) * float64(wait))):
 		}
 		seen, _, err := r.step(ctx, rand.IntN(len(r.shard)), true)
-		wait = time.Duration(max(seen, reconcileIdle)) * time.Second / ReconcileRate
+		wait = time.Duration(max(seen, reconcileIdle)) * time.Second / Rate
 		if err != nil {
-			wait = max(wait, time.Second) // the store does not answer; sweeping says so
+			wait = max(wait, time.Second) // the store does not answer; the sweeper logs it
 		}
 	}
 }
 
-// walkOnce walks over everything from the beginning, apart from the walk that run is in, and counts what it repaired.
-func (r *reconciler) walkOnce(ctx context.Context) (map[string]int, error) {
-	once, repairs := newReconciler(r.service, r.id, r.recordless), map[string]int{}
+// WalkOnce walks over everything from the beginning, separately from the walk of Run, and counts what it repaired.
+func (r *Reconciler) WalkOnce(ctx context.Context) (map[string]int, error) {
+	once, repairs := NewReconciler(r.service, r.sweeper, r.rank), map[string]int{}
+	once.recordless = r.recordless
 	for shard := range once.shard {
 		for more := true; more; {
 			if err := ctx.Err(); err != nil {
@@ -141,19 +147,19 @@ func (r *reconciler) walkOnce(ctx context.Context) (map[string]int, error) {
 }
 
 // step examines one page of one shard and moves on. It returns how many entries it saw.
-func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int, repairs map[string]int, err error) {
+func (r *Reconciler) step(ctx context.Context, shard int, ranked bool) (seen int, repairs map[string]int, err error) {
 	s, p := r.service, &r.shard[shard]
 	w := p.walk()
 	cursor := p.cursor
 	if cursor == "" {
 		cursor = "0"
 	}
-	reply, err := s.store.Do(ctx, "reconcile", s.scripts.walkCall(shard, w.key(s.store.Keys[shard]), w.scan, cursor, reconcilePage))
+	reply, err := s.store.Do(ctx, op, s.scripts.walkCall(shard, w.key(s.store.Keys[shard]), w.scan, cursor, reconcilePage))
 	if err != nil {
 		return 0, nil, err
 	}
 	page := readWalk(reply)
-	if ranked && r.id.rank(shard, page.sweepers) > 0 {
+	if ranked && r.rank(shard, page.sweepers) > 0 {
 		return 0, nil, nil
 	}
 	switch {
@@ -166,7 +172,7 @@ func (r *reconciler) step(ctx context.Context, shard int, ranked bool) (seen int
 	default:
 		p.timeouts = append(p.timeouts, page.entries...)
 	}
-	s.metrics.reconciled.Add(float64(len(page.entries)))
+	s.entries.Add(float64(len(page.entries)))
 	if err == nil { // else the same page again
 		p.moveOn(page.cursor)
 	}
@@ -186,14 +192,14 @@ func (s *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
 			}
 		}
 	}
-	s.tellRepairs(repairs)
+	s.reportRepairs(repairs)
 	return repairs, store.FirstError(calls)
 }
 
-// tellRepairs says what was repaired.
-func (s *Service) tellRepairs(repairs map[string]int) {
+// reportRepairs counts and logs what was repaired.
+func (s *Service) reportRepairs(repairs map[string]int) {
 	for what, n := range repairs {
-		s.metrics.repairs.WithLabelValues(what).Add(float64(n))
+		s.repairs.WithLabelValues(what).Add(float64(n))
 	}
 	lists := repairs["missing_list"] + repairs["stray_list"] // which an older release leaves behind as well
 	if len(repairs) > 0 && (len(repairs) > 2 || lists == 0) {

@@ -1,4 +1,4 @@
-package sweep_test
+package reconcile_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -25,7 +26,13 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 			h.MustCreate()
 		}
 		h.MustSweep() // now the sweeper is known
-		seen, err := h.Sweeper.ReconcileAShare(2)
+		first := func(shard int, live []string) int {
+			if sweep.First(shard, live) == "swp_test" {
+				return 0
+			}
+			return 1
+		}
+		seen, err := reconcile.NewReconciler(h.Reconciler, "swp_test", first).WalkSome(2)
 		if err != nil {
 			h.Fatal(err)
 		}

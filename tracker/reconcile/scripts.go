@@ -1,14 +1,33 @@
-package sweep
+package reconcile
 
 import (
 	"slices"
 	"time"
 
+	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
+
+// scripts are those of the package: for each a function that makes its call, with arguments as the script's header labels
+// them, and one that reads its reply. No other file knows positions in either.
+type scripts struct {
+	keys []*schema.ShardKeys // by shard
+
+	walk, repairTasks, repairWorkers, workerEnded, workerMissing *lua.Script
+}
+
+func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
+	return scripts{
+		keys: keys, walk: set.Get("walk"), repairTasks: set.Get("repair_tasks"), repairWorkers: set.Get("repair_workers"),
+		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"),
+	}
+}
+
+// sentinel is the entry of a set that keeps it from being absent.
+const sentinel = "!"
 
 func (s *scripts) walkCall(shard int, set, scan, cursor string, entries int) *store.Call {
 	return store.NewCall(shard, s.walk, []string{set, s.keys[shard].Sweepers}, scan, cursor, entries)
@@ -28,10 +47,10 @@ func readWalk(r store.Reply) walkPage {
 
 // repairTasksCall is for entries of one set of a shard that name tasks whose keys are resolved.
 func (s *scripts) repairTasksCall(
-	shard int, w walk, by sweeperID, retention, workerTimeout time.Duration, entries []taskEntry, ended map[string]workerEnd) *store.Call {
+	shard int, w walk, by string, retention, workerTimeout time.Duration, entries []taskEntry, ended map[string]workerEnd) *store.Call {
 	k := s.keys[shard]
 	keys := append(append(make([]string, 0, len(k.Fixed)+2+5*len(entries)), k.Fixed...), w.key(k), k.Fences)
-	args := []any{w.set, w.timeout, string(by), model.Millis(retention), model.Millis(model.DefaultCancelGrace),
+	args := []any{w.set, w.timeout, by, model.Millis(retention), model.Millis(model.DefaultCancelGrace),
 		model.Millis(model.DefaultClaimStartTimeout), int64(model.DefaultTokenTTL.Seconds()), model.Millis(workerTimeout)}
 	for _, e := range entries {
 		timeout := e.ref.TimeoutMs
@@ -103,7 +122,7 @@ func (s *scripts) workerMissingCall(shard int, after string, limit int) *store.C
 	return store.NewCall(shard, s.workerMissing, []string{k.Workers, k.WorkerBeats}, after, limit)
 }
 
-// readWorkerMissing returns the entry to continue after, "" at the end, and the names of those that nobody would check.
+// readWorkerMissing returns the entry to continue after, "" at the end, and the names of workers that no sweeper would check.
 func readWorkerMissing(r store.Reply) (after string, names []string) {
 	return r.Str(0), r.List(1).Strings()
 }
@@ -119,8 +138,3 @@ func (s *Service) listMachineCall(shard int, machine string, limit int) *store.C
 
 // readList returns the ids of each of so many statuses that were asked for.
 func readList(r store.Reply, statuses int) [][]string { return workers.ReadList(r, 1, statuses)[0].IDs }
-
-// repinCall is for a task whose keys these are.
-func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {
-	return store.NewCall(r.Shard, s.repin, append(keys, s.keys[r.Shard].Fences), r.Scope.String(), r.ID, worker)
-}
