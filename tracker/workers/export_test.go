@@ -13,7 +13,8 @@ func (s *Service) EndWithoutRecovery(scope model.Scope, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.reader.store.Do(context.Background(), "test", s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true}))
+	end := s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true})
+	_, err = s.reader.store.Do(context.Background(), "test", end)
 	return err
 }
 
