@@ -50,7 +50,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := furnish(s, &o)
+	t := newTracker(s, &o)
 	err = s.Begin(ctx)
 	if err == nil {
 		err = s.Await(ctx, "reading the revoked tokens", t.Revocations.Refresh) // before the first token is judged
@@ -71,8 +71,8 @@ func (o *Options) ofStore() store.Options {
 	}
 }
 
-// furnish makes the rooms above the store, each from those below it that it needs.
-func furnish(s *store.Store, o *Options) *Tracker {
+// newTracker makes the services above the store, each from those below it that it needs.
+func newTracker(s *store.Store, o *Options) *Tracker {
 	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
 		Poster: o.WebhookPoster, TenantBytes: o.TenantWebhookBytes, Logger: o.Logger, Registerer: o.Registerer,

@@ -141,10 +141,7 @@ func (b *Brake) decide(ctx context.Context, n *store.Node, members []silence, at
 		}
 	}
 	pieces := schema.Runs(asked, atMost, func(i, j int) bool { return members[i].set == members[j].set })
-	calls := make([]*store.Call, len(pieces))
-	for i, piece := range pieces {
-		calls[i] = call(piece)
-	}
+	calls := store.CallEach(pieces, call)
 	b.service.store.Exec(ctx, n, calls)
 	for i, c := range calls {
 		if c.Err != nil {

@@ -186,10 +186,9 @@ func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts []
 // countSilent counts page by page, all sets concurrently, until nothing is left or enough is known.
 func (c *census) countSilent(ctx context.Context, silent []stretch) error {
 	for from := 0; len(silent) > 0 && c.undecided(); from += censusPage {
-		calls := make([]*store.Call, len(silent))
-		for i, st := range silent {
-			calls[i] = c.service.scripts.censusSilentCall(st.beatsSet, from, min(from+censusPage, st.members)-1)
-		}
+		calls := store.CallEach(silent, func(st stretch) *store.Call {
+			return c.service.scripts.censusSilentCall(st.beatsSet, from, min(from+censusPage, st.members)-1)
+		})
 		if err := c.execEvery(ctx, calls); err != nil {
 			return err
 		}

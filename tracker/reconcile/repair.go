@@ -55,10 +55,7 @@ func (r *Reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map
 		}
 	}
 	groups := schema.WorkersByShard(holders)
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.scripts.workerEndedCall(group)
-	}
+	calls := store.CallEach(groups, s.scripts.workerEndedCall)
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -151,10 +148,9 @@ func (s *Service) resolve(entries []workerEntry, run func([]*store.Call)) error 
 // machineMembers lists the workers that machines count as theirs.
 func (s *Service) machineMembers(ctx context.Context, shard int, machines []workerEntry) (found []workerEntry, err error) {
 	const limit = 100 // of each status; a machine has few
-	calls := make([]*store.Call, len(machines))
-	for i, m := range machines {
-		calls[i] = s.listMachineCall(shard, schema.TaskName(m.ref.Scope, m.ref.Machine), limit)
-	}
+	calls := store.CallEach(machines, func(m workerEntry) *store.Call {
+		return s.listMachineCall(shard, schema.TaskName(m.ref.Scope, m.ref.Machine), limit)
+	})
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

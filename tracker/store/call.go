@@ -38,6 +38,15 @@ func NewCall(shard int, script *lua.Script, keys []string, args ...any) *Call {
 	return &Call{Shard: shard, Script: script, Argv: append(argv, args...)}
 }
 
+// CallEach makes a call for each item.
+func CallEach[T any](items []T, call func(T) *Call) []*Call {
+	calls := make([]*Call, len(items))
+	for i, item := range items {
+		calls[i] = call(item)
+	}
+	return calls
+}
+
 // FirstError returns the error of the first call that failed, nil when all went through.
 func FirstError(calls []*Call) error {
 	for _, c := range calls {

@@ -123,10 +123,7 @@ func (t *taskSweep) runTimeAtFullSpeed(ctx context.Context, n *store.Node, slow 
 	if len(slow) == 0 || !t.brake.FewLate(ctx, n, slow) {
 		return
 	}
-	calls := make([]*store.Call, len(slow))
-	for i, shard := range slow {
-		calls[i] = t.service.beats.AllButFewBeatCall(shard)
-	}
+	calls := store.CallEach(slow, t.service.beats.AllButFewBeatCall)
 	t.service.store.Exec(ctx, n, calls)
 }
 

@@ -58,10 +58,7 @@ func (w *workerSweep) sweep(ctx context.Context, r *round) error {
 func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, err error) {
 	st := w.service.store
 	groups := st.Together(r.shards)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = w.service.scripts.workerPeekCall(group)
-	}
+	calls := store.CallEach(groups, w.service.scripts.workerPeekCall)
 	r.next = maxNap
 	err = st.ExecEach(ctx, r.node, calls, groups, func(shard int, now int64, reply store.Reply) {
 		dues := readWorkerPeek(reply)
@@ -192,10 +189,9 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 		return err
 	}
 	pieces := piecesOf(found)
-	calls := make([]*store.Call, len(pieces))
-	for i, piece := range pieces {
-		calls[i] = w.service.scripts.workerExpireCall(w.id, &w.service.opts, piece)
-	}
+	calls := store.CallEach(pieces, func(piece []dueWorker) *store.Call {
+		return w.service.scripts.workerExpireCall(w.id, &w.service.opts, piece)
+	})
 	w.service.store.Exec(ctx, r.node, calls)
 	m := w.service.metrics
 	for i, c := range calls {

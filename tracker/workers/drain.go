@@ -44,17 +44,7 @@ type operations struct {
 // Drain lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Called again it may set another
 // deadline.
 func (s *operations) Drain(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
-	const op = "drain"
-	ctx = s.store.Within(ctx, 0)
-	r, err := s.reader.findWorker(ctx, op, scope, id)
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.change(ctx, op, r, s.scripts.statusCall(r, d.args()))
-	if err == nil && w.Placed > 0 {
-		err = s.holdings.UnpinAll(ctx, op, r, w.Queue)
-	}
-	return w, err
+	return s.changeAndUnpin(ctx, "drain", scope, id, func(r *schema.WorkerRef) *store.Call { return s.scripts.statusCall(r, d.args()) })
 }
 
 func (d *Drain) args() statusArgs {
@@ -67,13 +57,9 @@ func CheckReason(reason string) error { return model.CheckText("reason", reason,
 // Resume undoes a drain or, of an OFFLINE worker, the hold that refuses its next registration. The reason
 // goes into the event; it may be empty.
 func (s *operations) Resume(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
-	const op = "resume"
-	ctx = s.store.Within(ctx, 0)
-	r, err := s.reader.findWorker(ctx, op, scope, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.change(ctx, op, r, s.scripts.statusCall(r, statusArgs{action: resume, given: given}))
+	return s.change(ctx, "resume", scope, id, func(r *schema.WorkerRef) *store.Call {
+		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
+	})
 }
 
 // Retire ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. Then it is held:
@@ -101,8 +87,15 @@ func (s *operations) Retire(
 }
 
 // change changes a worker and returns it as it is then.
-func (s *operations) change(ctx context.Context, op string, r *schema.WorkerRef, c *store.Call) (*model.Worker, error) {
-	reply, err := s.store.Do(ctx, op, c)
+func (s *operations) change(
+	ctx context.Context, op string, scope model.Scope, id string, call func(*schema.WorkerRef) *store.Call,
+) (*model.Worker, error) {
+	ctx = s.store.Within(ctx, 0)
+	r, err := s.reader.findWorker(ctx, op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.store.Do(ctx, op, call(r))
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +103,19 @@ func (s *operations) change(ctx context.Context, op string, r *schema.WorkerRef,
 	if err := WorkerRefusal(op, re.code, re.reason); err != nil {
 		return nil, err
 	}
-	return s.views.Get(ctx, r.Scope, r.ID)
+	return s.views.Get(ctx, scope, id)
+}
+
+// changeAndUnpin is for changes after which a worker claims nothing more: it also frees what waits for the worker.
+func (s *operations) changeAndUnpin(
+	ctx context.Context, op string, scope model.Scope, id string, call func(*schema.WorkerRef) *store.Call,
+) (*model.Worker, error) {
+	ctx = s.store.Within(ctx, 0)
+	w, err := s.change(ctx, op, scope, id, call)
+	if err == nil && w.Placed > 0 {
+		err = s.holdings.UnpinAll(ctx, op, s.reader.refOf(w), w.Queue)
+	}
+	return w, err
 }
 
 // Drained counts what a drain of many workers did.
@@ -155,10 +160,7 @@ func (s *operations) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dry
 
 // drainAll drains workers and returns those that are DRAINING now.
 func (s *operations) drainAll(ctx context.Context, op string, workers []*model.Worker, d Drain) (draining []*model.Worker, err error) {
-	calls := make([]*store.Call, len(workers))
-	for i, w := range workers {
-		calls[i] = s.scripts.statusCall(s.reader.refOf(w), d.args())
-	}
+	calls := store.CallEach(workers, func(w *model.Worker) *store.Call { return s.scripts.statusCall(s.reader.refOf(w), d.args()) })
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

@@ -104,10 +104,7 @@ func (s *machines) Machines(ctx context.Context, f MachineFilter) (*MachinePage,
 const membersHeard = 100
 
 func (s *machines) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
-	calls := make([]*store.Call, len(ids))
-	for i, id := range ids {
-		calls[i] = s.scripts.machineReadCall(scope, id, membersHeard)
-	}
+	calls := store.CallEach(ids, func(id string) *store.Call { return s.scripts.machineReadCall(scope, id, membersHeard) })
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -232,10 +229,9 @@ func (s *machines) ResumeMachine(ctx context.Context, scope model.Scope, id, giv
 	if err != nil {
 		return nil, err
 	}
-	calls := make([]*store.Call, len(workers))
-	for i, w := range workers {
-		calls[i] = s.scripts.statusCall(s.reader.refOf(w), statusArgs{action: resume, given: given, withMachine: true})
-	}
+	calls := store.CallEach(workers, func(w *model.Worker) *store.Call {
+		return s.scripts.statusCall(s.reader.refOf(w), statusArgs{action: resume, given: given, withMachine: true})
+	})
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

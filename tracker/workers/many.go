@@ -132,10 +132,7 @@ func (s *operations) changeAll(
 	ctx context.Context, act Act, workers []*model.Worker, f *WorkerFilter, given string,
 ) (changed []*model.Worker, err error) {
 	for part := range slices.Chunk(workers, changedAtOnce) {
-		calls := make([]*store.Call, len(part))
-		for i, w := range part {
-			calls[i] = s.actCall(act, s.reader.refOf(w), f, given)
-		}
+		calls := store.CallEach(part, func(w *model.Worker) *store.Call { return s.actCall(act, s.reader.refOf(w), f, given) })
 		s.store.DoAll(ctx, string(act), calls)
 		if err := store.FirstError(calls); err != nil {
 			return nil, err

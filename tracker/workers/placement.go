@@ -198,10 +198,7 @@ func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (o
 
 // unreserve ends reservations of which no place is taken any more. It returns what has become of their workers meanwhile.
 func (s *placement) unreserve(ctx context.Context, op string, places []Reservation) map[schema.WorkerRef]Reserved {
-	calls := make([]*store.Call, len(places))
-	for i, r := range places {
-		calls[i] = s.scripts.EndReservationCall(r, 0)
-	}
+	calls := store.CallEach(places, func(r Reservation) *store.Call { return s.scripts.EndReservationCall(r, 0) })
 	s.store.DoAll(ctx, op, calls)
 	are := map[schema.WorkerRef]Reserved{}
 	for i, c := range calls {

@@ -57,10 +57,7 @@ func (s *reader) refOf(w *model.Worker) *schema.WorkerRef {
 // machines and lineages have seen, is added by complete.
 func (s *reader) Read(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	groups := schema.WorkersByShard(refs)
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.scripts.readCall(group)
-	}
+	calls := store.CallEach(groups, s.scripts.readCall)
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

@@ -94,7 +94,8 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 		c = made
 	}
 	w := &Worker{
-		client: c, own: own, queue: queue, set: set, clock: beats.Client.Clock(c), handlers: handlers{byType: map[string]Handler{}}, hard: make(chan struct{}),
+		client: c, own: own, queue: queue, set: set, clock: beats.Client.Clock(c),
+		handlers: handlers{byType: map[string]Handler{}}, hard: make(chan struct{}),
 		jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
 		inventory: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
 	}
