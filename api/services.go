@@ -6,6 +6,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -39,9 +40,14 @@ type Services struct {
 
 // ServicesOf are those of a tracker.
 func ServicesOf(t *tracker.Tracker) Services {
+	type releaser = brake.Service // a second field of the name Service cannot be embedded
 	return Services{
 		Beats: t.Beats, Tasks: t.Tasks, Workers: t.Workers, Machines: t.Workers, Holdings: t.Holdings, Queues: t.Queues,
-		Schedules: t.Schedules, Webhooks: t.Webhooks, Events: t.Events, Stats: t.Stats, Revocations: t.Revocations, Sweeper: t.Sweeper,
+		Schedules: t.Schedules, Webhooks: t.Webhooks, Events: t.Events, Stats: t.Stats, Revocations: t.Revocations,
+		Sweeper: struct {
+			*sweep.Service
+			*releaser
+		}{t.Sweeper, t.Brake},
 		Store: t.Store,
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lubdub-io/lubdub/lua"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/stats"
 	"github.com/lubdub-io/lubdub/tracker/store"
-	"github.com/lubdub-io/lubdub/tracker/sweep"
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
@@ -150,7 +150,12 @@ func (o *Options) brakeShare() int {
 	if !o.Brake {
 		return 0
 	}
-	return sweep.BrakeShare
+	return brake.Share
+}
+
+// workerTimeout returns how long a worker may be silent.
+func (o *Options) workerTimeout() time.Duration {
+	return o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier)
 }
 
 func (o *Options) setWorkerDefaults() error {
@@ -163,7 +168,7 @@ func (o *Options) setWorkerDefaults() error {
 	if o.WorkerTimeoutMultiplier == 0 {
 		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier
 	}
-	switch timeout := o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier); {
+	switch timeout := o.workerTimeout(); {
 	case o.WorkerTimeoutMultiplier < 2:
 		return fmt.Errorf("the worker timeout multiplier is %d; it must be at least 2, or one lost beat would look like a death",
 			o.WorkerTimeoutMultiplier)

@@ -389,7 +389,7 @@ func (c *story) brake() {
 	if w := c.MustWorker(c.IDs["herd-00"]); w.Status != model.Online {
 		c.Fatalf("%s: a held worker is %s %s", c.what, w.Status, w.StatusReason)
 	}
-	c.sure("release", func() error { _, err := c.Tracker.Sweeper.Release(c.Ctx, trackertest.Scope, time.Minute); return err })
+	c.sure("release", func() error { _, err := c.Brake.Release(c.Ctx, trackertest.Scope, time.Minute); return err })
 	c.sweeps()
 }
 

@@ -3,13 +3,14 @@ package tracker
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/quotas"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/stats"
@@ -33,6 +34,8 @@ type Tracker struct {
 	Stats       *stats.Service
 	Revocations *revocations.Service
 	Sweeper     *sweep.Service
+	Brake       *brake.Service
+	Reconciler  *reconcile.Service
 	Holdings    *holdings.Service
 	Quotas      *quotas.Service
 	Store       *store.Store
@@ -47,7 +50,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := furnish(s, &o)
+	t := newTracker(s, &o)
 	err = s.Begin(ctx)
 	if err == nil {
 		err = s.Await(ctx, "reading the revoked tokens", t.Revocations.Refresh) // before the first token is judged
@@ -68,16 +71,15 @@ func (o *Options) ofStore() store.Options {
 	}
 }
 
-// furnish makes the rooms above the store, each from those below it that it needs.
-func furnish(s *store.Store, o *Options) *Tracker {
+// newTracker makes the services above the store, each from those below it that it needs.
+func newTracker(s *store.Store, o *Options) *Tracker {
 	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
 		Poster: o.WebhookPoster, TenantBytes: o.TenantWebhookBytes, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	b := beats.New(s, beats.Options{
 		MaxPending: o.MaxPendingBeats, FinishedRetention: o.FinishedRetention, HealthCheckPeriod: o.HealthCheckPeriod,
-		WorkerTimeout: o.WorkerInterval * time.Duration(o.WorkerTimeoutMultiplier),
-		ReplicaID:     o.ReplicaID, Logger: o.Logger, Registerer: o.Registerer,
+		WorkerTimeout: o.workerTimeout(), ReplicaID: o.ReplicaID, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	q := quotas.New(s, quotas.Options{
 		TenantTasks: o.TenantTasks, TenantBytes: o.TenantBytes, TenantWorkers: o.TenantWorkers, Logger: o.Logger, Registerer: o.Registerer,
@@ -91,22 +93,26 @@ func furnish(s *store.Store, o *Options) *Tracker {
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
 	st := stats.New(s, e, w, qu, stats.Options{
 		ReplicaID: o.ReplicaID, Facts: o.Replica, Gatherer: o.Gatherer, First: sweep.First,
-		BrakeShare: o.brakeShare(), ReconcileRate: sweep.ReconcileRate,
+		BrakeShare: o.brakeShare(), ReconcileRate: reconcile.Rate,
 		Task: ta.Get, LabelsOf: ta.LabelsOf, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sc := schedules.New(s, ta, schedules.Options{
 		MaxSchedules: o.MaxSchedules, FiresPerSecond: o.TenantFires, Logger: o.Logger, Registerer: o.Registerer,
 	})
-	sw := sweep.New(s, e, b, h, w, ta, sc, wh, sweep.Options{
-		Brake: o.Brake, Retention: o.FinishedRetention,
-		WorkerInterval: o.WorkerInterval, WorkerTimeoutMultiplier: o.WorkerTimeoutMultiplier, Probe: o.Probe,
-		FlappingThreshold: o.FlappingThreshold,
-		Logger:            o.Logger, Registerer: o.Registerer,
+	br := brake.New(s, b, w, brake.Options{
+		Enabled: o.Brake, WorkerTimeout: o.workerTimeout(), Logger: o.Logger, Registerer: o.Registerer,
+	})
+	rc := reconcile.New(s, w, ta, sc, wh, reconcile.Options{
+		Retention: o.FinishedRetention, WorkerTimeout: o.workerTimeout(), Logger: o.Logger, Registerer: o.Registerer,
+	})
+	sw := sweep.New(s, e, b, h, w, ta, sc, wh, br, rc, sweep.Options{
+		Retention: o.FinishedRetention, Probe: o.Probe, FlappingThreshold: o.FlappingThreshold,
+		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
 	return &Tracker{
 		Beats: b, Tasks: ta, Workers: w, Queues: qu, Schedules: sc, Webhooks: wh, Events: e, Stats: st, Revocations: re, Sweeper: sw,
-		Holdings: h, Quotas: q, Store: s,
+		Brake: br, Reconciler: rc, Holdings: h, Quotas: q, Store: s,
 	}
 }
 

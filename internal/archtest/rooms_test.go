@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the table of rooms into docs/arch
 
 // rooms are the packages of tracker from the bottom up: each may know those before it, but for what `apart` says.
 var rooms = []string{"lane", "model", "schema", "store", "events", "webhooks", "beats", "quotas", "revocations", "holdings", "workers",
-	"tasks", "queues", "stats", "schedules", "sweep"}
+	"tasks", "queues", "stats", "schedules", "brake", "reconcile", "sweep"}
 
 // apart has pairs of rooms that do not know each other though one stands above the other.
 var apart = [][2]string{
@@ -29,14 +29,18 @@ var apart = [][2]string{
 	{"stats", "sweep"}, {"webhooks", "stats"}, {"stats", "schedules"},
 	{"lane", "events"}, {"lane", "model"}, {"lane", "schema"}, {"beats", "quotas"}, {"quotas", "holdings"},
 	{"beats", "queues"}, {"quotas", "queues"}, {"quotas", "sweep"}, {"queues", "sweep"},
+	{"brake", "events"}, {"brake", "webhooks"}, {"brake", "quotas"}, {"brake", "revocations"}, {"brake", "holdings"}, {"brake", "tasks"},
+	{"brake", "queues"}, {"brake", "stats"}, {"brake", "schedules"}, {"brake", "reconcile"},
+	{"reconcile", "beats"}, {"reconcile", "events"}, {"reconcile", "quotas"}, {"reconcile", "revocations"}, {"reconcile", "queues"},
+	{"reconcile", "stats"},
 	{"beats", "schedules"}, {"quotas", "schedules"}, {"holdings", "schedules"}, {"workers", "schedules"}, {"queues", "schedules"},
 }
 
 // callers may import these rooms: the services that they call, and the types in which they speak. What is not here has `tracker` only.
 var callers = map[string][]string{
 	// schema, since the front end packs a heartbeat's report while it reads it
-	"api": {"beats", "events", "holdings", "model", "queues", "revocations", "schedules", "schema", "stats", "store", "sweep", "tasks",
-		"webhooks", "workers"},
+	"api": {"beats", "brake", "events", "holdings", "model", "queues", "revocations", "schedules", "schema", "stats", "store", "sweep",
+		"tasks", "webhooks", "workers"},
 	"internal/config": {"model", "store"}, // defaults and bounds of settings
 	"cmd/lubdub":      {"events", "model", "stats", "store", "sweep", "webhooks"},
 }

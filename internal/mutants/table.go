@@ -79,7 +79,7 @@ var mutants = []mutant{
 		"if not grace then return 0 end", "^TestCancel$"},
 	{"a cancelled attempt is tried again", "lua/lib/ending.lua", "if not f.q or not f.p or f.cr then return nil end",
 		"if not f.q or not f.p then return nil end", "^TestNothingIsRetriedUnderCancel$"},
-	{"what the brake does not hold yet is taken", "tracker/sweep/brake.go", "			case brakeLets:", "			case brakeLets, brakeAwaits:",
+	{"what the brake does not hold yet is taken", "tracker/sweep/verdicts.go", "		case brake.Expire:", "		case brake.Expire, brake.Wait:",
 		"^TestWhatTheBrakeDoesNotHoldYetIsNotTaken$"},
 	{"losses have no end", "lua/lib/ending.lua", "if loss and count > tonumber(losses) or", "if",
 		"^TestMaxLossesStopsAPoisonPill$"},

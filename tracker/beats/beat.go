@@ -142,10 +142,9 @@ func (s *Service) explain(beats []*Beat) {
 	if len(beats) == 0 {
 		return
 	}
-	calls := make([]*store.Call, len(beats))
-	for i, b := range beats {
-		calls[i] = s.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
-	}
+	calls := store.CallEach(beats, func(b *Beat) *store.Call {
+		return s.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
+	})
 	s.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they came together
 	for i, b := range beats {
 		ack, err := heard("beat", b.Attempt, calls[i])

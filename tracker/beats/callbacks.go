@@ -128,10 +128,7 @@ func (s *Service) CancelDelivered(a *model.Attempt) {
 
 // CancelsDelivered does what CancelDelivered does for many attempts, of which Member and Shard are enough, and waits for it.
 func (s *Service) CancelsDelivered(ctx context.Context, op string, attempts []*model.Attempt) error {
-	calls := make([]*store.Call, len(attempts))
-	for i, a := range attempts {
-		calls[i] = s.deliverCall(a)
-	}
+	calls := store.CallEach(attempts, s.deliverCall)
 	s.store.DoAll(ctx, op, calls)
 	return store.FirstError(calls)
 }

@@ -62,10 +62,7 @@ func (s *Service) Hosts(ctx context.Context, op string, names iter.Seq[WorkerNam
 		}
 	}
 	groups := schema.ByShard(wanted, hostsAtOnce, func(r *schema.WorkerRef) int { return r.Shard })
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = s.hostsCall(group)
-	}
+	calls := store.CallEach(groups, s.hostsCall)
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

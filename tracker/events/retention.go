@@ -10,10 +10,7 @@ import (
 // be more to drop.
 func (s *Service) Trim(ctx context.Context, n *store.Node, shards []int) (more bool, err error) {
 	groups := s.store.Together(shards)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = s.trimCall(group)
-	}
+	calls := store.CallEach(groups, s.trimCall)
 	s.store.Exec(ctx, n, calls)
 	for i, group := range groups {
 		if calls[i].Err != nil {

@@ -43,10 +43,7 @@ func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, work
 	}
 	var held []Holding
 	for len(open) > 0 {
-		calls := make([]*store.Call, len(open))
-		for i, shard := range open {
-			calls[i] = s.heldCall(shard, scope, workerID, after[shard], heldPage)
-		}
+		calls := store.CallEach(open, func(shard int) *store.Call { return s.heldCall(shard, scope, workerID, after[shard], heldPage) })
 		s.store.DoAll(ctx, op, calls)
 		open = open[:0:0]
 		if err := store.FirstError(calls); err != nil {

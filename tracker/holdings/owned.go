@@ -88,10 +88,7 @@ func (s *Service) askOwned(ctx context.Context, op string, scope model.Scope, wo
 	}
 	shardOf := func(n OwnedAttempt) int { return s.store.ShardOf(scope, n.TaskID) }
 	groups := schema.ByShard(slices.Collect(maps.Keys(found)), ownedLimit, shardOf)
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.ownedCall(shardOf(group[0]), scope, workerID, group)
-	}
+	calls := store.CallEach(groups, func(group []OwnedAttempt) *store.Call { return s.ownedCall(shardOf(group[0]), scope, workerID, group) })
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

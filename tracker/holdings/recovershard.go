@@ -68,10 +68,7 @@ const recoverTakes = 25
 // between are left alone.
 func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e lostEvidence) (all recovered, err error) {
 	groups := schema.ByShard(held, recoverTakes, func(h Holding) int { return h.Ref.Shard })
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.recoverCall(by, group, e)
-	}
+	calls := store.CallEach(groups, func(group []Holding) *store.Call { return s.recoverCall(by, group, e) })
 	s.store.DoAll(ctx, op, calls)
 	for _, c := range calls {
 		if c.Err != nil {

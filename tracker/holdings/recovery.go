@@ -28,10 +28,7 @@ type Recovery struct {
 // ReadRecoveries reads what is left to do for workers; those with nothing left are not in the result.
 func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*Recovery, error) {
 	groups := schema.WorkersByShard(refs)
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.recoveryReadCall(group)
-	}
+	calls := store.CallEach(groups, s.recoveryReadCall)
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

@@ -51,10 +51,7 @@ func (s *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) as
 		missing = append(missing, e)
 	}
 	groups := byShard(missing, askedAtOnce)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = s.askedLabelsCall(group)
-	}
+	calls := store.CallEach(groups, s.askedLabelsCall)
 	s.store.DoAll(ctx, "claim", calls)
 	for i, c := range calls {
 		if c.Err != nil {

@@ -295,10 +295,7 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 // whether one was taken, it counts as used: what the worker holds will tell when it matters.
 func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*model.Envelope, error) {
 	groups := byShard(entries, claimedAtOnce)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = c.queues.claimCall(c.WorkerID, c.mark, group)
-	}
+	calls := store.CallEach(groups, func(group []*schema.ReadyEntry) *store.Call { return c.queues.claimCall(c.WorkerID, c.mark, group) })
 	c.queues.store.DoAll(model.WithActor(ctx, c.WorkerID), "claim", calls)
 	got := map[*schema.ReadyEntry]*model.Envelope{}
 	var failed error

@@ -183,10 +183,7 @@ func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
 
 // envelopesOf reads tasks that a worker holds and returns the envelopes of their attempts again.
 func (s *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, workerID string) ([]*model.Envelope, error) {
-	calls := make([]*store.Call, len(refs))
-	for i, r := range refs {
-		calls[i] = s.tasks.GetCall(r, tasks.Whole)
-	}
+	calls := store.CallEach(refs, func(r *schema.TaskRef) *store.Call { return s.tasks.GetCall(r, tasks.Whole) })
 	s.store.DoAll(ctx, "claim", calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

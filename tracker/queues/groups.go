@@ -43,10 +43,7 @@ func (s *Service) count(ctx context.Context, op string, groupings ...*grouping) 
 		}
 	}
 	for len(open) > 0 {
-		calls := make([]*store.Call, len(open))
-		for i, p := range open {
-			calls[i] = s.groupsCall(p.shard, p.of, p.after)
-		}
+		calls := store.CallEach(open, func(p place) *store.Call { return s.groupsCall(p.shard, p.of, p.after) })
 		s.store.DoBulk(ctx, op, calls)
 		if err := store.FirstError(calls); err != nil {
 			return err

@@ -125,10 +125,7 @@ func (s *Service) List(ctx context.Context, f Filter) (*Page, error) {
 // names lists what is named behind a prefix over all shards, in order, and counts all of it.
 func (s *Service) names(ctx context.Context, op, prefix, after string, limit int, descending bool) (names []string, total int, err error) {
 	groups := s.store.AllTogether()
-	calls := make([]*store.Call, len(groups))
-	for i, shards := range groups {
-		calls[i] = s.listCall(shards, prefix, after, limit, descending)
-	}
+	calls := store.CallEach(groups, func(shards []int) *store.Call { return s.listCall(shards, prefix, after, limit, descending) })
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, 0, err

@@ -70,10 +70,7 @@ func (s *Service) list(ctx context.Context, look *Look) error {
 	shards := look.Shards
 	for page := 0; page < listPages && len(shards) > 0; page++ {
 		groups := s.store.Together(shards)
-		calls := make([]*store.Call, len(groups))
-		for i, group := range groups {
-			calls[i] = s.dueCall(group, listAtOnce, t.from)
-		}
+		calls := store.CallEach(groups, func(group []int) *store.Call { return s.dueCall(group, listAtOnce, t.from) })
 		shards = nil
 		err := s.store.ExecEach(ctx, look.Node, calls, groups, func(shard int, now int64, r store.Reply) {
 			at, reply := time.UnixMilli(now), readDue(r)

@@ -74,3 +74,15 @@ func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {
 	}
 	return groups
 }
+
+// Runs cuts items into runs of neighbours that are alike, each of at most so many.
+func Runs[T any](items []T, atMost int, alike func(a, b T) bool) (runs [][]T) {
+	for len(items) > 0 {
+		k := 1
+		for k < len(items) && k < atMost && alike(items[0], items[k]) {
+			k++
+		}
+		runs, items = append(runs, items[:k]), items[k:]
+	}
+	return runs
+}

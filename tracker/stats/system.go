@@ -144,10 +144,7 @@ func Compare(own Facts, said []json.RawMessage) (others int, differ []string) {
 // readShards asks all shards. away: a node is known not to answer, so its shards are left out; there must be others.
 func (s *Service) readShards(ctx context.Context, away bool) ([]Shard, error) {
 	groups := s.store.AllTogether()
-	calls := make([]*store.Call, len(groups))
-	for i, shards := range groups {
-		calls[i] = s.shardsCall(shards)
-	}
+	calls := store.CallEach(groups, s.shardsCall)
 	s.store.DoBulk(ctx, "stats", calls)
 	var asked []Shard
 	var silent []*store.Call

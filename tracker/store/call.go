@@ -38,6 +38,15 @@ func NewCall(shard int, script *lua.Script, keys []string, args ...any) *Call {
 	return &Call{Shard: shard, Script: script, Argv: append(argv, args...)}
 }
 
+// CallEach makes a call for each item.
+func CallEach[T any](items []T, call func(T) *Call) []*Call {
+	calls := make([]*Call, len(items))
+	for i, item := range items {
+		calls[i] = call(item)
+	}
+	return calls
+}
+
 // FirstError returns the error of the first call that failed, nil when all went through.
 func FirstError(calls []*Call) error {
 	for _, c := range calls {
@@ -51,7 +60,7 @@ func FirstError(calls []*Call) error {
 // Exec runs calls in one round trip to one node, past its lanes, and sets each call's reply or error. A script that the node
 // does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to another node is
 // asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
-func (s *Store) Exec(ctx context.Context, n *Node, calls []*Call) {
+func (s *runner) Exec(ctx context.Context, n *Node, calls []*Call) {
 	sign(ctx, calls)
 	s.execWith(ctx, n, calls, nil)
 }
@@ -67,22 +76,22 @@ func sign(ctx context.Context, calls []*Call) {
 }
 
 // execWith lets no call succeed for which the guarantee does not hold; nil: none is asked for.
-func (s *Store) execWith(ctx context.Context, n *Node, calls []*Call, g guarantee) {
-	if s.IsLate(ctx, g) {
+func (s *runner) execWith(ctx context.Context, n *Node, calls []*Call, g guarantee) {
+	if s.deadlines.IsLate(ctx, g) {
 		for _, c := range calls {
-			c.Reply, c.Err = nil, s.Late()
+			c.Reply, c.Err = nil, s.deadlines.Late()
 		}
 		return
 	}
-	ctx, cancel := s.tripContext(ctx, calls)
+	ctx, cancel := s.deadlines.tripContext(ctx, calls)
 	defer cancel()
 	s.runOn(ctx, n, calls, g)
-	if s.cluster != nil {
+	if s.servers.cluster != nil {
 		s.redirect(ctx, calls, g)
 	}
 }
 
-func (s *Store) runOn(ctx context.Context, n *Node, calls []*Call, g guarantee) {
+func (s *runner) runOn(ctx context.Context, n *Node, calls []*Call, g guarantee) {
 	if refuse := s.refusesAll(n); refuse != nil {
 		for _, c := range calls {
 			c.Reply, c.Err = nil, refuse()
@@ -109,7 +118,7 @@ type trip struct {
 }
 
 // roundTrip runs calls in one pipeline on one connection.
-func (s *Store) roundTrip(ctx context.Context, n *Node, calls []*Call, with trip) {
+func (s *runner) roundTrip(ctx context.Context, n *Node, calls []*Call, with trip) {
 	var cmds []redis.Cmder
 	if with.load {
 		cmds = loadScripts(ctx, calls)
@@ -124,7 +133,7 @@ func (s *Store) roundTrip(ctx context.Context, n *Node, calls []*Call, with trip
 	}
 	var asked []*redis.Cmd
 	if with.guarantee != nil {
-		asked = with.guarantee.ask(ctx, s.Keys[n.mark.of(s, n, calls)])
+		asked = with.guarantee.ask(ctx, s.keyspace.Keys[n.mark.of(s.topology, n, calls)])
 		for _, cmd := range asked {
 			cmds = append(cmds, cmd)
 		}
@@ -135,16 +144,16 @@ func (s *Store) roundTrip(ctx context.Context, n *Node, calls []*Call, with trip
 	_, err := pipe.Exec(ctx) // each command carries its own error
 	took := time.Since(start)
 	s.metrics.tripped(took, err)
-	s.heardNothing(n, with.guarantee, took, err)
+	s.topology.noteSilence(n, with.guarantee, took, err)
 	var doubt error
 	if with.guarantee != nil {
 		if doubt = with.guarantee.confirmed(asked); IsRedirect(doubt) {
-			n.mark.moveOn(s, n)
+			n.mark.moveOn(s.topology, n)
 		}
 	}
 	for i, c := range calls {
 		if c.take(own[i]); c.Err == nil && doubt != nil {
-			c.Err = s.notConfirmed(doubt)
+			c.Err = s.durability.notConfirmed(doubt)
 		}
 	}
 }
@@ -189,9 +198,9 @@ func IsNetwork(err error) bool {
 
 // EachShard runs one call on every shard through the lanes of their nodes. Calls stand in the order of the shards; the error
 // is that of the first one that failed.
-func (s *Store) EachShard(ctx context.Context, op string, call func(shard int, k *schema.ShardKeys) *Call) ([]*Call, error) {
-	calls := make([]*Call, s.Shards())
-	for shard, k := range s.Keys {
+func (s *runner) EachShard(ctx context.Context, op string, call func(shard int, k *schema.ShardKeys) *Call) ([]*Call, error) {
+	calls := make([]*Call, s.keyspace.Shards())
+	for shard, k := range s.keyspace.Keys {
 		calls[shard] = call(shard, k)
 	}
 	s.DoAll(ctx, op, calls)
@@ -200,21 +209,21 @@ func (s *Store) EachShard(ctx context.Context, op string, call func(shard int, k
 
 // AtOnce is how many shards one call of a script that takes many may be about: on one server as many as do not hold up Redis for
 // long, on Cluster one, since a script may not touch two.
-func (s *Store) AtOnce() int {
-	if s.cluster != nil {
+func (s *runner) AtOnce() int {
+	if s.servers.cluster != nil {
 		return 1
 	}
 	return 16
 }
 
 // Together groups shards by the calls that may cover them.
-func (s *Store) Together(shards []int) [][]int {
+func (s *runner) Together(shards []int) [][]int {
 	return slices.Collect(slices.Chunk(shards, s.AtOnce()))
 }
 
 // AllTogether groups all shards.
-func (s *Store) AllTogether() [][]int {
-	all := make([]int, s.Shards())
+func (s *runner) AllTogether() [][]int {
+	all := make([]int, s.keyspace.Shards())
 	for i := range all {
 		all[i] = i
 	}
@@ -223,7 +232,7 @@ func (s *Store) AllTogether() [][]int {
 
 // ExecEach runs calls, each about one group of shards, and hands over what each says of every shard: the reply is the wall time
 // in ms and then one list for each shard.
-func (s *Store) ExecEach(ctx context.Context, n *Node, calls []*Call, groups [][]int, each func(shard int, now int64, r Reply)) error {
+func (s *runner) ExecEach(ctx context.Context, n *Node, calls []*Call, groups [][]int, each func(shard int, now int64, r Reply)) error {
 	s.Exec(ctx, n, calls)
 	if err := FirstError(calls); err != nil {
 		return err

@@ -12,20 +12,20 @@ import (
 
 // check inspects the server before anything relies on it.
 func (s *Store) check(ctx context.Context) error {
-	info, err := s.info(ctx)
+	info, err := s.servers.info(ctx)
 	if err != nil {
 		return err
 	}
-	if inCluster(info) && s.single != nil {
-		s.becomeCluster()
+	if inCluster(info) && s.servers.single != nil {
+		s.servers.becomeCluster()
 	}
-	if err := s.checkDurability(ctx, info); err != nil {
+	if err := s.durability.checkDurability(ctx, info); err != nil {
 		return err
 	}
-	if s.embedded {
+	if s.servers.embedded {
 		return nil // it evicts nothing and keeps nothing, which its user was told
 	}
-	if e := s.anyEvicts(ctx); e != nil {
+	if e := s.servers.anyEvicts(ctx); e != nil {
 		return e
 	}
 	version := info["redis_version"]
@@ -45,7 +45,7 @@ func inCluster(info map[string]string) bool {
 }
 
 // info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.
-func (s *Store) info(ctx context.Context) (map[string]string, error) {
+func (s *servers) info(ctx context.Context) (map[string]string, error) {
 	run, err := s.home(ctx)
 	if err == nil {
 		err = run.Ping(ctx).Err()
@@ -77,7 +77,7 @@ const shardsOfOne, shardsOfCluster = 4, 64
 
 // settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It reports
 // whether this is the first.
-func (s *Store) settleShards(ctx context.Context) (shards int, founded bool, err error) {
+func (s *servers) settleShards(ctx context.Context) (shards int, founded bool, err error) {
 	want := s.opts.Shards
 	if want == 0 {
 		want = shardsOfOne

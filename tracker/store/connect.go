@@ -16,8 +16,40 @@ import (
 // embeddedScheme marks URLs of a miniredis in this process: it evicts nothing, and cannot be asked whether it does.
 const embeddedScheme = "miniredis"
 
+// servers are the connections to Redis, whichever way it is deployed, and what is asked of whole servers. Nothing changes once the start is
+// over.
+type servers struct {
+	opts     Options
+	embedded bool // a miniredis in this process
+
+	single    *redis.Client          // one server, or Sentinel's choice of one; nil on Cluster
+	cluster   *redis.ClusterClient   // nil otherwise
+	sentinels *redis.FailoverOptions // nil without Sentinel
+}
+
+// OnCluster reports whether the shards may lie on several nodes, and a script may touch one shard only.
+func (s *servers) OnCluster() bool { return s.cluster != nil }
+
+// Database is the number of the deployment's own.
+func (s *servers) Database() int {
+	if s.single == nil {
+		return 0
+	}
+	return s.single.Options().DB
+}
+
+// AddHook has every command to the one server pass a hook, for tests; it is for stores that are no Cluster.
+func (s *servers) AddHook(h redis.Hook) { s.single.AddHook(h) }
+
+func (s *servers) close() error {
+	if s.cluster != nil {
+		return s.cluster.Close()
+	}
+	return s.single.Close()
+}
+
 // connect makes the client for Options.URL. It does not ask Redis yet.
-func (s *Store) connect() error {
+func (s *servers) connect() error {
 	scheme, rest, ok := strings.Cut(s.opts.URL, "://")
 	if !ok {
 		return fmt.Errorf("redis URL %q has no scheme; write redis://host:port/db, redis+cluster://host:port,host:port or "+
@@ -61,7 +93,7 @@ func splitURL(rest string) (user string, hosts []string, path string) {
 	return user, strings.Split(authority, ","), path
 }
 
-func (s *Store) connectSingle() error {
+func (s *servers) connectSingle() error {
 	if strings.Contains(s.opts.URL, "master_name=") {
 		o, err := redis.ParseFailoverURL(s.opts.URL)
 		if err != nil {
@@ -81,7 +113,7 @@ func (s *Store) connectSingle() error {
 	return nil
 }
 
-func (s *Store) connectSentinel(base, user string, hosts []string, path string) error {
+func (s *servers) connectSentinel(base, user string, hosts []string, path string) error {
 	path, query, _ := strings.Cut(path, "?")
 	master, db, _ := strings.Cut(strings.Trim(path, "/"), "/")
 	if master == "" {
@@ -103,14 +135,14 @@ func (s *Store) connectSentinel(base, user string, hosts []string, path string) 
 	return nil
 }
 
-func (s *Store) failover(o *redis.FailoverOptions) *redis.Client {
+func (s *servers) failover(o *redis.FailoverOptions) *redis.Client {
 	s.tune(o)
 	o.TLSConfig = s.tls(o.TLSConfig)
 	s.sentinels = o
 	return redis.NewFailoverClient(o)
 }
 
-func (s *Store) connectCluster(base, user string, hosts []string, path string) error {
+func (s *servers) connectCluster(base, user string, hosts []string, path string) error {
 	_, query, _ := strings.Cut(path, "?")
 	q, err := url.ParseQuery(query)
 	if err != nil {
@@ -127,7 +159,7 @@ func (s *Store) connectCluster(base, user string, hosts []string, path string) e
 	return nil
 }
 
-func (s *Store) useCluster(o *redis.ClusterOptions) {
+func (s *servers) useCluster(o *redis.ClusterOptions) {
 	s.tune(o)
 	o.MaintNotificationsConfig = noMaintenance()
 	o.TLSConfig = s.tls(o.TLSConfig)
@@ -141,7 +173,7 @@ func (s *Store) useCluster(o *redis.ClusterOptions) {
 }
 
 // client returns the client for the few commands that are not scripts and belong to no one shard.
-func (s *Store) client() redis.Cmdable {
+func (s *servers) client() redis.Cmdable {
 	if s.cluster != nil {
 		return s.cluster
 	}
@@ -149,7 +181,7 @@ func (s *Store) client() redis.Cmdable {
 }
 
 // becomeCluster turns the client of a plain URL into that of a Cluster, when its server turns out to be a node of one.
-func (s *Store) becomeCluster() {
+func (s *servers) becomeCluster() {
 	o := s.single.Options()
 	_ = s.single.Close()
 	s.single = nil
@@ -165,7 +197,7 @@ const poolSize = 16
 // tune sets what must hold whatever the URL says: no client retries (they run a script twice and hide an outage), short
 // timeouts, deadlines of contexts that are kept, and the plain protocol that every store speaks. The library has an Options
 // type for each kind of client; what they share bears the same names in all, but has no type.
-func (s *Store) tune(options any) {
+func (s *servers) tune(options any) {
 	o := reflect.ValueOf(options).Elem()
 	for field, value := range map[string]any{
 		"MaxRetries": -1, "DialerRetries": 1, "PoolSize": poolSize, "Protocol": 2,
@@ -184,7 +216,7 @@ func noMaintenance() *maintnotifications.Config {
 
 // tls returns how TLS is spoken where a URL asks for it. The server's name is not that of the URL's first host, as the
 // library has it, but of each host that is dialled: nodes of a Cluster and what a Sentinel names have their own.
-func (s *Store) tls(asked *tls.Config) *tls.Config {
+func (s *servers) tls(asked *tls.Config) *tls.Config {
 	switch {
 	case asked == nil:
 		return nil

@@ -9,7 +9,7 @@ import (
 
 // What must hold whatever the URL says holds for every kind of client.
 func TestTuneSetsAllKindsOfOptions(t *testing.T) {
-	s := &Store{opts: Options{Timeout: 3 * time.Second}}
+	s := &servers{opts: Options{Timeout: 3 * time.Second}}
 	one, failover, cluster := &redis.Options{MaxRetries: 5}, &redis.FailoverOptions{PoolSize: 1}, &redis.ClusterOptions{Protocol: 3}
 	for _, o := range []any{one, failover, cluster} {
 		s.tune(o)

@@ -16,21 +16,27 @@ import (
 // rest is for this process, which may be busy. What cannot be in time any more is not sent but refused at once, and so is
 // all that goes to a node which is known not to answer.
 
+// deadlines computes until when requests wait for Redis.
+type deadlines struct{ timeout time.Duration } // of one round trip
+
+// Timeout is what one round trip to Redis may take.
+func (d deadlines) Timeout() time.Duration { return d.timeout }
+
 // Patience is how long a request may wait for Redis.
-func (s *Store) Patience() time.Duration { return s.opts.Timeout * 5 / 4 }
+func (d deadlines) Patience() time.Duration { return d.timeout * 5 / 4 }
 
 // LeastTrip is how much of its time a call must have left to be sent: a round trip that is given less would often be cut
 // off though Redis does what it is told.
-func (s *Store) LeastTrip(g guarantee) time.Duration {
+func (d deadlines) LeastTrip(g guarantee) time.Duration {
 	if g != nil {
-		return s.confirmation() + s.opts.Timeout/4
+		return d.confirmation() + d.timeout/4
 	}
-	return s.opts.Timeout / 2
+	return d.timeout / 2
 }
 
 // confirmation is how long a flush waits for what makes its writes safe. Whoever comes just after one that gets no confirmation
 // has begun must have enough time left at its end for another.
-func (s *Store) confirmation() time.Duration { return s.opts.Timeout * 2 / 5 }
+func (d deadlines) confirmation() time.Duration { return d.timeout * 2 / 5 }
 
 type arrivalKey struct{}
 
@@ -66,7 +72,7 @@ func Until(ctx context.Context) time.Time {
 
 // Within binds ctx to the moment by which its request must have its answer, plus `more` for what it waits for besides Redis. A
 // part of a request that is already bound keeps its moment.
-func (s *Store) Within(ctx context.Context, more time.Duration) context.Context {
+func (d deadlines) Within(ctx context.Context, more time.Duration) context.Context {
 	if !Until(ctx).IsZero() {
 		return ctx
 	}
@@ -74,7 +80,7 @@ func (s *Store) Within(ctx context.Context, more time.Duration) context.Context 
 	if !ok {
 		at = time.Now()
 	}
-	return By(noting(ctx), at.Add(s.Patience()+more))
+	return By(noting(ctx), at.Add(d.Patience()+more))
 }
 
 // By returns ctx for what must have its answers by then.
@@ -83,11 +89,11 @@ func By(ctx context.Context, then time.Time) context.Context {
 }
 
 // Sparing returns a context with one round trip less time than the request has, which is kept for what others depend on.
-func (s *Store) Sparing(ctx context.Context) context.Context {
+func (d deadlines) Sparing(ctx context.Context) context.Context {
 	if Until(ctx).IsZero() {
 		return ctx
 	}
-	return By(ctx, Until(ctx).Add(-s.opts.Timeout*3/5))
+	return By(ctx, Until(ctx).Add(-d.timeout*3/5))
 }
 
 // Tidy does what a request leaves behind: before its answer, or after it when there is no time left for that.
@@ -100,14 +106,14 @@ func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
 }
 
 // IsLate reports whether the request has no time left for one more round trip.
-func (s *Store) IsLate(ctx context.Context, g guarantee) bool {
+func (d deadlines) IsLate(ctx context.Context, g guarantee) bool {
 	then := Until(ctx)
-	return !then.IsZero() && time.Until(then) < s.LeastTrip(g)
+	return !then.IsZero() && time.Until(then) < d.LeastTrip(g)
 }
 
 // Deadline returns that of what begins to wait now.
-func (s *Store) Deadline(ctx context.Context) time.Time {
-	latest := time.Now().Add(s.Patience())
+func (d deadlines) Deadline(ctx context.Context) time.Time {
+	latest := time.Now().Add(d.Patience())
 	if then := Until(ctx); !then.IsZero() && then.Before(latest) {
 		return then
 	}
@@ -117,8 +123,8 @@ func (s *Store) Deadline(ctx context.Context) time.Time {
 // tripContext bounds all that a round trip takes: the trip itself, which the client's timeouts bound as well, and those after it
 // for scripts that were not known or shards that are elsewhere. They have what the most urgent of the calls has left. Its end is
 // that of the connection's reads and writes too, so nothing is read into a call after it.
-func (s *Store) tripContext(ctx context.Context, calls []*Call) (context.Context, context.CancelFunc) {
-	latest := s.Deadline(ctx)
+func (d deadlines) tripContext(ctx context.Context, calls []*Call) (context.Context, context.CancelFunc) {
+	latest := d.Deadline(ctx)
 	for _, c := range calls {
 		if !c.Until.IsZero() && c.Until.Before(latest) {
 			latest = c.Until
@@ -128,7 +134,7 @@ func (s *Store) tripContext(ctx context.Context, calls []*Call) (context.Context
 }
 
 // Late is the error of what was not sent, since its answer would not have been in time.
-func (s *Store) Late() *model.Error {
+func (d deadlines) Late() *model.Error {
 	return &model.Error{
 		Code: model.Overloaded, RetryAfter: time.Second,
 		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; " +
@@ -144,71 +150,9 @@ func unconfirmed(op string) *model.Error {
 	}
 }
 
-// silent is the error of what was not sent, since its node does not answer.
-func (s *Store) silent(n *Node) *model.Error {
-	return &model.Error{
-		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
-		Message: "Redis is not responding, so nothing was changed. Try again",
-	}
-}
-
-// refusesAll returns the error of everything that would go to a node, nil when it may go.
-func (s *Store) refusesAll(n *Node) func() *model.Error {
-	switch {
-	case s.isBroken():
-		return s.Bug
-	case n.silent.Load():
-		return func() *model.Error { return s.silent(n) }
-	}
-	return nil
-}
-
-type errSilent struct{ addr string }
-
-func (e errSilent) Error() string {
-	return "redis at " + e.addr + " did not answer within redis-timeout, and has not since"
-}
-
-// heardNothing records how a round trip ended. A node that had its time and let the trip time out gets no more until it answers
-// again.
-func (s *Store) heardNothing(n *Node, g guarantee, took time.Duration, err error) {
-	if !isTimeout(err) || took < s.LeastTrip(g)*9/10 || !n.silent.CompareAndSwap(false, true) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n.life.Err() == nil {
-		s.probes.Go(s.Guard("the probe of a silent node", func() { s.probe(n) }))
-	}
-}
-
 func isTimeout(err error) bool {
 	var e net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && e.Timeout()
-}
-
-// probePause separates two probes when the first failed at once.
-const probePause = 20 * time.Millisecond
-
-// probe asks a silent node until it answers or is not in use any more.
-func (s *Store) probe(n *Node) {
-	s.metrics.silent.Inc()
-	defer func() {
-		n.silent.Store(false)
-		s.metrics.silent.Dec()
-	}()
-	for n.life.Err() == nil {
-		ctx, cancel := context.WithTimeout(n.life, s.opts.Timeout)
-		err := n.client.Ping(ctx).Err()
-		cancel()
-		if !IsNetwork(err) {
-			return // an answer, though it may be an error
-		}
-		if s.cluster != nil {
-			s.remap() // its shards may have been promoted elsewhere
-		}
-		Pause(n.life, probePause)
-	}
 }
 
 // Pause waits for d, and reports whether that was over before ctx was.

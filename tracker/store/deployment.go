@@ -18,7 +18,7 @@ const (
 
 // Deployment names the deployment that the store belongs to. It is the same for as long as the store stands; one that was lost
 // gets it again from the replicas that run.
-func (s *Store) Deployment() string {
+func (s *format) Deployment() string {
 	if name := s.deployment.Load(); name != nil {
 		return *name
 	}
@@ -26,20 +26,20 @@ func (s *Store) Deployment() string {
 }
 
 // nameDeployment gives the store a name where it has none.
-func (s *Store) nameDeployment(ctx context.Context) error {
+func (s *format) nameDeployment(ctx context.Context) error {
 	name := s.Deployment()
 	if name == "" {
 		name = model.NewID(deploymentPrefix)
 	}
-	return s.client().HSetNX(ctx, schema.MetaKey, deploymentField, name).Err()
+	return s.servers.client().HSetNX(ctx, schema.MetaKey, deploymentField, name).Err()
 }
 
 // learnDeployment reads how the deployment is named.
-func (s *Store) learnDeployment(ctx context.Context) error {
-	name, err := s.client().HGet(ctx, schema.MetaKey, deploymentField).Result()
+func (s *format) learnDeployment(ctx context.Context) error {
+	name, err := s.servers.client().HGet(ctx, schema.MetaKey, deploymentField).Result()
 	if errors.Is(err, redis.Nil) { // a program before it had names has founded the store anew
 		if err = s.nameDeployment(ctx); err == nil {
-			name, err = s.client().HGet(ctx, schema.MetaKey, deploymentField).Result()
+			name, err = s.servers.client().HGet(ctx, schema.MetaKey, deploymentField).Result()
 		}
 	}
 	if err != nil {

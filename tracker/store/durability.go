@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -34,9 +35,19 @@ type guarantee interface {
 	confirmed([]*redis.Cmd) error // nil, or why not
 }
 
+// durability is what this deployment promises of its durable transitions.
+type durability struct {
+	servers     *servers
+	deadlines   deadlines
+	opts        Options
+	unconfirmed prometheus.Counter // transitions
+
+	guarantee guarantee // what durable transitions are answered by; nil with Memory. It is set by checkDurability
+}
+
 // newGuarantee returns nil for Memory.
-func (s *Store) newGuarantee(hasWaitAOF bool) guarantee {
-	timeout := s.confirmation()
+func (s *durability) newGuarantee(hasWaitAOF bool) guarantee {
+	timeout := s.deadlines.confirmation()
 	switch {
 	case s.opts.Durability == Replicated:
 		return waiting{args: []any{"wait", s.opts.DurableReplicas, model.Millis(timeout)}, want: s.opts.DurableReplicas, timeout: timeout}
@@ -112,8 +123,8 @@ func (syncedAlways) confirmed(cmds []*redis.Cmd) error {
 }
 
 // notConfirmed is the error of a call that Redis has done and that is not safe.
-func (s *Store) notConfirmed(why error) error {
-	s.metrics.unconfirmed.Inc()
+func (s *durability) notConfirmed(why error) error {
+	s.unconfirmed.Inc()
 	e := &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: why}
 	if s.opts.Durability == Replicated {
 		e.Message = fmt.Sprintf("not confirmed: Redis has done it, but not %d of its replicas said in time that they have it, "+
@@ -128,7 +139,7 @@ func (s *Store) notConfirmed(why error) error {
 // mark is the shard of a node in which its flushes write before they wait. It moves on when the shard moves away.
 type mark struct{ shard atomic.Int64 }
 
-func (m *mark) of(s *Store, n *Node, calls []*Call) int {
+func (m *mark) of(s *topology, n *Node, calls []*Call) int {
 	shard := int(m.shard.Load())
 	if s.Node(shard) != n {
 		shard = calls[0].Shard
@@ -138,7 +149,7 @@ func (m *mark) of(s *Store, n *Node, calls []*Call) int {
 }
 
 // moveOn takes the next shard of the node.
-func (m *mark) moveOn(s *Store, n *Node) {
+func (m *mark) moveOn(s *topology, n *Node) {
 	shards := s.ByNode()[n]
 	if i := slices.Index(shards, int(m.shard.Load())); len(shards) > 0 {
 		m.shard.Store(int64(shards[(i+1)%len(shards)]))
@@ -146,27 +157,27 @@ func (m *mark) moveOn(s *Store, n *Node) {
 }
 
 // checkDurability refuses to start on a server that cannot keep the promise.
-func (s *Store) checkDurability(ctx context.Context, info map[string]string) error {
+func (s *durability) checkDurability(ctx context.Context, info map[string]string) error {
 	if s.opts.Durability == Memory {
 		return nil
 	}
 	version, known := info["redis_version"]
 	if !known {
 		return fmt.Errorf("durability is %s, but the store at %s is no real Redis and keeps nothing; use one, or durability memory",
-			s.opts.Durability, redactURL(s.opts.URL))
+			s.opts.Durability, redactURL(s.servers.opts.URL))
 	}
 	s.guarantee = s.newGuarantee(atLeast(version, 7, 2))
-	return s.eachPrimary(ctx, s.checkPrimary)
+	return s.servers.eachPrimary(ctx, s.checkPrimary)
 }
 
-func (s *Store) eachPrimary(ctx context.Context, f func(context.Context, *redis.Client) error) error {
+func (s *servers) eachPrimary(ctx context.Context, f func(context.Context, *redis.Client) error) error {
 	if s.cluster != nil {
 		return s.cluster.ForEachMaster(ctx, f)
 	}
 	return f(ctx, s.single)
 }
 
-func (s *Store) checkPrimary(ctx context.Context, c *redis.Client) error {
+func (s *durability) checkPrimary(ctx context.Context, c *redis.Client) error {
 	if s.opts.Durability == Replicated {
 		if n := c.InfoMap(ctx, "replication").Item("Replication", "connected_slaves"); n != "" {
 			if have, err := strconv.Atoi(n); err == nil && have < s.opts.DurableReplicas {
@@ -197,7 +208,8 @@ func (s *Store) checkPrimary(ctx context.Context, c *redis.Client) error {
 			command = "WAITAOF"
 		}
 		return fmt.Errorf("durability is fsync, but redis at %s does not give it: %w; set appendonly yes and appendfsync always "+
-			"in redis.conf (and by CONFIG SET), allow Lubdub's user %s, or use durability replicated or memory", redactURL(s.opts.URL), err, command)
+			"in redis.conf (and by CONFIG SET), allow Lubdub's user %s, or use durability replicated or memory",
+			redactURL(s.servers.opts.URL), err, command)
 	}
 	return nil
 }

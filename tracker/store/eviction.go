@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -49,7 +51,7 @@ func infoField(text, name string) (value string, ok bool) {
 }
 
 // anyEvicts asks all servers, of a Cluster the replicas too, which may be promoted; nil: none does.
-func (s *Store) anyEvicts(ctx context.Context) *EvictionError {
+func (s *servers) anyEvicts(ctx context.Context) *EvictionError {
 	if s.embedded {
 		return nil
 	}
@@ -77,8 +79,13 @@ const (
 	evictionTurns = time.Second // between two checks of which servers there are
 )
 
-// evictionWatch remembers what the last check found.
+// evictionWatch checks whether Redis may evict keys, and remembers what the last check found.
 type evictionWatch struct {
+	servers  *servers
+	topology *topology
+	evicts   prometheus.Gauge
+	log      *slog.Logger
+
 	trouble atomic.Pointer[EvictionError]
 
 	mu    sync.Mutex
@@ -86,35 +93,34 @@ type evictionWatch struct {
 	byMap *[]*Node // by which the servers were found
 }
 
-// watchEviction checks again and again: what was right at the start may be reconfigured while Redis runs, or a failover brings a
+// run checks again and again: what was right at the start may be reconfigured while Redis runs, or a failover brings a
 // server that is configured differently.
-func (s *Store) watchEviction(ctx context.Context) {
+func (w *evictionWatch) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(evictionTurns):
-			s.checkEviction(ctx, time.Now())
+			w.check(ctx, time.Now())
 		}
 	}
 }
 
-func (s *Store) checkEviction(ctx context.Context, now time.Time) {
-	w := &s.eviction
-	if !w.due(now, s.byShard.Load()) {
+func (w *evictionWatch) check(ctx context.Context, now time.Time) {
+	if !w.due(now, w.topology.byShard.Load()) {
 		return
 	}
-	is := s.anyEvicts(ctx)
+	is := w.servers.anyEvicts(ctx)
 	was := w.trouble.Swap(is)
 	switch {
 	case is != nil && (was == nil || was.Message != is.Message):
-		s.opts.Logger.Error("redis may lose tasks", "reason", is.Message, "error", is.Cause)
+		w.log.Error("redis may lose tasks", "reason", is.Message, "error", is.Cause)
 	case is == nil && was != nil:
-		s.opts.Logger.Info("redis evicts nothing any more")
+		w.log.Info("redis evicts nothing any more")
 	}
-	s.metrics.evicts.Set(0)
+	w.evicts.Set(0)
 	if is != nil {
-		s.metrics.evicts.Set(1)
+		w.evicts.Set(1)
 	}
 }
 
@@ -130,8 +136,8 @@ func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 }
 
 // evicting returns what the last check found; nil: all was well.
-func (s *Store) evicting() error {
-	if e := s.eviction.trouble.Load(); e != nil {
+func (w *evictionWatch) evicting() error {
+	if e := w.trouble.Load(); e != nil {
 		return e
 	}
 	return nil

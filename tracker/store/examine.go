@@ -38,11 +38,11 @@ type Examination struct {
 // Examine looks at the store that the options name, as Open would use it, and changes nothing there. What of it cannot be reached
 // at all is an error.
 func Examine(ctx context.Context, o Options) (*Examination, error) {
-	s := &Store{opts: o, broken: newBreakdown(), Scripts: o.Scripts, metrics: newMetrics(nil)}
+	s := &servers{opts: o}
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.Close() }()
+	defer func() { _ = s.close() }()
 	if s.embedded {
 		return nil, errors.New("an embedded Redis lives in its server's process, and cannot be asked from here")
 	}
@@ -53,26 +53,34 @@ func Examine(ctx context.Context, o Options) (*Examination, error) {
 	if inCluster(info) && s.single != nil {
 		s.becomeCluster()
 	}
-	e := &Examination{DurabilityErr: s.checkDurability(ctx, info)}
-	e.Nodes = s.everyNode(ctx)
-	e.Denied, e.DeniedErr = s.denied(ctx)
-	e.Scripts, e.ScriptsErr = s.loadAll(ctx)
-	e.Shards, e.Replicas, e.StoredErr = s.stored(ctx)
+	d := &durability{servers: s, deadlines: deadlines{o.Timeout}, opts: o}
+	look := &examiner{servers: s, scripts: o.Scripts}
+	e := &Examination{DurabilityErr: d.checkDurability(ctx, info)}
+	e.Nodes = look.everyNode(ctx)
+	e.Denied, e.DeniedErr = look.denied(ctx)
+	e.Scripts, e.ScriptsErr = look.loadAll(ctx)
+	e.Shards, e.Replicas, e.StoredErr = look.stored(ctx)
 	return e, nil
 }
 
+// examiner asks servers that nothing else uses yet.
+type examiner struct {
+	servers *servers
+	scripts *lua.Set
+}
+
 // everyNode asks the primaries, in the order of their addresses.
-func (s *Store) everyNode(ctx context.Context) (found []NodeHealth) {
+func (s *examiner) everyNode(ctx context.Context) (found []NodeHealth) {
 	var mu sync.Mutex
-	err := s.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
-		h := s.healthOf(ctx, c)
+	err := s.servers.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
+		h := s.servers.healthOf(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, h)
 		return nil
 	})
 	if err != nil {
-		found = append(found, NodeHealth{Address: redactURL(s.opts.URL), Err: err})
+		found = append(found, NodeHealth{Address: redactURL(s.servers.opts.URL), Err: err})
 	}
 	slices.SortFunc(found, func(a, b NodeHealth) int { return strings.Compare(a.Address, b.Address) })
 	return found
@@ -82,10 +90,10 @@ func (s *Store) everyNode(ctx context.Context) (found []NodeHealth) {
 var commandCall = regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 
 // commandsOfScripts are those that scripts give, in their order.
-func (s *Store) commandsOfScripts() []string {
+func (s *examiner) commandsOfScripts() []string {
 	known := map[string]bool{}
-	for _, name := range s.Scripts.Names() {
-		for _, m := range commandCall.FindAllStringSubmatch(s.Scripts.Get(name).Source, -1) {
+	for _, name := range s.scripts.Names() {
+		for _, m := range commandCall.FindAllStringSubmatch(s.scripts.Get(name).Source, -1) {
 			known[strings.ToLower(m[1])] = true
 		}
 	}
@@ -119,12 +127,12 @@ return denied`
 const probeKey = "lubdub:{0}:doctor"
 
 // denied are the commands of scripts that the user may not give.
-func (s *Store) denied(ctx context.Context) ([]string, error) {
+func (s *examiner) denied(ctx context.Context) ([]string, error) {
 	var args []any
 	for _, name := range s.commandsOfScripts() {
 		args = append(args, name)
 	}
-	denied, err := s.client().Eval(ctx, probe, []string{probeKey}, args...).StringSlice()
+	denied, err := s.servers.client().Eval(ctx, probe, []string{probeKey}, args...).StringSlice()
 	if err != nil && strings.HasPrefix(err.Error(), "NOPERM") {
 		return []string{"eval"}, nil
 	}
@@ -132,11 +140,11 @@ func (s *Store) denied(ctx context.Context) ([]string, error) {
 }
 
 // loadAll loads every script, as whoever runs one does sooner or later.
-func (s *Store) loadAll(ctx context.Context) (loaded int, err error) {
-	names := s.Scripts.Names()
-	return len(names), s.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
+func (s *examiner) loadAll(ctx context.Context) (loaded int, err error) {
+	names := s.scripts.Names()
+	return len(names), s.servers.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
 		for _, name := range names {
-			if err := c.ScriptLoad(ctx, s.Scripts.Get(name).Source).Err(); err != nil {
+			if err := c.ScriptLoad(ctx, s.scripts.Get(name).Source).Err(); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -148,8 +156,8 @@ func (s *Store) loadAll(ctx context.Context) (loaded int, err error) {
 const mostReplicas = 1000
 
 // stored reads what a deployment has left there.
-func (s *Store) stored(ctx context.Context) (shards int, replicas []json.RawMessage, err error) {
-	run := s.client()
+func (s *examiner) stored(ctx context.Context) (shards int, replicas []json.RawMessage, err error) {
+	run := s.servers.client()
 	shards, err = run.HGet(ctx, schema.MetaKey, "shards").Int()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // CheckEviction looks whether Redis evicts, if it is time to.
-func (s *Store) CheckEviction(now time.Time) { s.checkEviction(context.Background(), now) }
+func (s *Store) CheckEviction(now time.Time) { s.eviction.check(context.Background(), now) }
 
 // MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
 func (s *Store) MarkOf(shard int) int { return int(s.Node(shard).mark.shard.Load()) }
@@ -19,7 +19,7 @@ func (s *Store) MarkOf(shard int) int { return int(s.Node(shard).mark.shard.Load
 // RecordPipelines returns a function that tells the names of the commands of each pipeline that was run since.
 func (s *Store) RecordPipelines() func() [][]string {
 	r := &recorder{}
-	s.single.AddHook(r)
+	s.servers.single.AddHook(r)
 	return func() [][]string {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -51,15 +51,15 @@ func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // Freeze puts a shard on a node of its own, and has the calls of a script that go there wait until the channel closes.
 func (s *Store) Freeze(shard int, script string, until <-chan struct{}) {
-	o := *s.single.Options()
+	o := *s.servers.single.Options()
 	o.Addr = strings.Replace(o.Addr, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
 	client := redis.NewClient(&o)
 	client.AddHook(&frozen{sha: s.Scripts.Get(script).SHA, until: until})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	byShard := slices.Clone(*s.byShard.Load())
-	byShard[shard] = s.nodeOf(client)
-	s.useMap(byShard)
+	s.topology.mu.Lock()
+	defer s.topology.mu.Unlock()
+	byShard := slices.Clone(*s.topology.byShard.Load())
+	byShard[shard] = s.topology.nodeOf(client)
+	s.topology.useMap(byShard)
 }
 
 type frozen struct {
@@ -92,7 +92,7 @@ func chain(steps []SchemaStep) []schemaStep {
 	for _, s := range steps {
 		made = append(made, schemaStep{name: s.Name, least: s.Least})
 		if s.Run != nil {
-			made[len(made)-1].run = func(context.Context, *Store) error { return s.Run() }
+			made[len(made)-1].run = func(context.Context, *format) error { return s.Run() }
 		}
 	}
 	return made
@@ -108,8 +108,8 @@ func SchemaSteps() (names []string, least []int) {
 
 // SettleSchema does what Open does in a program whose chain of steps is this.
 func (s *Store) SettleSchema(ctx context.Context, steps []SchemaStep) error {
-	return s.settleSchema(ctx, chain(steps))
+	return s.format.settleSchema(ctx, chain(steps))
 }
 
 // CheckSchema looks once at the version, as a running program does every second.
-func (s *Store) CheckSchema() { s.checkSchema(context.Background(), schemaSteps) }
+func (s *Store) CheckSchema() { s.format.checkSchema(context.Background(), schemaSteps) }

@@ -11,7 +11,7 @@ import (
 // Whatever stands in the store, reading it ends in a value or a refusal.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
-		(&Store{Keys: make([]*schema.ShardKeys, 16)}).WorkerShard(text)
+		(&keyspace{Keys: make([]*schema.ShardKeys, 16)}).WorkerShard(text)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 // WAITAOF, of Redis 7.2, answers with two numbers; WAIT with one. A failed write confirms nothing.
 func TestWaitingReadsItsAnswer(t *testing.T) {
-	s := &Store{opts: Options{Durability: Fsync, Timeout: time.Second}}
+	s := &durability{opts: Options{Durability: Fsync}, deadlines: deadlines{time.Second}}
 	synced := s.newGuarantee(true)
 	s.opts = Options{Durability: Replicated, Timeout: time.Second, DurableReplicas: 2}
 	replicated := s.newGuarantee(true)

@@ -52,11 +52,11 @@ func (s *Store) nodeHealth(ctx context.Context, n *Node) NodeHealth {
 	if n.silent.Load() {
 		return NodeHealth{Address: n.client.Options().Addr, Err: s.Late()}
 	}
-	return s.healthOf(ctx, n.client)
+	return s.servers.healthOf(ctx, n.client)
 }
 
 // healthOf asks a server whether or not it is known to answer.
-func (s *Store) healthOf(ctx context.Context, client *redis.Client) NodeHealth {
+func (s *servers) healthOf(ctx context.Context, client *redis.Client) NodeHealth {
 	h := NodeHealth{Address: client.Options().Addr}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()

@@ -11,34 +11,57 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
+// runner runs calls on the nodes that have their shards, in lanes or directly.
+type runner struct {
+	servers    *servers
+	keyspace   *keyspace
+	topology   *topology
+	deadlines  deadlines
+	breakdown  *breakdown
+	durability *durability
+	metrics    *metrics
+	maxPending int // calls that may wait in each lane of a node
+}
+
+// openLanes opens the lanes of a new node.
+func (s *runner) openLanes(n *Node) {
+	open := func(flushes, perRoundTrip int, g guarantee) *lane.Lane[*Call] {
+		return lane.New(s.maxPending, 1, flushes, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, g) })
+	}
+	n.vital = open(1, perRoundTrip, nil)
+	n.calls = open(2, perRoundTrip, nil)
+	n.bulk = open(1, bulkPerRoundTrip, nil)
+	n.durable = open(2, perRoundTrip, s.durability.guarantee)
+}
+
 // Do runs one call through its node's lane and waits for its fate.
-func (s *Store) Do(ctx context.Context, op string, c *Call) (Reply, error) {
+func (s *runner) Do(ctx context.Context, op string, c *Call) (Reply, error) {
 	s.DoAll(ctx, op, []*Call{c})
 	return c.Reply, c.Err
 }
 
 // DoAll runs calls through the lanes of their nodes and waits until each has its fate. Their errors are
 // tracker errors then. Calls about one shard run in their order.
-func (s *Store) DoAll(ctx context.Context, op string, calls []*Call) {
+func (s *runner) DoAll(ctx context.Context, op string, calls []*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.calls })
 }
 
 // DoBulk does what DoAll does for lists and other answers that take many calls: it yields to all the rest.
-func (s *Store) DoBulk(ctx context.Context, op string, calls []*Call) {
+func (s *runner) DoBulk(ctx context.Context, op string, calls []*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.bulk })
 }
 
 // DoVital runs one call that no burst of other operations may delay.
-func (s *Store) DoVital(ctx context.Context, op string, c *Call) (Reply, error) {
+func (s *runner) DoVital(ctx context.Context, op string, c *Call) (Reply, error) {
 	s.doAllIn(ctx, op, []*Call{c}, func(n *Node) *lane.Lane[*Call] { return n.vital })
 	return c.Reply, c.Err
 }
 
 // DoDurably runs calls as DoAll does, and lets none of them succeed that is not as safe as the deployment promises. ADR 9 says
 // which these are. They have a lane of their own, so that a slow replica holds up nothing else.
-func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
+func (s *runner) DoDurably(ctx context.Context, op string, calls ...*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] {
-		if s.guarantee == nil {
+		if s.durability.guarantee == nil {
 			return n.calls
 		}
 		return n.durable
@@ -46,20 +69,20 @@ func (s *Store) DoDurably(ctx context.Context, op string, calls ...*Call) {
 }
 
 // Post puts a call into the lane of its node. Nobody waits for it or learns what became of it.
-func (s *Store) Post(c *Call) {
+func (s *runner) Post(c *Call) {
 	sign(context.Background(), []*Call{c})
-	c.waiter, c.Until = lane.NewOwnWaiter(), s.Deadline(context.Background())
+	c.waiter, c.Until = lane.NewOwnWaiter(), s.deadlines.Deadline(context.Background())
 	c.waiter.Expect(1) // it holds the one signal
-	_ = s.Node(c.Shard).calls.Put(c)
+	_ = s.topology.Node(c.Shard).calls.Put(c)
 }
 
-func (s *Store) doAllIn(ctx context.Context, op string, calls []*Call, in func(*Node) *lane.Lane[*Call]) {
+func (s *runner) doAllIn(ctx context.Context, op string, calls []*Call, in func(*Node) *lane.Lane[*Call]) {
 	if len(calls) == 0 {
 		return
 	}
 	sign(ctx, calls)
 	w := lane.NewWaiter(len(calls))
-	latest := s.Deadline(ctx)
+	latest := s.deadlines.Deadline(ctx)
 	for _, c := range calls {
 		c.Until = latest
 	}
@@ -67,12 +90,12 @@ func (s *Store) doAllIn(ctx context.Context, op string, calls []*Call, in func(*
 		var again []*Call
 		for n, group := range s.groupCalls(left, w) {
 			fit, r := in(n).PutAll(group)
-			if r == lane.Closed && s.Node(group[0].Shard) != n {
+			if r == lane.Closed && s.topology.Node(group[0].Shard) != n {
 				again = append(again, group...) // its shards went to another node just now
 				continue
 			}
 			for _, c := range group[fit:] {
-				c.Err = s.Refusal(r, "operations", s.opts.MaxPending)
+				c.Err = s.Refusal(r, "operations", s.maxPending)
 				w.Done()
 			}
 		}
@@ -100,11 +123,11 @@ func settle(ctx context.Context, op string, calls []*Call) {
 	}
 }
 
-func (s *Store) groupCalls(calls []*Call, w *lane.Waiter) map[*Node][]*Call {
+func (s *runner) groupCalls(calls []*Call, w *lane.Waiter) map[*Node][]*Call {
 	groups := make(map[*Node][]*Call, 1)
 	for _, c := range calls {
 		c.waiter = w
-		n := s.Node(c.Shard)
+		n := s.topology.Node(c.Shard)
 		groups[n] = append(groups[n], c)
 	}
 	return groups
@@ -117,24 +140,24 @@ const (
 )
 
 // flushCalls is the flush of a node's lanes of calls.
-func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee) {
+func (s *runner) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee) {
 	var trip []*Call // of which none has its fate
 	defer func() {
 		if p := recover(); p != nil {
-			s.BreakDown("a lane of calls", p)
+			s.breakdown.BreakDown("a lane of calls", p)
 			for _, c := range slices.Concat(trip, calls) {
-				c.Err = s.Bug()
+				c.Err = s.breakdown.Bug()
 				c.waiter.Done()
 			}
 		}
 	}()
 	buffer := make([]*Call, 0, perRoundTrip)
 	for len(calls) > 0 {
-		latest := time.Now().Add(s.LeastTrip(g))
+		latest := time.Now().Add(s.deadlines.LeastTrip(g))
 		for trip = buffer; len(calls) > 0 && len(trip) < perRoundTrip; {
 			c := calls[0]
 			if calls = calls[1:]; c.Until.Before(latest) {
-				c.Err = s.Late()
+				c.Err = s.deadlines.Late()
 				c.waiter.Done()
 			} else {
 				trip = append(trip, c)
@@ -153,7 +176,7 @@ func (s *Store) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee
 }
 
 // Refusal returns the error of what a lane did not take; `what` names it, of which at most `limit` may wait.
-func (s *Store) Refusal(r lane.Refusal, what string, limit int) *model.Error {
+func (s *runner) Refusal(r lane.Refusal, what string, limit int) *model.Error {
 	if r == lane.Closed {
 		return &model.Error{Code: model.Unavailable, Message: "this replica is shutting down; send the request again", RetryAfter: time.Second}
 	}

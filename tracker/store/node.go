@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lubdub-io/lubdub/tracker/lane"
@@ -29,11 +31,34 @@ type Node struct {
 	last   []func()    // run when it closes, before its own lanes do; under Store.mu, until then
 }
 
+// topology is which node has which shard. The map is a snapshot, which is read without the mutex.
+type topology struct {
+	servers   *servers
+	keyspace  *keyspace
+	deadlines deadlines
+	breakdown *breakdown
+	silentNow prometheus.Gauge // how many nodes are silent
+	openLanes func(*Node)      // of a new node
+	onMap     func([]*Node)    // is called with each new map before it is used, under mu
+	unsettled []atomic.Int64   // by shard: when it was last found between two nodes, or without one, ms
+
+	byShard  atomic.Pointer[[]*Node]
+	mu       sync.Mutex
+	nodes    map[string]*Node // by address; those that have shards
+	closed   bool
+	mapped   time.Time      // when byShard was last drawn
+	probes   sync.WaitGroup // of silent nodes
+	retiring sync.WaitGroup // nodes that are not in use any more
+}
+
+// OnMap has f called with each new map of shards before it is used, one at a time. Call it before Begin.
+func (s *topology) OnMap(f func(byShard []*Node)) { s.onMap = f }
+
 // Node returns the node that has a shard now.
-func (s *Store) Node(shard int) *Node { return (*s.byShard.Load())[shard] }
+func (s *topology) Node(shard int) *Node { return (*s.byShard.Load())[shard] }
 
 // ByNode groups all shards by the node that holds them now.
-func (s *Store) ByNode() map[*Node][]int {
+func (s *topology) ByNode() map[*Node][]int {
 	groups := map[*Node][]int{}
 	for shard, n := range *s.byShard.Load() {
 		groups[n] = append(groups[n], shard)
@@ -43,30 +68,30 @@ func (s *Store) ByNode() map[*Node][]int {
 
 // Settled lists the shards of a node except those that were between two nodes a moment ago: the sweeper's rounds over all of
 // them must not be cut short by one each time.
-func (s *Store) Settled(n *Node) []int {
+func (s *topology) Settled(n *Node) []int {
 	moment := time.Now().Add(-500 * time.Millisecond).UnixMilli()
 	return slices.DeleteFunc(s.ByNode()[n], func(shard int) bool { return s.unsettled[shard].Load() > moment })
 }
 
-func (s *Store) nodeAt(addr string) *Node {
+func (s *topology) nodeAt(addr string) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nodes[addr]
 }
 
 // drawMap finds the node of every shard.
-func (s *Store) drawMap(ctx context.Context) error {
+func (s *topology) drawMap(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return errClosed
 	}
-	byShard := make([]*Node, len(s.Keys))
-	for i, k := range s.Keys {
-		client := s.single
-		if s.cluster != nil {
+	byShard := make([]*Node, len(s.keyspace.Keys))
+	for i, k := range s.keyspace.Keys {
+		client := s.servers.single
+		if s.servers.cluster != nil {
 			var err error
-			if client, err = s.cluster.MasterForKey(ctx, k.Clock); err != nil {
+			if client, err = s.servers.cluster.MasterForKey(ctx, k.Clock); err != nil {
 				return err
 			}
 		}
@@ -86,28 +111,25 @@ func (s *Store) drawMap(ctx context.Context) error {
 var errClosed = errors.New("the tracker is closed")
 
 // useMap has everyone use a map of shards from here on. The caller holds the mutex.
-func (s *Store) useMap(byShard []*Node) {
+func (s *topology) useMap(byShard []*Node) {
 	s.onMap(byShard)
 	s.byShard.Store(&byShard)
 }
 
 // retire ends the lanes of a node that has no shards any more, or whose client was replaced. What waits there fails or goes
 // through, and whoever comes too late for it finds the shard's new node.
-func (s *Store) retire(n *Node) {
+func (s *topology) retire(n *Node) {
 	n.end()
 	s.retiring.Go(n.close)
 }
 
-func (s *Store) nodeOf(client *redis.Client) *Node {
+func (s *topology) nodeOf(client *redis.Client) *Node {
 	addr := client.Options().Addr
 	n := s.nodes[addr]
 	if n == nil || n.client != client {
 		n = &Node{client: client}
 		n.life, n.end = context.WithCancel(context.Background())
-		n.vital = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
-		n.calls = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, nil) })
-		n.bulk = lane.New(s.opts.MaxPending, 1, 1, func(c []*Call) { s.flushCalls(n, c, bulkPerRoundTrip, nil) })
-		n.durable = lane.New(s.opts.MaxPending, 1, 2, func(c []*Call) { s.flushCalls(n, c, perRoundTrip, s.guarantee) })
+		s.openLanes(n)
 		if old := s.nodes[addr]; old != nil {
 			s.retire(old) // the cluster client has replaced its client
 		}
@@ -117,7 +139,7 @@ func (s *Store) nodeOf(client *redis.Client) *Node {
 }
 
 // remap draws the map of shards anew after a shard was found elsewhere, at most ten times a second.
-func (s *Store) remap() {
+func (s *topology) remap() {
 	s.mu.Lock()
 	recent := time.Since(s.mapped) < 100*time.Millisecond
 	if !recent {
@@ -127,10 +149,28 @@ func (s *Store) remap() {
 	if recent {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.deadlines.timeout)
 	defer cancel()
-	s.cluster.ReloadState(ctx)
+	s.servers.cluster.ReloadState(ctx)
 	_ = s.drawMap(ctx) // the old map stands and the next redirect tries again
+}
+
+// close closes all nodes, when their lanes are empty.
+func (s *topology) close() {
+	s.mu.Lock()
+	nodes := s.nodes
+	s.nodes, s.closed = map[string]*Node{}, true
+	s.mu.Unlock()
+	for _, n := range nodes {
+		n.close()
+	}
+	s.retiring.Wait()
+	s.mu.Lock() // from here on no probe begins
+	for _, n := range nodes {
+		n.end()
+	}
+	s.mu.Unlock()
+	s.probes.Wait()
 }
 
 // Retired reports whether the node is not in use any more: it has no shards, or the store was closed.

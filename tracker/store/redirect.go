@@ -40,7 +40,7 @@ func IsRedirect(err error) bool {
 // redirect runs the calls again that a Cluster node sent elsewhere. What cannot be done at once (a part of a shard's keys has
 // moved; nobody serves it) is not waited for, since the lane's other shards would wait too: its callers get a 503 and come
 // again.
-func (s *Store) redirect(ctx context.Context, calls []*Call, g guarantee) {
+func (s *runner) redirect(ctx context.Context, calls []*Call, g guarantee) {
 	elsewhere := map[destination][]*Call{}
 	stale := false
 	for _, c := range calls {
@@ -50,10 +50,10 @@ func (s *Store) redirect(ctx context.Context, calls []*Call, g guarantee) {
 		stale = stale || IsRedirect(c.Err) || IsNetwork(c.Err) // the node may be gone and its shards promoted elsewhere
 	}
 	if stale {
-		s.remap()
+		s.topology.remap()
 	}
 	for to, group := range elsewhere {
-		n := s.nodeAt(to.addr)
+		n := s.topology.nodeAt(to.addr)
 		switch {
 		case n != nil && to.asking:
 			s.roundTrip(ctx, n, group, trip{guarantee: g, load: true, asking: true})
@@ -67,17 +67,17 @@ func (s *Store) redirect(ctx context.Context, calls []*Call, g guarantee) {
 		now := time.Now().UnixMilli()
 		for _, c := range calls {
 			if IsRedirect(c.Err) {
-				s.unsettled[c.Shard].Store(now)
+				s.topology.unsettled[c.Shard].Store(now)
 			}
 		}
 	}
 }
 
 // runAnywhere runs calls for a node that has had no shard yet.
-func (s *Store) runAnywhere(ctx context.Context, calls []*Call) {
+func (s *runner) runAnywhere(ctx context.Context, calls []*Call) {
 	for _, c := range calls {
 		cmd := redis.NewCmd(ctx, append([]any{"eval", c.Script.Source}, c.Argv[2:]...)...)
-		_ = s.cluster.Process(ctx, cmd)
+		_ = s.servers.cluster.Process(ctx, cmd)
 		c.take(cmd)
 	}
 }

@@ -11,14 +11,22 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
+// keyspace is cut into shards, in which tasks and workers lie by their names. It does not change once its shards are known.
+type keyspace struct {
+	Keys []*schema.ShardKeys // by shard
+}
+
+// Shards returns how many slices the keyspace is cut into.
+func (k *keyspace) Shards() int { return len(k.Keys) }
+
 // ShardOf returns the shard of a task, or of whatever else is named in a scope.
-func (s *Store) ShardOf(scope model.Scope, id string) int {
-	return schema.ShardOf(len(s.Keys), scope, id)
+func (k *keyspace) ShardOf(scope model.Scope, id string) int {
+	return schema.ShardOf(len(k.Keys), scope, id)
 }
 
 // Ref names a task whose other keys are not known yet.
-func (s *Store) Ref(scope model.Scope, id string) *schema.TaskRef {
-	return &schema.TaskRef{Scope: scope, ID: id, Shard: s.ShardOf(scope, id)}
+func (k *keyspace) Ref(scope model.Scope, id string) *schema.TaskRef {
+	return &schema.TaskRef{Scope: scope, ID: id, Shard: k.ShardOf(scope, id)}
 }
 
 // A worker's id is wkr_, a ULID and its shard in three hexadecimal digits, so that whoever has the id knows where
@@ -29,35 +37,35 @@ const (
 )
 
 // NewWorkerID makes the id of a worker of a machine; a worker without one is its own machine.
-func (s *Store) NewWorkerID(scope model.Scope, machine string) string {
+func (k *keyspace) NewWorkerID(scope model.Scope, machine string) string {
 	unique := workerPrefix + ulid.Make().String()
 	if machine == "" {
 		machine = unique
 	}
-	return unique + fmt.Sprintf("%03X", s.MachineShard(scope, machine))
+	return unique + fmt.Sprintf("%03X", k.MachineShard(scope, machine))
 }
 
 // WorkerShard returns the shard that a worker's id embeds; false: it is no id of a worker.
-func (s *Store) WorkerShard(id string) (int, bool) {
+func (k *keyspace) WorkerShard(id string) (int, bool) {
 	if len(id) != workerIDBytes || !strings.HasPrefix(id, workerPrefix) {
 		return 0, false
 	}
 	shard, err := strconv.ParseUint(id[workerIDBytes-3:], 16, 16)
-	return int(shard), err == nil && int(shard) < s.Shards()
+	return int(shard), err == nil && int(shard) < k.Shards()
 }
 
 // MachineShard returns the shard of a machine and of its workers. A machine that is named after its one worker lives
 // where that worker's id says.
-func (s *Store) MachineShard(scope model.Scope, machine string) int {
-	if shard, ok := s.WorkerShard(machine); ok {
+func (k *keyspace) MachineShard(scope model.Scope, machine string) int {
+	if shard, ok := k.WorkerShard(machine); ok {
 		return shard
 	}
-	return s.ShardOf(scope, machine)
+	return k.ShardOf(scope, machine)
 }
 
 // WorkerRef returns what the id alone tells; false: there can be no such worker.
-func (s *Store) WorkerRef(scope model.Scope, id string) (*schema.WorkerRef, bool) {
-	shard, ok := s.WorkerShard(id)
+func (k *keyspace) WorkerRef(scope model.Scope, id string) (*schema.WorkerRef, bool) {
+	shard, ok := k.WorkerShard(id)
 	return &schema.WorkerRef{Scope: scope, ID: id, Shard: shard}, ok
 }
 

@@ -9,24 +9,24 @@ import (
 )
 
 // listByQueue lists, under their queues, the workers and the running tasks of a store whose programs knew no such lists.
-func (s *Store) listByQueue(ctx context.Context) error {
+func (s *format) listByQueue(ctx context.Context) error {
 	type walk struct {
 		shard   int
 		workers bool
 		from    string
 	}
 	var open []walk
-	for shard := range s.Keys {
+	for shard := range s.keyspace.Keys {
 		open = append(open, walk{shard: shard}, walk{shard: shard, workers: true})
 	}
 	for len(open) > 0 {
 		calls := make([]*Call, len(open))
 		for i, w := range open {
-			index, states := s.Keys[w.shard].Index, schema.Letters(model.Dispatched, model.Running)
+			index, states := s.keyspace.Keys[w.shard].Index, schema.Letters(model.Dispatched, model.Running)
 			if w.workers {
-				index, states = s.Keys[w.shard].Workers, model.StatusCode(model.WorkerStatuses...)
+				index, states = s.keyspace.Keys[w.shard].Workers, model.StatusCode(model.WorkerStatuses...)
 			}
-			calls[i] = s.indexedCall(w.shard, index, states, w.from)
+			calls[i] = s.scripts.indexedCall(w.shard, index, states, w.from)
 		}
 		if err := s.bulk(ctx, calls); err != nil {
 			return err
@@ -36,7 +36,7 @@ func (s *Store) listByQueue(ctx context.Context) error {
 		for i, w := range open {
 			from, entries := readIndexed(calls[i].Reply)
 			if these := readListed(entries, w.workers); len(these) > 0 {
-				lists = append(lists, s.relistCall(w.shard, these))
+				lists = append(lists, s.scripts.relistCall(w.shard, these))
 			}
 			if w.from = from; from != "" {
 				more = append(more, w)
@@ -50,8 +50,8 @@ func (s *Store) listByQueue(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) bulk(ctx context.Context, calls []*Call) error {
-	s.DoBulk(ctx, "open", calls)
+func (s *format) bulk(ctx context.Context, calls []*Call) error {
+	s.runner.DoBulk(ctx, "open", calls)
 	return FirstError(calls)
 }
 

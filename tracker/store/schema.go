@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/schema"
@@ -23,16 +25,32 @@ type schemaStep struct {
 	// run does the work; nil: records stay as they are. It runs under load, in several replicas at once, and again from the
 	// beginning after a failure or a loss of the store, so whatever it does must be harmless to what is there already. Like
 	// everything else it walks over what may be long in pieces.
-	run func(ctx context.Context, s *Store) error
+	run func(ctx context.Context, s *format) error
 }
 
 // schemaSteps lead from version 0, which does not say what it is, to the version of this program. A step that was released is
 // never changed; the next one is one more entry.
 var schemaSteps = []schemaStep{
 	{name: "say the version"},
-	{name: "name the deployment", run: func(ctx context.Context, s *Store) error { return s.nameDeployment(ctx) }},
-	{name: "list what queues have", run: func(ctx context.Context, s *Store) error { return s.listByQueue(ctx) }},
+	{name: "name the deployment", run: func(ctx context.Context, s *format) error { return s.nameDeployment(ctx) }},
+	{name: "list what queues have", run: func(ctx context.Context, s *format) error { return s.listByQueue(ctx) }},
 }
+
+// format is in which version the store is, and how its deployment is named.
+type format struct {
+	servers   *servers
+	keyspace  *keyspace
+	runner    *runner
+	scripts   *scripts
+	breakdown *breakdown
+	log       *slog.Logger
+
+	founded    bool                   // by this process
+	deployment atomic.Pointer[string] // its name, as it was last read
+}
+
+// Founded reports whether this process was the first to use the store.
+func (s *format) Founded() bool { return s.founded }
 
 // storedSchema is what the store says of itself.
 type storedSchema struct {
@@ -42,7 +60,7 @@ type storedSchema struct {
 }
 
 // settleSchema brings an older store forward at the start, and refuses one that this program cannot read.
-func (s *Store) settleSchema(ctx context.Context, steps []schemaStep) error {
+func (s *format) settleSchema(ctx context.Context, steps []schemaStep) error {
 	is, err := s.readSchema(ctx)
 	if err != nil {
 		return err
@@ -51,14 +69,14 @@ func (s *Store) settleSchema(ctx context.Context, steps []schemaStep) error {
 		return s.tooNew(is, len(steps))
 	}
 	if is.version > len(steps) {
-		s.opts.Logger.Info("the store is in a newer version of the stored format, which this one may run on",
+		s.log.Info("the store is in a newer version of the stored format, which this one may run on",
 			"version", is.version, "known", len(steps))
 	}
 	return s.bringForward(ctx, steps, is.version, s.founded)
 }
 
-func (s *Store) readSchema(ctx context.Context) (is storedSchema, err error) {
-	fields, err := s.client().HMGet(ctx, schema.MetaKey, "shards", "schema", "least").Result()
+func (s *format) readSchema(ctx context.Context) (is storedSchema, err error) {
+	fields, err := s.servers.client().HMGet(ctx, schema.MetaKey, "shards", "schema", "least").Result()
 	if err != nil {
 		return is, fmt.Errorf("cannot read the version of the stored format: %w", err)
 	}
@@ -76,15 +94,15 @@ func (s *Store) readSchema(ctx context.Context) (is storedSchema, err error) {
 	return is, nil
 }
 
-func (s *Store) tooNew(is storedSchema, known int) error {
+func (s *format) tooNew(is storedSchema, known int) error {
 	return fmt.Errorf("the store at %s is in version %d of the stored format, which only a Lubdub that knows version %d or newer may use, "+
 		"and this one knows %d: run the release that ran on it last, or a newer one; to go back to this one, restore a backup of Redis "+
 		"from before the upgrade (docs/upgrades.md)",
-		redactURL(s.opts.URL), is.version, is.least, known)
+		redactURL(s.servers.opts.URL), is.version, is.least, known)
 }
 
 // bringForward does the steps that are left, and logs them unless the store is new. Other replicas may do the same ones at the same time.
-func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version int, isNew bool) error {
+func (s *format) bringForward(ctx context.Context, steps []schemaStep, version int, isNew bool) error {
 	for version < len(steps) {
 		step := steps[version]
 		if step.run != nil {
@@ -92,7 +110,7 @@ func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version in
 				return fmt.Errorf("bringing the store to version %d of the stored format (%s): %w", version+1, step.name, err)
 			}
 		}
-		re, err := s.Do(ctx, "open", s.schemaCall(version, version+1, step.least))
+		re, err := s.runner.Do(ctx, "open", s.scripts.schemaCall(version, version+1, step.least))
 		if err != nil {
 			return fmt.Errorf("bringing the store to version %d of the stored format (%s): %w", version+1, step.name, err)
 		}
@@ -101,7 +119,7 @@ func (s *Store) bringForward(ctx context.Context, steps []schemaStep, version in
 			return errors.New("the store was emptied while it was brought to a newer version of the stored format; start again")
 		}
 		if !isNew {
-			s.opts.Logger.Info("the store was brought forward", "version", version+1, "step", step.name)
+			s.log.Info("the store was brought forward", "version", version+1, "step", step.name)
 		}
 		version = now
 	}
@@ -113,7 +131,7 @@ const schemaCheckInterval = time.Second
 
 // watchSchema checks again and again. A store that was lost, or that an older program founded anew, is brought forward once
 // more; when a newer program has left this one behind, this one ends.
-func (s *Store) watchSchema(ctx context.Context) {
+func (s *format) watchSchema(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,12 +143,12 @@ func (s *Store) watchSchema(ctx context.Context) {
 }
 
 // checkSchema checks once; what fails is left to the next check.
-func (s *Store) checkSchema(ctx context.Context, steps []schemaStep) {
+func (s *format) checkSchema(ctx context.Context, steps []schemaStep) {
 	is, err := s.readSchema(ctx)
 	switch {
 	case err != nil || is.lost:
 	case is.least > len(steps):
-		s.giveUp(s.tooNew(is, len(steps)),
+		s.breakdown.giveUp(s.tooNew(is, len(steps)),
 			"a newer release has changed what is stored, and this replica, which does not know it, ends; send this to another one")
 	case s.bringForward(ctx, steps, is.version, is.version == 0) == nil:
 		_ = s.learnDeployment(ctx)

@@ -9,10 +9,13 @@ import (
 )
 
 // scripts are those of lua/store. Filled when the store is opened, and read only.
-type scripts struct{ find, indexed, relist, schema *lua.Script }
+type scripts struct {
+	keyspace                      *keyspace
+	find, indexed, relist, schema *lua.Script
+}
 
-func newScripts(set *lua.Set) scripts {
-	return scripts{find: set.Get("find"), indexed: set.Get("indexed"), relist: set.Get("relist"), schema: set.Get("schema")}
+func newScripts(set *lua.Set, k *keyspace) *scripts {
+	return &scripts{keyspace: k, find: set.Get("find"), indexed: set.Get("indexed"), relist: set.Get("relist"), schema: set.Get("schema")}
 }
 
 // Overdue says what a sorted set is asked for: members whose scores, and the timeout, are over by the grace at least, oldest
@@ -28,12 +31,12 @@ type Overdue struct {
 
 // FindCall lists what is overdue in a sorted set of a shard; ReadFound reads the reply. What it lists must be taken by a
 // script that checks again.
-func (s *Store) FindCall(shard int, o Overdue) *Call {
+func (s *scripts) FindCall(shard int, o Overdue) *Call {
 	clock := "L"
 	if o.Wall {
 		clock = "wall"
 	}
-	return NewCall(shard, s.scripts.find, []string{s.Keys[shard].Clock, o.Set},
+	return NewCall(shard, s.find, []string{s.keyspace.Keys[shard].Clock, o.Set},
 		clock, model.Millis(o.Timeout), model.Millis(o.Grace), o.Limit, o.Skip)
 }
 
@@ -42,8 +45,8 @@ func ReadFound(r Reply) []string { return r.List(2).Strings() }
 
 // schemaCall writes down that the store went from one version of the stored format to another; readSchemaCall reads the reply.
 // least is the oldest version that a program must know to run on the store from now on.
-func (s *Store) schemaCall(from, to, least int) *Call {
-	return NewCall(0, s.scripts.schema, []string{schema.MetaKey}, from, to, least)
+func (s *scripts) schemaCall(from, to, least int) *Call {
+	return NewCall(0, s.schema, []string{schema.MetaKey}, from, to, least)
 }
 
 // readSchemaCall returns the version that the store is in now; false: the store was lost meanwhile.
@@ -53,8 +56,8 @@ func readSchemaCall(r Reply) (version int, there bool) { return int(r.Int(0)), r
 const indexedAtOnce = 100
 
 // indexedCall names the tasks or workers in these states, a letter each, of a shard's index; readIndexed reads the reply.
-func (s *Store) indexedCall(shard int, index, states, from string) *Call {
-	return NewCall(shard, s.scripts.indexed, []string{index}, from, states, indexedAtOnce)
+func (s *scripts) indexedCall(shard int, index, states, from string) *Call {
+	return NewCall(shard, s.indexed, []string{index}, from, states, indexedAtOnce)
 }
 
 // readIndexed returns where to go on, "" at the end, and entries of the index.
@@ -68,8 +71,8 @@ type listed struct {
 }
 
 // relistCall lists tasks or workers of a shard under their queues.
-func (s *Store) relistCall(shard int, these []listed) *Call {
-	k := s.Keys[shard]
+func (s *scripts) relistCall(shard int, these []listed) *Call {
+	k := s.keyspace.Keys[shard]
 	keys, args := []string{k.Index, k.Workers}, []any{}
 	for _, l := range these {
 		kind, key := "t", k.Task(schema.TaskName(l.scope, l.id))
@@ -78,5 +81,5 @@ func (s *Store) relistCall(shard int, these []listed) *Call {
 		}
 		keys, args = append(keys, key), append(args, kind, l.scope.String(), l.id)
 	}
-	return NewCall(shard, s.scripts.relist, keys, args...)
+	return NewCall(shard, s.relist, keys, args...)
 }

@@ -13,7 +13,7 @@ import (
 // A request that has changed something, or may have, is not said not to have begun when a later part of it comes too late.
 func TestWhatMayHaveChangedIsNotSaidNotToHaveBegun(t *testing.T) {
 	t.Parallel()
-	s := &Store{opts: Options{Timeout: time.Second}}
+	s := &Store{deadlines: deadlines{time.Second}}
 	call := func(changes bool, err error) *Call { return &Call{Script: &lua.Script{Events: changes}, Err: err} }
 	for name, test := range map[string]struct {
 		before *Call

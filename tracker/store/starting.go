@@ -20,7 +20,7 @@ import (
 // start fails with that message. Where something answers, the rest is expected back (a failover, a freeze), and the start waits for it.
 
 // contact fails when nothing answers at the addresses of the URL: Redis itself, a node of the Cluster, or a Sentinel.
-func (s *Store) contact(ctx context.Context) (err error) {
+func (s *servers) contact(ctx context.Context) (err error) {
 	switch {
 	case s.sentinels != nil:
 		_, err = firstAnswer(ctx, s.sentinels.SentinelAddrs, s.askSentinel)
@@ -36,7 +36,7 @@ func (s *Store) contact(ctx context.Context) (err error) {
 	return s.unreachable(err)
 }
 
-func (s *Store) askSentinel(ctx context.Context, addr string) (string, error) {
+func (s *servers) askSentinel(ctx context.Context, addr string) (string, error) {
 	of := s.sentinels
 	o := redis.Options{Addr: addr, Username: of.SentinelUsername, Password: of.SentinelPassword, TLSConfig: of.TLSConfig}
 	s.tune(&o)
@@ -45,13 +45,13 @@ func (s *Store) askSentinel(ctx context.Context, addr string) (string, error) {
 	return c.Ping(ctx).Result()
 }
 
-func (s *Store) unreachable(err error) error {
+func (s *servers) unreachable(err error) error {
 	return fmt.Errorf("cannot reach Redis at %s: %w; start one there, give another with --redis, "+
 		"or try Lubdub without one: --redis embedded", redactURL(s.opts.URL), err)
 }
 
 // home returns the client of the server that has the home shard.
-func (s *Store) home(ctx context.Context) (*redis.Client, error) {
+func (s *servers) home(ctx context.Context) (*redis.Client, error) {
 	if s.cluster != nil {
 		return s.cluster.MasterForKey(ctx, schema.MetaKey)
 	}
@@ -67,14 +67,14 @@ func (s *Store) Await(ctx context.Context, step string, do func(context.Context)
 		case err == nil && waited:
 			s.opts.Logger.Info("Redis answers, and the start goes on", "step", step)
 			return nil
-		case err == nil || !passing(err) || s.isBroken():
+		case err == nil || !passing(err) || s.breakdown.isBroken():
 			return err
 		case !waited:
 			s.opts.Logger.Warn("a part of Redis does not answer: the start waits for it, and this server accepts no connections until then",
 				"step", step, "error", err)
 		}
-		if s.cluster != nil {
-			s.cluster.ReloadState(ctx) // its shards may have been promoted elsewhere
+		if s.servers.cluster != nil {
+			s.servers.cluster.ReloadState(ctx) // its shards may have been promoted elsewhere
 		}
 		if !Pause(ctx, slotsPause) {
 			return err

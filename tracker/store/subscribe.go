@@ -8,7 +8,7 @@ import (
 
 // Subscribe receives what scripts publish on a channel until ctx ends. anew is called when it begins, and after every lost
 // connection: messages may have been missed. On Cluster one node is enough: messages reach all of them.
-func (s *Store) Subscribe(ctx context.Context, channel string, anew func(), hear func(payload string)) {
+func (s *servers) Subscribe(ctx context.Context, channel string, anew func(), hear func(payload string)) {
 	var sub *redis.PubSub
 	if s.cluster != nil {
 		sub = s.cluster.Subscribe(ctx, channel)

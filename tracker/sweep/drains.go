@@ -28,10 +28,9 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 		return err
 	}
 	pieces := piecesOf(found)
-	calls := make([]*store.Call, len(pieces))
-	for i, piece := range pieces {
-		calls[i] = w.service.scripts.workerDueCall(w.service.opts.Retention, drainAgain, piece, drains)
-	}
+	calls := store.CallEach(pieces, func(piece []dueWorker) *store.Call {
+		return w.service.scripts.workerDueCall(w.service.opts.Retention, drainAgain, piece, drains)
+	})
 	w.service.store.Exec(ctx, r.node, calls)
 	for i, c := range calls {
 		if c.Err != nil {
@@ -69,10 +68,7 @@ func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []du
 		}
 	}
 	groups := schema.WorkersByShard(refs)
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = w.service.scripts.workerDrainsCall(group)
-	}
+	calls := store.CallEach(groups, w.service.scripts.workerDrainsCall)
 	if err := w.service.exec(ctx, n, calls); err != nil {
 		return nil, err
 	}

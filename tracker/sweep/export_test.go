@@ -8,21 +8,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// ReconcileAShare takes steps as a running reconciler does, and returns how many entries each shard showed.
-func (s *Sweeper) ReconcileAShare(steps int) ([]int, error) {
-	seen := make([]int, s.service.store.Shards())
-	for shard := range seen {
-		for range steps {
-			n, _, err := s.reconciler.step(context.Background(), shard, true)
-			if err != nil {
-				return nil, err
-			}
-			seen[shard] += n
-		}
-	}
-	return seen, nil
-}
-
 // RecoverUntil has a sweeper go on with a worker's recovery for as long as the context lives.
 func (s *Sweeper) RecoverUntil(ctx context.Context, scope model.Scope, id string) (taken int, err error) {
 	r, _ := s.service.store.WorkerRef(scope, id)

@@ -1,8 +1,6 @@
 package sweep
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metrics count what a sweeper does.
 type metrics struct {
@@ -14,17 +12,6 @@ type metrics struct {
 	staleWorkers *queueCounter
 	flapping     *prometheus.CounterVec
 	probes       *prometheus.CounterVec
-	repairs      *prometheus.CounterVec
-	reconciled   prometheus.Counter
-	brake        brakeMetrics
-}
-
-// brakeMetrics count what the mass expiry brake does.
-type brakeMetrics struct {
-	sparedTasks, sparedWorkers prometheus.Counter
-	released                   *prometheus.CounterVec
-	censuses                   prometheus.Counter
-	engaged                    prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -56,22 +43,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_worker_probes_total", Help: "Probes of late workers by result: answered, failed.",
 		}, []string{"result"}),
-		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_repairs_total",
-			Help: "What the reconciler repaired, by what it was. Anything but 0 means that the store lost writes, " +
-				"that something else wrote to it, or a bug.",
-		}, []string{"what"}),
-		reconciled: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_reconciled_entries_total", Help: "Entries that the reconciler held against their records.",
-		}),
-		brake: newBrakeMetrics(r),
 	}
 	for _, kind := range []string{"worker", "machine"} {
 		m.flapping.WithLabelValues(kind) // a rate sees only what was there before
 	}
 	if r != nil {
 		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers.counts, m.flapping,
-			m.probes, m.repairs, m.reconciled)
+			m.probes)
 	}
 	return m
 }
@@ -84,27 +62,4 @@ func (m *metrics) flap(is expired) {
 	if is.machineFlaps {
 		m.flapping.WithLabelValues("machine").Inc()
 	}
-}
-
-func newBrakeMetrics(r prometheus.Registerer) brakeMetrics {
-	spared := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass expiry brake gave one more timeout, by kind.",
-	}, []string{"kind"})
-	m := brakeMetrics{
-		sparedTasks: spared.WithLabelValues("task"), sparedWorkers: spared.WithLabelValues("worker"),
-		released: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lubdub_mass_expiry_released_total", Help: "Held tasks and workers that operators let go before their time, by kind.",
-		}, []string{"kind"}),
-		censuses: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_mass_expiry_censuses_total",
-			Help: "Counts of the silent over all shards that this sweeper took for the mass expiry brake.",
-		}),
-		engaged: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lubdub_mass_expiry_engaged", Help: "Scopes in which the mass expiry brake held when this sweeper last looked; 0 when none.",
-		}),
-	}
-	if r != nil {
-		r.MustRegister(spared, m.released, m.censuses, m.engaged)
-	}
-	return m
 }

@@ -92,7 +92,7 @@ func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
 	var sets []beatsOf
 	for _, shard := range shards {
-		for _, timeout := range t.timeouts.of(shard) {
+		for _, timeout := range t.timeouts.Of(shard) {
 			sets = append(sets, beatsOf{shard, timeout})
 		}
 	}
@@ -122,7 +122,7 @@ func (p *peeked) look(shard int, dues shardDues) shardLook {
 	if p.isOver(l, dues.notice-l.now) {
 		p.outboxes = append(p.outboxes, outbox{shard, l.grace})
 	}
-	if p.t.timeouts.learn(shard, dues.timeouts) {
+	if p.t.timeouts.Learn(shard, dues.timeouts) {
 		p.next = 0 // a timeout that this sweeper did not know: scan again now
 	}
 	return l

@@ -150,10 +150,7 @@ func (p *placing) again(ctx context.Context, r *round, refs []*schema.TaskRef) {
 // all places tasks one by one, until the context ends; the tasks and the candidates are read some at a time.
 func (p *placing) all(ctx context.Context, refs []*schema.TaskRef) {
 	for some := range slices.Chunk(refs, schema.TakeLimit) {
-		calls := make([]*store.Call, len(some))
-		for i, r := range some {
-			calls[i] = p.service.tasks.GetCall(r, tasks.Listed)
-		}
+		calls := store.CallEach(some, func(r *schema.TaskRef) *store.Call { return p.service.tasks.GetCall(r, tasks.Listed) })
 		p.service.store.DoBulk(ctx, opPlace, calls)
 		placer := p.service.workers.NewPlacer(opPlace, nil)
 		for i, c := range calls {

@@ -14,11 +14,8 @@ import (
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
-	peek, peekBeats, forgetTimeouts, expire, timers, due, swept         *lua.Script // scripts.go
-	brakeEngage, brakeRelease, brakeTasks, brakeWorkers, braked         *lua.Script // scripts_brake.go
-	census, censusSilent, censusSpared, censusWorkers                   *lua.Script // the same
-	workerPeek, workerExpire, workerDue, workerDrains, workerProbed     *lua.Script // scripts_workers.go
-	walk, repairTasks, repairWorkers, workerEnded, workerMissing, repin *lua.Script // scripts_repair.go
+	peek, peekBeats, forgetTimeouts, expire, timers, due, swept            *lua.Script // scripts.go
+	workerPeek, workerExpire, workerDue, workerDrains, workerProbed, repin *lua.Script // scripts_workers.go
 }
 
 func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
@@ -26,14 +23,9 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 		keys: keys,
 		peek: set.Get("peek"), peekBeats: set.Get("peek_beats"), forgetTimeouts: set.Get("forget_timeouts"),
 		expire: set.Get("expire"), timers: set.Get("timers"), due: set.Get("due"),
-		brakeEngage: set.Get("brake_engage"), brakeRelease: set.Get("brake_release"), brakeTasks: set.Get("brake_tasks"),
-		brakeWorkers: set.Get("brake_workers"), braked: set.Get("braked"),
-		census: set.Get("census"), censusSilent: set.Get("census_silent"), censusSpared: set.Get("census_spared"),
-		censusWorkers: set.Get("census_workers"),
-		workerPeek:    set.Get("worker_peek"), workerExpire: set.Get("worker_expire"), workerDue: set.Get("worker_due"),
+		workerPeek: set.Get("worker_peek"), workerExpire: set.Get("worker_expire"), workerDue: set.Get("worker_due"),
 		workerDrains: set.Get("worker_drains"), workerProbed: set.Get("worker_probed"),
-		walk: set.Get("walk"), repairTasks: set.Get("repair_tasks"), repairWorkers: set.Get("repair_workers"),
-		workerEnded: set.Get("worker_ended"), workerMissing: set.Get("worker_missing"), repin: set.Get("repin"), swept: set.Get("swept"),
+		repin: set.Get("repin"), swept: set.Get("swept"),
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *scripts) workerExpireCall(by sweeperID, o *Options, workers []dueWorker
 	args := []any{string(by), model.Millis(o.Retention), len(s.keys), schema.Flag(o.Probe != nil), o.FlappingThreshold}
 	for _, w := range workers {
 		keys = k.OfWorker(keys, w.ref)
-		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.spared))
+		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.waits))
 	}
 	return store.NewCall(shard, s.workerExpire, keys, args...)
 }
@@ -113,4 +113,9 @@ func readWorkerDrains(r store.Reply) []string { return r.Strings() }
 // workerProbedCall is about a worker whose keys are these.
 func (s *scripts) workerProbedCall(r *schema.WorkerRef, keys []string) *store.Call {
 	return store.NewCall(r.Shard, s.workerProbed, keys, r.Scope.String(), r.ID)
+}
+
+// repinCall is for a task whose keys these are.
+func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {
+	return store.NewCall(r.Shard, s.repin, append(keys, s.keys[r.Shard].Fences), r.Scope.String(), r.ID, worker)
 }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -20,14 +22,11 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	Brake                   bool                                        // whether the mass expiry brake is on
-	Retention               time.Duration                               // how long finished tasks and OFFLINE workers are kept
-	WorkerInterval          time.Duration                               // between workers' beats
-	WorkerTimeoutMultiplier int                                         // a worker's timeout is this many intervals
-	FlappingThreshold       int                                         // a worker or machine that went stale so often within a day flaps
-	Probe                   func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
-	Logger                  *slog.Logger
-	Registerer              prometheus.Registerer // nil: metrics are registered nowhere
+	Retention         time.Duration                               // how long finished tasks and OFFLINE workers are kept
+	FlappingThreshold int                                         // a worker or machine that went stale so often within a day flaps
+	Probe             func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
+	Logger            *slog.Logger
+	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
 }
 
 // Service is what the sweepers of a process share. No field changes once it is made, so its methods may be called from any
@@ -41,6 +40,8 @@ type Service struct {
 	tasks     *tasks.Service
 	schedules *schedules.Service
 	webhooks  *webhooks.Service
+	brake     *brake.Service
+	reconcile *reconcile.Service
 	scripts   scripts
 	opts      Options
 	log       *slog.Logger
@@ -53,28 +54,17 @@ type Service struct {
 // New makes the service.
 func New(
 	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service,
-	sc *schedules.Service, wh *webhooks.Service, o Options,
+	sc *schedules.Service, wh *webhooks.Service, br *brake.Service, re *reconcile.Service, o Options,
 ) *Service {
 	return &Service{
-		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh,
+		store: s, events: e, beats: b, holdings: h, workers: w, tasks: ta, schedules: sc, webhooks: wh, brake: br, reconcile: re,
 		scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger,
 		metrics: newMetrics(o.Registerer), logVerdicts: &logs.Limiter{Lines: verdictLines}, logProbes: &logs.Limiter{Lines: probeLines},
 	}
 }
 
-// workerTimeout is how long a worker may be silent.
-func (s *Service) workerTimeout() time.Duration {
-	return s.opts.WorkerInterval * time.Duration(s.opts.WorkerTimeoutMultiplier)
-}
-
 // exec runs calls on a node in one round trip, and returns the first error.
 func (s *Service) exec(ctx context.Context, n *store.Node, calls []*store.Call) error {
 	s.store.Exec(ctx, n, calls)
-	return store.FirstError(calls)
-}
-
-// bulk runs calls in the lanes that give way to all others, and returns the first error.
-func (s *Service) bulk(ctx context.Context, op string, calls []*store.Call) error {
-	s.store.DoBulk(ctx, op, calls)
 	return store.FirstError(calls)
 }

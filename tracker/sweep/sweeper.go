@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/store"
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
@@ -28,7 +30,7 @@ type Sweeper struct {
 	tasks      *taskSweep
 	workers    *workerSweep
 	schedules  *scheduleSweep
-	reconciler *reconciler
+	reconciler *reconcile.Reconciler
 	webhooks   *webhooks.Courier
 	trims      *trims
 }
@@ -54,14 +56,14 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	}
 	aside := &beside{store: s.store}
 	known := newTimeouts(s.store.Shards())
-	b := newBrake(s, id, known)
+	b := brake.NewBrake(s.brake, string(id), known)
 	first := &leads{mine: make([]bool, s.store.Shards())}
 	return &Sweeper{
 		service: s, id: id, beside: aside,
 		tasks:      newTaskSweep(s, id, known, first, b, aside),
 		workers:    newWorkerSweep(s, id, b, aside),
 		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, firesPerTick)),
-		reconciler: newReconciler(s, id, newRecordless()),
+		reconciler: reconcile.NewReconciler(s.reconcile, string(id), id.rank),
 		webhooks:   webhooks.NewCourier(s.webhooks, string(id), id.rank),
 		trims:      &trims{s.store, s.events, first},
 	}
@@ -103,7 +105,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	defer s.beside.running.Wait()
 	defer running.Wait()
 	st := s.service.store
-	running.Go(st.Guard("the reconciler", func() { s.reconciler.run(ctx) }))
+	running.Go(st.Guard("the reconciler", func() { s.reconciler.Run(ctx) }))
 	running.Go(func() { s.webhooks.Run(ctx) })
 	each := func(name string, round func(context.Context, *store.Node) (time.Duration, error)) {
 		running.Go(func() {
@@ -178,7 +180,7 @@ func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 
 // Reconcile walks over everything once, whatever other sweepers do, and counts what it repaired.
 func (s *Sweeper) Reconcile(ctx context.Context) (map[string]int, error) {
-	return s.reconciler.walkOnce(s.acting(ctx))
+	return s.reconciler.WalkOnce(s.acting(ctx))
 }
 
 // Deliver takes all that has happened for webhooks and posts what is due to them, once.

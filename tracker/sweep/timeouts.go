@@ -19,15 +19,15 @@ func newTimeouts(shards int) *timeouts {
 	return &timeouts{inUse: make([][]string, shards), idle: make([]map[string]int64, shards)}
 }
 
-// of returns those that are known of a shard.
-func (t *timeouts) of(shard int) []string {
+// Of returns those that are known of a shard.
+func (t *timeouts) Of(shard int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.inUse[shard]
 }
 
-// learn keeps the timeouts that are in use; it reports whether there are new ones.
-func (t *timeouts) learn(shard int, inUse []string) (more bool) {
+// Learn keeps the timeouts that are in use; it reports whether there are new ones.
+func (t *timeouts) Learn(shard int, inUse []string) (more bool) {
 	inUse = slices.DeleteFunc(inUse, func(t string) bool { return t == sentinel })
 	slices.Sort(inUse)
 	t.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -20,12 +21,12 @@ type taskSweep struct {
 	id       sweeperID
 	timeouts *timeouts
 	leads    *leads
-	brake    *brake
+	brake    *brake.Brake
 	outboxes *outboxes
 	placing  *placing
 }
 
-func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *brake, aside *beside) *taskSweep {
+func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *brake.Brake, aside *beside) *taskSweep {
 	return &taskSweep{
 		service: s, id: id, timeouts: known, leads: first, brake: b, outboxes: newOutboxes(s, aside), placing: newPlacing(s, aside),
 	}
@@ -38,7 +39,7 @@ func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	if err != nil {
 		return err
 	}
-	t.releaseTime(ctx, r.node, seen.held)
+	t.runTimeAtFullSpeed(ctx, r.node, seen.held)
 	done, err := t.clear(ctx, r, seen.todo)
 	if err != nil {
 		return err
@@ -84,11 +85,46 @@ func (t *taskSweep) clear(ctx context.Context, r *round, todo []overdue) (done c
 		return done, err
 	}
 	r.more = more
-	items, inDoubt := t.brake.spareTasks(ctx, r, items)
+	items, inDoubt := t.withoutHeld(ctx, r, items)
 	if len(items) > 0 {
 		err = t.take(ctx, r, items, &done)
 	}
 	return done, cmp.Or(err, inDoubt)
+}
+
+// withoutHeld returns the items without the silent attempts that the brake holds, or about which it could not decide.
+func (t *taskSweep) withoutHeld(ctx context.Context, r *round, items []found) (rest []found, err error) {
+	var silent []found
+	var asked []brake.Attempt
+	for _, item := range items {
+		if item.isSilent() {
+			silent = append(silent, item)
+			asked = append(asked, brake.Attempt{
+				Shard: item.shard, Timeout: item.timeout, Scope: item.ref.Scope, TaskID: item.ref.ID, Member: item.member,
+			})
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	decisions, err := t.brake.DecideTasks(ctx, r.node, asked)
+	for i, decision := range decisions {
+		switch decision {
+		case brake.Hold:
+			r.result.MassExpiryHeld++
+		case brake.Expire:
+			rest = append(rest, silent[i])
+		}
+	}
+	return rest, err
+}
+
+// runTimeAtFullSpeed ends the slow time of shards where only a few members are late. After an error time stays slow.
+func (t *taskSweep) runTimeAtFullSpeed(ctx context.Context, n *store.Node, slow []int) {
+	if len(slow) == 0 || !t.brake.FewLate(ctx, n, slow) {
+		return
+	}
+	calls := store.CallEach(slow, t.service.beats.AllButFewBeatCall)
+	t.service.store.Exec(ctx, n, calls)
 }
 
 // find lists what is overdue in the given sets.
@@ -168,7 +204,7 @@ type verdicts struct {
 
 // verdictCalls makes the calls for items, each for at most so many; runs: the runs of their tasks are known.
 func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts {
-	v := verdicts{of: bySet(items, atMost)}
+	v := verdicts{of: schema.Runs(items, atMost, func(a, b found) bool { return a.overdue == b.overdue })}
 	s, retention := &t.service.scripts, t.service.opts.Retention
 	for _, part := range v.of {
 		var call *store.Call
@@ -183,19 +219,6 @@ func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts 
 		v.calls = append(v.calls, call)
 	}
 	return v
-}
-
-// bySet cuts what was found into pieces of one set each, and of at most so many.
-func bySet(items []found, atMost int) (pieces [][]found) {
-	for len(items) > 0 {
-		k := 1
-		for k < len(items) && k < atMost && items[k].overdue == items[0].overdue {
-			k++
-		}
-		pieces = append(pieces, items[:k])
-		items = items[k:]
-	}
-	return pieces
 }
 
 // execBeside runs calls one a round trip, those of different series beside each other and a few at once. When very many die together
@@ -220,15 +243,8 @@ func (t *taskSweep) execBeside(ctx context.Context, n *store.Node, series [][]*s
 func apart(calls []*store.Call) [][]*store.Call { return slices.Collect(slices.Chunk(calls, 1)) }
 
 // inTurn makes a series of what is about one shard: what comes first there ends a task that is overdue in several ways.
-func inTurn(calls []*store.Call) (series [][]*store.Call) {
-	for len(calls) > 0 {
-		k := 1
-		for k < len(calls) && calls[k].Shard == calls[0].Shard {
-			k++
-		}
-		series, calls = append(series, calls[:k]), calls[k:]
-	}
-	return series
+func inTurn(calls []*store.Call) [][]*store.Call {
+	return schema.Runs(calls, len(calls), func(a, b *store.Call) bool { return a.Shard == b.Shard })
 }
 
 // tally counts what the scripts took. It returns the zombies that were left because their run was not told; now

@@ -10,26 +10,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A verdict that falls after the mass expiry brake has held its attempt, or its worker, says so; any other does not.
-func TestVerdictsNameTheBrake(t *testing.T) {
-	t.Parallel()
-	trackertest.Contract(t, func(h *trackertest.Harness) {
-		tasks := herd(h, 60)
-		h.Advance(brakeTimeout + justOver)
-		wantSweep(h, 60, 0)
-		h.Advance(time.Second)
-		h.MustBeat(tasks[0], "")
-		pass(h, brakeTimeout+justOver, tasks[1:40]...)
-		wantSweep(h, 0, 21)
-		if e := h.Newest(tasks[50].TaskID).Evidence; e == nil || !e.MassExpiryHeld || e.Silent < 2*brakeTimeout {
-			h.Errorf("after its hold: %+v", e)
-		}
-		if e := h.Newest(tasks[0].TaskID).Evidence; e == nil || e.MassExpiryHeld {
-			h.Errorf("of one that has beaten since: %+v", e)
-		}
-	}, trackertest.Braked, spread)
-}
-
 // The silence of a lost worker is what counted: an outage is told beside it.
 func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/brake"
+	"github.com/lubdub-io/lubdub/tracker/reconcile"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
@@ -14,16 +16,16 @@ import (
 type workerSweep struct {
 	service    *Service
 	id         sweeperID
-	brake      *brake
+	brake      *brake.Brake
 	probes     *probes
 	recoveries *recoveries
-	audit      *audit
+	audit      *reconcile.Audit
 }
 
-func newWorkerSweep(s *Service, id sweeperID, b *brake, aside *beside) *workerSweep {
+func newWorkerSweep(s *Service, id sweeperID, b *brake.Brake, aside *beside) *workerSweep {
 	return &workerSweep{
 		service: s, id: id, brake: b, probes: newProbes(s, aside), recoveries: newRecoveries(s, id, aside),
-		audit: newAudit(s),
+		audit: reconcile.NewAudit(s.reconcile),
 	}
 }
 
@@ -36,7 +38,7 @@ type workersDue struct {
 
 // sweep does one round over the workers of one node's shards, as taskSweep does over its tasks.
 func (w *workerSweep) sweep(ctx context.Context, r *round) error {
-	if err := w.audit.step(ctx, r); err != nil {
+	if err := w.audit.Step(ctx, r.node, r.shards, !r.ranked); err != nil {
 		return err
 	}
 	todo, err := w.peek(ctx, r)
@@ -56,10 +58,7 @@ func (w *workerSweep) sweep(ctx context.Context, r *round) error {
 func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, err error) {
 	st := w.service.store
 	groups := st.Together(r.shards)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = w.service.scripts.workerPeekCall(group)
-	}
+	calls := store.CallEach(groups, w.service.scripts.workerPeekCall)
 	r.next = maxNap
 	err = st.ExecEach(ctx, r.node, calls, groups, func(shard int, now int64, reply store.Reply) {
 		dues := readWorkerPeek(reply)
@@ -83,9 +82,9 @@ func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, er
 
 // dueWorker is a worker that was found with something due.
 type dueWorker struct {
-	ref    *schema.WorkerRef
-	entry  string
-	spared bool // the brake found it not silent for its timeout, so it must not end before the brake is asked again
+	ref   *schema.WorkerRef
+	entry string
+	waits bool // it must not end before the brake has decided again
 }
 
 // piecesOf cuts what was found for one script call each.
@@ -163,11 +162,26 @@ func (w *workerSweep) endSilent(ctx context.Context, r *round, todo []workersDue
 		return err
 	}
 	r.more = r.more || more
-	found, inDoubt := w.brake.spareWorkers(ctx, r, found)
+	found, inDoubt := w.withoutHeld(ctx, r, found)
 	if len(found) > 0 {
 		err = w.expire(ctx, r, found)
 	}
 	return cmp.Or(err, inDoubt)
+}
+
+// withoutHeld returns the due workers without those that the brake holds. Others may be late, or have beaten: that is checked even where
+// they must not end yet.
+func (w *workerSweep) withoutHeld(ctx context.Context, r *round, due []dueWorker) (rest []dueWorker, err error) {
+	decisions, err := w.brake.DecideWorkers(ctx, r.node, refsOf(due))
+	for i, decision := range decisions {
+		if decision == brake.Hold {
+			r.result.MassExpiryHeld++
+			continue
+		}
+		due[i].waits = decision == brake.Wait
+		rest = append(rest, due[i])
+	}
+	return rest, err
 }
 
 func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) error {
@@ -175,10 +189,9 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 		return err
 	}
 	pieces := piecesOf(found)
-	calls := make([]*store.Call, len(pieces))
-	for i, piece := range pieces {
-		calls[i] = w.service.scripts.workerExpireCall(w.id, &w.service.opts, piece)
-	}
+	calls := store.CallEach(pieces, func(piece []dueWorker) *store.Call {
+		return w.service.scripts.workerExpireCall(w.id, &w.service.opts, piece)
+	})
 	w.service.store.Exec(ctx, r.node, calls)
 	m := w.service.metrics
 	for i, c := range calls {

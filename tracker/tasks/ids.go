@@ -96,10 +96,7 @@ func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []mo
 		list.Prefix = q.scope.String() + "/"
 	}
 	groups := s.store.AllTogether()
-	calls := make([]*store.Call, len(groups))
-	for i, shards := range groups {
-		calls[i] = s.workers.ListCall(shards[0], s.indexKeys(shards, q), list)
-	}
+	calls := store.CallEach(groups, func(shards []int) *store.Call { return s.workers.ListCall(shards[0], s.indexKeys(shards, q), list) })
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, "", err

@@ -169,10 +169,7 @@ var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema
 // suitable resolves tasks, and returns those that the filter may choose.
 func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef) ([]*schema.TaskRef, error) {
 	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = p.tasks.namesCall(group, suiting...)
-	}
+	calls := store.CallEach(groups, func(group []*schema.TaskRef) *store.Call { return p.tasks.namesCall(group, suiting...) })
 	p.tasks.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

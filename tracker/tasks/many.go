@@ -28,10 +28,7 @@ const NotFailed model.Code = "task_not_failed"
 func (s *Service) CancelMany(ctx context.Context, f model.TaskFilter, how model.CancelRequest, dryRun bool) (*Acted, error) {
 	goesOn := func(is model.State) bool { return !is.Terminal() }
 	cancel := func(ctx context.Context, _ []*model.Task, refs []*schema.TaskRef, a *Acted) error {
-		calls := make([]*store.Call, len(refs))
-		for i, r := range refs {
-			calls[i] = s.cancelCall(r, &how)
-		}
+		calls := store.CallEach(refs, func(r *schema.TaskRef) *store.Call { return s.cancelCall(r, &how) })
 		s.store.DoDurably(ctx, "cancel", calls...)
 		told := map[int]bool{}
 		for _, c := range calls {

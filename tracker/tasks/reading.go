@@ -50,10 +50,7 @@ func (rd *reading) alone(group []int) *store.Call {
 
 // take reads tasks by their places, a call for each group of them.
 func (rd *reading) take(ctx context.Context, groups [][]int, callOf func(group []int) *store.Call) error {
-	calls := make([]*store.Call, len(groups))
-	for n, group := range groups {
-		calls[n] = callOf(group)
-	}
+	calls := store.CallEach(groups, callOf)
 	rd.service.store.DoBulk(ctx, rd.op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return err

@@ -21,10 +21,7 @@ func (s *Service) States(ctx context.Context, op string, refs []*schema.TaskRef)
 		at[r] = i
 	}
 	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.statesCall(group)
-	}
+	calls := store.CallEach(groups, s.statesCall)
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

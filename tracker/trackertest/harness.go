@@ -62,6 +62,26 @@ func (h *Harness) Advance(d time.Duration) {
 	}
 }
 
+// AdvanceBeating moves the clock while these attempts beat every two seconds.
+func (h *Harness) AdvanceBeating(d time.Duration, alive ...*model.Attempt) {
+	h.Helper()
+	for d > 0 {
+		step := min(d, 2*time.Second)
+		h.Advance(step)
+		d -= step
+		batch := make([]*beats.Beat, len(alive))
+		for i, a := range alive {
+			batch[i] = &beats.Beat{Attempt: a}
+		}
+		h.Beats.BeatMany(batch)
+		for _, b := range batch {
+			if b.Err != nil {
+				h.Fatalf("a beat of a live attempt: %v", b.Err)
+			}
+		}
+	}
+}
+
 // MustSweep does one sweep of everything.
 func (h *Harness) MustSweep() sweep.SweepResult {
 	h.Helper()

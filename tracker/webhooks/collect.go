@@ -144,10 +144,7 @@ func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew
 
 // pushAll puts messages into queues, and returns what must be tried again since more must be dropped than one call may.
 func (s *Service) pushAll(ctx context.Context, all []push) (again []push, err error) {
-	calls := make([]*store.Call, len(all))
-	for i, p := range all {
-		calls[i] = s.pushCall(p.to, p.args, p.messages)
-	}
+	calls := store.CallEach(all, func(p push) *store.Call { return s.pushCall(p.to, p.args, p.messages) })
 	s.store.DoDurably(ctx, "webhooks", calls...)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

@@ -95,10 +95,7 @@ type round struct {
 func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait func(shard int) time.Duration) (r round, err error) {
 	s := c.service
 	groups := s.store.Together(shards)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = s.peekCall(c.who, group, wait)
-	}
+	calls := store.CallEach(groups, func(group []int) *store.Call { return s.peekCall(c.who, group, wait) })
 	mine, untaken := map[int]look{}, []int{}
 	r.idle = true
 	if err := s.store.ExecEach(ctx, n, calls, groups, func(shard int, _ int64, reply store.Reply) {

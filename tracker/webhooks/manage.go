@@ -168,10 +168,7 @@ func (s *Service) all(ctx context.Context, prefix string) ([]*Webhook, error) {
 
 func (s *Service) readAll(ctx context.Context, refs []hookRef) ([]*Webhook, error) {
 	groups := schema.ByShard(refs, readAtOnce, func(r hookRef) int { return r.shard })
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		calls[i] = s.readCall(group)
-	}
+	calls := store.CallEach(groups, s.readCall)
 	s.store.DoBulk(ctx, "webhooks", calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err

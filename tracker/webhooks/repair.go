@@ -48,10 +48,7 @@ func (c *Courier) resume(ctx context.Context, n *store.Node, shards []int) (begu
 	if total, err := c.known.count(ctx, s); err != nil || total == 0 {
 		return false, nil // what cannot be counted now, since some other node is away, is counted later
 	}
-	calls := make([]*store.Call, len(shards))
-	for i, shard := range shards {
-		calls[i] = s.resumeCall(shard)
-	}
+	calls := store.CallEach(shards, s.resumeCall)
 	s.store.Exec(ctx, n, calls)
 	for _, call := range calls {
 		if call.Err == nil && readCode(call.Reply) == 1 {

@@ -40,10 +40,7 @@ func (s *Service) trim(ctx context.Context, all []*Webhook, shares map[string]in
 	}
 	s.metrics.pending.Set(float64(total))
 	for len(left) > 0 {
-		calls := make([]*store.Call, len(left))
-		for i, w := range left {
-			calls[i] = s.trimCall(s.ref(w.Scope, w.ID), shares[w.Scope.Tenant])
-		}
+		calls := store.CallEach(left, func(w *Webhook) *store.Call { return s.trimCall(s.ref(w.Scope, w.ID), shares[w.Scope.Tenant]) })
 		s.store.DoBulk(ctx, "webhooks", calls)
 		if err := store.FirstError(calls); err != nil {
 			return err

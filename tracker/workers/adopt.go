@@ -46,9 +46,9 @@ func carried(record []string) (out []string) {
 	return out
 }
 
-// AdoptWorker adopts a worker that the store does not know, from the record that its verified token carries. One that the store
+// Adopt adopts a worker that the store does not know, from the record that its verified token carries. One that the store
 // knows is left alone.
-func (s *Service) Adopt(ctx context.Context, scope model.Scope, id string, record []string) error {
+func (s *registrar) Adopt(ctx context.Context, scope model.Scope, id string, record []string) error {
 	const op = "adopt"
 	ctx = s.store.Within(ctx, 0)
 	r, ok := s.store.WorkerRef(scope, id)
@@ -70,6 +70,6 @@ func (s *Service) Adopt(ctx context.Context, scope model.Scope, id string, recor
 		return NoWorker(op) // made for a deployment with other shards
 	}
 	r.Identity = identityOr(r.Identity, id)
-	_, err := s.store.Do(ctx, op, s.adoptCall(r, record))
+	_, err := s.store.Do(ctx, op, s.scripts.adoptCall(r, record))
 	return err
 }

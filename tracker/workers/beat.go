@@ -50,10 +50,10 @@ const (
 	WorkerHeld     model.Code = "worker_held_offline" // its registration is refused until an operator lifts the hold
 )
 
-// BeatWorker lands a worker's beat.
-func (s *Service) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+// Beat stores a worker's beat.
+func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
 	ctx = s.store.Within(ctx, 0)
-	h, err := s.hearWorker(ctx, scope, id, b)
+	h, err := s.storeBeat(ctx, scope, id, b)
 	if err == nil && b.Inventory != nil {
 		err = s.holdings.TakeInventory(ctx, h, b.Inventory)
 	}
@@ -63,14 +63,14 @@ func (s *Service) Beat(ctx context.Context, scope model.Scope, id string, b Work
 	return h, nil
 }
 
-// hearWorker processes the beat except for its inventory.
-func (s *Service) hearWorker(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+// storeBeat processes the beat except for its inventory.
+func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
 	const op = "worker beat"
 	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
 		return nil, NoWorker(op)
 	}
-	reply, err := s.store.DoVital(ctx, op, s.beatCall(r, &b, s.opts.Interval))
+	reply, err := s.store.DoVital(ctx, op, s.scripts.beatCall(r, &b, s.opts.Interval))
 	s.beats.Heard(r.Shard, 1, err)
 	if err != nil {
 		return nil, err

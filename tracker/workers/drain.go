@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
@@ -30,20 +31,20 @@ func (d *Drain) Validate() error {
 	return CheckReason(d.Reason)
 }
 
-// DrainWorker lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Called again it may set another
+// operations change workers at an operator's request, or their own: drain, cordon, resume, retire.
+type operations struct {
+	store    *store.Store
+	holdings *holdings.Service
+	scripts  *scripts
+	reader   *reader
+	loads    *loads
+	views    *views
+}
+
+// Drain lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Called again it may set another
 // deadline.
-func (s *Service) Drain(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
-	const op = "drain"
-	ctx = s.store.Within(ctx, 0)
-	r, err := s.findWorker(ctx, op, scope, id)
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.change(ctx, op, r, s.statusCall(r, d.args()))
-	if err == nil && w.Placed > 0 {
-		err = s.holdings.UnpinAll(ctx, op, r, w.Queue)
-	}
-	return w, err
+func (s *operations) Drain(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
+	return s.changeAndUnpin(ctx, "drain", scope, id, func(r *schema.WorkerRef) *store.Call { return s.scripts.statusCall(r, d.args()) })
 }
 
 func (d *Drain) args() statusArgs {
@@ -53,32 +54,28 @@ func (d *Drain) args() statusArgs {
 // CheckReason refuses a reason that is too long or cannot be shown in a line.
 func CheckReason(reason string) error { return model.CheckText("reason", reason, model.MaxReasonBytes) }
 
-// ResumeWorker takes a drain back or, of an OFFLINE worker, the hold that refuses its next registration. The reason
+// Resume undoes a drain or, of an OFFLINE worker, the hold that refuses its next registration. The reason
 // goes into the event; it may be empty.
-func (s *Service) Resume(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
-	const op = "resume"
-	ctx = s.store.Within(ctx, 0)
-	r, err := s.findWorker(ctx, op, scope, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.change(ctx, op, r, s.statusCall(r, statusArgs{action: resume, given: given}))
+func (s *operations) Resume(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
+	return s.change(ctx, "resume", scope, id, func(r *schema.WorkerRef) *store.Call {
+		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
+	})
 }
 
-// RetireWorker ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. Then it is held:
-// its lineage is refused registration until ResumeWorker, also where it was OFFLINE before and no other has its identity. The
+// Retire ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. Then it is held:
+// its lineage is refused registration until Resume, also where it was OFFLINE before and no other has its identity. The
 // reason given is shown with the worker; it may be empty.
-func (s *Service) Retire(
+func (s *operations) Retire(
 	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
 ) (*model.Worker, error) {
 	const op = "offline"
 	ctx = s.store.Within(ctx, 0)
-	r, err := s.findWorker(ctx, op, scope, id)
+	r, err := s.reader.findWorker(ctx, op, scope, id)
 	if err != nil {
 		return nil, err
 	}
 	forced := end == model.WorkerForced
-	reply, err := s.store.Do(ctx, op, s.statusCall(r, statusArgs{action: retire, end: end, loss: forced, hold: forced, given: given}))
+	reply, err := s.store.Do(ctx, op, s.scripts.statusCall(r, statusArgs{action: retire, end: end, loss: forced, hold: forced, given: given}))
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +83,19 @@ func (s *Service) Retire(
 		return nil, WorkerRefusal(op, code, "")
 	}
 	s.holdings.RecoverNow(ctx, scope, id)
-	return s.Get(ctx, scope, id)
+	return s.views.Get(ctx, scope, id)
 }
 
 // change changes a worker and returns it as it is then.
-func (s *Service) change(ctx context.Context, op string, r *schema.WorkerRef, c *store.Call) (*model.Worker, error) {
-	reply, err := s.store.Do(ctx, op, c)
+func (s *operations) change(
+	ctx context.Context, op string, scope model.Scope, id string, call func(*schema.WorkerRef) *store.Call,
+) (*model.Worker, error) {
+	ctx = s.store.Within(ctx, 0)
+	r, err := s.reader.findWorker(ctx, op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.store.Do(ctx, op, call(r))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +103,19 @@ func (s *Service) change(ctx context.Context, op string, r *schema.WorkerRef, c 
 	if err := WorkerRefusal(op, re.code, re.reason); err != nil {
 		return nil, err
 	}
-	return s.Get(ctx, r.Scope, r.ID)
+	return s.views.Get(ctx, scope, id)
+}
+
+// changeAndUnpin is for changes after which a worker claims nothing more: it also frees what waits for the worker.
+func (s *operations) changeAndUnpin(
+	ctx context.Context, op string, scope model.Scope, id string, call func(*schema.WorkerRef) *store.Call,
+) (*model.Worker, error) {
+	ctx = s.store.Within(ctx, 0)
+	w, err := s.change(ctx, op, scope, id, call)
+	if err == nil && w.Placed > 0 {
+		err = s.holdings.UnpinAll(ctx, op, s.reader.refOf(w), w.Queue)
+	}
+	return w, err
 }
 
 // Drained counts what a drain of many workers did.
@@ -109,9 +125,9 @@ type Drained struct {
 	Workers  []string // ids of those that match
 }
 
-// DrainWorkers drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
+// DrainMany drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
 // it only counts.
-func (s *Service) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
+func (s *operations) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
 	const op = "drain"
 	ctx = s.store.Within(ctx, 0)
 	workers, err := s.named(ctx, op, &f)
@@ -119,7 +135,7 @@ func (s *Service) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dryRun
 		return nil, err
 	}
 	if len(workers) == 0 && !dryRun {
-		return nil, nobodyNamed(op)
+		return nil, noWorkersMatch(op)
 	}
 	result := &Drained{Matched: len(workers)}
 	for _, w := range workers {
@@ -143,11 +159,8 @@ func (s *Service) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dryRun
 }
 
 // drainAll drains workers and returns those that are DRAINING now.
-func (s *Service) drainAll(ctx context.Context, op string, workers []*model.Worker, d Drain) (draining []*model.Worker, err error) {
-	calls := make([]*store.Call, len(workers))
-	for i, w := range workers {
-		calls[i] = s.statusCall(s.refOf(w), d.args())
-	}
+func (s *operations) drainAll(ctx context.Context, op string, workers []*model.Worker, d Drain) (draining []*model.Worker, err error) {
+	calls := store.CallEach(workers, func(w *model.Worker) *store.Call { return s.scripts.statusCall(s.reader.refOf(w), d.args()) })
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -161,13 +174,13 @@ func (s *Service) drainAll(ctx context.Context, op string, workers []*model.Work
 }
 
 // unpinFrom frees what waits for workers that claim nothing any more.
-func (s *Service) unpinFrom(ctx context.Context, op string, workers []*model.Worker) error {
-	if err := s.CountLoad(ctx, s.store.DoAll, op, workers); err != nil {
+func (s *operations) unpinFrom(ctx context.Context, op string, workers []*model.Worker) error {
+	if err := s.loads.CountLoad(ctx, s.store.DoAll, op, workers); err != nil {
 		return err
 	}
 	for _, w := range workers {
 		if w.Placed > 0 {
-			if err := s.holdings.UnpinAll(ctx, op, s.refOf(w), w.Queue); err != nil {
+			if err := s.holdings.UnpinAll(ctx, op, s.reader.refOf(w), w.Queue); err != nil {
 				return err
 			}
 		}

@@ -9,11 +9,12 @@ import (
 
 // EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
 func (s *Service) EndWithoutRecovery(scope model.Scope, id string) error {
-	r, err := s.findWorker(context.Background(), "test", scope, id)
+	r, err := s.reader.findWorker(context.Background(), "test", scope, id)
 	if err != nil {
 		return err
 	}
-	_, err = s.store.Do(context.Background(), "test", s.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true}))
+	end := s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true})
+	_, err = s.reader.store.Do(context.Background(), "test", end)
 	return err
 }
 
@@ -23,12 +24,12 @@ func (s *Service) InventoriesTogether(scope model.Scope, id string, b WorkerBeat
 	heard := make([]*holdings.WorkerHeard, len(order))
 	for i := range heard {
 		var err error
-		if heard[i], err = s.hearWorker(context.Background(), scope, id, b); err != nil {
+		if heard[i], err = s.registrar.storeBeat(context.Background(), scope, id, b); err != nil {
 			return err
 		}
 	}
 	for _, i := range order {
-		if err := s.holdings.TakeInventory(context.Background(), heard[i], b.Inventory); err != nil {
+		if err := s.registrar.holdings.TakeInventory(context.Background(), heard[i], b.Inventory); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,14 @@ const loadsAtOnce = 250
 // shown.
 type runner func(ctx context.Context, op string, calls []*store.Call)
 
+// loads counts what workers hold, and what waits for them alone.
+type loads struct {
+	store   *store.Store
+	scripts *scripts
+}
+
 // CountLoad counts what workers of one scope hold, and what waits for them alone.
-func (s *Service) CountLoad(ctx context.Context, run runner, op string, workers []*model.Worker) error {
+func (s *loads) CountLoad(ctx context.Context, run runner, op string, workers []*model.Worker) error {
 	if len(workers) >= manyWorkers {
 		if done, err := s.countAllLoads(ctx, run, op, workers); done || err != nil {
 			return err
@@ -38,11 +44,11 @@ func (s *Service) CountLoad(ctx context.Context, run runner, op string, workers 
 }
 
 // LoadCalls makes the calls that count the loads of workers in every shard; call set when they have run.
-func (s *Service) LoadCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+func (s *loads) LoadCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
 	groups := slices.Collect(slices.Chunk(workers, loadsAtOnce))
 	for _, group := range groups {
 		for shard := range s.store.Keys {
-			calls = append(calls, s.loadsCall(shard, group))
+			calls = append(calls, s.scripts.loadsCall(shard, group))
 		}
 	}
 	return calls, func() {
@@ -64,7 +70,7 @@ func addLoad(w *model.Worker, l load) {
 }
 
 // countAllLoads counts the loads of workers by scanning all that is held; false: that is too much.
-func (s *Service) countAllLoads(ctx context.Context, run runner, op string, workers []*model.Worker) (done bool, err error) {
+func (s *loads) countAllLoads(ctx context.Context, run runner, op string, workers []*model.Worker) (done bool, err error) {
 	var queues []string
 	byID := make(map[string]*model.Worker, len(workers))
 	for _, w := range workers {
@@ -76,7 +82,7 @@ func (s *Service) countAllLoads(ctx context.Context, run runner, op string, work
 	}
 	calls := make([]*store.Call, s.store.Shards())
 	for shard := range calls {
-		calls[shard] = s.allLoadsCall(shard, min(4*len(workers), mostHeld), queues)
+		calls[shard] = s.scripts.allLoadsCall(shard, min(4*len(workers), mostHeld), queues)
 	}
 	run(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {

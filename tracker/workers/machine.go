@@ -34,8 +34,17 @@ type MachineDrain struct {
 	Reason   string
 }
 
+// machines reads and changes machines, with their workers.
+type machines struct {
+	store             *store.Store
+	scripts           *scripts
+	reader            *reader
+	operations        *operations
+	flappingThreshold int
+}
+
 // Machine reads one machine.
-func (s *Service) Machine(ctx context.Context, scope model.Scope, id string) (*Machine, error) {
+func (s *machines) Machine(ctx context.Context, scope model.Scope, id string) (*Machine, error) {
 	const op = "machine"
 	ctx = s.store.Within(ctx, 0)
 	list, err := s.readMachines(ctx, op, scope, []string{id})
@@ -73,14 +82,14 @@ type MachineFilter struct {
 }
 
 // Machines returns one page of machines.
-func (s *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, error) {
+func (s *machines) Machines(ctx context.Context, f MachineFilter) (*MachinePage, error) {
 	const op = "machines"
 	ctx = s.store.Within(ctx, 0)
 	prefix, letters := f.Scope.String()+"/", "M"
 	if f.Status != "" {
 		prefix, letters = schema.MachineByStatus+prefix+"m/", model.StatusCode(f.Status)
 	}
-	ids, err := s.indexed(ctx, op, prefix, letters)
+	ids, err := s.reader.indexed(ctx, op, prefix, letters)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +103,8 @@ func (s *Service) Machines(ctx context.Context, f MachineFilter) (*MachinePage, 
 // it has.
 const membersHeard = 100
 
-func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
-	calls := make([]*store.Call, len(ids))
-	for i, id := range ids {
-		calls[i] = s.machineReadCall(scope, id, membersHeard)
-	}
+func (s *machines) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
+	calls := store.CallEach(ids, func(id string) *store.Call { return s.scripts.machineReadCall(scope, id, membersHeard) })
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -118,7 +124,7 @@ func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope
 			}
 		}
 	}
-	workers, err := s.sift(ctx, op, latest, func(*model.Worker) bool { return true })
+	workers, err := s.reader.sift(ctx, op, latest, func(*model.Worker) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -135,11 +141,11 @@ func (s *Service) readMachines(ctx context.Context, op string, scope model.Scope
 }
 
 // newMachine returns a machine as it was read, but for its last beat.
-func (s *Service) newMachine(scope model.Scope, id string, re *machineReply) *Machine {
+func (s *machines) newMachine(scope model.Scope, id string, re *machineReply) *Machine {
 	m := &Machine{
 		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
 		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales,
-		Flapping: re.stales >= s.opts.FlappingThreshold,
+		Flapping: re.stales >= s.flappingThreshold,
 	}
 	if !re.drained.Since.IsZero() {
 		m.Drain = &re.drained
@@ -178,27 +184,27 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 
 // DrainMachine drains every worker of a machine, and has those that register on it later wait, DRAINING, until it is resumed.
 // Called again it may set another deadline and reason.
-func (s *Service) DrainMachine(ctx context.Context, scope model.Scope, id string, d Drain) (*Drained, error) {
+func (s *machines) DrainMachine(ctx context.Context, scope model.Scope, id string, d Drain) (*Drained, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.setMachine(ctx, scope, id, drain, d); err != nil {
 		return nil, err
 	}
 	d.withMachine = true // whoever registers from here on has found the machine drained
-	drained, err := s.DrainMany(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
+	drained, err := s.operations.DrainMany(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
 	if model.CodeOf(err) == NoWorkersMatch {
 		return &Drained{}, nil
 	}
 	return drained, err
 }
 
-// OfflineMachine ends every worker of a machine at once, as RetireWorker does, and refuses those that register on it until it is
+// OfflineMachine ends every worker of a machine at once, as Retire does, and refuses those that register on it until it is
 // resumed. What a failure cuts off is done by the same call again.
-func (s *Service) OfflineMachine(ctx context.Context, scope model.Scope, id, given string) (*Acted, error) {
+func (s *machines) OfflineMachine(ctx context.Context, scope model.Scope, id, given string) (*Acted, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.setMachine(ctx, scope, id, retire, Drain{Reason: given}); err != nil {
 		return nil, err
 	}
-	return s.ActOnMany(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
+	return s.operations.ActOnMany(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
 }
 
 // Resumed counts what resuming a machine did.
@@ -209,24 +215,23 @@ type Resumed struct {
 
 // ResumeMachine takes the drain and the hold of a machine back, and the drain of the workers which drain with it. Those that were
 // drained or taken offline individually stay so. What a failure cuts off is done by the same call again.
-func (s *Service) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
+func (s *machines) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
 	ctx = s.store.Within(ctx, 0)
 	const op = "resume"
 	if err := s.setMachine(ctx, scope, id, resume, Drain{Reason: given}); err != nil {
 		return nil, err
 	}
-	refs, err := s.IDs(ctx, op, scope, []model.WorkerStatus{model.Draining})
+	refs, err := s.reader.IDs(ctx, op, scope, []model.WorkerStatus{model.Draining})
 	if err != nil {
 		return nil, err
 	}
-	workers, err := s.sift(ctx, op, refs, func(w *model.Worker) bool { return w.MachineID == id })
+	workers, err := s.reader.sift(ctx, op, refs, func(w *model.Worker) bool { return w.MachineID == id })
 	if err != nil {
 		return nil, err
 	}
-	calls := make([]*store.Call, len(workers))
-	for i, w := range workers {
-		calls[i] = s.statusCall(s.refOf(w), statusArgs{action: resume, given: given, withMachine: true})
-	}
+	calls := store.CallEach(workers, func(w *model.Worker) *store.Call {
+		return s.scripts.statusCall(s.reader.refOf(w), statusArgs{action: resume, given: given, withMachine: true})
+	})
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -241,9 +246,9 @@ func (s *Service) ResumeMachine(ctx context.Context, scope model.Scope, id, give
 }
 
 // setMachine drains or resumes the machine without its workers.
-func (s *Service) setMachine(ctx context.Context, scope model.Scope, id string, a action, d Drain) error {
+func (s *machines) setMachine(ctx context.Context, scope model.Scope, id string, a action, d Drain) error {
 	op := string(a)
-	reply, err := s.store.Do(ctx, op, s.machineDrainCall(scope, id, a, d))
+	reply, err := s.store.Do(ctx, op, s.scripts.machineDrainCall(scope, id, a, d))
 	if err != nil {
 		return err
 	}

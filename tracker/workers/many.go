@@ -30,7 +30,7 @@ type Acted struct {
 // NoWorkersMatch is the code of an act whose selector names nobody.
 const NoWorkersMatch model.Code = "no_workers_match"
 
-func nobodyNamed(op string) error {
+func noWorkersMatch(op string) error {
 	return &model.Error{Code: NoWorkersMatch, Op: op,
 		Message: "no worker that is ONLINE or DRAINING matches; check the selector, tenantId and workspaceId"}
 }
@@ -58,31 +58,31 @@ func (f *WorkerFilter) ValidateSelector() error {
 }
 
 // named reads the workers that a selector names and that are not OFFLINE; those that are to be resumed may be held so.
-func (s *Service) named(ctx context.Context, op string, f *WorkerFilter) ([]*model.Worker, error) {
+func (s *operations) named(ctx context.Context, op string, f *WorkerFilter) ([]*model.Worker, error) {
 	statuses := []model.WorkerStatus{model.Online, model.Draining}
 	if op == string(Resume) {
 		statuses = append(statuses, model.Offline)
 	}
-	refs, err := s.IDs(ctx, op, f.Scope, statuses)
+	refs, err := s.reader.IDs(ctx, op, f.Scope, statuses)
 	if err != nil {
 		return nil, err
 	}
-	return s.sift(ctx, op, refs, func(w *model.Worker) bool {
+	return s.reader.sift(ctx, op, refs, func(w *model.Worker) bool {
 		return (w.Status != model.Offline || op == string(Resume) && w.Hold != nil) && f.matches(w)
 	})
 }
 
-// ActOnWorkers does something to every worker that a filter names and that is not OFFLINE. To name nobody is an error, except
+// ActOnMany does something to every worker that a filter names and that is not OFFLINE. To name nobody is an error, except
 // when they are to be OFFLINE: then whoever asks again may find that all are. With dryRun it only counts. What a failure cuts off
 // is done by the same call again, which leaves alone those that are as they should be.
-func (s *Service) ActOnMany(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
+func (s *operations) ActOnMany(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
 	ctx, op := s.store.Within(ctx, 0), string(act)
 	workers, err := s.named(ctx, op, &f)
 	if err != nil {
 		return nil, err
 	}
 	if len(workers) == 0 && !dryRun && act != Retire {
-		return nil, nobodyNamed(op)
+		return nil, noWorkersMatch(op)
 	}
 	result := &Acted{Matched: len(workers)}
 	var todo, done []*model.Worker
@@ -128,14 +128,11 @@ const changedAtOnce = 500
 
 // changeAll changes workers and returns those that are as they should be then. One that is gone by now is left out, as is one that
 // has been heard meanwhile and was to be OFFLINE for its silence.
-func (s *Service) changeAll(
+func (s *operations) changeAll(
 	ctx context.Context, act Act, workers []*model.Worker, f *WorkerFilter, given string,
 ) (changed []*model.Worker, err error) {
 	for part := range slices.Chunk(workers, changedAtOnce) {
-		calls := make([]*store.Call, len(part))
-		for i, w := range part {
-			calls[i] = s.actCall(act, s.refOf(w), f, given)
-		}
+		calls := store.CallEach(part, func(w *model.Worker) *store.Call { return s.actCall(act, s.reader.refOf(w), f, given) })
 		s.store.DoAll(ctx, string(act), calls)
 		if err := store.FirstError(calls); err != nil {
 			return nil, err
@@ -153,21 +150,21 @@ func (s *Service) changeAll(
 	return changed, nil
 }
 
-func (s *Service) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, given string) *store.Call {
+func (s *operations) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, given string) *store.Call {
 	switch act {
 	case Cordon, Uncordon:
-		return s.cordonCall(r, act == Cordon, given)
+		return s.scripts.cordonCall(r, act == Cordon, given)
 	case Resume:
-		return s.statusCall(r, statusArgs{action: resume, given: given})
+		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
 	}
-	return s.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor,
+	return s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor,
 		hold: !f.withMachine || r.Machine == r.ID}) // nobody registers on a machine that is named after its worker
 }
 
 // recoveredNow is how many workers are recovered by the call that ended them; sweepers recover the others.
 const recoveredNow = 20
 
-func (s *Service) recoverSome(ctx context.Context, ended []*model.Worker) {
+func (s *operations) recoverSome(ctx context.Context, ended []*model.Worker) {
 	ids := make([]string, 0, recoveredNow)
 	for _, w := range ended[:min(len(ended), recoveredNow)] {
 		ids = append(ids, w.ID)

@@ -18,6 +18,33 @@ type entry struct {
 	ref  *schema.WorkerRef
 }
 
+// views shows workers: one, or pages of many in an order.
+type views struct {
+	store             *store.Store
+	scripts           *scripts
+	reader            *reader
+	loads             *loads
+	flappingThreshold int // a worker or machine that went stale so often within a day flaps
+}
+
+// Get reads one worker.
+func (s *views) Get(ctx context.Context, scope model.Scope, id string) (*model.Worker, error) {
+	const op = "worker"
+	ctx = s.store.Within(ctx, 0)
+	r, ok := s.store.WorkerRef(scope, id)
+	if !ok {
+		return nil, NoWorker(op)
+	}
+	list, err := s.reader.Read(ctx, op, []*schema.WorkerRef{r})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, NoWorker(op)
+	}
+	return list[0], s.complete(ctx, op, list)
+}
+
 // pageOf returns the part of a list that comes after a name, 1 to 100 items in their order, and the name after which the next
 // page begins, "" for none.
 func pageOf[T any](all []T, after string, descending bool, size int, name func(T) string) (page []T, next string) {
@@ -43,9 +70,9 @@ func pageOf[T any](all []T, after string, descending bool, size int, name func(T
 	return page, next
 }
 
-// Workers returns one page of workers and counts all that match. Where the order is not that of registration, a worker whose place
+// List returns one page of workers and counts all that match. Where the order is not that of registration, a worker whose place
 // changes between two pages may be on both, or on neither.
-func (s *Service) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
+func (s *views) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
 	const op = "workers"
 	ctx = s.store.Within(ctx, 0)
 	entries, total, err := s.entries(ctx, op, &f)
@@ -58,7 +85,7 @@ func (s *Service) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error)
 	for i, e := range entries {
 		refs[i] = e.ref
 	}
-	if page.Workers, err = s.Read(ctx, op, refs); err != nil {
+	if page.Workers, err = s.reader.Read(ctx, op, refs); err != nil {
 		return nil, err
 	}
 	return page, s.complete(ctx, op, page.Workers)
@@ -66,7 +93,7 @@ func (s *Service) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error)
 
 // entries returns the workers that a filter names, or as many of them as a page needs, and how many there are. Of each it reads only
 // what the filter asks for.
-func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
+func (s *views) entries(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
 	if !f.narrows() && f.Sort == ByRegistration {
 		return s.inOrder(ctx, op, f)
 	}
@@ -75,12 +102,12 @@ func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entr
 		return nil, 0, err
 	}
 	conditions, rest := f.split()
-	workers, err := s.readSome(ctx, s.store.DoBulk, op, refs, conditions, rest.fields(), rest.matches)
+	workers, err := s.reader.readSome(ctx, s.store.DoBulk, op, refs, conditions, rest.fields(), rest.matches)
 	if err != nil {
 		return nil, 0, err
 	}
 	if f.Schedulable != nil {
-		if err := s.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
+		if err := s.loads.CountLoad(ctx, s.store.DoBulk, op, workers); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -98,7 +125,7 @@ func (s *Service) entries(ctx context.Context, op string, f *WorkerFilter) (entr
 }
 
 // readLineages reads of workers what the filter and its order need of their lineages.
-func (s *Service) readLineages(ctx context.Context, op string, f *WorkerFilter, workers []*model.Worker) error {
+func (s *views) readLineages(ctx context.Context, op string, f *WorkerFilter, workers []*model.Worker) error {
 	for _, of := range []struct {
 		needed bool
 		calls  func([]*model.Worker) ([]*store.Call, func())
@@ -130,11 +157,11 @@ func (o WorkerSort) key(w *model.Worker) string {
 }
 
 // inOrder returns the next workers in the order of their ids, of each status and shard as many as a page may need, and counts all.
-func (s *Service) inOrder(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
+func (s *views) inOrder(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
 	letters := model.StatusCode(f.statuses()...)
 	calls := make([]*store.Call, len(s.store.Keys))
 	for shard, k := range s.store.Keys {
-		calls[shard] = s.ListCall(shard, []string{k.Workers}, ListArgs{Prefix: f.Scope.String() + "/", States: letters, After: f.After,
+		calls[shard] = s.scripts.ListCall(shard, []string{k.Workers}, ListArgs{Prefix: f.Scope.String() + "/", States: letters, After: f.After,
 			Reverse: f.Descending, Limit: min(max(f.PageSize, 1), 100) + 1, Count: letters})
 	}
 	s.store.DoBulk(ctx, op, calls)
@@ -163,11 +190,11 @@ func (f *WorkerFilter) statuses() []model.WorkerStatus {
 }
 
 // indexedFor returns the workers among which those that a filter names are, as an index has them.
-func (s *Service) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*schema.WorkerRef, error) {
+func (s *views) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*schema.WorkerRef, error) {
 	if f.MachineID == "" {
-		return s.IDs(ctx, op, f.Scope, f.statuses())
+		return s.reader.IDs(ctx, op, f.Scope, f.statuses())
 	}
-	ids, err := s.OfMachine(ctx, op, f.Scope, f.MachineID)
+	ids, err := s.reader.OfMachine(ctx, op, f.Scope, f.MachineID)
 	if err != nil {
 		return nil, err
 	}
@@ -237,55 +264,4 @@ func (f *WorkerFilter) fields() []string {
 		}
 	}
 	return fields
-}
-
-// OfMachine returns the ids of a machine's workers, those included that are OFFLINE and still known.
-func (s *Service) OfMachine(ctx context.Context, op string, scope model.Scope, machine string) (map[string]bool, error) {
-	shard, after := s.store.MachineShard(scope, machine), map[string]string{}
-	for _, status := range model.WorkerStatuses {
-		after[model.StatusCode(status)] = ""
-	}
-	ids, key := map[string]bool{}, s.store.Keys[shard].MachineWorkers(schema.TaskName(scope, machine))
-	for len(after) > 0 && len(ids) < maxWorkers {
-		var calls []*store.Call
-		var letters []string
-		for letter, last := range after {
-			letters = append(letters, letter)
-			calls = append(calls, s.ListCall(shard, []string{key}, ListArgs{States: letter, After: last, Limit: idsAtOnce}))
-		}
-		s.store.DoBulk(ctx, op, calls)
-		if err := store.FirstError(calls); err != nil {
-			return nil, err
-		}
-		clear(after)
-		for i, c := range calls {
-			page := ReadList(c.Reply, 1, 1)[0].IDs[0]
-			for _, id := range page {
-				ids[id] = true
-			}
-			if len(page) == idsAtOnce {
-				after[letters[i]] = page[len(page)-1]
-			}
-		}
-	}
-	return ids, nil
-}
-
-// ReadLost reads of workers that have ended what they were and what became of what they held, and how often they went stale, and no
-// more; those that are gone are left out.
-func (s *Service) ReadLost(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
-	fields := []string{schema.WorkerStatus, schema.WorkerName, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerHostname,
-		schema.WorkerLastBeatWall, schema.WorkerEnded, schema.WorkerReason, schema.WorkerRecovered, schema.WorkerRecoverFailed,
-		schema.WorkerExhausted, schema.WorkerLineage}
-	lost, err := s.readSome(ctx, s.store.DoBulk, op, refs, nil, fields, func(*model.Worker) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	calls, set := s.staleCalls(lost)
-	s.store.DoBulk(ctx, op, calls)
-	if err := store.FirstError(calls); err != nil {
-		return nil, err
-	}
-	set()
-	return lost, nil
 }

@@ -23,9 +23,9 @@ const placePause = 5 * time.Millisecond
 
 // Placer places the tasks of one request, one after the other. One goroutine uses it.
 type Placer struct {
-	service *Service
-	op      string
-	create  func() // creates the tasks that have a place; nil: what finds none comes again, so that nothing is waited for
+	placement *placement
+	op        string
+	create    func() // creates the tasks that have a place; nil: what finds none comes again, so that nothing is waited for
 
 	pools  map[string]*pool // by what the tasks ask for
 	places []Reservation    // that stand, for tasks that are still to be created
@@ -43,8 +43,8 @@ type pool struct {
 
 // NewPlacer makes a placer for one request. It creates tasks whose places others may wait for, or would not be kept for much
 // longer; give back the places of the others when they stand in their queues. Without `create` that is after each task.
-func (s *Service) NewPlacer(op string, create func()) *Placer {
-	return &Placer{service: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}
+func (s *placement) NewPlacer(op string, create func()) *Placer {
+	return &Placer{placement: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}
 }
 
 // poolOf returns the candidates for what a task asks for, and reads them the first time.
@@ -56,7 +56,7 @@ func (p *Placer) poolOf(ctx context.Context, wanted *model.Selector) *pool {
 		if p.create != nil {
 			of.patience = placementLife
 		}
-		of.left, of.found, of.err = p.service.candidates(ctx, p.op, wanted)
+		of.left, of.found, of.err = p.placement.candidates(ctx, p.op, wanted)
 		p.pools[key] = of
 	}
 	return of
@@ -91,11 +91,11 @@ func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID st
 		}
 		if len(left) == 0 {
 			found.Rejected[model.ByCapacity] += len(reserved)
-			return "", nobodyLeft(p.op, model.NoCapacity, found)
+			return "", noWorkerLeft(p.op, model.NoCapacity, found)
 		}
 		rank(left, wanted.Strategy)
 		w, before := left[0], *left[0]
-		r := Reservation{Worker: p.service.refOf(w), Name: model.NewID("")}
+		r := Reservation{Worker: p.placement.reader.refOf(w), Name: model.NewID("")}
 		others, online, err := p.reserve(ctx, r, w)
 		if err != nil {
 			return "", err
@@ -105,7 +105,7 @@ func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID st
 			found.Rejected[model.ByStatus]++
 			drop(w)
 		case !w.Passes(model.ByCapacity, wanted):
-			p.service.unreserve(ctx, p.op, []Reservation{r})
+			p.placement.unreserve(ctx, p.op, []Reservation{r})
 			drop(w)
 			if w.Placed -= others - p.mine[w.ID]; w.Passes(model.ByCapacity, wanted) {
 				reserved = append(reserved, w)
@@ -113,7 +113,7 @@ func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID st
 				found.Rejected[model.ByCapacity]++
 			}
 		case tries > 0 && w.Moved(&before, wanted.Strategy) && len(left) > 1:
-			p.service.unreserve(ctx, p.op, []Reservation{r}) // others were faster: is it still the best?
+			p.placement.unreserve(ctx, p.op, []Reservation{r}) // others were faster: is it still the best?
 		default:
 			w.Placed++
 			p.keep(r)
@@ -162,10 +162,10 @@ func (p *Placer) GiveBack(ctx context.Context) {
 	places := p.places
 	p.places = nil
 	clear(p.mine)
-	p.service.store.Tidy(ctx, func(ctx context.Context) {
-		for r, is := range p.service.unreserve(ctx, p.op, places) {
+	p.placement.store.Tidy(ctx, func(ctx context.Context) {
+		for r, is := range p.placement.unreserve(ctx, p.op, places) {
 			if is.Cordoned || is.Code == schema.CodeDraining { // after its place was reserved: nobody else frees what came since
-				_ = p.service.holdings.UnpinAll(ctx, p.op, &r, is.Queue)
+				_ = p.placement.holdings.UnpinAll(ctx, p.op, &r, is.Queue)
 			}
 		}
 	})
@@ -174,9 +174,9 @@ func (p *Placer) GiveBack(ctx context.Context) {
 // reserve reserves a place and then counts the worker's load, with the places that others have reserved. False: it is not
 // ONLINE any more.
 func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (others int, online bool, err error) {
-	s := p.service
-	selected := s.selectedCall(r, placementLife)
-	loads, setLoads := s.LoadCalls([]*model.Worker{w})
+	s := p.placement
+	selected := s.scripts.selectedCall(r, placementLife)
+	loads, setLoads := s.loads.LoadCalls([]*model.Worker{w})
 	if !s.store.OnCluster() { // one connection runs them in their order
 		s.store.DoAll(ctx, p.op, append([]*store.Call{selected}, loads...))
 	} else {
@@ -197,11 +197,8 @@ func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (o
 }
 
 // unreserve ends reservations of which no place is taken any more. It returns what has become of their workers meanwhile.
-func (s *Service) unreserve(ctx context.Context, op string, places []Reservation) map[schema.WorkerRef]Reserved {
-	calls := make([]*store.Call, len(places))
-	for i, r := range places {
-		calls[i] = s.EndReservationCall(r, 0)
-	}
+func (s *placement) unreserve(ctx context.Context, op string, places []Reservation) map[schema.WorkerRef]Reserved {
+	calls := store.CallEach(places, func(r Reservation) *store.Call { return s.scripts.EndReservationCall(r, 0) })
 	s.store.DoAll(ctx, op, calls)
 	are := map[schema.WorkerRef]Reserved{}
 	for i, c := range calls {

@@ -3,13 +3,17 @@ package workers
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/quotas"
 	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 const opRegister = "register"
@@ -22,7 +26,7 @@ type Registered struct {
 	At        time.Time
 	Interval  time.Duration // between its beats, the server's choice
 	Timeout   time.Duration
-	Record    []string // what the worker's token is to carry, for AdoptWorker
+	Record    []string // what the worker's token is to carry, for Adopt
 
 	Superseded  string // the worker whose place it took; empty: none
 	ShouldDrain bool   // its machine is drained: it waits until the machine is resumed
@@ -36,10 +40,22 @@ type registration struct {
 	until    string // wall ms until which a registration with a key may take place; "": it has none
 }
 
+// registrar registers workers and takes their beats.
+type registrar struct {
+	store    *store.Store
+	beats    *beats.Service
+	holdings *holdings.Service
+	quotas   *quotas.Service
+	scripts  *scripts
+	reader   *reader
+	opts     Options
+	log      *slog.Logger
+}
+
 // Register registers a worker. It counts as its first beat. A worker with the same queue, machine, name, hostname and pid is
 // superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same answer, whatever
 // has become of the worker meanwhile, and supersedes nobody.
-func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
+func (s *registrar) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
 	ctx = s.store.Within(ctx, 0)
 	g := &registration{id: s.store.NewWorkerID(n.Scope, cmp.Or(n.MachineID, n.Lineage(""))), interval: s.opts.Interval,
 		timeout: s.opts.Interval * time.Duration(s.opts.TimeoutMultiplier)}
@@ -61,7 +77,7 @@ func (s *Service) Register(ctx context.Context, n model.NewWorker) (*Registered,
 		if err != nil {
 			return nil, err
 		}
-		reply, err := s.store.Do(ctx, opRegister, s.registerCall(r, supersedes, g.until, record))
+		reply, err := s.store.Do(ctx, opRegister, s.scripts.registerCall(r, supersedes, g.until, record))
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +118,7 @@ func heldOffline(machine string, done registerReply) error {
 }
 
 // refOfNew names the keys of a worker that registers.
-func (s *Service) refOfNew(n *model.NewWorker, id string) *schema.WorkerRef {
+func (s *registrar) refOfNew(n *model.NewWorker, id string) *schema.WorkerRef {
 	r := &schema.WorkerRef{Scope: n.Scope, ID: id, Machine: n.MachineID, Lineage: n.Lineage(id), Identity: identityOr(n.Identity(), id)}
 	if r.Machine == "" {
 		r.Machine = id
@@ -113,7 +129,7 @@ func (s *Service) refOfNew(n *model.NewWorker, id string) *schema.WorkerRef {
 
 // admitWorker holds a registration to its tenant's quota. One that takes the place of another worker is no more than
 // before.
-func (s *Service) admitWorker(ctx context.Context, n *model.NewWorker, id string) (*quotas.Usage, error) {
+func (s *registrar) admitWorker(ctx context.Context, n *model.NewWorker, id string) (*quotas.Usage, error) {
 	u, refusal := s.quotas.AdmitWorker(ctx, n.Scope.Tenant)
 	if refusal == nil {
 		return u, nil
@@ -126,14 +142,14 @@ func (s *Service) admitWorker(ctx context.Context, n *model.NewWorker, id string
 
 // registrationLife is how long the key of a registration is kept. A worker's record stays for at least as long after its
 // end: where the key is known and the record is not, the worker was never registered.
-func (s *Service) registrationLife() time.Duration {
+func (s *registrar) registrationLife() time.Duration {
 	return min(model.IdempotencyRetention, s.opts.OfflineRetention)
 }
 
 // reserveRegistration finds out which worker the registration's key stands for, if it has one. Whatever is cut off after that is
 // completed by the repeat, or by the first call when it goes on: both register the same worker. With a refusal nothing is
 // reserved, and only a repeat is let through.
-func (s *Service) reserveRegistration(ctx context.Context, n *model.NewWorker, g *registration, refusal error) error {
+func (s *registrar) reserveRegistration(ctx context.Context, n *model.NewWorker, g *registration, refusal error) error {
 	if n.IdempotencyKey == "" {
 		return refusal
 	}
@@ -141,7 +157,7 @@ func (s *Service) reserveRegistration(ctx context.Context, n *model.NewWorker, g
 	if refusal != nil {
 		life = 0
 	}
-	reply, err := s.store.Do(ctx, opRegister, s.registrationCall(n, g, life))
+	reply, err := s.store.Do(ctx, opRegister, s.scripts.registrationCall(n, g, life))
 	if err != nil {
 		return err
 	}
@@ -158,22 +174,22 @@ func (s *Service) reserveRegistration(ctx context.Context, n *model.NewWorker, g
 }
 
 // holderOf returns the worker that has the identity of one that registers, "" for none.
-func (s *Service) holderOf(ctx context.Context, n *model.NewWorker, id string) (string, error) {
+func (s *registrar) holderOf(ctx context.Context, n *model.NewWorker, id string) (string, error) {
 	identity := n.Identity()
 	if identity == "" {
 		return "", nil
 	}
 	shard, _ := s.store.WorkerShard(id)
-	reply, err := s.store.Do(ctx, opRegister, s.identityCall(shard, n.Scope, identity))
+	reply, err := s.store.Do(ctx, opRegister, s.scripts.identityCall(shard, n.Scope, identity))
 	return readIdentity(reply), err
 }
 
 // supersededBy resolves the worker whose place another one takes; for "" it returns nil.
-func (s *Service) supersededBy(ctx context.Context, by *schema.WorkerRef, old string) (*schema.WorkerRef, error) {
+func (s *registrar) supersededBy(ctx context.Context, by *schema.WorkerRef, old string) (*schema.WorkerRef, error) {
 	if old == "" {
 		return nil, nil
 	}
-	r, err := s.findWorker(ctx, opRegister, by.Scope, old)
+	r, err := s.reader.findWorker(ctx, opRegister, by.Scope, old)
 	if model.CodeOf(err) == WorkerNotFound { // its record was lost; the identity alone must not keep others out
 		lost := *by
 		lost.ID = old
@@ -186,7 +202,7 @@ func (s *Service) supersededBy(ctx context.Context, by *schema.WorkerRef, old st
 const ownIdentity = "give each process a name, machineId or hostname of its own"
 
 // afterSupersession recovers what a superseded worker held, and logs workers that keep taking each other's place.
-func (s *Service) afterSupersession(ctx context.Context, n *model.NewWorker, by *schema.WorkerRef, done registerReply) {
+func (s *registrar) afterSupersession(ctx context.Context, n *model.NewWorker, by *schema.WorkerRef, done registerReply) {
 	if done.superseded == "" {
 		return
 	}

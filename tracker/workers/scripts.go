@@ -7,11 +7,15 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
 // scripts are those of lua/workers. Each is run by one function here or in scripts_*.go, which names its arguments as the
 // script's header does and knows where they stand; what it replies is read beside it.
 type scripts struct {
+	store *store.Store // for the keys of its shards
+	opts  Options
+
 	adopt        *lua.Script
 	allLoads     *lua.Script
 	beat         *lua.Script
@@ -34,8 +38,11 @@ type scripts struct {
 	status       *lua.Script
 }
 
-func newScripts(set *lua.Set) *scripts {
+func newScripts(s *store.Store, o Options) *scripts {
+	set := s.Scripts
 	return &scripts{
+		store: s, opts: o,
+
 		adopt:        set.Get("worker_adopt"),
 		allLoads:     set.Get("all_loads"),
 		beat:         set.Get("worker_beat"),
@@ -59,19 +66,19 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// WorkerKeys returns the keys of a resolved worker as scripts about workers declare them.
-func (s *Service) Keys(r *schema.WorkerRef) []string {
+// Keys returns the keys of a resolved worker as scripts about workers declare them.
+func (s *scripts) Keys(r *schema.WorkerRef) []string {
 	k := s.store.Keys[r.Shard]
 	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+10), k.OfWorkers...), r)
 }
 
-// keysWithHold returns WorkerKeys and the key of the hold of its lineage.
-func (s *Service) keysWithHold(r *schema.WorkerRef) []string {
+// keysWithHold returns Keys and the key of the hold of its lineage.
+func (s *scripts) keysWithHold(r *schema.WorkerRef) []string {
 	return append(s.Keys(r), s.store.Keys[r.Shard].Hold(r.Scope, r.Lineage))
 }
 
 // recordKeys returns the keys of workers' records, which lie in one shard, behind the first ones.
-func (s *Service) recordKeys(refs []*schema.WorkerRef, first ...string) []string {
+func (s *scripts) recordKeys(refs []*schema.WorkerRef, first ...string) []string {
 	keys := append(make([]string, 0, len(first)+len(refs)), first...)
 	for _, r := range refs {
 		keys = append(keys, s.store.Keys[r.Shard].Worker(schema.TaskName(r.Scope, r.ID)))

@@ -10,12 +10,12 @@ import (
 )
 
 // beatCall records a worker's beat (worker_beat.lua); it is to beat at this interval.
-func (s *Service) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Duration) *store.Call {
+func (s *scripts) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Duration) *store.Call {
 	k, name, lists := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID), ""
 	if b.Inventory != nil {
 		lists = strconv.Itoa(len(b.Inventory))
 	}
-	return store.NewCall(r.Shard, s.scripts.beat, []string{k.Clock, k.WorkerBeats, k.Worker(name), k.Notices(name), k.Workers, k.Events},
+	return store.NewCall(r.Shard, s.beat, []string{k.Clock, k.WorkerBeats, k.Worker(name), k.Notices(name), k.Workers, k.Events},
 		r.Scope.String(), r.ID, numberOrEmpty(b.Active), numberOrEmpty(b.Seq), b.CompletedDelta, b.FailedDelta,
 		model.Millis(interval), s.opts.TimeoutMultiplier, lists, moreInInventory)
 }
@@ -76,16 +76,16 @@ type statusArgs struct {
 }
 
 // statusCall drains a worker, takes a drain or a hold back, or ends the worker at once (worker_status.lua).
-func (s *Service) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
-	return store.NewCall(r.Shard, s.scripts.status, s.keysWithHold(r),
+func (s *scripts) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
+	return store.NewCall(r.Shard, s.status, s.keysWithHold(r),
 		r.Scope.String(), r.ID, string(a.action), string(a.end), millisOrEmpty(a.deadline), schema.Flag(a.bySelf),
 		s.store.Shards(), model.Millis(s.opts.OfflineRetention), schema.Flag(a.loss), a.given, jsonOrNull(a.given),
 		schema.Flag(a.withMachine), millisOrEmpty(a.silentFor), schema.Flag(a.hold))
 }
 
 // cordonCall cordons a worker, or takes that back (worker_cordon.lua), for the reason that somebody gave.
-func (s *Service) cordonCall(r *schema.WorkerRef, on bool, given string) *store.Call {
-	return store.NewCall(r.Shard, s.scripts.cordon, s.Keys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
+func (s *scripts) cordonCall(r *schema.WorkerRef, on bool, given string) *store.Call {
+	return store.NewCall(r.Shard, s.cordon, s.Keys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
 }
 
 // statusReply is what worker_status.lua and worker_cordon.lua reply.
@@ -99,10 +99,10 @@ func readStatus(re store.Reply) statusReply {
 }
 
 // machineDrainCall drains a machine, holds it offline, or takes both back, without its workers (machine_drain.lua).
-func (s *Service) machineDrainCall(scope model.Scope, id string, a action, d Drain) *store.Call {
+func (s *scripts) machineDrainCall(scope model.Scope, id string, a action, d Drain) *store.Call {
 	shard := s.store.MachineShard(scope, id)
 	k := s.store.Keys[shard]
-	return store.NewCall(shard, s.scripts.machineDrain, append(append([]string(nil), k.OfWorkers...), machineKeys(k, scope, id)...),
+	return store.NewCall(shard, s.machineDrain, append(append([]string(nil), k.OfWorkers...), machineKeys(k, scope, id)...),
 		scope.String(), id, string(a), millisOrEmpty(d.Deadline), d.Reason, jsonOrNull(d.Reason))
 }
 

@@ -24,7 +24,7 @@ type ReserveArgs struct {
 }
 
 // ReserveCall reserves places of a worker (worker_reserve.lua).
-func (s *Service) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
+func (s *scripts) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
 	var held any = ""
 	if a.Counted != "" {
 		held = a.Held
@@ -37,13 +37,13 @@ func (s *Service) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
 }
 
 // EndReservationCall ends a reservation of which so many places were taken (worker_reserve.lua).
-func (s *Service) EndReservationCall(r Reservation, taken int) *store.Call {
+func (s *scripts) EndReservationCall(r Reservation, taken int) *store.Call {
 	return s.reserveCall(r, -1, 0, taken, "", "")
 }
 
-func (s *Service) reserveCall(r Reservation, want int, life time.Duration, held any, counted, heard string) *store.Call {
+func (s *scripts) reserveCall(r Reservation, want int, life time.Duration, held any, counted, heard string) *store.Call {
 	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
-	return store.NewCall(r.Worker.Shard, s.scripts.reserve,
+	return store.NewCall(r.Worker.Shard, s.reserve,
 		[]string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats, k.Workers, k.Events},
 		r.Name, want, model.Millis(life), held, counted, heard)
 }
@@ -77,9 +77,9 @@ func ReadReserved(re store.Reply) Reserved {
 
 // selectedCall notes that a worker was selected and reserves a place there (worker_selected.lua); with a life of 0 it
 // reserves nothing.
-func (s *Service) selectedCall(r Reservation, life time.Duration) *store.Call {
+func (s *scripts) selectedCall(r Reservation, life time.Duration) *store.Call {
 	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
-	return store.NewCall(r.Worker.Shard, s.scripts.selected, []string{k.Worker(name), k.Reserved(name)}, r.Name, model.Millis(life))
+	return store.NewCall(r.Worker.Shard, s.selected, []string{k.Worker(name), k.Reserved(name)}, r.Name, model.Millis(life))
 }
 
 type selectedReply struct {

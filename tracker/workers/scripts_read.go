@@ -23,12 +23,12 @@ type ListArgs struct {
 }
 
 // ListCall lists names by state in the indexes that have these keys (list.lua), of the shard and of those that go with it.
-func (s *Service) ListCall(shard int, keys []string, a ListArgs) *store.Call {
+func (s *scripts) ListCall(shard int, keys []string, a ListArgs) *store.Call {
 	reverse := ""
 	if a.Reverse {
 		reverse = "1"
 	}
-	return store.NewCall(shard, s.scripts.list, keys, a.Prefix, a.States, a.After, a.Limit, a.Count, reverse, a.Before)
+	return store.NewCall(shard, s.list, keys, a.Prefix, a.States, a.After, a.Limit, a.Count, reverse, a.Before)
 }
 
 // Listed is what the index of one shard has.
@@ -65,9 +65,9 @@ type stored struct {
 }
 
 // readCall reads the records of workers of one shard (worker_read.lua).
-func (s *Service) readCall(refs []*schema.WorkerRef) *store.Call {
+func (s *scripts) readCall(refs []*schema.WorkerRef) *store.Call {
 	k := s.store.Keys[refs[0].Shard]
-	return store.NewCall(refs[0].Shard, s.scripts.read, s.recordKeys(refs, k.Clock))
+	return store.NewCall(refs[0].Shard, s.read, s.recordKeys(refs, k.Clock))
 }
 
 func readRecords(re store.Reply, workers int) (now time.Time, records []stored) {
@@ -89,13 +89,13 @@ const (
 )
 
 // candidatesCall reads some fields of those workers of one shard that meet all conditions (worker_candidates.lua).
-func (s *Service) candidatesCall(refs []*schema.WorkerRef, conditions []condition, fields []string) *store.Call {
+func (s *scripts) candidatesCall(refs []*schema.WorkerRef, conditions []condition, fields []string) *store.Call {
 	k := s.store.Keys[refs[0].Shard]
 	args := append(make([]any, 0, 1+3*len(conditions)+len(fields)), len(conditions))
 	for _, c := range conditions {
 		args = append(args, c.field, c.how, c.text)
 	}
-	return store.NewCall(refs[0].Shard, s.scripts.candidates, s.recordKeys(refs, k.Clock), append(args, pairs(fields)...)...)
+	return store.NewCall(refs[0].Shard, s.candidates, s.recordKeys(refs, k.Clock), append(args, pairs(fields)...)...)
 }
 
 // readCandidates hands over each of the workers that is there and meets the conditions, by its position. The fields are
@@ -125,7 +125,7 @@ type load struct {
 }
 
 // loadsCall counts the loads of workers in one shard (loads.lua).
-func (s *Service) loadsCall(shard int, workers []*model.Worker) *store.Call {
+func (s *scripts) loadsCall(shard int, workers []*model.Worker) *store.Call {
 	args := make([]any, 0, 2*len(workers))
 	for _, w := range workers {
 		pinned := ""
@@ -135,7 +135,7 @@ func (s *Service) loadsCall(shard int, workers []*model.Worker) *store.Call {
 		args = append(args, w.ID, pinned)
 	}
 	k := s.store.Keys[shard]
-	return store.NewCall(shard, s.scripts.loads, []string{k.Held, k.Ready}, args...)
+	return store.NewCall(shard, s.loads, []string{k.Held, k.Ready}, args...)
 }
 
 // readLoad reads that of one worker, by its position.
@@ -145,9 +145,9 @@ func readLoad(re store.Reply, i int) load {
 
 // allLoadsCall counts the loads of all workers in a shard, and of what waits those in some queues, each <scope>/<queue>
 // (all_loads.lua).
-func (s *Service) allLoadsCall(shard, limit int, queues []string) *store.Call {
+func (s *scripts) allLoadsCall(shard, limit int, queues []string) *store.Call {
 	k := s.store.Keys[shard]
-	return store.NewCall(shard, s.scripts.allLoads, []string{k.Held, k.Ready}, append([]any{limit}, pairs(queues)...)...)
+	return store.NewCall(shard, s.allLoads, []string{k.Held, k.Ready}, append([]any{limit}, pairs(queues)...)...)
 }
 
 type allLoadsReply struct {
@@ -164,12 +164,12 @@ func readAllLoads(re store.Reply) allLoadsReply {
 }
 
 // dayCountsCall counts how often workers of one shard, and their machines, went stale within a day (day_counts.lua).
-func (s *Service) dayCountsCall(shard int, workers []*model.Worker) *store.Call {
+func (s *scripts) dayCountsCall(shard int, workers []*model.Worker) *store.Call {
 	keys := make([]string, 0, 2*len(workers))
 	for _, w := range workers {
 		keys = append(keys, s.store.Keys[shard].Stales(w.Scope, w.Lineage), s.store.Keys[shard].Stales(w.Scope, "m:"+w.MachineID))
 	}
-	return store.NewCall(shard, s.scripts.dayCounts, keys)
+	return store.NewCall(shard, s.dayCounts, keys)
 }
 
 // dayCount is how often a worker, and its machine, went stale within a day.
@@ -184,12 +184,12 @@ func readDayCounts(re store.Reply) (counts []dayCount) {
 }
 
 // livesCall reads when the registrations of some lineages were alive (lives.lua).
-func (s *Service) livesCall(shard int, workers []*model.Worker) *store.Call {
+func (s *scripts) livesCall(shard int, workers []*model.Worker) *store.Call {
 	keys := make([]string, len(workers))
 	for i, w := range workers {
 		keys[i] = s.store.Keys[shard].Lives(w.Scope, w.Lineage)
 	}
-	return store.NewCall(shard, s.scripts.lives, keys)
+	return store.NewCall(shard, s.lives, keys)
 }
 
 // readLives returns those of one lineage, by its position.
@@ -203,12 +203,12 @@ func readLives(re store.Reply, i int) (lives []model.Life) {
 }
 
 // holdsCall reads the holds of the lineages of some workers (worker_holds.lua).
-func (s *Service) holdsCall(shard int, workers []*model.Worker) *store.Call {
+func (s *scripts) holdsCall(shard int, workers []*model.Worker) *store.Call {
 	keys := make([]string, len(workers))
 	for i, w := range workers {
 		keys[i] = s.store.Keys[shard].Hold(w.Scope, w.Lineage)
 	}
-	return store.NewCall(shard, s.scripts.holds, keys)
+	return store.NewCall(shard, s.holds, keys)
 }
 
 // readHold returns the hold of one worker, by its position; nil: its lineage is not held.
@@ -221,9 +221,9 @@ func readHold(re store.Reply, i int) *model.Hold {
 }
 
 // machineReadCall reads a machine (machine_read.lua) and names up to so many of its workers.
-func (s *Service) machineReadCall(scope model.Scope, id string, limit int) *store.Call {
+func (s *scripts) machineReadCall(scope model.Scope, id string, limit int) *store.Call {
 	shard := s.store.MachineShard(scope, id)
-	return store.NewCall(shard, s.scripts.machineRead, machineKeys(s.store.Keys[shard], scope, id), limit)
+	return store.NewCall(shard, s.machineRead, machineKeys(s.store.Keys[shard], scope, id), limit)
 }
 
 type machineReply struct {

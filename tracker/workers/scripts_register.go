@@ -10,9 +10,9 @@ import (
 
 // registrationCall remembers which worker the key of a registration stands for (registration.lua); a life of 0 reserves
 // nothing.
-func (s *Service) registrationCall(n *model.NewWorker, g *registration, life time.Duration) *store.Call {
+func (s *scripts) registrationCall(n *model.NewWorker, g *registration, life time.Duration) *store.Call {
 	shard := s.store.ShardOf(n.Scope, n.IdempotencyKey)
-	return store.NewCall(shard, s.scripts.registration, []string{s.store.Keys[shard].Registration(n.Scope, n.IdempotencyKey)},
+	return store.NewCall(shard, s.registration, []string{s.store.Keys[shard].Registration(n.Scope, n.IdempotencyKey)},
 		n.IdempotencyHash, g.id, model.Millis(g.interval), model.Millis(g.interval), model.Millis(g.timeout), model.Millis(life))
 }
 
@@ -34,13 +34,13 @@ func readRegistration(re store.Reply) registrationReply {
 
 // registerCall registers a worker (worker_register.lua) in the place of another one, nil for none. The record has the fields
 // as name and value; `until` is wall ms or "".
-func (s *Service) registerCall(r, supersedes *schema.WorkerRef, until string, record []string) *store.Call {
+func (s *scripts) registerCall(r, supersedes *schema.WorkerRef, until string, record []string) *store.Call {
 	keys, old := s.keysWithHold(r), ""
 	if supersedes != nil {
 		keys, old = s.store.Keys[r.Shard].OfWorker(keys, supersedes), supersedes.ID
 	}
 	args := []any{r.Scope.String(), r.ID, old, s.store.Shards(), model.Millis(s.opts.OfflineRetention), until}
-	return store.NewCall(r.Shard, s.scripts.register, keys, append(args, pairs(record)...)...)
+	return store.NewCall(r.Shard, s.register, keys, append(args, pairs(record)...)...)
 }
 
 type registerReply struct {
@@ -67,22 +67,22 @@ func readRegister(re store.Reply) registerReply {
 }
 
 // adoptCall takes up a worker whose record the store has lost (worker_adopt.lua).
-func (s *Service) adoptCall(r *schema.WorkerRef, record []string) *store.Call {
+func (s *scripts) adoptCall(r *schema.WorkerRef, record []string) *store.Call {
 	args := []any{r.Scope.String(), r.ID, s.store.Shards(), model.Millis(s.opts.OfflineRetention)}
-	return store.NewCall(r.Shard, s.scripts.adopt, s.keysWithHold(r), append(args, pairs(record)...)...)
+	return store.NewCall(r.Shard, s.adopt, s.keysWithHold(r), append(args, pairs(record)...)...)
 }
 
 // identityCall asks who has an identity (worker_identity.lua).
-func (s *Service) identityCall(shard int, scope model.Scope, identity string) *store.Call {
-	return store.NewCall(shard, s.scripts.identity, []string{s.store.Keys[shard].Identity(scope, identity)})
+func (s *scripts) identityCall(shard int, scope model.Scope, identity string) *store.Call {
+	return store.NewCall(shard, s.identity, []string{s.store.Keys[shard].Identity(scope, identity)})
 }
 
 // readIdentity returns the worker that has it, "" for none.
 func readIdentity(re store.Reply) string { return re.Str(0) }
 
 // namesCall reads what names the other keys of workers, which are of one shard (worker_names.lua).
-func (s *Service) namesCall(refs []*schema.WorkerRef) *store.Call {
-	return store.NewCall(refs[0].Shard, s.scripts.names, s.recordKeys(refs))
+func (s *scripts) namesCall(refs []*schema.WorkerRef) *store.Call {
+	return store.NewCall(refs[0].Shard, s.names, s.recordKeys(refs))
 }
 
 // readNames fills in refs and returns those that there are.

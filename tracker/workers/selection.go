@@ -5,16 +5,25 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
+// placement chooses workers for tasks.
+type placement struct {
+	store    *store.Store
+	holdings *holdings.Service
+	scripts  *scripts
+	reader   *reader
+	loads    *loads
+	views    *views
+}
+
 // Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the last sweep.
 // When nobody is left the error's cause is a *SelectionError.
-func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Selection, error) {
+func (s *placement) Select(ctx context.Context, wanted model.Selector) (*model.Selection, error) {
 	const op = "select"
 	ctx = s.store.Within(ctx, 0)
 	left, selection, err := s.candidates(ctx, op, &wanted)
@@ -24,21 +33,21 @@ func (s *Service) Select(ctx context.Context, wanted model.Selector) (*model.Sel
 	rank(left, wanted.Strategy)
 	best := left[0]
 	if wanted.Strategy == model.RoundRobin { // it goes by when each was selected last
-		s.store.DoAll(ctx, op, []*store.Call{s.selectedCall(Reservation{Worker: s.refOf(best)}, 0)})
+		s.store.DoAll(ctx, op, []*store.Call{s.scripts.selectedCall(Reservation{Worker: s.reader.refOf(best)}, 0)})
 	}
-	selection.Worker, err = s.Get(ctx, wanted.Scope, best.ID)
+	selection.Worker, err = s.views.Get(ctx, wanted.Scope, best.ID)
 	return selection, err
 }
 
 // candidates returns the workers that pass every filter, with the fields that the filters and strategies need, and with what
 // they hold.
-func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
-	refs, err := s.IDs(ctx, op, wanted.Scope, model.WorkerStatuses)
+func (s *placement) candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
+	refs, err := s.reader.IDs(ctx, op, wanted.Scope, model.WorkerStatuses)
 	if err != nil {
 		return nil, nil, err
 	}
 	selection := &model.Selection{Rejected: map[model.Filter]int{}}
-	left, err := s.ReadCandidates(ctx, s.store.DoAll, op, refs, wanted.Queue, func(w *model.Worker) bool {
+	left, err := s.reader.ReadCandidates(ctx, s.store.DoAll, op, refs, wanted.Queue, func(w *model.Worker) bool {
 		selection.Considered++
 		if w.Passes(model.ByStatus, wanted) && w.Passes(model.ByCordon, wanted) && w.Passes(model.ByFreshness, wanted) {
 			selection.Up++
@@ -54,88 +63,20 @@ func (s *Service) candidates(ctx context.Context, op string, wanted *model.Selec
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.CountLoad(ctx, s.store.DoAll, op, left); err != nil {
+	if err := s.loads.CountLoad(ctx, s.store.DoAll, op, left); err != nil {
 		return nil, nil, err
 	}
 	fit := len(left)
 	left = slices.DeleteFunc(left, func(w *model.Worker) bool { return !w.Passes(model.ByCapacity, wanted) })
 	selection.Rejected[model.ByCapacity] = fit - len(left)
 	if len(left) == 0 {
-		return nil, nil, nobodyLeft(op, selection.Code(), selection)
+		return nil, nil, noWorkerLeft(op, selection.Code(), selection)
 	}
 	return left, selection, nil
 }
 
-// candidateFields are those of a worker's record that filters and strategies need.
-var candidateFields = []string{
-	schema.WorkerQueue, schema.WorkerStatus, schema.WorkerReason, schema.WorkerTypes, schema.WorkerRuntimes, schema.WorkerLabels,
-	schema.WorkerMaxConcurrent, schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes, schema.WorkerSelected,
-	schema.WorkerElsewhere, schema.WorkerCordoned,
-}
-
-// ReadCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more, since a scope
-// may have very many. It returns those that are wanted, without what may be long.
-func (s *Service) ReadCandidates(
-	ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, wanted func(*model.Worker) bool,
-) ([]*model.Worker, error) {
-	var conditions []condition
-	if queue != "" {
-		conditions = []condition{{schema.WorkerQueue, is, queue}}
-	}
-	return s.readSome(ctx, run, op, refs, conditions, candidateFields, wanted)
-}
-
-// readSome reads the named fields of those workers that meet all conditions, and returns those that are wanted, without what may be
-// long.
-func (s *Service) readSome(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, conditions []condition, fields []string,
-	wanted func(*model.Worker) bool) (workers []*model.Worker, err error) {
-	groupsOf, atOnce := schema.ShortByShard, shortAtOnce
-	switch {
-	case slices.ContainsFunc(fields, isLong):
-		groupsOf, atOnce = schema.WorkersByShard, workersAtOnce
-	case slices.ContainsFunc(conditions, func(c condition) bool { return isLong(c.field) }):
-		groupsOf = schema.SoughtByShard
-	}
-	type page struct {
-		groups [][]*schema.WorkerRef
-		calls  []*store.Call
-	}
-	pages := make(chan page, 1) // the next one is read while one is looked at
-	go func() {
-		defer close(pages)
-		for refs := range slices.Chunk(refs, atOnce) {
-			p := page{groups: groupsOf(refs)}
-			for _, group := range p.groups {
-				p.calls = append(p.calls, s.candidatesCall(group, conditions, fields))
-			}
-			run(ctx, op, p.calls)
-			if pages <- p; store.FirstError(p.calls) != nil {
-				return
-			}
-		}
-	}()
-	for p := range pages {
-		if err := store.FirstError(p.calls); err != nil {
-			return nil, err
-		}
-		for g, group := range p.groups {
-			readCandidates(p.calls[g].Reply, len(group), fields, func(i int, now time.Time, as stored) {
-				if w := newWorker(group[i], now, as); w != nil && wanted(w) {
-					workers = append(workers, w.Slim())
-				}
-			})
-		}
-	}
-	return workers, nil
-}
-
-// isLong reports whether a field of a worker's record may have kilobytes.
-func isLong(field string) bool {
-	return field == schema.WorkerTypes || field == schema.WorkerRuntimes || field == schema.WorkerLabels
-}
-
-// nobodyLeft is the error of a selection that left nobody.
-func nobodyLeft(op string, code model.Code, s *model.Selection) error {
+// noWorkerLeft is the error of a selection that left no worker.
+func noWorkerLeft(op string, code model.Code, s *model.Selection) error {
 	e := &model.Error{Code: code, Op: op, Cause: &model.SelectionError{Selection: *s}}
 	switch {
 	case code == model.NoFreshWorkers:

@@ -19,21 +19,30 @@ type Options struct {
 	Logger            *slog.Logger
 }
 
-// Service keeps the registry of workers and machines. Its methods may be called from any goroutine: none of its fields is
-// written after New.
+// Service keeps the registry of workers and machines. It is the sum of its parts, none of which changes after New, so its methods may be
+// called from any goroutine.
 type Service struct {
-	store    *store.Store
-	beats    *beats.Service
-	holdings *holdings.Service
-	quotas   *quotas.Service
-	scripts  *scripts
-	opts     Options
-	log      *slog.Logger
+	*scripts    // calls that other packages send together with their own
+	*reader     // the index and the records
+	*loads      // what workers hold
+	*views      // what is shown of workers
+	*registrar  // registrations and beats
+	*operations // drains, cordons, ends
+	*machines
+	*placement // selection and reservations
 }
 
 // New makes the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, o Options) *Service {
+	sc := newScripts(s, o)
+	rd := &reader{store: s, scripts: sc}
+	lo := &loads{store: s, scripts: sc}
+	li := &views{store: s, scripts: sc, reader: rd, loads: lo, flappingThreshold: o.FlappingThreshold}
+	op := &operations{store: s, holdings: h, scripts: sc, reader: rd, loads: lo, views: li}
 	return &Service{
-		store: s, beats: b, holdings: h, quotas: q, scripts: newScripts(s.Scripts), opts: o, log: o.Logger,
+		scripts: sc, reader: rd, loads: lo, views: li, operations: op,
+		registrar: &registrar{store: s, beats: b, holdings: h, quotas: q, scripts: sc, reader: rd, opts: o, log: o.Logger},
+		machines:  &machines{store: s, scripts: sc, reader: rd, operations: op, flappingThreshold: o.FlappingThreshold},
+		placement: &placement{store: s, holdings: h, scripts: sc, reader: rd, loads: lo, views: li},
 	}
 }

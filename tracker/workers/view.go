@@ -11,78 +11,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Worker reads one worker.
-func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*model.Worker, error) {
-	const op = "worker"
-	ctx = s.store.Within(ctx, 0)
-	r, ok := s.store.WorkerRef(scope, id)
-	if !ok {
-		return nil, NoWorker(op)
-	}
-	list, err := s.Read(ctx, op, []*schema.WorkerRef{r})
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 {
-		return nil, NoWorker(op)
-	}
-	return list[0], s.complete(ctx, op, list)
-}
-
-// ReadWorkers reads the records of many workers, and their holds, and leaves out those that are gone. What they hold, and what their
-// machines and lineages have seen, is added by complete.
-func (s *Service) Read(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
-	groups := schema.WorkersByShard(refs)
-	calls := make([]*store.Call, len(groups))
-	for g, group := range groups {
-		calls[g] = s.readCall(group)
-	}
-	s.store.DoBulk(ctx, op, calls)
-	if err := store.FirstError(calls); err != nil {
-		return nil, err
-	}
-	at := make(map[*schema.WorkerRef]*model.Worker, len(refs))
-	for g, group := range groups {
-		now, records := readRecords(calls[g].Reply, len(group))
-		for i, r := range group {
-			at[r] = newWorker(r, now, records[i])
-		}
-	}
-	workers := make([]*model.Worker, 0, len(refs))
-	for _, r := range refs {
-		if at[r] != nil {
-			workers = append(workers, at[r])
-		}
-	}
-	return workers, s.readHolds(ctx, op, workers)
-}
-
-// readHolds reads the holds of those workers that were held offline. A hold is of a lineage, and is lifted with any of its workers.
-func (s *Service) readHolds(ctx context.Context, op string, workers []*model.Worker) error {
-	var held []*model.Worker
-	for _, w := range workers {
-		if w.Hold != nil {
-			held = append(held, w)
-		}
-	}
-	groups := s.byHome(held, holdsAtOnce)
-	calls := make([]*store.Call, len(groups))
-	for i, group := range groups {
-		shard, _ := s.store.WorkerShard(group[0].ID)
-		calls[i] = s.holdsCall(shard, group)
-	}
-	s.store.DoBulk(ctx, op, calls)
-	if err := store.FirstError(calls); err != nil {
-		return err
-	}
-	for i, group := range groups {
-		for j, w := range group {
-			w.Hold = readHold(calls[i].Reply, j)
-		}
-	}
-	return nil
-}
-
 // newWorker returns a worker as its record says, nil when there is none.
 func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 	f := as.fields
@@ -176,9 +104,9 @@ func splitNames(names string) []string {
 }
 
 // complete adds what other keys know of workers: what they hold in every shard, how often they went stale, and their uptime.
-func (s *Service) complete(ctx context.Context, op string, workers []*model.Worker) error {
+func (s *views) complete(ctx context.Context, op string, workers []*model.Worker) error {
 	stales, setStales := s.staleCalls(workers)
-	loads, setLoads := s.LoadCalls(workers)
+	loads, setLoads := s.loads.LoadCalls(workers)
 	lives, setUptimes := s.uptimeCalls(workers)
 	all := append(append(stales, loads...), lives...)
 	s.store.DoBulk(ctx, op, all)
@@ -201,35 +129,27 @@ const (
 	holdsAtOnce  = 100
 )
 
-// byHome groups workers by their own shards, so many together at most.
-func (s *Service) byHome(workers []*model.Worker, most int) [][]*model.Worker {
-	return schema.ByShard(workers, most, func(w *model.Worker) int {
-		shard, _ := s.store.WorkerShard(w.ID)
-		return shard
-	})
-}
-
 // staleCalls count how often workers and their machines went stale within a day; set takes the counts from the replies.
-func (s *Service) staleCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
-	groups := s.byHome(workers, stalesAtOnce)
+func (s *views) staleCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+	groups := s.reader.byHome(workers, stalesAtOnce)
 	for _, group := range groups {
 		shard, _ := s.store.WorkerShard(group[0].ID)
-		calls = append(calls, s.dayCountsCall(shard, group))
+		calls = append(calls, s.scripts.dayCountsCall(shard, group))
 	}
 	return calls, func() {
 		for i, group := range groups {
 			counts := readDayCounts(calls[i].Reply)
 			for j, w := range group {
 				w.StaleCount = counts[j].worker
-				w.Flapping = w.StaleCount >= s.opts.FlappingThreshold
-				w.MachineFlapping = counts[j].machine >= s.opts.FlappingThreshold
+				w.Flapping = w.StaleCount >= s.flappingThreshold
+				w.MachineFlapping = counts[j].machine >= s.flappingThreshold
 			}
 		}
 	}
 }
 
 // uptimeCalls read when earlier registrations of the workers were alive, once for each lineage; set takes the uptimes from the replies.
-func (s *Service) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
+func (s *views) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
 	lineage := func(w *model.Worker) string { return w.Scope.String() + "/" + w.Lineage }
 	of := make(map[string][]*model.Worker, len(workers))
 	var first []*model.Worker
@@ -238,10 +158,10 @@ func (s *Service) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set
 			first = append(first, w)
 		}
 	}
-	groups := s.byHome(first, livesAtOnce)
+	groups := s.reader.byHome(first, livesAtOnce)
 	for _, group := range groups {
 		shard, _ := s.store.WorkerShard(group[0].ID)
-		calls = append(calls, s.livesCall(shard, group))
+		calls = append(calls, s.scripts.livesCall(shard, group))
 	}
 	return calls, func() {
 		for i, group := range groups {
@@ -253,4 +173,23 @@ func (s *Service) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set
 			}
 		}
 	}
+}
+
+// ReadLost reads of workers that have ended what they were and what became of what they held, and how often they went stale, and no
+// more; those that are gone are left out.
+func (s *views) ReadLost(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
+	fields := []string{schema.WorkerStatus, schema.WorkerName, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerHostname,
+		schema.WorkerLastBeatWall, schema.WorkerEnded, schema.WorkerReason, schema.WorkerRecovered, schema.WorkerRecoverFailed,
+		schema.WorkerExhausted, schema.WorkerLineage}
+	lost, err := s.reader.readSome(ctx, s.store.DoBulk, op, refs, nil, fields, func(*model.Worker) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	calls, set := s.staleCalls(lost)
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	set()
+	return lost, nil
 }

@@ -2,12 +2,10 @@ package worker
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
-	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -50,7 +48,7 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 	if w.set.probe != "" {
 		wait = lookEvery
 	}
-	due := w.due
+	due := w.pace.due
 	for _, e := range w.inventory {
 		if e.attempt == nil {
 			continue
@@ -64,8 +62,8 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 			}
 		}
 	}
-	if w.until.After(due) {
-		due = w.until
+	if w.pace.until.After(due) {
+		due = w.pace.until
 	}
 	switch {
 	case w.beating || w.over:
@@ -132,7 +130,7 @@ func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.
 	default:
 		result = "refused"
 		w.mu.Lock()
-		again := w.failures > 0
+		again := w.pace.failures > 0
 		w.mu.Unlock()
 		if !again && !gone(err) {
 			w.set.log.Warn("The server refuses heartbeats; the work goes on", "workerId", s.id, "error", err)
@@ -147,12 +145,11 @@ func (w *Worker) beaten(s *session, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beating = false
-	if now := w.clock.Now(); err != nil && w.session == s {
-		w.due, w.until = now, now.Add(client.RetryAfter(err)+clock.Backoff(w.failures, w.session.interval/4))
-		w.failures++
+	if err != nil && w.session == s {
+		w.pace.failed(w.clock.Now(), err, s.interval)
 	}
 	w.free.Broadcast()
-	w.change()
+	w.waiters.wake()
 	w.rouse()
 }
 
@@ -163,9 +160,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 	if w.session != s {
 		return 0
 	}
-	if w.unanswered != nil && w.unanswered.seq == seq {
-		w.unanswered = nil
-	}
+	w.totals.answered(seq)
 	if a.HeartbeatIntervalMs > 0 {
 		s.interval = time.Duration(a.HeartbeatIntervalMs) * time.Millisecond
 	}
@@ -175,8 +170,8 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 	if a.WorkerToken != "" {
 		s.token = a.WorkerToken
 	}
-	s.accepted, w.failures, w.until = sent, 0, time.Time{}
-	w.due = sent.Add(w.spread(s.interval))
+	s.accepted = sent
+	w.pace.answered(sent, s.interval)
 	lost := map[string]v1.LostTask{}
 	for _, l := range a.LostTasks {
 		lost[keyOf(l.TaskID, l.Attempt)] = l
@@ -216,16 +211,11 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 	return extended
 }
 
-// spread makes an interval a little shorter, by chance, so that a fleet that was started together does not beat as one.
-func (w *Worker) spread(interval time.Duration) time.Duration {
-	return time.Duration(float64(interval) * (0.9 + rand.Float64()/10))
-}
-
 // endBeats ends the beats.
 func (w *Worker) endBeats() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
-	w.change()
+	w.waiters.wake()
 	w.rouse()
 }

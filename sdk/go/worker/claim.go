@@ -63,7 +63,7 @@ func (w *Worker) reserve() (places int, ok bool) {
 func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, error) {
 	waitMs := claimWait.Milliseconds()
 	request := v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: rand.Text()}
-	if w.fallback == nil { // a claim that names no types gets tasks without a type, too
+	if w.handlers.fallback == nil { // a claim that names no types gets tasks without a type, too
 		request.Types = w.types()
 	}
 	for n := 0; ; n++ {
@@ -111,7 +111,7 @@ func (w *Worker) drainNow(s *session) {
 		w.set.log.Info("Draining: the server asks for it", "workerId", s.id, "active", len(w.jobs))
 	}
 	w.draining = true
-	w.change()
+	w.waiters.wake()
 }
 
 // accept begins what was claimed.
@@ -132,7 +132,7 @@ func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 		begun = append(begun, j)
 	}
 	w.client.Metrics().Running(len(w.jobs))
-	w.change()
+	w.waiters.wake()
 	w.mu.Unlock()
 	for _, j := range begun {
 		go j.run(doing)

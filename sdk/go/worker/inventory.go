@@ -108,15 +108,11 @@ type written struct {
 	apart  []beats.Attempt // to be beaten for by a request of its own, since the beat has no inventory
 }
 
-// write writes a beat into the body. Deltas stay as they are, with their number, until they are answered. The mutex is held.
+// write writes a beat into the body. The mutex is held.
 func (w *Worker) write() written {
 	w.flying = true
-	if w.unanswered == nil {
-		w.seq++
-		w.unanswered = &delta{w.seq, w.completed, w.failed}
-		w.completed, w.failed = 0, 0
-	}
-	d, out := w.unanswered, written{seq: w.unanswered.seq, active: len(w.jobs), named: len(w.inventory)}
+	d := w.totals.next()
+	out := written{seq: d.seq, active: len(w.jobs), named: len(w.inventory)}
 	b := strconv.AppendInt(append(w.body[:0], `{"seq":`...), d.seq, 10)
 	b = strconv.AppendInt(append(b, `,"activeCount":`...), int64(out.active), 10)
 	b = strconv.AppendInt(append(b, `,"completedDelta":`...), d.completed, 10)

@@ -75,7 +75,7 @@ func (j *job) leave() {
 	defer w.mu.Unlock()
 	delete(w.jobs, j)
 	w.client.Metrics().Running(len(w.jobs))
-	w.change()
+	w.waiters.wake()
 }
 
 // handle calls the handler. Its panic is its failure, and so is the end of its goroutine.
@@ -89,9 +89,9 @@ func (j *job) handle(ctx context.Context, t *Task) (output any, err error) {
 			<-j.settled
 		}
 	}()
-	h := j.worker.handlers[t.Type()]
+	h := j.worker.handlers.byType[t.Type()]
 	if t.Type() == "" {
-		h = j.worker.fallback
+		h = j.worker.handlers.fallback
 	}
 	switch {
 	case h == nil && t.Type() == "":
@@ -102,8 +102,8 @@ func (j *job) handle(ctx context.Context, t *Task) (output any, err error) {
 		returned = true
 		return nil, client.Categorize(v1.CategoryConfiguration, fmt.Errorf("this worker has no handler for tasks of type %q", t.Type()))
 	}
-	for i := len(j.worker.wraps) - 1; i >= 0; i-- {
-		h = j.worker.wraps[i](h)
+	for i := len(j.worker.handlers.wraps) - 1; i >= 0; i-- {
+		h = j.worker.handlers.wraps[i](h)
 	}
 	output, err = h(ctx, t)
 	returned = true
@@ -184,7 +184,7 @@ func (w *Worker) settled(a *client.Attempt, err error) {
 	if w.life.Err() != nil && client.MayRetry(err) {
 		w.cut = append(w.cut, a.TaskID())
 	}
-	w.change()
+	w.waiters.wake()
 }
 
 // complete completes an attempt; failure is what it failed of, which the output may be.
@@ -204,12 +204,7 @@ func complete(a *client.Attempt, output any, failure error) (answer *v1.Complete
 func (w *Worker) count(end v1.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch end {
-	case v1.Succeeded:
-		w.completed++
-	case v1.Failed:
-		w.failed++
-	}
+	w.totals.count(end)
 }
 
 // grace is how long a handler has to stop.

@@ -90,14 +90,12 @@ func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 		w.set.log.Info("machine "+s.machine+" is drained; waiting until it is resumed", "workerId", s.id, "machineId", s.machine)
 	}
 	w.paused = a.ShouldDrain && !w.draining
-	w.session, w.seq, w.failures, w.until = s, 0, 0, time.Time{}
+	w.session = s
+	w.totals.restart()
 	w.entering = append(w.entering, w.clock.Now())
-	w.due = sent.Add(w.spread(s.interval))
-	clear(w.ending)                  // the new one does not hold it
-	if d := w.unanswered; d != nil { // refused with the old one, and so not counted
-		w.completed, w.failed, w.unanswered = w.completed+d.completed, w.failed+d.failed, nil
-	}
-	w.change()
+	w.pace.answered(sent, s.interval)
+	clear(w.ending) // the new one does not hold it
+	w.waiters.wake()
 	w.rouse()
 }
 
@@ -148,7 +146,7 @@ func (w *Worker) give(err error) {
 	if w.fatal == nil {
 		w.fatal = err
 	}
-	w.change()
+	w.waiters.wake()
 }
 
 // HeldOffline is the error of a worker that an operator has taken offline, or whose machine: it must not register before that is undone.
@@ -202,7 +200,7 @@ func (w *Worker) endHeld(s *session, err error) bool {
 		}
 	}
 	w.leave()
-	w.change()
+	w.waiters.wake()
 	w.rouse()
 	return true
 }

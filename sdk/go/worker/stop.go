@@ -114,7 +114,7 @@ func (w *Worker) announce() {
 	w.mu.Lock()
 	known := w.draining
 	w.draining = true
-	w.change()
+	w.waiters.wake()
 	w.mu.Unlock()
 	if known {
 		return

@@ -25,9 +25,7 @@ type Worker struct {
 	queue    string
 	set      *settings
 	clock    clock.Clock
-	handlers map[string]Handler
-	fallback Handler // of tasks without a type; nil: none
-	wraps    []Middleware
+	handlers handlers
 	probeURL string
 	name     string // once it runs
 
@@ -43,8 +41,7 @@ type Worker struct {
 	joining chan struct{} // holds one while somebody registers anew
 
 	mu         sync.Mutex
-	wrong      []error // handlers
-	waiting    []*waiter
+	waiters    waiters
 	session    *session
 	entering   []time.Time // registrations of the last minute
 	jobs       map[*job]struct{}
@@ -61,25 +58,18 @@ type Worker struct {
 	outage     outage
 
 	// Of beats.
-	wake       chan struct{}
-	inventory  map[string]*entry   // by task and attempt
-	ending     map[string]*leaving // what was held and is being completed
-	free       sync.Cond           // no beat is under way
-	beating    bool                // a beat is being sent, or what it has led to is being done
-	flying     bool                // its requests are under way
-	beats      int64               // how many were sent
-	due        time.Time
-	until      time.Time // nothing is sent before: the server does not answer
-	body       []byte    // of the beat under way
-	failures   int
-	seq        int64
-	unanswered *delta
-	completed  int64 // since the last seq
-	failed     int64
-	over       bool // no more beats
+	wake      chan struct{}
+	inventory map[string]*entry   // by task and attempt
+	ending    map[string]*leaving // what was held and is being completed
+	free      sync.Cond           // no beat is under way
+	beating   bool                // a beat is being sent, or what it has led to is being done
+	flying    bool                // its requests are under way
+	beats     int64               // how many were sent
+	body      []byte              // of the beat under way
+	pace      pace
+	totals    totals
+	over      bool // no more beats
 }
-
-type delta struct{ seq, completed, failed int64 }
 
 // New makes a worker of a queue. A nil client is one as client.New("") makes it: of the environment.
 func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
@@ -104,7 +94,8 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 		c = made
 	}
 	w := &Worker{
-		client: c, own: own, queue: queue, set: set, clock: beats.Client.Clock(c), handlers: map[string]Handler{}, hard: make(chan struct{}),
+		client: c, own: own, queue: queue, set: set, clock: beats.Client.Clock(c),
+		handlers: handlers{byType: map[string]Handler{}}, hard: make(chan struct{}),
 		jobs: map[*job]struct{}{}, joining: make(chan struct{}, 1),
 		inventory: map[string]*entry{}, ending: map[string]*leaving{}, wake: make(chan struct{}, 1),
 	}
@@ -117,60 +108,31 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 // Handle adds the handler of a type. Run returns what is wrong with it; after Run, that is the call itself: the worker then ends in good
 // order with that error.
 func (w *Worker) Handle(taskType string, h Handler) {
-	switch {
-	case w.ran.Load():
+	if w.ran.Load() {
 		w.give(fmt.Errorf("worker: Handle(%q) was called after Run; add all handlers before", taskType))
 		return
-	case h == nil:
-		w.wrong = append(w.wrong, fmt.Errorf("worker: the handler of %q is nil", taskType))
-		h = func(context.Context, *Task) (any, error) { return nil, nil } // which will not run
-	case taskType == "":
-		w.wrong = append(w.wrong, errors.New("worker: a handler has no type; name it, or use HandleDefault for tasks without one"))
-	case w.handlers[taskType] != nil:
-		w.wrong = append(w.wrong, fmt.Errorf("worker: there are two handlers for %q; keep one", taskType))
 	}
-	w.handlers[taskType] = h
+	w.handlers.add(taskType, h)
 }
 
 // HandleDefault adds the default handler, which runs the tasks that have no type. A worker without one does not claim them.
 func (w *Worker) HandleDefault(h Handler) {
-	switch {
-	case w.ran.Load():
+	if w.ran.Load() {
 		w.give(errors.New("worker: HandleDefault was called after Run; add all handlers before"))
 		return
-	case h == nil:
-		w.wrong = append(w.wrong, errors.New("worker: the default handler is nil"))
-	case w.fallback != nil:
-		w.wrong = append(w.wrong, errors.New("worker: there are two default handlers; keep one"))
 	}
-	w.fallback = h
+	w.handlers.addFallback(h)
 }
 
 // Use wraps all handlers, the first outermost.
-func (w *Worker) Use(m ...Middleware) { w.wraps = append(w.wraps, m...) }
+func (w *Worker) Use(m ...Middleware) { w.handlers.wraps = append(w.handlers.wraps, m...) }
 
 // types are those that are claimed.
 func (w *Worker) types() []string {
 	if len(w.set.types) > 0 {
 		return w.set.types
 	}
-	return slices.Sorted(maps.Keys(w.handlers))
-}
-
-// check says what is wrong before anything is sent.
-func (w *Worker) check() error {
-	wrong := w.wrong
-	if len(w.handlers) == 0 && w.fallback == nil {
-		wrong = append(wrong, errors.New("worker: there is no handler; call Handle before Run"))
-	} else if len(w.handlers) == 0 {
-		wrong = append(wrong, errors.New("worker: a worker registers for at least one type; add a handler with Handle to the default one"))
-	}
-	for _, t := range w.types() {
-		if w.handlers[t] == nil {
-			wrong = append(wrong, fmt.Errorf("worker: tasks of type %q would be claimed and have no handler; add it, or leave the type out", t))
-		}
-	}
-	return errors.Join(wrong...)
+	return slices.Sorted(maps.Keys(w.handlers.byType))
 }
 
 // WorkerID is the id of the newest registration; empty before the first.
@@ -235,7 +197,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.own {
 		defer w.client.Close()
 	}
-	if err := w.check(); err != nil {
+	if err := w.handlers.check(w.types()); err != nil {
 		return err
 	}
 	name, forget := w.nameInProcess()
@@ -281,13 +243,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.depart()
 }
 
-// waiter waits for a condition.
-type waiter struct {
-	holds func() bool
-	met   chan struct{} // closed once it holds
-}
-
-// await waits until a condition holds, which is looked at under the mutex after each change, and acts at most once when it does; it
+// await waits until a condition holds, which is checked under the mutex after each change, and acts at most once when it does; it
 // reports false when one of the channels, which may be nil, was closed before.
 func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
 	w.mu.Lock()
@@ -295,8 +251,7 @@ func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
 		w.mu.Unlock()
 		return true
 	}
-	one := &waiter{holds, make(chan struct{})}
-	w.waiting = append(w.waiting, one)
+	one := w.waiters.add(holds)
 	w.mu.Unlock()
 	select {
 	case <-one.met:
@@ -306,21 +261,5 @@ func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := slices.Index(w.waiting, one)
-	if at < 0 {
-		return true // it was met at the same time
-	}
-	w.waiting = slices.Delete(w.waiting, at, at+1)
-	return false
-}
-
-// change wakes those whose conditions hold now. The mutex is held.
-func (w *Worker) change() {
-	w.waiting = slices.DeleteFunc(w.waiting, func(one *waiter) bool {
-		met := one.holds()
-		if met {
-			close(one.met)
-		}
-		return met
-	})
+	return !w.waiters.remove(one) // it was met at the same time
 }
