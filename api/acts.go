@@ -25,13 +25,13 @@ func (req *request) logAct() {
 	if req.many != nil && req.many.dryRun {
 		return
 	}
-	if r.method == "GET" || r.needs&(mayCancel|mayDispatch|mayOperate|mayAdmin) == 0 || r.op == opRelease || r.op == opRevoke {
+	if r.method == "GET" || r.needs&(mayCancel|mayDispatch|mayOperate|mayAdmin) == 0 || r.logsItself {
 		return
 	}
 	suppressed := int64(0)
 	if onTasks {
 		var ok bool
-		if suppressed, ok = req.s.logActs.Allow(req.local()); !ok {
+		if suppressed, ok = req.api.logActs.Allow(req.local()); !ok {
 			return
 		}
 	}
@@ -48,16 +48,5 @@ func (req *request) logAct() {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int64("moreNotLogged", suppressed))
 	}
-	req.s.log.LogAttrs(context.Background(), slog.LevelInfo, "act", attrs...)
-}
-
-// logNoFreshWorkers writes down that a selection or a placement found nobody whose beats are fresh.
-func (s *Server) logNoFreshWorkers(req *request, of *model.SelectionError) {
-	suppressed, ok := s.logNobody.Allow(req.local())
-	if !ok {
-		return
-	}
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "no workers with fresh heartbeats available",
-		slog.String("op", req.route.op), slog.Int("considered", of.Considered), slog.Int("stale", of.Rejected[model.ByFreshness]),
-		slog.String("by", req.who.actor()), slog.Int64("moreNotLogged", suppressed))
+	req.api.Log.LogAttrs(context.Background(), slog.LevelInfo, "act", attrs...)
 }

@@ -17,15 +17,15 @@ import (
 // AdminHandler answers the pages for operators: metrics, profiles and health. It asks for no token, so it
 // belongs on a listener that only operators reach.
 func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
-	defer s.recovered(ctx)
-	s.setRequestID(ctx, ctx.Request.Header.Peek(headerRequestID))
+	defer s.api.recovered(ctx)
+	s.api.setRequestID(ctx, ctx.Request.Header.Peek(headerRequestID))
 	if r := s.checkAdminHost(ctx.Request.Header.Host()); r != nil {
-		s.writeRefusal(ctx, r)
+		s.api.writeRefusal(ctx, r)
 		return
 	}
 	path := string(ctx.Path())
 	if !ctx.IsGet() && !ctx.IsHead() {
-		s.writeRefusal(ctx, methodNotAllowed("GET, HEAD"))
+		s.api.writeRefusal(ctx, methodNotAllowed("GET, HEAD"))
 		return
 	}
 	switch {
@@ -39,14 +39,12 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	case path == "/livez":
 		writeJSON(ctx, fasthttp.StatusOK, v1.Health{Status: "ok"})
 	case path == "/readyz" || path == "/healthz":
-		status, health := s.health(&ctx.Response.Header)
+		status, health := s.system.Health(&ctx.Response.Header)
 		writeJSON(ctx, status, health)
 	case path == "/version":
-		req := request{s: s, ctx: ctx}
-		status, body, _ := req.version()
-		writeJSON(ctx, status, body)
+		writeJSON(ctx, fasthttp.StatusOK, s.system.Build())
 	default:
-		s.writeRefusal(ctx, refuse(fasthttp.StatusNotFound, v1.CodeNotFound,
+		s.api.writeRefusal(ctx, refuse(fasthttp.StatusNotFound, v1.CodeNotFound,
 			"There is nothing at this path; there are /metrics, /debug/pprof/, /livez, /readyz, /healthz and /version"))
 	}
 }

@@ -27,11 +27,15 @@ type hot struct {
 	ctx fasthttp.RequestCtx
 }
 
-func newHot(t testing.TB, path, authorization, body string) *hot {
+func newHot(t testing.TB, path, authorization, body string, configure ...func(*Config)) *hot {
 	t.Helper()
 	fake := &fakeTracker{}
-	s, err := New(Config{Services: quietServices(fake), Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
-		Registerer: prometheus.NewRegistry(), TokenCacheSize: 1 << 18, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }})
+	cfg := Config{Services: quietServices(fake), Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(), TokenCacheSize: 1 << 18, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +89,12 @@ func (h *hot) once(t testing.TB) {
 	}
 }
 
-func singleBeat(t testing.TB) *hot {
+func singleBeat(t testing.TB, configure ...func(*Config)) *hot {
 	token, _, err := mintTask(testKeys(t), testAttempt(), model.DefaultTokenTTL, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newHot(t, "/v1/tasks/task_1/heartbeat", "Authorization: Bearer "+token+"\r\n", seedHeartbeat)
+	return newHot(t, "/v1/tasks/task_1/heartbeat", "Authorization: Bearer "+token+"\r\n", seedHeartbeat, configure...)
 }
 
 func manyBeats(t testing.TB, n int) *hot {

@@ -42,7 +42,7 @@ func checkAttempt(a *model.Attempt, number int) *refusal {
 
 // authorize lets the request in or answers 401 or 403.
 func (req *request) authorize() error {
-	if req.route.access == forAll || req.route.access == forItems {
+	if req.route.access == forAll || req.route.access == forItems || req.route.access == forBeat {
 		return nil
 	}
 	if r := req.authenticate(); r != nil {
@@ -66,7 +66,7 @@ func (req *request) authorizeTask() error {
 	if r := checkTask(a, []byte(req.id)); r != nil {
 		return r
 	}
-	if r := req.s.tenantBeats.take(a.Scope.Tenant, &req.who.bucket, req.local()); r != nil {
+	if r := req.api.TakeBeat(req.who, a.Scope.Tenant, req.local()); r != nil {
 		return r
 	}
 	req.attempt = a
@@ -121,9 +121,9 @@ func (req *request) scope(bodyTenant, bodyWorkspace string) (model.Scope, error)
 	if err != nil {
 		return model.Scope{}, err
 	}
-	limit := req.s.tenantCalls
-	if req.route.op == opWorkerHeartbeat {
-		limit = req.s.tenantBeats
+	limit := req.api.tenantCalls
+	if req.route.beats != "" {
+		limit = req.api.tenantBeats
 	}
 	if r := limit.take(tenant, nil, req.local()); r != nil {
 		return model.Scope{}, r
@@ -150,4 +150,26 @@ func (req *request) half(field, body, own string) (string, error) {
 		return "", forbidden("The token does not open this " + strings.TrimSuffix(field, "Id"))
 	}
 	return asked, nil
+}
+
+// openScope is the scope of a request that may be about several. A half that the token leaves open may be left open, "".
+func (req *request) openScope() (tenant, workspace string, err error) {
+	half := func(field, own string) (string, error) {
+		if own == token.Wildcard && !req.query.Has(field) {
+			return "", nil
+		}
+		return req.half(field, "", own)
+	}
+	if tenant, err = half("tenantId", req.who.claims.Tenant); err != nil {
+		return "", "", err
+	}
+	if workspace, err = half("workspaceId", req.who.claims.Workspace); err != nil {
+		return "", "", err
+	}
+	if tenant != "" {
+		if r := req.takeCall(tenant); r != nil {
+			return "", "", r
+		}
+	}
+	return tenant, workspace, nil
 }

@@ -10,10 +10,10 @@ import (
 // on or not, the request is answered alike; the path is needed for the links of answers.
 
 // underBase returns a request target as it is without the base path.
-func (s *Server) underBase(target []byte) []byte {
-	rest, ok := bytes.CutPrefix(target, []byte(s.cfg.BasePath))
+func (a *API) underBase(target []byte) []byte {
+	rest, ok := bytes.CutPrefix(target, []byte(a.cfg.BasePath))
 	switch {
-	case !ok || s.cfg.BasePath == "":
+	case !ok || a.cfg.BasePath == "":
 		return target
 	case len(rest) == 0 || rest[0] == '?':
 		return append([]byte("/"), rest...)
@@ -24,11 +24,11 @@ func (s *Server) underBase(target []byte) []byte {
 }
 
 // leaveBase takes the base path out of a request.
-func (s *Server) leaveBase(ctx *fasthttp.RequestCtx) {
-	if s.cfg.BasePath == "" {
+func (a *API) leaveBase(ctx *fasthttp.RequestCtx) {
+	if a.cfg.BasePath == "" {
 		return
 	}
-	if target := ctx.Request.Header.RequestURI(); bytes.HasPrefix(target, []byte(s.cfg.BasePath)) {
-		ctx.Request.Header.SetRequestURIBytes(bytes.Clone(s.underBase(target)))
+	if target := ctx.Request.Header.RequestURI(); bytes.HasPrefix(target, []byte(a.cfg.BasePath)) {
+		ctx.Request.Header.SetRequestURIBytes(bytes.Clone(a.underBase(target)))
 	}
 }

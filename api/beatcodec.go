@@ -4,10 +4,12 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
 // beatBody is one decoded beat, of POST …/heartbeat or an item of POST /v1/heartbeats. Its slices borrow the
@@ -222,4 +224,28 @@ func (b *beatBody) check() *refusal {
 		return invalidField("message", "message is not a string")
 	}
 	return nil
+}
+
+// read decodes the body of a single beat and judges it.
+func (b *beatBody) read(body []byte) *refusal {
+	if !utf8.Valid(body) {
+		return errNotUTF8
+	}
+	if !decodeBeat(body, b) {
+		return syntaxOf(body)
+	}
+	return b.check()
+}
+
+// appendReport appends the report of the beat, as it is stored.
+func (b *beatBody) appendReport(dst []byte) []byte {
+	return schema.AppendReport(dst, b.reportedMs, b.worker, b.pct, b.message)
+}
+
+// syntaxOf explains why a body did not decode.
+func syntaxOf(body []byte) *refusal {
+	if err := checkJSON(body); err != nil {
+		return err.(*refusal)
+	}
+	return errNotObject // decodeBeat and checkJSON agree; a fuzz test holds that
 }

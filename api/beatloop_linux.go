@@ -20,7 +20,7 @@ import (
 //
 // All is the loop's own but what mu guards.
 type beatLoop struct {
-	s       *Server
+	h       *beatHandlers
 	loop    *evloop.Loop
 	count   *hotStripe
 	parsed  beatparse.Request
@@ -28,7 +28,7 @@ type beatLoop struct {
 	turn    []*beats.Beat       // of this turn
 	landing []*beats.Beat       // the same, since Land makes of the other what it likes
 	opened  int                 // tokens in this turn
-	tell    func([]*beats.Beat) // haveLanded, made once
+	done    func([]*beats.Beat) // collect, made once
 	spare   []*loopBeat
 	text    []byte // of a body
 	out     []byte // an answer
@@ -51,9 +51,10 @@ type loopBeat struct {
 	start time.Time
 }
 
-func (s *Server) newLoopHandler(l *evloop.Loop) evloop.Handler {
-	b := &beatLoop{s: s, loop: l, count: s.metrics.hot.stripe()}
-	b.tell = b.haveLanded
+// NewLoop returns the handler of an event loop's requests.
+func (h *beatHandlers) NewLoop(l *evloop.Loop) evloop.Handler {
+	b := &beatLoop{h: h, loop: l, count: h.api.Metrics.Stripe()}
+	b.done = b.collect
 	return b
 }
 
@@ -72,9 +73,9 @@ func (l *beatLoop) Read(c *evloop.Conn, unread []byte) (int, evloop.Next) {
 
 // begin begins the beat that was parsed, unless there is a doubt. Nothing has an effect before the last of them.
 func (l *beatLoop) begin(c *evloop.Conn) bool {
-	s, p := l.s, &l.parsed
+	api, p := l.h.api, &l.parsed
 	local := l.local()
-	now := s.judgedAt(local)
+	now := api.JudgedAt(local)
 	who, opened := l.principal(p.Token, now)
 	if who == nil {
 		return false
@@ -85,7 +86,7 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	}
 	if opened == nil {
 		l.count.cacheHits.Add(1)
-	} else if !s.remember(opened, now) {
+	} else if !api.remember(opened, now) {
 		return false
 	}
 	if c.Stranger() {
@@ -94,8 +95,8 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	l.count.inFlight.Add(1)
 	b := l.take()
 	b.conn, b.start, b.who, b.now = c, l.loop.Now(), who, now
-	b.id = s.ids.append(b.id[:0], p.RequestID)
-	if r := s.tenantBeats.take(a.Scope.Tenant, &who.bucket, local); r != nil {
+	b.id = api.AppendRequestID(b.id[:0], p.RequestID)
+	if r := api.TakeBeat(who, a.Scope.Tenant, local); r != nil {
 		l.refuse(b, r)
 		return true
 	}
@@ -110,26 +111,23 @@ const maxOpened = 16
 
 // principal returns whom a token stands for, and what was opened for that where the cache did not know it; nil: there is a doubt.
 func (l *beatLoop) principal(bearer []byte, now time.Time) (*principal, *openedToken) {
-	if who := l.s.tokens.Get(bearer, now.UnixMilli()); who != nil {
+	if who := l.h.api.Cached(bearer, now); who != nil {
 		return who, nil
 	}
 	if l.opened == maxOpened {
 		return nil, nil
 	}
 	l.opened++
-	o := l.s.open(bearer, now)
+	o := l.h.api.open(bearer, now)
 	if o == nil {
 		return nil, nil
 	}
-	return &o.entry.Value, o
+	return o.principal(), o
 }
 
 // local is this process's time at which the turn began.
 func (l *beatLoop) local() time.Time {
-	if l.s.cfg.Now != nil {
-		return l.s.cfg.Now()
-	}
-	return l.loop.Now()
+	return l.h.api.LocalAt(l.loop.Now())
 }
 
 // Turn lands the turn's beats.
@@ -149,11 +147,11 @@ func (l *beatLoop) Turn() {
 		clear(l.landing)
 		l.turn = l.turn[:0]
 	}()
-	l.s.services.Beats.Land(l.turn, l.tell)
+	l.h.beats.Land(l.turn, l.done)
 }
 
-// haveLanded is told, on any goroutine, of beats that have their fate.
-func (l *beatLoop) haveLanded(beats []*beats.Beat) {
+// collect takes, on any goroutine, beats that have their result.
+func (l *beatLoop) collect(beats []*beats.Beat) {
 	l.mu.Lock()
 	l.landed = append(l.landed, beats...)
 	first := !l.posted
@@ -178,7 +176,7 @@ func (l *beatLoop) Landed(any) {
 	l.before = landed
 }
 
-// answer answers a beat that has its fate.
+// answer answers a beat that has its result.
 func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -188,7 +186,7 @@ func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 	if b.conn == nil {
 		return // it was answered when something panicked
 	}
-	body, r := l.s.appendLanded(append(l.text[:0], '{'), &b.oneBeat, &l.stamp, l.count)
+	body, r := l.h.appendResult(append(l.text[:0], '{'), &b.oneBeat, &l.stamp, l.count)
 	l.text = body
 	if r != nil {
 		l.refuse(b, r)
@@ -196,13 +194,13 @@ func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 	}
 	l.text = append(body, '}')
 	l.out = l.appendOK(l.out[:0], b.id, l.text)
-	var told func()
-	if b.tells() {
+	var sent func()
+	if b.firstCancel() {
 		a := b.beat.Attempt
-		told = func() { l.s.services.Beats.CancelDelivered(a) }
+		sent = func() { l.h.beats.CancelDelivered(a) }
 	}
 	l.count.observe(fasthttp.StatusOK, now.Sub(b.start))
-	b.conn.AnswerTold(l.out, l.loop.Stopping(), told)
+	b.conn.AnswerTold(l.out, l.loop.Stopping(), sent)
 	l.over(b)
 }
 
@@ -223,7 +221,7 @@ func (l *beatLoop) appendOK(dst, id, body []byte) []byte {
 
 // refuse answers a beat with a refusal.
 func (l *beatLoop) refuse(b *loopBeat, r *refusal) {
-	l.s.metrics.refusedBeat(r)
+	l.h.api.Metrics.refusedBeat(r)
 	l.count.observe(r.status, time.Since(b.start))
 	b.conn.Answer(l.refusal(b, r))
 	l.over(b)
@@ -234,7 +232,7 @@ func (l *beatLoop) refusal(b *loopBeat, r *refusal) (answer []byte, last bool) {
 	ctx := &l.ctx
 	ctx.Response.Reset()
 	ctx.Response.Header.SetCanonical(headerRequestIDBytes, b.id)
-	l.s.writeRefusal(ctx, r)
+	l.h.api.writeRefusal(ctx, r)
 	if l.loop.Stopping() {
 		ctx.SetConnectionClose()
 	}
@@ -271,7 +269,7 @@ func (l *beatLoop) failed(b *loopBeat, p any) {
 	if b.conn == nil {
 		return // it has had its answer
 	}
-	r := l.s.panicked(p, string(b.id), fasthttp.MethodPost, "/v1/tasks/{taskId}/heartbeat")
+	r := l.h.api.panicked(p, string(b.id), fasthttp.MethodPost, "/v1/tasks/{taskId}/heartbeat")
 	b.conn.Answer(l.refusal(b, r))
 	l.count.inFlight.Add(-1)
 	b.conn = nil

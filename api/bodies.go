@@ -18,7 +18,7 @@ import (
 // limitBody is asked when the headers of a request have come, before memory is taken for its body. A body of up to 16 KiB may come
 // from anyone. A larger one is charged to the tenant and the token that it comes with.
 func (s *Server) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	path := s.underBase(h.RequestURI())
+	path := s.api.underBase(h.RequestURI())
 	limit := bodyLimit(h.Method(), path)
 	n := h.ContentLength()
 	if n != chunkedLength && n <= conn.SmallBody {
@@ -70,9 +70,9 @@ func ctxOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *principal {
 	var w wire
 	w.scan(h.RawHeaders())
-	now := s.judgedAt(time.Now())
+	now := s.api.JudgedAt(time.Now())
 	if bearer := w.bearer(); bearer != nil {
-		if who := s.bearer(bearer, now); who != nil {
+		if who := s.api.Bearer(bearer, now); who != nil {
 			return who
 		}
 	}
@@ -85,21 +85,12 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 			return nil
 		}
 	}
-	find := tokenFinder{opens: func(bearer []byte) *principal { return s.bearer(bearer, now) }}
+	find := tokenFinder{opens: func(bearer []byte) *principal { return s.api.Bearer(bearer, now) }}
 	conn.Ahead(c, min(conn.SmallBody, n), find.look) // no further than the body: of chunks, only what came with the header
 	return find.who
 }
 
 var continues = []byte("HTTP/1.1 100 Continue\r\n\r\n")
-
-// bearer returns the principal of a token, nil if it is not valid. Unlike authenticate it counts nothing but what it verifies.
-func (s *Server) bearer(bearer []byte, now time.Time) *principal {
-	if p := s.tokens.Get(bearer, now.UnixMilli()); p != nil {
-		return p
-	}
-	p, _ := s.verify(bearer, now)
-	return p
-}
 
 // tokenFinder looks for the first valid token among the items of a batch, as they come.
 type tokenFinder struct {
@@ -148,7 +139,35 @@ func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *refusal {
 	case why != nil:
 		return errUnauthorized
 	}
-	limit := bodyLimit(ctx.Request.Header.Method(), s.underBase(ctx.Request.Header.RequestURI()))
+	limit := bodyLimit(ctx.Request.Header.Method(), s.api.underBase(ctx.Request.Header.RequestURI()))
 	return refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
 		fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
 }
+
+// bodyLimit returns how large a body may be before the request is routed: it is asked before the body is read.
+func bodyLimit(method, target []byte) int {
+	path, _, _ := bytes.Cut(target, []byte("?"))
+	if bytes.IndexByte(path, '%') >= 0 { // judged as it will be routed
+		plain, _, err := splitTarget(target)
+		if err != nil {
+			return limitCallback // it is refused whatever comes
+		}
+		path = []byte(plain)
+	}
+	switch {
+	case string(method) != fasthttp.MethodPost:
+		return limitOther
+	case string(path) == "/v1/heartbeats" || string(path) == "/v1/tasks:batch":
+		return limitBatch
+	case bytes.HasPrefix(path, prefixWorkers) && bytes.HasSuffix(path, suffixHeartbeat): // with its inventory a batch
+		return limitBatch
+	case bytes.HasSuffix(path, suffixHeartbeat) || bytes.HasSuffix(path, []byte("/started")) || bytes.HasSuffix(path, []byte("/completed")):
+		return limitCallback
+	}
+	return limitOther
+}
+
+var (
+	prefixWorkers   = []byte("/v1/workers/")
+	suffixHeartbeat = []byte("/heartbeat")
+)

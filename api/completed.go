@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,17 +18,17 @@ import (
 
 // completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
 // one is logged, counted and changes nothing.
-func (req *request) completed() (int, any, error) {
-	completion, err := req.completion()
+func (h *taskHandlers) completed(req *request) (int, any, error) {
+	completion, err := h.completion(req)
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := req.s.services.Beats.Complete(req.context(), req.attempt, completion)
+	done, err := h.attempts.Complete(req.context(), req.attempt, completion)
 	if err != nil {
-		req.late(completion, err)
+		h.lateResult(req, completion, err)
 		return 0, nil, err
 	}
-	req.s.metrics.hot.stripes[0].skew.observe(completion.CompletedAt, done.At)
+	req.api.Metrics.Shared().skew.observe(completion.CompletedAt, done.At)
 	return fasthttp.StatusOK, v1.CompletedResponse{
 		Acknowledged: true,
 		FinalState:   v1.State(done.Outcome),
@@ -39,8 +38,8 @@ func (req *request) completed() (int, any, error) {
 	}, nil
 }
 
-// late records a result that came too late.
-func (req *request) late(completion model.Completion, err error) {
+// lateResult records a result that came too late.
+func (h *taskHandlers) lateResult(req *request, completion model.Completion, err error) {
 	code := model.CodeOf(err)
 	if code != model.AttemptMismatch && code != model.AlreadyTerminal {
 		return
@@ -50,12 +49,12 @@ func (req *request) late(completion model.Completion, err error) {
 	if e, ok := errors.AsType[*model.Error](err); ok && code == model.AttemptMismatch {
 		current = e.Expected
 	}
-	req.s.metrics.lateResults.Inc()
-	suppressed, ok := req.s.logLate.Allow(req.local())
+	h.late.count.Inc()
+	suppressed, ok := h.late.log.Allow(req.local())
 	if !ok {
 		return
 	}
-	req.s.log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
+	req.api.Log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
 		a.Scope.LogAttr(), slog.String("taskId", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
 		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
 		slog.Int64("moreNotLogged", suppressed))
@@ -65,7 +64,7 @@ func (req *request) late(completion model.Completion, err error) {
 const lateLines = 10
 
 // completion reads and checks the body.
-func (req *request) completion() (model.Completion, error) {
+func (h *taskHandlers) completion(req *request) (model.Completion, error) {
 	var body struct {
 		v1.CompletedRequest
 		// The error object is kept as it was sent, so it is read on its own.
@@ -75,7 +74,7 @@ func (req *request) completion() (model.Completion, error) {
 	if err := req.lenient(&body); err != nil {
 		return none, err
 	}
-	report, err := req.report(body.Attempt, body.WorkerID, body.CompletedAt.Time)
+	report, err := h.report(req, body.Attempt, body.WorkerID, body.CompletedAt.Time)
 	if err != nil {
 		return none, err
 	}
@@ -146,19 +145,6 @@ func categories() string {
 		names[i] = string(k)
 	}
 	return strings.Join(names, ", ")
-}
-
-// compact returns valid JSON without white space, in a copy; absent and null are nil.
-func compact(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
-	var buf bytes.Buffer
-	buf.Grow(len(raw))
-	if json.Compact(&buf, raw) != nil {
-		return nil // raw came out of a body that was valid
-	}
-	return buf.Bytes()
 }
 
 // withRetryable returns an error object, valid and compact, that says whether a retry may help where its worker left that

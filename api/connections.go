@@ -11,7 +11,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/internal/logs"
-	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // What clients are told on connections that are refused or cut.
@@ -40,21 +39,9 @@ func (s *Server) bound(maxConns, reserve int, slow bool) conn.Bound {
 
 func (s *Server) refuseConn(w io.Writer) {
 	var ctx fasthttp.RequestCtx
-	s.setRequestID(&ctx, nil)
-	s.writeRefusal(&ctx, errTooManyConns)
+	s.api.setRequestID(&ctx, nil)
+	s.api.writeRefusal(&ctx, errTooManyConns)
 	_, _ = ctx.Response.WriteTo(w)
-}
-
-func overloaded(message string) *refusal {
-	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
-	r.retryAfter = defaultRetryAfter
-	return r
-}
-
-// closing lets the refusal end its connection.
-func closing(r *refusal) *refusal {
-	r.close = true
-	return r
 }
 
 var (
@@ -66,8 +53,6 @@ var (
 	// errOverShare is the refusal for a client that has shown a valid token.
 	errOverShare = closing(overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
 		"than others that need one; use fewer connections, and send the request again, on a new one"))
-	// errStopping tells who has sent part of a request why the rest is not waited for.
-	errStopping = closing(overloaded("The server is stopping, and the request had not arrived whole; send it again, on a new connection"))
 )
 
 func noRoomForBody(b *conn.Budget) *refusal {

@@ -13,10 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
-const maxBatch = 1000
-
 // createTasks answers POST /v1/tasks:batch. What is wrong with one item is that item's answer.
-func (req *request) createTasks() (int, any, error) {
+func (h *taskHandlers) createTasks(req *request) (int, any, error) {
 	var body struct {
 		Tasks []json.RawMessage `json:"tasks"`
 	}
@@ -30,11 +28,11 @@ func (req *request) createTasks() (int, any, error) {
 	results := make([]json.RawMessage, len(body.Tasks))
 	news := make([]model.NewTask, 0, len(body.Tasks))
 	places := make([]int, 0, len(body.Tasks)) // of the news in results
-	trace := req.traceHeader()
+	trace := traceHeader(req)
 	for i, raw := range body.Tasks {
-		n, err := req.batchItem(raw)
+		n, err := itemTask(req, raw)
 		if err != nil {
-			results[i] = req.itemRefusal(err)
+			results[i] = itemRefusal(req, err)
 			continue
 		}
 		n.Trace = cmp.Or(n.Trace, trace)
@@ -42,14 +40,14 @@ func (req *request) createTasks() (int, any, error) {
 		places = append(places, i)
 	}
 	if len(news) > 0 {
-		for i, made := range req.s.services.Tasks.CreateBatch(req.context(), news) {
-			results[places[i]] = req.itemCreated(made)
+		for i, made := range h.tasks.CreateBatch(req.context(), news) {
+			results[places[i]] = h.itemCreated(req, made)
 		}
 	}
 	return fasthttp.StatusOK, v1.CreateTasksResponse{Results: results}, nil
 }
 
-func (req *request) batchItem(raw json.RawMessage) (model.NewTask, error) {
+func itemTask(req *request, raw json.RawMessage) (model.NewTask, error) {
 	var item v1.CreateTasksItem
 	if len(raw) == 0 || raw[0] != '{' {
 		return model.NewTask{}, errItemNotObject
@@ -62,26 +60,26 @@ func (req *request) batchItem(raw json.RawMessage) (model.NewTask, error) {
 			return model.NewTask{}, err
 		}
 	}
-	return req.newTask(&item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
+	return newTask(req, &item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
 }
 
 var errItemNotObject = refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest,
 	"The entry is not an object; send the body of POST /v1/tasks")
 
-func (req *request) itemCreated(made tasks.CreateResult) json.RawMessage {
+func (h *taskHandlers) itemCreated(req *request, made tasks.CreateResult) json.RawMessage {
 	if made.Err != nil {
-		return req.itemRefusal(req.selectionRefusal(made.Err))
+		return itemRefusal(req, req.selectionRefusal(made.Err))
 	}
-	body, err := req.s.created(made.Created)
+	body, err := h.answer(made.Created)
 	if err != nil {
-		return req.itemRefusal(err)
+		return itemRefusal(req, err)
 	}
 	return withStatus(fasthttp.StatusCreated, body)
 }
 
-func (req *request) itemRefusal(err error) json.RawMessage {
-	r := refusalOf(opCreateBatch, err)
-	req.s.logCause(r, req.ctx.Response.Header.Peek(headerRequestID))
+func itemRefusal(req *request, err error) json.RawMessage {
+	r := refusalOf(req.route.op, err)
+	req.api.logCause(r, req.ctx.Response.Header.Peek(headerRequestID))
 	return appendItemRefusal([]byte(`{"status":`), r)
 }
 

@@ -5,8 +5,6 @@ import (
 	"io"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // delivery is the body of a reply that carries a cancel. The grace period of a cancel begins when the worker can know of it, so
@@ -14,7 +12,7 @@ import (
 // itself: this one flushes, and reports the delivery only if that went well.
 type delivery struct {
 	body []byte
-	told func()
+	sent func()
 }
 
 // Read makes it an io.Reader as fasthttp wants; fasthttp uses WriteTo.
@@ -33,23 +31,14 @@ func (d *delivery) WriteTo(w io.Writer) (int64, error) {
 		err = f.Flush()
 	}
 	if err == nil {
-		d.told()
+		d.sent()
 	}
 	return int64(n), err
 }
 
-// writeDelivery answers 200 with a body that carries cancels of the attempts. The body is copied.
-func (s *Server) writeDelivery(ctx *fasthttp.RequestCtx, body []byte, attempts ...*model.Attempt) {
-	writeTold(ctx, body, func() {
-		for _, a := range attempts {
-			s.services.Beats.CancelDelivered(a)
-		}
-	})
-}
-
-// writeTold answers 200 with a body, and calls told when it was handed to the connection. The body is copied.
-func writeTold(ctx *fasthttp.RequestCtx, body []byte, told func()) {
+// writeNotified answers 200 with a body, and calls sent when it was handed to the connection. The body is copied.
+func writeNotified(ctx *fasthttp.RequestCtx, body []byte, sent func()) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
-	ctx.SetBodyStream(&delivery{body: bytes.Clone(body), told: told}, len(body))
+	ctx.SetBodyStream(&delivery{body: bytes.Clone(body), sent: sent}, len(body))
 }

@@ -61,9 +61,9 @@ type docsSchema struct {
 	Fields            []docsField
 }
 
-func renderDocs() []byte {
+func renderDocs(openAPI []byte) []byte {
 	var doc map[string]any
-	if err := json.Unmarshal(OpenAPI, &doc); err != nil {
+	if err := json.Unmarshal(openAPI, &doc); err != nil {
 		panic(err) // it is part of the program
 	}
 	d := docsReader{doc}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -22,15 +21,14 @@ const (
 )
 
 // index answers GET /: programs are told where things are, browsers are sent to the dashboard.
-func (req *request) index() (int, any, error) {
-	h := &req.ctx.Response.Header
-	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAccept)
+func (h *systemHandlers) index(req *request) (int, any, error) {
+	req.ctx.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAccept)
 	if bytes.Contains(bytes.ToLower(req.ctx.Request.Header.Peek(fasthttp.HeaderAccept)), []byte("text/html")) {
-		return req.redirect(pathUI)
+		return h.redirect(req, pathUI)
 	}
-	at := func(path string) string { return req.s.cfg.BasePath + path }
+	at := func(path string) string { return h.BasePath + path }
 	return fasthttp.StatusOK, &v1.Index{
-		Name: "lubdub", Version: req.s.cfg.Version,
+		Name: "lubdub", Version: h.Version,
 		Links: v1.IndexLinks{API: at("/v1/"), OpenAPI: at("/openapi.json"), Docs: at(pathDocs), Dashboard: at(pathUI), Health: at("/healthz"),
 			Version: at("/version")},
 		Next: "Every call below /v1/ needs a token: 'lubdub token --role viewer' prints one, made with the server's keys. " + at(pathDocs) +
@@ -39,18 +37,18 @@ func (req *request) index() (int, any, error) {
 }
 
 // redirect sends a client to another path of this server.
-func (req *request) redirect(to string) (int, any, error) {
-	req.ctx.Response.Header.Set(fasthttp.HeaderLocation, req.s.cfg.BasePath+to)
+func (h *systemHandlers) redirect(req *request, to string) (int, any, error) {
+	req.ctx.Response.Header.Set(fasthttp.HeaderLocation, h.BasePath+to)
 	req.ctx.SetStatusCode(fasthttp.StatusFound)
 	return fasthttp.StatusFound, nil, nil
 }
 
 // servePage answers with a page, where the path is one's.
-func (req *request) servePage(path string) (status int, ok bool, err error) {
+func (h *systemHandlers) servePage(req *request, path string) (status int, ok bool, err error) {
 	if first, _, _ := strings.Cut(path[1:], "/"); first != "ui" && first != "docs" {
 		return 0, false, nil
 	}
-	found := pages()[path]
+	found := h.pages()[path]
 	switch {
 	case found == nil && path != strings.TrimSuffix(pathUI, "/") && path != pathDocs+"/":
 		return 0, true, refuse(fasthttp.StatusNotFound, v1.CodeNotFound, "There is no such page; see "+pathDocs+" and "+pathUI)
@@ -63,13 +61,13 @@ func (req *request) servePage(path string) (status int, ok bool, err error) {
 	default:
 		path = pathUI
 	}
-	status, _, err = req.redirect(path)
+	status, _, err = h.redirect(req, path)
 	return status, true, err
 }
 
-// pages are all there are, by path. They name each other by relative addresses, so that they are the same below every base path.
-var pages = sync.OnceValue(func() map[string]*page.Page {
-	all := map[string]*page.Page{pathDocs: page.New(htmlType, renderDocs()), pathDocs + "/docs.css": page.New(cssType, docsStyle)}
+// makePages returns all pages by path. They name each other by relative addresses, so that they are the same below every base path.
+func makePages(openAPI []byte) map[string]*page.Page {
+	all := map[string]*page.Page{pathDocs: page.New(htmlType, renderDocs(openAPI)), pathDocs + "/docs.css": page.New(cssType, docsStyle)}
 	err := fs.WalkDir(ui.Files, "dist", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -86,7 +84,7 @@ var pages = sync.OnceValue(func() map[string]*page.Page {
 		panic(err) // they are part of the program
 	}
 	return all
-})
+}
 
 const (
 	htmlType = "text/html; charset=utf-8"

@@ -59,6 +59,22 @@ func forbidden(message string) *refusal {
 	return refuse(fasthttp.StatusForbidden, v1.CodeForbidden, message)
 }
 
+// overloaded is the refusal at a bound of this replica.
+func overloaded(message string) *refusal {
+	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
+	r.retryAfter = defaultRetryAfter
+	return r
+}
+
+// closing lets the refusal end its connection.
+func closing(r *refusal) *refusal {
+	r.close = true
+	return r
+}
+
+// errStopping tells who has sent part of a request why the rest is not waited for.
+var errStopping = closing(overloaded("The server is stopping, and the request had not arrived whole; send it again, on a new connection"))
+
 // statusOf is the one table from the domain's codes to HTTP.
 var statusOf = map[model.Code]int{
 	model.Invalid:             fasthttp.StatusBadRequest,
@@ -143,7 +159,7 @@ func refusalOf(op string, err error) *refusal {
 		status = fasthttp.StatusInternalServerError
 		e = &model.Error{Code: v1.CodeInternal, Op: e.Op, Cause: e}
 	}
-	r = refuse(status, string(e.Code), messageOf(op, e))
+	r = refuse(status, string(e.Code), messageOf(e))
 	r.body.State = v1.State(e.State)
 	r.body.Reason = string(e.Reason)
 	if e.Code == workers.WorkerHeld {
@@ -165,14 +181,12 @@ func refusalOf(op string, err error) *refusal {
 }
 
 // messageOf returns the contract's own sentence where it shows one, else the domain's, else a default.
-func messageOf(op string, e *model.Error) string {
+func messageOf(e *model.Error) string {
 	switch {
 	case e.Code == model.Expired && e.Reason == model.HeartbeatTimeout:
 		return "Task exceeded heartbeat timeout"
 	case e.Code == model.AttemptMismatch && e.State.Terminal():
 		return "A newer attempt has already completed"
-	case e.Code == model.AlreadyTerminal && op == opStarted && e.State == model.Cancelled:
-		return "Task was cancelled before worker started"
 	case e.Code == v1.CodeInternal:
 		return "Something went wrong here that is not your fault; please report it with the request id"
 	case e.Message == "":
@@ -184,25 +198,25 @@ func messageOf(op string, e *model.Error) string {
 }
 
 // logCause logs what a refusal hides.
-func (s *Server) logCause(r *refusal, requestID []byte) {
+func (a *API) logCause(r *refusal, requestID []byte) {
 	if r.cause == nil || r.status < fasthttp.StatusInternalServerError {
 		return
 	}
-	if suppressed, ok := s.logFailures.Allow(time.Now()); ok {
-		s.log.LogAttrs(context.Background(), slog.LevelError, "request failed",
+	if suppressed, ok := a.logFailures.Allow(time.Now()); ok {
+		a.Log.LogAttrs(context.Background(), slog.LevelError, "request failed",
 			slog.String("op", r.op), slog.Int("status", r.status), slog.String("code", r.body.Error),
 			slog.String("requestId", string(requestID)), slog.Any("error", r.cause), slog.Int64("moreNotLogged", suppressed))
 	}
 }
 
 // writeRefusal puts the refusal into the response and logs what it hides.
-func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
+func (a *API) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 	requestID := ctx.Response.Header.Peek(headerRequestID)
 	body := r.body
 	if r.status == fasthttp.StatusInternalServerError {
 		body.RequestID = string(requestID)
 	}
-	s.logCause(r, requestID)
+	a.logCause(r, requestID)
 	h := &ctx.Response.Header
 	switch r.status {
 	case fasthttp.StatusUnauthorized:
@@ -217,4 +231,19 @@ func (s *Server) writeRefusal(ctx *fasthttp.RequestCtx, r *refusal) {
 		ctx.SetConnectionClose()
 	}
 	writeJSON(ctx, r.status, body)
+}
+
+// appendItemRefusal appends status and fields of a refusal and closes the object.
+func appendItemRefusal(dst []byte, r *refusal) []byte {
+	dst = strconv.AppendInt(dst, int64(r.status), 10)
+	if r.retryAfter > 0 {
+		dst = append(dst, `,"retryAfterMs":`...)
+		dst = strconv.AppendInt(dst, r.retryAfter.Milliseconds(), 10)
+	}
+	body, err := marshal(r.body)
+	if err != nil {
+		panic(err) // our own type
+	}
+	dst = append(dst, ',')
+	return append(dst, body[1:]...)
 }

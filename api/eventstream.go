@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func wantsStream(h *fasthttp.RequestHeader) bool {
 }
 
 // streamEvents answers GET /v1/events with a stream.
-func (req *request) streamEvents(p *parameters, filter events.Filter) (int, any, error) {
+func (h *eventHandlers) streamEvents(req *request, p *parameters, filter events.Filter) (int, any, error) {
 	field, after := "after", p.Get("after")
 	if id := req.ctx.Request.Header.Peek("Last-Event-ID"); len(id) > 0 { // a client that comes again says where it was
 		field, after = "Last-Event-ID", string(id)
@@ -50,23 +51,23 @@ func (req *request) streamEvents(p *parameters, filter events.Filter) (int, any,
 		req.ctx.SetContentType(contentTypeEvents)
 		return fasthttp.StatusOK, nil, nil
 	}
-	if r := req.s.streams.enter(req.who); r != nil {
+	if r := h.enter(req); r != nil {
 		return 0, nil, r
 	}
-	l, err := req.s.services.Events.Follow(req.context(), filter, field, after)
+	l, err := h.Events.Follow(req.context(), filter, field, after)
 	if err != nil {
-		req.s.streams.leave(req.who)
+		h.leave(req.who)
 		return 0, nil, err
 	}
-	stream := &eventStream{streams: req.s.streams, listener: l, who: req.who}
+	stream := &eventStream{handlers: h, waits: &req.api.Waits, running: req.api.Running, listener: l, who: req.who}
 	stream.quietSince.Store(time.Now().UnixNano())
 	stream.pending = append(stream.pending, fmt.Appendf(nil, ": lubdub\nretry: %d\nid: %s\n\n", retry().Milliseconds(), l.Cursor()))
-	req.s.waits.add(stream)
+	req.api.Waits.add(stream, h.KeepAlive)
 	conn.Streams(req.ctx.Conn(), stream.hungUp)
-	h := &req.ctx.Response.Header
-	h.SetContentType(contentTypeEvents)
-	h.Set(fasthttp.HeaderCacheControl, "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	header := &req.ctx.Response.Header
+	header.SetContentType(contentTypeEvents)
+	header.Set(fasthttp.HeaderCacheControl, "no-store")
+	header.Set("X-Accel-Buffering", "no")
 	req.ctx.Response.ImmediateHeaderFlush = true
 	req.ctx.SetBodyStream(stream, -1)
 	return fasthttp.StatusOK, nil, nil
@@ -76,7 +77,9 @@ func retry() time.Duration { return retryLeast + rand.N(retryMost-retryLeast) }
 
 // eventStream is the body of one answer. Read and Close are the connection's, the rest is for any goroutine.
 type eventStream struct {
-	streams  *eventStreams
+	handlers *eventHandlers
+	waits    *waits
+	running  context.Context
 	listener *events.Listener
 	who      *principal
 
@@ -119,7 +122,7 @@ func (s *eventStream) Read(p []byte) (n int, err error) {
 
 // next finds what is to be told, or waits for it.
 func (s *eventStream) next() {
-	told, err := s.listener.Next(s.streams.server.running)
+	told, err := s.listener.Next(s.running)
 	s.told = told
 	switch why := s.ended.Load(); {
 	case len(told) > 0 && why == nil:
@@ -169,8 +172,8 @@ func (s *eventStream) hungUp() {
 // Close is called when the client has gone, and at the end.
 func (s *eventStream) Close() error {
 	s.listener.Close()
-	s.streams.server.waits.remove(s)
-	s.streams.leave(s.who)
+	s.waits.remove(s)
+	s.handlers.leave(s.who)
 	return nil
 }
 
@@ -178,7 +181,7 @@ func (s *eventStream) principal() *principal { return s.who }
 
 // look has the stream say that it is alive when it has said nothing for long.
 func (s *eventStream) look(now time.Time) {
-	if s.quietSince.Load() <= now.Add(-s.streams.keepAlive).UnixNano() && !s.due.Swap(true) {
+	if s.quietSince.Load() <= now.Add(-s.handlers.KeepAlive).UnixNano() && !s.due.Swap(true) {
 		s.listener.Wake()
 	}
 }
@@ -189,24 +192,16 @@ func (s *eventStream) end(why string) {
 	s.listener.Wake()
 }
 
-// eventStreams are those of a replica.
-type eventStreams struct {
-	server    *Server
-	places    *shares.Pool
-	keepAlive time.Duration
-	refused   func()
-}
-
-// enter takes a place, or refuses.
-func (s *eventStreams) enter(who *principal) *refusal {
-	if s.server.running.Err() != nil {
+// enter takes a place for a stream, or refuses.
+func (h *eventHandlers) enter(req *request) *refusal {
+	if req.api.Running.Err() != nil {
 		return errStopping
 	}
-	if level := s.places.Take(who.holder(), 1); level != shares.Granted {
-		s.refused()
-		return overShare(level, s.places, "streams of events", "half of max-connections")
+	if level := h.Streams.Take(req.who.holder(), 1); level != shares.Granted {
+		h.Refused()
+		return overShare(level, h.Streams, "streams of events", "half of max-connections")
 	}
 	return nil
 }
 
-func (s *eventStreams) leave(who *principal) { s.places.Give(who.holder(), 1) }
+func (h *eventHandlers) leave(who *principal) { h.Streams.Give(who.holder(), 1) }

@@ -20,8 +20,8 @@ const (
 
 // createToken answers POST /v1/tokens: from the request's own control token another one that may no more and holds no longer. It
 // asks nothing of the store.
-func (req *request) createToken() (int, any, error) {
-	if _, _, err := req.eventScope(); err != nil { // the scope is the token's, whatever the query names; what it does not open is refused
+func (h *systemHandlers) createToken(req *request) (int, any, error) {
+	if _, _, err := req.openScope(); err != nil { // the scope is the token's, whatever the query names; what it does not open is refused
 		return 0, nil, err
 	}
 	var body v1.CreateTokenRequest
@@ -44,7 +44,7 @@ func (req *request) createToken() (int, any, error) {
 		return 0, nil, invalidField("ttlMs", fmt.Sprintf("ttlMs is %d; use %d to %d, or leave it out for %d", *body.TTLMs,
 			time.Second.Milliseconds(), maxExchangedLife.Milliseconds(), defaultExchangedLife.Milliseconds()))
 	}
-	text, expires, err := req.s.keys.Exchange(own, role, life, req.now)
+	text, expires, err := req.api.Keys.Exchange(own, role, life, req.now)
 	if err != nil {
 		return 0, nil, err
 	}

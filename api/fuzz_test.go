@@ -36,11 +36,11 @@ func fuzzServer(f *testing.F) *Server {
 // through.
 func FuzzRequest(f *testing.F) {
 	s := fuzzServer(f)
-	beats, _, err := mintTask(s.keys, testAttempt(), time.Hour, true)
+	beats, _, err := mintTask(s.cfg.Keys, testAttempt(), time.Hour, true)
 	if err != nil {
 		f.Fatal(err)
 	}
-	admin, _, err := s.keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, fakeTime)
+	admin, _, err := s.cfg.Keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, fakeTime)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		for _, op := range []string{opList, opListWorkers} {
-			req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}}
+			req := request{api: s.api, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}}
 			for _, r := range routes {
 				if r.op == op {
 					req.route = r
@@ -170,7 +170,7 @@ func FuzzQuery(f *testing.F) {
 			p := parameters{Values: req.query}
 			if err == nil && op == opList {
 				var got model.TaskFilter
-				if got, err = req.taskFilter(&p); err == nil {
+				if got, err = taskFilter(&req, &p); err == nil {
 					got.PageSize, got.After = p.page(got)
 					err = p.err
 				}
@@ -179,7 +179,7 @@ func FuzzQuery(f *testing.F) {
 					t.Fatalf("%q became %+v", raw, got)
 				}
 			} else if err == nil {
-				_, err = req.workerFilter(&p)
+				_, err = workerFilter(&req, &p)
 			}
 			if r, ok := err.(*refusal); err != nil && (!ok || r.body.Field == "" && r.status == 400) {
 				t.Fatalf("%q: %v", raw, err)
@@ -219,9 +219,9 @@ func FuzzCreateBody(f *testing.F) {
 		if err := d.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q became %+v; encoding/json: %+v %v", body, got, want, err)
 		}
-		req := request{s: s, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}},
+		req := request{api: s.api, now: fakeTime, who: &principal{claims: &token.Claims{Tenant: "acme", Workspace: "prod"}},
 			route: &route{op: opCreate}, query: url.Values{}}
-		n, err := req.newTask(&got, "", headerIdempotencyKey)
+		n, err := newTask(&req, &got, "", headerIdempotencyKey)
 		if err == nil && (n.HeartbeatInterval <= 0 || n.Queue == "" && n.HeartbeatTimeout < model.MinTimeout ||
 			n.HeartbeatTimeout > model.MaxTimeout || !model.ValidID(n.Scope.Tenant)) {
 			t.Fatalf("%q became %+v", body, n)

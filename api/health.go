@@ -15,39 +15,44 @@ import (
 )
 
 // livez reports that the process answers. It never asks Redis: a restart does not heal Redis.
-func (req *request) livez() (int, any, error) {
+func (h *systemHandlers) livez(req *request) (int, any, error) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
 }
 
 // readyz reports whether this replica should get work: it is not draining. The store's trouble is that of all replicas, and on a
 // Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest, and all
 // for a while after it. So trouble is shown, and work keeps coming, to be answered 503 where it must.
-func (req *request) readyz() (int, any, error) {
-	status, health := req.s.health(&req.ctx.Response.Header)
+func (h *systemHandlers) readyz(req *request) (int, any, error) {
+	status, health := h.Health(&req.ctx.Response.Header)
 	return status, health, nil
 }
 
-func (req *request) version() (int, any, error) {
-	return fasthttp.StatusOK, v1.Version{Name: "lubdub", Version: req.s.cfg.Version, Go: runtime.Version()}, nil
+func (h *systemHandlers) version(*request) (int, any, error) {
+	return fasthttp.StatusOK, h.Build(), nil
 }
 
-// health answers how this server is, and when to come again where it ends.
-func (s *Server) health(h *fasthttp.ResponseHeader) (int, v1.Health) {
-	status, is := s.standing()
+// Build returns which build this is.
+func (h *systemHandlers) Build() v1.Version {
+	return v1.Version{Name: "lubdub", Version: h.SystemConfig.Version, Go: runtime.Version()}
+}
+
+// Health answers how this server is, and when to come again where it ends.
+func (h *systemHandlers) Health(header *fasthttp.ResponseHeader) (int, v1.Health) {
+	status, is := h.state()
 	if status != fasthttp.StatusOK {
-		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
+		header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(defaultRetryAfter/time.Second)))
 	}
 	return status, is
 }
 
-// standing is how this server is.
-func (s *Server) standing() (int, v1.Health) {
-	if s.draining.Load() {
+// state is how this server is.
+func (h *systemHandlers) state() (int, v1.Health) {
+	if h.Draining() {
 		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one",
 			Next: "Nothing, where a balancer is in front: it sends requests elsewhere. Clients that call this server directly should call another."}
 	}
-	if err := s.ready.ask(); err != nil {
-		s.log.Warn("the store is in trouble", "error", err)
+	if err := h.ready.ask(); err != nil {
+		h.Log.Warn("the store is in trouble", "error", err)
 		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err), Next: nextOf(err)}
 	}
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}

@@ -1,10 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
@@ -13,8 +13,10 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 )
+
+// operation is the name of a heartbeat in the log.
+const operation = "heartbeat"
 
 // oneBeat is a beat on its way. Nothing in it borrows the request.
 type oneBeat struct {
@@ -35,38 +37,38 @@ type beatRequest struct {
 }
 
 // newBeatRequests returns a server's pool of them.
-func newBeatRequests(m *hotMetrics) *sync.Pool {
+func newBeatRequests(m *Metrics) *sync.Pool {
 	return &sync.Pool{New: func() any {
-		return &beatRequest{oneBeat: oneBeat{report: make([]byte, 0, 2048)}, out: make([]byte, 0, 2048), count: m.stripe()}
+		return &beatRequest{oneBeat: oneBeat{report: make([]byte, 0, 2048)}, out: make([]byte, 0, 2048), count: m.Stripe()}
 	}}
 }
 
-// heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look into the token cache, one
+// Heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look into the token cache, one
 // pass over the body, one wait for the batcher, no allocation.
-func (s *Server) heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, start time.Time) (status int) {
-	c := s.beatRequests.Get().(*beatRequest)
+func (h *beatHandlers) Heartbeat(ctx *fasthttp.RequestCtx, w *wire, id []byte, start time.Time) (status int) {
+	c := h.requests.Get().(*beatRequest)
 	c.count.inFlight.Add(1)
 	defer c.count.inFlight.Add(-1)
 	status = fasthttp.StatusOK
-	if r := s.beat(ctx, w, id, c); r != nil {
+	if r := h.beat(ctx, w, id, c); r != nil {
 		status = r.status
-		s.metrics.refusedBeat(r)
-		s.writeRefusal(ctx, r)
+		h.api.Metrics.refusedBeat(r)
+		h.api.writeRefusal(ctx, r)
 	}
 	c.count.observe(status, time.Since(start))
-	s.beatRequests.Put(c) // not after a panic: the batcher may hold the beat
+	h.requests.Put(c) // not after a panic: the batcher may hold the beat
 	return status
 }
 
-// heartbeat is the way of the route table for beats that heartbeatTarget did not recognise, such as those
+// heartbeat is the way of the route table for beats that Target did not recognise, such as those
 // with an encoded id.
-func (req *request) heartbeat() (int, any, error) {
-	return req.s.heartbeat(req.ctx, &req.wire, []byte(req.id), req.ctx.Time()), nil, nil
+func (h *beatHandlers) heartbeat(req *request) (int, any, error) {
+	return h.Heartbeat(req.ctx, &req.wire, []byte(req.id), req.ctx.Time()), nil, nil
 }
 
-func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatRequest) *refusal {
-	now := s.now(ctx)
-	who, r := s.authenticate(w.bearer(), now, c.count)
+func (h *beatHandlers) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatRequest) *refusal {
+	now := h.api.NowOf(ctx)
+	who, r := h.api.authenticate(w.bearer(), now, c.count)
 	if r != nil {
 		return r
 	}
@@ -76,7 +78,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 		if r := checkTask(a, id); r != nil {
 			return r
 		}
-		if r := s.tenantBeats.take(a.Scope.Tenant, &who.bucket, s.local(ctx)); r != nil {
+		if r := h.api.TakeBeat(who, a.Scope.Tenant, h.api.Local(ctx)); r != nil {
 			return r
 		}
 	}
@@ -87,7 +89,7 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 		return r
 	}
 	if a == nil { // a worker's token, perhaps, now that the body has named the attempt
-		if a, r = s.ownAttempt(ctx, opHeartbeat, who, string(id), c.body.attempt); r != nil {
+		if a, r = h.api.ownAttempt(ctx, operation, who, string(id), c.body.attempt); r != nil {
 			return r
 		}
 	}
@@ -96,13 +98,13 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 	}
 	c.prepare(a, &c.body, ctx.Time())
 	c.who, c.now = who, now
-	s.services.Beats.Beat(&c.beat)
-	if c.out, r = s.appendLanded(append(c.out[:0], '{'), &c.oneBeat, &c.stamp, c.count); r != nil {
+	h.beats.Beat(&c.beat)
+	if c.out, r = h.appendResult(append(c.out[:0], '{'), &c.oneBeat, &c.stamp, c.count); r != nil {
 		return r
 	}
 	c.out = append(c.out, '}')
-	if c.tells() {
-		s.writeDelivery(ctx, c.out, a)
+	if c.firstCancel() {
+		h.writeCancel(ctx, c.out, a)
 		return nil
 	}
 	ctx.SetStatusCode(fasthttp.StatusOK)
@@ -111,15 +113,13 @@ func (s *Server) beat(ctx *fasthttp.RequestCtx, w *wire, id []byte, c *beatReque
 	return nil
 }
 
-// read decodes the body of a single beat and judges it.
-func (b *beatBody) read(body []byte) *refusal {
-	if !utf8.Valid(body) {
-		return errNotUTF8
-	}
-	if !decodeBeat(body, b) {
-		return syntaxOf(body)
-	}
-	return b.check()
+// writeCancel answers 200 with a body that includes cancels of the attempts. The body is copied.
+func (h *beatHandlers) writeCancel(ctx *fasthttp.RequestCtx, body []byte, attempts ...*model.Attempt) {
+	writeNotified(ctx, body, func() {
+		for _, a := range attempts {
+			h.beats.CancelDelivered(a)
+		}
+	})
 }
 
 // prepare makes the beat of an attempt from a body.
@@ -129,29 +129,25 @@ func (o *oneBeat) prepare(a *model.Attempt, b *beatBody, arrived time.Time) {
 	o.beat.Attempt, o.beat.Report, o.beat.Arrived = a, borrowed(o.report), arrived
 }
 
-// tells reports whether the answer to the beat is the first to tell of a cancel, so that it is to be recorded that it has arrived.
-func (o *oneBeat) tells() bool { return o.beat.Cancel != nil && !o.beat.Cancel.Delivered }
+// firstCancel reports whether the answer to the beat is the first to include a cancel, so that its arrival is to be recorded.
+func (o *oneBeat) firstCancel() bool { return o.beat.Cancel != nil && !o.beat.Cancel.Delivered }
 
-// appendLanded appends the answer to a beat that has its fate, or returns its refusal.
-func (s *Server) appendLanded(dst []byte, o *oneBeat, clock *jsonscan.Stamp, count *hotStripe) ([]byte, *refusal) {
+// appendResult appends the answer to a beat that has its result, or returns its refusal.
+func (h *beatHandlers) appendResult(dst []byte, o *oneBeat, clock *jsonscan.Stamp, count *hotStripe) ([]byte, *refusal) {
 	if o.beat.Err != nil {
-		return dst, refusalOf(opHeartbeat, o.beat.Err)
+		return dst, refusalOf(operation, o.beat.Err)
 	}
 	if o.reportedMs != 0 {
 		count.skew.observeMs(o.reportedMs, o.beat.At)
 	}
-	return s.appendBeat(dst, &o.beat, o.who, o.now, clock), nil
-}
-
-func (b *beatBody) appendReport(dst []byte) []byte {
-	return schema.AppendReport(dst, b.reportedMs, b.worker, b.pct, b.message)
+	return h.appendBeat(dst, &o.beat, o.who, o.now, clock), nil
 }
 
 // borrowed returns b as a string that holds for as long as nobody writes to b.
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.
-func (s *Server) appendBeat(dst []byte, b *beats.Beat, who *principal, now time.Time, clock *jsonscan.Stamp) []byte {
+func (h *beatHandlers) appendBeat(dst []byte, b *beats.Beat, who *principal, now time.Time, clock *jsonscan.Stamp) []byte {
 	if b.Cancel == nil {
 		dst = append(dst, `"acknowledged":true,"shouldCancel":false,"serverTime":`...)
 	} else {
@@ -166,7 +162,7 @@ func (s *Server) appendBeat(dst []byte, b *beats.Beat, who *principal, now time.
 	dst = clock.Append(dst, b.At)
 	dst = append(dst, `,"nextHeartbeatMs":`...)
 	dst = strconv.AppendInt(dst, nextHeartbeat(b.Attempt).Milliseconds(), 10)
-	if f := renewedTask(s.keys, who, now); f != nil {
+	if f := who.renewed(h.api.Keys, now); f != nil {
 		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escape
 		dst = append(dst, f.text...)
 		dst = append(dst, `","tokenExpiresAt":`...)
@@ -183,10 +179,26 @@ func nextHeartbeat(a *model.Attempt) time.Duration {
 	return a.Interval
 }
 
-// syntaxOf explains why a body did not decode.
-func syntaxOf(body []byte) *refusal {
-	if err := checkJSON(body); err != nil {
-		return err.(*refusal)
+var (
+	pathPrefix = []byte("/v1/tasks/")
+	pathSuffix = []byte("/heartbeat")
+)
+
+// heartbeatTarget returns the task id when the request is a plain POST /v1/tasks/{taskId}/heartbeat, nil
+// otherwise. The id is borrowed and not checked, but that it is one segment.
+func heartbeatTarget(ctx *fasthttp.RequestCtx) []byte {
+	if !ctx.Request.Header.IsPost() {
+		return nil
 	}
-	return errNotObject // decodeBeat and checkJSON agree; a fuzz test holds that
+	uri := ctx.Request.Header.RequestURI()
+	if len(uri) <= len(pathPrefix)+len(pathSuffix) || !bytes.HasPrefix(uri, pathPrefix) || !bytes.HasSuffix(uri, pathSuffix) {
+		return nil
+	}
+	id := uri[len(pathPrefix) : len(uri)-len(pathSuffix)]
+	for _, c := range id {
+		if c == '/' || c == '?' || c == '%' {
+			return nil
+		}
+	}
+	return id
 }

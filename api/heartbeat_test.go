@@ -79,7 +79,7 @@ func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
 	t.Parallel()
 	f := &fakeTracker{}
 	for _, w := range []io.Writer{&brokenWriter{}, &brokenWriter{flushed: true}} {
-		d := &delivery{body: []byte("{}"), told: func() { f.CancelDelivered(testAttempt()) }}
+		d := &delivery{body: []byte("{}"), sent: func() { f.CancelDelivered(testAttempt()) }}
 		if _, err := d.WriteTo(w); err == nil || f.deliveredCount() != 0 {
 			t.Errorf("%d deliveries, error %v", f.deliveredCount(), err)
 		}

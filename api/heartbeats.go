@@ -2,14 +2,12 @@ package api
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -43,7 +41,7 @@ const maxPooledBytes = 1 << 20
 
 // heartbeats answers POST /v1/heartbeats. A body of the wrong form fails as a whole; what is wrong with one
 // item is that item's answer.
-func (req *request) heartbeats() (int, any, error) {
+func (h *beatHandlers) heartbeats(req *request) (int, any, error) {
 	body, err := req.body()
 	if err != nil {
 		return 0, nil, err
@@ -60,10 +58,10 @@ func (req *request) heartbeats() (int, any, error) {
 	if err := b.decode(body); err != nil {
 		return 0, nil, err
 	}
-	req.authorizeItems(b)
+	h.authorizeItems(req, b)
 	b.collect(req.ctx.Time())
-	req.s.services.Beats.BeatMany(b.beats)
-	req.answerItems(b)
+	h.beats.BeatMany(b.beats)
+	h.answerItems(req, b)
 	return fasthttp.StatusOK, nil, nil
 }
 
@@ -143,60 +141,6 @@ func (b *batchRequest) array(s *jsonscan.Scanner) bool {
 	return s.Close(']')
 }
 
-// authorizeItems opens each item with its own token and judges it, in the order of a single beat; the others by the
-// worker's token of the request.
-func (req *request) authorizeItems(b *batchRequest) {
-	var bare []int // items without a token
-	valid := 0     // items whose token is valid
-	for i := range b.items {
-		it := &b.items[i]
-		if (it.body.seen|it.body.bad)&fieldTaskToken == 0 {
-			bare = append(bare, i)
-			continue
-		}
-		it.refusal = req.judge(it, &valid)
-	}
-	if bare != nil {
-		req.ownItems(b, bare)
-	}
-}
-
-func (req *request) judge(it *batchItem, valid *int) *refusal {
-	if it.body.twice&fieldTaskToken != 0 {
-		return saidTwice("taskToken")
-	}
-	if it.body.bad&fieldTaskToken != 0 {
-		return invalidField("taskToken", "taskToken is not a string")
-	}
-	who, r := req.s.authenticate(it.body.taskToken, req.now, &req.s.metrics.hot.stripes[0])
-	if r != nil {
-		return r
-	}
-	if *valid++; *valid == 1 { // the connection belongs to the first valid token
-		conn.Known(req.ctx.Conn(), who.holder())
-	}
-	a := who.task()
-	if a == nil {
-		return errNotTask
-	}
-	if it.body.seen&fieldTaskID == 0 {
-		return invalidField("taskId", "taskId is missing")
-	}
-	if r := checkTask(a, it.body.taskID); r != nil {
-		return r
-	}
-	if r := it.body.check(); r != nil {
-		return r
-	}
-	if r := checkAttempt(a, it.body.attempt); r != nil {
-		return r
-	}
-	it.who, it.attempt = who, a
-	return req.s.tenantBeats.take(a.Scope.Tenant, &who.bucket, req.local())
-}
-
-var errNotWorker = forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
-
 // collect makes the beats of all items that may beat.
 func (b *batchRequest) collect(arrived time.Time) {
 	for i := range b.items {
@@ -211,7 +155,7 @@ func (b *batchRequest) collect(arrived time.Time) {
 	}
 }
 
-func (req *request) answerItems(b *batchRequest) {
+func (h *beatHandlers) answerItems(req *request, b *batchRequest) {
 	var last time.Time
 	var cancels []*model.Attempt
 	accepted := uint64(0)
@@ -219,8 +163,8 @@ func (req *request) answerItems(b *batchRequest) {
 	for i := range b.items {
 		it := &b.items[i]
 		if it.refusal == nil && it.beat.Err != nil {
-			it.refusal = refusalOf(opHeartbeat, it.beat.Err)
-			req.s.logCause(it.refusal, req.ctx.Response.Header.Peek(headerRequestID))
+			it.refusal = refusalOf(operation, it.beat.Err)
+			req.api.logCause(it.refusal, req.ctx.Response.Header.Peek(headerRequestID))
 		}
 		if i > 0 {
 			b.out = append(b.out, ',')
@@ -229,16 +173,16 @@ func (req *request) answerItems(b *batchRequest) {
 		b.out = jsonscan.AppendString(b.out, clipID(it.body.taskID))
 		b.out = append(b.out, `,"status":`...)
 		if r := it.refusal; r != nil {
-			req.s.metrics.refused.WithLabelValues(kindTask, r.body.Error).Inc()
+			req.api.Metrics.RefusedBeatOf(kindTask, r)
 			b.out = appendItemRefusal(b.out, r)
 			continue
 		}
 		accepted++
 		if it.body.reportedMs != 0 {
-			req.s.metrics.hot.stripes[0].skew.observeMs(it.body.reportedMs, it.beat.At)
+			req.api.Metrics.Shared().skew.observeMs(it.body.reportedMs, it.beat.At)
 		}
 		b.out = append(b.out, `200,`...)
-		b.out = req.s.appendBeat(b.out, &it.beat, it.who, req.now, &b.stamp)
+		b.out = h.appendBeat(b.out, &it.beat, it.who, req.now, &b.stamp)
 		b.out = append(b.out, '}')
 		if it.beat.At.After(last) {
 			last = it.beat.At
@@ -247,7 +191,7 @@ func (req *request) answerItems(b *batchRequest) {
 			cancels = append(cancels, it.attempt)
 		}
 	}
-	req.s.metrics.hot.stripes[0].accepted.Add(accepted)
+	req.api.Metrics.Shared().accepted.Add(accepted)
 	if last.IsZero() {
 		last = req.now
 	}
@@ -255,7 +199,7 @@ func (req *request) answerItems(b *batchRequest) {
 	b.out = b.stamp.Append(b.out, last)
 	b.out = append(b.out, '}')
 	if cancels != nil {
-		req.s.writeDelivery(req.ctx, b.out, cancels...)
+		h.writeCancel(req.ctx, b.out, cancels...)
 		return
 	}
 	writeBody(req.ctx, fasthttp.StatusOK, b.out)
@@ -267,19 +211,4 @@ func clipID(id []byte) string {
 		id = id[:model.MaxIDBytes]
 	}
 	return string(id)
-}
-
-// appendItemRefusal appends status and fields of a refusal and closes the object.
-func appendItemRefusal(dst []byte, r *refusal) []byte {
-	dst = strconv.AppendInt(dst, int64(r.status), 10)
-	if r.retryAfter > 0 {
-		dst = append(dst, `,"retryAfterMs":`...)
-		dst = strconv.AppendInt(dst, r.retryAfter.Milliseconds(), 10)
-	}
-	body, err := marshal(r.body)
-	if err != nil {
-		panic(err) // our own type
-	}
-	dst = append(dst, ',')
-	return append(dst, body[1:]...)
 }

@@ -411,3 +411,19 @@ func until(t *testing.T, good func() bool, what func() string) {
 		}
 	}
 }
+
+// testAPI is the API of a server that serves nothing, and routes are its routes.
+var (
+	testAPI = func() *API {
+		k, err := token.NewKeyring(token.Key{ID: "k1", Secret: []byte(strings.Repeat("1", token.MinKeyBytes))})
+		if err != nil {
+			panic(err)
+		}
+		s, err := New(Config{Services: (&fakeTracker{}).services(), Keys: k, PublicURL: "http://x", TokenCacheSize: 1, MaxConns: 1})
+		if err != nil {
+			panic(err)
+		}
+		return s.api
+	}()
+	routes = testAPI.Routes()
+)

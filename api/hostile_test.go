@@ -229,8 +229,8 @@ func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
 	<-begun
 	_ = gone.Close()
 	close(finish)
-	until(t, func() bool { return e.open() == 0 && e.s.metrics.hot.inFlight() == 0 }, func() string {
-		return fmt.Sprintf("%d connections, %d requests under way", e.open(), e.s.metrics.hot.inFlight())
+	until(t, func() bool { return e.open() == 0 && e.s.api.InFlight() == 0 }, func() string {
+		return fmt.Sprintf("%d connections, %d requests under way", e.open(), e.s.api.InFlight())
 	})
 	if !e.s.http.CloseOnShutdown || e.s.http.IdleTimeout == 0 || e.s.http.ReadTimeout == 0 || e.s.http.WriteTimeout == 0 ||
 		e.s.admin.ReadTimeout == 0 || e.s.admin.IdleTimeout == 0 {

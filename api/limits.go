@@ -18,13 +18,13 @@ import (
 // more than an empty answer costs. Heartbeats and the other callbacks of workers are not counted: in an overload everything else
 // gives way to them.
 type admission struct {
-	places  *shares.Pool
+	Places  *shares.Pool
 	refused func()
 }
 
 // full returns the refusal when there is no place for anybody.
 func (a *admission) full() *refusal {
-	if a.places.Used() < a.places.Limit() {
+	if a.Places.Used() < a.Places.Limit() {
 		return nil
 	}
 	return a.refuse(shares.Total)
@@ -33,17 +33,17 @@ func (a *admission) full() *refusal {
 // enter lets one request in, or returns the refusal when its token or its tenant has its share. Whoever was let in must leave.
 // Clients without a valid token never hold a place: nothing that they ask for waits.
 func (a *admission) enter(who *principal) *refusal {
-	if level := a.places.Take(who.holder(), 1); level != shares.Granted {
+	if level := a.Places.Take(who.holder(), 1); level != shares.Granted {
 		return a.refuse(level)
 	}
 	return nil
 }
 
-func (a *admission) leave(who *principal) { a.places.Give(who.holder(), 1) }
+func (a *admission) leave(who *principal) { a.Places.Give(who.holder(), 1) }
 
 func (a *admission) refuse(level shares.Level) *refusal {
 	a.refused()
-	return overShare(level, a.places, "requests of the control plane", "a sixteenth of max-connections")
+	return overShare(level, a.Places, "requests of the control plane", "a sixteenth of max-connections")
 }
 
 // overShare refuses what a pool has not granted: 503 when all of it is in use, 429 when only a share is.
@@ -60,7 +60,7 @@ func overShare(level shares.Level, p *shares.Pool, what, setting string) *refusa
 
 // yields reports whether a route yields to heartbeats. A claim decides for itself: one that waits for work takes no time.
 func (r *route) yields() bool {
-	return r.access == forControl || r.access == forWorker && r.op != opWorkerHeartbeat && r.op != opClaim
+	return r.access == forControl || r.access == forWorker && r.beats == "" && !r.waits
 }
 
 // shortWait is how short a claim's wait must be for the claim to count as a burden.
@@ -190,3 +190,19 @@ func (l *tenantLimit) refusal(wait time.Duration) *refusal {
 	r.retryAfter = wait
 	return r
 }
+
+// TakeBeat takes one of the tenant's heartbeats, or returns the refusal when it has sent too many.
+func (a *API) TakeBeat(who *principal, tenant string, now time.Time) *refusal {
+	return a.tenantBeats.take(tenant, &who.bucket, now)
+}
+
+// takeCall takes one of the tenant's calls, or returns the refusal when it has made too many.
+func (req *request) takeCall(tenant string) *refusal {
+	return req.api.tenantCalls.take(tenant, nil, req.local())
+}
+
+// OweCalls counts n more calls of the tenant.
+func (a *API) OweCalls(tenant string, n int, now time.Time) { a.tenantCalls.owe(tenant, n, now) }
+
+// OweBeats counts n more heartbeats of the tenant.
+func (a *API) OweBeats(tenant string, n int, now time.Time) { a.tenantBeats.owe(tenant, n, now) }

@@ -149,8 +149,7 @@ func TestALimitedBeatAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		return // the race detector allocates
 	}
-	h := singleBeat(t)
-	h.s.tenantBeats = newTenantLimit("s", "w", 10_000_000, fakeTime, func() {})
+	h := singleBeat(t, func(c *Config) { c.TenantBeats = 10_000_000 })
 	h.once(t)
 	if n := testing.AllocsPerRun(1000, func() { h.once(t) }); n != 0 {
 		t.Errorf("%v allocations for a beat under a limit", n)

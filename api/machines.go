@@ -9,12 +9,12 @@ import (
 )
 
 // getMachine answers GET /v1/machines/{machineId}.
-func (req *request) getMachine() (int, any, error) {
+func (h *workerHandlers) getMachine(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	m, err := req.s.services.Machines.Machine(req.context(), scope, req.id)
+	m, err := h.Machines.Machine(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -22,7 +22,7 @@ func (req *request) getMachine() (int, any, error) {
 }
 
 // listMachines answers GET /v1/machines.
-func (req *request) listMachines() (int, any, error) {
+func (h *workerHandlers) listMachines(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -33,7 +33,7 @@ func (req *request) listMachines() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.services.Machines.Machines(req.context(), paged)
+	page, err := h.Machines.Machines(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -46,32 +46,32 @@ func (req *request) listMachines() (int, any, error) {
 }
 
 // drainMachine answers POST /v1/machines/{machineId}/drain.
-func (req *request) drainMachine() (int, any, error) {
-	scope, d, err := req.drainRequest()
+func (h *workerHandlers) drainMachine(req *request) (int, any, error) {
+	scope, d, err := drainRequest(req)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.drained(false)(req.s.services.Machines.DrainMachine(req.context(), scope, req.id, d))
+	return drained(req, false)(h.Machines.DrainMachine(req.context(), scope, req.id, d))
 }
 
 // offlineMachine answers POST /v1/machines/{machineId}/offline.
-func (req *request) offlineMachine() (int, any, error) {
+func (h *workerHandlers) offlineMachine(req *request) (int, any, error) {
 	var body v1.ReasonRequest
-	scope, err := req.reasoned(&body, &body.Reason)
+	scope, err := reasoned(req, &body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.acted(false)(req.s.services.Machines.OfflineMachine(req.context(), scope, req.id, body.Reason))
+	return acted(req, false)(h.Machines.OfflineMachine(req.context(), scope, req.id, body.Reason))
 }
 
 // resumeMachine answers POST /v1/machines/{machineId}/resume.
-func (req *request) resumeMachine() (int, any, error) {
+func (h *workerHandlers) resumeMachine(req *request) (int, any, error) {
 	var body v1.ReasonRequest
-	scope, err := req.reasoned(&body, &body.Reason)
+	scope, err := reasoned(req, &body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.services.Machines.ResumeMachine(req.context(), scope, req.id, body.Reason)
+	r, err := h.Machines.ResumeMachine(req.context(), scope, req.id, body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}

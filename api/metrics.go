@@ -9,9 +9,9 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// metrics of the front end. Labels are route patterns, statuses and codes, never ids. What the hot path
+// Metrics of the routes. Labels are route patterns, statuses and codes, never ids. What the hot path
 // counts is looked up once, here.
-type metrics struct {
+type Metrics struct {
 	requests *prometheus.CounterVec
 
 	routes    []routeMetrics // by route.index
@@ -23,7 +23,9 @@ type metrics struct {
 	refused    *prometheus.CounterVec // beats, by kind and code
 	overloaded *prometheus.CounterVec
 
-	lateResults, badTokens, cacheMisses, panics, unparsed, rejectedConns, starved prometheus.Counter
+	badTokens, cacheMisses, panics prometheus.Counter
+
+	seconds *prometheus.HistogramVec
 }
 
 type routeMetrics struct {
@@ -58,15 +60,15 @@ const (
 )
 
 // refusedBeat counts a single beat that was not answered 200.
-func (m *metrics) refusedBeat(r *refusal) {
+func (m *Metrics) refusedBeat(r *refusal) {
 	m.heartbeat.refuse(r.status)
-	m.refused.WithLabelValues(kindTask, r.body.Error).Inc()
+	m.RefusedBeatOf(kindTask, r)
 }
 
 // refuseOther counts a refusal outside of the path of single beats: kind is that of the heartbeat, "" for other requests.
-func (m *metrics) refuseOther(kind string, r *refusal) {
+func (m *Metrics) refuseOther(kind string, r *refusal) {
 	if kind != "" {
-		m.refused.WithLabelValues(kind, r.body.Error).Inc()
+		m.RefusedBeatOf(kind, r)
 	}
 }
 
@@ -77,11 +79,11 @@ func acceptedBeats(kind string) prometheus.CounterOpts {
 	}
 }
 
-func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
-	m := &metrics{
+	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_requests_total", Help: "Requests by method, route pattern and status.",
 		}, []string{"method", "route", "status"}),
@@ -96,45 +98,22 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, event_streams, waiting_claims (503 when " +
 				"all is in use, 429 when the tenant or the token has its share), body_bytes (503), tenant_beats, tenant_calls (429).",
 		}, []string{"bound"}),
-		lateResults: counter("lubdub_http_late_results_total", "Completions that came too late and changed nothing."),
-		badTokens:   counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
+		badTokens: counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
 		cacheMisses: counter("lubdub_http_token_cache_misses_total",
 			"Tokens that held and had to be verified, since the cache did not know them."),
-		panics:        counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
-		unparsed:      counter("lubdub_http_unparsed_requests_total", "What came and was no HTTP request that could be read whole."),
-		rejectedConns: counter("lubdub_http_connections_rejected_total", "Connections answered 503 because too many were open."),
-		starved: counter("lubdub_http_accepts_starved_total",
-			"Tries to take a connection for which there was no file descriptor left. Each is tried again."),
+		panics: counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
 	}
 	for _, code := range []string{v1.CodeOverloaded, v1.CodeStoreUnavailable} {
 		for _, kind := range []string{kindTask, kindWorker} {
 			m.refused.WithLabelValues(kind, code) // a rate sees only what was there before
 		}
 	}
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",
 		Buckets: requestSeconds(),
 	}, []string{"method", "route"})
 
-	of := func(method, pattern string) routeMetrics {
-		return routeMetrics{
-			route: pattern, method: method, requests: m.requests,
-			ok:      m.requests.WithLabelValues(method, pattern, "200"),
-			seconds: seconds.WithLabelValues(method, pattern),
-		}
-	}
-	m.unrouted = of("other", "other")
-	m.routes = make([]routeMetrics, len(routes))
-	for i, r := range routes {
-		if r.op != opHeartbeat {
-			m.routes[i] = of(r.method, r.pattern)
-			continue
-		}
-		m.heartbeat = &m.routes[i]
-		*m.heartbeat = routeMetrics{route: r.pattern, method: r.method, requests: m.requests}
-		m.hot.labels = []string{r.method, r.pattern}
-	}
-	m.hot.requests, m.hot.seconds = describe(m.requests), describe(seconds)
+	m.hot.requests, m.hot.seconds = describe(m.requests), describe(m.seconds)
 	m.hot.skew = prometheus.NewDesc("lubdub_worker_clock_skew_seconds",
 		"How far the times that workers say in callbacks (startedAt, heartbeatAt, completedAt) are from the store's when these are received, "+
 			"either way; a day at most.", nil, nil)
@@ -142,29 +121,25 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, seconds, &m.hot, m.refused, m.overloaded, m.lateResults, m.badTokens, m.cacheMisses, m.panics, m.unparsed, m.rejectedConns,
-		m.starved,
+		m.requests, m.seconds, &m.hot, m.refused, m.overloaded, m.badTokens, m.cacheMisses, m.panics,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
-		}, func() float64 { return float64(s.inFlight.Load() + m.hot.inFlight()) }),
-		prometheus.NewCounterFunc(acceptedBeats(kindTask), m.hot.accepted),
+		}, func() float64 { return float64(a.InFlight()) }),
+		prometheus.NewCounterFunc(acceptedBeats(kindTask), m.AcceptedBeats),
 		m.accepted,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "lubdub_http_token_cache_hits_total", Help: "Tokens that the cache knew.",
 		}, m.hot.cacheHits),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, by which tokens and deadlines are judged, is ahead of this process's.",
-		}, func() float64 { return s.services.Beats.Skew().Seconds() }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lubdub_http_connections_open", Help: "Open connections of the API.",
-		}, func() float64 { open, _ := s.watch.Count(); return float64(open) }),
+		}, func() float64 { return a.cfg.Attempts.Skew().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_token_cache_entries", Help: "Verified tokens in the cache, expired ones included until their place is taken.",
-		}, func() float64 { return float64(s.tokens.Len()) }),
+		}, func() float64 { return float64(a.CachedTokens()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "lubdub_http_token_cache_evictions_total",
 			Help: "Tokens that lost their place in the cache while they still held: it is too small.",
-		}, func() float64 { return float64(s.tokens.Evictions()) }),
+		}, func() float64 { return float64(a.tokens.Evictions()) }),
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -172,6 +147,48 @@ func newMetrics(reg prometheus.Registerer, s *Server) (*metrics, error) {
 	}
 	return m, nil
 }
+
+// mount makes the metrics of the routes.
+func (m *Metrics) mount(routes []*route) {
+	of := func(method, pattern string) routeMetrics {
+		return routeMetrics{
+			route: pattern, method: method, requests: m.requests,
+			ok:      m.requests.WithLabelValues(method, pattern, "200"),
+			seconds: m.seconds.WithLabelValues(method, pattern),
+		}
+	}
+	m.unrouted = of("other", "other")
+	m.routes = make([]routeMetrics, len(routes))
+	for i, r := range routes {
+		if r.access != forBeat {
+			m.routes[i] = of(r.method, r.pattern)
+			continue
+		}
+		m.heartbeat = &m.routes[i]
+		*m.heartbeat = routeMetrics{route: r.pattern, method: r.method, requests: m.requests}
+		m.hot.labels = []string{r.method, r.pattern}
+	}
+}
+
+// Overloaded returns what counts a refusal at a bound.
+func (m *Metrics) Overloaded(bound string) func() { return m.overloaded.WithLabelValues(bound).Inc }
+
+// RefusedBeatOf counts a beat of a kind that was refused within a batch.
+func (m *Metrics) RefusedBeatOf(kind string, r *refusal) {
+	m.refused.WithLabelValues(kind, r.body.Error).Inc()
+}
+
+// AcceptedBeats returns how many beats of tasks were accepted.
+func (m *Metrics) AcceptedBeats() float64 { return m.hot.accepted() }
+
+// Panicked counts a panic.
+func (m *Metrics) Panicked() { m.panics.Inc() }
+
+// Stripe returns the counters of one user of them.
+func (m *Metrics) Stripe() *hotStripe { return m.hot.stripe() }
+
+// Shared returns the counters for what is not on the path of single beats.
+func (m *Metrics) Shared() *hotStripe { return &m.hot.stripes[0] }
 
 // describe returns the description that a collector has.
 func describe(c prometheus.Collector) *prometheus.Desc {

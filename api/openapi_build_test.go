@@ -66,7 +66,7 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 		op["description"] = w.description
 	}
 	switch r.access {
-	case forTask, forItems:
+	case forTask, forBeat, forItems:
 		op["security"] = []any{obj{"taskToken": []any{}}, obj{"workerToken": []any{}}}
 		if r.op == opHeartbeats {
 			op["security"] = []any{obj{}, obj{"workerToken": []any{}}}

@@ -29,7 +29,7 @@ var errNotOwned = forbidden("The worker's token does not open this attempt: it w
 	"the attempt's envelope")
 
 // ownAttempt returns an attempt of the worker whose token the request shows.
-func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal, task string, number int) (*model.Attempt, *refusal) {
+func (a *API) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal, task string, number int) (*model.Attempt, *refusal) {
 	switch {
 	case !who.worker():
 		return nil, errNotTask
@@ -37,11 +37,11 @@ func (s *Server) ownAttempt(ctx *fasthttp.RequestCtx, op string, who *principal,
 		return nil, invalidID("taskId")
 	}
 	k := who.claims
-	if r := s.tenantBeats.take(k.Tenant, &who.bucket, s.local(ctx)); r != nil { // for the look-up too, whatever comes of it
+	if r := a.TakeBeat(who, k.Tenant, a.Local(ctx)); r != nil { // for the look-up too, whatever comes of it
 		return nil, r
 	}
 	names := []holdings.OwnedAttempt{{TaskID: task, Number: number}}
-	found, err := s.services.Holdings.Owned(arrived(context.Background(), ctx), scopeOf(k), k.Worker, names)
+	found, err := a.cfg.Owners.Owned(arrived(context.Background(), ctx), scopeOf(k), k.Worker, names)
 	if err != nil {
 		return nil, refusalOf(op, err)
 	}
@@ -66,48 +66,14 @@ func (req *request) asWorker(do func() error) error {
 		return err
 	}
 	k := req.who.claims
-	if err := req.s.services.Workers.Adopt(req.context(), scopeOf(k), k.Worker, k.Record); err != nil {
+	if err := req.api.cfg.Registry.Adopt(req.context(), scopeOf(k), k.Worker, k.Record); err != nil {
 		return err
 	}
 	return do()
 }
 
-// ownItems opens the items of a batch that bring no token with the worker's token of the request, all in one go.
-func (req *request) ownItems(b *batchRequest, bare []int) {
-	bad := req.authenticate()
-	var names []holdings.OwnedAttempt
-	var asked []*batchItem
-	for _, i := range bare {
-		it := &b.items[i]
-		switch r := it.body.check(); {
-		case bad != nil:
-			it.refusal = bad
-		case !req.who.worker():
-			it.refusal = errNotWorker
-		case it.body.seen&fieldTaskID == 0:
-			it.refusal = invalidField("taskId", "taskId is missing")
-		case !model.ValidID(it.body.taskID):
-			it.refusal = invalidID("taskId")
-		case r != nil:
-			it.refusal = r
-		default:
-			if it.refusal = req.s.tenantBeats.take(req.who.claims.Tenant, &req.who.bucket, req.local()); it.refusal != nil {
-				continue
-			}
-			names = append(names, holdings.OwnedAttempt{TaskID: string(it.body.taskID), Number: it.body.attempt})
-			asked = append(asked, it)
-		}
-	}
-	if len(asked) == 0 {
-		return
-	}
+// owned looks up attempts of the worker whose token the request shows.
+func (req *request) owned(names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
 	k := req.who.claims
-	found, err := req.s.services.Holdings.Owned(req.context(), scopeOf(k), k.Worker, names)
-	for i, it := range asked {
-		if err != nil {
-			it.refusal = refusalOf(opHeartbeats, err)
-			continue
-		}
-		it.who, it.attempt, it.refusal = req.who, found[i], notOpened(found[i])
-	}
+	return req.api.cfg.Owners.Owned(req.context(), scopeOf(k), k.Worker, names)
 }

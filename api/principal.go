@@ -75,19 +75,19 @@ func (p *principal) control() bool { return p.claims != nil && p.claims.Kind == 
 
 // authenticate returns the principal that a token stands for, nearly always from the cache, or 401 if the token does not hold.
 // The token may be borrowed.
-func (s *Server) authenticate(bearer []byte, now time.Time, count *hotStripe) (*principal, *refusal) {
-	if p := s.tokens.Get(bearer, now.UnixMilli()); p != nil {
+func (a *API) authenticate(bearer []byte, now time.Time, count *hotStripe) (*principal, *refusal) {
+	if p := a.Cached(bearer, now); p != nil {
 		count.cacheHits.Add(1)
 		return p, nil
 	}
-	return s.verify(bearer, now)
+	return a.verify(bearer, now)
 }
 
-func (s *Server) verify(bearer []byte, now time.Time) (*principal, *refusal) {
-	if o := s.open(bearer, now); o != nil && s.remember(o, now) {
+func (a *API) verify(bearer []byte, now time.Time) (*principal, *refusal) {
+	if o := a.open(bearer, now); o != nil && a.remember(o, now) {
 		return &o.entry.Value, nil
 	}
-	s.metrics.badTokens.Inc()
+	a.Metrics.badTokens.Inc()
 	return nil, errUnauthorized
 }
 
@@ -97,11 +97,19 @@ type openedToken struct {
 	claims *token.Claims
 }
 
+// principal returns whom the token stands for.
+func (o *openedToken) principal() *principal { return &o.entry.Value }
+
+// Cached returns the principal of a token that was verified before, nil if there is none.
+func (a *API) Cached(bearer []byte, now time.Time) *principal {
+	return a.tokens.Get(bearer, now.UnixMilli())
+}
+
 // open returns what a token says, nil if it does not hold. Nothing comes of it.
-func (s *Server) open(bearer []byte, now time.Time) *openedToken {
+func (a *API) open(bearer []byte, now time.Time) *openedToken {
 	text := string(bearer) // the cache outlives the request
-	c, err := s.keys.Verify(text, now)
-	if err != nil || s.revoked.Load().Takes(c) {
+	c, err := a.Keys.Verify(text, now)
+	if err != nil || a.revoked.Load().Takes(c) {
 		return nil
 	}
 	e := &token.Entry[principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
@@ -110,7 +118,7 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 		p.claims = c
 		return &openedToken{e, c}
 	}
-	p.attempt, p.life = *s.services.Beats.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
+	p.attempt, p.life = *a.cfg.Attempts.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
 	if c.Renew {
 		p.renewAt = e.Expires - c.LifeMs/3
 	}
@@ -118,20 +126,32 @@ func (s *Server) open(bearer []byte, now time.Time) *openedToken {
 }
 
 // remember puts a token into the cache, and reports whether it still holds.
-func (s *Server) remember(o *openedToken, now time.Time) bool {
-	s.metrics.cacheMisses.Inc()
-	s.tokens.Put(o.entry, now.UnixMilli())
-	if !s.revoked.Load().Takes(o.claims) {
+func (a *API) remember(o *openedToken, now time.Time) bool {
+	a.Metrics.cacheMisses.Inc()
+	a.tokens.Put(o.entry, now.UnixMilli())
+	if !a.revoked.Load().Takes(o.claims) {
 		return true
 	}
 	// Since it was judged: the cache may have been searched before it stood there.
-	s.tokens.Drop(func(other *principal) bool { return other == &o.entry.Value })
+	a.tokens.Drop(func(other *principal) bool { return other == &o.entry.Value })
 	return false
+}
+
+// CachedTokens returns how many tokens the cache has, expired ones included until their place is taken.
+func (a *API) CachedTokens() int64 { return a.tokens.Len() }
+
+// Bearer returns the principal of a token, nil if it is not valid. Unlike authenticate it counts nothing but what it verifies.
+func (a *API) Bearer(bearer []byte, now time.Time) *principal {
+	if p := a.Cached(bearer, now); p != nil {
+		return p
+	}
+	p, _ := a.verify(bearer, now)
+	return p
 }
 
 // authenticate finds out who the request comes from. It is called once per request.
 func (req *request) authenticate() *refusal {
-	who, r := req.s.authenticate(req.wire.bearer(), req.now, &req.s.metrics.hot.stripes[0])
+	who, r := req.api.authenticate(req.wire.bearer(), req.now, req.api.Metrics.Shared())
 	if r != nil {
 		return r
 	}
@@ -170,9 +190,9 @@ func mintTask(k *token.Keyring, a *model.Attempt, life time.Duration, renew bool
 	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
 }
 
-// renewedTask returns the token that a beat at now should answer with, nil when it is not time yet, or when the beat came
+// renewed returns the task token that a beat at now should answer with, nil when it is not time yet, or when the beat came
 // with a worker's token.
-func renewedTask(k *token.Keyring, p *principal, now time.Time) *freshToken {
+func (p *principal) renewed(k *token.Keyring, now time.Time) *freshToken {
 	ms := now.UnixMilli()
 	if p.renewAt == 0 || ms < p.renewAt {
 		return nil

@@ -28,8 +28,7 @@ func viewerOf(l *live, tenant, name string) string {
 
 // principalOf returns who shows a token; nil: it is not valid.
 func (l *live) principalOf(bearer string) *principal {
-	who, _ := l.s.authenticate([]byte(bearer), l.now(), &l.s.metrics.hot.stripes[0])
-	return who
+	return l.s.api.Bearer([]byte(bearer), l.now())
 }
 
 // boundedResources are those that clients of the API can fill. Add a row for each new one. What is not here refuses nobody, or is in the
@@ -39,10 +38,10 @@ var boundedResources = []boundedResource{
 		name: "event streams", size: 16, bearer: viewerOf,
 		take: func(l *live, bearer string) bool {
 			who := l.principalOf(bearer)
-			if who == nil || l.s.streams.enter(who) != nil {
+			if who == nil || l.s.events.Streams.Take(who.holder(), 1) != shares.Granted {
 				return l.do("GET", "/v1/events", bearer, "", "Accept", "text/event-stream").status == 200
 			}
-			l.s.streams.leave(who)
+			l.s.events.Streams.Give(who.holder(), 1)
 			l.stream(bearer, "")
 			return true
 		},
@@ -53,7 +52,7 @@ var boundedResources = []boundedResource{
 			if l.do("GET", "/v1/queues", bearer, "").status != 200 {
 				return false
 			}
-			return l.s.control.enter(l.principalOf(bearer)) == nil // as one that goes on
+			return l.s.api.Control.enter(l.principalOf(bearer)) == nil // as one that goes on
 		},
 	},
 	{
@@ -71,8 +70,7 @@ var boundedResources = []boundedResource{
 			if who == nil {
 				return l.do("POST", "/v1/queues/q/claim", bearer, `{"waitMs":60000}`).status == 200
 			}
-			_, full := (&request{s: l.s, who: who}).enterClaim(time.Minute)
-			return full == nil
+			return l.s.queues.Waiting.Take(who.holder(), 1) == shares.Granted
 		},
 	},
 }
@@ -112,8 +110,8 @@ func TestNobodyTakesAllOfABoundedResource(t *testing.T) {
 		for name, fill := range fill {
 			t.Run(r.name+" "+name, func(t *testing.T) {
 				inMemory(t, func(t *testing.T, l *live) {
-					l.s.control.places, l.s.claims = shares.NewPool(16), shares.NewPool(16)
-					l.s.streams.places = shares.NewPool(16)
+					l.s.api.Control.Places, l.s.queues.Waiting = shares.NewPool(16), shares.NewPool(16)
+					l.s.events.Streams = shares.NewPool(16)
 					got := fill(l)
 					if got >= r.size {
 						t.Errorf("%d of %d units are taken", got, r.size)

@@ -97,7 +97,7 @@ func (p *prompt) request(r *route) (path, token, body string) {
 	switch {
 	case r.op == opHeartbeats || r.access == forWorker:
 		token = p.worker.WorkerToken
-	case r.access == forTask || r.access == forItems:
+	case r.access == forTask || r.access == forBeat || r.access == forItems:
 		token = p.task.TaskToken
 	case r.access == forControl:
 		token = p.control(roleAdmin)

@@ -39,7 +39,7 @@ func (req *request) parseQuery(raw string) error {
 			return invalidField("query", "The query has a value without a name; write name=value")
 		case !known:
 			return invalidField(clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or leave it out", clip(name)))
-		case len(q[name]) > 1 && name != "label" && !(name == "type" && req.route.op == opEvents):
+		case len(q[name]) > 1 && !slices.Contains(req.route.repeats, name):
 			return invalidField(name, name+" is given twice; give it once")
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // listQueues answers GET /v1/queues.
-func (req *request) listQueues() (int, any, error) {
+func (h *queueHandlers) listQueues(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -24,7 +24,7 @@ func (req *request) listQueues() (int, any, error) {
 	if p.err != nil {
 		return 0, nil, p.err
 	}
-	queues, err := req.s.services.Queues.List(req.context(), scope)
+	queues, err := h.Queues.List(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -39,12 +39,12 @@ func (req *request) listQueues() (int, any, error) {
 }
 
 // getQueue answers GET /v1/queues/{queue}.
-func (req *request) getQueue() (int, any, error) {
+func (h *queueHandlers) getQueue(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := req.s.services.Queues.Get(req.context(), scope, req.id)
+	q, err := h.Queues.Get(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -52,30 +52,30 @@ func (req *request) getQueue() (int, any, error) {
 }
 
 // pauseQueue answers POST /v1/queues/{queue}/pause.
-func (req *request) pauseQueue() (int, any, error) {
+func (h *queueHandlers) pauseQueue(req *request) (int, any, error) {
 	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	created, err := req.s.services.Queues.Pause(req.context(), scope, req.id)
-	return req.oneQueue(scope, created, err)
+	created, err := h.Queues.Pause(req.context(), scope, req.id)
+	return h.oneQueue(req, scope, created, err)
 }
 
 // resumeQueue answers POST /v1/queues/{queue}/resume.
-func (req *request) resumeQueue() (int, any, error) {
+func (h *queueHandlers) resumeQueue(req *request) (int, any, error) {
 	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneQueue(scope, false, req.s.services.Queues.Resume(req.context(), scope, req.id))
+	return h.oneQueue(req, scope, false, h.Queues.Resume(req.context(), scope, req.id))
 }
 
 // oneQueue answers with the queue as it is now.
-func (req *request) oneQueue(scope model.Scope, created bool, err error) (int, any, error) {
+func (h *queueHandlers) oneQueue(req *request, scope model.Scope, created bool, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := req.s.services.Queues.Get(req.context(), scope, req.id)
+	q, err := h.Queues.Get(req.context(), scope, req.id)
 	switch {
 	case model.CodeOf(err) == queues.QueueNotFound:
 		q = &queues.Queue{Name: req.id} // it goes on, and nothing else is known of it
@@ -87,25 +87,9 @@ func (req *request) oneQueue(scope model.Scope, created bool, err error) (int, a
 	return fasthttp.StatusOK, v, nil
 }
 
-func queueView(scope model.Scope, q *queues.Queue) v1.Queue {
-	v := v1.Queue{
-		Queue: q.Name, TenantID: scope.Tenant, WorkspaceID: scope.Workspace, Paused: q.Paused, Depth: q.Depth(),
-		Running: q.Running, Outstanding: q.Outstanding(), Types: make([]v1.QueueType, len(q.Kinds)),
-		Workers: v1.QueueWorkers{Online: q.Workers[model.Online], Draining: q.Workers[model.Draining], Offline: q.Workers[model.Offline]},
-	}
-	if v.Depth > 0 {
-		oldest := q.OldestWait().Milliseconds()
-		v.OldestWaitMs = &oldest
-	}
-	for i, k := range q.Kinds {
-		v.Types[i] = v1.QueueType{Type: orNull(k.Type), Depth: k.Depth, OldestWaitMs: k.OldestWait.Milliseconds(), Unrunnable: k.Unrunnable}
-	}
-	return v
-}
-
 // claimTasks answers POST /v1/queues/{queue}/claim. It may wait for as long as the request says; a server that shuts
 // down ends the wait.
-func (req *request) claimTasks() (int, any, error) {
+func (h *queueHandlers) claimTasks(req *request) (int, any, error) {
 	var body v1.ClaimRequest
 	if len(req.ctx.Request.Body()) > 0 {
 		if err := req.lenient(&body); err != nil {
@@ -128,7 +112,7 @@ func (req *request) claimTasks() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	leave, full := req.enterClaim(r.Wait)
+	leave, full := h.enterClaim(req, r.Wait)
 	if full != nil {
 		return 0, nil, full
 	}
@@ -136,7 +120,7 @@ func (req *request) claimTasks() (int, any, error) {
 	var tasks []*model.Envelope
 	if err := req.whileValid(r.Wait > 0, func(ctx context.Context) error {
 		return req.asWorker(func() (err error) {
-			tasks, err = req.s.services.Queues.Claim(ctx, r)
+			tasks, err = h.Queues.Claim(ctx, r)
 			return err
 		})
 	}); err != nil {
@@ -144,7 +128,7 @@ func (req *request) claimTasks() (int, any, error) {
 	}
 	answer := v1.ClaimResponse{Tasks: make([]v1.TaskEnvelope, len(tasks))}
 	for i, e := range tasks {
-		v, err := req.s.envelope(e)
+		v, err := h.Envelopes.Of(e)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -154,13 +138,13 @@ func (req *request) claimTasks() (int, any, error) {
 }
 
 // enterClaim takes a place for a claim, or refuses. One that waits for work takes no time, so it has none of the control plane's.
-func (req *request) enterClaim(wait time.Duration) (leave func(), r *refusal) {
+func (h *queueHandlers) enterClaim(req *request, wait time.Duration) (leave func(), r *refusal) {
 	if wait < shortWait {
-		return func() { req.s.control.leave(req.who) }, req.s.control.enter(req.who)
+		return func() { req.api.Control.leave(req.who) }, req.api.Control.enter(req.who)
 	}
-	if level := req.s.claims.Take(req.who.holder(), 1); level != shares.Granted {
-		req.s.metrics.overloaded.WithLabelValues("waiting_claims").Inc()
-		return nil, overShare(level, req.s.claims, "waiting claims", "max-connections")
+	if level := h.Waiting.Take(req.who.holder(), 1); level != shares.Granted {
+		h.Refused()
+		return nil, overShare(level, h.Waiting, "waiting claims", "max-connections")
 	}
-	return func() { req.s.claims.Give(req.who.holder(), 1) }, nil
+	return func() { h.Waiting.Give(req.who.holder(), 1) }, nil
 }

@@ -265,7 +265,7 @@ func (p *prompt) refusesAll(t *testing.T, r *route, status int, after time.Durat
 	t.Helper()
 	path, token, body := p.request(r)
 	p.refuses(t, r, p.do(r.method, path, token, body), status, after)
-	if r.access == forTask || r.access == forItems { // a worker's token is looked up first
+	if r.access == forTask || r.access == forBeat || r.access == forItems { // a worker's token is looked up first
 		p.refuses(t, r, p.do(r.method, path, p.worker.WorkerToken, body), status, after)
 	}
 }
@@ -333,10 +333,9 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 			p := &prompt{env: e, worker: &v1.RegisterWorkerResponse{WorkerID: fakeWorkerID, WorkerToken: worker},
 				task: &v1.TaskEnvelope{TaskToken: task}}
 			if c.configure != nil {
-				e.s.control.places.Take(shares.Holder{Tenant: "other"}, 1)
-				for _, l := range []*tenantLimit{e.s.tenantBeats, e.s.tenantCalls} {
-					l.owe("acme", 1, e.now())
-				}
+				e.s.api.Control.Places.Take(shares.Holder{Tenant: "other"}, 1)
+				e.s.api.OweBeats("acme", 1, e.now())
+				e.s.api.OweCalls("acme", 1, e.now())
 			}
 			for range 2 { // the event loop knows the tokens by then
 				for _, r := range routes {

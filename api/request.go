@@ -16,7 +16,7 @@ import (
 
 // request is one that a route answers, on its way through its handler.
 type request struct {
-	s     *Server
+	api   *API
 	ctx   *fasthttp.RequestCtx
 	wire  wire
 	route *route
@@ -29,7 +29,7 @@ type request struct {
 	many    *many          // what an act on many has done; nil: it was none
 }
 
-func (req *request) local() time.Time { return req.s.local(req.ctx) }
+func (req *request) local() time.Time { return req.api.Local(req.ctx) }
 
 // context returns what the Tracker gets. It does not end with the client's connection: fasthttp does not report that, and a
 // transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival, and
@@ -128,4 +128,28 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}
+
+// required reads a body that must be there, and the scope.
+func (req *request) required(body any) (model.Scope, error) {
+	if err := req.strict(body); err != nil {
+		return model.Scope{}, err
+	}
+	return req.scope("", "")
+}
+
+// optional reads a body that may be missing, and the scope.
+func (req *request) optional(body any) (model.Scope, error) {
+	if err := req.optionalBody(body); err != nil {
+		return model.Scope{}, err
+	}
+	return req.scope("", "")
+}
+
+// optionalBody reads a body that may be missing.
+func (req *request) optionalBody(body any) error {
+	if len(req.ctx.Request.Body()) == 0 {
+		return nil
+	}
+	return req.strict(body)
 }

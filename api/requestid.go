@@ -29,10 +29,13 @@ func (r *requestIDs) init() {
 }
 
 // setRequestID sets the answer's id: the request's own when that is sane, else a new one.
-func (s *Server) setRequestID(ctx *fasthttp.RequestCtx, own []byte) {
+func (a *API) setRequestID(ctx *fasthttp.RequestCtx, own []byte) {
 	var buf [maxRequestID]byte
-	ctx.Response.Header.SetCanonical(headerRequestIDBytes, s.ids.append(buf[:0], own))
+	ctx.Response.Header.SetCanonical(headerRequestIDBytes, a.ids.append(buf[:0], own))
 }
+
+// AppendRequestID appends the id of an answer: the request's own when that is sane, else a new one.
+func (a *API) AppendRequestID(dst, own []byte) []byte { return a.ids.append(dst, own) }
 
 // append appends the id of an answer.
 func (r *requestIDs) append(dst, own []byte) []byte {

@@ -12,22 +12,22 @@ import (
 )
 
 // revokeTokens answers POST /v1/tokens:revoke.
-func (req *request) revokeTokens() (int, any, error) {
+func (h *systemHandlers) revokeTokens(req *request) (int, any, error) {
 	var body v1.RevokeTokensRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	r, err := req.revocation(&body)
+	r, err := revocation(req, &body)
 	if err != nil {
 		return 0, nil, err
 	}
-	if full := req.s.tenantCalls.take(r.Tenant, nil, req.local()); full != nil {
+	if full := req.takeCall(r.Tenant); full != nil {
 		return 0, nil, full
 	}
-	if r.IssuedBefore, err = req.issuedBefore(body.IssuedBefore.Time); err != nil {
+	if r.IssuedBefore, err = issuedBefore(req, body.IssuedBefore.Time); err != nil {
 		return 0, nil, err
 	}
-	if err := req.s.services.Revocations.Revoke(req.context(), *r); err != nil {
+	if err := h.Revocations.Revoke(req.context(), *r); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, &v1.RevokeTokensResponse{
@@ -36,7 +36,7 @@ func (req *request) revokeTokens() (int, any, error) {
 }
 
 // revocation says whose tokens are meant: of one kind, and none that the request's own token does not open.
-func (req *request) revocation(body *v1.RevokeTokensRequest) (*revocations.Revocation, error) {
+func revocation(req *request, body *v1.RevokeTokensRequest) (*revocations.Revocation, error) {
 	named := 0
 	for _, name := range []string{body.Subject, body.WorkerID, body.TenantID} {
 		if name != "" {
@@ -67,16 +67,16 @@ func (req *request) revocation(body *v1.RevokeTokensRequest) (*revocations.Revoc
 	if !token.ValidSubject(body.Subject) {
 		return nil, invalidField("subject", "subject cannot be that of a token; use 1 to 128 letters, digits and . _ - @ + /")
 	}
-	tenant, err := req.reach("tenantId", req.who.claims.Tenant)
+	tenant, err := reach(req, "tenantId", req.who.claims.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := req.reach("workspaceId", req.who.claims.Workspace)
+	workspace, err := reach(req, "workspaceId", req.who.claims.Workspace)
 	return &revocations.Revocation{Kind: revocations.OfSubject, Tenant: tenant, Workspace: workspace, Name: body.Subject}, err
 }
 
 // reach is half of a scope for what may be about all that the token opens.
-func (req *request) reach(field, own string) (string, error) {
+func reach(req *request, field, own string) (string, error) {
 	if own == token.Wildcard && !req.query.Has(field) {
 		return own, nil
 	}
@@ -85,7 +85,7 @@ func (req *request) reach(field, own string) (string, error) {
 
 // issuedBefore returns the second up to which tokens were issued that are to be taken back: tokens tell it in such, and those
 // that Lubdub makes for workers and tasks tell the next one.
-func (req *request) issuedBefore(asked time.Time) (time.Time, error) {
+func issuedBefore(req *request, asked time.Time) (time.Time, error) {
 	if asked.After(req.now) {
 		return time.Time{}, invalidField("issuedBefore",
 			"issuedBefore lies in the future; tokens that are issued from now on can be taken back once they are")
@@ -98,35 +98,4 @@ func (req *request) issuedBefore(asked time.Time) (time.Time, error) {
 		second = second.Add(time.Second)
 	}
 	return second, nil
-}
-
-// heedRevocations lets no token through any more that was taken back. Beats go by the cache alone, so those that may be meant are
-// dropped from it, and judged when they come again.
-func (s *Server) heedRevocations(all, news []revocations.Revocation) {
-	s.revoked.Store(revokedTokens(all)) // first: what is verified from here on is judged by it
-	fresh := revokedTokens(news)
-	s.tokens.Drop(func(p *principal) bool {
-		if p.claims != nil {
-			return fresh.MayTake(p.claims)
-		}
-		return fresh.MayTake(&token.Claims{
-			Kind: token.KindTask, Tenant: p.attempt.Scope.Tenant, Workspace: p.attempt.Scope.Workspace, Worker: p.attempt.WorkerID,
-		})
-	})
-	s.waits.check()
-}
-
-func revokedTokens(list []revocations.Revocation) *token.Revoked {
-	r := token.NewRevoked()
-	for _, one := range list {
-		switch one.Kind {
-		case revocations.OfTenant:
-			r.Tenant(one.Tenant, one.IssuedBefore)
-		case revocations.OfWorker:
-			r.Worker(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
-		case revocations.OfSubject:
-			r.Subject(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
-		}
-	}
-	return r
 }

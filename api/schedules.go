@@ -14,7 +14,7 @@ import (
 )
 
 // createSchedule answers POST /v1/schedules.
-func (req *request) createSchedule() (int, any, error) {
+func (h *scheduleHandlers) createSchedule(req *request) (int, any, error) {
 	var body v1.CreateScheduleRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
@@ -25,13 +25,13 @@ func (req *request) createSchedule() (int, any, error) {
 	}
 	spec := schedules.Spec{Scope: scope, ID: body.ScheduleID, MaxCatchup: schedules.DefaultMaxCatchup}
 	change := v1.ChangeScheduleRequest{Cron: &body.Cron, Overlap: body.Overlap, MaxCatchup: body.MaxCatchup, Task: body.Task}
-	if err := req.changeSpec(&spec, &change, true); err != nil {
+	if err := changeSpec(&spec, &change, true); err != nil {
 		return 0, nil, err
 	}
 	if err := spec.Validate(req.now); err != nil {
 		return 0, nil, err
 	}
-	s, err := req.s.services.Schedules.Create(req.context(), spec)
+	s, err := h.Schedules.Create(req.context(), spec)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -39,7 +39,7 @@ func (req *request) createSchedule() (int, any, error) {
 }
 
 // changeSpec has a schedule say what a request says; whole: the request must say when it fires and what it creates.
-func (req *request) changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool) error {
+func changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool) error {
 	switch {
 	case body.Cron != nil && (*body.Cron != "" || !whole):
 		spec.Cron = *body.Cron
@@ -78,12 +78,16 @@ func (req *request) changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequ
 }
 
 // putSchedule answers PUT /v1/schedules/{scheduleId}.
-func (req *request) putSchedule() (int, any, error) { return req.changeSchedule(true) }
+func (h *scheduleHandlers) putSchedule(req *request) (int, any, error) {
+	return h.changeSchedule(req, true)
+}
 
 // patchSchedule answers PATCH /v1/schedules/{scheduleId}.
-func (req *request) patchSchedule() (int, any, error) { return req.changeSchedule(false) }
+func (h *scheduleHandlers) patchSchedule(req *request) (int, any, error) {
+	return h.changeSchedule(req, false)
+}
 
-func (req *request) changeSchedule(whole bool) (int, any, error) {
+func (h *scheduleHandlers) changeSchedule(req *request, whole bool) (int, any, error) {
 	var body v1.ChangeScheduleRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
@@ -92,11 +96,11 @@ func (req *request) changeSchedule(whole bool) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.services.Schedules.Change(req.context(), scope, req.id, func(spec *schedules.Spec) error {
+	return oneSchedule(h.Schedules.Change(req.context(), scope, req.id, func(spec *schedules.Spec) error {
 		if whole {
 			*spec = schedules.Spec{Scope: scope, ID: req.id, MaxCatchup: schedules.DefaultMaxCatchup}
 		}
-		return req.changeSpec(spec, &body, whole)
+		return changeSpec(spec, &body, whole)
 	}))
 }
 
@@ -108,16 +112,16 @@ func oneSchedule(s *schedules.Schedule, err error) (int, any, error) {
 }
 
 // getSchedule answers GET /v1/schedules/{scheduleId}.
-func (req *request) getSchedule() (int, any, error) {
+func (h *scheduleHandlers) getSchedule(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.services.Schedules.Get(req.context(), scope, req.id))
+	return oneSchedule(h.Schedules.Get(req.context(), scope, req.id))
 }
 
 // listSchedules answers GET /v1/schedules.
-func (req *request) listSchedules() (int, any, error) {
+func (h *scheduleHandlers) listSchedules(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -128,7 +132,7 @@ func (req *request) listSchedules() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.services.Schedules.List(req.context(), paged)
+	page, err := h.Schedules.List(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -142,39 +146,39 @@ func (req *request) listSchedules() (int, any, error) {
 }
 
 // deleteSchedule answers DELETE /v1/schedules/{scheduleId}.
-func (req *request) deleteSchedule() (int, any, error) {
+func (h *scheduleHandlers) deleteSchedule(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := req.s.services.Schedules.Delete(req.context(), scope, req.id); err != nil {
+	if err := h.Schedules.Delete(req.context(), scope, req.id); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, v1.DeletedSchedule{ScheduleID: req.id, Deleted: true}, nil
 }
 
 // pauseSchedule answers POST /v1/schedules/{scheduleId}/pause.
-func (req *request) pauseSchedule() (int, any, error) {
+func (h *scheduleHandlers) pauseSchedule(req *request) (int, any, error) {
 	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.services.Schedules.Pause(req.context(), scope, req.id))
+	return oneSchedule(h.Schedules.Pause(req.context(), scope, req.id))
 }
 
 // resumeSchedule answers POST /v1/schedules/{scheduleId}/resume.
-func (req *request) resumeSchedule() (int, any, error) {
+func (h *scheduleHandlers) resumeSchedule(req *request) (int, any, error) {
 	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	return oneSchedule(req.s.services.Schedules.Resume(req.context(), scope, req.id))
+	return oneSchedule(h.Schedules.Resume(req.context(), scope, req.id))
 }
 
 const defaultNextFires = 10
 
 // nextFires answers GET /v1/schedules/{scheduleId}/next.
-func (req *request) nextFires() (int, any, error) {
+func (h *scheduleHandlers) nextFires(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -185,7 +189,7 @@ func (req *request) nextFires() (int, any, error) {
 			return 0, nil, invalidField("count", fmt.Sprintf("count is %q; use 1 to %d", clip(text), schedules.MaxNext))
 		}
 	}
-	next, err := req.s.services.Schedules.NextFires(req.context(), scope, req.id, count)
+	next, err := h.Schedules.NextFires(req.context(), scope, req.id, count)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -197,12 +201,12 @@ func (req *request) nextFires() (int, any, error) {
 }
 
 // fireSchedule answers POST /v1/schedules/{scheduleId}/fire.
-func (req *request) fireSchedule() (int, any, error) {
+func (h *scheduleHandlers) fireSchedule(req *request) (int, any, error) {
 	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	f, err := req.s.services.Schedules.Fire(req.context(), scope, req.id)
+	f, err := h.Schedules.Fire(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, req.selectionRefusal(err)
 	}
@@ -210,25 +214,28 @@ func (req *request) fireSchedule() (int, any, error) {
 }
 
 // backfillSchedule answers POST /v1/schedules/{scheduleId}/backfill.
-func (req *request) backfillSchedule() (int, any, error) {
+func (h *scheduleHandlers) backfillSchedule(req *request) (int, any, error) {
 	var body v1.BackfillRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	for field, at := range map[string]time.Time{"from": body.From.Time, "to": body.To.Time} {
-		if at.IsZero() {
-			return 0, nil, invalidField(field, field+" is missing; name the time, for example 2025-01-15T10:00:00Z")
+	for _, end := range []struct {
+		field string
+		at    time.Time
+	}{{"from", body.From.Time}, {"to", body.To.Time}} {
+		if end.at.IsZero() {
+			return 0, nil, invalidField(end.field, end.field+" is missing; name the time, for example 2025-01-15T10:00:00Z")
 		}
 	}
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	asked, err := req.s.services.Schedules.Backfill(req.context(), scope, req.id, body.From.Time, body.To.Time)
+	asked, err := h.Schedules.Backfill(req.context(), scope, req.id, body.From.Time, body.To.Time)
 	if err != nil {
 		return 0, nil, err
 	}
-	req.s.tenantCalls.owe(scope.Tenant, len(asked.Fires), req.local())
+	req.api.OweCalls(scope.Tenant, len(asked.Fires), req.local())
 	answer := v1.AskedFires{ScheduleID: req.id, Fires: make([]v1.AskedFire, len(asked.Fires)), Skipped: asked.Skipped}
 	for i, f := range asked.Fires {
 		answer.Fires[i] = v1.AskedFire{FireAt: v1.At(f.At), TaskID: f.TaskID}

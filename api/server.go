@@ -7,58 +7,41 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/api/internal/conn"
-	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Server answers the API and, on a listener of its own, the pages for operators. Make it with New.
 type Server struct {
-	cfg      Config
-	services Services
-	keys     *token.Keyring
-	log      *slog.Logger
+	cfg     Config
+	log     *slog.Logger
+	metrics *connMetrics
 
-	tokens  *token.Cache[principal]
-	revoked atomic.Pointer[token.Revoked]
-	metrics *metrics
-	ready   readiness
-	ids     requestIDs
-
-	beatRequests *sync.Pool
-
-	control     admission
-	claims      *shares.Pool // claims that wait
-	streams     *eventStreams
-	waits       waits
-	tenantBeats *tenantLimit // nil: none
-	tenantCalls *tenantLimit
+	api    *API
+	beats  *beatHandlers
+	events *eventHandlers
+	queues *queueHandlers
+	system *systemHandlers
 
 	http  *fasthttp.Server
 	admin *fasthttp.Server
 
-	logFailures logs.Limiter
-	logLate     logs.Limiter
-	logActs     logs.Limiter
-	logNobody   logs.Limiter
-	bodies      *conn.Budget
-	watch       *conn.Watch
-	adminWatch  *conn.Watch
+	bodies     *conn.Budget
+	watch      *conn.Watch
+	adminWatch *conn.Watch
 
 	running context.Context // ends when the server shuts down: what waits for something to happen ends then
 	stop    context.CancelFunc
 	gaveUp  context.Context // ends when a shutdown waits for nobody any more
 	giveUp  context.CancelFunc
 
-	inFlight atomic.Int64
 	draining atomic.Bool
 }
 
@@ -67,23 +50,12 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Server{
-		cfg: cfg, services: cfg.Services, keys: cfg.Keys, log: cfg.Logger,
-		tokens:  token.NewCache(cfg.TokenCacheSize, (*principal).tenant),
-		logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
-	}
-	s.waits.server = s
+	s := &Server{cfg: cfg, log: cfg.Logger}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.gaveUp, s.giveUp = context.WithCancel(context.Background())
-	s.ids.init()
-	s.ready.check = cfg.Services.Store.Ready
-	cfg.Services.Revocations.Heed(s.heedRevocations)
-	var err error
-	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
+	if err := s.mount(); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	s.beatRequests = newBeatRequests(&s.metrics.hot)
-	s.setBounds()
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + conn.Spare
 	s.http.HeaderReceived = s.limitBody
@@ -115,23 +87,40 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 	}
 }
 
-// setBounds sets what is refused in an overload. Each bound counts what it refuses.
-func (s *Server) setBounds() {
-	counted := func(bound string) func() { return s.metrics.overloaded.WithLabelValues(bound).Inc }
-	s.control = admission{shares.NewPool(int64(s.cfg.MaxControl)), counted("control_requests")}
-	s.claims = shares.NewPool(int64(s.cfg.MaxConns))
-	s.streams = &eventStreams{
-		server: s, places: shares.NewPool(int64(s.cfg.MaxStreams)), keepAlive: keepAlive, refused: counted("event_streams"),
+// mount makes the routes, and what bounds and counts their use and the connections.
+func (s *Server) mount() (err error) {
+	cfg, of := &s.cfg, &s.cfg.Services
+	if s.api, err = NewAPI(APIConfig{
+		Attempts: of.Beats, Owners: of.Holdings, Registry: of.Workers, Revocations: of.Revocations,
+		Keys: cfg.Keys, Logger: cfg.Logger, Registerer: cfg.Registerer, BasePath: cfg.BasePath, TokenCacheSize: cfg.TokenCacheSize,
+		MaxControl: cfg.MaxControl, TenantBeats: cfg.TenantBeats, TenantCalls: cfg.TenantCalls, Now: cfg.Now, Running: s.running,
+	}); err != nil {
+		return err
 	}
-	s.bodies = conn.NewBudget(int64(s.cfg.MaxBodyBytes), counted("body_bytes"))
-	s.watch = conn.NewWatch(s.cfg.ReadTimeout, s.cfg.WriteTimeout, s.cfg.IdleTimeout, s.bodies)
-	s.adminWatch = conn.NewWatch(s.cfg.ReadTimeout, adminWriteTimeout, s.cfg.IdleTimeout, nil)
-	start := s.cfg.Now
-	if start == nil {
-		start = time.Now
+	overloaded := s.api.Metrics.Overloaded
+	s.bodies = conn.NewBudget(int64(cfg.MaxBodyBytes), overloaded("body_bytes"))
+	s.watch = conn.NewWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout, s.bodies)
+	s.adminWatch = conn.NewWatch(cfg.ReadTimeout, adminWriteTimeout, cfg.IdleTimeout, nil)
+	if s.metrics, err = newConnMetrics(cfg.Registerer, s.watch); err != nil {
+		return err
 	}
-	s.tenantBeats = newTenantLimit("tenant-beats-per-second", "heartbeats", s.cfg.TenantBeats, start(), counted("tenant_beats"))
-	s.tenantCalls = newTenantLimit("tenant-calls-per-second", "calls", s.cfg.TenantCalls, start(), counted("tenant_calls"))
+	envelopes := envelopes{Keys: cfg.Keys, PublicURL: cfg.PublicURL}
+	tasks, err := newTaskHandlers(of.Tasks, of.Beats, envelopes, cfg.Registerer)
+	if err != nil {
+		return err
+	}
+	s.beats = newBeatHandlers(s.api, of.Beats)
+	s.queues = &queueHandlers{of.Queues, envelopes, shares.NewPool(int64(cfg.MaxConns)), overloaded("waiting_claims")}
+	s.events = &eventHandlers{of.Events, shares.NewPool(int64(cfg.MaxStreams)), overloaded("event_streams"), keepAlive}
+	s.system = newSystemHandlers(SystemConfig{
+		Stats: of.Stats, Sweeper: of.Sweeper, Store: of.Store, Revocations: of.Revocations, Log: cfg.Logger,
+		Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.BasePath, OpenAPI: OpenAPI,
+	})
+	s.api.Mount(slices.Concat(
+		s.beats.Routes(), tasks.Routes(), (&workerHandlers{of.Workers, of.Machines, of.Holdings}).Routes(), s.queues.Routes(),
+		s.events.Routes(), (&scheduleHandlers{of.Schedules}).Routes(), (&webhookHandlers{of.Webhooks}).Routes(), s.system.Routes(),
+	), s.system.servePage)
+	return nil
 }
 
 // Serve answers the API's requests until Shutdown, then returns nil.
@@ -184,30 +173,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(deaf, err, s.adminWatch.StopListening(), s.admin.ShutdownWithContext(ctx))
 }
 
-// now returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
-func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
-	return s.judgedAt(s.local(ctx))
-}
-
-// judgedAt returns Redis's time at a moment of this process's.
-func (s *Server) judgedAt(local time.Time) time.Time {
-	if s.cfg.Now != nil {
-		return s.cfg.Now()
-	}
-	return local.Add(s.services.Beats.Skew())
-}
-
-// local returns this process's time, for what is counted here alone.
-func (s *Server) local(ctx *fasthttp.RequestCtx) time.Time {
-	if s.cfg.Now != nil {
-		return s.cfg.Now()
-	}
-	if t := ctx.Time(); !t.IsZero() { // fasthttp has just asked
-		return t
-	}
-	return time.Now()
-}
-
 // protocolError answers what never becomes a valid request.
 func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
@@ -235,10 +200,9 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 			fmt.Sprintf("The request did not arrive within %s; send it faster", s.cfg.ReadTimeout))
 	}
 	ctx.Response.Reset()
-	s.setRequestID(ctx, nil)
+	s.api.setRequestID(ctx, nil)
 	s.metrics.unparsed.Inc()
-	s.metrics.refuseOther(s.kindOfBeat(ctx), r)
-	s.writeRefusal(ctx, r)
+	s.api.refuse(ctx, r)
 }
 
 // fasthttpLogger sends fasthttp's own messages to the log, at debug level: they are about clients' connections.

@@ -16,20 +16,20 @@ import (
 )
 
 // stats answers GET /v1/stats.
-func (req *request) stats() (int, any, error) {
-	tenant, workspace, err := req.eventScope()
+func (h *systemHandlers) stats(req *request) (int, any, error) {
+	tenant, workspace, err := req.openScope()
 	if err != nil {
 		return 0, nil, err
 	}
 	if tenant == "" && workspace != "" {
 		return 0, nil, invalidField("tenantId", "tenantId is missing; workspaceId alone names no scope")
 	}
-	newest, err := req.newestSteps()
+	newest, err := newestSteps(req)
 	if err != nil {
 		return 0, nil, err
 	}
 	scope := model.Scope{Tenant: tenant, Workspace: workspace}
-	is, err := req.s.services.Stats.Get(req.context(), scope)
+	is, err := h.Stats.Get(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -60,7 +60,7 @@ func statsView(is *stats.Stats, scope model.Scope, newest int, levels bool) *v1.
 }
 
 // newestSteps is how many steps of the series are asked for.
-func (req *request) newestSteps() (int, error) {
+func newestSteps(req *request) (int, error) {
 	if !req.query.Has("steps") {
 		return stats.StepsKept, nil
 	}
@@ -142,7 +142,7 @@ const (
 )
 
 // verdicts answers GET /v1/stats/verdicts.
-func (req *request) verdicts() (int, any, error) {
+func (h *systemHandlers) verdicts(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -162,7 +162,7 @@ func (req *request) verdicts() (int, any, error) {
 		return 0, nil, p.err
 	}
 	q.Since = time.Duration(since) * time.Millisecond
-	found, err := req.s.services.Stats.Verdicts(req.context(), q)
+	found, err := h.Stats.Verdicts(req.context(), q)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -201,7 +201,7 @@ func groupsOf(p *parameters) []string {
 }
 
 // scopes answers GET /v1/scopes. Only a token that opens several has anything to ask.
-func (req *request) scopes() (int, any, error) {
+func (h *systemHandlers) scopes(req *request) (int, any, error) {
 	p := parameters{Values: req.query}
 	f := stats.ScopeFilter{Descending: p.descending()}
 	claims := req.who.claims
@@ -226,11 +226,11 @@ func (req *request) scopes() (int, any, error) {
 		return 0, nil, p.err
 	}
 	if f.Tenant != "" {
-		if full := req.s.tenantCalls.take(f.Tenant, nil, req.local()); full != nil {
+		if full := req.takeCall(f.Tenant); full != nil {
 			return 0, nil, full
 		}
 	}
-	page, err := req.s.services.Stats.Scopes(req.context(), paged)
+	page, err := h.Stats.Scopes(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // sweep answers POST /v1/system:sweep. A sweep is about every tenant, so a token that opens all need name none; its
 // counts are told to any admin, names only to whom the token opens them.
-func (req *request) sweep() (int, any, error) {
+func (h *systemHandlers) sweep(req *request) (int, any, error) {
 	if err := req.optionalBody(&struct{}{}); err != nil {
 		return 0, nil, err
 	}
@@ -20,7 +20,7 @@ func (req *request) sweep() (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	r, err := req.s.services.Sweeper.Sweep(req.context())
+	r, err := h.Sweeper.Sweep(req.context())
 	if err != nil {
 		return 0, nil, err
 	}
@@ -46,7 +46,7 @@ func (req *request) sweep() (int, any, error) {
 func opens(own, half string) bool { return own == token.Wildcard || own == half }
 
 // release answers POST /v1/system:release.
-func (req *request) release() (int, any, error) {
+func (h *systemHandlers) release(req *request) (int, any, error) {
 	var body v1.ReleaseRequest
 	scope, err := req.optional(&body)
 	if err != nil {
@@ -57,7 +57,7 @@ func (req *request) release() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	r, err := req.s.services.Sweeper.Release(req.context(), scope, lasts)
+	r, err := h.Sweeper.Release(req.context(), scope, lasts)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -22,24 +22,24 @@ import (
 
 // system answers GET /v1/system. What it shows is nobody's, but for what is found of the workers and queues of a scope; a token
 // that does not open what the query names is refused all the same.
-func (req *request) system() (int, any, error) {
-	tenant, workspace, err := req.eventScope()
+func (h *systemHandlers) system(req *request) (int, any, error) {
+	tenant, workspace, err := req.openScope()
 	if err != nil {
 		return 0, nil, err
 	}
-	if nodes, responds := req.s.redisNow(req.context()); !responds {
-		return req.withoutRedis(nodes, defaultRetryAfter)
+	if nodes, responds := h.redisNow(req.context()); !responds {
+		return withoutRedis(req, nodes, defaultRetryAfter)
 	}
-	is, err := soon(req.context(), systemWait, req.s.services.Stats.System)
+	is, err := soon(req.context(), systemWait, h.Stats.System)
 	if err != nil {
-		r := refusalOf(opSystem, err)
+		r := refusalOf(req.route.op, err)
 		if r.status != fasthttp.StatusServiceUnavailable {
 			return 0, nil, r
 		}
-		return req.withoutRedis(nil, r.retryAfter)
+		return withoutRedis(req, nil, r.retryAfter)
 	}
 	v := systemView(is)
-	v.Findings = judge.All(req.known(v, model.Scope{Tenant: tenant, Workspace: workspace}))
+	v.Findings = judge.All(h.known(req, v, model.Scope{Tenant: tenant, Workspace: workspace}))
 	v.Summary = judge.Summarise(v.Findings)
 	return fasthttp.StatusOK, v, nil
 }
@@ -75,20 +75,20 @@ func soon[T any](ctx context.Context, wait time.Duration, call func(context.Cont
 
 // redisNow asks the Redis servers whether they respond where the server's own check failed, as what was remembered of them a moment ago
 // may not be true any more. It reports false when none responds.
-func (s *Server) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
+func (h *systemHandlers) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
 	var evicts *store.EvictionError
 	asked := time.Now()
-	if err := s.ready.ask(); err == nil || errors.As(err, &evicts) {
+	if err := h.ready.ask(); err == nil || errors.As(err, &evicts) {
 		return nil, true
 	}
 	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]store.NodeHealth, error) {
-		return s.services.Store.NodesHealth(ctx), nil
+		return h.Store.NodesHealth(ctx), nil
 	})
 	return nodes, err == nil && slices.ContainsFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil })
 }
 
 // withoutRedis answers what is known while no Redis responds.
-func (req *request) withoutRedis(nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
+func withoutRedis(req *request, nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
 	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&stats.System{At: req.now, Nodes: nodes})}
 	v.Findings, v.Summary = judge.NoRedis(v.Redis)
 	v.Message = v.Summary.Message
@@ -97,12 +97,12 @@ func (req *request) withoutRedis(nodes []store.NodeHealth, retryAfter time.Durat
 }
 
 // known is what the deployment is judged by. What cannot be read does not keep the rest from being told.
-func (req *request) known(v *v1.System, scope model.Scope) judge.Known {
-	k := judge.Known{System: v, Reader: req.reader()}
-	_, health := req.s.standing()
+func (h *systemHandlers) known(req *request, v *v1.System, scope model.Scope) judge.Known {
+	k := judge.Known{System: v, Reader: reader(req)}
+	_, health := h.state()
 	k.Health = &health
 	if scope.Tenant != "" || scope.Workspace == "" {
-		is, err := req.s.services.Stats.Get(req.context(), scope)
+		is, err := h.Stats.Get(req.context(), scope)
 		if err != nil {
 			k.Unread = "the numbers of tasks, workers and beats cannot be read."
 			return k
@@ -112,7 +112,7 @@ func (req *request) known(v *v1.System, scope model.Scope) judge.Known {
 	if scope.Tenant == "" || scope.Workspace == "" {
 		return k // queues are named within a workspace only
 	}
-	lost, err := req.s.services.Stats.RecentlyLost(req.context(), scope)
+	lost, err := h.Stats.RecentlyLost(req.context(), scope)
 	if err != nil {
 		k.Unread = "the lost workers cannot be read."
 	}
@@ -122,14 +122,14 @@ func (req *request) known(v *v1.System, scope model.Scope) judge.Known {
 		}
 		v.RecentlyLostTotal = lost.Total
 	}
-	poison, err := req.s.services.Stats.PoisonTasks(req.context(), scope)
+	poison, err := h.Stats.PoisonTasks(req.context(), scope)
 	if err != nil {
 		k.Unread = "the tasks that lost workers cannot be read."
 	}
 	for _, p := range poison {
 		v.PoisonTasks = append(v.PoisonTasks, poisonView(&p))
 	}
-	queues, err := req.s.services.Stats.QueuesNow(req.context(), scope)
+	queues, err := h.Stats.QueuesNow(req.context(), scope)
 	if err != nil {
 		k.Unread = "the queues cannot be read."
 	}
@@ -140,7 +140,7 @@ func (req *request) known(v *v1.System, scope model.Scope) judge.Known {
 }
 
 // reader is what the token of the request allows.
-func (req *request) reader() judge.Reader {
+func reader(req *request) judge.Reader {
 	c := req.who.claims
 	return judge.Reader{
 		AllScopes: c.Tenant == token.Wildcard && c.Workspace == token.Wildcard,

@@ -11,7 +11,7 @@ import (
 )
 
 // cancelTasks answers POST /v1/tasks:cancel.
-func (req *request) cancelTasks() (int, any, error) {
+func (h *taskHandlers) cancelTasks(req *request) (int, any, error) {
 	var body v1.CancelTasksRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
@@ -20,27 +20,27 @@ func (req *request) cancelTasks() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	f, token, err := req.taskSelector(opCancelTasks, &body.Selector, body.PageToken)
+	f, token, err := taskSelector(req, &body.Selector, body.PageToken)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.actedOnTasks(token, body.DryRun)(req.s.services.Tasks.CancelMany(req.context(), f, how, body.DryRun))
+	return actedOnTasks(req, token, body.DryRun)(h.tasks.CancelMany(req.context(), f, how, body.DryRun))
 }
 
 // retryTasks answers POST /v1/tasks:retry.
-func (req *request) retryTasks() (int, any, error) {
+func (h *taskHandlers) retryTasks(req *request) (int, any, error) {
 	var body v1.RetryTasksRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	f, token, err := req.taskSelector(opRetryTasks, &body.Selector, body.PageToken)
+	f, token, err := taskSelector(req, &body.Selector, body.PageToken)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.actedOnTasks(token, body.DryRun)(req.s.services.Tasks.RetryMany(req.context(), f, body.DryRun))
+	return actedOnTasks(req, token, body.DryRun)(h.tasks.RetryMany(req.context(), f, body.DryRun))
 }
 
-func (req *request) actedOnTasks(token func(next string) string, dryRun bool) func(*tasks.Acted, error) (int, any, error) {
+func actedOnTasks(req *request, token func(next string) string, dryRun bool) func(*tasks.Acted, error) (int, any, error) {
 	return func(a *tasks.Acted, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
@@ -59,7 +59,7 @@ func (req *request) actedOnTasks(token func(next string) string, dryRun bool) fu
 
 // taskSelector reads which tasks are meant, as the filter of a list is read, and where to begin. It also returns how the token of
 // the next part is made, which holds for the same operation and selector only.
-func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
+func taskSelector(req *request, s *v1.TaskSelector, from string) (
 	f model.TaskFilter, token func(next string) string, err error,
 ) {
 	p := parameters{Values: url.Values{}}
@@ -73,7 +73,7 @@ func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
 		return f, nil, invalidField("selector", "selector says nothing, which would mean every task; name state, queue, type, runId, workerId, "+
 			"machineId, scheduleId, labels, reason or finishedAfter")
 	}
-	if f, err = req.taskFilter(&p); err != nil && p.err == nil {
+	if f, err = taskFilter(req, &p); err != nil && p.err == nil {
 		return f, nil, err
 	}
 	f.Labels, f.FinishedAfter = s.Labels, s.FinishedAfter.Time
@@ -89,7 +89,7 @@ func (req *request) taskSelector(op string, s *v1.TaskSelector, from string) (
 	act := struct {
 		Op     string
 		Filter model.TaskFilter
-	}{op, f}
+	}{req.route.op, f}
 	if from != "" {
 		after, r := afterOf(act, from)
 		if r != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // listTasks answers GET /v1/tasks.
-func (req *request) listTasks() (int, any, error) {
+func (h *taskHandlers) listTasks(req *request) (int, any, error) {
 	p := parameters{Values: req.query}
-	filter, err := req.taskFilter(&p)
+	filter, err := taskFilter(req, &p)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -21,7 +21,7 @@ func (req *request) listTasks() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.services.Tasks.List(req.context(), paged)
+	page, err := h.tasks.List(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -36,7 +36,7 @@ func (req *request) listTasks() (int, any, error) {
 }
 
 // taskFilter reads the filter of a list, without its page.
-func (req *request) taskFilter(p *parameters) (f model.TaskFilter, err error) {
+func taskFilter(req *request, p *parameters) (f model.TaskFilter, err error) {
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
@@ -69,12 +69,12 @@ func checkEnds(p *parameters, f *model.TaskFilter) {
 }
 
 // getTask answers GET /v1/tasks/{taskId}.
-func (req *request) getTask() (int, any, error) {
+func (h *taskHandlers) getTask(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := req.s.services.Tasks.Get(req.context(), scope, req.id)
+	t, err := h.tasks.Get(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -82,12 +82,12 @@ func (req *request) getTask() (int, any, error) {
 }
 
 // getRun answers GET /v1/runs/{runId}.
-func (req *request) getRun() (int, any, error) {
+func (h *taskHandlers) getRun(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.services.Tasks.Run(req.context(), scope, req.id)
+	r, err := h.tasks.Run(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -95,12 +95,12 @@ func (req *request) getRun() (int, any, error) {
 }
 
 // cancelTask answers POST /v1/tasks/{taskId}/cancel.
-func (req *request) cancelTask() (int, any, error) {
-	scope, how, err := req.cancelRequest()
+func (h *taskHandlers) cancelTask(req *request) (int, any, error) {
+	scope, how, err := cancelRequest(req)
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := req.s.services.Tasks.Cancel(req.context(), scope, req.id, how)
+	t, err := h.tasks.Cancel(req.context(), scope, req.id, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -108,12 +108,12 @@ func (req *request) cancelTask() (int, any, error) {
 }
 
 // cancelRun answers POST /v1/runs/{runId}/cancel.
-func (req *request) cancelRun() (int, any, error) {
-	scope, how, err := req.cancelRequest()
+func (h *taskHandlers) cancelRun(req *request) (int, any, error) {
+	scope, how, err := cancelRequest(req)
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := req.s.services.Tasks.CancelRun(req.context(), scope, req.id, how)
+	r, err := h.tasks.CancelRun(req.context(), scope, req.id, how)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -121,7 +121,7 @@ func (req *request) cancelRun() (int, any, error) {
 }
 
 // cancelRequest reads the body, which may be missing.
-func (req *request) cancelRequest() (model.Scope, model.CancelRequest, error) {
+func cancelRequest(req *request) (model.Scope, model.CancelRequest, error) {
 	var body v1.CancelRequest
 	if err := req.optionalBody(&body); err != nil {
 		return model.Scope{}, model.CancelRequest{}, err
@@ -149,7 +149,7 @@ func howToCancel(body *v1.CancelRequest) (how model.CancelRequest, err error) {
 
 // nextAttempt answers POST /v1/tasks/{taskId}/attempts: 201 with the envelope of a pushed task, 202 with the
 // task when it waits in its queue.
-func (req *request) nextAttempt() (int, any, error) {
+func (h *taskHandlers) nextAttempt(req *request) (int, any, error) {
 	var body v1.NextAttemptRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
@@ -161,16 +161,16 @@ func (req *request) nextAttempt() (int, any, error) {
 	if body.FromAttempt < 1 {
 		return 0, nil, invalidField("fromAttempt", "fromAttempt is missing or less than 1; send the attempt that the new one follows")
 	}
-	made, err := req.s.services.Tasks.NextAttempt(req.context(), scope, req.id, body.FromAttempt)
+	made, err := h.tasks.NextAttempt(req.context(), scope, req.id, body.FromAttempt)
 	if err != nil {
 		return 0, nil, err
 	}
 	if made.Envelope != nil && permitted[req.who.claims.Role]&mayDispatch == 0 {
 		// An operator may retry a task, but not run it: the envelope's token is for a dispatcher, which gets it by asking again.
-		_, task, err := req.getTask()
+		_, task, err := h.getTask(req)
 		return fasthttp.StatusAccepted, task, err
 	}
-	answer, err := req.s.created(made)
+	answer, err := h.answer(made)
 	if made.Envelope == nil {
 		return fasthttp.StatusAccepted, answer, err
 	}

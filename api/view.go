@@ -1,9 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"time"
-
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
@@ -69,45 +66,6 @@ func historyView(h *model.HistoryEntry) v1.HistoryEntry {
 	return v
 }
 
-func progressView(p *model.Progress) *v1.Progress {
-	if p == nil || p.Pct == "" && p.Message == "" {
-		return nil
-	}
-	return &v1.Progress{ProgressPct: raw(p.Pct), Message: raw(p.Message)}
-}
-
-// envelope returns a dispatched attempt with its token. The same attempt gets the same envelope, however often
-// it is asked for.
-func (s *Server) envelope(e *model.Envelope) (*v1.TaskEnvelope, error) {
-	t, a := e.Task, e.Attempt
-	token, expires, err := mintTask(s.keys, a, e.TokenTTL, e.RenewToken)
-	if err != nil {
-		return nil, err
-	}
-	enqueued := a.IssuedAt
-	if enqueued.IsZero() {
-		enqueued = t.CreatedAt
-	}
-	v := &v1.TaskEnvelope{
-		TaskID: t.ID, RunID: t.RunID, AssetID: orNull(t.Asset), TaskKey: orNull(t.Key),
-		TenantID: t.Scope.Tenant, WorkspaceID: t.Scope.Workspace,
-		Attempt: a.Number, State: v1.Dispatched, Resources: t.Resources,
-		EnqueuedAt: v1.At(enqueued), Deadline: v1.At(t.Deadline),
-		CallbackBaseURL: s.cfg.PublicURL, TaskToken: token, TokenExpiresAt: v1.At(expires),
-		HeartbeatIntervalMs: a.Interval.Milliseconds(), HeartbeatTimeoutMs: msOrNull(a.Timeout),
-		CancelGracePeriodMs: t.CancelGrace.Milliseconds(), RunTimeoutMs: t.RunTimeout.Milliseconds(),
-		Type: orNull(t.Type), Queue: orNull(t.Queue), Labels: t.Labels, Payload: t.Payload,
-		LastProgress: progressView(e.LastProgress), Traceparent: t.Trace, ScheduleID: t.ScheduleID,
-	}
-	if v.Resources == nil {
-		v.Resources = json.RawMessage("{}")
-	}
-	if v.Labels == nil {
-		v.Labels = map[string]string{}
-	}
-	return v, nil
-}
-
 func runView(r *model.Run) *v1.Run {
 	v := &v1.Run{
 		RunID: r.ID, TenantID: r.Scope.Tenant, WorkspaceID: r.Scope.Workspace,
@@ -117,27 +75,4 @@ func runView(r *model.Run) *v1.Run {
 		v.Counts[s] = r.Counts[model.State(s)]
 	}
 	return v
-}
-
-func orNull[T ~string](s T) *T {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func msOrNull(d time.Duration) *int64 {
-	if d == 0 {
-		return nil
-	}
-	ms := d.Milliseconds()
-	return &ms
-}
-
-// raw returns JSON text of the domain; empty is null.
-func raw(s string) json.RawMessage {
-	if s == "" {
-		return nil
-	}
-	return json.RawMessage(s)
 }

@@ -11,7 +11,7 @@ import (
 // waits are the calls of a replica that wait for something to happen: claims and streams of events. A token is verified when a
 // call arrives, so each of these is checked again while it waits, and ends when its token does or when the replica stops.
 type waits struct {
-	server *Server
+	api *API
 
 	mu   sync.Mutex
 	all  map[waiter]struct{}
@@ -32,8 +32,8 @@ const (
 	endRevoked  = "token_revoked" // it was taken back
 )
 
-// add has a call checked until it is removed.
-func (w *waits) add(one waiter) {
+// add has a call checked until it is removed: every second, or more often.
+func (w *waits) add(one waiter, every time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
@@ -42,9 +42,9 @@ func (w *waits) add(one waiter) {
 	w.all[one] = struct{}{}
 	if w.none == nil {
 		w.none = make(chan struct{})
-		go w.watch(w.none)
+		go w.watch(w.none, min(time.Second, every))
 	}
-	if why := w.server.over(one.principal()); why != "" { // it came while the others were checked
+	if why := w.api.over(one.principal()); why != "" { // it came while the others were checked
 		one.end(why)
 	}
 }
@@ -58,11 +58,18 @@ func (w *waits) remove(one waiter) {
 	}
 }
 
-// watch checks all calls every second until there are none.
-func (w *waits) watch(none <-chan struct{}) {
-	tick := time.NewTicker(min(time.Second, w.server.streams.keepAlive))
+// Len returns how many calls wait.
+func (w *waits) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
+}
+
+// watch checks all calls until there are none.
+func (w *waits) watch(none <-chan struct{}, every time.Duration) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
-	draining := w.server.running.Done()
+	draining := w.api.Running.Done()
 	for {
 		select {
 		case <-none:
@@ -82,7 +89,7 @@ func (w *waits) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.all {
-		if why := w.server.over(one.principal()); why != "" {
+		if why := w.api.over(one.principal()); why != "" {
 			one.end(why)
 			continue
 		}
@@ -91,13 +98,13 @@ func (w *waits) check() {
 }
 
 // over returns why a call of a worker or with a control token may not go on; "": it may.
-func (s *Server) over(who *principal) string {
+func (a *API) over(who *principal) string {
 	switch {
-	case s.revoked.Load().Takes(who.claims):
+	case a.revoked.Load().Takes(who.claims):
 		return endRevoked
-	case !s.now(&fasthttp.RequestCtx{}).Before(who.claims.ExpiresAt.Time):
+	case !a.NowOf(&fasthttp.RequestCtx{}).Before(who.claims.ExpiresAt.Time):
 		return endToken
-	case s.running.Err() != nil:
+	case a.Running.Err() != nil:
 		return endDraining
 	}
 	return ""
@@ -106,15 +113,15 @@ func (s *Server) over(who *principal) string {
 // whileValid runs what may wait, with a context that ends when the request's token does or the replica stops. What comes of it
 // is handed out only if the token is still valid then.
 func (req *request) whileValid(waits bool, do func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(req.during(req.s.running))
+	ctx, cancel := context.WithCancel(req.during(req.api.Running))
 	defer cancel()
 	if waits {
 		w := &waitingCall{who: req.who, cancel: cancel}
-		req.s.waits.add(w)
-		defer req.s.waits.remove(w)
+		req.api.Waits.add(w, time.Second)
+		defer req.api.Waits.remove(w)
 	}
 	err := do(ctx)
-	if why := req.s.over(req.who); why != "" && why != endDraining {
+	if why := req.api.over(req.who); why != "" && why != endDraining {
 		return errUnauthorized
 	}
 	return err

@@ -60,12 +60,6 @@ func (l *live) claimInBackground(w *v1.RegisterWorkerResponse) <-chan *answer {
 	return got
 }
 
-func (w *waits) open() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.all)
-}
-
 // Each call that waits ends when its token is revoked, here or on another replica, alone or with all of its tenant, when the token
 // expires, and when the replica stops; it ends as the API says, and gets nothing of what there is from then on.
 func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
@@ -86,7 +80,7 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 		},
 		"expired": func(l *live, _ waitingTest) string {
 			l.store.Clock.Advance(model.WorkerTokenTTL + time.Second)
-			l.s.waits.check()
+			l.s.api.Waits.check()
 			return endToken
 		},
 		"stopping": func(l *live, _ waitingTest) string {
@@ -100,14 +94,14 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 				t.Parallel()
 				inMemory(t, func(t *testing.T, l *live) {
 					one := begin(l)
-					until(t, func() bool { return l.s.waits.open() == 1 }, func() string { return "it does not wait" })
+					until(t, func() bool { return l.s.api.Waits.Len() == 1 }, func() string { return "it does not wait" })
 					why := end(l, one)
 					if why == endRevoked {
 						l.pass(2 * time.Second)
 						l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "acme", "prod"), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 					}
 					one.ended(t, why)
-					until(t, func() bool { return l.s.waits.open() == 0 }, func() string { return "it is still counted" })
+					until(t, func() bool { return l.s.api.Waits.Len() == 0 }, func() string { return "it is still counted" })
 				})
 			})
 		}
@@ -164,12 +158,12 @@ func TestEveryCallThatWaitsIsInTheTable(t *testing.T) {
 
 // lateRevocation revokes the worker's tokens when its claim has just taken tasks.
 type lateRevocation struct {
-	Queues
+	QueueService
 	revoke func()
 }
 
 func (r *lateRevocation) Claim(ctx context.Context, c queues.ClaimRequest) ([]*model.Envelope, error) {
-	tasks, err := r.Queues.Claim(ctx, c)
+	tasks, err := r.QueueService.Claim(ctx, c)
 	if len(tasks) > 0 && r.revoke != nil {
 		r.revoke()
 	}
@@ -186,7 +180,7 @@ func TestARevokedWorkerGetsNothingThatItsClaimHasTaken(t *testing.T) {
 			r := &lateRevocation{l.tr.Queues, func() {
 				l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), `{"workerId":"`+w.WorkerID+`"}`).want(200)
 			}}
-			l.s.services.Queues = r
+			l.s.queues.Queues = r
 			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 			l.do("POST", "/v1/queues/q/claim", w.WorkerToken, `{"waitMs":`+wait+`}`).refused(401, v1.CodeUnauthorized)
 			r.revoke = nil
@@ -210,7 +204,7 @@ func TestAClaimEndsWithItsWorker(t *testing.T) {
 	inMemory(t, func(t *testing.T, l *live) {
 		w := l.worker("w1")
 		got := l.claimInBackground(w)
-		until(t, func() bool { return l.s.waits.open() == 1 }, func() string { return "it does not wait" })
+		until(t, func() bool { return l.s.api.Waits.Len() == 1 }, func() string { return "it does not wait" })
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", l.control(roleOperator), `{}`).want(200)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 		(<-got).refused(410, v1.CodeWorkerOffline)

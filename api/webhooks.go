@@ -13,30 +13,22 @@ import (
 )
 
 // createWebhook answers POST /v1/webhooks.
-func (req *request) createWebhook() (int, any, error) {
+func (h *webhookHandlers) createWebhook(req *request) (int, any, error) {
 	var body v1.CreateWebhookRequest
-	scope, err := req.said(&body)
+	scope, err := req.required(&body)
 	if err != nil {
 		return 0, nil, err
 	}
 	if body.WebhookID != "" && !model.ValidID(body.WebhookID) {
 		return 0, nil, invalidID("webhookId")
 	}
-	w, err := req.s.services.Webhooks.Create(req.context(), webhooks.NewWebhook{
+	w, err := h.Webhooks.Create(req.context(), webhooks.NewWebhook{
 		Scope: scope, ID: body.WebhookID, Secret: body.Secret, Settings: webhookSettings(&body.WebhookSettingsItem),
 	})
 	if err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusCreated, webhookView(w), nil
-}
-
-// said reads a body that must be there.
-func (req *request) said(body any) (model.Scope, error) {
-	if err := req.strict(body); err != nil {
-		return model.Scope{}, err
-	}
-	return req.scope("", "")
 }
 
 func webhookSettings(s *v1.WebhookSettingsItem) webhooks.Settings {
@@ -46,7 +38,7 @@ func webhookSettings(s *v1.WebhookSettingsItem) webhooks.Settings {
 }
 
 // listWebhooks answers GET /v1/webhooks.
-func (req *request) listWebhooks() (int, any, error) {
+func (h *webhookHandlers) listWebhooks(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -60,7 +52,7 @@ func (req *request) listWebhooks() (int, any, error) {
 	if p.err != nil {
 		return 0, nil, p.err
 	}
-	all, err := req.s.services.Webhooks.List(req.context(), scope)
+	all, err := h.Webhooks.List(req.context(), scope)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -82,47 +74,47 @@ func (req *request) listWebhooks() (int, any, error) {
 }
 
 // getWebhook answers GET /v1/webhooks/{webhookId}.
-func (req *request) getWebhook() (int, any, error) {
+func (h *webhookHandlers) getWebhook(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWebhook(req.s.services.Webhooks.Get(req.context(), scope, req.id))
+	return oneWebhook(h.Webhooks.Get(req.context(), scope, req.id))
 }
 
 // updateWebhook answers PUT /v1/webhooks/{webhookId}.
-func (req *request) updateWebhook() (int, any, error) {
+func (h *webhookHandlers) updateWebhook(req *request) (int, any, error) {
 	var body v1.UpdateWebhookRequest
-	scope, err := req.said(&body)
+	scope, err := req.required(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWebhook(req.s.services.Webhooks.Update(req.context(), scope, req.id, webhookSettings(&body.WebhookSettingsItem), false))
+	return oneWebhook(h.Webhooks.Update(req.context(), scope, req.id, webhookSettings(&body.WebhookSettingsItem), false))
 }
 
 // deleteWebhook answers DELETE /v1/webhooks/{webhookId}.
-func (req *request) deleteWebhook() (int, any, error) {
+func (h *webhookHandlers) deleteWebhook(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := req.s.services.Webhooks.Delete(req.context(), scope, req.id, false); err != nil {
+	if err := h.Webhooks.Delete(req.context(), scope, req.id, false); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, v1.DeleteWebhookResponse{WebhookID: req.id, Deleted: true}, nil
 }
 
 // rotateSecret answers POST /v1/webhooks/{webhookId}/rotate-secret.
-func (req *request) rotateSecret() (int, any, error) {
+func (h *webhookHandlers) rotateSecret(req *request) (int, any, error) {
 	var body v1.RotateSecretRequest
 	scope, err := req.optional(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWebhook(req.s.services.Webhooks.RotateSecret(req.context(), scope, req.id, body.Secret, false))
+	return oneWebhook(h.Webhooks.RotateSecret(req.context(), scope, req.id, body.Secret, false))
 }
 
-func (req *request) oneWebhook(w *webhooks.Webhook, err error) (int, any, error) {
+func oneWebhook(w *webhooks.Webhook, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
@@ -130,12 +122,12 @@ func (req *request) oneWebhook(w *webhooks.Webhook, err error) (int, any, error)
 }
 
 // testWebhook answers POST /v1/webhooks/{webhookId}/test.
-func (req *request) testWebhook() (int, any, error) {
+func (h *webhookHandlers) testWebhook(req *request) (int, any, error) {
 	scope, err := req.optional(&struct{}{})
 	if err != nil {
 		return 0, nil, err
 	}
-	d, err := req.s.services.Webhooks.Test(req.context(), scope, req.id)
+	d, err := h.Webhooks.Test(req.context(), scope, req.id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -143,7 +135,7 @@ func (req *request) testWebhook() (int, any, error) {
 }
 
 // listDeliveries answers GET /v1/webhooks/{webhookId}/deliveries.
-func (req *request) listDeliveries() (int, any, error) {
+func (h *webhookHandlers) listDeliveries(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
@@ -157,7 +149,7 @@ func (req *request) listDeliveries() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.services.Webhooks.Deliveries(req.context(), paged)
+	page, err := h.Webhooks.Deliveries(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -169,9 +161,9 @@ func (req *request) listDeliveries() (int, any, error) {
 }
 
 // redeliver answers POST /v1/webhooks/{webhookId}/redeliver.
-func (req *request) redeliver() (int, any, error) {
+func (h *webhookHandlers) redeliver(req *request) (int, any, error) {
 	var body v1.RedeliverRequest
-	scope, err := req.said(&body)
+	scope, err := req.required(&body)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -186,14 +178,14 @@ func (req *request) redeliver() (int, any, error) {
 		return 0, nil, invalidField("deliveryId", "the body needs deliveryId for one delivery, since for all events since a time, or the "+
 			"pageToken of the call before: one of them")
 	case body.DeliveryID != "":
-		if err := req.s.services.Webhooks.Redeliver(req.context(), scope, req.id, body.DeliveryID); err != nil {
+		if err := h.Webhooks.Redeliver(req.context(), scope, req.id, body.DeliveryID); err != nil {
 			return 0, nil, err
 		}
 		return fasthttp.StatusAccepted, v1.RedeliverResponse{Queued: 1}, nil
 	case after == "":
 		after = body.Since.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano) // what happened in that ms is meant too
 	}
-	done, err := req.s.services.Webhooks.RedeliverSince(req.context(), scope, req.id, after)
+	done, err := h.Webhooks.RedeliverSince(req.context(), scope, req.id, after)
 	if err != nil {
 		return 0, nil, err
 	}

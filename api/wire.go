@@ -94,6 +94,17 @@ func (w *wire) ambiguous() bool {
 	return w.folded || w.encodings > 0 && (w.encodings > 1 || w.lengths > 0 || !w.chunked)
 }
 
+// check refuses what other hops may read differently.
+func (w *wire) check(ctx *fasthttp.RequestCtx) *refusal {
+	switch {
+	case w.ambiguous():
+		return errAmbiguous
+	case len(ctx.Request.Header.Host()) == 0 && ctx.Request.Header.IsHTTP11():
+		return errHost
+	}
+	return nil
+}
+
 var errAmbiguous = &refusal{status: fasthttp.StatusBadRequest, close: true, body: v1.Error{
 	Error:   v1.CodeInvalidRequest,
 	Message: "The request is framed ambiguously; send either Content-Length or Transfer-Encoding: chunked, and no folded headers",

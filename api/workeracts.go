@@ -12,46 +12,50 @@ import (
 )
 
 // cordonWorker answers POST /v1/workers/{workerId}/cordon.
-func (req *request) cordonWorker() (int, any, error) {
+func (h *workerHandlers) cordonWorker(req *request) (int, any, error) {
 	var body v1.ReasonRequest
-	scope, err := req.reasoned(&body, &body.Reason)
+	scope, err := reasoned(req, &body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.services.Workers.Cordon(req.context(), scope, req.id, body.Reason))
+	return oneWorker(h.Workers.Cordon(req.context(), scope, req.id, body.Reason))
 }
 
 // uncordonWorker answers POST /v1/workers/{workerId}/uncordon.
-func (req *request) uncordonWorker() (int, any, error) {
+func (h *workerHandlers) uncordonWorker(req *request) (int, any, error) {
 	var body v1.ReasonRequest
-	scope, err := req.reasoned(&body, &body.Reason)
+	scope, err := reasoned(req, &body, &body.Reason)
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.services.Workers.Uncordon(req.context(), scope, req.id, body.Reason))
+	return oneWorker(h.Workers.Uncordon(req.context(), scope, req.id, body.Reason))
 }
 
 // cordonWorkers answers POST /v1/workers:cordon.
-func (req *request) cordonWorkers() (int, any, error) { return req.onWorkers(workers.Cordon) }
+func (h *workerHandlers) cordonWorkers(req *request) (int, any, error) {
+	return h.onWorkers(req, workers.Cordon)
+}
 
 // uncordonWorkers answers POST /v1/workers:uncordon.
-func (req *request) uncordonWorkers() (int, any, error) {
-	return req.onWorkers(workers.Uncordon)
+func (h *workerHandlers) uncordonWorkers(req *request) (int, any, error) {
+	return h.onWorkers(req, workers.Uncordon)
 }
 
 // resumeWorkers answers POST /v1/workers:resume.
-func (req *request) resumeWorkers() (int, any, error) { return req.onWorkers(workers.Resume) }
+func (h *workerHandlers) resumeWorkers(req *request) (int, any, error) {
+	return h.onWorkers(req, workers.Resume)
+}
 
-func (req *request) onWorkers(act workers.Act) (int, any, error) {
+func (h *workerHandlers) onWorkers(req *request, act workers.Act) (int, any, error) {
 	var body v1.ActOnWorkersRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	return req.actOnWorkers(act, &body.Selector, 0, body.Reason, body.DryRun)
+	return h.actOnWorkers(req, act, &body.Selector, 0, body.Reason, body.DryRun)
 }
 
 // offlineWorkers answers POST /v1/workers:offline.
-func (req *request) offlineWorkers() (int, any, error) {
+func (h *workerHandlers) offlineWorkers(req *request) (int, any, error) {
 	var body v1.OfflineWorkersRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
@@ -68,10 +72,10 @@ func (req *request) offlineWorkers() (int, any, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	return req.actOnWorkers(workers.Retire, &body.Selector.WorkerSelector, silent, body.Reason, body.DryRun)
+	return h.actOnWorkers(req, workers.Retire, &body.Selector.WorkerSelector, silent, body.Reason, body.DryRun)
 }
 
-func (req *request) actOnWorkers(
+func (h *workerHandlers) actOnWorkers(req *request,
 	act workers.Act, selector *v1.WorkerSelector, silent time.Duration, reason string, dryRun bool,
 ) (int, any, error) {
 	scope, err := req.scope("", "")
@@ -85,10 +89,10 @@ func (req *request) actOnWorkers(
 	if err := workers.CheckReason(reason); err != nil {
 		return 0, nil, err
 	}
-	return req.acted(dryRun)(req.s.services.Workers.ActOnMany(req.context(), act, f, reason, dryRun))
+	return acted(req, dryRun)(h.Workers.ActOnMany(req.context(), act, f, reason, dryRun))
 }
 
-func (req *request) acted(dryRun bool) func(*workers.Acted, error) (int, any, error) {
+func acted(req *request, dryRun bool) func(*workers.Acted, error) (int, any, error) {
 	return func(done *workers.Acted, err error) (int, any, error) {
 		if err != nil {
 			return 0, nil, err

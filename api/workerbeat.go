@@ -16,7 +16,7 @@ import (
 )
 
 // workerHeartbeat answers POST /v1/workers/{workerId}/heartbeat.
-func (req *request) workerHeartbeat() (int, any, error) {
+func (h *workerHandlers) workerHeartbeat(req *request) (int, any, error) {
 	var body struct {
 		v1.WorkerHeartbeatRequest
 		// Whether they are there counts, too.
@@ -41,13 +41,13 @@ func (req *request) workerHeartbeat() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	req.s.tenantBeats.owe(scope.Tenant, len(body.Tasks), req.local())
+	req.api.OweBeats(scope.Tenant, len(body.Tasks), req.local())
 	if b.Inventory, err = inventory(body.Tasks); err != nil {
 		return 0, nil, err
 	}
 	var heard *holdings.WorkerHeard
 	if err := req.asWorker(func() (err error) {
-		heard, err = req.s.services.Workers.Beat(req.context(), scope, req.id, b)
+		heard, err = h.Workers.Beat(req.context(), scope, req.id, b)
 		return err
 	}); err != nil {
 		return 0, nil, err
@@ -55,7 +55,7 @@ func (req *request) workerHeartbeat() (int, any, error) {
 	var token string
 	var expires time.Time
 	if !heard.Ended { // no token outlives its worker's record
-		token, expires = renewedWorker(req.s.keys, req.who.claims, req.now)
+		token, expires = renewedWorker(req.api.Keys, req.who.claims, req.now)
 	}
 	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
@@ -70,7 +70,7 @@ func (req *request) workerHeartbeat() (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	writeTold(req.ctx, text, func() { req.s.services.Holdings.Notified(heard) })
+	writeNotified(req.ctx, text, func() { h.Notices.Notified(heard) })
 	return fasthttp.StatusOK, nil, nil
 }
 

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-
 	"github.com/valyala/fasthttp"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -11,12 +9,12 @@ import (
 )
 
 // registerWorker answers POST /v1/workers.
-func (req *request) registerWorker() (int, any, error) {
+func (h *workerHandlers) registerWorker(req *request) (int, any, error) {
 	var body v1.RegisterWorkerRequest
 	if err := req.strict(&body); err != nil {
 		return 0, nil, err
 	}
-	key, err := req.registrationKey(&body)
+	key, err := registrationKey(req, &body)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -43,11 +41,11 @@ func (req *request) registerWorker() (int, any, error) {
 	if own := req.who.claims.Queue; own != "" && own != n.Queue {
 		return 0, nil, forbidden("The token registers workers of the queue " + own + " only")
 	}
-	r, err := req.s.services.Workers.Register(req.context(), n)
+	r, err := h.Workers.Register(req.context(), n)
 	if err != nil {
 		return 0, nil, err
 	}
-	token, expires, err := mintWorker(req.s.keys, scope, r, r.At) // a repeat gets the same
+	token, expires, err := mintWorker(req.api.Keys, scope, r, r.At) // a repeat gets the same
 	if err != nil {
 		return 0, nil, err
 	}
@@ -59,7 +57,7 @@ func (req *request) registerWorker() (int, any, error) {
 }
 
 // registrationKey returns what makes a registration repeatable: the header or the field, empty when neither is there.
-func (req *request) registrationKey(body *v1.RegisterWorkerRequest) (string, error) {
+func registrationKey(req *request, body *v1.RegisterWorkerRequest) (string, error) {
 	key, err := req.idempotencyKey()
 	switch id := body.RegistrationID; {
 	case err != nil, id == "":
@@ -80,18 +78,18 @@ func registrationHash(body v1.RegisterWorkerRequest) (string, error) {
 }
 
 // getWorker answers GET /v1/workers/{workerId}.
-func (req *request) getWorker() (int, any, error) {
+func (h *workerHandlers) getWorker(req *request) (int, any, error) {
 	scope, err := req.scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	return req.oneWorker(req.s.services.Workers.Get(req.context(), scope, req.id))
+	return oneWorker(h.Workers.Get(req.context(), scope, req.id))
 }
 
 // listWorkers answers GET /v1/workers.
-func (req *request) listWorkers() (int, any, error) {
+func (h *workerHandlers) listWorkers(req *request) (int, any, error) {
 	p := parameters{Values: req.query}
-	filter, err := req.workerFilter(&p)
+	filter, err := workerFilter(req, &p)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -99,7 +97,7 @@ func (req *request) listWorkers() (int, any, error) {
 	if paged.PageSize, paged.After = p.page(filter); p.err != nil {
 		return 0, nil, p.err
 	}
-	page, err := req.s.services.Workers.List(req.context(), paged)
+	page, err := h.Workers.List(req.context(), paged)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -111,7 +109,7 @@ func (req *request) listWorkers() (int, any, error) {
 }
 
 // workerFilter reads the filter of a list, without its page.
-func (req *request) workerFilter(p *parameters) (f workers.WorkerFilter, err error) {
+func workerFilter(req *request, p *parameters) (f workers.WorkerFilter, err error) {
 	if f.Scope, err = req.scope("", ""); err != nil {
 		return f, err
 	}
@@ -130,7 +128,7 @@ func (req *request) workerFilter(p *parameters) (f workers.WorkerFilter, err err
 }
 
 // selectWorker answers POST /v1/workers:select.
-func (req *request) selectWorker() (int, any, error) {
+func (h *workerHandlers) selectWorker(req *request) (int, any, error) {
 	var body v1.SelectWorkerRequest
 	scope, err := req.optional(&body)
 	if err != nil {
@@ -141,34 +139,12 @@ func (req *request) selectWorker() (int, any, error) {
 	if err := s.Validate(); err != nil {
 		return 0, nil, err
 	}
-	found, err := req.s.services.Workers.Select(req.context(), s)
+	found, err := h.Workers.Select(req.context(), s)
 	if err != nil {
 		return 0, nil, req.selectionRefusal(err)
 	}
 	return fasthttp.StatusOK, &v1.SelectWorkerResponse{Worker: *workerView(found.Worker), Considered: found.Considered,
 		Rejected: rejectedView(found.Rejected)}, nil
-}
-
-// selectionRefusal adds the counts to the refusal of a selection that left nobody.
-func (req *request) selectionRefusal(err error) error {
-	var nobody *model.SelectionError
-	if !errors.As(err, &nobody) {
-		return err
-	}
-	r := refusalOf("select", err)
-	if r.body.Error == v1.CodeNoFreshWorkers {
-		req.s.logNoFreshWorkers(req, nobody)
-	}
-	rejected := rejectedView(nobody.Rejected)
-	r.body.Considered, r.body.Rejected = &nobody.Considered, &rejected
-	return r
-}
-
-func rejectedView(n map[model.Filter]int) v1.Rejected {
-	return v1.Rejected{
-		Runtime: n[model.ByRuntime], Type: n[model.ByType], Labels: n[model.ByLabels],
-		Status: n[model.ByStatus], Cordoned: n[model.ByCordon], Stale: n[model.ByFreshness], Full: n[model.ByCapacity],
-	}
 }
 
 // workerView returns a worker as the wire has it.
@@ -205,11 +181,4 @@ func workerView(w *model.Worker) *v1.Worker {
 		v.LastHeartbeatAgeMs = &age
 	}
 	return v
-}
-
-func orEmpty(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }
