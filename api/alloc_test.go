@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"bufio"
 	"bytes"
 	"context"
@@ -90,7 +92,7 @@ func (h *hot) once(t testing.TB) {
 }
 
 func singleBeat(t testing.TB, configure ...func(*Config)) *hot {
-	token, _, err := mintTask(testKeys(t), testAttempt(), model.DefaultTokenTTL, true)
+	token, _, err := httpapi.MintTask(testKeys(t), testAttempt(), model.DefaultTokenTTL, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func manyBeats(t testing.TB, n int) *hot {
 		}
 		a := testAttempt()
 		a.TaskID = fmt.Sprintf("task_%d", i)
-		token, _, err := mintTask(testKeys(t), a, model.DefaultTokenTTL, true)
+		token, _, err := httpapi.MintTask(testKeys(t), a, model.DefaultTokenTTL, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,18 +173,7 @@ func BenchmarkEmpty(b *testing.B) {
 		if err := h.ctx.Request.Read(h.br); err != nil {
 			b.Fatal(err)
 		}
-		h.ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+		h.ctx.Response.Header.SetContentTypeBytes(httpapi.ContentTypeJSON)
 		h.ctx.Response.SetBody(answer)
-	}
-}
-
-func BenchmarkDecodeBeat(b *testing.B) {
-	var body beatBody
-	raw := []byte(seedHeartbeat)
-	b.ReportAllocs()
-	for b.Loop() {
-		if !decodeBeat(raw, &body) || body.check() != nil {
-			b.Fatal("refused")
-		}
 	}
 }

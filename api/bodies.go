@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"bytes"
 	"errors"
 	"fmt"
@@ -18,7 +20,7 @@ import (
 // limitBody is asked when the headers of a request have come, before memory is taken for its body. A body of up to 16 KiB may come
 // from anyone. A larger one is charged to the tenant and the token that it comes with.
 func (s *Server) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	path := s.api.underBase(h.RequestURI())
+	path := s.api.UnderBase(h.RequestURI())
 	limit := bodyLimit(h.Method(), path)
 	n := h.ContentLength()
 	if n != chunkedLength && n <= conn.SmallBody {
@@ -45,10 +47,10 @@ func (s *Server) chargeBody(c net.Conn, h *fasthttp.RequestHeader, path []byte, 
 	who := s.bodyFrom(c, h, path, n)
 	switch {
 	case who != nil:
-		conn.Known(c, who.holder())
-		return conn.Charge(c, who.holder(), int64(max(n, 0)))
+		conn.Known(c, who.Holder())
+		return conn.Charge(c, who.Holder(), int64(max(n, 0)))
 	case beats: // its items' tokens may all have expired
-		return conn.Charge(c, stranger, int64(max(n, 0)))
+		return conn.Charge(c, httpapi.Stranger, int64(max(n, 0)))
 	}
 	return conn.ErrNoToken
 }
@@ -67,11 +69,11 @@ func ctxOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 
 // bodyFrom returns whom the body comes from that follows a header: the bearer of the header's token or, as a batch of beats needs
 // none, of an item's. nil: there is no valid token.
-func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *principal {
-	var w wire
-	w.scan(h.RawHeaders())
-	now := s.api.JudgedAt(time.Now())
-	if bearer := w.bearer(); bearer != nil {
+func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *httpapi.Principal {
+	var w httpapi.Wire
+	w.Scan(h.RawHeaders())
+	now := s.api.RedisTimeAt(time.Now())
+	if bearer := w.Bearer(); bearer != nil {
 		if who := s.api.Bearer(bearer, now); who != nil {
 			return who
 		}
@@ -85,7 +87,7 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 			return nil
 		}
 	}
-	find := tokenFinder{opens: func(bearer []byte) *principal { return s.api.Bearer(bearer, now) }}
+	find := tokenFinder{opens: func(bearer []byte) *httpapi.Principal { return s.api.Bearer(bearer, now) }}
 	conn.Ahead(c, min(conn.SmallBody, n), find.look) // no further than the body: of chunks, only what came with the header
 	return find.who
 }
@@ -94,8 +96,8 @@ var continues = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // tokenFinder looks for the first valid token among the items of a batch, as they come.
 type tokenFinder struct {
-	opens func([]byte) *principal
-	who   *principal
+	opens func([]byte) *httpapi.Principal
+	who   *httpapi.Principal
 	at    int // where to go on
 	tried int
 }
@@ -132,15 +134,15 @@ func (f *tokenFinder) look(seen []byte) bool {
 }
 
 // refusedBody answers for a body that is larger than it may be: for every client, or for one without a valid token.
-func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *refusal {
+func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *httpapi.Refusal {
 	switch why := conn.RefusedBody(ctx.Conn()); {
 	case errors.Is(why, conn.ErrNoRoom):
 		return noRoomForBody(s.bodies)
 	case why != nil:
-		return errUnauthorized
+		return httpapi.ErrUnauthorized
 	}
-	limit := bodyLimit(ctx.Request.Header.Method(), s.api.underBase(ctx.Request.Header.RequestURI()))
-	return refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
+	limit := bodyLimit(ctx.Request.Header.Method(), s.api.UnderBase(ctx.Request.Header.RequestURI()))
+	return httpapi.Refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
 		fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
 }
 
@@ -148,23 +150,23 @@ func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *refusal {
 func bodyLimit(method, target []byte) int {
 	path, _, _ := bytes.Cut(target, []byte("?"))
 	if bytes.IndexByte(path, '%') >= 0 { // judged as it will be routed
-		plain, _, err := splitTarget(target)
+		plain, _, err := httpapi.SplitTarget(target)
 		if err != nil {
-			return limitCallback // it is refused whatever comes
+			return httpapi.LimitCallback // it is refused whatever comes
 		}
 		path = []byte(plain)
 	}
 	switch {
 	case string(method) != fasthttp.MethodPost:
-		return limitOther
+		return httpapi.LimitOther
 	case string(path) == "/v1/heartbeats" || string(path) == "/v1/tasks:batch":
-		return limitBatch
+		return httpapi.LimitBatch
 	case bytes.HasPrefix(path, prefixWorkers) && bytes.HasSuffix(path, suffixHeartbeat): // with its inventory a batch
-		return limitBatch
+		return httpapi.LimitBatch
 	case bytes.HasSuffix(path, suffixHeartbeat) || bytes.HasSuffix(path, []byte("/started")) || bytes.HasSuffix(path, []byte("/completed")):
-		return limitCallback
+		return httpapi.LimitCallback
 	}
-	return limitOther
+	return httpapi.LimitOther
 }
 
 var (

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,23 +41,23 @@ func (s *Server) bound(maxConns, reserve int, slow bool) conn.Bound {
 
 func (s *Server) refuseConn(w io.Writer) {
 	var ctx fasthttp.RequestCtx
-	s.api.setRequestID(&ctx, nil)
-	s.api.writeRefusal(&ctx, errTooManyConns)
+	s.api.SetRequestID(&ctx, nil)
+	s.api.WriteRefusal(&ctx, errTooManyConns)
 	_, _ = ctx.Response.WriteTo(w)
 }
 
 var (
-	errTooManyConns = closing(overloaded(
+	errTooManyConns = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
 	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
-	errMadeRoom = closing(overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
+	errMadeRoom = httpapi.Closing(httpapi.Overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
 		"send the request whole, on a new connection"))
 	// errOverShare is the refusal for a client that has shown a valid token.
-	errOverShare = closing(overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
+	errOverShare = httpapi.Closing(httpapi.Overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
 		"than others that need one; use fewer connections, and send the request again, on a new one"))
 )
 
-func noRoomForBody(b *conn.Budget) *refusal {
-	return overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may; "+
+func noRoomForBody(b *conn.Budget) *httpapi.Refusal {
+	return httpapi.Overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may; "+
 		"wait as Retry-After says, then retry, or send smaller batches", b.Limit()))
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -232,7 +234,7 @@ func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 			}
 		}
 		w := l.register(mailer)
-		renewed, _ := renewedWorker(l.keys, claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
+		renewed, _ := httpapi.RenewedWorker(l.keys, claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
 		l.store.Client.FlushDB(context.Background())
 		l.pass(0)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat", renewed, "").want(200) // a renewed token is as good

@@ -119,7 +119,7 @@ func (l *live) delivered(e *v1.TaskEnvelope) {
 		l.t.Fatal("the token is not valid")
 	}
 	for {
-		b := beats.Beat{Attempt: who.task()}
+		b := beats.Beat{Attempt: who.Task()}
 		if l.tr.Beats.Beat(&b); b.Err != nil || b.Cancel == nil {
 			l.t.Fatalf("%v %v", b.Err, b.Cancel)
 		}

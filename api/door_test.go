@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"bufio"
 	"context"
 	"errors"
@@ -182,7 +184,7 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 func TestWhoHasShownATokenStays(t *testing.T) {
 	t.Parallel()
 	e := newDoor(t)
-	worker, _, err := mintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+	worker, _, err := httpapi.MintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
 		&workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,6 @@ func lend(c net.Conn, state fasthttp.ConnState) {
 }
 
 func (s *Server) loopPanicked(p any, stack []byte) {
-	s.api.Metrics.panics.Inc()
+	s.api.Metrics.Panics.Inc()
 	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in the event loop", slog.Any("panic", p), slog.String("stack", string(stack)))
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
-	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
@@ -311,40 +310,6 @@ func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 		}
 		l.do("GET", "/v1/events", l.control(roleViewer), "", "Accept", "text/event-stream").refused(503, v1.CodeOverloaded)
 	})
-}
-
-// What a listener has not taken yet is not copied for it.
-func TestWhatIsToldIsShared(t *testing.T) {
-	told := make([]*events.Told, 200)
-	for i := range told {
-		told[i] = &events.Told{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
-	}
-	var want strings.Builder
-	for _, e := range told {
-		fmt.Fprintf(&want, "id: %s\ndata: %s\n\n", e.Cursor, e.JSON)
-	}
-	for _, size := range []int{1, 7, 4096} {
-		s, p, got := &eventStream{over: true}, make([]byte, size), make([]byte, 0, want.Len())
-		read := func() {
-			s.told, got = told, got[:0]
-			for {
-				n, err := s.Read(p)
-				if got = append(got, p[:n]...); err != nil {
-					return
-				}
-			}
-		}
-		allocs := testing.AllocsPerRun(1, read)
-		for i := 0; allocs > 1 && i < 200; i++ { // what the whole process allocates is counted, and others may be at work
-			allocs = min(allocs, testing.AllocsPerRun(1, read))
-		}
-		if string(got) != want.String() {
-			t.Errorf("in reads of %d bytes another text is told", size)
-		}
-		if allocs > 1 {
-			t.Errorf("%.0f allocations in reads of %d bytes", allocs, size)
-		}
-	}
 }
 
 // Streams are bounded; one more is refused until another one has ended.

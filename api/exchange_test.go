@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +103,7 @@ func TestAMadeTokenEndsWithItsParent(t *testing.T) {
 func TestTokensThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)

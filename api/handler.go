@@ -1,22 +1,25 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/beats"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"github.com/valyala/fasthttp"
 )
 
 // Handler answers one request of the API.
 func (s *Server) Handler(ctx *fasthttp.RequestCtx) {
-	defer s.api.recovered(ctx)
+	defer s.api.Recovered(ctx)
 	start := ctx.Time()
-	var w wire
-	w.scan(ctx.Request.Header.RawHeaders())
-	s.api.setRequestID(ctx, w.requestID)
-	if r := w.check(ctx); r != nil {
-		s.api.refuseUnrouted(ctx, r, start)
+	var w httpapi.Wire
+	w.Scan(ctx.Request.Header.RawHeaders())
+	s.api.SetRequestID(ctx, w.RequestID)
+	if r := w.Check(ctx); r != nil {
+		s.api.RefuseUnrouted(ctx, r, start)
 		return
 	}
-	s.api.leaveBase(ctx)
-	if id := heartbeatTarget(ctx); id != nil {
+	s.api.LeaveBase(ctx)
+	if id := beats.Target(ctx); id != nil {
 		s.beats.Heartbeat(ctx, &w, id, start)
 		return
 	}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"bytes"
 	"cmp"
 	"context"
@@ -172,7 +174,7 @@ func (e *env) task(change ...func(*model.Attempt)) string {
 	for _, f := range change {
 		f(a)
 	}
-	token, _, err := mintTask(e.keys, a, time.Hour, true)
+	token, _, err := httpapi.MintTask(e.keys, a, time.Hour, true)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -414,7 +416,7 @@ func until(t *testing.T, good func() bool, what func() string) {
 
 // testAPI is the API of a server that serves nothing, and routes are its routes.
 var (
-	testAPI = func() *API {
+	testAPI = func() *httpapi.API {
 		k, err := token.NewKeyring(token.Key{ID: "k1", Secret: []byte(strings.Repeat("1", token.MinKeyBytes))})
 		if err != nil {
 			panic(err)

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"bufio"
 	"fmt"
 	"io"
@@ -38,9 +40,9 @@ var traps = []struct {
 	{"get in small letters reaches the handler", plain("get /livez"), "405", "method_not_allowed"},
 	{"of two Authorization headers one counts", callback("Authorization: Bearer x\nContent-Length: 13\n\n{\"attempt\":1}"), "401",
 		"unauthorized"},
-	{"oversize bodies answer 400", callback(fmt.Sprintf("Content-Length: %d\n\n", limitCallback+1)), "413", "body_too_large"},
+	{"oversize bodies answer 400", callback(fmt.Sprintf("Content-Length: %d\n\n", httpapi.LimitCallback+1)), "413", "body_too_large"},
 	{"bodies default to 4 MiB", func(*env) string {
-		return fmt.Sprintf("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: %d\n\n", limitOther+1)
+		return fmt.Sprintf("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: %d\n\n", httpapi.LimitOther+1)
 	}, "413", "body_too_large"},
 	{"a panic of a handler ends the process", func(e *env) string {
 		e.fake.beat = func(*beats.Beat) { panic("on purpose") }

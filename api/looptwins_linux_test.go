@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"context"
 	"fmt"
 	"io"
@@ -160,13 +162,13 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 	for _, task := range []string{"task_1", "cancelled", "told", "expired", "older", "over", "full", "away", "ping"} {
 		a := testAttempt()
 		a.TaskID = task
-		text, _, err := mintTask(w.loop.s.cfg.Keys, a, time.Hour, true)
+		text, _, err := httpapi.MintTask(w.loop.s.cfg.Keys, a, time.Hour, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.tokens[task] = text
 	}
-	worker, _, err := mintWorker(w.loop.s.cfg.Keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, fakeTime)
+	worker, _, err := httpapi.MintWorker(w.loop.s.cfg.Keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, fakeTime)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
 	t.Parallel()
 	var firm []string
 	for _, r := range routes {
-		if !r.yields() {
-			firm = append(firm, r.op)
+		if !r.Yields() {
+			firm = append(firm, r.Op)
 		}
 	}
 	if got, want := strings.Join(firm, " "),

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"fmt"
 	"strings"
 	"testing"
@@ -65,7 +67,7 @@ func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.fake.doubts = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)

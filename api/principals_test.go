@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"fmt"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ func viewerOf(l *live, tenant, name string) string {
 }
 
 // principalOf returns who shows a token; nil: it is not valid.
-func (l *live) principalOf(bearer string) *principal {
+func (l *live) principalOf(bearer string) *httpapi.Principal {
 	return l.s.api.Bearer([]byte(bearer), l.now())
 }
 
@@ -38,10 +40,10 @@ var boundedResources = []boundedResource{
 		name: "event streams", size: 16, bearer: viewerOf,
 		take: func(l *live, bearer string) bool {
 			who := l.principalOf(bearer)
-			if who == nil || l.s.events.Streams.Take(who.holder(), 1) != shares.Granted {
+			if who == nil || l.s.events.Streams.Take(who.Holder(), 1) != shares.Granted {
 				return l.do("GET", "/v1/events", bearer, "", "Accept", "text/event-stream").status == 200
 			}
-			l.s.events.Streams.Give(who.holder(), 1)
+			l.s.events.Streams.Give(who.Holder(), 1)
 			l.stream(bearer, "")
 			return true
 		},
@@ -52,13 +54,13 @@ var boundedResources = []boundedResource{
 			if l.do("GET", "/v1/queues", bearer, "").status != 200 {
 				return false
 			}
-			return l.s.api.Control.enter(l.principalOf(bearer)) == nil // as one that goes on
+			return l.s.api.Control.Enter(l.principalOf(bearer)) == nil // as one that goes on
 		},
 	},
 	{
 		name: "waiting claims", size: 16,
 		bearer: func(l *live, tenant, name string) string {
-			text, _, err := mintWorker(l.keys, model.Scope{Tenant: tenant, Workspace: "prod"},
+			text, _, err := httpapi.MintWorker(l.keys, model.Scope{Tenant: tenant, Workspace: "prod"},
 				&workers.Registered{WorkerID: name, MachineID: "m1", Queue: "q"}, l.now())
 			if err != nil {
 				l.t.Fatal(err)
@@ -70,7 +72,7 @@ var boundedResources = []boundedResource{
 			if who == nil {
 				return l.do("POST", "/v1/queues/q/claim", bearer, `{"waitMs":60000}`).status == 200
 			}
-			return l.s.queues.Waiting.Take(who.holder(), 1) == shares.Granted
+			return l.s.queues.Waiting.Take(who.Holder(), 1) == shares.Granted
 		},
 	},
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+
 	"fmt"
 	"strings"
 	"testing"
@@ -126,7 +128,7 @@ func TestContractClaimRefusals(t *testing.T) {
 		}
 		l.store.Clock.Advance(25 * time.Hour)
 		l.sweep()
-		fresh, _, err := mintWorker(l.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+		fresh, _, err := httpapi.MintWorker(l.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
 			&workers.Registered{WorkerID: w.WorkerID, MachineID: "host-7", Queue: "default"}, l.now())
 		if err != nil {
 			t.Fatal(err)

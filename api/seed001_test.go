@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/convert"
+
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -196,7 +198,7 @@ func field(t *testing.T, object, name string) json.RawMessage {
 // sameJSON fails unless got is want without white space.
 func sameJSON(t *testing.T, got, want json.RawMessage) {
 	t.Helper()
-	if string(got) != string(compact(want)) {
+	if string(got) != string(convert.Compact(want)) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,6 +1,17 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/beats"
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/events"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/queues"
+	"github.com/lubdub-io/lubdub/api/schedules"
+	"github.com/lubdub-io/lubdub/api/system"
+	"github.com/lubdub-io/lubdub/api/tasks"
+	"github.com/lubdub-io/lubdub/api/webhooks"
+	"github.com/lubdub-io/lubdub/api/workers"
+
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,11 +35,11 @@ type Server struct {
 	log     *slog.Logger
 	metrics *connMetrics
 
-	api    *API
-	beats  *beatHandlers
-	events *eventHandlers
-	queues *queueHandlers
-	system *systemHandlers
+	api    *httpapi.API
+	beats  *beats.Handlers
+	events *events.Handlers
+	queues *queues.Handlers
+	system *system.Handlers
 
 	http  *fasthttp.Server
 	admin *fasthttp.Server
@@ -75,10 +86,10 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 		ReadTimeout:     s.cfg.ReadTimeout,
 		WriteTimeout:    s.cfg.WriteTimeout,
 		IdleTimeout:     s.cfg.IdleTimeout,
-		ReadBufferSize:  limitHeaders,
+		ReadBufferSize:  httpapi.LimitHeaders,
 		WriteBufferSize: 4 << 10,
 
-		MaxRequestBodySize:           limitOther,
+		MaxRequestBodySize:           httpapi.LimitOther,
 		DisablePreParseMultipartForm: true, // no body is ever put on disk
 		CloseOnShutdown:              true,
 		SecureErrorLogMessage:        true, // headers hold tokens
@@ -90,7 +101,7 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 // mount makes the routes, and what bounds and counts their use and the connections.
 func (s *Server) mount() (err error) {
 	cfg, of := &s.cfg, &s.cfg.Services
-	if s.api, err = NewAPI(APIConfig{
+	if s.api, err = httpapi.New(httpapi.Config{
 		Attempts: of.Beats, Owners: of.Holdings, Registry: of.Workers, Revocations: of.Revocations,
 		Keys: cfg.Keys, Logger: cfg.Logger, Registerer: cfg.Registerer, BasePath: cfg.BasePath, TokenCacheSize: cfg.TokenCacheSize,
 		MaxControl: cfg.MaxControl, TenantBeats: cfg.TenantBeats, TenantCalls: cfg.TenantCalls, Now: cfg.Now, Running: s.running,
@@ -104,22 +115,22 @@ func (s *Server) mount() (err error) {
 	if s.metrics, err = newConnMetrics(cfg.Registerer, s.watch); err != nil {
 		return err
 	}
-	envelopes := envelopes{Keys: cfg.Keys, PublicURL: cfg.PublicURL}
-	tasks, err := newTaskHandlers(of.Tasks, of.Beats, envelopes, cfg.Registerer)
+	envelopes := convert.Envelopes{Keys: cfg.Keys, PublicURL: cfg.PublicURL}
+	tasks, err := tasks.New(of.Tasks, of.Beats, envelopes, cfg.Registerer)
 	if err != nil {
 		return err
 	}
-	s.beats = newBeatHandlers(s.api, of.Beats)
-	s.queues = &queueHandlers{of.Queues, envelopes, shares.NewPool(int64(cfg.MaxConns)), overloaded("waiting_claims")}
-	s.events = &eventHandlers{of.Events, shares.NewPool(int64(cfg.MaxStreams)), overloaded("event_streams"), keepAlive}
-	s.system = newSystemHandlers(SystemConfig{
+	s.beats = beats.New(s.api, of.Beats)
+	s.queues = &queues.Handlers{of.Queues, envelopes, shares.NewPool(int64(cfg.MaxConns)), overloaded("waiting_claims")}
+	s.events = &events.Handlers{of.Events, shares.NewPool(int64(cfg.MaxStreams)), overloaded("event_streams"), events.KeepAlive}
+	s.system = system.New(system.Config{
 		Stats: of.Stats, Sweeper: of.Sweeper, Store: of.Store, Revocations: of.Revocations, Log: cfg.Logger,
 		Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.BasePath, OpenAPI: OpenAPI,
 	})
 	s.api.Mount(slices.Concat(
-		s.beats.Routes(), tasks.Routes(), (&workerHandlers{of.Workers, of.Machines, of.Holdings}).Routes(), s.queues.Routes(),
-		s.events.Routes(), (&scheduleHandlers{of.Schedules}).Routes(), (&webhookHandlers{of.Webhooks}).Routes(), s.system.Routes(),
-	), s.system.servePage)
+		s.beats.Routes(), tasks.Routes(), (&workers.Handlers{of.Workers, of.Machines, of.Holdings}).Routes(), s.queues.Routes(),
+		s.events.Routes(), (&schedules.Handlers{of.Schedules}).Routes(), (&webhooks.Handlers{of.Webhooks}).Routes(), s.system.Routes(),
+	), s.system.Page)
 	return nil
 }
 
@@ -175,7 +186,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // protocolError answers what never becomes a valid request.
 func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
-	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
+	r := httpapi.Refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
@@ -187,22 +198,22 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 		r = errOverShare
 	case errors.Is(err, conn.Stopping):
 		conn.MuteUnheard(ctx.Conn())
-		r = errStopping
+		r = httpapi.ErrStopping
 	case errors.Is(err, conn.ErrNoRoom):
 		r = noRoomForBody(s.bodies)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		r = s.refusedBody(ctx)
 	case errors.As(err, &small):
-		r = refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
+		r = httpapi.Refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
 	case errors.As(err, &timeout) && timeout.Timeout():
 		conn.MuteUnheard(ctx.Conn())
-		r = refuse(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
+		r = httpapi.Refuse(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
 			fmt.Sprintf("The request did not arrive within %s; send it faster", s.cfg.ReadTimeout))
 	}
 	ctx.Response.Reset()
-	s.api.setRequestID(ctx, nil)
+	s.api.SetRequestID(ctx, nil)
 	s.metrics.unparsed.Inc()
-	s.api.refuse(ctx, r)
+	s.api.Refuse(ctx, r)
 }
 
 // fasthttpLogger sends fasthttp's own messages to the log, at debug level: they are about clients' connections.

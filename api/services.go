@@ -1,6 +1,16 @@
 package api
 
 import (
+	"github.com/lubdub-io/lubdub/api/beats"
+	"github.com/lubdub-io/lubdub/api/events"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/queues"
+	"github.com/lubdub-io/lubdub/api/schedules"
+	"github.com/lubdub-io/lubdub/api/system"
+	"github.com/lubdub-io/lubdub/api/tasks"
+	"github.com/lubdub-io/lubdub/api/webhooks"
+	"github.com/lubdub-io/lubdub/api/workers"
+
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -8,31 +18,31 @@ import (
 // *model.Error.
 type Services struct {
 	Beats interface {
-		Attempts
-		BeatService
-		AttemptService
+		httpapi.Attempts
+		beats.Service
+		tasks.Attempts
 	}
-	Tasks   TaskService
+	Tasks   tasks.Service
 	Workers interface {
-		Registry
-		WorkerService
+		httpapi.Registry
+		workers.Service
 	}
-	Machines MachineService
+	Machines workers.Machines
 	Holdings interface {
-		Owners
-		NoticeService
+		httpapi.Owners
+		workers.Notices
 	}
-	Queues      QueueService
-	Schedules   ScheduleService
-	Webhooks    WebhookService
-	Events      EventService
-	Stats       StatService
+	Queues      queues.Service
+	Schedules   schedules.Service
+	Webhooks    webhooks.Service
+	Events      events.Service
+	Stats       system.Stats
 	Revocations interface {
-		RevocationList
-		RevocationService
+		httpapi.RevocationList
+		system.Revocations
 	}
-	Sweeper SweepService
-	Store   StoreService
+	Sweeper system.Sweeper
+	Store   system.Store
 }
 
 // ServicesOf are those of a tracker.

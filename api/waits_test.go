@@ -1,6 +1,8 @@
 package api
 
 import (
+	apiqueues "github.com/lubdub-io/lubdub/api/queues"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,6 +18,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
+// Why calls end that wait.
+const (
+	whyDraining = "draining"
+	whyDoken    = "token_expired"
+	whyDevoked  = "token_revoked"
+)
+
 // waitingTest is a call that waits, for TestEveryCallThatWaitsEndsWithItsToken.
 type waitingTest struct {
 	revoke string                         // body that revokes its token
@@ -29,7 +38,7 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 		got := l.claimInBackground(w)
 		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, func(t *testing.T, why string) {
 			a := <-got
-			if why == endDraining {
+			if why == whyDraining {
 				a.want(200)
 				return
 			}
@@ -67,25 +76,25 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 	ends := map[string]func(l *live, one waitingTest) (why string){
 		"revoked here": func(l *live, one waitingTest) string {
 			l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
-			return endRevoked
+			return whyDevoked
 		},
 		"revoked by another replica": func(l *live, one waitingTest) string {
 			l.beside().do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
 			l.looks()
-			return endRevoked
+			return whyDevoked
 		},
 		"revoked with its tenant": func(l *live, _ waitingTest) string {
 			l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"tenantId":"acme"}`).want(200)
-			return endRevoked
+			return whyDevoked
 		},
 		"expired": func(l *live, _ waitingTest) string {
 			l.store.Clock.Advance(model.WorkerTokenTTL + time.Second)
-			l.s.api.Waits.check()
-			return endToken
+			l.s.api.Waits.Check()
+			return whyDoken
 		},
 		"stopping": func(l *live, _ waitingTest) string {
 			l.s.stop()
-			return endDraining
+			return whyDraining
 		},
 	}
 	for op, begin := range waitingCalls {
@@ -96,7 +105,7 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 					one := begin(l)
 					until(t, func() bool { return l.s.api.Waits.Len() == 1 }, func() string { return "it does not wait" })
 					why := end(l, one)
-					if why == endRevoked {
+					if why == whyDevoked {
 						l.pass(2 * time.Second)
 						l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "acme", "prod"), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 					}
@@ -158,12 +167,12 @@ func TestEveryCallThatWaitsIsInTheTable(t *testing.T) {
 
 // lateRevocation revokes the worker's tokens when its claim has just taken tasks.
 type lateRevocation struct {
-	QueueService
+	apiqueues.Service
 	revoke func()
 }
 
 func (r *lateRevocation) Claim(ctx context.Context, c queues.ClaimRequest) ([]*model.Envelope, error) {
-	tasks, err := r.QueueService.Claim(ctx, c)
+	tasks, err := r.Service.Claim(ctx, c)
 	if len(tasks) > 0 && r.revoke != nil {
 		r.revoke()
 	}
