@@ -1,8 +1,6 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/internal/logs"
 )
@@ -50,11 +49,13 @@ var (
 	errTooManyConns = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
 	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
-	errMadeRoom = httpapi.Closing(httpapi.Overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
-		"send the request whole, on a new connection"))
+	errMadeRoom = httpapi.Closing(httpapi.Overloaded(
+		"The server has as many open connections as it may, and this one had shown no valid token for longest; " +
+			"send the request whole, on a new connection"))
 	// errOverShare is the refusal for a client that has shown a valid token.
-	errOverShare = httpapi.Closing(httpapi.Overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
-		"than others that need one; use fewer connections, and send the request again, on a new one"))
+	errOverShare = httpapi.Closing(httpapi.Overloaded(
+		"The server has as many open connections as it may, and this token, or its tenant, has more of them " +
+			"than others that need one; use fewer connections, and send the request again, on a new one"))
 )
 
 func noRoomForBody(b *conn.Budget) *httpapi.Refusal {

@@ -1,10 +1,10 @@
 package api
 
 import (
+	"github.com/valyala/fasthttp"
+
 	"github.com/lubdub-io/lubdub/api/beats"
 	"github.com/lubdub-io/lubdub/api/httpapi"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Handler answers one request of the API.

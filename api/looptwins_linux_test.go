@@ -1,8 +1,6 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
@@ -168,7 +167,8 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 		}
 		w.tokens[task] = text
 	}
-	worker, _, err := httpapi.MintWorker(w.loop.s.cfg.Keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, fakeTime)
+	worker, _, err := httpapi.MintWorker(w.loop.s.cfg.Keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"},
+		fakeTime)
 	if err != nil {
 		t.Fatal(err)
 	}

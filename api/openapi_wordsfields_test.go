@@ -36,8 +36,8 @@ var queryParams = map[string]obj{
 			"uniqueItems": true}, "style": "form",
 		"explode": false,
 	},
-	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": int64(365 * 24 * time.Hour / time.Millisecond),
-		"default": int64(time.Hour / time.Millisecond)}),
+	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1,
+		"maximum": int64(365 * 24 * time.Hour / time.Millisecond), "default": int64(time.Hour / time.Millisecond)}),
 	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
 		obj{"type": "integer", "minimum": 1, "maximum": stats.StepsKept}),
 	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"

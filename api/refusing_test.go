@@ -1,8 +1,6 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/beats"
@@ -326,8 +325,8 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 					c.configure(cfg)
 				}
 			})
-			worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"},
-				e.now())
+			worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope,
+				&workers.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,13 +1,12 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/workers"

@@ -1,13 +1,12 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-
 	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )

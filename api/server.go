@@ -1,17 +1,6 @@
 package api
 
 import (
-	"github.com/lubdub-io/lubdub/api/beats"
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/events"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/queues"
-	"github.com/lubdub-io/lubdub/api/schedules"
-	"github.com/lubdub-io/lubdub/api/system"
-	"github.com/lubdub-io/lubdub/api/tasks"
-	"github.com/lubdub-io/lubdub/api/webhooks"
-	"github.com/lubdub-io/lubdub/api/workers"
-
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,7 +13,17 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/beats"
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/events"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/api/queues"
+	"github.com/lubdub-io/lubdub/api/schedules"
+	"github.com/lubdub-io/lubdub/api/system"
+	"github.com/lubdub-io/lubdub/api/tasks"
+	"github.com/lubdub-io/lubdub/api/webhooks"
+	"github.com/lubdub-io/lubdub/api/workers"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -121,16 +120,21 @@ func (s *Server) mount() (err error) {
 		return err
 	}
 	s.beats = beats.New(s.api, of.Beats)
-	s.queues = &queues.Handlers{of.Queues, envelopes, shares.NewPool(int64(cfg.MaxConns)), overloaded("waiting_claims")}
-	s.events = &events.Handlers{of.Events, shares.NewPool(int64(cfg.MaxStreams)), overloaded("event_streams"), events.KeepAlive}
+	s.queues = &queues.Handlers{
+		Queues: of.Queues, Envelopes: envelopes, Waiting: shares.NewPool(int64(cfg.MaxConns)), Refused: overloaded("waiting_claims"),
+	}
+	s.events = &events.Handlers{
+		Events: of.Events, Streams: shares.NewPool(int64(cfg.MaxStreams)), Refused: overloaded("event_streams"), KeepAlive: events.KeepAlive,
+	}
 	s.system = system.New(system.Config{
-		Stats: of.Stats, Sweeper: of.Sweeper, Store: of.Store, Revocations: of.Revocations, Log: cfg.Logger,
+		Stats: of.Stats, Sweeper: of.Sweeper, Store: of.Store, Revocations: of.Revocations, Logger: cfg.Logger,
 		Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.BasePath, OpenAPI: OpenAPI,
 	})
-	s.api.Mount(slices.Concat(
-		s.beats.Routes(), tasks.Routes(), (&workers.Handlers{of.Workers, of.Machines, of.Holdings}).Routes(), s.queues.Routes(),
-		s.events.Routes(), (&schedules.Handlers{of.Schedules}).Routes(), (&webhooks.Handlers{of.Webhooks}).Routes(), s.system.Routes(),
-	), s.system.Page)
+	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
+	schedules := &schedules.Handlers{Schedules: of.Schedules}
+	webhooks := &webhooks.Handlers{Webhooks: of.Webhooks}
+	s.api.Mount(slices.Concat(s.beats.Routes(), tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
+		schedules.Routes(), webhooks.Routes(), s.system.Routes()), s.system.Page)
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/lubdub-io/lubdub/api/tasks"
 	"github.com/lubdub-io/lubdub/api/webhooks"
 	"github.com/lubdub-io/lubdub/api/workers"
-
 	"github.com/lubdub-io/lubdub/tracker"
 )
 

@@ -1,8 +1,6 @@
 package api
 
 import (
-	apiqueues "github.com/lubdub-io/lubdub/api/queues"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	apiqueues "github.com/lubdub-io/lubdub/api/queues"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"

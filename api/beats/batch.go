@@ -1,9 +1,6 @@
 package beats
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/beatbody"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -61,7 +60,7 @@ func (h *Handlers) heartbeats(req *httpapi.Request) (int, any, error) {
 	if err := b.decode(body); err != nil {
 		return 0, nil, err
 	}
-	h.authorizeItems(req, b)
+	authorizeItems(req, b)
 	b.collect(req.Ctx.Time())
 	h.beats.BeatMany(b.beats)
 	h.answerItems(req, b)
@@ -167,7 +166,7 @@ func (h *Handlers) answerItems(req *httpapi.Request, b *batchRequest) {
 		it := &b.items[i]
 		if it.refusal == nil && it.beat.Err != nil {
 			it.refusal = httpapi.RefusalOf(operation, it.beat.Err)
-			req.Api.LogCause(it.refusal, req.Ctx.Response.Header.Peek(httpapi.HeaderRequestID))
+			req.API.LogCause(it.refusal, req.Ctx.Response.Header.Peek(httpapi.HeaderRequestID))
 		}
 		if i > 0 {
 			b.out = append(b.out, ',')
@@ -176,13 +175,13 @@ func (h *Handlers) answerItems(req *httpapi.Request, b *batchRequest) {
 		b.out = jsonscan.AppendString(b.out, clipID(it.body.TaskID))
 		b.out = append(b.out, `,"status":`...)
 		if r := it.refusal; r != nil {
-			req.Api.Metrics.RefusedBeatOf(httpapi.KindTask, r)
+			req.API.Metrics.RefusedBeatOf(httpapi.KindTask, r)
 			b.out = httpapi.AppendItemRefusal(b.out, r)
 			continue
 		}
 		accepted++
 		if it.body.ReportedMs != 0 {
-			req.Api.Metrics.Shared().Skew.ObserveMs(it.body.ReportedMs, it.beat.At)
+			req.API.Metrics.Shared().Skew.ObserveMs(it.body.ReportedMs, it.beat.At)
 		}
 		b.out = append(b.out, `200,`...)
 		b.out = h.appendBeat(b.out, &it.beat, it.who, req.Now, &b.stamp)
@@ -194,7 +193,7 @@ func (h *Handlers) answerItems(req *httpapi.Request, b *batchRequest) {
 			cancels = append(cancels, it.attempt)
 		}
 	}
-	req.Api.Metrics.Shared().Accepted.Add(accepted)
+	req.API.Metrics.Shared().Accepted.Add(accepted)
 	if last.IsZero() {
 		last = req.Now
 	}

@@ -1,15 +1,14 @@
 package beats
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-
 	"bytes"
 	"encoding/json"
 	"reflect"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/beatbody"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 )
 

@@ -3,7 +3,6 @@ package beats
 import (
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -11,7 +10,7 @@ import (
 
 // authorizeItems opens each item with its own token and judges it, in the order of a single beat; the others by the
 // worker's token of the request.
-func (h *Handlers) authorizeItems(req *httpapi.Request, b *batchRequest) {
+func authorizeItems(req *httpapi.Request, b *batchRequest) {
 	var bare []int // items without a token
 	valid := 0     // items whose token is valid
 	for i := range b.items {
@@ -20,21 +19,21 @@ func (h *Handlers) authorizeItems(req *httpapi.Request, b *batchRequest) {
 			bare = append(bare, i)
 			continue
 		}
-		it.refusal = h.authorizeItem(req, it, &valid)
+		it.refusal = authorizeItem(req, it, &valid)
 	}
 	if bare != nil {
-		h.authorizeByWorker(req, b, bare)
+		authorizeByWorker(req, b, bare)
 	}
 }
 
-func (h *Handlers) authorizeItem(req *httpapi.Request, it *batchItem, valid *int) *httpapi.Refusal {
+func authorizeItem(req *httpapi.Request, it *batchItem, valid *int) *httpapi.Refusal {
 	if it.body.Twice&beatbody.FieldTaskToken != 0 {
 		return httpapi.DuplicateField("taskToken")
 	}
 	if it.body.Bad&beatbody.FieldTaskToken != 0 {
 		return httpapi.InvalidField("taskToken", "taskToken is not a string")
 	}
-	who, r := req.Api.Authenticate(it.body.TaskToken, req.Now, req.Api.Metrics.Shared())
+	who, r := req.API.Authenticate(it.body.TaskToken, req.Now, req.API.Metrics.Shared())
 	if r != nil {
 		return r
 	}
@@ -58,13 +57,13 @@ func (h *Handlers) authorizeItem(req *httpapi.Request, it *batchItem, valid *int
 		return r
 	}
 	it.who, it.attempt = who, a
-	return req.Api.TakeBeat(who, a.Scope.Tenant, req.Local())
+	return req.API.TakeBeat(who, a.Scope.Tenant, req.Local())
 }
 
 var errNotWorker = httpapi.Forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
 
 // authorizeByWorker opens the items of a batch that bring no token with the worker's token of the request, all in one go.
-func (h *Handlers) authorizeByWorker(req *httpapi.Request, b *batchRequest, bare []int) {
+func authorizeByWorker(req *httpapi.Request, b *batchRequest, bare []int) {
 	bad := req.Authenticate()
 	var names []holdings.OwnedAttempt
 	var asked []*batchItem
@@ -82,7 +81,7 @@ func (h *Handlers) authorizeByWorker(req *httpapi.Request, b *batchRequest, bare
 		case r != nil:
 			it.refusal = r
 		default:
-			if it.refusal = req.Api.TakeBeat(req.Caller, req.Caller.Claims.Tenant, req.Local()); it.refusal != nil {
+			if it.refusal = req.API.TakeBeat(req.Caller, req.Caller.Claims.Tenant, req.Local()); it.refusal != nil {
 				continue
 			}
 			names = append(names, holdings.OwnedAttempt{TaskID: string(it.body.TaskID), Number: it.body.Attempt})

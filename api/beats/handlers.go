@@ -1,10 +1,9 @@
 package beats
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"sync"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )

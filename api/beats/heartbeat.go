@@ -1,9 +1,6 @@
 package beats
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-
 	"bytes"
 	"strconv"
 	"sync"
@@ -12,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/beatbody"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker/beats"

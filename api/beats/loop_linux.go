@@ -1,9 +1,6 @@
 package beats
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-
 	"bytes"
 	"strconv"
 	"sync"
@@ -11,6 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/beatbody"
 	"github.com/lubdub-io/lubdub/api/internal/beatparse"
 	"github.com/lubdub-io/lubdub/api/internal/evloop"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"

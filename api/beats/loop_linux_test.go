@@ -1,12 +1,11 @@
 package beats
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
@@ -33,7 +32,7 @@ func TestATurnOpensSomeTokens(t *testing.T) {
 	}
 	l := &beatLoop{h: New(a, nil)}
 	open := func() bool {
-		attempt := &model.Attempt{Scope: model.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "task_1", Number: 1, Fence: "f3nc", IssuedAt: now}
+		attempt := &model.Attempt{Scope: model.Scope{Tenant: "acme", Workspace: "prod"}, TaskID: "task_1", Number: 1, IssuedAt: now}
 		text, _, err := httpapi.MintTask(keys, attempt, time.Hour, true)
 		if err != nil {
 			t.Fatal(err)

@@ -8,9 +8,12 @@ import (
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
-			Method: "POST", Pattern: "/v1/tasks/{taskId}/heartbeat", Op: "heartbeat", Access: httpapi.ForBeat,
-			Beats: httpapi.KindTask, Handle: h.heartbeat,
+			Method: "POST", Pattern: "/v1/tasks/{taskId}/heartbeat", Op: "heartbeat", Handle: h.heartbeat,
+			Access: httpapi.ForBeat, Beats: httpapi.KindTask,
 		},
-		{Method: "POST", Pattern: "/v1/heartbeats", Op: "heartbeats", Access: httpapi.ForItems, Beats: httpapi.KindTask, Handle: h.heartbeats},
+		{
+			Method: "POST", Pattern: "/v1/heartbeats", Op: "heartbeats", Handle: h.heartbeats,
+			Access: httpapi.ForItems, Beats: httpapi.KindTask,
+		},
 	}
 }

@@ -1,10 +1,9 @@
 package convert
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"encoding/json"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"

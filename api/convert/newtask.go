@@ -1,12 +1,11 @@
 package convert
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"bytes"
 	"encoding/json"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )

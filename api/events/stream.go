@@ -1,9 +1,6 @@
 package events
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +13,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	"github.com/lubdub-io/lubdub/tracker/events"
@@ -62,10 +61,10 @@ func (h *Handlers) stream(req *httpapi.Request, p *httpapi.Parameters, filter ev
 		h.leave(req.Caller)
 		return 0, nil, err
 	}
-	stream := &eventStream{handlers: h, waits: &req.Api.Waits, running: req.Api.Running, listener: l, who: req.Caller}
+	stream := &eventStream{handlers: h, waits: &req.API.Waits, running: req.API.Running, listener: l, who: req.Caller}
 	stream.quietSince.Store(time.Now().UnixNano())
 	stream.pending = append(stream.pending, fmt.Appendf(nil, ": lubdub\nretry: %d\nid: %s\n\n", retry().Milliseconds(), l.Cursor()))
-	req.Api.Waits.Add(stream, h.KeepAlive)
+	req.API.Waits.Add(stream, h.KeepAlive)
 	conn.Streams(req.Ctx.Conn(), stream.hungUp)
 	header := &req.Ctx.Response.Header
 	header.SetContentType(contentTypeEvents)
@@ -197,7 +196,7 @@ func (s *eventStream) End(why string) {
 
 // enter takes a place for a stream, or refuses.
 func (h *Handlers) enter(req *httpapi.Request) *httpapi.Refusal {
-	if req.Api.Running.Err() != nil {
+	if req.API.Running.Err() != nil {
 		return httpapi.ErrStopping
 	}
 	if level := h.Streams.Take(req.Caller.Holder(), 1); level != shares.Granted {

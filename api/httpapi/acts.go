@@ -31,7 +31,7 @@ func (req *Request) logAct() {
 	suppressed := int64(0)
 	if onTasks {
 		var ok bool
-		if suppressed, ok = req.Api.logActs.Allow(req.Local()); !ok {
+		if suppressed, ok = req.API.logActs.Allow(req.Local()); !ok {
 			return
 		}
 	}
@@ -48,5 +48,5 @@ func (req *Request) logAct() {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int64("moreNotLogged", suppressed))
 	}
-	req.Api.Log.LogAttrs(context.Background(), slog.LevelInfo, "act", attrs...)
+	req.API.Logger.LogAttrs(context.Background(), slog.LevelInfo, "act", attrs...)
 }

@@ -63,9 +63,9 @@ type Config struct {
 // API is what all routes share: the table of them, who may call them and how often, and how they are answered and counted.
 type API struct {
 	Keys    *token.Keyring
-	Log     *slog.Logger
+	Logger  *slog.Logger
 	Metrics *Metrics
-	Control *admission
+	Control *Admission
 	Running context.Context
 
 	cfg     Config
@@ -89,7 +89,7 @@ type API struct {
 // New makes an API without routes.
 func New(cfg Config) (*API, error) {
 	a := &API{
-		Keys: cfg.Keys, Log: cfg.Logger, Running: cfg.Running, cfg: cfg,
+		Keys: cfg.Keys, Logger: cfg.Logger, Running: cfg.Running, cfg: cfg,
 		tokens:  token.NewCache(cfg.TokenCacheSize, (*Principal).tenant),
 		logActs: logs.Limiter{Lines: actLines},
 	}
@@ -100,7 +100,7 @@ func New(cfg Config) (*API, error) {
 	if a.Metrics, err = newMetrics(cfg.Registerer, a); err != nil {
 		return nil, err
 	}
-	a.Control = &admission{shares.NewPool(int64(cfg.MaxControl)), a.Metrics.Overloaded("control_requests")}
+	a.Control = &Admission{shares.NewPool(int64(cfg.MaxControl)), a.Metrics.Overloaded("control_requests")}
 	start := cfg.Now
 	if start == nil {
 		start = time.Now

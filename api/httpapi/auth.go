@@ -66,7 +66,7 @@ func (req *Request) authorizeTask() error {
 	if r := CheckTask(a, []byte(req.ID)); r != nil {
 		return r
 	}
-	if r := req.Api.TakeBeat(req.Caller, a.Scope.Tenant, req.Local()); r != nil {
+	if r := req.API.TakeBeat(req.Caller, a.Scope.Tenant, req.Local()); r != nil {
 		return r
 	}
 	req.Attempt = a
@@ -121,9 +121,9 @@ func (req *Request) Scope(bodyTenant, bodyWorkspace string) (model.Scope, error)
 	if err != nil {
 		return model.Scope{}, err
 	}
-	limit := req.Api.tenantCalls
+	limit := req.API.tenantCalls
 	if req.Route.Beats != "" {
-		limit = req.Api.tenantBeats
+		limit = req.API.tenantBeats
 	}
 	if r := limit.take(tenant, nil, req.Local()); r != nil {
 		return model.Scope{}, r

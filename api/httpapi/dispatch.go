@@ -67,7 +67,7 @@ func (a *API) Recovered(ctx *fasthttp.RequestCtx) {
 // Panicked logs what a handler panicked with, on the goroutine that recovers, and returns what the client is told.
 func (a *API) Panicked(p any, requestID, method, path string) *Refusal {
 	a.Metrics.Panics.Inc()
-	a.Log.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
+	a.Logger.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
 		slog.String("requestId", requestID), slog.String("method", method), slog.String("path", path),
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	return RefusalOf("handler", &Refusal{Status: fasthttp.StatusInternalServerError, Body: v1.Error{
@@ -77,7 +77,7 @@ func (a *API) Panicked(p any, requestID, method, path string) *Refusal {
 
 // route answers everything but the plain beat of one task.
 func (a *API) route(ctx *fasthttp.RequestCtx, w Wire) (*routeMetrics, int) {
-	req := Request{Api: a, Ctx: ctx, Wire: w, Now: a.RedisTime(ctx)}
+	req := Request{API: a, Ctx: ctx, Wire: w, Now: a.RedisTime(ctx)}
 	status, body, err := req.dispatch()
 	m := &a.Metrics.unrouted
 	op := "route"
@@ -118,15 +118,15 @@ func (req *Request) dispatch() (status int, body any, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if status, ok, err := req.Api.pages(req, path); ok {
+	if status, ok, err := req.API.pages(req, path); ok {
 		return status, nil, err
 	}
-	if req.Route, req.ID, err = req.Api.Find(string(req.Ctx.Method()), path); err != nil {
+	if req.Route, req.ID, err = req.API.Find(string(req.Ctx.Method()), path); err != nil {
 		return 0, nil, err
 	}
 	yields := req.Route.Yields()
 	if yields {
-		if r := req.Api.Control.full(); r != nil {
+		if r := req.API.Control.full(); r != nil {
 			return 0, nil, r
 		}
 	}
@@ -134,10 +134,10 @@ func (req *Request) dispatch() (status int, body any, err error) {
 		return 0, nil, err
 	}
 	if yields {
-		if r := req.Api.Control.Enter(req.Caller); r != nil {
+		if r := req.API.Control.Enter(req.Caller); r != nil {
 			return 0, nil, r
 		}
-		defer req.Api.Control.Leave(req.Caller)
+		defer req.API.Control.Leave(req.Caller)
 	}
 	if err := req.parseQuery(query); err != nil {
 		return 0, nil, err

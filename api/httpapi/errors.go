@@ -203,7 +203,7 @@ func (a *API) LogCause(r *Refusal, requestID []byte) {
 		return
 	}
 	if suppressed, ok := a.logFailures.Allow(time.Now()); ok {
-		a.Log.LogAttrs(context.Background(), slog.LevelError, "request failed",
+		a.Logger.LogAttrs(context.Background(), slog.LevelError, "request failed",
 			slog.String("op", r.op), slog.Int("status", r.Status), slog.String("code", r.Body.Error),
 			slog.String("requestId", string(requestID)), slog.Any("error", r.cause), slog.Int64("moreNotLogged", suppressed))
 	}

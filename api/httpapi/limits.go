@@ -13,17 +13,17 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// admission bounds how many requests of the control plane are under way at a time: creations, lists, claims and the
+// Admission bounds how many requests of the control plane are under way at a time: creations, lists, claims and the
 // like, for each token and tenant too. When all places are taken a request is refused before its token is verified, for little
 // more than an empty answer costs. Heartbeats and the other callbacks of workers are not counted: in an overload everything else
 // gives way to them.
-type admission struct {
+type Admission struct {
 	Places  *shares.Pool
 	refused func()
 }
 
 // full returns the refusal when there is no place for anybody.
-func (a *admission) full() *Refusal {
+func (a *Admission) full() *Refusal {
 	if a.Places.Used() < a.Places.Limit() {
 		return nil
 	}
@@ -32,16 +32,16 @@ func (a *admission) full() *Refusal {
 
 // Enter lets one request in, or returns the refusal when its token or its tenant has its share. Whoever was let in must leave.
 // Clients without a valid token never hold a place: nothing that they ask for waits.
-func (a *admission) Enter(who *Principal) *Refusal {
+func (a *Admission) Enter(who *Principal) *Refusal {
 	if level := a.Places.Take(who.Holder(), 1); level != shares.Granted {
 		return a.refuse(level)
 	}
 	return nil
 }
 
-func (a *admission) Leave(who *Principal) { a.Places.Give(who.Holder(), 1) }
+func (a *Admission) Leave(who *Principal) { a.Places.Give(who.Holder(), 1) }
 
-func (a *admission) refuse(level shares.Level) *Refusal {
+func (a *Admission) refuse(level shares.Level) *Refusal {
 	a.refused()
 	return OverShare(level, a.Places, "requests of the control plane", "a sixteenth of max-connections")
 }
@@ -198,7 +198,7 @@ func (a *API) TakeBeat(who *Principal, tenant string, now time.Time) *Refusal {
 
 // TakeCall takes one of the tenant's calls, or returns the refusal when it has made too many.
 func (req *Request) TakeCall(tenant string) *Refusal {
-	return req.Api.tenantCalls.take(tenant, nil, req.Local())
+	return req.API.tenantCalls.take(tenant, nil, req.Local())
 }
 
 // OweCalls counts n more calls of the tenant.

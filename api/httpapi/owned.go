@@ -66,7 +66,7 @@ func (req *Request) AsWorker(do func() error) error {
 		return err
 	}
 	k := req.Caller.Claims
-	if err := req.Api.cfg.Registry.Adopt(req.Context(), scopeOf(k), k.Worker, k.Record); err != nil {
+	if err := req.API.cfg.Registry.Adopt(req.Context(), scopeOf(k), k.Worker, k.Record); err != nil {
 		return err
 	}
 	return do()
@@ -75,5 +75,5 @@ func (req *Request) AsWorker(do func() error) error {
 // Owned looks up attempts of the worker whose token the request shows.
 func (req *Request) Owned(names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
 	k := req.Caller.Claims
-	return req.Api.cfg.Owners.Owned(req.Context(), scopeOf(k), k.Worker, names)
+	return req.API.cfg.Owners.Owned(req.Context(), scopeOf(k), k.Worker, names)
 }

@@ -151,7 +151,7 @@ func (a *API) Bearer(bearer []byte, now time.Time) *Principal {
 
 // Authenticate finds out who the request comes from. It is called once per request.
 func (req *Request) Authenticate() *Refusal {
-	who, r := req.Api.Authenticate(req.Wire.Bearer(), req.Now, req.Api.Metrics.Shared())
+	who, r := req.API.Authenticate(req.Wire.Bearer(), req.Now, req.API.Metrics.Shared())
 	if r != nil {
 		return r
 	}

@@ -16,7 +16,7 @@ import (
 
 // Request is one that a route answers, on its way through its handler.
 type Request struct {
-	Api   *API
+	API   *API
 	Ctx   *fasthttp.RequestCtx
 	Wire  Wire
 	Route *Route
@@ -29,7 +29,7 @@ type Request struct {
 	Bulk    *BulkResult    // what an act on many has done; nil: it was none
 }
 
-func (req *Request) Local() time.Time { return req.Api.Local(req.Ctx) }
+func (req *Request) Local() time.Time { return req.API.Local(req.Ctx) }
 
 // Context returns what the Tracker gets. It does not end with the client's connection: fasthttp does not report that, and a
 // transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival, and

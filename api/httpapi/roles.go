@@ -7,10 +7,10 @@ import (
 )
 
 // permissions is a set of what roles may do.
-type permissions uint8
+type Permissions uint8
 
 const (
-	MayReadTasks permissions = 1 << iota // and runs
+	MayReadTasks Permissions = 1 << iota // and runs
 	MayRead                              // workers, machines, queues and events
 	MayCancel
 	MayCreate
@@ -21,7 +21,7 @@ const (
 )
 
 // Anything is what every role may some of.
-const Anything = ^permissions(0)
+const Anything = ^Permissions(0)
 
 const (
 	viewing     = MayReadTasks | MayRead
@@ -30,7 +30,7 @@ const (
 )
 
 // Permitted says what each role may do. A route asks for one of some bits.
-var Permitted = map[token.Role]permissions{
+var Permitted = map[token.Role]Permissions{
 	token.RoleViewer:     viewing,
 	token.RoleSubmitter:  MayCreate | MayReadTasks | MayCancel,
 	token.RoleOperator:   operating,
@@ -40,7 +40,7 @@ var Permitted = map[token.Role]permissions{
 }
 
 // RolesFor names the roles that have one of some bits.
-func RolesFor(needs permissions) string {
+func RolesFor(needs Permissions) string {
 	var names []string
 	for _, r := range token.Roles {
 		if Permitted[r]&needs != 0 {

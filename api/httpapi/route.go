@@ -22,15 +22,15 @@ const (
 const MaxBatch = 1000
 
 // Access says which token opens a route.
-type access uint8
+type Access uint8
 
 const (
-	ForAll     access = iota // no token
+	ForAll     Access = iota // no token
 	ForTask                  // the task token of that very task
 	ForBeat                  // the task token of that very task, which the handler looks at: it is on the path of every heartbeat
 	ForItems                 // each item of the body brings its own
-	ForControl               // a control token; route.needs says which role
-	ForWorker                // the token of that very worker or, where route.needs is set, such a control token
+	ForControl               // a control token; Route.Needs says which role
+	ForWorker                // the token of that very worker or, where Route.Needs is set, such a control token
 )
 
 // Route is one operation. The table of them is also what the OpenAPI document is held against.
@@ -38,8 +38,8 @@ type Route struct {
 	Method  string
 	Pattern string // a segment {…} takes an id
 	Op      string // its name in the OpenAPI document and the log
-	Access  access
-	Needs   permissions // one of these bits; with ForControl
+	Access  Access
+	Needs   Permissions // one of these bits; with ForControl
 	Query   []string    // parameters that it takes besides the scope's
 	Repeats []string    // those of them that may be given more than once
 	Handle  func(*Request) (status int, body any, err error)

@@ -34,11 +34,11 @@ func Rejected(n map[model.Filter]int) v1.Rejected {
 
 // logNoFreshWorkers writes down that a selection or a placement found nobody whose beats are fresh.
 func (req *Request) logNoFreshWorkers(of *model.SelectionError) {
-	suppressed, ok := req.Api.logNobody.Allow(req.Local())
+	suppressed, ok := req.API.logNobody.Allow(req.Local())
 	if !ok {
 		return
 	}
-	req.Api.Log.LogAttrs(context.Background(), slog.LevelWarn, "no workers with fresh heartbeats available",
+	req.API.Logger.LogAttrs(context.Background(), slog.LevelWarn, "no workers with fresh heartbeats available",
 		slog.String("op", req.Route.Op), slog.Int("considered", of.Considered), slog.Int("stale", of.Rejected[model.ByFreshness]),
 		slog.String("by", req.Caller.actor()), slog.Int64("moreNotLogged", suppressed))
 }

@@ -113,15 +113,15 @@ func (a *API) endReason(who *Principal) string {
 // WhileValid runs what may wait, with a context that ends when the request's token does or the replica stops. What comes of it
 // is handed out only if the token is still valid then.
 func (req *Request) WhileValid(waits bool, do func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(req.during(req.Api.Running))
+	ctx, cancel := context.WithCancel(req.during(req.API.Running))
 	defer cancel()
 	if waits {
 		w := &waitingCall{who: req.Caller, cancel: cancel}
-		req.Api.Waits.Add(w, time.Second)
-		defer req.Api.Waits.Remove(w)
+		req.API.Waits.Add(w, time.Second)
+		defer req.API.Waits.Remove(w)
 	}
 	err := do(ctx)
-	if why := req.Api.endReason(req.Caller); why != "" && why != endDraining {
+	if why := req.API.endReason(req.Caller); why != "" && why != endDraining {
 		return ErrUnauthorized
 	}
 	return err

@@ -1,10 +1,9 @@
 package queues
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-
 	"context"
 
+	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"

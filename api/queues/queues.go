@@ -1,15 +1,14 @@
 package queues
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"context"
 	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -143,7 +142,7 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 // enterClaim takes a place for a claim, or refuses. One that waits for work takes no time, so it has none of the control plane's.
 func (h *Handlers) enterClaim(req *httpapi.Request, wait time.Duration) (leave func(), r *httpapi.Refusal) {
 	if wait < httpapi.ShortWait {
-		return func() { req.Api.Control.Leave(req.Caller) }, req.Api.Control.Enter(req.Caller)
+		return func() { req.API.Control.Leave(req.Caller) }, req.API.Control.Enter(req.Caller)
 	}
 	if level := h.Waiting.Take(req.Caller.Holder(), 1); level != shares.Granted {
 		h.Refused()

@@ -8,50 +8,48 @@ import (
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
-			Method: "POST", Pattern: "/v1/schedules", Op: "createSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.create,
+			Method: "POST", Pattern: "/v1/schedules", Op: "createSchedule", Handle: h.create,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "GET", Pattern: "/v1/schedules", Op: "listSchedules", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.list,
-			Query:  []string{"order", "pageSize", "pageToken"},
+			Method: "GET", Pattern: "/v1/schedules", Op: "listSchedules", Handle: h.list,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 		},
 		{
-			Method: "GET", Pattern: "/v1/schedules/{scheduleId}", Op: "getSchedule", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.get,
+			Method: "GET", Pattern: "/v1/schedules/{scheduleId}", Op: "getSchedule", Handle: h.get,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 		},
 		{
-			Method: "PUT", Pattern: "/v1/schedules/{scheduleId}", Op: "replaceSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.put,
+			Method: "PUT", Pattern: "/v1/schedules/{scheduleId}", Op: "replaceSchedule", Handle: h.put,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "PATCH", Pattern: "/v1/schedules/{scheduleId}", Op: "changeSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.patch,
+			Method: "PATCH", Pattern: "/v1/schedules/{scheduleId}", Op: "changeSchedule", Handle: h.patch,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "DELETE", Pattern: "/v1/schedules/{scheduleId}", Op: "deleteSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.remove,
+			Method: "DELETE", Pattern: "/v1/schedules/{scheduleId}", Op: "deleteSchedule", Handle: h.remove,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/pause", Op: "pauseSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.pause,
+			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/pause", Op: "pauseSchedule", Handle: h.pause,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/resume", Op: "resumeSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.resume,
+			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/resume", Op: "resumeSchedule", Handle: h.resume,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "GET", Pattern: "/v1/schedules/{scheduleId}/next", Op: "nextFires", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.nextFires,
-			Query:  []string{"count"},
+			Method: "GET", Pattern: "/v1/schedules/{scheduleId}/next", Op: "nextFires", Handle: h.nextFires,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 		},
 		{
-			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.fire,
+			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/backfill", Op: "backfillSchedule",
-			Access: httpapi.ForControl, Needs: httpapi.MayOperate, Handle: h.backfill,
+			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/backfill", Op: "backfillSchedule", Handle: h.backfill,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 	}
 }

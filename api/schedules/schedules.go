@@ -1,9 +1,6 @@
 package schedules
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schedules"
@@ -60,7 +59,8 @@ func changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool
 		spec.MaxCatchup = *body.MaxCatchup
 	}
 	if body.Task == nil && whole {
-		return httpapi.InvalidField("task", "task is missing; say what each fire creates, for example {\"queue\": \"reports\", \"type\": \"daily\"}")
+		return httpapi.InvalidField("task",
+			"task is missing; say what each fire creates, for example {\"queue\": \"reports\", \"type\": \"daily\"}")
 	}
 	if body.Task == nil {
 		return nil
@@ -69,7 +69,8 @@ func changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool
 		return httpapi.InvalidField("task.tenantId", "task.tenantId and task.workspaceId are the schedule's; leave them out of its task")
 	}
 	if body.Task.Traceparent != "" {
-		return httpapi.InvalidField("task.traceparent", "task.traceparent would be the same for each task that the schedule creates; leave it out")
+		return httpapi.InvalidField("task.traceparent",
+			"task.traceparent would be the same for each task that the schedule creates; leave it out")
 	}
 	task, err := convert.TaskOf(body.Task, spec.Scope)
 	var r *httpapi.Refusal
@@ -238,7 +239,7 @@ func (h *Handlers) backfill(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Api.OweCalls(scope.Tenant, len(asked.Fires), req.Local())
+	req.API.OweCalls(scope.Tenant, len(asked.Fires), req.Local())
 	answer := v1.AskedFires{ScheduleID: req.ID, Fires: make([]v1.AskedFire, len(asked.Fires)), Skipped: asked.Skipped}
 	for i, f := range asked.Fires {
 		answer.Fires[i] = v1.AskedFire{FireAt: v1.At(f.At), TaskID: f.TaskID}

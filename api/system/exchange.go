@@ -1,8 +1,6 @@
 package system
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -46,7 +45,7 @@ func (h *Handlers) createToken(req *httpapi.Request) (int, any, error) {
 		return 0, nil, httpapi.InvalidField("ttlMs", fmt.Sprintf("ttlMs is %d; use %d to %d, or leave it out for %d", *body.TTLMs,
 			time.Second.Milliseconds(), maxExchangedLife.Milliseconds(), defaultExchangedLife.Milliseconds()))
 	}
-	text, expires, err := req.Api.Keys.Exchange(own, role, life, req.Now)
+	text, expires, err := req.API.Keys.Exchange(own, role, life, req.Now)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -62,8 +61,8 @@ func exchangedRole(own, asked token.Role) (token.Role, error) {
 		return own, nil
 	}
 	if !slices.Contains(token.Roles, asked) {
-		return "", httpapi.InvalidField("role", fmt.Sprintf("role is %q; use one of %s, or leave it out for the token's own", httpapi.Clip(string(asked)),
-			strings.Join(lesserRoles(own), ", ")))
+		return "", httpapi.InvalidField("role", fmt.Sprintf("role is %q; use one of %s, or leave it out for the token's own",
+			httpapi.Clip(string(asked)), strings.Join(lesserRoles(own), ", ")))
 	}
 	if httpapi.Permitted[asked]&^httpapi.Permitted[own] != 0 {
 		return "", httpapi.Forbidden("The role " + string(own) + " may not do all that " + string(asked) + " may; its token makes tokens of " +

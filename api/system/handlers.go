@@ -49,7 +49,7 @@ type Config struct {
 	Sweeper     Sweeper
 	Store       Store
 	Revocations Revocations
-	Log         *slog.Logger
+	Logger      *slog.Logger
 	Draining    func() bool // the server shuts down
 	Version     string      // of the build
 	BasePath    string      // before the paths in answers

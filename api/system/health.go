@@ -1,8 +1,6 @@
 package system
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"context"
 	"errors"
 	"runtime"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
@@ -54,7 +53,7 @@ func (h *Handlers) state() (int, v1.Health) {
 			Next: "Nothing, where a balancer is in front: it sends requests elsewhere. Clients that call this server directly should call another."}
 	}
 	if err := h.ready.ask(); err != nil {
-		h.Log.Warn("the store is in trouble", "error", err)
+		h.Logger.Warn("the store is in trouble", "error", err)
 		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err), Next: nextOf(err)}
 	}
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}

@@ -1,11 +1,11 @@
 package system
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"bytes"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
 )
 
 // rootServer is where the document says that the API is.

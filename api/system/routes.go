@@ -7,31 +7,37 @@ import (
 // Routes returns the routes of the package.
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
-		{Method: "POST", Pattern: "/v1/system:sweep", Op: "sweep", Access: httpapi.ForControl, Needs: httpapi.MayAdmin, Handle: h.sweep},
 		{
-			Method: "POST", Pattern: "/v1/system:release", Op: "releaseBrake", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			LogsItself: true, Handle: h.release,
-		},
-		{Method: "POST", Pattern: "/v1/tokens", Op: "createToken", Access: httpapi.ForControl, Needs: httpapi.Anything, Handle: h.createToken},
-		{
-			Method: "POST", Pattern: "/v1/tokens:revoke", Op: "revokeTokens", Access: httpapi.ForControl, Needs: httpapi.MayAdmin,
-			LogsItself: true, Handle: h.revokeTokens,
-		},
-		{Method: "GET", Pattern: "/v1/system", Op: "getSystem", Access: httpapi.ForControl, Needs: httpapi.MayRead, Handle: h.system},
-		{
-			Method: "GET", Pattern: "/v1/stats", Op: "getStats", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.stats,
-			Query:  []string{"steps"},
+			Method: "POST", Pattern: "/v1/system:sweep", Op: "sweep", Handle: h.sweep,
+			Access: httpapi.ForControl, Needs: httpapi.MayAdmin,
 		},
 		{
-			Method: "GET", Pattern: "/v1/stats/verdicts", Op: "countVerdicts", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.verdicts,
-			Query:  []string{"by", "sinceMs", "reason", "queue", "type"},
+			Method: "POST", Pattern: "/v1/system:release", Op: "releaseBrake", Handle: h.release,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate, LogsItself: true,
 		},
 		{
-			Method: "GET", Pattern: "/v1/scopes", Op: "listScopes", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.scopes,
-			Query:  []string{"order", "pageSize", "pageToken"},
+			Method: "POST", Pattern: "/v1/tokens", Op: "createToken", Handle: h.createToken,
+			Access: httpapi.ForControl, Needs: httpapi.Anything,
+		},
+		{
+			Method: "POST", Pattern: "/v1/tokens:revoke", Op: "revokeTokens", Handle: h.revokeTokens,
+			Access: httpapi.ForControl, Needs: httpapi.MayAdmin, LogsItself: true,
+		},
+		{
+			Method: "GET", Pattern: "/v1/system", Op: "getSystem", Handle: h.system,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+		},
+		{
+			Method: "GET", Pattern: "/v1/stats", Op: "getStats", Handle: h.stats,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+		},
+		{
+			Method: "GET", Pattern: "/v1/stats/verdicts", Op: "countVerdicts", Handle: h.verdicts,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+		},
+		{
+			Method: "GET", Pattern: "/v1/scopes", Op: "listScopes", Handle: h.scopes,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 		},
 		{Method: "GET", Pattern: "/", Op: "index", Handle: h.index},
 		{Method: "GET", Pattern: "/livez", Op: "livez", Handle: h.livez},

@@ -1,9 +1,6 @@
 package system
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -70,7 +69,8 @@ func newestSteps(req *httpapi.Request) (int, error) {
 	text := req.Query.Get("steps")
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > stats.StepsKept {
-		return 0, httpapi.InvalidField("steps", fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", httpapi.Clip(text), stats.StepsKept))
+		return 0, httpapi.InvalidField("steps",
+			fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", httpapi.Clip(text), stats.StepsKept))
 	}
 	return n, nil
 }

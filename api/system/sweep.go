@@ -1,12 +1,11 @@
 package system
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )

@@ -1,9 +1,6 @@
 package system
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +12,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/judge"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -226,9 +225,10 @@ func systemView(is *stats.System) *v1.System {
 // RedisView is a Redis server as the wire has it.
 func RedisView(n *store.NodeHealth) v1.SystemRedis {
 	v := v1.SystemRedis{
-		Address: convert.OrNull(n.Address), Version: convert.OrNull(n.Version), Role: convert.OrNull(n.Role), Replicas: n.Replicas, MemoryBytes: n.Memory,
-		MaxMemoryBytes: n.MaxMemory, MaxMemoryPolicy: convert.OrNull(n.Policy), AppendOnly: n.Append, LastSaveAt: v1.At(n.SavedAt),
-		RoundTripMs: float64(n.RoundTrip.Microseconds()) / 1000, ClockOffsetMs: float64(n.ClockOffset.Microseconds()) / 1000,
+		Address: convert.OrNull(n.Address), Version: convert.OrNull(n.Version), Role: convert.OrNull(n.Role), Replicas: n.Replicas,
+		MemoryBytes: n.Memory, MaxMemoryBytes: n.MaxMemory, MaxMemoryPolicy: convert.OrNull(n.Policy), AppendOnly: n.Append,
+		LastSaveAt: v1.At(n.SavedAt), RoundTripMs: float64(n.RoundTrip.Microseconds()) / 1000,
+		ClockOffsetMs: float64(n.ClockOffset.Microseconds()) / 1000,
 	}
 	if n.Err != nil {
 		why := "it does not answer"

@@ -1,12 +1,11 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"net/url"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -47,7 +46,7 @@ func actedOnTasks(req *httpapi.Request, token func(next string) string, dryRun b
 		if err != nil {
 			return 0, nil, err
 		}
-		req.Bulk = &httpapi.BulkResult{dryRun, a.Matched, a.Done}
+		req.Bulk = &httpapi.BulkResult{DryRun: dryRun, Matched: a.Matched, Done: a.Done}
 		r := &v1.ActOnTasksResponse{Matched: a.Matched, Done: a.Done, Refused: map[string]int{}, NextPageToken: token(a.Next)}
 		if dryRun {
 			r.WouldDo = &a.WouldDo
@@ -72,8 +71,9 @@ func taskSelector(req *httpapi.Request, s *v1.TaskSelector, from string) (
 		}
 	}
 	if len(p.Values) == 0 && len(s.Labels) == 0 && s.FinishedAfter.IsZero() {
-		return f, nil, httpapi.InvalidField("selector", "selector says nothing, which would mean every task; name state, queue, type, runId, workerId, "+
-			"machineId, scheduleId, labels, reason or finishedAfter")
+		return f, nil, httpapi.InvalidField("selector",
+			"selector says nothing, which would mean every task; name state, queue, type, runId, workerId, "+
+				"machineId, scheduleId, labels, reason or finishedAfter")
 	}
 	if f, err = taskFilter(req, &p); err != nil && p.Err == nil {
 		return f, nil, err

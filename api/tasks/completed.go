@@ -1,9 +1,6 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +11,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -22,7 +21,7 @@ import (
 // completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
 // one is logged, counted and changes nothing.
 func (h *Handlers) completed(req *httpapi.Request) (int, any, error) {
-	completion, err := h.completion(req)
+	completion, err := completion(req)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -31,7 +30,7 @@ func (h *Handlers) completed(req *httpapi.Request) (int, any, error) {
 		h.lateResult(req, completion, err)
 		return 0, nil, err
 	}
-	req.Api.Metrics.Shared().Skew.Observe(completion.CompletedAt, done.At)
+	req.API.Metrics.Shared().Skew.Observe(completion.CompletedAt, done.At)
 	return fasthttp.StatusOK, v1.CompletedResponse{
 		Acknowledged: true,
 		FinalState:   v1.State(done.Outcome),
@@ -57,7 +56,7 @@ func (h *Handlers) lateResult(req *httpapi.Request, completion model.Completion,
 	if !ok {
 		return
 	}
-	req.Api.Log.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
+	req.API.Logger.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
 		a.Scope.LogAttr(), slog.String("taskId", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
 		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
 		slog.Int64("moreNotLogged", suppressed))
@@ -67,7 +66,7 @@ func (h *Handlers) lateResult(req *httpapi.Request, completion model.Completion,
 const lateLines = 10
 
 // completion reads and checks the body.
-func (h *Handlers) completion(req *httpapi.Request) (model.Completion, error) {
+func completion(req *httpapi.Request) (model.Completion, error) {
 	var body struct {
 		v1.CompletedRequest
 		// The error object is kept as it was sent, so it is read on its own.
@@ -77,7 +76,7 @@ func (h *Handlers) completion(req *httpapi.Request) (model.Completion, error) {
 	if err := req.Lenient(&body); err != nil {
 		return none, err
 	}
-	report, err := h.report(req, body.Attempt, body.WorkerID, body.CompletedAt.Time)
+	report, err := report(req, body.Attempt, body.WorkerID, body.CompletedAt.Time)
 	if err != nil {
 		return none, err
 	}
@@ -86,7 +85,8 @@ func (h *Handlers) completion(req *httpapi.Request) (model.Completion, error) {
 	case "":
 		return none, httpapi.InvalidField("outcome", "outcome is missing; send SUCCEEDED, FAILED or CANCELLED")
 	default:
-		return none, httpapi.InvalidField("outcome", fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", httpapi.Clip(string(body.Outcome))))
+		return none, httpapi.InvalidField("outcome",
+			fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", httpapi.Clip(string(body.Outcome))))
 	}
 	if len(body.CancelledDuringPhase) > model.MaxPhaseBytes {
 		return none, httpapi.InvalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less",
@@ -130,7 +130,8 @@ func setError(done *model.Completion) error {
 	case e.Category == "":
 		return httpapi.InvalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())
 	case !e.Category.Valid():
-		return httpapi.InvalidField("error.category", fmt.Sprintf("error.category is %q; use one of %s", httpapi.Clip(string(e.Category)), categories()))
+		return httpapi.InvalidField("error.category",
+			fmt.Sprintf("error.category is %q; use one of %s", httpapi.Clip(string(e.Category)), categories()))
 	}
 	done.Category = string(e.Category)
 	done.Retryable = e.Category.Retryable()

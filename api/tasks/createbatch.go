@@ -1,8 +1,6 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
@@ -81,7 +80,7 @@ func (h *Handlers) itemCreated(req *httpapi.Request, made tasks.CreateResult) js
 
 func itemRefusal(req *httpapi.Request, err error) json.RawMessage {
 	r := httpapi.RefusalOf(req.Route.Op, err)
-	req.Api.LogCause(r, req.Ctx.Response.Header.Peek(httpapi.HeaderRequestID))
+	req.API.LogCause(r, req.Ctx.Response.Header.Peek(httpapi.HeaderRequestID))
 	return httpapi.AppendItemRefusal([]byte(`{"status":`), r)
 }
 

@@ -1,8 +1,6 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"bytes"
 	"encoding/json"
 	"net/url"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -26,7 +25,7 @@ func FuzzCreateBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var ctx fasthttp.RequestCtx
 		ctx.Request.SetBody(body)
-		req := httpapi.Request{Api: &httpapi.API{}, Ctx: &ctx, Now: time.Unix(1736935500, 0), Query: url.Values{},
+		req := httpapi.Request{API: &httpapi.API{}, Ctx: &ctx, Now: time.Unix(1736935500, 0), Query: url.Values{},
 			Caller: &httpapi.Principal{Claims: &token.Claims{Tenant: "acme", Workspace: "prod"}}, Route: &httpapi.Route{Op: "createTask"}}
 		var got v1.CreateTaskRequest
 		if req.Strict(&got) != nil {

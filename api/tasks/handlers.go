@@ -1,12 +1,11 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/tasks"

@@ -1,13 +1,12 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"errors"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
@@ -18,7 +17,7 @@ func (h *Handlers) started(req *httpapi.Request) (int, any, error) {
 	if err := req.Lenient(&body); err != nil {
 		return 0, nil, err
 	}
-	report, err := h.report(req, body.Attempt, body.WorkerID, body.StartedAt.Time)
+	report, err := report(req, body.Attempt, body.WorkerID, body.StartedAt.Time)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -26,7 +25,7 @@ func (h *Handlers) started(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, cancelledBeforeStart(err)
 	}
-	req.Api.Metrics.Shared().Skew.Observe(body.StartedAt.Time, ack.At)
+	req.API.Metrics.Shared().Skew.Observe(body.StartedAt.Time, ack.At)
 	answer := v1.StartedResponse{Acknowledged: true, ServerTime: v1.At(ack.At)}
 	if ack.Cancel == nil {
 		return fasthttp.StatusOK, answer, nil
@@ -54,7 +53,7 @@ func cancelledBeforeStart(err error) error {
 }
 
 // report checks what every callback reports about itself.
-func (h *Handlers) report(req *httpapi.Request, attempt int, worker string, at time.Time) (model.Report, error) {
+func report(req *httpapi.Request, attempt int, worker string, at time.Time) (model.Report, error) {
 	if attempt < 1 {
 		return model.Report{}, httpapi.InvalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")
 	}
@@ -62,7 +61,7 @@ func (h *Handlers) report(req *httpapi.Request, attempt int, worker string, at t
 		return model.Report{}, httpapi.InvalidID("workerId")
 	}
 	if req.Attempt == nil {
-		a, r := req.Api.OwnAttempt(req.Ctx, req.Route.Op, req.Caller, req.ID, attempt)
+		a, r := req.API.OwnAttempt(req.Ctx, req.Route.Op, req.Caller, req.ID, attempt)
 		if r != nil {
 			return model.Report{}, r
 		}

@@ -1,13 +1,12 @@
 package tasks
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"fmt"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )

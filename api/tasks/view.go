@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"github.com/lubdub-io/lubdub/api/convert"
-
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )

@@ -7,40 +7,41 @@ import (
 // Routes returns the routes of the package.
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
-		{Method: "POST", Pattern: "/v1/webhooks", Op: "createWebhook", Access: httpapi.ForControl, Needs: httpapi.MayOperate, Handle: h.create},
 		{
-			Method: "GET", Pattern: "/v1/webhooks", Op: "listWebhooks", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.list,
-			Query:  []string{"order", "pageSize", "pageToken"},
+			Method: "POST", Pattern: "/v1/webhooks", Op: "createWebhook", Handle: h.create,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "GET", Pattern: "/v1/webhooks/{webhookId}", Op: "getWebhook", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.get,
+			Method: "GET", Pattern: "/v1/webhooks", Op: "listWebhooks", Handle: h.list,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 		},
 		{
-			Method: "PUT", Pattern: "/v1/webhooks/{webhookId}", Op: "updateWebhook", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.update,
+			Method: "GET", Pattern: "/v1/webhooks/{webhookId}", Op: "getWebhook", Handle: h.get,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 		},
 		{
-			Method: "DELETE", Pattern: "/v1/webhooks/{webhookId}", Op: "deleteWebhook", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.remove,
+			Method: "PUT", Pattern: "/v1/webhooks/{webhookId}", Op: "updateWebhook", Handle: h.update,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/rotate-secret", Op: "rotateSecret",
-			Access: httpapi.ForControl, Needs: httpapi.MayOperate, Handle: h.rotateSecret,
+			Method: "DELETE", Pattern: "/v1/webhooks/{webhookId}", Op: "deleteWebhook", Handle: h.remove,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/test", Op: "testWebhook", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.test,
+			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/rotate-secret", Op: "rotateSecret", Handle: h.rotateSecret,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "GET", Pattern: "/v1/webhooks/{webhookId}/deliveries", Op: "listDeliveries", Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Handle: h.listDeliveries,
-			Query:  []string{"status", "order", "pageSize", "pageToken"},
+			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/test", Op: "testWebhook", Handle: h.test,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 		{
-			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/redeliver", Op: "redeliver", Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Handle: h.redeliver,
+			Method: "GET", Pattern: "/v1/webhooks/{webhookId}/deliveries", Op: "listDeliveries", Handle: h.listDeliveries,
+			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+		},
+		{
+			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/redeliver", Op: "redeliver", Handle: h.redeliver,
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 		},
 	}
 }

@@ -1,14 +1,13 @@
 package webhooks
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -156,7 +155,9 @@ func (h *Handlers) listDeliveries(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	list := v1.WebhookDeliveryList{Deliveries: make([]v1.WebhookDelivery, len(page.Deliveries)), NextPageToken: httpapi.PageToken(filter, page.Next)}
+	list := v1.WebhookDeliveryList{
+		Deliveries: make([]v1.WebhookDelivery, len(page.Deliveries)), NextPageToken: httpapi.PageToken(filter, page.Next),
+	}
 	for i, d := range page.Deliveries {
 		list.Deliveries[i] = *deliveryView(d)
 	}
@@ -178,8 +179,9 @@ func (h *Handlers) redeliver(req *httpapi.Request) (int, any, error) {
 	}
 	switch {
 	case given != 1:
-		return 0, nil, httpapi.InvalidField("deliveryId", "the body needs deliveryId for one delivery, since for all events since a time, or the "+
-			"pageToken of the call before: one of them")
+		return 0, nil, httpapi.InvalidField("deliveryId",
+			"the body needs deliveryId for one delivery, since for all events since a time, or the "+
+				"pageToken of the call before: one of them")
 	case body.DeliveryID != "":
 		if err := h.Webhooks.Redeliver(req.Context(), scope, req.ID, body.DeliveryID); err != nil {
 			return 0, nil, err
@@ -203,8 +205,9 @@ func webhookView(w *webhooks.Webhook) *v1.Webhook {
 			Events: convert.OrEmpty(f.Types), Subject: f.Subject, RunID: f.RunID, Queue: f.Queue, TaskType: f.TaskType, WorkerID: f.WorkerID,
 			MachineID: f.MachineID,
 		},
-		CreatedAt: v1.At(w.CreatedAt), UpdatedAt: v1.At(w.UpdatedAt), DisabledReason: convert.OrNull(w.DisabledReason), DisabledAt: v1.At(w.DisabledAt),
-		FailingSince: v1.At(w.FailingSince), Pending: w.Pending, Dead: w.Dead, OldSecretsUntil: v1.At(w.OldSecretsUntil), Secret: w.Secret,
+		CreatedAt: v1.At(w.CreatedAt), UpdatedAt: v1.At(w.UpdatedAt), DisabledReason: convert.OrNull(w.DisabledReason),
+		DisabledAt: v1.At(w.DisabledAt), FailingSince: v1.At(w.FailingSince), Pending: w.Pending, Dead: w.Dead,
+		OldSecretsUntil: v1.At(w.OldSecretsUntil), Secret: w.Secret,
 	}
 	return v
 }

@@ -1,14 +1,13 @@
 package workers
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"cmp"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -100,7 +99,7 @@ func acted(req *httpapi.Request, dryRun bool) func(*workers.Acted, error) (int, 
 		if err != nil {
 			return 0, nil, err
 		}
-		req.Bulk = &httpapi.BulkResult{dryRun, done.Matched, done.Done}
+		req.Bulk = &httpapi.BulkResult{DryRun: dryRun, Matched: done.Matched, Done: done.Done}
 		return fasthttp.StatusOK, &v1.ActOnWorkersResponse{Matched: done.Matched, Done: done.Done, DryRun: dryRun,
 			WorkerIDs: convert.OrEmpty(done.Workers)}, nil
 	}
@@ -111,8 +110,9 @@ func acted(req *httpapi.Request, dryRun bool) func(*workers.Acted, error) (int, 
 func workerSelector(scope model.Scope, s *v1.WorkerSelector, silent time.Duration, bySilence bool) (workers.WorkerFilter, error) {
 	f := workers.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" && silent == 0 {
-		return f, httpapi.InvalidField("selector", "selector says nothing, which would mean every worker; name labels, queue, version or machineId"+
-			map[bool]string{true: ", or say silentForMs"}[bySilence])
+		return f, httpapi.InvalidField("selector",
+			"selector says nothing, which would mean every worker; name labels, queue, version or machineId"+
+				map[bool]string{true: ", or say silentForMs"}[bySilence])
 	}
 	return f, f.ValidateSelector()
 }

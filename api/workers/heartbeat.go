@@ -1,16 +1,15 @@
 package workers
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/beatbody"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
@@ -45,7 +44,7 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Api.OweBeats(scope.Tenant, len(body.Tasks), req.Local())
+	req.API.OweBeats(scope.Tenant, len(body.Tasks), req.Local())
 	if b.Inventory, err = inventory(body.Tasks); err != nil {
 		return 0, nil, err
 	}
@@ -59,7 +58,7 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	var token string
 	var expires time.Time
 	if !heard.Ended { // no token outlives its worker's record
-		token, expires = httpapi.RenewedWorker(req.Api.Keys, req.Caller.Claims, req.Now)
+		token, expires = httpapi.RenewedWorker(req.API.Keys, req.Caller.Claims, req.Now)
 	}
 	answer := &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),

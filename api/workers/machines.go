@@ -1,11 +1,10 @@
 package workers
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -78,7 +77,9 @@ func (h *Handlers) resumeMachine(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return fasthttp.StatusOK, &v1.ResumeMachineResponse{Matched: r.Matched, Resumed: len(r.Workers), WorkerIDs: convert.OrEmpty(r.Workers)}, nil
+	return fasthttp.StatusOK, &v1.ResumeMachineResponse{
+		Matched: r.Matched, Resumed: len(r.Workers), WorkerIDs: convert.OrEmpty(r.Workers),
+	}, nil
 }
 
 func machineView(m *workers.Machine) *v1.Machine {

@@ -1,13 +1,12 @@
 package workers
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -92,7 +91,7 @@ func drained(req *httpapi.Request, dryRun bool) func(*workers.Drained, error) (i
 		if err != nil {
 			return 0, nil, err
 		}
-		req.Bulk = &httpapi.BulkResult{dryRun, d.Matched, d.Draining}
+		req.Bulk = &httpapi.BulkResult{DryRun: dryRun, Matched: d.Matched, Done: d.Draining}
 		return fasthttp.StatusOK, &v1.DrainWorkersResponse{Matched: d.Matched, Draining: d.Draining, DryRun: dryRun,
 			WorkerIDs: convert.OrEmpty(d.Workers)}, nil
 	}

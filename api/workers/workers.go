@@ -1,11 +1,10 @@
 package workers
 
 import (
-	"github.com/lubdub-io/lubdub/api/convert"
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -48,7 +47,7 @@ func (h *Handlers) register(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	token, expires, err := httpapi.MintWorker(req.Api.Keys, scope, r, r.At) // a repeat gets the same
+	token, expires, err := httpapi.MintWorker(req.API.Keys, scope, r, r.At) // a repeat gets the same
 	if err != nil {
 		return 0, nil, err
 	}
@@ -104,7 +103,9 @@ func (h *Handlers) list(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	list := v1.WorkerList{Workers: make([]v1.Worker, len(page.Workers)), TotalCount: page.Total, NextPageToken: httpapi.PageToken(filter, page.Next)}
+	list := v1.WorkerList{
+		Workers: make([]v1.Worker, len(page.Workers)), TotalCount: page.Total, NextPageToken: httpapi.PageToken(filter, page.Next),
+	}
 	for i, w := range page.Workers {
 		list.Workers[i] = *workerView(w)
 	}
@@ -121,7 +122,8 @@ func workerFilter(req *httpapi.Request, p *httpapi.Parameters) (f workers.Worker
 	f.Queue, f.Type, f.Runtime, f.MachineID = p.ID("queue"), p.ID("type"), p.ID("runtime"), p.ID("machineId")
 	f.Name, f.Version = p.Text("name"), p.Text("version")
 	const lastHeartbeat = "lastHeartbeat" // the older name of the order by lastHeartbeatAt
-	if f.Sort = httpapi.WordOf(p, "sort", workers.ByLastHeartbeat, workers.ByStaleCount, workers.ByUptime, lastHeartbeat); f.Sort == lastHeartbeat {
+	f.Sort = httpapi.WordOf(p, "sort", workers.ByLastHeartbeat, workers.ByStaleCount, workers.ByUptime, lastHeartbeat)
+	if f.Sort == lastHeartbeat {
 		f.Sort = workers.ByLastHeartbeat
 	}
 	f.Descending = p.Descending()

@@ -1,14 +1,13 @@
 package beatbody
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"math"
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"

@@ -1,8 +1,6 @@
 package beatbody
 
 import (
-	"github.com/lubdub-io/lubdub/api/httpapi"
-
 	"bytes"
 	"encoding/json"
 	"math"
@@ -12,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
