@@ -14,6 +14,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/queues", Op: "listQueues", Handle: h.list,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"order"},
 		},
 		{
 			Method: "GET", Pattern: "/v1/queues/{queue}", Op: "getQueue", Handle: h.get,

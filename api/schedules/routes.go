@@ -14,6 +14,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/schedules", Op: "listSchedules", Handle: h.list,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"order", "pageSize", "pageToken"},
 		},
 		{
 			Method: "GET", Pattern: "/v1/schedules/{scheduleId}", Op: "getSchedule", Handle: h.get,
@@ -42,6 +43,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/schedules/{scheduleId}/next", Op: "nextFires", Handle: h.nextFires,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"count"},
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire,

@@ -30,14 +30,17 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/stats", Op: "getStats", Handle: h.stats,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"steps"},
 		},
 		{
 			Method: "GET", Pattern: "/v1/stats/verdicts", Op: "countVerdicts", Handle: h.verdicts,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"by", "sinceMs", "reason", "queue", "type"},
 		},
 		{
 			Method: "GET", Pattern: "/v1/scopes", Op: "listScopes", Handle: h.scopes,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"order", "pageSize", "pageToken"},
 		},
 		{Method: "GET", Pattern: "/", Op: "index", Handle: h.index},
 		{Method: "GET", Pattern: "/livez", Op: "livez", Handle: h.livez},

@@ -14,6 +14,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/webhooks", Op: "listWebhooks", Handle: h.list,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"order", "pageSize", "pageToken"},
 		},
 		{
 			Method: "GET", Pattern: "/v1/webhooks/{webhookId}", Op: "getWebhook", Handle: h.get,
@@ -38,6 +39,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/webhooks/{webhookId}/deliveries", Op: "listDeliveries", Handle: h.listDeliveries,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"status", "order", "pageSize", "pageToken"},
 		},
 		{
 			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/redeliver", Op: "redeliver", Handle: h.redeliver,

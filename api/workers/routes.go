@@ -76,6 +76,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/machines", Op: "listMachines", Handle: h.listMachines,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
+			Query: []string{"status", "order", "pageSize", "pageToken"},
 		},
 		{
 			Method: "GET", Pattern: "/v1/machines/{machineId}", Op: "getMachine", Handle: h.getMachine,
