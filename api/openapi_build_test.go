@@ -62,9 +62,9 @@ func buildOpenAPI(t *testing.T) []byte {
 }
 
 func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
-	op := obj{"operationId": r.Op, "tags": []any{w.tag}, "summary": w.summary}
-	if w.description != "" {
-		op["description"] = w.description
+	op := obj{"operationId": r.Op, "tags": []any{w.tag}, "summary": r.Summary}
+	if r.Description != "" {
+		op["description"] = r.Description
 	}
 	switch r.Access {
 	case httpapi.ForTask, httpapi.ForBeat, httpapi.ForItems:
@@ -76,12 +76,12 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 		op["security"] = []any{obj{"workerToken": []any{}}}
 		if r.Needs != 0 {
 			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
-			op["description"] = strings.TrimSpace(w.description + " Roles beside the worker itself: " +
+			op["description"] = strings.TrimSpace(r.Description + " Roles beside the worker itself: " +
 				strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 		}
 	case httpapi.ForControl:
 		op["security"] = []any{obj{"controlToken": []any{}}}
-		op["description"] = strings.TrimSpace(w.description + " Roles: " + strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
+		op["description"] = strings.TrimSpace(r.Description + " Roles: " + strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 	default:
 		op["security"] = []any{}
 	}

@@ -48,6 +48,9 @@ type Route struct {
 	Waits      bool   // it may wait for something to happen, so the handler bounds how many do
 	LogsItself bool   // the domain logs the act
 
+	Summary     string // of the operation, for the OpenAPI document
+	Description string
+
 	index    int // in the table
 	segments []string
 }
