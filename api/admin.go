@@ -45,7 +45,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	case path == "/version":
 		httpapi.WriteJSON(ctx, fasthttp.StatusOK, s.system.Build())
 	default:
-		s.api.WriteRefusal(ctx, httpapi.Refuse(fasthttp.StatusNotFound, v1.CodeNotFound,
+		s.api.WriteRefusal(ctx, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound,
 			"There is nothing at this path; there are /metrics, /debug/pprof/, /livez, /readyz, /healthz and /version"))
 	}
 }
@@ -82,6 +82,6 @@ func (s *Server) checkAdminHost(host []byte) *httpapi.Refusal {
 			return nil
 		}
 	}
-	return httpapi.Refuse(fasthttp.StatusMisdirectedRequest, v1.CodeMisdirected,
+	return httpapi.NewRefusal(fasthttp.StatusMisdirectedRequest, v1.CodeMisdirected,
 		"This listener does not go by the name "+strconv.Quote(httpapi.Clip(name))+"; use its address, or have the name listed in admin-hosts")
 }

@@ -141,7 +141,7 @@ func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *httpapi.Refusal {
 		return httpapi.ErrUnauthorized
 	}
 	limit := bodyLimit(ctx.Request.Header.Method(), s.api.UnderBase(ctx.Request.Header.RequestURI()))
-	return httpapi.Refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
+	return httpapi.NewRefusal(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
 		fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
 }
 

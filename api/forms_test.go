@@ -83,7 +83,7 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 			tokens = []string{worker}
 		}
 		id := "task_1"
-		if r.IdField() == "workerId" {
+		if r.IDField() == "workerId" {
 			id = fakeWorkerID
 		}
 		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(r.Pattern, id)

@@ -87,7 +87,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 	}
 
 	var params []any
-	if id := r.IdField(); id != "" {
+	if id := r.IDField(); id != "" {
 		params = append(params, obj{"name": id, "in": "path", "required": true, "schema": idSchema(false)})
 	}
 	names := r.Query

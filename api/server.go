@@ -190,7 +190,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // protocolError answers what never becomes a valid request.
 func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
-	r := httpapi.Refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
+	r := httpapi.NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
@@ -208,10 +208,10 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		r = s.refusedBody(ctx)
 	case errors.As(err, &small):
-		r = httpapi.Refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
+		r = httpapi.NewRefusal(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
 	case errors.As(err, &timeout) && timeout.Timeout():
 		conn.MuteUnheard(ctx.Conn())
-		r = httpapi.Refuse(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
+		r = httpapi.NewRefusal(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
 			fmt.Sprintf("The request did not arrive within %s; send it faster", s.cfg.ReadTimeout))
 	}
 	ctx.Response.Reset()

@@ -65,8 +65,8 @@ func retryPolicy(d *httpapi.Durations, r *v1.RetryPolicy) *model.RetryPolicy {
 	if r.Multiplier != nil {
 		p.Multiplier = *r.Multiplier
 	}
-	p.InitialBackoff = d.Some("retry.initialBackoffMs", r.InitialBackoffMs, time.Millisecond, p.InitialBackoff)
-	p.MaxBackoff = d.Some("retry.maxBackoffMs", r.MaxBackoffMs, time.Millisecond, max(p.MaxBackoff, p.InitialBackoff))
+	p.InitialBackoff = d.OrDefault("retry.initialBackoffMs", r.InitialBackoffMs, time.Millisecond, p.InitialBackoff)
+	p.MaxBackoff = d.OrDefault("retry.maxBackoffMs", r.MaxBackoffMs, time.Millisecond, max(p.MaxBackoff, p.InitialBackoff))
 	return &p
 }
 

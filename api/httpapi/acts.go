@@ -37,7 +37,7 @@ func (req *Request) logAct() {
 	}
 	attrs := []slog.Attr{slog.String("op", r.Op), slog.String("by", req.Caller.actor())}
 	if req.ID != "" {
-		attrs = append(attrs, slog.String(r.IdField(), req.ID))
+		attrs = append(attrs, slog.String(r.IDField(), req.ID))
 	}
 	scope := model.Scope{Tenant: cmp.Or(req.Query.Get("tenantId"), req.Caller.Claims.Tenant),
 		Workspace: cmp.Or(req.Query.Get("workspaceId"), req.Caller.Claims.Workspace)}

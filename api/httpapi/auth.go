@@ -81,8 +81,8 @@ func (req *Request) authorizeWorker() error {
 	case !req.Caller.Worker():
 		return Forbidden("The token is not a worker's; use the workerToken of the registration")
 	case !model.ValidID(req.ID):
-		return InvalidID(req.Route.IdField())
-	case req.Route.IdField() == "workerId" && req.Caller.Claims.Worker != req.ID:
+		return InvalidID(req.Route.IDField())
+	case req.Route.IDField() == "workerId" && req.Caller.Claims.Worker != req.ID:
 		return Forbidden("The token is another worker's; use the workerToken of this worker's registration")
 	}
 	return nil
@@ -97,7 +97,7 @@ func (req *Request) authorizeControl() error {
 		return Forbidden("The role " + string(role) + " may not do this; it takes " + RolesFor(req.Route.Needs))
 	}
 	if req.ID != "" {
-		return invalidIDUnless(req.Route.IdField(), req.ID)
+		return invalidIDUnless(req.Route.IDField(), req.ID)
 	}
 	return nil
 }
@@ -131,6 +131,7 @@ func (req *Request) Scope(bodyTenant, bodyWorkspace string) (model.Scope, error)
 	return model.Scope{Tenant: tenant, Workspace: workspace}, nil
 }
 
+// ScopePart returns the tenant or workspace of a request, as Scope determines it.
 func (req *Request) ScopePart(field, body, own string) (string, error) {
 	asked := req.Query.Get(field)
 	switch {

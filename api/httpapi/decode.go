@@ -41,7 +41,7 @@ func DecodeObject(path string, object []byte, v any, lenient bool) error {
 }
 
 func invalidJSON(format string, args ...any) *Refusal {
-	return Refuse(fasthttp.StatusBadRequest, v1.CodeInvalidJSON, fmt.Sprintf(format, args...))
+	return NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidJSON, fmt.Sprintf(format, args...))
 }
 
 // CheckJSON refuses a body that is not exactly one JSON object in UTF-8, and says where it goes wrong.

@@ -166,12 +166,13 @@ func join(path, name string) string {
 }
 
 func unknownField(field string) *Refusal {
-	r := Refuse(fasthttp.StatusBadRequest, v1.CodeUnknownField,
+	r := NewRefusal(fasthttp.StatusBadRequest, v1.CodeUnknownField,
 		Clip(field)+" is not a field of this request; check its spelling (upper and lower case count), or leave it out")
 	r.Body.Field = Clip(field)
 	return r
 }
 
+// DuplicateField refuses a field that came twice.
 func DuplicateField(field string) *Refusal {
 	return InvalidField(field, field+" is said twice; say it once")
 }

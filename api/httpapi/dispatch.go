@@ -149,8 +149,9 @@ func (req *Request) dispatch() (status int, body any, err error) {
 	return status, body, err
 }
 
+// MethodNotAllowed refuses a method that the path does not take.
 func MethodNotAllowed(allow string) *Refusal {
-	r := Refuse(fasthttp.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
+	r := NewRefusal(fasthttp.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
 		fmt.Sprintf("This path does not take this method; use %s", allow))
 	r.allow = allow
 	return r

@@ -12,15 +12,17 @@ type Durations struct{ Err error }
 // longest is more than every bound of the domain and far from overflowing.
 const longest = 1 << 40
 
+// Positive returns a duration that must be positive, 0 when absent.
 func (d *Durations) Positive(field string, v *int64, unit time.Duration) time.Duration {
 	if v != nil && *v == 0 {
 		d.refuse(field, *v, "must be positive; leave it out for the default")
 		return 0
 	}
-	return d.Some(field, v, unit, 0)
+	return d.OrDefault(field, v, unit, 0)
 }
 
-func (d *Durations) Some(field string, v *int64, unit, absent time.Duration) time.Duration {
+// OrDefault returns a duration that may be 0, or the default when absent.
+func (d *Durations) OrDefault(field string, v *int64, unit, absent time.Duration) time.Duration {
 	if v == nil {
 		return absent
 	}

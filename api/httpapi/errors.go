@@ -34,34 +34,38 @@ func (r *Refusal) Error() string { return r.Body.Error + ": " + r.Body.Message }
 
 func (r *Refusal) Unwrap() error { return r.cause }
 
-func Refuse(status int, code, message string) *Refusal {
+// NewRefusal returns the refusal with a status, a code of package v1 and a message.
+func NewRefusal(status int, code, message string) *Refusal {
 	return &Refusal{Status: status, Body: v1.Error{Error: code, Message: message}}
 }
 
+// InvalidField refuses the value of a field, header or parameter. The message begins with its name.
 func InvalidField(field, message string) *Refusal {
-	r := Refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, message)
+	r := NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, message)
 	r.Body.Field = field
 	return r
 }
 
+// InvalidID refuses a field that is not a valid id.
 func InvalidID(field string) *Refusal {
-	r := Refuse(fasthttp.StatusBadRequest, v1.CodeInvalidID,
+	r := NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidID,
 		field+" is not a valid id; use 1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit")
 	r.Body.Field = field
 	return r
 }
 
 // ErrUnauthorized has one body for every 401, so that it gives no hint why.
-var ErrUnauthorized = Refuse(fasthttp.StatusUnauthorized, v1.CodeUnauthorized,
+var ErrUnauthorized = NewRefusal(fasthttp.StatusUnauthorized, v1.CodeUnauthorized,
 	"The request needs one valid, unexpired bearer token in its Authorization header")
 
+// Forbidden refuses what the token does not open.
 func Forbidden(message string) *Refusal {
-	return Refuse(fasthttp.StatusForbidden, v1.CodeForbidden, message)
+	return NewRefusal(fasthttp.StatusForbidden, v1.CodeForbidden, message)
 }
 
 // Overloaded is the refusal at a bound of this replica.
 func Overloaded(message string) *Refusal {
-	r := Refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
+	r := NewRefusal(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
 	r.RetryAfter = DefaultRetryAfter
 	return r
 }
@@ -135,6 +139,7 @@ var defaultMessage = map[model.Code]string{
 	model.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
 }
 
+// DefaultRetryAfter is when a client should retry where nothing else is known.
 const DefaultRetryAfter = time.Second
 
 // RefusalOf turns any error into a refusal. op is the operation, as in the route table.
@@ -159,7 +164,7 @@ func RefusalOf(op string, err error) *Refusal {
 		status = fasthttp.StatusInternalServerError
 		e = &model.Error{Code: v1.CodeInternal, Op: e.Op, Cause: e}
 	}
-	r = Refuse(status, string(e.Code), messageOf(e))
+	r = NewRefusal(status, string(e.Code), messageOf(e))
 	r.Body.State = v1.State(e.State)
 	r.Body.Reason = string(e.Reason)
 	if e.Code == workers.WorkerHeld {

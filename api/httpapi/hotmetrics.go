@@ -40,6 +40,7 @@ func (h *hotMetrics) stripe() *Stripe {
 	return &h.stripes[int(h.taken.Add(1))%len(h.stripes)]
 }
 
+// Observe counts the answer to a single beat.
 func (s *Stripe) Observe(status int, took time.Duration) {
 	if status == 200 {
 		s.ok.Add(1)

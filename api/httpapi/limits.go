@@ -39,6 +39,7 @@ func (a *Admission) Enter(who *Principal) *Refusal {
 	return nil
 }
 
+// Leave gives back the place that Enter took.
 func (a *Admission) Leave(who *Principal) { a.Places.Give(who.Holder(), 1) }
 
 func (a *Admission) refuse(level shares.Level) *Refusal {
@@ -50,7 +51,7 @@ func (a *Admission) refuse(level shares.Level) *Refusal {
 func OverShare(level shares.Level, p *shares.Pool, what, setting string) *Refusal {
 	const remedy = "wait as Retry-After says, then retry, or add replicas"
 	if p.Used() < p.Limit() && (level == shares.Token || level == shares.Tenant) {
-		r := Refuse(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
+		r := NewRefusal(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
 			"The %s has its share of the %d %s that this replica serves at a time (%s); %s", level, p.Limit(), what, setting, remedy))
 		r.RetryAfter = DefaultRetryAfter
 		return r
@@ -184,7 +185,7 @@ func (l *tenantLimit) forget(ns int64) {
 
 func (l *tenantLimit) refusal(wait time.Duration) *Refusal {
 	l.refused()
-	r := Refuse(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
+	r := NewRefusal(fasthttp.StatusTooManyRequests, v1.CodeOverloaded, fmt.Sprintf(
 		"The tenant sends more than the %d %s a second that this replica takes of each (%s); wait as Retry-After says, then retry, or send less",
 		l.rate, l.what, l.setting))
 	r.RetryAfter = wait

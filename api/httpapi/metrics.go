@@ -181,9 +181,6 @@ func (m *Metrics) RefusedBeatOf(kind string, r *Refusal) {
 // AcceptedBeats returns how many beats of tasks were accepted.
 func (m *Metrics) AcceptedBeats() float64 { return m.hot.accepted() }
 
-// Panicked counts a panic.
-func (m *Metrics) Panicked() { m.Panics.Inc() }
-
 // Stripe returns the counters of one user of them.
 func (m *Metrics) Stripe() *Stripe { return m.hot.stripe() }
 

@@ -66,6 +66,7 @@ type Parameters struct {
 	Err error
 }
 
+// Refuse keeps a refusal unless there is one already.
 func (p *Parameters) Refuse(r *Refusal) {
 	if p.Err == nil {
 		p.Err = r

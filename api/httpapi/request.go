@@ -29,6 +29,7 @@ type Request struct {
 	Bulk    *BulkResult    // what an act on many has done; nil: it was none
 }
 
+// Local returns the request's arrival by this process's clock, for what is counted here alone.
 func (req *Request) Local() time.Time { return req.API.Local(req.Ctx) }
 
 // Context returns what the Tracker gets. It does not end with the client's connection: fasthttp does not report that, and a
@@ -113,6 +114,7 @@ func WriteJSON(ctx *fasthttp.RequestCtx, status int, body any) {
 	WriteBody(ctx, status, b)
 }
 
+// WriteBody writes a whole answer whose JSON is encoded already.
 func WriteBody(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.SetStatusCode(status)
 	ctx.Response.Header.SetContentTypeBytes(ContentTypeJSON)

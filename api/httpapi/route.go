@@ -81,7 +81,7 @@ func (a *API) Find(method, path string) (*Route, string, error) {
 	if allow != nil {
 		return nil, "", MethodNotAllowed(strings.Join(allow, ", "))
 	}
-	return nil, "", Refuse(fasthttp.StatusNotFound, v1.CodeNotFound, "There is nothing at this path; /openapi.json lists what there is")
+	return nil, "", NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "There is nothing at this path; /openapi.json lists what there is")
 }
 
 func (r *Route) match(segments []string) (id string, ok bool) {
@@ -111,8 +111,8 @@ func (r *Route) resembles(path []byte) bool {
 	return bytes.HasPrefix(path, []byte(before)) && bytes.HasSuffix(path, []byte(after))
 }
 
-// IdField is the name of the path's id.
-func (r *Route) IdField() string {
+// IDField is the name of the path's id.
+func (r *Route) IDField() string {
 	for _, seg := range r.segments {
 		if strings.HasPrefix(seg, "{") {
 			return seg[1 : len(seg)-1]

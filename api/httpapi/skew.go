@@ -29,6 +29,7 @@ func (c *skewCount) Observe(said, received time.Time) {
 	}
 }
 
+// ObserveMs counts a worker's time in ms since the epoch.
 func (c *skewCount) ObserveMs(said int64, received time.Time) {
 	ms := received.UnixMilli() - said
 	if ms < 0 {

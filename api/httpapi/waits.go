@@ -49,6 +49,7 @@ func (w *Waits) Add(one waiter, every time.Duration) {
 	}
 }
 
+// Remove ends the checks of a call.
 func (w *Waits) Remove(one waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -23,6 +23,7 @@ type Wire struct {
 	folded        bool
 }
 
+// Scan looks at the raw headers of a request.
 func (w *Wire) Scan(raw []byte) {
 	for len(raw) > 0 {
 		end := bytes.IndexByte(raw, '\n')

@@ -110,7 +110,7 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 		r.Max = *body.Max
 	}
 	var d httpapi.Durations
-	r.Wait = d.Some("waitMs", body.WaitMs, time.Millisecond, 0)
+	r.Wait = d.OrDefault("waitMs", body.WaitMs, time.Millisecond, 0)
 	if d.Err != nil {
 		return 0, nil, d.Err
 	}

@@ -52,7 +52,7 @@ func (h *Handlers) Page(req *httpapi.Request, path string) (status int, ok bool,
 	found := h.pages()[path]
 	switch {
 	case found == nil && path != strings.TrimSuffix(pathUI, "/") && path != pathDocs+"/":
-		return 0, true, httpapi.Refuse(fasthttp.StatusNotFound, v1.CodeNotFound, "There is no such page; see "+pathDocs+" and "+pathUI)
+		return 0, true, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "There is no such page; see "+pathDocs+" and "+pathUI)
 	case !req.Ctx.IsGet() && !req.Ctx.IsHead():
 		return 0, true, httpapi.MethodNotAllowed("GET, HEAD")
 	case found != nil:

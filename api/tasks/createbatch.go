@@ -64,7 +64,7 @@ func itemTask(req *httpapi.Request, raw json.RawMessage) (model.NewTask, error) 
 	return newTask(req, &item.CreateTaskRequest, item.IdempotencyKey, "idempotencyKey")
 }
 
-var errItemNotObject = httpapi.Refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest,
+var errItemNotObject = httpapi.NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidRequest,
 	"The entry is not an object; send the body of POST /v1/tasks")
 
 func (h *Handlers) itemCreated(req *httpapi.Request, made tasks.CreateResult) json.RawMessage {

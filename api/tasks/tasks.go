@@ -140,7 +140,7 @@ func howToCancel(body *v1.CancelRequest) (how model.CancelRequest, err error) {
 		return how, httpapi.InvalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", model.MaxReasonBytes))
 	}
 	var d httpapi.Durations
-	how = model.CancelRequest{Reason: body.Reason, Grace: d.Some("gracePeriodMs", body.GracePeriodMs, time.Millisecond, 0),
+	how = model.CancelRequest{Reason: body.Reason, Grace: d.OrDefault("gracePeriodMs", body.GracePeriodMs, time.Millisecond, 0),
 		Now: body.GracePeriodMs != nil && *body.GracePeriodMs == 0}
 	if d.Err != nil {
 		return how, d.Err
