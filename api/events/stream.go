@@ -21,7 +21,7 @@ import (
 )
 
 // A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
-// there is something to tell. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (waits.go).
+// there is something to tell. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (httpapi.Waits).
 
 const (
 	contentTypeEvents = "text/event-stream"

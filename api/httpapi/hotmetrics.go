@@ -17,7 +17,7 @@ type hotMetrics struct {
 	labels                  []string
 }
 
-// Stripe belongs to one beatRequest (to a few, when there are more of them than stripes), and those are pooled
+// Stripe has the counters of one user of them (of a few, when there are more of them than stripes), and those are pooled
 // by core. It fills whole cache lines of its own.
 type Stripe struct {
 	InFlight  atomic.Int64

@@ -48,7 +48,7 @@ var beatFields = [...]string{"attempt", "workerId", "heartbeatAt", "progressPct"
 // String names the first field of the set.
 func (f Field) String() string { return beatFields[bits.TrailingZeros8(uint8(f))] }
 
-// decodeBeat decodes the body of a single beat. It returns false when the body is not one JSON object; check says what is wrong
+// decodeBeat decodes the body of a single beat. It returns false when the body is not one JSON object; Check says what is wrong
 // with a field.
 func decodeBeat(body []byte, b *Body) bool {
 	s := jsonscan.Scanner{Text: body}
