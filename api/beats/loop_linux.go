@@ -42,7 +42,7 @@ type beatLoop struct {
 	mu     sync.Mutex
 	landed []*beats.Beat
 	before []*beats.Beat // that have had their answers; the memory of the next ones that land
-	posted bool          // the loop is told that some have landed
+	posted bool          // the loop is notified that some have landed
 }
 
 // loopBeat is a beat on its way through a loop, from the request to the answer.
@@ -266,7 +266,7 @@ func (l *beatLoop) over(b *loopBeat) {
 	}
 }
 
-// failed answers for what panicked on a beat's way, which whoever still holds it may go on with.
+// failed answers a beat on whose way something panicked. Others may still hold the beat.
 func (l *beatLoop) failed(b *loopBeat, p any) {
 	if b.conn == nil {
 		return // it has had its answer

@@ -21,7 +21,7 @@ import (
 )
 
 // A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
-// there is something to tell. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (httpapi.Waits).
+// there is something to send. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (httpapi.Waits).
 
 const (
 	contentTypeEvents = "text/event-stream"
@@ -90,14 +90,14 @@ type eventStream struct {
 	closing []byte         // this
 	last    bool           // nothing comes after that
 	buffers [4][]byte      // of pending
-	head    []byte         // of what is told, in pending
+	head    []byte         // of an event or gap, in pending
 
 	quietSince atomic.Int64           // when something was written last, ns since the epoch
 	due        atomic.Bool            // a keep-alive is
 	ended      atomic.Pointer[string] // why it must end; nil: it goes on
 }
 
-// Read waits until there is something to tell. Events are copied from where all streams share them.
+// Read waits until there is something to send. Events are copied from where all streams share them.
 func (s *eventStream) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		k, _ := s.pending.Read(p[n:])
@@ -122,12 +122,12 @@ func (s *eventStream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// next finds what is to be told, or waits for it.
+// next finds what is to be sent, or waits for it.
 func (s *eventStream) next() {
-	told, err := s.listener.Next(s.running)
-	s.events = told
+	found, err := s.listener.Next(s.running)
+	s.events = found
 	switch why := s.ended.Load(); {
-	case len(told) > 0 && why == nil:
+	case len(found) > 0 && why == nil:
 	case why != nil:
 		s.last = true
 		s.closing = fmt.Appendf(nil, "event: end\nid: %s\nretry: %d\ndata: {\"reason\":%q,\"cursor\":%[1]q}\n\n",
@@ -153,7 +153,7 @@ var (
 	dataEnds   = []byte("\n\n")
 )
 
-// append makes one of what is told pending.
+// append makes an event or a gap pending.
 func (s *eventStream) append(t *events.Told) {
 	if t.Gap != nil {
 		gap, _ := httpapi.Marshal(convert.Gap(t.Gap)) // of plain fields it does not fail
@@ -188,7 +188,7 @@ func (s *eventStream) Look(now time.Time) {
 	}
 }
 
-// End has the stream tell why it ends, and end.
+// End has the stream send why it ends, and end.
 func (s *eventStream) End(why string) {
 	s.ended.CompareAndSwap(nil, &why)
 	s.listener.Wake()

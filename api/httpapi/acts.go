@@ -17,8 +17,8 @@ type BulkResult struct {
 	Matched, Done int
 }
 
-// logAct writes down what somebody did to what is there, and who: cancels, drains, pauses and the like. What makes tasks and workers is
-// told in events only, and a few acts are logged by the domain, which knows more of them.
+// logAct logs who changed what exists: cancels, drains, pauses and the like. Creations of tasks and workers are in events only, and a
+// few acts are logged by the domain, which knows more of them.
 func (req *Request) logAct() {
 	r := req.Route
 	onTasks := r.Needs&(MayCancel|MayDispatch) != 0

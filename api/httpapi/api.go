@@ -37,7 +37,7 @@ type Registry interface {
 
 // RevocationList is the list of revoked tokens.
 type RevocationList interface {
-	// Heed has f told of all tokens that were taken back and which of that is new, now and whenever it changes.
+	// Heed calls f with all revocations and those that are new, now and whenever they change.
 	Heed(f func(all, news []revocations.Revocation))
 }
 

@@ -64,7 +64,7 @@ func (a *API) Recovered(ctx *fasthttp.RequestCtx) {
 	a.WriteRefusal(ctx, r)
 }
 
-// Panicked logs what a handler panicked with, on the goroutine that recovers, and returns what the client is told.
+// Panicked logs what a handler panicked with, on the goroutine that recovers, and returns the refusal for the client.
 func (a *API) Panicked(p any, requestID, method, path string) *Refusal {
 	a.Metrics.Panics.Inc()
 	a.Logger.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
@@ -107,7 +107,7 @@ func (a *API) route(ctx *fasthttp.RequestCtx, w Wire) (*routeMetrics, int) {
 	return m, status
 }
 
-// dispatch finds the route and judges in the order of the contract: path and method, token, scope and role,
+// dispatch finds the route and checks in the order of the contract: path and method, token, scope and role,
 // body.
 func (req *Request) dispatch() (status int, body any, err error) {
 	target := req.Ctx.Request.Header.RequestURI()

@@ -8,7 +8,7 @@ import (
 )
 
 // delivery is the body of a reply that carries a cancel. The grace period of a cancel begins when the worker can know of it, so
-// the Tracker is told once the reply has been handed to the connection. fasthttp has no hook for that, but lets a body write
+// the domain is notified once the reply has been handed to the connection. fasthttp has no hook for that, but lets a body write
 // itself: this one flushes, and reports the delivery only if that went well.
 type delivery struct {
 	body []byte

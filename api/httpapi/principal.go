@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Principal is whoever a request comes from: what its token says, verified once and then remembered, and what requests derive
+// Principal is the client that a request comes from: what its token says, verified once and then remembered, and what requests derive
 // from it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
 type Principal struct {
 	Claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
@@ -37,9 +37,8 @@ func (p *Principal) Task() *model.Attempt {
 	return &p.attempt
 }
 
-// actor names in events and logs who bears the token: the subject of a control token, or its role where it has none that may
-// stand there; the worker. A task's token was given to whoever runs the task: what comes of it names the worker anyway. nil:
-// nobody.
+// actor is the name of the token's bearer in events and logs: the subject of a control token, or its role where it has no valid
+// one; the worker. A task's token has none, since what it does names the worker anyway: "".
 func (p *Principal) actor() string {
 	switch {
 	case p == nil || p.Claims == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// SelectionRefusal adds the counts to the refusal of a selection that left nobody.
+// SelectionRefusal adds the counts to the refusal of a selection that found no worker.
 func (req *Request) SelectionRefusal(err error) error {
 	var nobody *model.SelectionError
 	if !errors.As(err, &nobody) {
@@ -32,7 +32,7 @@ func Rejected(n map[model.Filter]int) v1.Rejected {
 	}
 }
 
-// logNoFreshWorkers writes down that a selection or a placement found nobody whose beats are fresh.
+// logNoFreshWorkers logs that a selection or a placement found no worker with fresh heartbeats.
 func (req *Request) logNoFreshWorkers(of *model.SelectionError) {
 	suppressed, ok := req.API.logNobody.Allow(req.Local())
 	if !ok {

@@ -21,7 +21,7 @@ const (
 	pathUI   = "/ui/"
 )
 
-// index answers GET /: programs are told where things are, browsers are sent to the dashboard.
+// index answers GET /: programs get the links, browsers are sent to the dashboard.
 func (h *Handlers) index(req *httpapi.Request) (int, any, error) {
 	req.Ctx.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAccept)
 	if bytes.Contains(bytes.ToLower(req.Ctx.Request.Header.Peek(fasthttp.HeaderAccept)), []byte("text/html")) {

@@ -11,7 +11,7 @@ import (
 )
 
 // sweep answers POST /v1/system:sweep. A sweep is about every tenant, so a token that opens all need name none; its
-// counts are told to any admin, names only to whom the token opens them.
+// counts are for any admin, names only for those whose token opens them.
 func (h *Handlers) sweep(req *httpapi.Request) (int, any, error) {
 	if err := req.OptionalBody(&struct{}{}); err != nil {
 		return 0, nil, err

@@ -98,7 +98,7 @@ func withoutRedis(req *httpapi.Request, nodes []store.NodeHealth, retryAfter tim
 	return fasthttp.StatusServiceUnavailable, v, nil
 }
 
-// known is what the deployment is judged by. What cannot be read does not keep the rest from being told.
+// known is what the deployment is evaluated by. What cannot be read does not keep the rest from being shown.
 func (h *Handlers) known(req *httpapi.Request, v *v1.System, scope model.Scope) judge.Known {
 	k := judge.Known{System: v, Reader: reader(req)}
 	_, health := h.state()

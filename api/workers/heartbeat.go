@@ -104,7 +104,7 @@ func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
 	return items, nil
 }
 
-// notices puts what a worker is told about its attempts into the answer to its beat.
+// notices puts the notices about a worker's attempts into the answer to its beat.
 func notices(answer *v1.WorkerHeartbeatResponse, heard *holdings.WorkerHeard) {
 	answer.CancelTasks = make([]v1.CancelTask, len(heard.Cancels))
 	for i, n := range heard.Cancels {
