@@ -68,21 +68,6 @@ func TestContractEventsSayWhoActed(t *testing.T) {
 	})
 }
 
-// What others signed with our keys may have any subject; it must not reach events.
-func TestSubjectsThatCannotStandInEvents(t *testing.T) {
-	t.Parallel()
-	for _, subject := range []string{"", "a b", "role:admin", "a\nb", "-a", strings.Repeat("a", 129)} {
-		c := &token.Claims{Kind: token.KindControl, Role: roleOperator}
-		c.Subject = subject
-		if by := (&principal{claims: c}).actor(); by != "role:operator" {
-			t.Errorf("%q acts as %q", subject, by)
-		}
-	}
-	if err := (token.Control{Role: roleOperator, Tenant: "a", Workspace: "b", Subject: "a b", TTL: time.Hour}).Check(); err == nil {
-		t.Error("a token is made for a subject that events cannot tell")
-	}
-}
-
 // Acts on a queue, the brake or everything are told once each, whatever shards they are about, and not at all where they change
 // nothing.
 func TestContractActsOnTheDeploymentAreTold(t *testing.T) {

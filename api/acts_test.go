@@ -14,18 +14,18 @@ func TestADryRunIsNoActInTheLog(t *testing.T) {
 	tried := 0
 	counts := map[string]string{opCancelTasks: "matched=3 done=2", opRetryTasks: "matched=3 done=2"} // of the fake
 	for _, r := range routes {
-		if of := opWords[r.op].request; of == nil || !hasField(of, "DryRun") {
+		if of := opWords[r.Op].request; of == nil || !hasField(of, "DryRun") {
 			continue
 		}
 		tried++
 		for _, dry := range []string{"false", "true"} {
-			before := strings.Count(e.log.String(), "msg=act op="+r.op)
-			want := cmp.Or(counts[r.op], "matched=1 done=1")
-			e.do(r.method, r.pattern, e.control(roleAdmin), `{"selector":{"queue":"q"},"dryRun":`+dry+`}`).want(200)
-			if lines := strings.Count(e.log.String(), "msg=act op="+r.op) - before; (lines == 1) != (dry == "false") {
+			before := strings.Count(e.log.String(), "msg=act op="+r.Op)
+			want := cmp.Or(counts[r.Op], "matched=1 done=1")
+			e.do(r.Method, r.Pattern, e.control(roleAdmin), `{"selector":{"queue":"q"},"dryRun":`+dry+`}`).want(200)
+			if lines := strings.Count(e.log.String(), "msg=act op="+r.Op) - before; (lines == 1) != (dry == "false") {
 				t.Errorf("%s with dryRun %s: %d lines", r, dry, lines)
 			}
-			if log := e.log.String(); !strings.Contains(log[strings.LastIndex(log, "op="+r.op):], want) {
+			if log := e.log.String(); !strings.Contains(log[strings.LastIndex(log, "op="+r.Op):], want) {
 				t.Errorf("%s with dryRun %s: no %q in %s", r, dry, want, log)
 			}
 		}

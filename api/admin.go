@@ -11,21 +11,22 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 	"github.com/valyala/fasthttp/pprofhandler"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // AdminHandler answers the pages for operators: metrics, profiles and health. It asks for no token, so it
 // belongs on a listener that only operators reach.
 func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
-	defer s.recovered(ctx)
-	s.setRequestID(ctx, ctx.Request.Header.Peek(headerRequestID))
+	defer s.api.Recovered(ctx)
+	s.api.SetRequestID(ctx, ctx.Request.Header.Peek(httpapi.HeaderRequestID))
 	if r := s.checkAdminHost(ctx.Request.Header.Host()); r != nil {
-		s.writeRefusal(ctx, r)
+		s.api.WriteRefusal(ctx, r)
 		return
 	}
 	path := string(ctx.Path())
 	if !ctx.IsGet() && !ctx.IsHead() {
-		s.writeRefusal(ctx, methodNotAllowed("GET, HEAD"))
+		s.api.WriteRefusal(ctx, httpapi.MethodNotAllowed("GET, HEAD"))
 		return
 	}
 	switch {
@@ -37,16 +38,14 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 		}
 		pprofhandler.PprofHandler(ctx)
 	case path == "/livez":
-		writeJSON(ctx, fasthttp.StatusOK, v1.Health{Status: "ok"})
+		httpapi.WriteJSON(ctx, fasthttp.StatusOK, v1.Health{Status: "ok"})
 	case path == "/readyz" || path == "/healthz":
-		status, health := s.health(&ctx.Response.Header)
-		writeJSON(ctx, status, health)
+		status, health := s.system.Health(&ctx.Response.Header)
+		httpapi.WriteJSON(ctx, status, health)
 	case path == "/version":
-		req := request{s: s, ctx: ctx}
-		status, body, _ := req.version()
-		writeJSON(ctx, status, body)
+		httpapi.WriteJSON(ctx, fasthttp.StatusOK, s.system.Build())
 	default:
-		s.writeRefusal(ctx, refuse(fasthttp.StatusNotFound, v1.CodeNotFound,
+		s.api.WriteRefusal(ctx, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound,
 			"There is nothing at this path; there are /metrics, /debug/pprof/, /livez, /readyz, /healthz and /version"))
 	}
 }
@@ -69,7 +68,7 @@ func isProfile(path string) bool {
 // checkAdminHost refuses a Host that is neither an address, nor localhost, nor one of Config.AdminHosts. A page in an
 // operator's browser may point a name of its own at this listener (DNS rebinding), and then read whatever it answers under
 // that name.
-func (s *Server) checkAdminHost(host []byte) *refusal {
+func (s *Server) checkAdminHost(host []byte) *httpapi.Refusal {
 	name := string(host)
 	if h, _, err := net.SplitHostPort(name); err == nil {
 		name = h
@@ -83,6 +82,6 @@ func (s *Server) checkAdminHost(host []byte) *refusal {
 			return nil
 		}
 	}
-	return refuse(fasthttp.StatusMisdirectedRequest, v1.CodeMisdirected,
-		"This listener does not go by the name "+strconv.Quote(clip(name))+"; use its address, or have the name listed in admin-hosts")
+	return httpapi.NewRefusal(fasthttp.StatusMisdirectedRequest, v1.CodeMisdirected,
+		"This listener does not go by the name "+strconv.Quote(httpapi.Clip(name))+"; use its address, or have the name listed in admin-hosts")
 }

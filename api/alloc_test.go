@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -27,11 +28,15 @@ type hot struct {
 	ctx fasthttp.RequestCtx
 }
 
-func newHot(t testing.TB, path, authorization, body string) *hot {
+func newHot(t testing.TB, path, authorization, body string, configure ...func(*Config)) *hot {
 	t.Helper()
 	fake := &fakeTracker{}
-	s, err := New(Config{Services: quietServices(fake), Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
-		Registerer: prometheus.NewRegistry(), TokenCacheSize: 1 << 18, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }})
+	cfg := Config{Services: quietServices(fake), Keys: testKeys(t), PublicURL: "http://x", Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(), TokenCacheSize: 1 << 18, MaxConns: 1 << 14, Now: func() time.Time { return fakeTime }}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +90,12 @@ func (h *hot) once(t testing.TB) {
 	}
 }
 
-func singleBeat(t testing.TB) *hot {
-	token, _, err := mintTask(testKeys(t), testAttempt(), model.DefaultTokenTTL, true)
+func singleBeat(t testing.TB, configure ...func(*Config)) *hot {
+	token, _, err := httpapi.MintTask(testKeys(t), testAttempt(), model.DefaultTokenTTL, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newHot(t, "/v1/tasks/task_1/heartbeat", "Authorization: Bearer "+token+"\r\n", seedHeartbeat)
+	return newHot(t, "/v1/tasks/task_1/heartbeat", "Authorization: Bearer "+token+"\r\n", seedHeartbeat, configure...)
 }
 
 func manyBeats(t testing.TB, n int) *hot {
@@ -102,7 +107,7 @@ func manyBeats(t testing.TB, n int) *hot {
 		}
 		a := testAttempt()
 		a.TaskID = fmt.Sprintf("task_%d", i)
-		token, _, err := mintTask(testKeys(t), a, model.DefaultTokenTTL, true)
+		token, _, err := httpapi.MintTask(testKeys(t), a, model.DefaultTokenTTL, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,18 +172,7 @@ func BenchmarkEmpty(b *testing.B) {
 		if err := h.ctx.Request.Read(h.br); err != nil {
 			b.Fatal(err)
 		}
-		h.ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+		h.ctx.Response.Header.SetContentTypeBytes(httpapi.ContentTypeJSON)
 		h.ctx.Response.SetBody(answer)
-	}
-}
-
-func BenchmarkDecodeBeat(b *testing.B) {
-	var body beatBody
-	raw := []byte(seedHeartbeat)
-	b.ReportAllocs()
-	for b.Loop() {
-		if !decodeBeat(raw, &body) || body.check() != nil {
-			b.Fatal("refused")
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -22,7 +23,7 @@ type heartbeatRoute struct {
 
 func heartbeatRoutes(t *testing.T) map[string]heartbeatRoute {
 	worker := func(e *env) string {
-		text, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+		text, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 			Queue: "default"}, e.now())
 		if err != nil {
 			t.Fatal(err)
@@ -33,15 +34,15 @@ func heartbeatRoutes(t *testing.T) map[string]heartbeatRoute {
 		return `{"taskId":"task_1","attempt":` + attempt + `,"taskToken":"` + e.task() + `"}`
 	}
 	return map[string]heartbeatRoute{
-		"task": {kindTask, 1, "/v1/tasks/task_1/heartbeat", func(e *env) string { return e.task() },
+		"task": {httpapi.KindTask, 1, "/v1/tasks/task_1/heartbeat", func(e *env) string { return e.task() },
 			func(_ *env, attempt string) string { return `{"attempt":` + attempt + `}` }},
-		"task with an encoded id": {kindTask, 1, "/v1/tasks/task%5F1/heartbeat", func(e *env) string { return e.task() },
+		"task with an encoded id": {httpapi.KindTask, 1, "/v1/tasks/task%5F1/heartbeat", func(e *env) string { return e.task() },
 			func(_ *env, attempt string) string { return `{"attempt":` + attempt + `}` }},
-		"batch": {kindTask, 2, "/v1/heartbeats", func(*env) string { return "" },
+		"batch": {httpapi.KindTask, 2, "/v1/heartbeats", func(*env) string { return "" },
 			func(e *env, attempt string) string {
 				return `{"heartbeats":[` + item(e, attempt) + `,` + item(e, attempt) + `]}`
 			}},
-		"worker": {kindWorker, 1, "/v1/workers/" + fakeWorkerID + "/heartbeat", worker,
+		"worker": {httpapi.KindWorker, 1, "/v1/workers/" + fakeWorkerID + "/heartbeat", worker,
 			func(_ *env, attempt string) string {
 				return `{"tasks":[{"taskId":"task_1","attempt":` + attempt + `}]}`
 			}},
@@ -91,7 +92,7 @@ func tooLarge(e *env, r heartbeatRoute) {
 	}
 	defer func() { _ = c.Close() }()
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
-		r.path, r.token(e), limitBatch+1)
+		r.path, r.token(e), httpapi.LimitBatch+1)
 	if _, err := io.WriteString(c, head); err != nil {
 		e.t.Fatal(err)
 	}

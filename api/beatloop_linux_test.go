@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -59,7 +60,7 @@ func (w *twins) streams(t *testing.T) map[string]string {
 	} {
 		s[fmt.Sprintf("body %d", i)] = w.beat("task_1", body) + ok
 	}
-	e := &env{t: t, keys: w.loop.s.keys, clock: fakeTime, fake: &fakeTracker{}}
+	e := &env{t: t, keys: w.loop.s.cfg.Keys, clock: fakeTime, fake: &fakeTracker{}}
 	for _, c := range traps {
 		if !strings.Contains(c.trap, "timeouts") && !strings.Contains(c.trap, "panic") {
 			s["trap: "+c.trap] = strings.ReplaceAll(c.request(e), "\n", "\r\n")
@@ -115,7 +116,7 @@ func (w *twins) counted(t *testing.T) {
 			t.Errorf("%s is %v with the loop and %v without it", name, got[name], n)
 		}
 	}
-	if accepted, underWay := want["lubdub_http_beats_accepted_total task"], w.loop.s.metrics.hot.inFlight(); accepted == 0 || underWay != 0 {
+	if accepted, underWay := want["lubdub_http_beats_accepted_total task"], w.loop.s.api.InFlight(); accepted == 0 || underWay != 0 {
 		t.Errorf("%v heartbeats were accepted, %d are in flight", accepted, underWay)
 	}
 }
@@ -163,7 +164,7 @@ func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 			}
 		}
 	}()
-	until(t, func() bool { return w.loop.s.metrics.hot.accepted() > 1000 }, func() string { return "it is not read at all" })
+	until(t, func() bool { return w.loop.s.api.Metrics.AcceptedBeats() > 1000 }, func() string { return "it is not read at all" })
 	w.loop.ping(t)
 	in := bufio.NewReader(c)
 	for i := range n {
@@ -209,11 +210,11 @@ func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 	})
 	broken := testAttempt()
 	broken.TaskID = "broken"
-	text, _, err := mintTask(w.loop.s.keys, broken, time.Hour, true)
+	text, _, err := httpapi.MintTask(w.loop.s.cfg.Keys, broken, time.Hour, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.loop.s.authenticate([]byte(text), fakeTime, w.loop.s.metrics.hot.stripe()) // a loop takes tokens that are known
+	w.loop.s.api.Bearer([]byte(text), fakeTime) // a loop takes tokens that are known
 	c := dialTo(t, w.loop.addr)
 	_ = c.SetDeadline(time.Now().Add(patience))
 	in := bufio.NewReader(c)
@@ -233,7 +234,7 @@ func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 			}
 		}
 	}
-	until(t, func() bool { return w.loop.s.metrics.hot.inFlight() == 0 }, func() string { return "beats are in flight" })
+	until(t, func() bool { return w.loop.s.api.InFlight() == 0 }, func() string { return "beats are in flight" })
 }
 
 // landings counts how often a loop has landed beats.
@@ -259,7 +260,7 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 		fresh++
 		a.IssuedAt = fakeTime.Add(time.Duration(fresh) * time.Second)
 		change(a)
-		text, _, err := mintTask(w.loop.s.keys, a, time.Hour, true)
+		text, _, err := httpapi.MintTask(w.loop.s.cfg.Keys, a, time.Hour, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,12 +268,12 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 	}
 	same := func(*model.Attempt) {}
 	ok := func(text string) string { return w.post("/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`) }
-	const n = 2 * maxOpened
-	verified, remembered, landed := w.loop.s.keys.Verifications(), w.loop.s.tokens.Len(), lands.Load()
+	const n = 2 * 16 // in two turns at least
+	verified, remembered, landed := w.loop.s.cfg.Keys.Verifications(), w.loop.s.api.CachedTokens(), lands.Load()
 	for range n {
 		w.exchange(t, ok(unknown(same)))
 	}
-	verified, remembered = w.loop.s.keys.Verifications()-verified, w.loop.s.tokens.Len()-remembered
+	verified, remembered = w.loop.s.cfg.Keys.Verifications()-verified, w.loop.s.api.CachedTokens()-remembered
 	if landed = lands.Load() - landed; verified != n || remembered != n || landed < n {
 		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop landed %d beats", n, verified, remembered, landed)
 	}
@@ -288,33 +289,6 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) { w.exchange(t, s) })
 	}
 	t.Run("what is counted", func(t *testing.T) { w.counted(t) })
-}
-
-// A turn opens so many tokens and no more.
-func TestATurnOpensSomeTokens(t *testing.T) {
-	t.Parallel()
-	w := newTwin(t, func(*Config) {})
-	l := &beatLoop{s: w.s}
-	open := func() bool {
-		a := testAttempt()
-		text, _, err := mintTask(w.s.keys, a, time.Hour, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		who, opened := l.principal([]byte(text), fakeTime)
-		return who != nil && opened != nil
-	}
-	for i := range maxOpened {
-		if !open() {
-			t.Fatalf("token %d is not opened", i)
-		}
-	}
-	if open() {
-		t.Error("a turn opens any number of tokens")
-	}
-	if l.Turn(); !open() {
-		t.Error("the next turn opens none")
-	}
 }
 
 // FuzzLoop: the same of any bytes, cut anywhere.
@@ -347,7 +321,7 @@ func TestABeatOnTheLoopAllocatesNothing(t *testing.T) {
 		t.Skip("the race detector allocates, and lets pools forget")
 	}
 	w := newTwin(t, func(c *Config) { c.Services = quietServices(&fakeTracker{}) })
-	text, _, err := mintTask(w.s.keys, testAttempt(), time.Hour, true)
+	text, _, err := httpapi.MintTask(w.s.cfg.Keys, testAttempt(), time.Hour, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +341,7 @@ func TestABeatOnTheLoopAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, once); n != 0 {
 		t.Errorf("%v allocations for a beat, want 0", n)
 	}
-	if w.s.metrics.hot.accepted() < 1000 {
-		t.Errorf("%v beats", w.s.metrics.hot.accepted())
+	if w.s.api.Metrics.AcceptedBeats() < 1000 {
+		t.Errorf("%v beats", w.s.api.Metrics.AcceptedBeats())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -18,7 +19,7 @@ import (
 // limitBody is asked when the headers of a request have come, before memory is taken for its body. A body of up to 16 KiB may come
 // from anyone. A larger one is charged to the tenant and the token that it comes with.
 func (s *Server) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	path := s.underBase(h.RequestURI())
+	path := s.api.UnderBase(h.RequestURI())
 	limit := bodyLimit(h.Method(), path)
 	n := h.ContentLength()
 	if n != chunkedLength && n <= conn.SmallBody {
@@ -45,10 +46,10 @@ func (s *Server) chargeBody(c net.Conn, h *fasthttp.RequestHeader, path []byte, 
 	who := s.bodyFrom(c, h, path, n)
 	switch {
 	case who != nil:
-		conn.Known(c, who.holder())
-		return conn.Charge(c, who.holder(), int64(max(n, 0)))
+		conn.Known(c, who.Holder())
+		return conn.Charge(c, who.Holder(), int64(max(n, 0)))
 	case beats: // its items' tokens may all have expired
-		return conn.Charge(c, stranger, int64(max(n, 0)))
+		return conn.Charge(c, httpapi.Stranger, int64(max(n, 0)))
 	}
 	return conn.ErrNoToken
 }
@@ -67,12 +68,12 @@ func ctxOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 
 // bodyFrom returns whom the body comes from that follows a header: the bearer of the header's token or, as a batch of beats needs
 // none, of an item's. nil: there is no valid token.
-func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *principal {
-	var w wire
-	w.scan(h.RawHeaders())
-	now := s.judgedAt(time.Now())
-	if bearer := w.bearer(); bearer != nil {
-		if who := s.bearer(bearer, now); who != nil {
+func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *httpapi.Principal {
+	var w httpapi.Wire
+	w.Scan(h.RawHeaders())
+	now := s.api.RedisTimeAt(time.Now())
+	if bearer := w.Bearer(); bearer != nil {
+		if who := s.api.Bearer(bearer, now); who != nil {
 			return who
 		}
 	}
@@ -85,26 +86,17 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 			return nil
 		}
 	}
-	find := tokenFinder{opens: func(bearer []byte) *principal { return s.bearer(bearer, now) }}
+	find := tokenFinder{opens: func(bearer []byte) *httpapi.Principal { return s.api.Bearer(bearer, now) }}
 	conn.Ahead(c, min(conn.SmallBody, n), find.look) // no further than the body: of chunks, only what came with the header
 	return find.who
 }
 
 var continues = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
-// bearer returns the principal of a token, nil if it is not valid. Unlike authenticate it counts nothing but what it verifies.
-func (s *Server) bearer(bearer []byte, now time.Time) *principal {
-	if p := s.tokens.Get(bearer, now.UnixMilli()); p != nil {
-		return p
-	}
-	p, _ := s.verify(bearer, now)
-	return p
-}
-
 // tokenFinder looks for the first valid token among the items of a batch, as they come.
 type tokenFinder struct {
-	opens func([]byte) *principal
-	who   *principal
+	opens func([]byte) *httpapi.Principal
+	who   *httpapi.Principal
 	at    int // where to go on
 	tried int
 }
@@ -141,14 +133,42 @@ func (f *tokenFinder) look(seen []byte) bool {
 }
 
 // refusedBody answers for a body that is larger than it may be: for every client, or for one without a valid token.
-func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *refusal {
+func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *httpapi.Refusal {
 	switch why := conn.RefusedBody(ctx.Conn()); {
 	case errors.Is(why, conn.ErrNoRoom):
 		return noRoomForBody(s.bodies)
 	case why != nil:
-		return errUnauthorized
+		return httpapi.ErrUnauthorized
 	}
-	limit := bodyLimit(ctx.Request.Header.Method(), s.underBase(ctx.Request.Header.RequestURI()))
-	return refuse(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
+	limit := bodyLimit(ctx.Request.Header.Method(), s.api.UnderBase(ctx.Request.Header.RequestURI()))
+	return httpapi.NewRefusal(fasthttp.StatusRequestEntityTooLarge, v1.CodeBodyTooLarge,
 		fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
 }
+
+// bodyLimit returns how large a body may be before the request is routed: it is asked before the body is read.
+func bodyLimit(method, target []byte) int {
+	path, _, _ := bytes.Cut(target, []byte("?"))
+	if bytes.IndexByte(path, '%') >= 0 { // judged as it will be routed
+		plain, _, err := httpapi.SplitTarget(target)
+		if err != nil {
+			return httpapi.LimitCallback // it is refused whatever comes
+		}
+		path = []byte(plain)
+	}
+	switch {
+	case string(method) != fasthttp.MethodPost:
+		return httpapi.LimitOther
+	case string(path) == "/v1/heartbeats" || string(path) == "/v1/tasks:batch":
+		return httpapi.LimitBatch
+	case bytes.HasPrefix(path, prefixWorkers) && bytes.HasSuffix(path, suffixHeartbeat): // with its inventory a batch
+		return httpapi.LimitBatch
+	case bytes.HasSuffix(path, suffixHeartbeat) || bytes.HasSuffix(path, []byte("/started")) || bytes.HasSuffix(path, []byte("/completed")):
+		return httpapi.LimitCallback
+	}
+	return httpapi.LimitOther
+}
+
+var (
+	prefixWorkers   = []byte("/v1/workers/")
+	suffixHeartbeat = []byte("/heartbeat")
+)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -15,7 +16,7 @@ import (
 var hostileBodies = map[string]func(e *env, n int) string{
 	"announces a task":        func(_ *env, n int) string { return announce("/v1/tasks", n, "") },
 	"announces a batch":       func(_ *env, n int) string { return announce("/v1/heartbeats", n, "") },
-	"announces a large batch": func(_ *env, n int) string { return announce("/v1/heartbeats", limitBatch, "") },
+	"announces a large batch": func(_ *env, n int) string { return announce("/v1/heartbeats", httpapi.LimitBatch, "") },
 	"announces a chunk": func(*env, int) string {
 		return "POST /v1/heartbeats HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\nfff00\n{"
 	},
@@ -115,9 +116,9 @@ func TestTheFirstTokenOfABatchIsFound(t *testing.T) {
 	} {
 		for step := 1; step <= len(c.text); step++ {
 			tried := 0
-			f := tokenFinder{opens: func(b []byte) *principal {
+			f := tokenFinder{opens: func(b []byte) *httpapi.Principal {
 				if tried++; string(b) == "good" {
-					return new(principal)
+					return new(httpapi.Principal)
 				}
 				return nil
 			}}
@@ -136,9 +137,9 @@ func TestLargeBodiesWithoutAToken(t *testing.T) {
 	e := newHostileServer(t, fronts["event loop"], 300)
 	for request, want := range map[string]int{
 		announce("/v1/tasks", conn.SmallBody+1, ""):                                    401,
-		announce("/v1/tasks", limitOther+1, ""):                                        413,
-		announce("/v1/tasks:batch", limitBatch, "Authorization: Bearer x\n"):           401,
-		announce("/v1/tasks/task_1/heartbeat", limitCallback, ""):                      401,
+		announce("/v1/tasks", httpapi.LimitOther+1, ""):                                413,
+		announce("/v1/tasks:batch", httpapi.LimitBatch, "Authorization: Bearer x\n"):   401,
+		announce("/v1/tasks/task_1/heartbeat", httpapi.LimitCallback, ""):              401,
 		announce("/v1/heartbeats", 20000, "") + strings.Repeat(" ", 19983) + "{}":      400,
 		"POST /v1/tasks HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n10000\n  ":    401,
 		"POST /v1/tasks HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n2\n{}\n0\n\n": 401,

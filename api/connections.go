@@ -9,9 +9,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/internal/logs"
-	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // What clients are told on connections that are refused or cut.
@@ -40,37 +40,25 @@ func (s *Server) bound(maxConns, reserve int, slow bool) conn.Bound {
 
 func (s *Server) refuseConn(w io.Writer) {
 	var ctx fasthttp.RequestCtx
-	s.setRequestID(&ctx, nil)
-	s.writeRefusal(&ctx, errTooManyConns)
+	s.api.SetRequestID(&ctx, nil)
+	s.api.WriteRefusal(&ctx, errTooManyConns)
 	_, _ = ctx.Response.WriteTo(w)
 }
 
-func overloaded(message string) *refusal {
-	r := refuse(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
-	r.retryAfter = defaultRetryAfter
-	return r
-}
-
-// closing lets the refusal end its connection.
-func closing(r *refusal) *refusal {
-	r.close = true
-	return r
-}
-
 var (
-	errTooManyConns = closing(overloaded(
+	errTooManyConns = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
 	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
-	errMadeRoom = closing(overloaded("The server has as many open connections as it may, and this one had shown no valid token for longest; " +
-		"send the request whole, on a new connection"))
+	errMadeRoom = httpapi.Closing(httpapi.Overloaded(
+		"The server has as many open connections as it may, and this one had shown no valid token for longest; " +
+			"send the request whole, on a new connection"))
 	// errOverShare is the refusal for a client that has shown a valid token.
-	errOverShare = closing(overloaded("The server has as many open connections as it may, and this token, or its tenant, has more of them " +
-		"than others that need one; use fewer connections, and send the request again, on a new one"))
-	// errStopping tells who has sent part of a request why the rest is not waited for.
-	errStopping = closing(overloaded("The server is stopping, and the request had not arrived whole; send it again, on a new connection"))
+	errOverShare = httpapi.Closing(httpapi.Overloaded(
+		"The server has as many open connections as it may, and this token, or its tenant, has more of them " +
+			"than others that need one; use fewer connections, and send the request again, on a new one"))
 )
 
-func noRoomForBody(b *conn.Budget) *refusal {
-	return overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may; "+
+func noRoomForBody(b *conn.Budget) *httpapi.Refusal {
+	return httpapi.Overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may; "+
 		"wait as Retry-After says, then retry, or send smaller batches", b.Limit()))
 }

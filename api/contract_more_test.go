@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -232,7 +233,7 @@ func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 			}
 		}
 		w := l.register(mailer)
-		renewed, _ := renewedWorker(l.keys, claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
+		renewed, _ := httpapi.RenewedWorker(l.keys, claimsOf(t, l, w.WorkerToken), l.now().Add(50*time.Minute))
 		l.store.Client.FlushDB(context.Background())
 		l.pass(0)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/heartbeat", renewed, "").want(200) // a renewed token is as good

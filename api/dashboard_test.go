@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 )
 
@@ -16,10 +17,10 @@ func TestTheDashboardKnowsWhatRolesMayDo(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	b.WriteString("// Who may do what, written by: make generate\nexport const rolesOf: Record<string, readonly string[]> = {\n")
-	ordered := slices.SortedFunc(slices.Values(routes), func(a, b *route) int { return strings.Compare(a.op, b.op) })
+	ordered := slices.SortedFunc(slices.Values(routes), func(a, b *httpapi.Route) int { return strings.Compare(a.Op, b.Op) })
 	for _, r := range ordered {
-		if r.needs != 0 {
-			fmt.Fprintf(&b, "  %s: ['%s'],\n", r.op, strings.ReplaceAll(rolesFor(r.needs), " or ", "', '"))
+		if r.Needs != 0 {
+			fmt.Fprintf(&b, "  %s: ['%s'],\n", r.Op, strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", "', '"))
 		}
 	}
 	b.WriteString("};\n")
@@ -38,15 +39,15 @@ func TestDocumentedRoles(t *testing.T) {
 	b.WriteString(" task token | worker token |\n| --- | --- |" + strings.Repeat(" --- |", len(token.Roles)+2) + "\n")
 	mark := map[bool]string{true: " yes |", false: " |"}
 	for _, r := range routes {
-		if r.access == forAll {
+		if r.Access == httpapi.ForAll {
 			continue
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s %s` |", r.op, r.method, r.pattern)
+		fmt.Fprintf(&b, "| `%s` | `%s %s` |", r.Op, r.Method, r.Pattern)
 		for _, role := range token.Roles {
-			b.WriteString(mark[permitted[role]&r.needs != 0])
+			b.WriteString(mark[httpapi.Permitted[role]&r.Needs != 0])
 		}
 		for _, callback := range []string{"t", "w"} {
-			b.WriteString(mark[openedBy[r.op] == "*" || strings.Contains(openedBy[r.op], callback)])
+			b.WriteString(mark[openedBy[r.Op] == "*" || strings.Contains(openedBy[r.Op], callback)])
 		}
 		b.WriteByte('\n')
 	}

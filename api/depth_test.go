@@ -17,8 +17,8 @@ func nested(levels int) string {
 
 // keptAsSent are the fields of a request whose JSON is kept as it comes.
 func keptAsSent(t reflect.Type) (names []string) {
-	for name, f := range fieldsOf(t) {
-		if f.typ == rawMessage {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Type == reflect.TypeFor[json.RawMessage]() {
 			names = append(names, name)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
@@ -184,7 +185,7 @@ func TestStrangersCannotHoldAllConnections(t *testing.T) {
 func TestWhoHasShownATokenStays(t *testing.T) {
 	t.Parallel()
 	e := newDoor(t)
-	worker, _, err := mintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+	worker, _, err := httpapi.MintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
 		&workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 	if err != nil {
 		t.Fatal(err)

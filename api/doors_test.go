@@ -103,7 +103,7 @@ func TestDocsHaveEveryOperation(t *testing.T) {
 	e := newEnv(t)
 	_, text := e.visit("/docs")
 	for _, r := range routes {
-		if !strings.Contains(text, `<article id="`+r.op+`">`) || !strings.Contains(text, "<code>"+r.pattern+"</code>") {
+		if !strings.Contains(text, `<article id="`+r.Op+`">`) || !strings.Contains(text, "<code>"+r.Pattern+"</code>") {
 			t.Errorf("%s is not documented", r)
 		}
 	}

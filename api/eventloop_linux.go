@@ -21,7 +21,7 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 		return nil, false, nil
 	}
 	front, err := evloop.Listen(tcp, evloop.Config{
-		Loops: eventLoops(), Pace: beatPace, ShareFrom: s.cfg.answersShared(), Handler: s.newLoopHandler,
+		Loops: eventLoops(), Pace: beatPace, ShareFrom: s.cfg.answersShared(), Handler: s.beats.NewLoop,
 		Serve: func(c net.Conn) { _ = s.http.ServeConn(c) },
 		Watch: s.watch, Bound: s.bound(s.cfg.MaxConns, reserveOf(s.cfg.MaxConns), false),
 		ReadTimeout: s.cfg.ReadTimeout, WriteTimeout: s.cfg.WriteTimeout, IdleTimeout: s.cfg.IdleTimeout,
@@ -61,6 +61,6 @@ func lend(c net.Conn, state fasthttp.ConnState) {
 }
 
 func (s *Server) loopPanicked(p any, stack []byte) {
-	s.metrics.panics.Inc()
+	s.api.Metrics.Panics.Inc()
 	s.log.LogAttrs(context.Background(), slog.LevelError, "panic in the event loop", slog.Any("panic", p), slog.String("stack", string(stack)))
 }

@@ -14,7 +14,7 @@ import (
 func TestClientsThatHaveGoneAreFoundAtOnce(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
-		l.s.streams.keepAlive = time.Hour
+		l.s.events.KeepAlive = time.Hour
 		addr, viewer := l.listen(), l.control(roleViewer)
 		open := func() (*net.TCPConn, *bufio.Scanner) {
 			c := dialTo(t, addr)
@@ -46,8 +46,8 @@ func TestClientsThatHaveGoneAreFoundAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		await(lines, ": keep-alive")
-		until(t, func() bool { return l.s.streams.places.Used() == 1 }, func() string {
-			return fmt.Sprintf("%d streams are open, want one", l.s.streams.places.Used())
+		until(t, func() bool { return l.s.events.Streams.Used() == 1 }, func() string {
+			return fmt.Sprintf("%d streams are open, want one", l.s.events.Streams.Used())
 		})
 		l.create(`{"taskId":"t1"}`)
 		await(lines, `"t1"`)

@@ -22,7 +22,6 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
-	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
@@ -187,7 +186,7 @@ func TestContractEventStream(t *testing.T) {
 func TestAStreamStaysOpen(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		l.s.streams.keepAlive = 20 * time.Millisecond
+		l.s.events.KeepAlive = 20 * time.Millisecond
 		s := l.stream(l.control(roleViewer), "type=worker.late")
 		for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
 			if f := s.block(); f.comment != "keep-alive" || f.id == "" {
@@ -211,7 +210,7 @@ func TestAStreamStaysOpen(t *testing.T) {
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		l.s.streams.keepAlive = 20 * time.Millisecond
+		l.s.events.KeepAlive = 20 * time.Millisecond
 		s := l.stream(l.controlOf(token.Control{Role: roleViewer, TTL: time.Minute}), "")
 		other := l.stream(l.control(roleViewer), "")
 		l.store.Clock.Advance(2 * time.Minute)
@@ -230,7 +229,7 @@ func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.beside()
-		l.s.streams.keepAlive, other.s.streams.keepAlive = 20*time.Millisecond, 20*time.Millisecond
+		l.s.events.KeepAlive, other.s.events.KeepAlive = 20*time.Millisecond, 20*time.Millisecond
 		viewer := func(name string) string {
 			return l.controlOf(token.Control{Role: roleViewer, Subject: name, TTL: time.Hour})
 		}
@@ -315,45 +314,11 @@ func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 	})
 }
 
-// What a listener has not taken yet is not copied for it.
-func TestWhatIsToldIsShared(t *testing.T) {
-	told := make([]*events.Told, 200)
-	for i := range told {
-		told[i] = &events.Told{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
-	}
-	var want strings.Builder
-	for _, e := range told {
-		fmt.Fprintf(&want, "id: %s\ndata: %s\n\n", e.Cursor, e.JSON)
-	}
-	for _, size := range []int{1, 7, 4096} {
-		s, p, got := &eventStream{over: true}, make([]byte, size), make([]byte, 0, want.Len())
-		read := func() {
-			s.told, got = told, got[:0]
-			for {
-				n, err := s.Read(p)
-				if got = append(got, p[:n]...); err != nil {
-					return
-				}
-			}
-		}
-		allocs := testing.AllocsPerRun(1, read)
-		for i := 0; allocs > 1 && i < 200; i++ { // what the whole process allocates is counted, and others may be at work
-			allocs = min(allocs, testing.AllocsPerRun(1, read))
-		}
-		if string(got) != want.String() {
-			t.Errorf("in reads of %d bytes another text is told", size)
-		}
-		if allocs > 1 {
-			t.Errorf("%.0f allocations in reads of %d bytes", allocs, size)
-		}
-	}
-}
-
 // Streams are bounded; one more is refused until another one has ended.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		l.s.streams.places, l.s.streams.keepAlive = shares.NewPool(2), 20*time.Millisecond
+		l.s.events.Streams, l.s.events.KeepAlive = shares.NewPool(2), 20*time.Millisecond
 		viewer := l.control(roleViewer)
 		first := l.stream(viewer, "")
 		l.stream(l.controlFor(roleViewer, "other", "prod"), "")
@@ -372,7 +337,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("HEAD: %+v, %v", res, err)
 		}
 		first.leave()
-		until(t, func() bool { return l.s.streams.places.Used() <= 1 }, func() string { return "the stream that was left is still open" })
+		until(t, func() bool { return l.s.events.Streams.Used() <= 1 }, func() string { return "the stream that was left is still open" })
 		l.stream(viewer, "")
 	})
 }
@@ -391,7 +356,7 @@ func TestStreamsRefuseBadInput(t *testing.T) {
 		ask("after=").refused(400, v1.CodeInvalidRequest)
 		ask("order=asc").refused(400, v1.CodeInvalidRequest)
 		ask("type=nosuch").refused(400, v1.CodeInvalidRequest)
-		if n := l.s.streams.places.Used(); n != 0 {
+		if n := l.s.events.Streams.Used(); n != 0 {
 			t.Errorf("%d places are taken by streams that did not come to be", n)
 		}
 	})
@@ -413,7 +378,7 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 			c.Services, c.Now, c.WriteTimeout, c.MaxStreams = ServicesOf(tr), s.Clock.Now, time.Second, 2*clients
 		})
 		e.readClock = s.Clock.Now
-		e.s.streams.keepAlive = 50 * time.Millisecond
+		e.s.events.KeepAlive = 50 * time.Millisecond
 		viewer := e.control(roleViewer)
 		var conns []net.Conn
 		for range clients {
@@ -427,12 +392,12 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		until(t, func() bool { return e.s.streams.places.Used() == clients }, func() string { return "not all streams have begun" })
+		until(t, func() bool { return e.s.events.Streams.Used() == clients }, func() string { return "not all streams have begun" })
 		for _, c := range conns {
 			_ = c.Close()
 		}
-		until(t, func() bool { return e.s.streams.places.Used() == 0 }, func() string {
-			return fmt.Sprintf("%d streams are still open", e.s.streams.places.Used())
+		until(t, func() bool { return e.s.events.Streams.Used() == 0 }, func() string {
+			return fmt.Sprintf("%d streams are still open", e.s.events.Streams.Used())
 		})
 	})
 	if err := goleak.Find(before, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -101,7 +102,7 @@ func TestAMadeTokenEndsWithItsParent(t *testing.T) {
 func TestTokensThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)

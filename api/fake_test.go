@@ -48,7 +48,7 @@ func (f *fakeTracker) services() Services {
 	return Services{
 		Beats: f, Tasks: f, Workers: fakeWorkers{f}, Machines: fakeWorkers{f}, Holdings: f, Queues: fakeQueues{f},
 		Schedules: fakeSchedules{f}, Webhooks: fakeWebhooks{f}, Events: fakeEvents{f}, Stats: fakeStats{f}, Revocations: f,
-		Sweeper: f, Store: f,
+		Sweeper: f, Brake: f, Store: f,
 	}
 }
 

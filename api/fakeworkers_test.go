@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
@@ -117,8 +118,8 @@ func (f fakeWorkers) ResumeMachine(context.Context, model.Scope, string, string)
 	return &workers.Resumed{Matched: 1, Workers: []string{fakeWorkerID}}, nil
 }
 
-func (f *fakeTracker) Release(context.Context, model.Scope, time.Duration) (*sweep.Released, error) {
-	return &sweep.Released{Tasks: 60, Until: fakeTime}, nil
+func (f *fakeTracker) Release(context.Context, model.Scope, time.Duration) (*brake.Released, error) {
+	return &brake.Released{Tasks: 60, Until: fakeTime}, nil
 }
 
 func (f *fakeTracker) Sweep(context.Context) (sweep.SweepResult, error) {

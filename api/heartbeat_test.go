@@ -1,9 +1,7 @@
 package api
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,27 +60,6 @@ func TestDeliveredCancelsAreTold(t *testing.T) {
 	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
 	if n := e.fake.deliveredCount(); n != 4 {
 		t.Errorf("%d deliveries: what was delivered before was told again", n)
-	}
-}
-
-type brokenWriter struct{ flushed bool }
-
-func (w *brokenWriter) Write(p []byte) (int, error) {
-	if w.flushed {
-		return len(p), nil
-	}
-	return 0, errors.New("broken")
-}
-func (w *brokenWriter) Flush() error { return errors.New("broken") }
-
-func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
-	t.Parallel()
-	f := &fakeTracker{}
-	for _, w := range []io.Writer{&brokenWriter{}, &brokenWriter{flushed: true}} {
-		d := &delivery{body: []byte("{}"), told: func() { f.CancelDelivered(testAttempt()) }}
-		if _, err := d.WriteTo(w); err == nil || f.deliveredCount() != 0 {
-			t.Errorf("%d deliveries, error %v", f.deliveredCount(), err)
-		}
 	}
 }
 

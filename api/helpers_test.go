@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -172,7 +173,7 @@ func (e *env) task(change ...func(*model.Attempt)) string {
 	for _, f := range change {
 		f(a)
 	}
-	token, _, err := mintTask(e.keys, a, time.Hour, true)
+	token, _, err := httpapi.MintTask(e.keys, a, time.Hour, true)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -411,3 +412,19 @@ func until(t *testing.T, good func() bool, what func() string) {
 		}
 	}
 }
+
+// testAPI is the API of a server that serves nothing, and routes are its routes.
+var (
+	testAPI = func() *httpapi.API {
+		k, err := token.NewKeyring(token.Key{ID: "k1", Secret: []byte(strings.Repeat("1", token.MinKeyBytes))})
+		if err != nil {
+			panic(err)
+		}
+		s, err := New(Config{Services: (&fakeTracker{}).services(), Keys: k, PublicURL: "http://x", TokenCacheSize: 1, MaxConns: 1})
+		if err != nil {
+			panic(err)
+		}
+		return s.api
+	}()
+	routes = testAPI.Routes()
+)

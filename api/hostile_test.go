@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -38,9 +39,9 @@ var traps = []struct {
 	{"get in small letters reaches the handler", plain("get /livez"), "405", "method_not_allowed"},
 	{"of two Authorization headers one counts", callback("Authorization: Bearer x\nContent-Length: 13\n\n{\"attempt\":1}"), "401",
 		"unauthorized"},
-	{"oversize bodies answer 400", callback(fmt.Sprintf("Content-Length: %d\n\n", limitCallback+1)), "413", "body_too_large"},
+	{"oversize bodies answer 400", callback(fmt.Sprintf("Content-Length: %d\n\n", httpapi.LimitCallback+1)), "413", "body_too_large"},
 	{"bodies default to 4 MiB", func(*env) string {
-		return fmt.Sprintf("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: %d\n\n", limitOther+1)
+		return fmt.Sprintf("POST /v1/tasks HTTP/1.1\nHost: x\nContent-Length: %d\n\n", httpapi.LimitOther+1)
 	}, "413", "body_too_large"},
 	{"a panic of a handler ends the process", func(e *env) string {
 		e.fake.beat = func(*beats.Beat) { panic("on purpose") }
@@ -229,8 +230,8 @@ func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
 	<-begun
 	_ = gone.Close()
 	close(finish)
-	until(t, func() bool { return e.open() == 0 && e.s.metrics.hot.inFlight() == 0 }, func() string {
-		return fmt.Sprintf("%d connections, %d requests under way", e.open(), e.s.metrics.hot.inFlight())
+	until(t, func() bool { return e.open() == 0 && e.s.api.InFlight() == 0 }, func() string {
+		return fmt.Sprintf("%d connections, %d requests under way", e.open(), e.s.api.InFlight())
 	})
 	if !e.s.http.CloseOnShutdown || e.s.http.IdleTimeout == 0 || e.s.http.ReadTimeout == 0 || e.s.http.WriteTimeout == 0 ||
 		e.s.admin.ReadTimeout == 0 || e.s.admin.IdleTimeout == 0 {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -99,58 +99,11 @@ func TestCreationsOfABatchCountOneByOne(t *testing.T) {
 	}
 }
 
-// However many cores take at the same time, a tenant gets its share and no more.
-func TestATenantsBucketUnderRaces(t *testing.T) {
-	t.Parallel()
-	l := newTenantLimit("s", "w", 1000, fakeTime, func() {})
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			var at atomic.Pointer[bucket]
-			for range 1000 {
-				if l.take("acme", &at, fakeTime) == nil {
-					taken.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if taken.Load() != 1000 {
-		t.Errorf("%d of a share of 1,000 were taken", taken.Load())
-	}
-}
-
-// Tenants are forgotten when there are many, but never what they have taken, also not by tokens that remember a bucket.
-func TestTenantsAreForgottenWithoutAGift(t *testing.T) {
-	t.Parallel()
-	l := newTenantLimit("s", "w", 1, fakeTime, func() {})
-	var remembered, rested atomic.Pointer[bucket]
-	now := fakeTime.Add(2 * time.Second)
-	if l.take("rested", &rested, fakeTime) != nil || l.take("busy", &remembered, now) != nil {
-		t.Fatal("refused")
-	}
-	for i := range maxIdleBuckets {
-		l.take(fmt.Sprint("tenant", i), nil, fakeTime)
-	}
-	l.take("one more", nil, now)
-	if n := l.count.Load(); n > 2 {
-		t.Errorf("%d tenants are remembered, and all but two have full buckets", n)
-	}
-	if l.take("busy", nil, now) == nil || l.take("busy", &remembered, now) == nil {
-		t.Error("a tenant that was forgotten got its share twice")
-	}
-	if l.take("rested", &rested, now) != nil || l.take("rested", nil, now) == nil {
-		t.Error("a token goes on with a bucket that is its tenant's no more")
-	}
-}
-
 func TestALimitedBeatAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		return // the race detector allocates
 	}
-	h := singleBeat(t)
-	h.s.tenantBeats = newTenantLimit("s", "w", 10_000_000, fakeTime, func() {})
+	h := singleBeat(t, func(c *Config) { c.TenantBeats = 10_000_000 })
 	h.once(t)
 	if n := testing.AllocsPerRun(1000, func() { h.once(t) }); n != 0 {
 		t.Errorf("%v allocations for a beat under a limit", n)
@@ -202,7 +155,7 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 				domain.fakeTracker = c.Services.Holdings.(*fakeTracker)
 				c.Services.Holdings, c.Services.Workers = domain, lookupWorkers{fakeWorkers{domain.fakeTracker}, domain}
 			})
-			token, _, err := mintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+			token, _, err := httpapi.MintWorker(e.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
 				&workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
@@ -221,23 +174,5 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 				t.Errorf("%d look-ups in %d s at %d a second, %d refusals", got, seconds, perSecond, refused)
 			}
 		})
-	}
-}
-
-// A tenant that has as much as it may is told 429 and when to come again, of a batch too; a replica that is full says 503.
-func TestTooMuchOfATenantIsNotThisReplicasTrouble(t *testing.T) {
-	t.Parallel()
-	for _, of := range []struct {
-		tooMany bool
-		status  int
-	}{{true, 429}, {false, 503}} {
-		r := refusalOf(opCreate, &model.Error{Code: model.Overloaded, TooMany: of.tooMany, RetryAfter: time.Minute,
-			Message: "the tenant has enough"})
-		if r.status != of.status || r.body.Error != "overloaded" || r.retryAfter != time.Minute || r.body.Message != "The tenant has enough" {
-			t.Errorf("%+v", r)
-		}
-		if item := string(appendItemRefusal(nil, r)); !strings.Contains(item, `"retryAfterMs":60000`) {
-			t.Errorf("of a batch: %s", item)
-		}
 	}
 }

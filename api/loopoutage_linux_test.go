@@ -115,7 +115,7 @@ func TestRedisAwayInTheMiddleOfTheLoopsFlushes(t *testing.T) {
 		}
 		await(outage.name+" and back", 0)
 	}
-	if n := e.s.metrics.hot.inFlight(); n > int64(len(beaters)) {
+	if n := e.s.api.InFlight(); n > int64(len(beaters)) {
 		t.Errorf("%d in flight", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
@@ -160,17 +161,18 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 	for _, task := range []string{"task_1", "cancelled", "told", "expired", "older", "over", "full", "away", "ping"} {
 		a := testAttempt()
 		a.TaskID = task
-		text, _, err := mintTask(w.loop.s.keys, a, time.Hour, true)
+		text, _, err := httpapi.MintTask(w.loop.s.cfg.Keys, a, time.Hour, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.tokens[task] = text
 	}
-	worker, _, err := mintWorker(w.loop.s.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"}, fakeTime)
+	worker, _, err := httpapi.MintWorker(w.loop.s.cfg.Keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "q"},
+		fakeTime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, _, err := w.loop.s.keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, fakeTime)
+	admin, _, err := w.loop.s.cfg.Keys.MintControl(token.Control{Role: roleAdmin, Tenant: "acme", Workspace: "prod", TTL: time.Hour}, fakeTime)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,7 +212,7 @@ func oddClientsBesideOutages(t *testing.T, loop bool) {
 	}
 	e.hangUp()
 	left := func() string {
-		return fmt.Sprintf("%d connections, %d beats in flight, %d bytes of bodies", e.open(), e.s.metrics.hot.inFlight(), e.s.bodies.Held())
+		return fmt.Sprintf("%d connections, %d beats in flight, %d bytes of bodies", e.open(), e.s.api.InFlight(), e.s.bodies.Held())
 	}
 	const nothing = "0 connections, 0 beats in flight, 0 bytes of bodies"
 	until(t, func() bool { return left() == nothing }, func() string { return "left: " + left() })

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -28,16 +29,16 @@ func buildOpenAPI(t *testing.T) []byte {
 	b := &openAPIBuilder{comments: readComments(t, "../sdk/go/v1"), schemas: obj{}, responses: obj{}}
 	paths := obj{}
 	for _, r := range routes {
-		path, _ := paths[r.pattern].(obj)
+		path, _ := paths[r.Pattern].(obj)
 		if path == nil {
 			path = obj{}
-			paths[r.pattern] = path
+			paths[r.Pattern] = path
 		}
-		w, known := opWords[r.op]
+		w, known := opWords[r.Op]
 		if !known {
-			t.Fatalf("no words for the operation %s", r.op)
+			t.Fatalf("no words for the operation %s", r.Op)
 		}
-		path[strings.ToLower(r.method)] = b.operation(r, w)
+		path[strings.ToLower(r.Method)] = b.operation(r, w)
 	}
 	doc := obj{
 		"openapi": "3.1.0",
@@ -60,41 +61,41 @@ func buildOpenAPI(t *testing.T) []byte {
 	return append(out, '\n')
 }
 
-func (b *openAPIBuilder) operation(r *route, w words) obj {
-	op := obj{"operationId": r.op, "tags": []any{w.tag}, "summary": w.summary}
-	if w.description != "" {
-		op["description"] = w.description
+func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
+	op := obj{"operationId": r.Op, "tags": []any{w.tag}, "summary": r.Summary}
+	if r.Description != "" {
+		op["description"] = r.Description
 	}
-	switch r.access {
-	case forTask, forItems:
+	switch r.Access {
+	case httpapi.ForTask, httpapi.ForBeat, httpapi.ForItems:
 		op["security"] = []any{obj{"taskToken": []any{}}, obj{"workerToken": []any{}}}
-		if r.op == opHeartbeats {
+		if r.Op == opHeartbeats {
 			op["security"] = []any{obj{}, obj{"workerToken": []any{}}}
 		}
-	case forWorker:
+	case httpapi.ForWorker:
 		op["security"] = []any{obj{"workerToken": []any{}}}
-		if r.needs != 0 {
+		if r.Needs != 0 {
 			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
-			op["description"] = strings.TrimSpace(w.description + " Roles beside the worker itself: " +
-				strings.ReplaceAll(rolesFor(r.needs), " or ", ", ") + ".")
+			op["description"] = strings.TrimSpace(r.Description + " Roles beside the worker itself: " +
+				strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 		}
-	case forControl:
+	case httpapi.ForControl:
 		op["security"] = []any{obj{"controlToken": []any{}}}
-		op["description"] = strings.TrimSpace(w.description + " Roles: " + strings.ReplaceAll(rolesFor(r.needs), " or ", ", ") + ".")
+		op["description"] = strings.TrimSpace(r.Description + " Roles: " + strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 	default:
 		op["security"] = []any{}
 	}
 
 	var params []any
-	if id := r.idField(); id != "" {
+	if id := r.IDField(); id != "" {
 		params = append(params, obj{"name": id, "in": "path", "required": true, "schema": idSchema(false)})
 	}
-	names := r.query
-	if r.access == forControl || r.access == forWorker {
+	names := r.Query
+	if r.Access == httpapi.ForControl || r.Access == httpapi.ForWorker {
 		names = append([]string{"tenantId", "workspaceId"}, names...)
 	}
 	for _, name := range names {
-		if own, ok := ownQueryParams[r.op][name]; ok {
+		if own, ok := ownQueryParams[r.Op][name]; ok {
 			params = append(params, own)
 		} else {
 			params = append(params, queryParams[name])
@@ -105,18 +106,18 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 			"schedule: are reserved for the tasks of schedules.",
 		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request " +
 			"again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
-	}[r.op]; ok {
+	}[r.Op]; ok {
 		params = append(params, obj{
 			"name": "Idempotency-Key", "in": "header",
 			"description": says,
 			"schema":      obj{"type": "string", "minLength": 1, "maxLength": 255},
 		})
 	}
-	if r.op == opEvents {
+	if r.Op == opEvents {
 		params = append(params, obj{"name": "Last-Event-ID", "in": "header", "schema": obj{"type": "string"},
 			"description": "Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after."})
 	}
-	if r.op == opCreate || r.op == opCreateBatch {
+	if r.Op == opCreate || r.Op == opCreateBatch {
 		params = append(params, obj{
 			"name": "traceparent", "in": "header",
 			"description": "W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One " +
@@ -146,7 +147,7 @@ func (b *openAPIBuilder) operation(r *route, w words) obj {
 			media["examples"] = examples(ex)
 		}
 		response["content"] = obj{"application/json": media}
-		if r.op == opEvents {
+		if r.Op == opEvents {
 			response["content"] = obj{"application/json": media, "text/event-stream": obj{"schema": obj{"type": "string"},
 				"examples": examples([]example{{"stream", exampleStream}})}}
 		}
@@ -181,15 +182,15 @@ func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
 }
 
 // errorStatuses lists what the machinery around the operation may answer and what the operation adds.
-func errorStatuses(r *route, w words) []int {
+func errorStatuses(r *httpapi.Route, w words) []int {
 	set := append([]int{400, 500}, w.errors...)
-	if r.access != forAll {
+	if r.Access != httpapi.ForAll {
 		set = append(set, 401, 403, 429, 503)
 	}
 	if w.request != nil {
 		set = append(set, 413, 415)
 	}
-	if r.access == forItems && r.op == opHeartbeats {
+	if r.Access == httpapi.ForItems && r.Op == opHeartbeats {
 		set = slices.DeleteFunc(set, func(s int) bool { return s == 401 || s == 403 || s == 429 })
 	}
 	slices.Sort(set)

@@ -4,7 +4,7 @@ import (
 	"maps"
 )
 
-// The words of openapi.json that are neither in the route table nor in package v1.
+// The words of openapi.json that are neither in the table of routes nor in package v1.
 
 const docDescription = `Workers beat, start and finish under /v1/tasks/{taskId} and /v1/heartbeats with the token of their attempt; ` +
 	`control planes create, read and cancel with a control token. Bodies are JSON; times are RFC 3339 in UTC with milliseconds; ` +
@@ -51,7 +51,7 @@ var statusWords = map[int]string{
 
 // words of one operation.
 type words struct {
-	tag, summary, description string
+	tag string
 
 	request         any // of v1; nil: no body
 	optionalBody    bool

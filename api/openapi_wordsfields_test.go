@@ -2,6 +2,7 @@ package api
 
 import (
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -35,8 +36,8 @@ var queryParams = map[string]obj{
 			"uniqueItems": true}, "style": "form",
 		"explode": false,
 	},
-	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1, "maximum": maxVerdictsMs,
-		"default": defaultVerdictsMs}),
+	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1,
+		"maximum": int64(365 * 24 * time.Hour / time.Millisecond), "default": int64(time.Hour / time.Millisecond)}),
 	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
 		obj{"type": "integer", "minimum": 1, "maximum": stats.StepsKept}),
 	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+
@@ -259,7 +260,7 @@ var fieldSchemas = map[string]obj{
 	"CancelTasksRequest.gracePeriodMs":      between(0, 86400000),
 	"CancelRequest.gracePeriodMs":           between(0, 86400000),
 	"CancelRequest.reason":                  {"type": "string", "maxLength": 512},
-	"CreateTokenRequest.ttlMs":              between(1000, int(maxExchangedLife.Milliseconds())),
+	"CreateTokenRequest.ttlMs":              between(1000, int((12 * time.Hour).Milliseconds())),
 	"CreateTokenRequest.role":               {"type": "string", "enum": roles()},
 	"CompletedRequest.cancelledDuringPhase": {"type": "string", "maxLength": 256},
 }

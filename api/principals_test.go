@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	"github.com/lubdub-io/lubdub/internal/testenv"
@@ -28,9 +29,8 @@ func viewerOf(l *live, tenant, name string) string {
 }
 
 // principalOf returns who shows a token; nil: it is not valid.
-func (l *live) principalOf(bearer string) *principal {
-	who, _ := l.s.authenticate([]byte(bearer), l.now(), &l.s.metrics.hot.stripes[0])
-	return who
+func (l *live) principalOf(bearer string) *httpapi.Principal {
+	return l.s.api.Bearer([]byte(bearer), l.now())
 }
 
 // boundedResources are those that clients of the API can fill. Add a row for each new one. What is not here refuses nobody, or is in the
@@ -40,10 +40,10 @@ var boundedResources = []boundedResource{
 		name: "event streams", size: 16, bearer: viewerOf,
 		take: func(l *live, bearer string) bool {
 			who := l.principalOf(bearer)
-			if who == nil || l.s.streams.enter(who) != nil {
+			if who == nil || l.s.events.Streams.Take(who.Holder(), 1) != shares.Granted {
 				return l.do("GET", "/v1/events", bearer, "", "Accept", "text/event-stream").status == 200
 			}
-			l.s.streams.leave(who)
+			l.s.events.Streams.Give(who.Holder(), 1)
 			l.stream(bearer, "")
 			return true
 		},
@@ -54,13 +54,13 @@ var boundedResources = []boundedResource{
 			if l.do("GET", "/v1/queues", bearer, "").status != 200 {
 				return false
 			}
-			return l.s.control.enter(l.principalOf(bearer)) == nil // as one that goes on
+			return l.s.api.Control.Enter(l.principalOf(bearer)) == nil // as one that goes on
 		},
 	},
 	{
 		name: "waiting claims", size: 16,
 		bearer: func(l *live, tenant, name string) string {
-			text, _, err := mintWorker(l.keys, model.Scope{Tenant: tenant, Workspace: "prod"},
+			text, _, err := httpapi.MintWorker(l.keys, model.Scope{Tenant: tenant, Workspace: "prod"},
 				&workers.Registered{WorkerID: name, MachineID: "m1", Queue: "q"}, l.now())
 			if err != nil {
 				l.t.Fatal(err)
@@ -72,8 +72,7 @@ var boundedResources = []boundedResource{
 			if who == nil {
 				return l.do("POST", "/v1/queues/q/claim", bearer, `{"waitMs":60000}`).status == 200
 			}
-			_, full := (&request{s: l.s, who: who}).enterClaim(time.Minute)
-			return full == nil
+			return l.s.queues.Waiting.Take(who.Holder(), 1) == shares.Granted
 		},
 	},
 }
@@ -114,8 +113,8 @@ func TestNobodyTakesAllOfABoundedResource(t *testing.T) {
 		for name, fill := range fill {
 			t.Run(r.name+" "+name, func(t *testing.T) {
 				inMemory(t, func(t *testing.T, l *live) {
-					l.s.control.places, l.s.claims = shares.NewPool(16), shares.NewPool(16)
-					l.s.streams.places = shares.NewPool(16)
+					l.s.api.Control.Places, l.s.queues.Waiting = shares.NewPool(16), shares.NewPool(16)
+					l.s.events.Streams = shares.NewPool(16)
 					got := fill(l)
 					if got >= r.size {
 						t.Errorf("%d of %d units are taken", got, r.size)

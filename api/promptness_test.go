@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/faultproxy"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/testenv"
@@ -71,7 +72,7 @@ func (p *prompt) open(t *testing.T, redis string, timeout time.Duration) {
 }
 
 // request is one of every route, such that it needs the store.
-func (p *prompt) request(r *route) (path, token, body string) {
+func (p *prompt) request(r *httpapi.Route) (path, token, body string) {
 	bodies := map[string]string{
 		opStarted: `{"attempt":1,"workerId":"w"}`, opHeartbeat: `{"attempt":1}`, opCompleted: `{"attempt":1,"outcome":"SUCCEEDED"}`,
 		opHeartbeats:  `{"heartbeats":[{"taskId":"t1","attempt":1,"taskToken":"` + p.task.TaskToken + `"},{"taskId":"q1","attempt":1}]}`,
@@ -91,18 +92,18 @@ func (p *prompt) request(r *route) (path, token, body string) {
 	}
 	ids := map[string]string{"taskId": "t1", "runId": "r1", "workerId": p.worker.WorkerID, "machineId": "m1", "queue": "q", "scheduleId": "s1",
 		"webhookId": "w"}
-	path, body = r.pattern, bodies[r.op]
+	path, body = r.Pattern, bodies[r.Op]
 	for name, id := range ids {
 		path = strings.ReplaceAll(path, "{"+name+"}", id)
 	}
 	switch {
-	case r.op == opHeartbeats || r.access == forWorker:
+	case r.Op == opHeartbeats || r.Access == httpapi.ForWorker:
 		token = p.worker.WorkerToken
-	case r.access == forTask || r.access == forItems:
+	case r.Access == httpapi.ForTask || r.Access == httpapi.ForBeat || r.Access == httpapi.ForItems:
 		token = p.task.TaskToken
-	case r.access == forControl:
+	case r.Access == httpapi.ForControl:
 		token = p.control(roleAdmin)
-		switch r.op {
+		switch r.Op {
 		case opList:
 			path += "?type=t"
 		case opScopes:
@@ -121,9 +122,9 @@ type prompted struct {
 }
 
 // ask sends a request and tells how long its answer took.
-func (p *prompt) ask(r *route) (a prompted, err error) {
+func (p *prompt) ask(r *httpapi.Route) (a prompted, err error) {
 	path, token, body := p.request(r)
-	req, err := http.NewRequest(r.method, "http://lubdub.test"+path, strings.NewReader(body))
+	req, err := http.NewRequest(r.Method, "http://lubdub.test"+path, strings.NewReader(body))
 	if err != nil {
 		return a, err
 	}
@@ -147,11 +148,11 @@ func (p *prompt) ask(r *route) (a prompted, err error) {
 }
 
 // everyRoute asks each route several times at once, and notes what is answered too late.
-func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.TooLong, check func(r *route, a prompted)) {
+func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.TooLong, check func(r *httpapi.Route, a prompted)) {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	took := map[*route]time.Duration{}
+	took := map[*httpapi.Route]time.Duration{}
 	delay := redistest.OwnDelay()
 	for _, r := range routes {
 		for range each {
@@ -172,7 +173,7 @@ func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.
 	own := delay()
 	for r, d := range took {
 		limit := promptTimeout*3/2 + 4*own // whoever asks, the proxy, the front end and the lane may each be late by that
-		if r.op == opClaim {
+		if r.Op == opClaim {
 			limit += 300 * time.Millisecond
 		}
 		if d > limit {
@@ -206,8 +207,8 @@ func answersWhileRedisIsAway(t *testing.T, end func(s *redistest.Server) error) 
 	}
 	defer func() { _ = p.server.Thaw() }()
 	for _, when := range []string{", at first", ", later"} {
-		p.everyRoute(t, when, 5, late, func(r *route, a prompted) {
-			switch r.op {
+		p.everyRoute(t, when, 5, late, func(r *httpapi.Route, a prompted) {
+			switch r.Op {
 			case "index", "livez", "version", "openapi", opHeartbeats, opCreateBatch: // the last two answer for each item
 				if a.status != 200 {
 					t.Errorf("%s: %d", r, a.status)
@@ -253,8 +254,8 @@ func TestEveryRouteAnswersInTimeWhileRedisIsSlow(t *testing.T) {
 				late := redistest.TooLong{}
 				p := newPrompt(t)
 				p.proxy.Delay(delay)
-				p.everyRoute(t, "", 5, late, func(r *route, a prompted) {
-					if a.status == 503 && a.retryAfter == "" && r.op != "readyz" && r.op != "healthz" {
+				p.everyRoute(t, "", 5, late, func(r *httpapi.Route, a prompted) {
+					if a.status == 503 && a.retryAfter == "" && r.Op != "readyz" && r.Op != "healthz" {
 						t.Errorf("%s: 503 without Retry-After", r)
 					}
 				})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -126,7 +127,7 @@ func TestContractClaimRefusals(t *testing.T) {
 		}
 		l.store.Clock.Advance(25 * time.Hour)
 		l.sweep()
-		fresh, _, err := mintWorker(l.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
+		fresh, _, err := httpapi.MintWorker(l.keys, model.Scope{Tenant: "acme", Workspace: "prod"},
 			&workers.Registered{WorkerID: w.WorkerID, MachineID: "host-7", Queue: "default"}, l.now())
 		if err != nil {
 			t.Fatal(err)

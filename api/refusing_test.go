@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/beats"
@@ -60,7 +61,7 @@ type (
 func (r *refusingTracker) services() Services {
 	s := r.fakeTracker.services()
 	w := refusingWorkers{fakeWorkers{r.fakeTracker}, r.err}
-	s.Beats, s.Tasks, s.Holdings, s.Revocations, s.Sweeper = r, r, r, r, r
+	s.Beats, s.Tasks, s.Holdings, s.Revocations, s.Sweeper, s.Brake = r, r, r, r, r, r
 	s.Workers, s.Machines = w, w
 	s.Queues, s.Stats = refusingQueues{fakeQueues{r.fakeTracker}, r.err}, refusingStats{fakeStats{r.fakeTracker}, r.err}
 	s.Events = refusingEvents{fakeEvents{r.fakeTracker}, r.err}
@@ -261,18 +262,18 @@ func (r refusingQueues) Resume(context.Context, model.Scope, string) error { ret
 
 // refusesAll asks a route, with each kind of token that may open it, and wants a refusal that says when to come again, for
 // each item where each has an answer of its own.
-func (p *prompt) refusesAll(t *testing.T, r *route, status int, after time.Duration) {
+func (p *prompt) refusesAll(t *testing.T, r *httpapi.Route, status int, after time.Duration) {
 	t.Helper()
 	path, token, body := p.request(r)
-	p.refuses(t, r, p.do(r.method, path, token, body), status, after)
-	if r.access == forTask || r.access == forItems { // a worker's token is looked up first
-		p.refuses(t, r, p.do(r.method, path, p.worker.WorkerToken, body), status, after)
+	p.refuses(t, r, p.do(r.Method, path, token, body), status, after)
+	if r.Access == httpapi.ForTask || r.Access == httpapi.ForBeat || r.Access == httpapi.ForItems { // a worker's token is looked up first
+		p.refuses(t, r, p.do(r.Method, path, p.worker.WorkerToken, body), status, after)
 	}
 }
 
-func (p *prompt) refuses(t *testing.T, r *route, a *answer, status int, after time.Duration) {
+func (p *prompt) refuses(t *testing.T, r *httpapi.Route, a *answer, status int, after time.Duration) {
 	t.Helper()
-	if a.status == 200 && (r.op == opHeartbeats || r.op == opCreateBatch) {
+	if a.status == 200 && (r.Op == opHeartbeats || r.Op == opCreateBatch) {
 		var answer struct {
 			Results []struct {
 				Status       int
@@ -324,8 +325,8 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 					c.configure(cfg)
 				}
 			})
-			worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"},
-				e.now())
+			worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope,
+				&workers.Registered{WorkerID: fakeWorkerID, MachineID: "m1", Queue: "q"}, e.now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -333,15 +334,14 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 			p := &prompt{env: e, worker: &v1.RegisterWorkerResponse{WorkerID: fakeWorkerID, WorkerToken: worker},
 				task: &v1.TaskEnvelope{TaskToken: task}}
 			if c.configure != nil {
-				e.s.control.places.Take(shares.Holder{Tenant: "other"}, 1)
-				for _, l := range []*tenantLimit{e.s.tenantBeats, e.s.tenantCalls} {
-					l.owe("acme", 1, e.now())
-				}
+				e.s.api.Control.Places.Take(shares.Holder{Tenant: "other"}, 1)
+				e.s.api.OweBeats("acme", 1, e.now())
+				e.s.api.OweCalls("acme", 1, e.now())
 			}
 			for range 2 { // the event loop knows the tokens by then
 				for _, r := range routes {
-					asksNobody := slices.Contains(storeless, r.op) || r.op == opCreateToken && c.configure == nil
-					if asksNobody || name == "the control plane" && !r.yields() {
+					asksNobody := slices.Contains(storeless, r.Op) || r.Op == opCreateToken && c.configure == nil
+					if asksNobody || name == "the control plane" && !r.Yields() {
 						continue
 					}
 					p.refusesAll(t, r, c.status, c.after)

@@ -49,7 +49,7 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 // A record stays for as long as two lives of a token: one that was renewed at the very end is covered, with time to spare.
 func TestTheLeastRetentionCoversTwoLivesOfAToken(t *testing.T) {
 	t.Parallel()
-	if model.MinFinishedRetention < 2*workerTokenLife {
-		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", model.MinFinishedRetention, workerTokenLife)
+	if model.MinFinishedRetention < 2*model.WorkerTokenTTL {
+		t.Errorf("OFFLINE workers may be forgotten after %v; a token holds for %v", model.MinFinishedRetention, model.WorkerTokenTTL)
 	}
 }

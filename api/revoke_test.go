@@ -196,13 +196,13 @@ func TestATokenTakenBackWhileItIsVerified(t *testing.T) {
 	text := e.task()
 	e.fake.naming = func() {
 		e.fake.naming = nil
-		e.s.heedRevocations([]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}},
+		e.fake.heed([]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}},
 			[]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}})
 	}
 	for range 2 {
 		e.do("POST", "/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`).refused(401, "unauthorized")
 	}
-	if n := e.s.tokens.Len(); n != 0 {
+	if n := e.s.api.CachedTokens(); n != 0 {
 		t.Errorf("%d tokens are remembered", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -48,7 +49,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	e := newEnv(t)
 	e.badItems = true // bodies are whatever passes the door
 	e.fake.owns = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
+	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
@@ -63,25 +64,25 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 		bearers[letter], foreign[letter] = e.control(r), e.controlFor(r, "other", "prod")
 	}
 	for _, r := range routes {
-		allowed, known := openedBy[r.op]
+		allowed, known := openedBy[r.Op]
 		if !known {
-			t.Errorf("%s (%s) is not in the table: say there whom it opens", r, r.op)
+			t.Errorf("%s (%s) is not in the table: say there whom it opens", r, r.Op)
 			continue
 		}
-		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.pattern)
+		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.Pattern)
 		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7", "{scheduleId}", "s1").Replace(path)
 		path = strings.NewReplacer("{runId}", "run_1", "{machineId}", "host-7", "{webhookId}", "w").Replace(path)
 		body := ""
-		if r.method != "GET" && r.method != "DELETE" {
+		if r.Method != "GET" && r.Method != "DELETE" {
 			body = `{"attempt":1,"outcome":"SUCCEEDED"}`
 		}
-		opened := func(token, query string) int { return e.do(r.method, path+query, token, body).status }
+		opened := func(token, query string) int { return e.do(r.Method, path+query, token, body).status }
 		for letter, token := range bearers {
 			want, got := allowed == "*" || strings.Contains(allowed, letter), opened(token, "")
 			if is := got != 401 && got != 403; is != want {
 				t.Errorf("%s with the bearer %s: %d, opened must be %v", r, letter, got, want)
 			}
-			if allowed == "*" || r.access != forControl || !want || letter == "w" || letter == "t" {
+			if allowed == "*" || r.Access != httpapi.ForControl || !want || letter == "w" || letter == "t" {
 				continue
 			}
 			if got := opened(token, "?tenantId=other"); got != 403 && got != 400 {
@@ -99,7 +100,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 		}
 	}
 	for op := range openedBy {
-		if !slices.ContainsFunc(routes, func(r *route) bool { return r.op == op }) {
+		if !slices.ContainsFunc(routes, func(r *httpapi.Route) bool { return r.Op == op }) {
 			t.Errorf("the table names %s, and there is no such operation", op)
 		}
 	}
@@ -132,7 +133,7 @@ func TestRolesAreNamed(t *testing.T) {
 	e.do("POST", "/v1/tasks", submitter, `{"queue":"default","type":"x"}`).want(201)
 	e.do("POST", "/v1/tasks/task_1/cancel", submitter, "").want(202)
 	for _, r := range token.Roles {
-		if permitted[r] == 0 {
+		if httpapi.Permitted[r] == 0 {
 			t.Errorf("the role %s opens nothing", r)
 		}
 		if !contains(securitySchemes["controlToken"].(obj)["description"].(string), string(r)) {

@@ -208,3 +208,19 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 		l.do("GET", "/v1/schedules/new", operator, "").refused(404, v1.CodeScheduleNotFound)
 	})
 }
+
+// Of several fields that are missing always the same one is named.
+func TestABackfillNamesTheFirstMissingField(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	for range 20 {
+		for body, field := range map[string]string{
+			`{}`: "from", `{"to":"2026-01-14T00:00:00Z"}`: "from", `{"from":"2026-01-14T00:00:00Z"}`: "to",
+		} {
+			r := e.do("POST", "/v1/schedules/s1/backfill", e.control(roleOperator), body).refused(400, v1.CodeInvalidRequest)
+			if r.Field != field {
+				t.Fatalf("%s: the field is %q, want %q", body, r.Field, field)
+			}
+		}
+	}
+}

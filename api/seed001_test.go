@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
@@ -196,7 +197,7 @@ func field(t *testing.T, object, name string) json.RawMessage {
 // sameJSON fails unless got is want without white space.
 func sameJSON(t *testing.T, got, want json.RawMessage) {
 	t.Helper()
-	if string(got) != string(compact(want)) {
+	if string(got) != string(convert.Compact(want)) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -7,58 +7,51 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/beats"
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/events"
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
-	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/internal/logs"
+	"github.com/lubdub-io/lubdub/api/queues"
+	"github.com/lubdub-io/lubdub/api/schedules"
+	"github.com/lubdub-io/lubdub/api/system"
+	"github.com/lubdub-io/lubdub/api/tasks"
+	"github.com/lubdub-io/lubdub/api/webhooks"
+	"github.com/lubdub-io/lubdub/api/workers"
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Server answers the API and, on a listener of its own, the pages for operators. Make it with New.
 type Server struct {
-	cfg      Config
-	services Services
-	keys     *token.Keyring
-	log      *slog.Logger
+	cfg     Config
+	log     *slog.Logger
+	metrics *connMetrics
 
-	tokens  *token.Cache[principal]
-	revoked atomic.Pointer[token.Revoked]
-	metrics *metrics
-	ready   readiness
-	ids     requestIDs
-
-	beatRequests *sync.Pool
-
-	control     admission
-	claims      *shares.Pool // claims that wait
-	streams     *eventStreams
-	waits       waits
-	tenantBeats *tenantLimit // nil: none
-	tenantCalls *tenantLimit
+	api    *httpapi.API
+	beats  *beats.Handlers
+	events *events.Handlers
+	queues *queues.Handlers
+	system *system.Handlers
 
 	http  *fasthttp.Server
 	admin *fasthttp.Server
 
-	logFailures logs.Limiter
-	logLate     logs.Limiter
-	logActs     logs.Limiter
-	logNobody   logs.Limiter
-	bodies      *conn.Budget
-	watch       *conn.Watch
-	adminWatch  *conn.Watch
+	bodies     *conn.Budget
+	watch      *conn.Watch
+	adminWatch *conn.Watch
 
 	running context.Context // ends when the server shuts down: what waits for something to happen ends then
 	stop    context.CancelFunc
 	gaveUp  context.Context // ends when a shutdown waits for nobody any more
 	giveUp  context.CancelFunc
 
-	inFlight atomic.Int64
 	draining atomic.Bool
 }
 
@@ -67,23 +60,12 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Server{
-		cfg: cfg, services: cfg.Services, keys: cfg.Keys, log: cfg.Logger,
-		tokens:  token.NewCache(cfg.TokenCacheSize, (*principal).tenant),
-		logLate: logs.Limiter{Lines: lateLines}, logActs: logs.Limiter{Lines: actLines},
-	}
-	s.waits.server = s
+	s := &Server{cfg: cfg, log: cfg.Logger}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.gaveUp, s.giveUp = context.WithCancel(context.Background())
-	s.ids.init()
-	s.ready.check = cfg.Services.Store.Ready
-	cfg.Services.Revocations.Heed(s.heedRevocations)
-	var err error
-	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
+	if err := s.mount(); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	s.beatRequests = newBeatRequests(&s.metrics.hot)
-	s.setBounds()
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + conn.Spare
 	s.http.HeaderReceived = s.limitBody
@@ -103,10 +85,10 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 		ReadTimeout:     s.cfg.ReadTimeout,
 		WriteTimeout:    s.cfg.WriteTimeout,
 		IdleTimeout:     s.cfg.IdleTimeout,
-		ReadBufferSize:  limitHeaders,
+		ReadBufferSize:  httpapi.LimitHeaders,
 		WriteBufferSize: 4 << 10,
 
-		MaxRequestBodySize:           limitOther,
+		MaxRequestBodySize:           httpapi.LimitOther,
 		DisablePreParseMultipartForm: true, // no body is ever put on disk
 		CloseOnShutdown:              true,
 		SecureErrorLogMessage:        true, // headers hold tokens
@@ -115,23 +97,45 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 	}
 }
 
-// setBounds sets what is refused in an overload. Each bound counts what it refuses.
-func (s *Server) setBounds() {
-	counted := func(bound string) func() { return s.metrics.overloaded.WithLabelValues(bound).Inc }
-	s.control = admission{shares.NewPool(int64(s.cfg.MaxControl)), counted("control_requests")}
-	s.claims = shares.NewPool(int64(s.cfg.MaxConns))
-	s.streams = &eventStreams{
-		server: s, places: shares.NewPool(int64(s.cfg.MaxStreams)), keepAlive: keepAlive, refused: counted("event_streams"),
+// mount makes the routes, and what bounds and counts their use and the connections.
+func (s *Server) mount() (err error) {
+	cfg, of := &s.cfg, &s.cfg.Services
+	if s.api, err = httpapi.New(httpapi.Config{
+		Attempts: of.Beats, Owners: of.Holdings, Registry: of.Workers, Revocations: of.Revocations,
+		Keys: cfg.Keys, Logger: cfg.Logger, Registerer: cfg.Registerer, BasePath: cfg.BasePath, TokenCacheSize: cfg.TokenCacheSize,
+		MaxControl: cfg.MaxControl, TenantBeats: cfg.TenantBeats, TenantCalls: cfg.TenantCalls, Now: cfg.Now, Running: s.running,
+	}); err != nil {
+		return err
 	}
-	s.bodies = conn.NewBudget(int64(s.cfg.MaxBodyBytes), counted("body_bytes"))
-	s.watch = conn.NewWatch(s.cfg.ReadTimeout, s.cfg.WriteTimeout, s.cfg.IdleTimeout, s.bodies)
-	s.adminWatch = conn.NewWatch(s.cfg.ReadTimeout, adminWriteTimeout, s.cfg.IdleTimeout, nil)
-	start := s.cfg.Now
-	if start == nil {
-		start = time.Now
+	overloaded := s.api.Metrics.Overloaded
+	s.bodies = conn.NewBudget(int64(cfg.MaxBodyBytes), overloaded("body_bytes"))
+	s.watch = conn.NewWatch(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout, s.bodies)
+	s.adminWatch = conn.NewWatch(cfg.ReadTimeout, adminWriteTimeout, cfg.IdleTimeout, nil)
+	if s.metrics, err = newConnMetrics(cfg.Registerer, s.watch); err != nil {
+		return err
 	}
-	s.tenantBeats = newTenantLimit("tenant-beats-per-second", "heartbeats", s.cfg.TenantBeats, start(), counted("tenant_beats"))
-	s.tenantCalls = newTenantLimit("tenant-calls-per-second", "calls", s.cfg.TenantCalls, start(), counted("tenant_calls"))
+	envelopes := convert.Envelopes{Keys: cfg.Keys, PublicURL: cfg.PublicURL}
+	tasks, err := tasks.New(of.Tasks, of.Beats, envelopes, cfg.Registerer)
+	if err != nil {
+		return err
+	}
+	s.beats = beats.New(s.api, of.Beats)
+	s.queues = &queues.Handlers{
+		Queues: of.Queues, Envelopes: envelopes, Waiting: shares.NewPool(int64(cfg.MaxConns)), Refused: overloaded("waiting_claims"),
+	}
+	s.events = &events.Handlers{
+		Events: of.Events, Streams: shares.NewPool(int64(cfg.MaxStreams)), Refused: overloaded("event_streams"), KeepAlive: events.KeepAlive,
+	}
+	s.system = system.New(system.Config{
+		Stats: of.Stats, Sweeper: of.Sweeper, Brake: of.Brake, Store: of.Store, Revocations: of.Revocations, Logger: cfg.Logger,
+		Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.BasePath, OpenAPI: OpenAPI,
+	})
+	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
+	schedules := &schedules.Handlers{Schedules: of.Schedules}
+	webhooks := &webhooks.Handlers{Webhooks: of.Webhooks}
+	s.api.Mount(slices.Concat(s.beats.Routes(), tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
+		schedules.Routes(), webhooks.Routes(), s.system.Routes()), s.system.Page)
+	return nil
 }
 
 // Serve answers the API's requests until Shutdown, then returns nil.
@@ -184,33 +188,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(deaf, err, s.adminWatch.StopListening(), s.admin.ShutdownWithContext(ctx))
 }
 
-// now returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
-func (s *Server) now(ctx *fasthttp.RequestCtx) time.Time {
-	return s.judgedAt(s.local(ctx))
-}
-
-// judgedAt returns Redis's time at a moment of this process's.
-func (s *Server) judgedAt(local time.Time) time.Time {
-	if s.cfg.Now != nil {
-		return s.cfg.Now()
-	}
-	return local.Add(s.services.Beats.Skew())
-}
-
-// local returns this process's time, for what is counted here alone.
-func (s *Server) local(ctx *fasthttp.RequestCtx) time.Time {
-	if s.cfg.Now != nil {
-		return s.cfg.Now()
-	}
-	if t := ctx.Time(); !t.IsZero() { // fasthttp has just asked
-		return t
-	}
-	return time.Now()
-}
-
 // protocolError answers what never becomes a valid request.
 func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
-	r := refuse(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
+	r := httpapi.NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
@@ -222,23 +202,22 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 		r = errOverShare
 	case errors.Is(err, conn.Stopping):
 		conn.MuteUnheard(ctx.Conn())
-		r = errStopping
+		r = httpapi.ErrStopping
 	case errors.Is(err, conn.ErrNoRoom):
 		r = noRoomForBody(s.bodies)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		r = s.refusedBody(ctx)
 	case errors.As(err, &small):
-		r = refuse(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
+		r = httpapi.NewRefusal(fasthttp.StatusRequestHeaderFieldsTooLarge, v1.CodeHeadersTooLarge, "The headers are larger than 8 KiB; send less")
 	case errors.As(err, &timeout) && timeout.Timeout():
 		conn.MuteUnheard(ctx.Conn())
-		r = refuse(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
+		r = httpapi.NewRefusal(fasthttp.StatusRequestTimeout, v1.CodeRequestTimeout,
 			fmt.Sprintf("The request did not arrive within %s; send it faster", s.cfg.ReadTimeout))
 	}
 	ctx.Response.Reset()
-	s.setRequestID(ctx, nil)
+	s.api.SetRequestID(ctx, nil)
 	s.metrics.unparsed.Inc()
-	s.metrics.refuseOther(s.kindOfBeat(ctx), r)
-	s.writeRefusal(ctx, r)
+	s.api.Refuse(ctx, r)
 }
 
 // fasthttpLogger sends fasthttp's own messages to the log, at debug level: they are about clients' connections.

@@ -21,7 +21,7 @@ import (
 func TestWhatStreamsFromAnOldCursorCost(t *testing.T) {
 	store, _ := redistest.Own(t)
 	l := newLive(t, store, nil)
-	l.s.streams.places = shares.NewPool(4096)
+	l.s.events.Streams = shares.NewPool(4096)
 	l.pass(0)
 	const perShard, streams = 40_000, 1024
 	ctx := context.Background()
@@ -56,7 +56,7 @@ func TestWhatStreamsFromAnOldCursorCost(t *testing.T) {
 			_, _ = io.Copy(io.Discard, c)
 		}(c)
 	}
-	until(t, func() bool { return l.s.streams.places.Used() == streams }, func() string { return "not all streams have begun" })
+	until(t, func() bool { return l.s.events.Streams.Used() == streams }, func() string { return "not all streams have begun" })
 	began, before := time.Now(), redisCPU(t, l.store.Client)
 	var slowest time.Duration
 	pages, refused := 0, 0

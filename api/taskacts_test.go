@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -51,9 +52,9 @@ func TestContractActsOnManyTasks(t *testing.T) {
 			for body, field := range map[string]string{
 				`{}`: "selector", `{"selector":{}}`: "selector", `{"selector":{"labels":{}}}`: "selector",
 				`{"selector":{"state":"DONE"}}`: "selector.state", `{"selector":{"reason":"WHY"}}`: "selector.reason",
-				`{"selector":{"state":"RUNNING","finishedAfter":"2020-01-01T00:00:00Z"}}`:  "selector.state",
-				`{"selector":{"type":"a"},"pageToken":"nonsense"}`:                         "pageToken",
-				`{"selector":{"type":"a"},"pageToken":"` + pageToken("other", "t1") + `"}`: "pageToken",
+				`{"selector":{"state":"RUNNING","finishedAfter":"2020-01-01T00:00:00Z"}}`:          "selector.state",
+				`{"selector":{"type":"a"},"pageToken":"nonsense"}`:                                 "pageToken",
+				`{"selector":{"type":"a"},"pageToken":"` + httpapi.PageToken("other", "t1") + `"}`: "pageToken",
 			} {
 				if r := l.do("POST", "/v1/tasks:"+what, dispatcher, body).refused(400, v1.CodeInvalidRequest); r.Field != field {
 					t.Fatalf("%s %s: %+v", what, body, r)

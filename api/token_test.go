@@ -11,6 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -160,31 +161,6 @@ func TestATaskTokenOpensItsAttemptOnly(t *testing.T) {
 	e.do("POST", "/v1/tasks", e.task(), "{}").refused(403, "forbidden")
 }
 
-func TestMintingATaskTokenIsDeterministic(t *testing.T) {
-	t.Parallel()
-	k := testKeys(t)
-	a := testAttempt()
-	a.IssuedAt = fakeTime.Add(400 * time.Millisecond)
-	one, exp, err := mintTask(k, a, time.Hour, true)
-	two, _, _ := mintTask(k, a, time.Hour, true)
-	if err != nil || one != two {
-		t.Fatalf("two tokens for one attempt: %v", err)
-	}
-	if want := fakeTime.Add(time.Hour + time.Second); !exp.Equal(want) {
-		t.Errorf("expires %v, want %v: never early, in whole seconds", exp, want)
-	}
-	c, err := k.Verify(one, fakeTime)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := attemptOf(c); got != *a {
-		t.Errorf("got %+v, want %+v", got, *a)
-	}
-	if c.ExpiresAt.Sub(c.IssuedAt.Time) != time.Hour {
-		t.Errorf("life %v", c.ExpiresAt.Sub(c.IssuedAt.Time))
-	}
-}
-
 func TestBeatsRenewTheTokenInItsLastThird(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -223,7 +199,7 @@ func TestBeatsRenewTheTokenInItsLastThird(t *testing.T) {
 func TestTokensThatMustNotBeRenewedAreNot(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	token, _, err := mintTask(e.keys, testAttempt(), time.Hour, false)
+	token, _, err := httpapi.MintTask(e.keys, testAttempt(), time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -23,7 +24,7 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 		},
 		"worker": func() string {
 			at := e.now().Add(time.Duration(made) * time.Second)
-			text, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, at)
+			text, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,11 +41,11 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 	bodies := map[string]string{"": `{"attempt":1,"outcome":"SUCCEEDED"}`,
 		opHeartbeats: `{"heartbeats":[{"taskId":"task_1","attempt":1},{"taskId":"task_1","attempt":1}]}`}
 	for _, r := range routes {
-		if r.access == forAll {
+		if r.Access == httpapi.ForAll {
 			continue
 		}
-		body := bodies[r.op]
-		if body == "" && r.method != "GET" && r.method != "DELETE" {
+		body := bodies[r.Op]
+		if body == "" && r.Method != "GET" && r.Method != "DELETE" {
 			body = bodies[""]
 		}
 		for name, mint := range bearers {
@@ -52,7 +53,7 @@ func TestATokenIsVerifiedOnce(t *testing.T) {
 			bearer := mint()
 			for i, want := range []uint64{1, 0} {
 				before := e.keys.Verifications()
-				a := e.do(r.method, paths.Replace(r.pattern), bearer, body)
+				a := e.do(r.Method, paths.Replace(r.Pattern), bearer, body)
 				if got := e.keys.Verifications() - before; got != want {
 					t.Errorf("%s, request %d with the token of %s (answered %d): verified %d times, want %d", r, i+1, name, a.status, got, want)
 				}
@@ -66,12 +67,12 @@ func TestARememberedTokenEnds(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.fake.owns = true
-	worker, _, err := mintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())
+	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	admin := e.control(roleAdmin)
-	task, _, err := mintTask(e.keys, testAttempt(), time.Hour, false)
+	task, _, err := httpapi.MintTask(e.keys, testAttempt(), time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,18 @@ import (
 	"testing"
 	"time"
 
+	apiqueues "github.com/lubdub-io/lubdub/api/queues"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
+)
+
+// Why calls end that wait.
+const (
+	whyDraining = "draining"
+	whyDoken    = "token_expired"
+	whyDevoked  = "token_revoked"
 )
 
 // waitingTest is a call that waits, for TestEveryCallThatWaitsEndsWithItsToken.
@@ -29,7 +37,7 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 		got := l.claimInBackground(w)
 		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, func(t *testing.T, why string) {
 			a := <-got
-			if why == endDraining {
+			if why == whyDraining {
 				a.want(200)
 				return
 			}
@@ -60,12 +68,6 @@ func (l *live) claimInBackground(w *v1.RegisterWorkerResponse) <-chan *answer {
 	return got
 }
 
-func (w *waits) open() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.all)
-}
-
 // Each call that waits ends when its token is revoked, here or on another replica, alone or with all of its tenant, when the token
 // expires, and when the replica stops; it ends as the API says, and gets nothing of what there is from then on.
 func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
@@ -73,25 +75,25 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 	ends := map[string]func(l *live, one waitingTest) (why string){
 		"revoked here": func(l *live, one waitingTest) string {
 			l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
-			return endRevoked
+			return whyDevoked
 		},
 		"revoked by another replica": func(l *live, one waitingTest) string {
 			l.beside().do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
 			l.looks()
-			return endRevoked
+			return whyDevoked
 		},
 		"revoked with its tenant": func(l *live, _ waitingTest) string {
 			l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"tenantId":"acme"}`).want(200)
-			return endRevoked
+			return whyDevoked
 		},
 		"expired": func(l *live, _ waitingTest) string {
 			l.store.Clock.Advance(model.WorkerTokenTTL + time.Second)
-			l.s.waits.check()
-			return endToken
+			l.s.api.Waits.Check()
+			return whyDoken
 		},
 		"stopping": func(l *live, _ waitingTest) string {
 			l.s.stop()
-			return endDraining
+			return whyDraining
 		},
 	}
 	for op, begin := range waitingCalls {
@@ -100,14 +102,14 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 				t.Parallel()
 				inMemory(t, func(t *testing.T, l *live) {
 					one := begin(l)
-					until(t, func() bool { return l.s.waits.open() == 1 }, func() string { return "it does not wait" })
+					until(t, func() bool { return l.s.api.Waits.Len() == 1 }, func() string { return "it does not wait" })
 					why := end(l, one)
-					if why == endRevoked {
+					if why == whyDevoked {
 						l.pass(2 * time.Second)
 						l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "acme", "prod"), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 					}
 					one.ended(t, why)
-					until(t, func() bool { return l.s.waits.open() == 0 }, func() string { return "it is still counted" })
+					until(t, func() bool { return l.s.api.Waits.Len() == 0 }, func() string { return "it is still counted" })
 				})
 			})
 		}
@@ -117,26 +119,33 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 // A call waits only by what ends it with its token, so the table above has all of them.
 func TestEveryCallThatWaitsIsInTheTable(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	callers := map[string]string{"queues.go": opClaim, "eventstream.go": opEvents}
+	callers := map[string]string{"queues/queues.go": opClaim, "events/stream.go": opEvents}
+	found := 0
 	for _, name := range files {
 		source, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		waits := bytes.Contains(source, []byte(".whileValid(")) || bytes.Contains(source, []byte("waits.add("))
-		if strings.HasSuffix(name, "_test.go") || name == "waits.go" {
+		waits := bytes.Contains(source, []byte(".WhileValid(")) || bytes.Contains(source, []byte("Waits.Add("))
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "httpapi/") {
 			continue
+		}
+		if waits {
+			found++
 		}
 		if waits && waitingCalls[callers[name]] == nil {
 			t.Errorf("%s has a call that waits; add it to waitingCalls, and to callers here", name)
 		}
-		if name != "server.go" && !waits && bytes.Contains(source, []byte(".running")) {
-			t.Errorf("%s waits until the replica stops; use whileValid, so that the call ends with its token too", name)
+		if !waits && bytes.Contains(source, []byte("API.Running")) {
+			t.Errorf("%s waits until the replica stops; use WhileValid, so that the call ends with its token too", name)
 		}
+	}
+	if found != len(callers) {
+		t.Errorf("%d files have calls that wait, want %d", found, len(callers))
 	}
 	doc, err := loadDoc()
 	if err != nil {
@@ -164,12 +173,12 @@ func TestEveryCallThatWaitsIsInTheTable(t *testing.T) {
 
 // lateRevocation revokes the worker's tokens when its claim has just taken tasks.
 type lateRevocation struct {
-	Queues
+	apiqueues.Service
 	revoke func()
 }
 
 func (r *lateRevocation) Claim(ctx context.Context, c queues.ClaimRequest) ([]*model.Envelope, error) {
-	tasks, err := r.Queues.Claim(ctx, c)
+	tasks, err := r.Service.Claim(ctx, c)
 	if len(tasks) > 0 && r.revoke != nil {
 		r.revoke()
 	}
@@ -186,7 +195,7 @@ func TestARevokedWorkerGetsNothingThatItsClaimHasTaken(t *testing.T) {
 			r := &lateRevocation{l.tr.Queues, func() {
 				l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), `{"workerId":"`+w.WorkerID+`"}`).want(200)
 			}}
-			l.s.services.Queues = r
+			l.s.queues.Queues = r
 			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 			l.do("POST", "/v1/queues/q/claim", w.WorkerToken, `{"waitMs":`+wait+`}`).refused(401, v1.CodeUnauthorized)
 			r.revoke = nil
@@ -210,7 +219,7 @@ func TestAClaimEndsWithItsWorker(t *testing.T) {
 	inMemory(t, func(t *testing.T, l *live) {
 		w := l.worker("w1")
 		got := l.claimInBackground(w)
-		until(t, func() bool { return l.s.waits.open() == 1 }, func() string { return "it does not wait" })
+		until(t, func() bool { return l.s.api.Waits.Len() == 1 }, func() string { return "it does not wait" })
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", l.control(roleOperator), `{}`).want(200)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 		(<-got).refused(410, v1.CodeWorkerOffline)

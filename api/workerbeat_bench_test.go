@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // workerBeat is singleBeat with the token of the attempt's worker.
 func workerBeat(t testing.TB) *hot {
-	text, _, err := mintWorker(testKeys(t), testAttempt().Scope,
+	text, _, err := httpapi.MintWorker(testKeys(t), testAttempt().Scope,
 		&workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7", Queue: "default", Record: []string{"registration", "host-7"}}, fakeTime)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/system"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/judge"
 	"github.com/lubdub-io/lubdub/internal/tlsfiles"
@@ -58,7 +58,7 @@ func storeOf(is *tracker.Examination, wantedShards int) judge.Store {
 		Replicas: is.Running, Differing: is.Differing,
 	}
 	for i := range is.Nodes {
-		s.Redis = append(s.Redis, api.RedisView(&is.Nodes[i]))
+		s.Redis = append(s.Redis, system.RedisView(&is.Nodes[i]))
 	}
 	return s
 }

@@ -38,9 +38,20 @@ var apart = [][2]string{
 
 // callers may import these rooms: the services that they call, and the types in which they speak. What is not here has `tracker` only.
 var callers = map[string][]string{
+	// the codes of errors, and what tokens stand for
+	"api/httpapi": {"beats", "events", "holdings", "model", "queues", "revocations", "schedules", "store", "webhooks", "workers"},
+	"api/convert": {"events", "model", "queues"},
 	// schema, since the front end packs a heartbeat's report while it reads it
-	"api": {"beats", "brake", "events", "holdings", "model", "queues", "revocations", "schedules", "schema", "stats", "store", "sweep",
-		"tasks", "webhooks", "workers"},
+	"api/internal/beatbody": {"model", "schema"},
+	"api/beats":             {"beats", "holdings", "model"},
+	"api/events":            {"events"},
+	"api/queues":            {"model", "queues"},
+	"api/schedules":         {"model", "schedules"},
+	"api/system":            {"brake", "model", "queues", "revocations", "stats", "store", "sweep"},
+	"api/tasks":             {"model", "tasks"},
+	"api/webhooks":          {"events", "model", "webhooks"},
+	"api/workers":           {"holdings", "model", "schema", "workers"},
+
 	"internal/config": {"model", "store"}, // defaults and bounds of settings
 	"cmd/lubdub":      {"events", "model", "stats", "store", "sweep", "webhooks"},
 }

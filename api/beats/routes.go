@@ -1,0 +1,26 @@
+package beats
+
+import (
+	"github.com/lubdub-io/lubdub/api/httpapi"
+)
+
+// Routes returns the routes of the package.
+func (h *Handlers) Routes() []*httpapi.Route {
+	return []*httpapi.Route{
+		{
+			Method: "POST", Pattern: "/v1/tasks/{taskId}/heartbeat", Op: "heartbeat", Handle: h.heartbeat,
+			Access: httpapi.ForBeat, Beats: httpapi.KindTask,
+			Summary: "The worker is alive",
+			Description: "A 200 means that the beat is applied in the store. Stop gracefully when shouldCancel is true, and at " +
+				"once on 409 or 410. In the last third of its token's life a beat gets a fresh one.",
+		},
+		{
+			Method: "POST", Pattern: "/v1/heartbeats", Op: "heartbeats", Handle: h.heartbeats,
+			Access: httpapi.ForItems, Beats: httpapi.KindTask,
+			Summary: "Many beats at once",
+			Description: "Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own " +
+				"result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410, 429 and 503 " +
+				"stand in the results.",
+		},
+	}
+}

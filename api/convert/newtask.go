@@ -1,0 +1,84 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// TaskOf turns a request into what the domain takes. What it says together is still to be checked.
+func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error) {
+	n := model.NewTask{
+		Scope: scope, TaskID: body.TaskID, RunID: body.RunID, Key: body.TaskKey, Asset: body.AssetID,
+		Type: body.Type, Queue: body.Queue,
+		Runtime: body.Runtime, WorkerLabels: body.WorkerLabels, WorkerID: body.WorkerID,
+		Payload: Compact(body.Payload), Resources: Compact(body.Resources), Labels: body.Labels,
+		NotBefore: body.NotBefore.Time, Deadline: body.Deadline.Time,
+		NoRenewToken: body.RenewToken != nil && !*body.RenewToken,
+	}
+	var err error
+	if n.Trace, err = ownTrace(body.Traceparent); err != nil {
+		return n, err
+	}
+	if body.Placement != nil {
+		if n.Placement = body.Placement.Strategy; n.Placement == "" {
+			return n, httpapi.InvalidField("placement.strategy", "placement.strategy is missing; use leastLoaded, roundRobin or random")
+		}
+	}
+	var d httpapi.Durations
+	n.StartTimeout = d.Positive("startTimeoutMs", body.StartTimeoutMs, time.Millisecond)
+	n.RunTimeout = d.Positive("runTimeoutMs", body.RunTimeoutMs, time.Millisecond)
+	n.HeartbeatInterval = d.Positive("heartbeatIntervalMs", body.HeartbeatIntervalMs, time.Millisecond)
+	n.HeartbeatTimeout = d.Positive("heartbeatTimeoutMs", body.HeartbeatTimeoutMs, time.Millisecond)
+	n.CancelGrace = d.Positive("cancelGracePeriodMs", body.CancelGracePeriodMs, time.Millisecond)
+	n.TokenTTL = d.Positive("tokenTtlSeconds", body.TokenTTLSeconds, time.Second)
+	n.Retry = retryPolicy(&d, body.Retry)
+	return n, d.Err
+}
+
+// ownTrace returns the one that a body names.
+func ownTrace(said string) (string, error) {
+	trace, ok := model.ParseTraceparent(said)
+	if said != "" && !ok {
+		return "", httpapi.InvalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
+			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
+	}
+	return trace, nil
+}
+
+// retryPolicy fills in what a policy leaves out from the default.
+func retryPolicy(d *httpapi.Durations, r *v1.RetryPolicy) *model.RetryPolicy {
+	if r == nil {
+		return nil
+	}
+	p := model.DefaultRetryPolicy
+	if r.MaxAttempts != nil {
+		p.MaxAttempts = *r.MaxAttempts
+	}
+	if r.MaxLosses != nil {
+		p.MaxLosses = *r.MaxLosses
+	}
+	if r.Multiplier != nil {
+		p.Multiplier = *r.Multiplier
+	}
+	p.InitialBackoff = d.OrDefault("retry.initialBackoffMs", r.InitialBackoffMs, time.Millisecond, p.InitialBackoff)
+	p.MaxBackoff = d.OrDefault("retry.maxBackoffMs", r.MaxBackoffMs, time.Millisecond, max(p.MaxBackoff, p.InitialBackoff))
+	return &p
+}
+
+// Compact returns valid JSON without white space, in a copy; absent and null are nil.
+func Compact(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(raw))
+	if json.Compact(&buf, raw) != nil {
+		return nil // raw came out of a body that was valid
+	}
+	return buf.Bytes()
+}

@@ -1,0 +1,44 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lubdub-io/lubdub/tracker/events"
+)
+
+// What a listener has not taken yet is not copied for it.
+func TestWhatIsToldIsShared(t *testing.T) {
+	told := make([]*events.Told, 200)
+	for i := range told {
+		told[i] = &events.Told{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
+	}
+	var want strings.Builder
+	for _, e := range told {
+		fmt.Fprintf(&want, "id: %s\ndata: %s\n\n", e.Cursor, e.JSON)
+	}
+	for _, size := range []int{1, 7, 4096} {
+		s, p, got := &eventStream{last: true}, make([]byte, size), make([]byte, 0, want.Len())
+		read := func() {
+			s.events, got = told, got[:0]
+			for {
+				n, err := s.Read(p)
+				if got = append(got, p[:n]...); err != nil {
+					return
+				}
+			}
+		}
+		allocs := testing.AllocsPerRun(1, read)
+		for i := 0; allocs > 1 && i < 200; i++ { // what the whole process allocates is counted, and others may be at work
+			allocs = min(allocs, testing.AllocsPerRun(1, read))
+		}
+		if string(got) != want.String() {
+			t.Errorf("in reads of %d bytes another text is told", size)
+		}
+		if allocs > 1 {
+			t.Errorf("%.0f allocations in reads of %d bytes", allocs, size)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/logs"
+	"github.com/lubdub-io/lubdub/internal/shares"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+)
+
+// Attempts completes the attempts that tokens name.
+type Attempts interface {
+	Attempt(model.Attempt) *model.Attempt // fills in an attempt's derived names; the result is cached with its token
+	Skew() time.Duration                  // how far the store's clock is ahead of this process's
+}
+
+// Owners knows which attempts a worker holds.
+type Owners interface {
+	// Owned returns nil for attempts that are not the worker's.
+	Owned(ctx context.Context, scope model.Scope, workerID string, names []holdings.OwnedAttempt) ([]*model.Attempt, error)
+}
+
+// Registry adopts workers that the store has lost.
+type Registry interface {
+	Adopt(ctx context.Context, scope model.Scope, workerID string, record []string) error
+}
+
+// RevocationList is the list of revoked tokens.
+type RevocationList interface {
+	// Heed calls f with all revocations and those that are new, now and whenever they change.
+	Heed(f func(all, news []revocations.Revocation))
+}
+
+// Config of an API. Bounds are as the server's configuration has them.
+type Config struct {
+	Attempts    Attempts
+	Owners      Owners
+	Registry    Registry
+	Revocations RevocationList
+
+	Keys           *token.Keyring
+	Logger         *slog.Logger
+	Registerer     prometheus.Registerer // nil: metrics are registered nowhere
+	BasePath       string
+	TokenCacheSize int
+	MaxControl     int
+	TenantBeats    int
+	TenantCalls    int
+	Now            func() time.Time // nil: this process's time, corrected by Attempts.Skew
+	Running        context.Context  // ends when the server shuts down: what waits for something to happen ends then
+}
+
+// API is what all routes share: the table of them, who may call them and how often, and how they are answered and counted.
+type API struct {
+	Keys    *token.Keyring
+	Logger  *slog.Logger
+	Metrics *Metrics
+	Control *Admission
+	Running context.Context
+
+	cfg     Config
+	routes  []*Route
+	pages   func(*Request, string) (status int, ok bool, err error)
+	tokens  *token.Cache[Principal]
+	revoked atomic.Pointer[token.Revoked]
+	ids     requestIDs
+
+	Waits       Waits
+	tenantBeats *tenantLimit // nil: none
+	tenantCalls *tenantLimit
+
+	logFailures logs.Limiter
+	logActs     logs.Limiter
+	logNobody   logs.Limiter
+
+	inFlight atomic.Int64
+}
+
+// New makes an API without routes.
+func New(cfg Config) (*API, error) {
+	a := &API{
+		Keys: cfg.Keys, Logger: cfg.Logger, Running: cfg.Running, cfg: cfg,
+		tokens:  token.NewCache(cfg.TokenCacheSize, (*Principal).tenant),
+		logActs: logs.Limiter{Lines: actLines},
+	}
+	a.Waits.api = a
+	a.ids.init()
+	cfg.Revocations.Heed(a.applyRevocations)
+	var err error
+	if a.Metrics, err = newMetrics(cfg.Registerer, a); err != nil {
+		return nil, err
+	}
+	a.Control = &Admission{shares.NewPool(int64(cfg.MaxControl)), a.Metrics.Overloaded("control_requests")}
+	start := cfg.Now
+	if start == nil {
+		start = time.Now
+	}
+	a.tenantBeats = newTenantLimit("tenant-beats-per-second", "heartbeats", cfg.TenantBeats, start(), a.Metrics.Overloaded("tenant_beats"))
+	a.tenantCalls = newTenantLimit("tenant-calls-per-second", "calls", cfg.TenantCalls, start(), a.Metrics.Overloaded("tenant_calls"))
+	return a, nil
+}
+
+// Mount sets the routes that Serve answers, and what answers the paths of pages. It is called once, before the first request.
+func (a *API) Mount(routes []*Route, pages func(req *Request, path string) (status int, ok bool, err error)) {
+	a.routes, a.pages = routes, pages
+	for i, r := range routes {
+		r.index, r.segments = i, strings.Split(r.Pattern[1:], "/")
+	}
+	a.Metrics.mount(routes)
+}
+
+// RedisTime returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
+func (a *API) RedisTime(ctx *fasthttp.RequestCtx) time.Time {
+	return a.RedisTimeAt(a.Local(ctx))
+}
+
+// RedisTimeAt returns Redis's time at a moment of this process's.
+func (a *API) RedisTimeAt(local time.Time) time.Time {
+	if a.cfg.Now != nil {
+		return a.cfg.Now()
+	}
+	return local.Add(a.cfg.Attempts.Skew())
+}
+
+// Local returns this process's time, for what is counted here alone.
+func (a *API) Local(ctx *fasthttp.RequestCtx) time.Time {
+	if t := ctx.Time(); !t.IsZero() { // fasthttp has just asked
+		return a.LocalAt(t)
+	}
+	return a.LocalAt(time.Now())
+}
+
+// LocalAt returns a moment of this process's time as the tests' clock has it, if there is one.
+func (a *API) LocalAt(t time.Time) time.Time {
+	if a.cfg.Now != nil {
+		return a.cfg.Now()
+	}
+	return t
+}

@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"fmt"
+	"time"
+)
+
+// Durations reads numbers of milliseconds or seconds and keeps the first refusal. In a request every one must
+// be said positive: zero means "not said" inside.
+type Durations struct{ Err error }
+
+// longest is more than every bound of the domain and far from overflowing.
+const longest = 1 << 40
+
+// Positive returns a duration that must be positive, 0 when absent.
+func (d *Durations) Positive(field string, v *int64, unit time.Duration) time.Duration {
+	if v != nil && *v == 0 {
+		d.refuse(field, *v, "must be positive; leave it out for the default")
+		return 0
+	}
+	return d.OrDefault(field, v, unit, 0)
+}
+
+// OrDefault returns a duration that may be 0, or the default when absent.
+func (d *Durations) OrDefault(field string, v *int64, unit, absent time.Duration) time.Duration {
+	if v == nil {
+		return absent
+	}
+	most := longest / int64(unit/time.Millisecond)
+	switch {
+	case *v < 0:
+		d.refuse(field, *v, "must not be negative")
+		return 0
+	case *v > most:
+		d.refuse(field, *v, fmt.Sprintf("must be at most %d", most))
+		return 0
+	}
+	return time.Duration(*v) * unit
+}
+
+func (d *Durations) refuse(field string, v int64, why string) {
+	if d.Err == nil {
+		d.Err = InvalidField(field, fmt.Sprintf("%s is %d; it %s", field, v, why))
+	}
+}

@@ -1,0 +1,202 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Metrics of the routes. Labels are route patterns, statuses and codes, never ids. What the hot path
+// counts is looked up once, here.
+type Metrics struct {
+	requests *prometheus.CounterVec
+
+	routes    []routeMetrics // by route.index
+	hot       hotMetrics     // of single beats
+	heartbeat *routeMetrics  // of single beats too: what hot does not count
+	unrouted  routeMetrics   // what matches no route, and what is refused before routing
+
+	accepted   prometheus.Counter     // beats of workers
+	refused    *prometheus.CounterVec // beats, by kind and code
+	overloaded *prometheus.CounterVec
+
+	badTokens, cacheMisses, Panics prometheus.Counter
+
+	seconds *prometheus.HistogramVec
+}
+
+type routeMetrics struct {
+	route    string // the pattern
+	method   string
+	ok       prometheus.Counter // status 200
+	seconds  prometheus.Observer
+	requests *prometheus.CounterVec
+}
+
+func (m *routeMetrics) observe(status int, start time.Time) {
+	if m.ok == nil {
+		return // single beats, which hotMetrics has counted
+	}
+	if status == 200 {
+		m.ok.Inc()
+	} else {
+		m.refuse(status)
+	}
+	m.seconds.Observe(time.Since(start).Seconds())
+}
+
+// refuse counts a request that was not answered 200.
+func (m *routeMetrics) refuse(status int) {
+	m.requests.WithLabelValues(m.method, m.route, strconv.Itoa(status)).Inc()
+}
+
+// Kinds of beats, as the label kind of lubdub_http_beats_accepted_total and lubdub_http_beats_refused_total.
+const (
+	KindTask   = "task"
+	KindWorker = "worker"
+)
+
+// RefusedBeat counts a single beat that was not answered 200.
+func (m *Metrics) RefusedBeat(r *Refusal) {
+	m.heartbeat.refuse(r.Status)
+	m.RefusedBeatOf(KindTask, r)
+}
+
+// refuseOther counts a refusal outside of the path of single beats: kind is that of the heartbeat, "" for other requests.
+func (m *Metrics) refuseOther(kind string, r *Refusal) {
+	if kind != "" {
+		m.RefusedBeatOf(kind, r)
+	}
+}
+
+func acceptedBeats(kind string) prometheus.CounterOpts {
+	return prometheus.CounterOpts{
+		Name: "lubdub_http_beats_accepted_total", Help: "Heartbeats answered 200, by kind (task: alone or in batches; worker).",
+		ConstLabels: prometheus.Labels{"kind": kind},
+	}
+}
+
+func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_http_requests_total", Help: "Requests by method, route pattern and status.",
+		}, []string{"method", "route", "status"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_http_beats_refused_total",
+			Help: "Heartbeats refused, by kind (task: alone or in batches, where a batch that is refused whole counts as one; worker) " +
+				"and error code.",
+		}, []string{"kind", "code"}),
+		accepted: prometheus.NewCounter(acceptedBeats(KindWorker)),
+		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_http_overloaded_total",
+			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, event_streams, waiting_claims (503 when " +
+				"all is in use, 429 when the tenant or the token has its share), body_bytes (503), tenant_beats, tenant_calls (429).",
+		}, []string{"bound"}),
+		badTokens: counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
+		cacheMisses: counter("lubdub_http_token_cache_misses_total",
+			"Tokens that held and had to be verified, since the cache did not know them."),
+		Panics: counter("lubdub_http_panics_total", "Panics in handlers, answered 500. Each is a bug."),
+	}
+	for _, code := range []string{v1.CodeOverloaded, v1.CodeStoreUnavailable} {
+		for _, kind := range []string{KindTask, KindWorker} {
+			m.refused.WithLabelValues(kind, code) // a rate sees only what was there before
+		}
+	}
+	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lubdub_http_request_seconds", Help: "Time from a request's arrival to its answer, by route pattern.",
+		Buckets: requestSeconds(),
+	}, []string{"method", "route"})
+
+	m.hot.requests, m.hot.seconds = describe(m.requests), describe(m.seconds)
+	m.hot.skew = prometheus.NewDesc("lubdub_worker_clock_skew_seconds",
+		"How far the times that workers say in callbacks (startedAt, heartbeatAt, completedAt) are from the store's when these are received, "+
+			"either way; a day at most.", nil, nil)
+	if reg == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{
+		m.requests, m.seconds, &m.hot, m.refused, m.overloaded, m.badTokens, m.cacheMisses, m.Panics,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
+		}, func() float64 { return float64(a.InFlight()) }),
+		prometheus.NewCounterFunc(acceptedBeats(KindTask), m.AcceptedBeats),
+		m.accepted,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lubdub_http_token_cache_hits_total", Help: "Tokens that the cache knew.",
+		}, m.hot.cacheHits),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, by which tokens and deadlines are judged, is ahead of this process's.",
+		}, func() float64 { return a.cfg.Attempts.Skew().Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lubdub_http_token_cache_entries", Help: "Verified tokens in the cache, expired ones included until their place is taken.",
+		}, func() float64 { return float64(a.CachedTokens()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lubdub_http_token_cache_evictions_total",
+			Help: "Tokens that lost their place in the cache while they still held: it is too small.",
+		}, func() float64 { return float64(a.tokens.Evictions()) }),
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// mount makes the metrics of the routes.
+func (m *Metrics) mount(routes []*Route) {
+	of := func(method, pattern string) routeMetrics {
+		return routeMetrics{
+			route: pattern, method: method, requests: m.requests,
+			ok:      m.requests.WithLabelValues(method, pattern, "200"),
+			seconds: m.seconds.WithLabelValues(method, pattern),
+		}
+	}
+	m.unrouted = of("other", "other")
+	m.routes = make([]routeMetrics, len(routes))
+	for i, r := range routes {
+		if r.Access != ForBeat {
+			m.routes[i] = of(r.Method, r.Pattern)
+			continue
+		}
+		m.heartbeat = &m.routes[i]
+		*m.heartbeat = routeMetrics{route: r.Pattern, method: r.Method, requests: m.requests}
+		m.hot.labels = []string{r.Method, r.Pattern}
+	}
+}
+
+// Overloaded returns what counts a refusal at a bound.
+func (m *Metrics) Overloaded(bound string) func() { return m.overloaded.WithLabelValues(bound).Inc }
+
+// RefusedBeatOf counts a beat of a kind that was refused within a batch.
+func (m *Metrics) RefusedBeatOf(kind string, r *Refusal) {
+	m.refused.WithLabelValues(kind, r.Body.Error).Inc()
+}
+
+// AcceptedBeats returns how many beats of tasks were accepted.
+func (m *Metrics) AcceptedBeats() float64 { return m.hot.accepted() }
+
+// Stripe returns the counters of one user of them.
+func (m *Metrics) Stripe() *Stripe { return m.hot.stripe() }
+
+// Shared returns the counters for what is not on the path of single beats.
+func (m *Metrics) Shared() *Stripe { return &m.hot.stripes[0] }
+
+// describe returns the description that a collector has.
+func describe(c prometheus.Collector) *prometheus.Desc {
+	ch := make(chan *prometheus.Desc, 1)
+	c.Describe(ch)
+	return <-ch
+}
+
+func requestSeconds() (bounds []float64) {
+	for _, b := range requestBuckets {
+		bounds = append(bounds, b.Seconds())
+	}
+	return bounds
+}

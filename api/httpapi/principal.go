@@ -1,0 +1,232 @@
+package httpapi
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/shares"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/workers"
+)
+
+// Principal is the client that a request comes from: what its token says, verified once and then remembered, and what requests derive
+// from it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
+type Principal struct {
+	Claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
+	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
+	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
+	attempt model.Attempt          // of a task's
+	life    time.Duration          // of a task's
+	fresh   atomic.Pointer[freshToken]
+}
+
+// freshToken is a renewed task token. All beats of a while answer with the same one.
+type freshToken struct {
+	Text    string
+	Expires time.Time
+	until   int64 // ms since the epoch; past it another one is made
+}
+
+// Task returns the attempt that the principal's token is for; nil: it is a worker's or a control token.
+func (p *Principal) Task() *model.Attempt {
+	if p.Claims != nil {
+		return nil
+	}
+	return &p.attempt
+}
+
+// actor is the name of the token's bearer in events and logs: the subject of a control token, or its role where it has no valid
+// one; the worker. A task's token has none, since what it does names the worker anyway: "".
+func (p *Principal) actor() string {
+	switch {
+	case p == nil || p.Claims == nil:
+		return ""
+	case p.Claims.Kind == token.KindWorker:
+		return p.Claims.Worker
+	case token.ValidSubject(p.Claims.Subject):
+		return p.Claims.Subject
+	}
+	return "role:" + string(p.Claims.Role)
+}
+
+// Stranger stands for all clients without a valid token.
+var Stranger shares.Holder
+
+// Holder returns to whom the principal's use of bounded resources is charged. Tokens of one subject, worker or task are one holder, so
+// that making more of them gains nothing.
+func (p *Principal) Holder() shares.Holder {
+	if a := p.Task(); a != nil {
+		return shares.Holder{Tenant: a.Scope.Tenant, Token: a.TaskID}
+	}
+	return shares.Holder{Tenant: p.Claims.Tenant, Token: p.actor()}
+}
+
+// tenant returns whose token the principal's is.
+func (p *Principal) tenant() string { return p.Holder().Tenant }
+
+// Worker reports whether the principal is a registered worker.
+func (p *Principal) Worker() bool { return p.Claims != nil && p.Claims.Kind == token.KindWorker }
+
+// control reports whether the principal has a role.
+func (p *Principal) control() bool { return p.Claims != nil && p.Claims.Kind == token.KindControl }
+
+// Authenticate returns the principal that a token stands for, nearly always from the cache, or 401 if the token does not hold.
+// The token may be borrowed.
+func (a *API) Authenticate(bearer []byte, now time.Time, count *Stripe) (*Principal, *Refusal) {
+	if p := a.Cached(bearer, now); p != nil {
+		count.CacheHits.Add(1)
+		return p, nil
+	}
+	return a.verify(bearer, now)
+}
+
+func (a *API) verify(bearer []byte, now time.Time) (*Principal, *Refusal) {
+	if o := a.Open(bearer, now); o != nil && a.Remember(o, now) {
+		return &o.entry.Value, nil
+	}
+	a.Metrics.badTokens.Inc()
+	return nil, ErrUnauthorized
+}
+
+// OpenedToken is a token that holds, as it will stand in the cache.
+type OpenedToken struct {
+	entry  *token.Entry[Principal]
+	claims *token.Claims
+}
+
+// Principal returns whom the token stands for.
+func (o *OpenedToken) Principal() *Principal { return &o.entry.Value }
+
+// Cached returns the principal of a token that was verified before, nil if there is none.
+func (a *API) Cached(bearer []byte, now time.Time) *Principal {
+	return a.tokens.Get(bearer, now.UnixMilli())
+}
+
+// Open returns what a token says, nil if it does not hold. Nothing comes of it.
+func (a *API) Open(bearer []byte, now time.Time) *OpenedToken {
+	text := string(bearer) // the cache outlives the request
+	c, err := a.Keys.Verify(text, now)
+	if err != nil || a.revoked.Load().Takes(c) {
+		return nil
+	}
+	e := &token.Entry[Principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
+	p := &e.Value
+	if c.Kind != token.KindTask {
+		p.Claims = c
+		return &OpenedToken{e, c}
+	}
+	p.attempt, p.life = *a.cfg.Attempts.Attempt(attemptOf(c)), time.Duration(c.LifeMs)*time.Millisecond
+	if c.Renew {
+		p.renewAt = e.Expires - c.LifeMs/3
+	}
+	return &OpenedToken{e, c}
+}
+
+// Remember puts a token into the cache, and reports whether it still holds.
+func (a *API) Remember(o *OpenedToken, now time.Time) bool {
+	a.Metrics.cacheMisses.Inc()
+	a.tokens.Put(o.entry, now.UnixMilli())
+	if !a.revoked.Load().Takes(o.claims) {
+		return true
+	}
+	// Since it was judged: the cache may have been searched before it stood there.
+	a.tokens.Drop(func(other *Principal) bool { return other == &o.entry.Value })
+	return false
+}
+
+// CachedTokens returns how many tokens the cache has, expired ones included until their place is taken.
+func (a *API) CachedTokens() int64 { return a.tokens.Len() }
+
+// Bearer returns the principal of a token, nil if it is not valid. Unlike authenticate it counts nothing but what it verifies.
+func (a *API) Bearer(bearer []byte, now time.Time) *Principal {
+	if p := a.Cached(bearer, now); p != nil {
+		return p
+	}
+	p, _ := a.verify(bearer, now)
+	return p
+}
+
+// Authenticate finds out who the request comes from. It is called once per request.
+func (req *Request) Authenticate() *Refusal {
+	who, r := req.API.Authenticate(req.Wire.Bearer(), req.Now, req.API.Metrics.Shared())
+	if r != nil {
+		return r
+	}
+	req.Caller = who
+	conn.Known(req.Ctx.Conn(), who.Holder())
+	return nil
+}
+
+// attemptOf returns the attempt that a task token names; the domain completes it.
+func attemptOf(c *token.Claims) model.Attempt {
+	return model.Attempt{
+		Scope: scopeOf(c), TaskID: c.Task, RunID: c.Run, Number: c.Attempt, Fence: c.Fence,
+		Timeout:  time.Duration(c.TimeoutMs) * time.Millisecond,
+		Interval: time.Duration(c.IntervalMs) * time.Millisecond,
+		IssuedAt: time.UnixMilli(c.IssuedMs).UTC(),
+		WorkerID: c.Worker,
+		Deadline: c.DeadlineMs,
+	}
+}
+
+func taskClaims(a *model.Attempt, life time.Duration, renew bool) *token.Claims {
+	return &token.Claims{
+		Kind: token.KindTask, Tenant: a.Scope.Tenant, Workspace: a.Scope.Workspace,
+		Run: a.RunID, Task: a.TaskID, Attempt: a.Number, Fence: a.Fence,
+		TimeoutMs: a.Timeout.Milliseconds(), IntervalMs: a.Interval.Milliseconds(),
+		IssuedMs: a.IssuedAt.UnixMilli(), Worker: a.WorkerID, DeadlineMs: a.Deadline, LifeMs: life.Milliseconds(), Renew: renew,
+	}
+}
+
+func scopeOf(c *token.Claims) model.Scope {
+	return model.Scope{Tenant: c.Tenant, Workspace: c.Workspace}
+}
+
+// MintTask makes the token of an attempt as of its dispatch. It is the same token however often it is made.
+func MintTask(k *token.Keyring, a *model.Attempt, life time.Duration, renew bool) (text string, expires time.Time, err error) {
+	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
+}
+
+// Renewed returns the task token that a beat at now should answer with, nil when it is not time yet, or when the beat came
+// with a worker's token.
+func (p *Principal) Renewed(k *token.Keyring, now time.Time) *freshToken {
+	ms := now.UnixMilli()
+	if p.renewAt == 0 || ms < p.renewAt {
+		return nil
+	}
+	if f := p.fresh.Load(); f != nil && ms < f.until {
+		return f
+	}
+	text, expires, err := k.Mint(taskClaims(&p.attempt, p.life, true), now, p.life)
+	if err != nil {
+		return nil // signing a struct of plain fields does not fail; the old token still holds
+	}
+	f := &freshToken{Text: text, Expires: expires, until: ms + p.life.Milliseconds()/3}
+	p.fresh.Store(f)
+	return f
+}
+
+// workerTokenLife is how long a worker's token holds. A beat in the last third of it answers with a fresh one.
+const workerTokenLife = model.WorkerTokenTTL
+
+// MintWorker makes the token of a worker that holds from now on. It carries the registration, should the store lose it.
+func MintWorker(k *token.Keyring, scope model.Scope, r *workers.Registered, now time.Time) (text string, expires time.Time, err error) {
+	return k.Mint(&token.Claims{
+		Kind: token.KindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace,
+		Worker: r.WorkerID, Machine: r.MachineID, Queue: r.Queue, Record: r.Record,
+	}, now, workerTokenLife)
+}
+
+// RenewedWorker returns the token that a worker's beat at now should answer with, "" when it is not time yet.
+func RenewedWorker(k *token.Keyring, c *token.Claims, now time.Time) (text string, expires time.Time) {
+	if now.Before(c.ExpiresAt.Add(-workerTokenLife / 3)) {
+		return "", time.Time{}
+	}
+	text, expires, err := k.Mint(c, now, workerTokenLife)
+	if err != nil {
+		return "", time.Time{} // signing a struct of plain fields does not fail; the old token still holds
+	}
+	return text, expires
+}

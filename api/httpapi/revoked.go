@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+)
+
+// applyRevocations lets no token through any more that was taken back. Beats go by the cache alone, so those that may be meant are
+// dropped from it, and judged when they come again.
+func (a *API) applyRevocations(all, news []revocations.Revocation) {
+	a.revoked.Store(revokedTokens(all)) // first: what is verified from here on is judged by it
+	fresh := revokedTokens(news)
+	a.tokens.Drop(func(p *Principal) bool {
+		if p.Claims != nil {
+			return fresh.MayTake(p.Claims)
+		}
+		return fresh.MayTake(&token.Claims{
+			Kind: token.KindTask, Tenant: p.attempt.Scope.Tenant, Workspace: p.attempt.Scope.Workspace, Worker: p.attempt.WorkerID,
+		})
+	})
+	a.Waits.Check()
+}
+
+func revokedTokens(list []revocations.Revocation) *token.Revoked {
+	r := token.NewRevoked()
+	for _, one := range list {
+		switch one.Kind {
+		case revocations.OfTenant:
+			r.Tenant(one.Tenant, one.IssuedBefore)
+		case revocations.OfWorker:
+			r.Worker(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
+		case revocations.OfSubject:
+			r.Subject(one.Tenant, one.Workspace, one.Name, one.IssuedBefore)
+		}
+	}
+	return r
+}

@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"strings"
+
+	"github.com/lubdub-io/lubdub/api/token"
+)
+
+// permissions is a set of what roles may do.
+type Permissions uint8
+
+const (
+	MayReadTasks Permissions = 1 << iota // and runs
+	MayRead                              // workers, machines, queues and events
+	MayCancel
+	MayCreate
+	MayOperate
+	MayDispatch // receive the envelopes of new attempts, with their tokens
+	MayEnroll
+	MayAdmin
+)
+
+// Anything is what every role may some of.
+const Anything = ^Permissions(0)
+
+const (
+	viewing     = MayReadTasks | MayRead
+	operating   = viewing | MayCancel | MayOperate
+	dispatching = operating | MayCreate | MayDispatch
+)
+
+// Permitted says what each role may do. A route asks for one of some bits.
+var Permitted = map[token.Role]Permissions{
+	token.RoleViewer:     viewing,
+	token.RoleSubmitter:  MayCreate | MayReadTasks | MayCancel,
+	token.RoleOperator:   operating,
+	token.RoleDispatcher: dispatching,
+	token.RoleEnroll:     MayEnroll,
+	token.RoleAdmin:      dispatching | MayEnroll | MayAdmin,
+}
+
+// RolesFor names the roles that have one of some bits.
+func RolesFor(needs Permissions) string {
+	var names []string
+	for _, r := range token.Roles {
+		if Permitted[r]&needs != 0 {
+			names = append(names, string(r))
+		}
+	}
+	return strings.Join(names, " or ")
+}

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Body limits, in bytes.
+const (
+	LimitCallback = 256 << 10
+	LimitBatch    = 4 << 20
+	LimitOther    = 1 << 20
+	LimitHeaders  = 8 << 10
+)
+
+// MaxBatch is how many entries a batch may have.
+const MaxBatch = 1000
+
+// Access says which token opens a route.
+type Access uint8
+
+const (
+	ForAll     Access = iota // no token
+	ForTask                  // the task token of that very task
+	ForBeat                  // the task token of that very task, which the handler looks at: it is on the path of every heartbeat
+	ForItems                 // each item of the body brings its own
+	ForControl               // a control token; Route.Needs says which role
+	ForWorker                // the token of that very worker or, where Route.Needs is set, such a control token
+)
+
+// Route is one operation. The table of them is also what the OpenAPI document is held against.
+type Route struct {
+	Method  string
+	Pattern string // a segment {…} takes an id
+	Op      string // its name in the OpenAPI document and the log
+	Access  Access
+	Needs   Permissions // one of these bits; with ForControl
+	Query   []string    // parameters that it takes besides the scope's
+	Repeats []string    // those of them that may be given more than once
+	Handle  func(*Request) (status int, body any, err error)
+
+	Beats      string // the kind of heartbeats that it takes; "": none
+	Waits      bool   // it may wait for something to happen, so the handler bounds how many do
+	LogsItself bool   // the domain logs the act
+
+	Summary     string // of the operation, for the OpenAPI document
+	Description string
+
+	index    int // in the table
+	segments []string
+}
+
+// Routes returns the table of routes.
+func (a *API) Routes() []*Route { return a.routes }
+
+// Find returns the route of a path and the id in it. HEAD is taken where GET is.
+func (a *API) Find(method, path string) (*Route, string, error) {
+	if method == fasthttp.MethodHead {
+		method = fasthttp.MethodGet
+	}
+	segments := strings.Split(path[1:], "/")
+	var allow []string
+	for _, r := range a.routes {
+		id, ok := r.match(segments)
+		if !ok {
+			continue
+		}
+		if r.Method == method {
+			return r, id, nil
+		}
+		allow = append(allow, r.Method)
+		if r.Method == fasthttp.MethodGet {
+			allow = append(allow, fasthttp.MethodHead)
+		}
+	}
+	if allow != nil {
+		return nil, "", MethodNotAllowed(strings.Join(allow, ", "))
+	}
+	return nil, "", NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "There is nothing at this path; /openapi.json lists what there is")
+}
+
+func (r *Route) match(segments []string) (id string, ok bool) {
+	if len(segments) != len(r.segments) {
+		return "", false
+	}
+	for i, seg := range r.segments {
+		if strings.HasPrefix(seg, "{") {
+			if segments[i] == "" {
+				return "", false
+			}
+			id = segments[i]
+		} else if seg != segments[i] {
+			return "", false
+		}
+	}
+	return id, true
+}
+
+// resembles reports whether a path begins and ends as the pattern does, whatever id it has.
+func (r *Route) resembles(path []byte) bool {
+	before, rest, hasID := strings.Cut(r.Pattern, "{")
+	_, after, _ := strings.Cut(rest, "}")
+	if !hasID {
+		return string(path) == r.Pattern
+	}
+	return bytes.HasPrefix(path, []byte(before)) && bytes.HasSuffix(path, []byte(after))
+}
+
+// IDField is the name of the path's id.
+func (r *Route) IDField() string {
+	for _, seg := range r.segments {
+		if strings.HasPrefix(seg, "{") {
+			return seg[1 : len(seg)-1]
+		}
+	}
+	return ""
+}
+
+func (r *Route) String() string { return fmt.Sprintf("%s %s", r.Method, r.Pattern) }

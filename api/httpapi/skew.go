@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// skewBuckets are those of lubdub_worker_clock_skew_seconds.
+var skewBuckets = [...]time.Duration{
+	10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
+	time.Hour,
+}
+
+// maxSkew is the most that one worker's time adds to the sum: one clock that is years off must not hide all the others.
+const maxSkew = 24 * time.Hour
+
+// skewCount counts how far the times that workers report in callbacks are from the store's when these were received.
+type skewCount struct {
+	millis  atomic.Uint64
+	buckets [len(skewBuckets) + 1]atomic.Uint64
+}
+
+// Observe counts a worker's time; a zero time was not reported.
+func (c *skewCount) Observe(said, received time.Time) {
+	if !said.IsZero() {
+		c.ObserveMs(said.UnixMilli(), received)
+	}
+}
+
+// ObserveMs counts a worker's time in ms since the epoch.
+func (c *skewCount) ObserveMs(said int64, received time.Time) {
+	ms := received.UnixMilli() - said
+	if ms < 0 {
+		ms = -ms
+	}
+	skew := maxSkew
+	if ms < maxSkew.Milliseconds() {
+		skew = time.Duration(ms) * time.Millisecond
+	}
+	i := 0
+	for i < len(skewBuckets) && skew > skewBuckets[i] {
+		i++
+	}
+	c.buckets[i].Add(1)
+	c.millis.Add(uint64(skew.Milliseconds()))
+}
+
+// collectSkew sums the stripes up.
+func (h *hotMetrics) collectSkew(ch chan<- prometheus.Metric) {
+	var millis uint64
+	var buckets [len(skewBuckets) + 1]uint64
+	for i := range h.stripes {
+		c := &h.stripes[i].Skew
+		millis += c.millis.Load()
+		for j := range buckets {
+			buckets[j] += c.buckets[j].Load()
+		}
+	}
+	upTo, count := cumulative(skewBuckets[:], buckets[:])
+	ch <- prometheus.MustNewConstHistogram(h.skew, count, float64(millis)/1000, upTo)
+}

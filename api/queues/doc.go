@@ -1,0 +1,2 @@
+// Package queues answers the routes of queues, and claims.
+package queues

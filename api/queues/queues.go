@@ -1,0 +1,152 @@
+package queues
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/internal/shares"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+)
+
+// list answers GET /v1/queues.
+func (h *Handlers) list(req *httpapi.Request) (int, any, error) {
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	p := httpapi.Parameters{Values: req.Query}
+	descending := p.Descending()
+	if p.Err != nil {
+		return 0, nil, p.Err
+	}
+	queues, err := h.Queues.List(req.Context(), scope)
+	if err != nil {
+		return 0, nil, err
+	}
+	if descending {
+		slices.Reverse(queues)
+	}
+	list := v1.QueueList{Queues: make([]v1.Queue, len(queues))}
+	for i, q := range queues {
+		list.Queues[i] = convert.Queue(scope, q)
+	}
+	return fasthttp.StatusOK, list, nil
+}
+
+// get answers GET /v1/queues/{queue}.
+func (h *Handlers) get(req *httpapi.Request) (int, any, error) {
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	q, err := h.Queues.Get(req.Context(), scope, req.ID)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, convert.Queue(scope, q), nil
+}
+
+// pause answers POST /v1/queues/{queue}/pause.
+func (h *Handlers) pause(req *httpapi.Request) (int, any, error) {
+	scope, err := req.Optional(&struct{}{})
+	if err != nil {
+		return 0, nil, err
+	}
+	created, err := h.Queues.Pause(req.Context(), scope, req.ID)
+	return h.answer(req, scope, created, err)
+}
+
+// resume answers POST /v1/queues/{queue}/resume.
+func (h *Handlers) resume(req *httpapi.Request) (int, any, error) {
+	scope, err := req.Optional(&struct{}{})
+	if err != nil {
+		return 0, nil, err
+	}
+	return h.answer(req, scope, false, h.Queues.Resume(req.Context(), scope, req.ID))
+}
+
+// answer answers with the queue as it is now.
+func (h *Handlers) answer(req *httpapi.Request, scope model.Scope, created bool, err error) (int, any, error) {
+	if err != nil {
+		return 0, nil, err
+	}
+	q, err := h.Queues.Get(req.Context(), scope, req.ID)
+	switch {
+	case model.CodeOf(err) == queues.QueueNotFound:
+		q = &queues.Queue{Name: req.ID} // it goes on, and nothing else is known of it
+	case err != nil:
+		return 0, nil, err
+	}
+	v := convert.Queue(scope, q)
+	v.Created = created
+	return fasthttp.StatusOK, v, nil
+}
+
+// claim answers POST /v1/queues/{queue}/claim. It may wait for as long as the request says; a server that shuts
+// down ends the wait.
+func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
+	var body v1.ClaimRequest
+	if len(req.Ctx.Request.Body()) > 0 {
+		if err := req.Lenient(&body); err != nil {
+			return 0, nil, err
+		}
+	}
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	if req.Caller.Claims.Queue != req.ID {
+		return 0, nil, httpapi.Forbidden("The worker registered for the queue " + req.Caller.Claims.Queue + "; it claims from that one only")
+	}
+	r := queues.ClaimRequest{Scope: scope, WorkerID: req.Caller.Claims.Worker, Queue: req.ID, Types: body.Types, Max: 1, ClaimID: body.ClaimID}
+	if body.Max != nil {
+		r.Max = *body.Max
+	}
+	var d httpapi.Durations
+	r.Wait = d.OrDefault("waitMs", body.WaitMs, time.Millisecond, 0)
+	if d.Err != nil {
+		return 0, nil, d.Err
+	}
+	leave, full := h.enterClaim(req, r.Wait)
+	if full != nil {
+		return 0, nil, full
+	}
+	defer leave()
+	var tasks []*model.Envelope
+	if err := req.WhileValid(r.Wait > 0, func(ctx context.Context) error {
+		return req.AsWorker(func() (err error) {
+			tasks, err = h.Queues.Claim(ctx, r)
+			return err
+		})
+	}); err != nil {
+		return 0, nil, err
+	}
+	answer := v1.ClaimResponse{Tasks: make([]v1.TaskEnvelope, len(tasks))}
+	for i, e := range tasks {
+		v, err := h.Envelopes.Of(e)
+		if err != nil {
+			return 0, nil, err
+		}
+		answer.Tasks[i] = *v
+	}
+	return fasthttp.StatusOK, answer, nil
+}
+
+// enterClaim takes a place for a claim, or refuses. One that waits for work takes no time, so it has none of the control plane's.
+func (h *Handlers) enterClaim(req *httpapi.Request, wait time.Duration) (leave func(), r *httpapi.Refusal) {
+	if wait < httpapi.ShortWait {
+		return func() { req.API.Control.Leave(req.Caller) }, req.API.Control.Enter(req.Caller)
+	}
+	if level := h.Waiting.Take(req.Caller.Holder(), 1); level != shares.Granted {
+		h.Refused()
+		return nil, httpapi.OverShare(level, h.Waiting, "waiting claims", "max-connections")
+	}
+	return func() { h.Waiting.Give(req.Caller.Holder(), 1) }, nil
+}

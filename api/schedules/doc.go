@@ -1,0 +1,2 @@
+// Package schedules answers the routes of schedules.
+package schedules

@@ -1,0 +1,3 @@
+// Package system answers the routes about the deployment, tokens and this server, and shows the pages for people: the index, the
+// documentation and the dashboard.
+package system

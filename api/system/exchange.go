@@ -1,0 +1,82 @@
+package system
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// The life of a token that is made from another one. The default is for a page that somebody looks at.
+const (
+	defaultExchangedLife = time.Hour
+	maxExchangedLife     = 12 * time.Hour
+)
+
+// createToken answers POST /v1/tokens: from the request's own control token another one that may no more and holds no longer. It
+// asks nothing of the store.
+func (h *Handlers) createToken(req *httpapi.Request) (int, any, error) {
+	if _, _, err := req.OpenScope(); err != nil { // the scope is the token's, whatever the query names; what it does not open is refused
+		return 0, nil, err
+	}
+	var body v1.CreateTokenRequest
+	if err := req.OptionalBody(&body); err != nil {
+		return 0, nil, err
+	}
+	own := req.Caller.Claims
+	role, err := exchangedRole(own.Role, token.Role(body.Role))
+	if err != nil {
+		return 0, nil, err
+	}
+	var d httpapi.Durations
+	life := d.Positive("ttlMs", body.TTLMs, time.Millisecond)
+	switch {
+	case d.Err != nil:
+		return 0, nil, d.Err
+	case body.TTLMs == nil:
+		life = defaultExchangedLife
+	case life < time.Second || life > maxExchangedLife:
+		return 0, nil, httpapi.InvalidField("ttlMs", fmt.Sprintf("ttlMs is %d; use %d to %d, or leave it out for %d", *body.TTLMs,
+			time.Second.Milliseconds(), maxExchangedLife.Milliseconds(), defaultExchangedLife.Milliseconds()))
+	}
+	text, expires, err := req.API.Keys.Exchange(own, role, life, req.Now)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusCreated, &v1.CreateTokenResponse{
+		Token: text, Role: string(role), TenantID: own.Tenant, WorkspaceID: own.Workspace, Queue: own.Queue, Subject: own.Subject,
+		ExpiresAt: v1.At(expires),
+	}, nil
+}
+
+// exchangedRole is the role that is asked for: one that may nothing that the token's own may not.
+func exchangedRole(own, asked token.Role) (token.Role, error) {
+	if asked == "" {
+		return own, nil
+	}
+	if !slices.Contains(token.Roles, asked) {
+		return "", httpapi.InvalidField("role", fmt.Sprintf("role is %q; use one of %s, or leave it out for the token's own",
+			httpapi.Clip(string(asked)), strings.Join(lesserRoles(own), ", ")))
+	}
+	if httpapi.Permitted[asked]&^httpapi.Permitted[own] != 0 {
+		return "", httpapi.Forbidden("The role " + string(own) + " may not do all that " + string(asked) + " may; its token makes tokens of " +
+			strings.Join(lesserRoles(own), ", ") + " only")
+	}
+	return asked, nil
+}
+
+// lesserRoles are those that may nothing that a role may not; it is one of them.
+func lesserRoles(than token.Role) (names []string) {
+	for _, r := range token.Roles {
+		if httpapi.Permitted[r]&^httpapi.Permitted[than] == 0 {
+			names = append(names, string(r))
+		}
+	}
+	return names
+}

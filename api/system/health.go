@@ -1,0 +1,132 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// livez reports that the process answers. It never asks Redis: a restart does not heal Redis.
+func (h *Handlers) livez(req *httpapi.Request) (int, any, error) {
+	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
+}
+
+// readyz reports whether this replica should get work: it is not draining. The store's trouble is that of all replicas, and on a
+// Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest, and all
+// for a while after it. So trouble is shown, and work keeps coming, to be answered 503 where it must.
+func (h *Handlers) readyz(req *httpapi.Request) (int, any, error) {
+	status, health := h.Health(&req.Ctx.Response.Header)
+	return status, health, nil
+}
+
+func (h *Handlers) version(*httpapi.Request) (int, any, error) {
+	return fasthttp.StatusOK, h.Build(), nil
+}
+
+// Build returns which build this is.
+func (h *Handlers) Build() v1.Version {
+	return v1.Version{Name: "lubdub", Version: h.Config.Version, Go: runtime.Version()}
+}
+
+// Health answers how this server is, and when to come again where it ends.
+func (h *Handlers) Health(header *fasthttp.ResponseHeader) (int, v1.Health) {
+	status, is := h.state()
+	if status != fasthttp.StatusOK {
+		header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(httpapi.DefaultRetryAfter/time.Second)))
+	}
+	return status, is
+}
+
+// state is how this server is.
+func (h *Handlers) state() (int, v1.Health) {
+	if h.Draining() {
+		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one",
+			Next: "Nothing, where a balancer is in front: it sends requests elsewhere. Clients that call this server directly should call another."}
+	}
+	if err := h.ready.ask(); err != nil {
+		h.Logger.Warn("the store is in trouble", "error", err)
+		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err), Next: nextOf(err)}
+	}
+	return fasthttp.StatusOK, v1.Health{Status: "ok"}
+}
+
+// troubleOf says what is wrong with the store, in words that anyone may read.
+func troubleOf(err error) string {
+	var e *store.EvictionError
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return "Redis is not responding. Requests that need it get 503 until it recovers; see the log"
+}
+
+// nextOf says what to do about it.
+func nextOf(err error) string {
+	var e *store.EvictionError
+	if errors.As(err, &e) {
+		return "Change the policy as the message says before Redis is full: it would evict tasks"
+	}
+	return "From this server's host, find out which Redis is down: lubdub doctor --redis with its URL, or redis-cli ping. While other " +
+		"Redis servers respond, GET /v1/system and the System page of the dashboard name it. No task is failed for silence meanwhile"
+}
+
+const (
+	readyFor  = 200 * time.Millisecond // how long one check of the store counts
+	readyWait = 500 * time.Millisecond // longest wait for one; it goes on without the caller
+)
+
+var errNoAnswerYet = errors.New("it has not answered yet")
+
+// readiness asks the store at most once per readyFor, and once at a time, however many ask: the page is open to everyone.
+type readiness struct {
+	check func(context.Context) error
+
+	mu   sync.Mutex
+	done chan struct{} // closed when the check under way, or the last one, is over; nil: there was none
+	at   time.Time     // when the last check ended; zero: it is under way
+	err  error         // of the last check
+}
+
+func (r *readiness) ask() error {
+	done := r.look()
+	select {
+	case <-done:
+	default:
+		wait := time.NewTimer(readyWait)
+		defer wait.Stop()
+		select {
+		case <-done:
+		case <-wait.C:
+			return errNoAnswerYet
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// look begins a check unless one is under way or the last one still counts.
+func (r *readiness) look() (done <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done == nil || !r.at.IsZero() && time.Since(r.at) >= readyFor {
+		ended := make(chan struct{})
+		r.done, r.at = ended, time.Time{}
+		go func() {
+			err := r.check(context.Background()) // which has bounds of its own
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.err, r.at = err, time.Now()
+			close(ended)
+		}()
+	}
+	return r.done
+}

@@ -1,0 +1,102 @@
+package system
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/token"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/revocations"
+)
+
+// revokeTokens answers POST /v1/tokens:revoke.
+func (h *Handlers) revokeTokens(req *httpapi.Request) (int, any, error) {
+	var body v1.RevokeTokensRequest
+	if err := req.Strict(&body); err != nil {
+		return 0, nil, err
+	}
+	r, err := revocation(req, &body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if full := req.TakeCall(r.Tenant); full != nil {
+		return 0, nil, full
+	}
+	if r.IssuedBefore, err = issuedBefore(req, body.IssuedBefore.Time); err != nil {
+		return 0, nil, err
+	}
+	if err := h.Revocations.Revoke(req.Context(), *r); err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, &v1.RevokeTokensResponse{
+		Subject: body.Subject, WorkerID: body.WorkerID, TenantID: r.Tenant, WorkspaceID: r.Workspace, IssuedBefore: v1.At(r.IssuedBefore),
+	}, nil
+}
+
+// revocation says whose tokens are meant: of one kind, and none that the request's own token does not open.
+func revocation(req *httpapi.Request, body *v1.RevokeTokensRequest) (*revocations.Revocation, error) {
+	named := 0
+	for _, name := range []string{body.Subject, body.WorkerID, body.TenantID} {
+		if name != "" {
+			named++
+		}
+	}
+	if named != 1 {
+		return nil, httpapi.InvalidField("subject", "The body must name whose tokens do not hold any more: one of subject, workerId and tenantId")
+	}
+	switch {
+	case body.WorkerID != "":
+		if !model.ValidID(body.WorkerID) {
+			return nil, httpapi.InvalidID("workerId")
+		}
+		tenant, err := req.ScopePart("tenantId", "", req.Caller.Claims.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		workspace, err := req.ScopePart("workspaceId", "", req.Caller.Claims.Workspace)
+		return &revocations.Revocation{Kind: revocations.OfWorker, Tenant: tenant, Workspace: workspace, Name: body.WorkerID}, err
+	case body.TenantID != "":
+		tenant, err := req.ScopePart("tenantId", body.TenantID, req.Caller.Claims.Tenant)
+		if err == nil && (req.Caller.Claims.Workspace != token.Wildcard || req.Query.Has("workspaceId")) {
+			err = httpapi.Forbidden("To take back all tokens of a tenant takes a token of an admin of all its workspaces, and no workspaceId")
+		}
+		return &revocations.Revocation{Kind: revocations.OfTenant, Tenant: tenant, Workspace: token.Wildcard}, err
+	}
+	if !token.ValidSubject(body.Subject) {
+		return nil, httpapi.InvalidField("subject", "subject cannot be that of a token; use 1 to 128 letters, digits and . _ - @ + /")
+	}
+	tenant, err := reach(req, "tenantId", req.Caller.Claims.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := reach(req, "workspaceId", req.Caller.Claims.Workspace)
+	return &revocations.Revocation{Kind: revocations.OfSubject, Tenant: tenant, Workspace: workspace, Name: body.Subject}, err
+}
+
+// reach is half of a scope for what may be about all that the token opens.
+func reach(req *httpapi.Request, field, own string) (string, error) {
+	if own == token.Wildcard && !req.Query.Has(field) {
+		return own, nil
+	}
+	return req.ScopePart(field, "", own)
+}
+
+// issuedBefore returns the second up to which tokens were issued that are to be taken back: tokens tell it in such, and those
+// that Lubdub makes for workers and tasks tell the next one.
+func issuedBefore(req *httpapi.Request, asked time.Time) (time.Time, error) {
+	if asked.After(req.Now) {
+		return time.Time{}, httpapi.InvalidField("issuedBefore",
+			"issuedBefore lies in the future; tokens that are issued from now on can be taken back once they are")
+	}
+	if asked.IsZero() {
+		asked = req.Now
+	}
+	second := asked.UTC().Truncate(time.Second)
+	if second.Before(asked) {
+		second = second.Add(time.Second)
+	}
+	return second, nil
+}

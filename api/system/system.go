@@ -1,0 +1,238 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/token"
+	"github.com/lubdub-io/lubdub/internal/judge"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// system answers GET /v1/system. What it shows is nobody's, but for what is found of the workers and queues of a scope; a token
+// that does not open what the query names is refused all the same.
+func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
+	tenant, workspace, err := req.OpenScope()
+	if err != nil {
+		return 0, nil, err
+	}
+	if nodes, responds := h.redisNow(req.Context()); !responds {
+		return withoutRedis(req, nodes, httpapi.DefaultRetryAfter)
+	}
+	is, err := soon(req.Context(), systemWait, h.Stats.System)
+	if err != nil {
+		r := httpapi.RefusalOf(req.Route.Op, err)
+		if r.Status != fasthttp.StatusServiceUnavailable {
+			return 0, nil, r
+		}
+		return withoutRedis(req, nil, r.RetryAfter)
+	}
+	v := systemView(is)
+	v.Findings = judge.All(h.known(req, v, model.Scope{Tenant: tenant, Workspace: workspace}))
+	v.Summary = judge.Summarise(v.Findings)
+	return fasthttp.StatusOK, v, nil
+}
+
+// GET /v1/system answers without Redis after respondWait when no server responds, and after systemWait more when one does and what is
+// to be shown cannot be read.
+const (
+	respondWait = 1200 * time.Millisecond
+	systemWait  = 2 * time.Second
+)
+
+// soon calls a function and gives up on it after a while; the call goes on without the caller.
+func soon[T any](ctx context.Context, wait time.Duration, call func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call(ctx)
+		done <- result{value, err}
+	}()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-over.C:
+		var none T
+		return none, context.DeadlineExceeded
+	}
+}
+
+// redisNow asks the Redis servers whether they respond where the server's own check failed, as what was remembered of them a moment ago
+// may not be true any more. It reports false when none responds.
+func (h *Handlers) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
+	var evicts *store.EvictionError
+	asked := time.Now()
+	if err := h.ready.ask(); err == nil || errors.As(err, &evicts) {
+		return nil, true
+	}
+	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]store.NodeHealth, error) {
+		return h.Store.NodesHealth(ctx), nil
+	})
+	return nodes, err == nil && slices.ContainsFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil })
+}
+
+// withoutRedis answers what is known while no Redis responds.
+func withoutRedis(req *httpapi.Request, nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
+	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&stats.System{At: req.Now, Nodes: nodes})}
+	v.Findings, v.Summary = judge.NoRedis(v.Redis)
+	v.Message = v.Summary.Message
+	req.Ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
+	return fasthttp.StatusServiceUnavailable, v, nil
+}
+
+// known is what the deployment is evaluated by. What cannot be read does not keep the rest from being shown.
+func (h *Handlers) known(req *httpapi.Request, v *v1.System, scope model.Scope) judge.Known {
+	k := judge.Known{System: v, Reader: reader(req)}
+	_, health := h.state()
+	k.Health = &health
+	if scope.Tenant != "" || scope.Workspace == "" {
+		is, err := h.Stats.Get(req.Context(), scope)
+		if err != nil {
+			k.Unread = "the numbers of tasks, workers and beats cannot be read."
+			return k
+		}
+		k.Stats = statsView(is, scope, judge.StepsLookedAt, false)
+	}
+	if scope.Tenant == "" || scope.Workspace == "" {
+		return k // queues are named within a workspace only
+	}
+	lost, err := h.Stats.RecentlyLost(req.Context(), scope)
+	if err != nil {
+		k.Unread = "the lost workers cannot be read."
+	}
+	if lost != nil {
+		for _, w := range lost.Newest {
+			v.RecentlyLost = append(v.RecentlyLost, lostView(w))
+		}
+		v.RecentlyLostTotal = lost.Total
+	}
+	poison, err := h.Stats.PoisonTasks(req.Context(), scope)
+	if err != nil {
+		k.Unread = "the tasks that lost workers cannot be read."
+	}
+	for _, p := range poison {
+		v.PoisonTasks = append(v.PoisonTasks, poisonView(&p))
+	}
+	queues, err := h.Stats.QueuesNow(req.Context(), scope)
+	if err != nil {
+		k.Unread = "the queues cannot be read."
+	}
+	for _, q := range queues {
+		k.Queues = append(k.Queues, convert.Queue(scope, q))
+	}
+	return k
+}
+
+// reader is what the token of the request allows.
+func reader(req *httpapi.Request) judge.Reader {
+	c := req.Caller.Claims
+	return judge.Reader{
+		AllScopes: c.Tenant == token.Wildcard && c.Workspace == token.Wildcard,
+		Operates:  httpapi.Permitted[c.Role]&httpapi.MayOperate != 0, Cancels: httpapi.Permitted[c.Role]&httpapi.MayCancel != 0,
+	}
+}
+
+func lostView(w *model.Worker) v1.LostWorker {
+	r := w.Recovery
+	return v1.LostWorker{
+		WorkerID: w.ID, Name: convert.OrNull(w.Name), MachineID: w.MachineID, Hostname: convert.OrNull(w.Hostname), Queue: w.Queue,
+		LastHeartbeatAt: v1.At(w.LastHeartbeatAt), LostAt: v1.At(w.DeregisteredAt), Reason: string(w.EndReason),
+		Attempts: r.Attempts, Requeued: r.Attempts - r.Failed, Failed: r.Failed - r.Exhausted, Exhausted: r.Exhausted,
+		StaleCount24h: w.StaleCount, Flapping: w.Flapping, MachineFlapping: w.MachineFlapping,
+	}
+}
+
+func poisonView(p *stats.PoisonTask) v1.PoisonTask {
+	t := p.Task
+	v := v1.PoisonTask{
+		TaskID: t.ID, Queue: convert.OrNull(t.Queue), Type: convert.OrNull(t.Type), State: v1.State(t.State), LastLostAt: v1.At(p.Last),
+		Workers: []v1.LostWorker{}, Errors: []v1.ErrorGroup{},
+	}
+	for _, w := range p.Workers {
+		v.Workers = append(v.Workers, lostView(w))
+	}
+	for i := range t.History {
+		text := endOf(&t.History[i])
+		at := slices.IndexFunc(v.Errors, func(g v1.ErrorGroup) bool { return g.Error == text })
+		if at < 0 {
+			at = len(v.Errors)
+			v.Errors = append(v.Errors, v1.ErrorGroup{Error: text})
+		}
+		v.Errors[at].Count++
+	}
+	slices.SortStableFunc(v.Errors, func(a, b v1.ErrorGroup) int { return cmp.Compare(b.Count, a.Count) })
+	return v
+}
+
+// longestError is how many bytes of a worker's message name a group of errors.
+const longestError = 200
+
+// endOf is how an attempt ended, in words that are the same for attempts that ended for the same reason.
+func endOf(h *model.HistoryEntry) string {
+	var e v1.TaskError
+	switch {
+	case h.Evidence != nil && h.Evidence.WorkerReason != "":
+		return h.Outcome + ": " + string(h.Reason) + " (" + string(h.Evidence.WorkerReason) + ")"
+	case len(h.Error) > 0 && json.Unmarshal(h.Error, &e) == nil && e.Category != "":
+		message, _, _ := strings.Cut(e.Message, "\n")
+		return strings.ToValidUTF8(h.Outcome+": "+string(e.Category)+" "+message[:min(len(message), longestError)], "")
+	}
+	return h.Outcome + ": " + string(h.Reason)
+}
+
+func systemView(is *stats.System) *v1.System {
+	v := &v1.System{
+		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
+		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: convert.OrEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
+		PoisonTasks: []v1.PoisonTask{},
+		Brake:       v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
+		Reconciler:  v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
+		Webhooks:    v1.SystemWebhooks{DroppedLastHour: is.Dropped},
+	}
+	for i, r := range is.Replicas {
+		v.Replicas[i] = v1.SystemReplica{ReplicaID: r.ID, Version: r.Version, Commit: convert.OrNull(r.Commit), Roles: convert.OrEmpty(r.Roles),
+			Since: v1.At(r.Since), HeardAt: v1.At(r.Heard)}
+	}
+	for i, s := range is.Shards {
+		v.Shards[i] = v1.SystemShard{Shard: s.Number, Sweeper: convert.OrNull(s.Sweeper), LagMs: s.Overdue.Milliseconds(),
+			StoppedMs: s.Stopped.Milliseconds(), OutageCreditMs: s.OutageCredit.Milliseconds(), Recoveries: s.Recoveries, Events: s.Events,
+			EventsAgeMs: s.EventsFor.Milliseconds()}
+	}
+	for i, n := range is.Nodes {
+		v.Redis[i] = RedisView(&n)
+	}
+	return v
+}
+
+// RedisView is a Redis server as the wire has it.
+func RedisView(n *store.NodeHealth) v1.SystemRedis {
+	v := v1.SystemRedis{
+		Address: convert.OrNull(n.Address), Version: convert.OrNull(n.Version), Role: convert.OrNull(n.Role), Replicas: n.Replicas,
+		MemoryBytes: n.Memory, MaxMemoryBytes: n.MaxMemory, MaxMemoryPolicy: convert.OrNull(n.Policy), AppendOnly: n.Append,
+		LastSaveAt: v1.At(n.SavedAt), RoundTripMs: float64(n.RoundTrip.Microseconds()) / 1000,
+		ClockOffsetMs: float64(n.ClockOffset.Microseconds()) / 1000,
+	}
+	if n.Err != nil {
+		why := "it does not answer"
+		v.Error = &why
+	}
+	return v
+}

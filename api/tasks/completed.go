@@ -1,0 +1,170 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/convert"
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
+// one is logged, counted and changes nothing.
+func (h *Handlers) completed(req *httpapi.Request) (int, any, error) {
+	completion, err := completion(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	done, err := h.attempts.Complete(req.Context(), req.Attempt, completion)
+	if err != nil {
+		h.lateResult(req, completion, err)
+		return 0, nil, err
+	}
+	req.API.Metrics.Shared().Skew.Observe(completion.CompletedAt, done.At)
+	return fasthttp.StatusOK, v1.CompletedResponse{
+		Acknowledged: true,
+		FinalState:   v1.State(done.Outcome),
+		ServerTime:   v1.At(done.At),
+		WillRetry:    done.WillRetry,
+		NextAttempt:  done.NextAttempt,
+	}, nil
+}
+
+// lateResult records a result that came too late.
+func (h *Handlers) lateResult(req *httpapi.Request, completion model.Completion, err error) {
+	code := model.CodeOf(err)
+	if code != model.AttemptMismatch && code != model.AlreadyTerminal {
+		return
+	}
+	a := req.Attempt
+	current := a.Number
+	if e, ok := errors.AsType[*model.Error](err); ok && code == model.AttemptMismatch {
+		current = e.Expected
+	}
+	h.late.count.Inc()
+	suppressed, ok := h.late.log.Allow(req.Local())
+	if !ok {
+		return
+	}
+	req.API.Logger.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
+		a.Scope.LogAttr(), slog.String("taskId", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
+		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
+		slog.Int64("moreNotLogged", suppressed))
+}
+
+// lateLines are how many late results are logged in a second; the others are only counted.
+const lateLines = 10
+
+// completion reads and checks the body.
+func completion(req *httpapi.Request) (model.Completion, error) {
+	var body struct {
+		v1.CompletedRequest
+		// The error object is kept as it was sent, so it is read on its own.
+		Error json.RawMessage `json:"error"`
+	}
+	var none model.Completion
+	if err := req.Lenient(&body); err != nil {
+		return none, err
+	}
+	report, err := report(req, body.Attempt, body.WorkerID, body.CompletedAt.Time)
+	if err != nil {
+		return none, err
+	}
+	switch body.Outcome {
+	case v1.OutcomeSucceeded, v1.OutcomeFailed, v1.OutcomeCancelled:
+	case "":
+		return none, httpapi.InvalidField("outcome", "outcome is missing; send SUCCEEDED, FAILED or CANCELLED")
+	default:
+		return none, httpapi.InvalidField("outcome",
+			fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", httpapi.Clip(string(body.Outcome))))
+	}
+	if len(body.CancelledDuringPhase) > model.MaxPhaseBytes {
+		return none, httpapi.InvalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less",
+			model.MaxPhaseBytes))
+	}
+	done := model.Completion{
+		Report:               report,
+		Outcome:              model.State(body.Outcome),
+		CompletedAt:          body.CompletedAt.Time,
+		Output:               convert.Compact(body.Output),
+		Metrics:              convert.Compact(body.Metrics),
+		Error:                convert.Compact(body.Error),
+		CancelledDuringPhase: body.CancelledDuringPhase,
+		PartialProgress:      convert.Compact(body.PartialProgress),
+	}
+	if len(done.Metrics) > 0 && done.Metrics[0] != '{' {
+		return none, httpapi.InvalidField("metrics", "metrics is not an object")
+	}
+	return done, setError(&done)
+}
+
+// setError judges the error object: FAILED needs one with a category, and the category says whether a retry
+// may help when the worker does not.
+func setError(done *model.Completion) error {
+	if done.Error == nil {
+		if done.Outcome == model.Failed {
+			return httpapi.InvalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())
+		}
+		return nil
+	}
+	var e v1.TaskError
+	if done.Error[0] != '{' {
+		return httpapi.InvalidField("error", "error is not an object")
+	}
+	if err := httpapi.DecodeObject("error", done.Error, &e, true); err != nil {
+		return err
+	}
+	switch {
+	case e.Category == "" && done.Outcome != model.Failed:
+		return nil
+	case e.Category == "":
+		return httpapi.InvalidField("error.category", "error.category is missing; a FAILED outcome needs one of "+categories())
+	case !e.Category.Valid():
+		return httpapi.InvalidField("error.category",
+			fmt.Sprintf("error.category is %q; use one of %s", httpapi.Clip(string(e.Category)), categories()))
+	}
+	done.Category = string(e.Category)
+	done.Retryable = e.Category.Retryable()
+	if e.Retryable != nil {
+		done.Retryable = *e.Retryable
+	} else {
+		done.Error = withRetryable(done.Error, done.Retryable)
+	}
+	return nil
+}
+
+func categories() string {
+	names := make([]string, len(v1.ErrorCategories))
+	for i, k := range v1.ErrorCategories {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// withRetryable returns an error object, valid and compact, that says whether a retry may help where its worker left that
+// to the category: whoever reads the error then need not know the categories. All else stays as it was sent.
+func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
+	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
+	said = append(said, '{')
+	s := jsonscan.Scanner{Text: object}
+	for more := s.Open('{', '}'); more; more = s.More('}') {
+		from := s.Pos
+		name, _ := s.Name()
+		s.Skip()
+		if string(name) != "retryable" { // null, which says nothing
+			said = append(append(said, object[from:s.Pos]...), ',')
+		}
+	}
+	said = append(said, `"retryable":`...)
+	return append(strconv.AppendBool(said, retryable), '}')
+}

@@ -1,0 +1,2 @@
+// Package tasks answers the routes of tasks, attempts and runs.
+package tasks

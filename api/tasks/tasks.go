@@ -1,0 +1,179 @@
+package tasks
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/model"
+)
+
+// list answers GET /v1/tasks.
+func (h *Handlers) list(req *httpapi.Request) (int, any, error) {
+	p := httpapi.Parameters{Values: req.Query}
+	filter, err := taskFilter(req, &p)
+	if err != nil {
+		return 0, nil, err
+	}
+	paged := filter
+	if paged.PageSize, paged.After = p.Page(filter); p.Err != nil {
+		return 0, nil, p.Err
+	}
+	page, err := h.tasks.List(req.Context(), paged)
+	if err != nil {
+		return 0, nil, err
+	}
+	list := v1.TaskList{Tasks: make([]v1.Task, len(page.Tasks)), NextPageToken: httpapi.PageToken(filter, page.Next)}
+	for i, t := range page.Tasks {
+		list.Tasks[i] = *taskView(t, false)
+	}
+	if page.Total >= 0 {
+		list.TotalCount = &page.Total
+	}
+	return fasthttp.StatusOK, list, nil
+}
+
+// taskFilter reads the filter of a list, without its page.
+func taskFilter(req *httpapi.Request, p *httpapi.Parameters) (f model.TaskFilter, err error) {
+	if f.Scope, err = req.Scope("", ""); err != nil {
+		return f, err
+	}
+	f.States = httpapi.WordsOf(p, "state", model.States...)
+	f.Liveness = httpapi.WordOf(p, "liveness", model.Fresh, model.Late, model.Lost)
+	f.Reason = httpapi.WordOf(p, "reason", model.Reasons...)
+	f.RunID, f.WorkerID, f.Queue, f.Type = p.ID("runId"), p.ID("workerId"), p.ID("queue"), p.ID("type")
+	f.MachineID, f.ScheduleID = p.ID("machineId"), p.ID("scheduleId")
+	f.Claimable = p.Bool("claimable")
+	f.Labels = p.Labels()
+	f.FinishedAfter, f.FinishedBefore = p.Time("finishedAfter"), p.Time("finishedBefore")
+	f.Descending = p.Descending()
+	if f.ByEnd() {
+		checkEnds(p, &f)
+	}
+	return f, p.Err
+}
+
+// checkEnds refuses what no finished task can match.
+func checkEnds(p *httpapi.Parameters, f *model.TaskFilter) {
+	for _, state := range f.States {
+		if !state.Terminal() {
+			p.Refuse(httpapi.InvalidField("state", fmt.Sprintf("state is %s, and finishedAfter and finishedBefore ask for finished tasks; "+
+				"leave it out, or use SUCCEEDED, FAILED or CANCELLED", state)))
+		}
+	}
+	if !f.FinishedBefore.IsZero() && !f.FinishedAfter.Before(f.FinishedBefore) {
+		p.Refuse(httpapi.InvalidField("finishedBefore", "finishedBefore is not later than finishedAfter; nothing ends between them"))
+	}
+}
+
+// get answers GET /v1/tasks/{taskId}.
+func (h *Handlers) get(req *httpapi.Request) (int, any, error) {
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	t, err := h.tasks.Get(req.Context(), scope, req.ID)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, taskView(t, true), nil
+}
+
+// getRun answers GET /v1/runs/{runId}.
+func (h *Handlers) getRun(req *httpapi.Request) (int, any, error) {
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := h.tasks.Run(req.Context(), scope, req.ID)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusOK, runView(r), nil
+}
+
+// cancel answers POST /v1/tasks/{taskId}/cancel.
+func (h *Handlers) cancel(req *httpapi.Request) (int, any, error) {
+	scope, how, err := cancelRequest(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	t, err := h.tasks.Cancel(req.Context(), scope, req.ID, how)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusAccepted, taskView(t, true), nil
+}
+
+// cancelRun answers POST /v1/runs/{runId}/cancel.
+func (h *Handlers) cancelRun(req *httpapi.Request) (int, any, error) {
+	scope, how, err := cancelRequest(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := h.tasks.CancelRun(req.Context(), scope, req.ID, how)
+	if err != nil {
+		return 0, nil, err
+	}
+	return fasthttp.StatusAccepted, runView(r), nil
+}
+
+// cancelRequest reads the body, which may be missing.
+func cancelRequest(req *httpapi.Request) (model.Scope, model.CancelRequest, error) {
+	var body v1.CancelRequest
+	if err := req.OptionalBody(&body); err != nil {
+		return model.Scope{}, model.CancelRequest{}, err
+	}
+	how, err := howToCancel(&body)
+	if err != nil {
+		return model.Scope{}, how, err
+	}
+	scope, err := req.Scope("", "")
+	return scope, how, err
+}
+
+func howToCancel(body *v1.CancelRequest) (how model.CancelRequest, err error) {
+	if len(body.Reason) > model.MaxReasonBytes {
+		return how, httpapi.InvalidField("reason", fmt.Sprintf("reason is longer than %d bytes; say it in fewer", model.MaxReasonBytes))
+	}
+	var d httpapi.Durations
+	how = model.CancelRequest{Reason: body.Reason, Grace: d.OrDefault("gracePeriodMs", body.GracePeriodMs, time.Millisecond, 0),
+		Now: body.GracePeriodMs != nil && *body.GracePeriodMs == 0}
+	if d.Err != nil {
+		return how, d.Err
+	}
+	return how, how.Validate()
+}
+
+// nextAttempt answers POST /v1/tasks/{taskId}/attempts: 201 with the envelope of a pushed task, 202 with the
+// task when it waits in its queue.
+func (h *Handlers) nextAttempt(req *httpapi.Request) (int, any, error) {
+	var body v1.NextAttemptRequest
+	if err := req.Strict(&body); err != nil {
+		return 0, nil, err
+	}
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	if body.FromAttempt < 1 {
+		return 0, nil, httpapi.InvalidField("fromAttempt", "fromAttempt is missing or less than 1; send the attempt that the new one follows")
+	}
+	made, err := h.tasks.NextAttempt(req.Context(), scope, req.ID, body.FromAttempt)
+	if err != nil {
+		return 0, nil, err
+	}
+	if made.Envelope != nil && httpapi.Permitted[req.Caller.Claims.Role]&httpapi.MayDispatch == 0 {
+		// An operator may retry a task, but not run it: the envelope's token is for a dispatcher, which gets it by asking again.
+		_, task, err := h.get(req)
+		return fasthttp.StatusAccepted, task, err
+	}
+	answer, err := h.answer(made)
+	if made.Envelope == nil {
+		return fasthttp.StatusAccepted, answer, err
+	}
+	return fasthttp.StatusCreated, answer, err
+}

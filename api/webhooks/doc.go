@@ -1,0 +1,2 @@
+// Package webhooks answers the routes of webhooks and their deliveries.
+package webhooks

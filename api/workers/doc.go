@@ -1,0 +1,2 @@
+// Package workers answers the routes of workers and machines.
+package workers
