@@ -194,8 +194,8 @@ func TestCommandsAreToldWithoutSecrets(t *testing.T) {
 func TestBenchIsInterrupted(t *testing.T) {
 	testenv.OnlyAll(t)
 	prefix := filepath.Join(t.TempDir(), "bench")
-	bench := exec.Command(testenv.Program(t, "lubdub-bench"), "--for", "1h", "--tracked", "400", "--connections", "4", "--baselines", t.TempDir(),
-		"--report", prefix)
+	bench := exec.Command(testenv.Program(t, "lubdub-bench"), "--for", "1h", "--tracked", "400", "--connections", "4",
+		"--baselines", t.TempDir(), "--report", prefix)
 	said, err := bench.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
