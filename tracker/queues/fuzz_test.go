@@ -11,6 +11,6 @@ import (
 // Whatever stands in the store, reading it ends in a value or a refusal.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
-		(&listener{queues: &Service{store: &store.Store{Keys: make([]*schema.ShardKeys, 2)}}}).hear(text)
+		(&listener{queues: &Service{store: &store.Store{Keyspace: &store.Keyspace{Keys: make([]*schema.ShardKeys, 2)}}}}).hear(text)
 	})
 }

@@ -11,7 +11,7 @@ import (
 // Whatever stands in the store, reading it ends in a value or a refusal.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
-		(&keyspace{Keys: make([]*schema.ShardKeys, 16)}).WorkerShard(text)
+		(&Keyspace{Keys: make([]*schema.ShardKeys, 16)}).WorkerShard(text)
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 // runner runs calls on the nodes that have their shards, in lanes or directly.
 type runner struct {
 	servers    *servers
-	keyspace   *keyspace
+	keyspace   *Keyspace
 	topology   *topology
 	deadlines  deadlines
 	breakdown  *breakdown

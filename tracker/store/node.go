@@ -34,7 +34,7 @@ type Node struct {
 // topology is which node has which shard. The map is a snapshot, which is read without the mutex.
 type topology struct {
 	servers   *servers
-	keyspace  *keyspace
+	keyspace  *Keyspace
 	deadlines deadlines
 	breakdown *breakdown
 	silentNow prometheus.Gauge // how many nodes are silent

@@ -11,21 +11,21 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// keyspace is cut into shards, in which tasks and workers lie by their names. It does not change once its shards are known.
-type keyspace struct {
+// Keyspace is cut into shards, in which tasks and workers lie by their names. It does not change once its shards are known.
+type Keyspace struct {
 	Keys []*schema.ShardKeys // by shard
 }
 
 // Shards returns how many slices the keyspace is cut into.
-func (k *keyspace) Shards() int { return len(k.Keys) }
+func (k *Keyspace) Shards() int { return len(k.Keys) }
 
 // ShardOf returns the shard of a task, or of whatever else is named in a scope.
-func (k *keyspace) ShardOf(scope model.Scope, id string) int {
+func (k *Keyspace) ShardOf(scope model.Scope, id string) int {
 	return schema.ShardOf(len(k.Keys), scope, id)
 }
 
 // Ref names a task whose other keys are not known yet.
-func (k *keyspace) Ref(scope model.Scope, id string) *schema.TaskRef {
+func (k *Keyspace) Ref(scope model.Scope, id string) *schema.TaskRef {
 	return &schema.TaskRef{Scope: scope, ID: id, Shard: k.ShardOf(scope, id)}
 }
 
@@ -37,7 +37,7 @@ const (
 )
 
 // NewWorkerID makes the id of a worker of a machine; a worker without one is its own machine.
-func (k *keyspace) NewWorkerID(scope model.Scope, machine string) string {
+func (k *Keyspace) NewWorkerID(scope model.Scope, machine string) string {
 	unique := workerPrefix + ulid.Make().String()
 	if machine == "" {
 		machine = unique
@@ -46,7 +46,7 @@ func (k *keyspace) NewWorkerID(scope model.Scope, machine string) string {
 }
 
 // WorkerShard returns the shard that a worker's id embeds; false: it is no id of a worker.
-func (k *keyspace) WorkerShard(id string) (int, bool) {
+func (k *Keyspace) WorkerShard(id string) (int, bool) {
 	if len(id) != workerIDBytes || !strings.HasPrefix(id, workerPrefix) {
 		return 0, false
 	}
@@ -56,7 +56,7 @@ func (k *keyspace) WorkerShard(id string) (int, bool) {
 
 // MachineShard returns the shard of a machine and of its workers. A machine that is named after its one worker lives
 // where that worker's id says.
-func (k *keyspace) MachineShard(scope model.Scope, machine string) int {
+func (k *Keyspace) MachineShard(scope model.Scope, machine string) int {
 	if shard, ok := k.WorkerShard(machine); ok {
 		return shard
 	}
@@ -64,7 +64,7 @@ func (k *keyspace) MachineShard(scope model.Scope, machine string) int {
 }
 
 // WorkerRef returns what the id alone tells; false: there can be no such worker.
-func (k *keyspace) WorkerRef(scope model.Scope, id string) (*schema.WorkerRef, bool) {
+func (k *Keyspace) WorkerRef(scope model.Scope, id string) (*schema.WorkerRef, bool) {
 	shard, ok := k.WorkerShard(id)
 	return &schema.WorkerRef{Scope: scope, ID: id, Shard: shard}, ok
 }

@@ -39,7 +39,7 @@ var schemaSteps = []schemaStep{
 // format is in which version the store is, and how its deployment is named.
 type format struct {
 	servers   *servers
-	keyspace  *keyspace
+	keyspace  *Keyspace
 	runner    *runner
 	scripts   *scripts
 	breakdown *breakdown

@@ -10,11 +10,11 @@ import (
 
 // scripts are those of lua/store. Filled when the store is opened, and read only.
 type scripts struct {
-	keyspace                      *keyspace
+	keyspace                      *Keyspace
 	find, indexed, relist, schema *lua.Script
 }
 
-func newScripts(set *lua.Set, k *keyspace) *scripts {
+func newScripts(set *lua.Set, k *Keyspace) *scripts {
 	return &scripts{keyspace: k, find: set.Get("find"), indexed: set.Get("indexed"), relist: set.Get("relist"), schema: set.Get("schema")}
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 // Store is Redis as the domain sees it: shards on nodes, and the scripts that run on them. Each of its parts owns its own state.
 type Store struct {
 	*servers   // the connections
-	*keyspace  // the shards, and what lies in which
+	*Keyspace  // the shards, and what lies in which
 	*topology  // the nodes, and which has which shard
 	*runner    // runs calls
 	*format    // the version of what is stored
@@ -56,19 +56,19 @@ type Store struct {
 func newStore(o Options) *Store {
 	m := newMetrics(o.Registerer)
 	s := &Store{
-		servers: &servers{opts: o}, keyspace: &keyspace{}, breakdown: newBreakdown(o.Logger), deadlines: deadlines{o.Timeout},
+		servers: &servers{opts: o}, Keyspace: &Keyspace{}, breakdown: newBreakdown(o.Logger), deadlines: deadlines{o.Timeout},
 		opts: o, Scripts: o.Scripts,
 	}
 	s.topology = &topology{
-		servers: s.servers, keyspace: s.keyspace, deadlines: s.deadlines, breakdown: s.breakdown, silentNow: m.silent, nodes: map[string]*Node{},
+		servers: s.servers, keyspace: s.Keyspace, deadlines: s.deadlines, breakdown: s.breakdown, silentNow: m.silent, nodes: map[string]*Node{},
 	}
 	s.durability = &durability{servers: s.servers, deadlines: s.deadlines, opts: o, unconfirmed: m.unconfirmed}
 	s.runner = &runner{
-		servers: s.servers, keyspace: s.keyspace, topology: s.topology, deadlines: s.deadlines, breakdown: s.breakdown,
+		servers: s.servers, keyspace: s.Keyspace, topology: s.topology, deadlines: s.deadlines, breakdown: s.breakdown,
 		durability: s.durability, metrics: m, maxPending: o.MaxPending,
 	}
 	s.topology.openLanes = s.runner.openLanes
-	s.format = &format{servers: s.servers, keyspace: s.keyspace, runner: s.runner, breakdown: s.breakdown, log: o.Logger}
+	s.format = &format{servers: s.servers, keyspace: s.Keyspace, runner: s.runner, breakdown: s.breakdown, log: o.Logger}
 	s.eviction = &evictionWatch{servers: s.servers, topology: s.topology, evicts: m.evicts, log: o.Logger}
 	return s
 }
@@ -111,7 +111,7 @@ func (s *Store) learn(ctx context.Context) (err error) {
 		s.opts.EventsPerShard = lua.DefaultEventsPerShard(shards)
 	}
 	s.Scripts = s.Scripts.For(lua.Deployment{Database: s.Database(), EventsPerShard: s.opts.EventsPerShard})
-	s.scripts = newScripts(s.Scripts, s.keyspace)
+	s.scripts = newScripts(s.Scripts, s.Keyspace)
 	s.format.scripts = s.scripts
 	return nil
 }
