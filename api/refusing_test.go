@@ -13,6 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/beats"
+	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/events"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -226,7 +227,7 @@ func (r *refusingTracker) Sweep(context.Context) (sweep.SweepResult, error) {
 	return sweep.SweepResult{}, r.err
 }
 
-func (r *refusingTracker) Release(context.Context, model.Scope, time.Duration) (*sweep.Released, error) {
+func (r *refusingTracker) Release(context.Context, model.Scope, time.Duration) (*brake.Released, error) {
 	return nil, r.err
 }
 

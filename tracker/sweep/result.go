@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
@@ -23,9 +22,6 @@ type SweepResult struct {
 	RemovedWorkers int // OFFLINE workers at the end of their retention
 	Recovered      int // attempts taken from workers that have ended
 }
-
-// Released is what the front end's Sweeper interface calls the result of a release.
-type Released = brake.Released
 
 // MachineName names a machine whose worker was swept.
 type MachineName struct {
