@@ -133,9 +133,8 @@ func (s *Server) mount() (err error) {
 	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
 	schedules := &schedules.Handlers{Schedules: of.Schedules}
 	webhooks := &webhooks.Handlers{Webhooks: of.Webhooks}
-	s.api.Mount(slices.Concat(s.beats.Routes(), tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
+	return s.api.Mount(slices.Concat(s.beats.Routes(), tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
 		schedules.Routes(), webhooks.Routes(), s.system.Routes()), s.system.Page)
-	return nil
 }
 
 // Serve answers the API's requests until Shutdown, then returns nil.

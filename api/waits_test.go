@@ -20,8 +20,8 @@ import (
 // Why calls end that wait.
 const (
 	whyDraining = "draining"
-	whyDoken    = "token_expired"
-	whyDevoked  = "token_revoked"
+	whyToken    = "token_expired"
+	whyRevoked  = "token_revoked"
 )
 
 // waitingTest is a call that waits, for TestEveryCallThatWaitsEndsWithItsToken.
@@ -75,21 +75,21 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 	ends := map[string]func(l *live, one waitingTest) (why string){
 		"revoked here": func(l *live, one waitingTest) string {
 			l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
-			return whyDevoked
+			return whyRevoked
 		},
 		"revoked by another replica": func(l *live, one waitingTest) string {
 			l.beside().do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
 			l.looks()
-			return whyDevoked
+			return whyRevoked
 		},
 		"revoked with its tenant": func(l *live, _ waitingTest) string {
 			l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"tenantId":"acme"}`).want(200)
-			return whyDevoked
+			return whyRevoked
 		},
 		"expired": func(l *live, _ waitingTest) string {
 			l.store.Clock.Advance(model.WorkerTokenTTL + time.Second)
 			l.s.api.Waits.Check()
-			return whyDoken
+			return whyToken
 		},
 		"stopping": func(l *live, _ waitingTest) string {
 			l.s.stop()
@@ -104,7 +104,7 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 					one := begin(l)
 					until(t, func() bool { return l.s.api.Waits.Len() == 1 }, func() string { return "it does not wait" })
 					why := end(l, one)
-					if why == whyDevoked {
+					if why == whyRevoked {
 						l.pass(2 * time.Second)
 						l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "acme", "prod"), `{"taskId":"t1","queue":"q","type":"x"}`).want(201)
 					}

@@ -111,12 +111,12 @@ func New(cfg Config) (*API, error) {
 }
 
 // Mount sets the routes that Serve answers, and what answers the paths of pages. It is called once, before the first request.
-func (a *API) Mount(routes []*Route, pages func(req *Request, path string) (status int, ok bool, err error)) {
+func (a *API) Mount(routes []*Route, pages func(req *Request, path string) (status int, ok bool, err error)) error {
 	a.routes, a.pages = routes, pages
 	for i, r := range routes {
 		r.index, r.segments = i, strings.Split(r.Pattern[1:], "/")
 	}
-	a.Metrics.mount(routes)
+	return a.Metrics.mount(a.cfg.Registerer, routes)
 }
 
 // RedisTime returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.

@@ -121,7 +121,7 @@ func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, m.seconds, &m.hot, m.refused, m.overloaded, m.badTokens, m.cacheMisses, m.Panics,
+		m.requests, m.seconds, m.refused, m.overloaded, m.badTokens, m.cacheMisses, m.Panics,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_requests_in_flight", Help: "Requests that wait for their answer.",
 		}, func() float64 { return float64(a.InFlight()) }),
@@ -148,8 +148,8 @@ func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
 	return m, nil
 }
 
-// mount makes the metrics of the routes.
-func (m *Metrics) mount(routes []*Route) {
+// mount creates the metrics of the routes, and registers those that need a route's labels.
+func (m *Metrics) mount(reg prometheus.Registerer, routes []*Route) error {
 	of := func(method, pattern string) routeMetrics {
 		return routeMetrics{
 			route: pattern, method: method, requests: m.requests,
@@ -168,6 +168,10 @@ func (m *Metrics) mount(routes []*Route) {
 		*m.heartbeat = routeMetrics{route: r.Pattern, method: r.Method, requests: m.requests}
 		m.hot.labels = []string{r.Method, r.Pattern}
 	}
+	if reg == nil {
+		return nil
+	}
+	return reg.Register(&m.hot)
 }
 
 // Overloaded returns what counts a refusal at a bound.

@@ -131,7 +131,7 @@ func TestTheDashboardShowsCommandsThatAreThere(t *testing.T) {
 		}
 		t.Errorf("there is no 'lubdub %s %s'", noun, verb)
 	}
-	acts := regexp.MustCompile(`noun: '(\w+)', verb: '(\w+)',.*`).FindAllStringSubmatch(read("acts.tsx"), -1)
+	acts := regexp.MustCompile(`noun: '(\w+)',\s+verb: '(\w+)',(?s:.*?)\n    one:`).FindAllStringSubmatch(read("acts.tsx"), -1)
 	if len(acts) < 15 {
 		t.Fatalf("only %d acts are found", len(acts))
 	}

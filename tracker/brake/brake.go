@@ -126,12 +126,15 @@ func pick[T any](items []T, at []int) []T {
 func (b *Brake) decide(ctx context.Context, n *store.Node, members []silence, atMost int, held prometheus.Counter,
 	call func(piece []int) *store.Call) ([]Decision, error) {
 	decisions := make([]Decision, len(members))
-	engaged := map[model.Scope]bool{}
-	if b.service.opts.Enabled {
-		var err error
-		if engaged, err = b.engagedScopes(ctx, members); err != nil {
-			return decisions, err
+	if !b.service.opts.Enabled {
+		for i := range decisions {
+			decisions[i] = Expire
 		}
+		return decisions, nil
+	}
+	engaged, err := b.engagedScopes(ctx, members)
+	if err != nil {
+		return decisions, err
 	}
 	var asked []int
 	for i, m := range members {
@@ -142,7 +145,9 @@ func (b *Brake) decide(ctx context.Context, n *store.Node, members []silence, at
 	}
 	pieces := schema.Runs(asked, atMost, func(i, j int) bool { return members[i].set == members[j].set })
 	calls := store.CallEach(pieces, call)
-	b.service.store.Exec(ctx, n, calls)
+	if len(calls) > 0 {
+		b.service.store.Exec(ctx, n, calls)
+	}
 	for i, c := range calls {
 		if c.Err != nil {
 			continue

@@ -28,7 +28,7 @@ type Node struct {
 
 	silent atomic.Bool // it does not answer; one probe asks whether it does again (deadline.go)
 	mark   mark        // where its flushes write
-	last   []func()    // run when it closes, before its own lanes do; under Store.mu, until then
+	last   []func()    // run when it closes, before its own lanes do; under topology.mu, until then
 }
 
 // topology is which node has which shard. The map is a snapshot, which is read without the mutex.
