@@ -16,7 +16,7 @@ import (
 const (
 	shedSlow     = 2 * slot             // at half speed for a full lane; renewed in each slot while it is full
 	refusedStill = time.Second + 2*slot // paused for a refusal: until refused clients have waited for Retry-After
-	quietSlots   = 4                    // slots without a stored write after which nothing is stored any more
+	quietSlots   = 4                    // slots without a stored write: from then on nothing can be stored
 )
 
 // fate is the results of the beats, empty ones included, that a replica has sent to a shard since the last slot.

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// OpenOn opens a tracker with one shard and no background work on a store; `change` may set other options.
+// OpenOn opens a tracker with one shard on a store; `change` may set other options.
 func OpenOn(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *tracker.Tracker {
 	t.Helper()
 	o := tracker.Options{
