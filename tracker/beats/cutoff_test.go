@@ -40,7 +40,7 @@ func keepAll(h *trackertest.Harness, d time.Duration, replicas []*tracker.Tracke
 	}
 }
 
-// spoil makes the store reject every write to a key of a task's shard, and returns a function that repairs it.
+// spoil makes the store reject every command that needs a key of a task's shard, and returns a function that repairs it.
 func spoil(h *trackertest.Harness, id, name string) (mend func()) {
 	key := fmt.Sprintf("lubdub:{%d}:%s", h.Tracker.Store.ShardOf(trackertest.Scope, id), name)
 	h.Store.Client.Rename(h.Ctx, key, key+"-away")
@@ -136,7 +136,7 @@ type crowd struct {
 	*trackertest.Harness
 	attempts     []*model.Attempt
 	one          *model.Attempt // in another shard
-	healthy, ill string         // a task outside shard 0 and one in it
+	healthy, ill string         // a task in shard 0 and one outside it
 }
 
 func newCrowd(h *trackertest.Harness) *crowd {

@@ -14,8 +14,8 @@ const InvalidCursor model.Code = "invalid_cursor"
 
 // A cursor is the positions of a reader in all shards as one opaque string:
 //
-// version · direction · shards · newest ms, then for each shard the kind and how many ms it is older than that, number and mark of an
-// entry · checksum, which includes the deployment's identifier
+//	version · direction · shards · newest ms, then for each shard kind and how many ms it is older than that, number and mark
+//	of an entry · checksum, which includes the deployment's identifier
 //
 // A run of shards at their start is written once.
 const cursorVersion = 1

@@ -101,7 +101,7 @@ func (s *Service) Now(ctx context.Context) (Positions, error) {
 	return at, err
 }
 
-// walk reads several shards concurrently, ordered by time.
+// walk reads several shards and merges their events in the order of time.
 type walk struct {
 	service *Service
 	query   Query

@@ -17,7 +17,7 @@ import (
 
 const (
 	quotaFresh   = time.Second            // how long a count is valid
-	quotaRecount = 250 * time.Millisecond // how long before a refusal
+	quotaRecount = 250 * time.Millisecond // how long it is valid before a refusal
 	quotaTenants = 10_000                 // how many are cached
 	quotaEffort  = 20                     // a slow count is valid for this many times its duration,
 	quotaLongest = 10 * time.Second       // but no longer than this

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
-// Main is the TestMain of every package of tracker. It limits the model-based tests in every run to a few checks. For more: go test
-// ./tracker -run TestModel -rapid.checks=1000
+// Main is the TestMain of every package of tracker. It limits the model-based tests in every run to a few checks. For more:
+// go test ./tracker -run TestModel -rapid.checks=1000
 func Main(m *testing.M) {
 	if flag.Lookup("rapid.checks") != nil {
 		_ = flag.Set("rapid.checks", strconv.Itoa(testenv.Of(8, 25)))
