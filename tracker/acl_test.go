@@ -20,15 +20,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// ofTheClient are the commands of the ACL that no script calls, in servers that are not part of a Cluster and in those
-// that are. TestNothingInTheACLIsIdle shows of each that Lubdub cannot do without it.
+// ofTheClient are the commands of the ACL that no script calls, without Cluster and with it. TestNothingInTheACLIsIdle shows for each
+// that Lubdub needs it.
 var (
 	ofTheClient   = []string{"evalsha", "script|load", "hsetnx", "info", "ping", "select", "subscribe"}
 	ofItOnCluster = []string{"asking", "cluster|slots", "eval"}
 	ofDurability  = map[string]store.Durability{"config|get": store.Fsync, "wait": store.Replicated}
 )
 
-// granted are the commands of deploy/redis/users.acl.
+// granted returns the commands in deploy/redis/users.acl.
 func granted(t *testing.T) (commands []string) {
 	t.Helper()
 	rules, err := redistest.DeployedACL()
@@ -52,7 +52,7 @@ func granted(t *testing.T) (commands []string) {
 	return commands
 }
 
-// ofScripts are the commands that scripts call: they stand in quotes and capitals.
+// ofScripts returns the commands that scripts call: they are in quotes and capitals.
 func ofScripts(t *testing.T, client *redis.Client) []string {
 	t.Helper()
 	known, err := client.CommandList(t.Context(), nil).Result()
@@ -75,8 +75,7 @@ func ofScripts(t *testing.T, client *redis.Client) []string {
 	return commands
 }
 
-// The ACL holds what is used and nothing else. That it is enough every other test on a real Redis shows: Lubdub is
-// this user there.
+// The ACL contains what is used and nothing else. Every other test on a real Redis shows that it is enough: Lubdub is this user there.
 func TestNothingInTheACLIsIdle(t *testing.T) {
 	t.Parallel()
 	plain := redistest.StartServer(t)
@@ -95,13 +94,13 @@ func TestNothingInTheACLIsIdle(t *testing.T) {
 			t.Errorf("deploy/redis/users.acl lacks %s", c)
 		}
 	}
-	url := strings.TrimSuffix(plain.URL(), "/0") + "/1" // another database than the first has to be selected
+	url := strings.TrimSuffix(plain.URL(), "/0") + "/1" // any database but the first has to be selected
 	for _, c := range ofTheClient {
 		wantDenied(t, admin, c, func() { useAll(url, "") })
 	}
 	if has, err := redistest.HasWAITAOF(); err != nil {
 		t.Fatal(err)
-	} else if has { // which is asked instead
+	} else if has { // this is asked instead
 		delete(ofDurability, "config|get")
 		ofDurability["waitaof"] = store.Fsync
 	}
@@ -114,7 +113,7 @@ func TestNothingInTheACLIsIdle(t *testing.T) {
 	defer func() { _ = admin.Close() }()
 	for _, c := range ofItOnCluster {
 		on := admin
-		if c == "asking" { // of the node to which the slot goes
+		if c == "asking" { // of the node to which the slot moves
 			on = other.Client()
 			defer func() { _ = on.Close() }()
 		}
@@ -122,7 +121,7 @@ func TestNothingInTheACLIsIdle(t *testing.T) {
 	}
 }
 
-// wantDenied takes one command from Lubdub's user and wants to see that it is missed.
+// wantDenied removes one command from Lubdub's user and requires that it is missed.
 func wantDenied(t *testing.T, admin *redis.Client, command string, use func()) {
 	t.Helper()
 	ctx := t.Context()
@@ -146,7 +145,7 @@ func wantDenied(t *testing.T, admin *redis.Client, command string, use func()) {
 	}
 }
 
-// useAll does what brings a tracker to every command of its own. What fails, fails.
+// useAll makes a tracker use each command that no script calls. Errors are ignored.
 func useAll(url string, durability store.Durability) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -169,7 +168,7 @@ func useAll(url string, durability store.Durability) {
 	_ = tr.Beats.Tick()
 }
 
-// clusterOfTwo is a Cluster whose first node has every slot and just now gives those of all shards to the second.
+// clusterOfTwo is a Cluster whose first node has every slot and is moving those of all shards to the second.
 func clusterOfTwo(t *testing.T) (from, to *redistest.Server) {
 	t.Helper()
 	ctx := t.Context()

@@ -18,38 +18,37 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// The rule of docs/redis-keys.md: whatever clients have sent and stored, no script holds up Redis for longer than about
-// 5 ms, and what it is given and what it answers is bounded.
+// The rule of docs/redis-keys.md: whatever clients have sent and stored, no script blocks Redis for longer than about 5 ms, and its
+// arguments and reply are bounded.
 const (
 	longestScript = 5 * time.Millisecond
-	longestSeen   = longestScript * 3 / 2 // on a busy machine measurements err, corrected as they are
+	longestSeen   = longestScript * 3 / 2 // measurements on a busy host are inaccurate, even corrected ones
 	mostSent      = 2 << 20               // bytes of one call's keys and arguments
 	mostGot       = 2 << 20               // bytes of its reply
 )
 
-// theReference is a script whose work is known, and what it took where the bounds were set: on a slower machine, or while
-// others keep its caches busy, scripts may take longer in proportion.
+// theReference is a script with a known amount of work, and its time when the bounds were set: on a slower host, or while other work
+// keeps its caches busy, scripts may take longer in proportion.
 const (
 	theReference = `for i = 1, 10000 do redis.call('ZSCORE', KEYS[1], i) end`
 	referenceWas = 6500 * time.Microsecond
 )
 
-// notMeasured has scripts that neither the story nor what comes after it runs, and why their cost needs no test.
+// notMeasured has scripts that neither the story nor the steps after it run, and why their cost needs no test.
 var notMeasured = map[string]string{
 	"claimed":       "it reads and writes one hash of three fields",
 	"schema":        "it reads and writes one hash of three fields",
 	"worker_probed": "it needs a worker that answers; it reads one record, as worker_expire reads fifty",
 }
 
-// bounds is a store that is as full as clients can make it, and what each script does in it.
+// bounds is a store that is as full as clients can make it, and the cost of each script in it.
 type bounds struct {
 	*story
 	server *redistest.Server
 }
 
-// Every operation runs in a store that is full of everything, and on the largest task, worker, machine and queue that there
-// may be. Each script's calls are measured one by one, by the CPU time of Redis, so that it does not matter what else the
-// machine does.
+// Every operation runs in a store that is full of everything, and on the largest possible task, worker, machine and queue. Each script's
+// calls are measured one by one, in CPU time of Redis, so that other load on the host does not matter.
 func TestEveryScriptIsBounded(t *testing.T) {
 	testenv.OnlyAll(t)
 	redistest.Measured(t, everyScript)
@@ -60,7 +59,7 @@ func everyScript(t *testing.T) redistest.TooLong {
 	out := &outside{}
 	h := trackertest.NewHarness(t, store, trackertest.Braked, func(o *tracker.Options) {
 		o.WebhookPoster = out
-		o.TenantWebhookBytes = 8 << 20 // of which the 62 webhooks of the largest tenant have little each, so that much is dropped
+		o.TenantWebhookBytes = 8 << 20 // the largest tenant's 62 webhooks have little each, so that much is dropped
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1e9, 1e15, 1e9 // so high that they only count
 	})
@@ -81,7 +80,7 @@ func everyScript(t *testing.T) redistest.TooLong {
 	return tooLong
 }
 
-// judge holds what each script took and carried against the bounds.
+// judge compares the cost and size of each script with the bounds.
 func (b *bounds) judge(calls []trackertest.ScriptCall) (of map[string]*scriptCost, tooLong redistest.TooLong) {
 	b.Helper()
 	of, tooLong = map[string]*scriptCost{}, redistest.TooLong{}
@@ -93,7 +92,7 @@ func (b *bounds) judge(calls []trackertest.ScriptCall) (of map[string]*scriptCos
 	}
 	for _, c := range slices.SortedFunc(maps.Values(of), func(a, b *scriptCost) int { return cmp.Compare(b.took[0], a.took[0]) }) {
 		b.Log(c)
-		outlier := 10 * longestSeen // now and then Redis does something else meanwhile, such as making a table larger
+		outlier := 10 * longestSeen // occasionally Redis does other work meanwhile, such as resizing a table
 		if c.calls < 3 {
 			outlier = 3 * longestSeen
 		}
@@ -107,11 +106,11 @@ func (b *bounds) judge(calls []trackertest.ScriptCall) (of map[string]*scriptCos
 	return of, tooLong
 }
 
-// scriptCost is what the calls of one script took and carried at most.
+// scriptCost is the largest cost and size of the calls of one script.
 type scriptCost struct {
 	name             string
 	calls, sent, got int
-	took             [2]time.Duration // by the worst and the second worst
+	took             [2]time.Duration // the worst and the second worst
 }
 
 func (c *scriptCost) add(call trackertest.ScriptCall) {
@@ -126,8 +125,8 @@ func (c *scriptCost) String() string {
 		c.took[0].Round(10*time.Microsecond), c.took[1].Round(10*time.Microsecond), c.sent, c.got)
 }
 
-// measure measures each call of a script. What looks too long is held against the reference at once, since a busy machine is
-// slow for a moment only and for both alike.
+// measure measures each call of a script. A call that seems too long is compared with the reference at once, since a busy host is slow
+// for a moment only and for both equally.
 func (b *bounds) measure() (calls func() []trackertest.ScriptCall) {
 	cpu := func() time.Duration { return b.server.CPU(b) }
 	return trackertest.MeasureCalls(b.Tracker, cpu, func(took time.Duration) time.Duration {
@@ -142,11 +141,11 @@ func (b *bounds) measure() (calls func() []trackertest.ScriptCall) {
 	})
 }
 
-// many is how many entries that nobody asked for stand in every set of a shard.
+// many is how many unrelated entries are in every set of a shard.
 const many = 20_000
 
-// fillShards puts strangers into every set that all tasks and workers of a shard share. Their names belong to other shards,
-// so that the reconciler leaves them alone.
+// fillShards adds unrelated entries to every set that all tasks and workers of a shard share. Their names belong to other shards, so that
+// the reconciler ignores them.
 func (b *bounds) fillShards() {
 	b.Helper()
 	far := float64(b.Store.Clock.Now().Add(1000 * time.Hour).UnixMilli())
@@ -183,7 +182,7 @@ func (b *bounds) fillShards() {
 			}
 		}
 		for i := range 999 {
-			pipe.RPush(b.Ctx, key("outages"), fmt.Sprintf("%.0f\t%d\t10\t0", far, i)) // later than any beat: all are asked for evidence
+			pipe.RPush(b.Ctx, key("outages"), fmt.Sprintf("%.0f\t%d\t10\t0", far, i)) // later than any beat: all are read for evidence
 		}
 		for i := range 50 {
 			pipe.ZAdd(b.Ctx, key("replicas"), redis.Z{Score: float64(now), Member: fmt.Sprint("r", i)})
@@ -194,7 +193,7 @@ func (b *bounds) fillShards() {
 	}
 }
 
-// fillTenant gives one tenant very many workspaces, and tasks of every size.
+// fillTenant creates very many workspaces of one tenant, and tasks of every size.
 func (b *bounds) fillTenant() {
 	b.Helper()
 	for shard := range b.Tracker.Store.Shards() {
@@ -212,7 +211,7 @@ func (b *bounds) fillTenant() {
 	}
 }
 
-// fillTimeouts has every timeout be in use that there may be.
+// fillTimeouts uses every possible timeout.
 func (b *bounds) fillTimeouts(pipe redis.Pipeliner, key func(set string) string) {
 	for _, d := range trackertest.AllTimeouts() {
 		pipe.SAdd(b.Ctx, key("timeouts"), d.Milliseconds())

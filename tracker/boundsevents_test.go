@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/events"
 )
 
-// events are read where each is as large as may be, and where each names another worker.
+// events reads events of the largest size, and events that each name another worker.
 func (b *bounds) events() {
 	b.Helper()
 	data := `{"reason":"` + strings.Repeat("r", 3500) + `"}`

@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schedules"
 )
 
-// largeSchedules are as large as they can be and as many as one script reads; one of them has as many fires as may wait.
+// largeSchedules creates schedules of the largest size, as many as one script reads; one of them has the most fires that may wait.
 func (b *bounds) largeSchedules() {
 	b.Helper()
 	var ids []string
@@ -35,7 +35,7 @@ func (b *bounds) largeSchedules() {
 	b.sweeps()
 }
 
-// fillFires has all fires of one schedule wait that may.
+// fillFires makes as many fires of one schedule wait as possible.
 func (b *bounds) fillFires() {
 	b.Helper()
 	id := longest("herd", 0)

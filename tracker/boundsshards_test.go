@@ -16,8 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// On one server a script may be about many shards: it stays within the bounds where each of them has as much to tell as a
-// shard may have.
+// On one server a script may cover many shards: it stays within the bounds when each of them has the largest reply.
 func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 	testenv.OnlyAll(t)
 	const shards = 64
@@ -32,7 +31,7 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 		for i := range 999 {
 			pipe.RPush(b.Ctx, key("outages"), fmt.Sprintf("%d\t%d\t10\t0", now-int64(i), i))
 		}
-		pipe.HSet(b.Ctx, key("clock"), "o", 999) // none of which has been told
+		pipe.HSet(b.Ctx, key("clock"), "o", 999) // none of which was reported
 		for i := range 200 {
 			pipe.ZAdd(b.Ctx, key("ix"), redis.Z{Member: trackertest.Scope.String() + "/R/" + fmt.Sprintf("task_%03d_%d", i, shard)})
 		}
@@ -51,14 +50,14 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 	b.judge(calls())
 }
 
-// listAnew has the running replica list by queue what an older release has left.
+// listAnew makes the running replica list by queue what an older release has left.
 func (b *bounds) listAnew() {
 	b.Helper()
 	b.check("older", b.Store.Client.HSet(b.Ctx, schema.MetaKey, "schema", 2).Err())
 	trackertest.Until(b, func() bool { return b.Store.Client.HGet(b.Ctx, schema.MetaKey, "schema").Val() == "3" })
 }
 
-// manyRevocations fills the list of tokens that were taken back, loses it, and puts it back.
+// manyRevocations fills the list of revoked tokens, loses it, and stores it again.
 func (b *bounds) manyRevocations() {
 	b.Helper()
 	before := b.Store.Clock.Now().Truncate(time.Second)

@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// longest is an id of as many bytes as one may have, unlike all others.
+// longest returns a unique ID of the largest length.
 func longest(name string, i int) string {
 	id := fmt.Sprintf("%s-%06d-", name, i)
 	return id + strings.Repeat("x", model.MaxIDBytes-len(id))
@@ -26,7 +26,7 @@ func longest(name string, i int) string {
 // big is a scope with the longest name.
 var big = model.Scope{Tenant: longest("tenant", 0), Workspace: longest("workspace", 0)}
 
-// large makes a task as large as one can be.
+// large makes a task as large as possible.
 func large(n *model.NewTask) {
 	n.Scope, n.Key, n.Asset = big, strings.Repeat("k", model.MaxKeyBytes), longest("asset", 0)
 	n.Payload = trackertest.Text(1<<20 - 2)
@@ -37,13 +37,13 @@ func large(n *model.NewTask) {
 	}
 }
 
-// longReport is as long as a report may be.
+// longReport is the longest possible report.
 var longReport = schema.AppendReport(nil, storyBegins.UnixMilli(), []byte(longest("worker", 0)), []byte("99.999999999"),
 	trackertest.Text(model.MaxMessageBytes-2))
 
 const larges = 40 // large tasks, all in one shard
 
-// largeTasks go through everything that happens to a task by its clients.
+// largeTasks does everything that clients can do to a task.
 func (b *bounds) largeTasks() {
 	b.Helper()
 	queue, kind := longest("queue", 0), longest("type", 0)
@@ -107,11 +107,11 @@ func (b *bounds) failOften(id, queue, worker string) {
 			first = a
 		}
 	}
-	_, err := b.Beats.Complete(b.Ctx, first, model.Completion{Outcome: model.Failed}) // looked for among the oldest
+	_, err := b.Beats.Complete(b.Ctx, first, model.Completion{Outcome: model.Failed}) // must be found among the oldest
 	b.check("complete again", err)
 }
 
-// manyMetrics is an object of about so many bytes.
+// manyMetrics returns an object of about that many bytes.
 func manyMetrics(size int) json.RawMessage {
 	m := []byte(`{"m":0`)
 	for i := 0; len(m) < size; i++ {
@@ -140,15 +140,15 @@ func (b *bounds) readLarge(ids []string, worker string) {
 	_, err := b.Stats.Verdicts(b.Ctx, stats.VerdictQuery{Scope: big, Since: 365 * 24 * time.Hour, By: stats.VerdictGroups})
 	b.check("newest", err)
 	var names []holdings.OwnedAttempt
-	for i := range 1000 { // the oldest that are kept, and some before them
+	for i := range 1000 { // the oldest ones stored, and some before them
 		names = append(names, holdings.OwnedAttempt{TaskID: ids[i%len(ids)], Number: i / len(ids)})
 	}
 	_, err = b.Holdings.Owned(b.Ctx, big, worker, names)
 	b.check("owned", err)
 }
 
-// herd is so many running attempts with long names, each with the longest report and a cancel with the longest reason
-// pending, beaten in one batch; then all of them die at once.
+// herdOfTasks creates running attempts with long names, each with the longest report and a pending cancel with the longest reason, sends
+// beats for all in one batch, and then lets all die at once.
 func (b *bounds) herdOfTasks() {
 	b.Helper()
 	const n = 1000
@@ -187,7 +187,7 @@ func (b *bounds) firstLarge() int {
 	}
 }
 
-// everythingEnds lets all retention pass at once.
+// everythingEnds lets all retention times pass at once.
 func (b *bounds) everythingEnds() {
 	b.Helper()
 	b.Store.Clock.Advance(25 * time.Hour)

@@ -16,9 +16,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-const crowdOf = 300 // workers of one machine, each with a record as large as one may be
+const crowdOf = 300 // workers of one machine, each with a record of the largest size
 
-// largeWorkers register, are chosen, listed and drained; one of them holds very much.
+// largeWorkers registers, selects, lists and drains large workers; one of them holds very much.
 func (b *bounds) largeWorkers() {
 	b.Helper()
 	queue, machine := longest("crowd", 0), longest("machine", 0)
@@ -75,7 +75,7 @@ func (b *bounds) strangersOf(machine string) {
 	b.exec(pipe)
 }
 
-// holder is a worker that holds as much as one may, is told of all of it, forgets it and ends.
+// holder is a worker that holds as much as possible, is notified of all of it, loses it and ends.
 func (b *bounds) holder() {
 	b.Helper()
 	const holds = 1000
@@ -124,12 +124,12 @@ func (b *bounds) holder() {
 	tells(inventory)
 	_, err := b.Tasks.CancelRun(b.Ctx, big, longest("run", 2), model.CancelRequest{Reason: strings.Repeat("<", model.MaxReasonBytes)})
 	b.check("cancel run", err)
-	b.MustSweep() // carries word
+	b.MustSweep() // delivers notices
 	tells(inventory)
 	b.Advance(time.Second)
 	_, err = b.Tasks.CancelRun(b.Ctx, big, longest("run", 2), model.CancelRequest{})
 	b.check("cancel run", err)
-	for range 15 { // it misses all, for longer than a claim may be under way
+	for range 15 { // it misses all, for longer than a claim may take
 		tells([]holdings.InventoryItem{})
 		b.Advance(time.Second)
 	}
@@ -138,7 +138,7 @@ func (b *bounds) holder() {
 	b.MustSweep()
 }
 
-// deepQueue has very many classes of tasks, none of which its worker can run, and very many tasks of one that it can.
+// deepQueue creates very many classes of tasks that the worker cannot run, and very many tasks of one that it can.
 func (b *bounds) deepQueue() {
 	b.Helper()
 	queue := longest("deep", 0)
@@ -176,7 +176,7 @@ func (b *bounds) deepQueue() {
 	b.check("claim", err)
 }
 
-// manyQueues lists queues while there are many, each of which runs something for workers that can run something else each.
+// manyQueues lists queues while there are many, each with different workers and tasks.
 func (b *bounds) manyQueues() {
 	b.Helper()
 	for _, write := range []func(redis.Pipeliner, string, string){

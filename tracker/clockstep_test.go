@@ -21,8 +21,8 @@ var (
 	stepWorkers = flag.Int("step-workers", 60, "live workers while the store's clock is stepped")
 )
 
-// The store's clock is put ten minutes on, and ten minutes back. No live task or worker dies of it, and the dead are found
-// in time, as if it had not happened.
+// The store's clock steps ten minutes forward, and ten minutes back. No live task or worker is declared dead, and the dead are found in
+// time, as if it had not happened.
 func TestASteppedClockKillsNobody(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -82,7 +82,7 @@ func stepClock(h *trackertest.Harness, step time.Duration) {
 	beats()
 	second()
 	h.Store.Clock.Advance(step)
-	h.MustSweep() // before any beat has landed
+	h.MustSweep() // before any beat is stored
 	for range 6 {
 		beats()
 		second()

@@ -23,8 +23,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// TestCrewModel drives random workers, claims and deaths against a plain model of queues: no task is lost, none runs
-// twice under one attempt number, and none is claimed by a worker that cannot run it.
+// TestCrewModel drives random workers, claims and deaths against a plain model of queues: no task is lost, none runs twice under one
+// attempt number, and none is claimed by a worker that cannot run it.
 func TestCrewModel(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -32,7 +32,7 @@ func TestCrewModel(t *testing.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
 				rt.Fatal(err)
 			}
-			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			s.Clock.Set(s.Clock.Now()) // the flush deleted the test's clock
 			tr, err := tracker.Open(t.Context(), tracker.Options{
 				RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, WorkerInterval: time.Second,
 				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -51,22 +51,22 @@ func TestCrewModel(t *testing.T) {
 	})
 }
 
-// queueTask is what the model knows of a task of a queue.
+// queueTask is the model of a queued task.
 type queueTask struct {
 	id       string
 	kind     string
 	runtime  string
 	labels   map[string]string
 	pin      string
-	own      time.Duration // its own timeout; 0: lives by its worker's beat
+	own      time.Duration // its own timeout; 0: its worker's beats keep it alive
 	state    model.State
 	attempt  int
 	attempts map[int]*model.Attempt
 	holder   string
-	readyAt  time.Time // QUEUED: from when on it can be claimed
+	readyAt  time.Time // QUEUED: from when it can be claimed
 	losses   int
-	mayStart time.Duration // DISPATCHED: until when it must be heard
-	last     time.Duration // RUNNING with a timeout of its own: last beat
+	mayStart time.Duration // DISPATCHED: until when it must start
+	last     time.Duration // RUNNING with its own timeout: last beat
 }
 
 type modelWorker struct {
@@ -77,17 +77,17 @@ type modelWorker struct {
 	max      int
 	status   model.WorkerStatus
 	last     time.Duration // shard time of its last beat
-	dead     bool          // beats no more
+	dead     bool          // has stopped beating
 	machine  string
 	drain    string // how it drains while it is DRAINING
-	told     bool   // that it drains
-	untold   bool   // its drain has ended it before
+	told     bool   // it was notified of its drain
+	untold   bool   // its drain ended before it was notified
 	cordoned bool
 	name     string
-	held     bool // offline
+	held     bool // held offline
 }
 
-// lineage is what the hold of a worker refuses.
+// lineage is the lineage that the hold of a worker refuses.
 func (w *modelWorker) lineage() string { return w.machine + "/" + w.name }
 
 type crewModel struct {
@@ -99,9 +99,9 @@ type crewModel struct {
 	drained map[string]bool // machines
 
 	heldMachines map[string]bool
-	holds        map[string]*modelWorker // by lineage the worker that was held last
+	holds        map[string]*modelWorker // by lineage: the last worker that was held
 	paused       bool
-	L            time.Duration // shard time since the start, the same in every shard: all are ticked together
+	L            time.Duration // shard time since the start, the same in every shard: all get their ticks together
 }
 
 const (
@@ -251,7 +251,7 @@ func (m *crewModel) Claim(rt *rapid.T) {
 	}
 }
 
-// Beat is a beat of any attempt that there ever was.
+// Beat sends a beat of any attempt, current or not.
 func (m *crewModel) Beat(rt *rapid.T) {
 	k := draw(rt, "task", m.tasks)
 	if k.attempt == 0 {
@@ -281,7 +281,7 @@ func (m *crewModel) Complete(rt *rapid.T) {
 	live := n == k.attempt && (k.state == model.Dispatched || k.state == model.Running)
 	switch {
 	case !live:
-		return // the other model knows which repeats are let in; what follows shows that nothing changed
+		return // the other model knows which repeats are accepted; later checks show that nothing changed
 	case err != nil:
 		rt.Fatalf("completion of %s: %v", k.id, err)
 	case outcome == model.Failed:
@@ -294,10 +294,10 @@ func (m *crewModel) Complete(rt *rapid.T) {
 	}
 }
 
-// Die lets a worker fall silent.
+// Die makes a worker fall silent.
 func (m *crewModel) Die(rt *rapid.T) { draw(rt, "worker", m.workers).dead = true }
 
-// End has a worker deregister or an operator give it up.
+// End deregisters a worker, or makes an operator end it.
 func (m *crewModel) End(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	reason := rapid.SampledFrom([]model.WorkerReason{model.WorkerDeregistered, model.WorkerForced}).Draw(rt, "reason")
@@ -336,7 +336,7 @@ func (m *crewModel) Pause(rt *rapid.T) {
 	}
 }
 
-// Step lets time pass: who lives beats, and sweepers sweep.
+// Step lets time pass: live workers beat, and sweepers sweep.
 func (m *crewModel) Step(rt *rapid.T) {
 	for range rapid.IntRange(1, 8).Draw(rt, "halves") {
 		for range 2 {
@@ -379,7 +379,7 @@ func (m *crewModel) sweep(rt *rapid.T) {
 	}
 }
 
-// Check holds after every operation: each task and each worker reads as the model says. It asks for all of them at once.
+// Check runs after every operation: each task and each worker reads as in the model. It reads all of them at once.
 func (m *crewModel) Check(rt *rapid.T) {
 	depth := 0
 	tasks, err := m.tr.Tasks.List(rt.Context(), model.TaskFilter{Scope: trackertest.Scope, PageSize: 100})

@@ -8,9 +8,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// The drains of the crew's model: of workers, and of the machines that they are on; and their cordons.
+// The drains of the crew's model: of workers, and of their machines; and their cordons.
 
-// How a worker drains.
+// These are the ways in which a worker drains.
 const (
 	drainsItself      = "its own"
 	drainsWithMachine = "with its machine"
@@ -47,7 +47,7 @@ func (m *crewModel) Resume(rt *rapid.T) {
 	w.status, w.told = model.Online, false
 }
 
-// Cordon cordons a worker or takes that back, whatever else becomes of it.
+// Cordon cordons or uncordons a worker, whatever else happens to it.
 func (m *crewModel) Cordon(rt *rapid.T) {
 	w, on := draw(rt, "worker", m.workers), rapid.Bool().Draw(rt, "on")
 	change := m.tr.Workers.Uncordon
@@ -109,7 +109,7 @@ func (m *crewModel) ResumeMachine(rt *rapid.T) {
 	}
 }
 
-// machine draws a machine and gives all workers that ever were on it.
+// machine draws a machine and returns all workers that were ever on it.
 func (m *crewModel) machine(rt *rapid.T) (id string, there []*modelWorker) {
 	id = rapid.SampledFrom([]string{"m0", "m1", "m2"}).Draw(rt, "machine")
 	for _, w := range m.workers {
@@ -120,7 +120,7 @@ func (m *crewModel) machine(rt *rapid.T) (id string, there []*modelWorker) {
 	return id, there
 }
 
-// drainOver lets the model follow a drain's end, which the sweeper may see one look later.
+// drainOver updates the model after a drain's end, which the sweeper may see one look later.
 func (m *crewModel) drainOver(rt *rapid.T, w *modelWorker) {
 	got, err := m.tr.Workers.Get(rt.Context(), trackertest.Scope, w.id)
 	m.must(rt, err)

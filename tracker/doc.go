@@ -1,3 +1,3 @@
-// Package tracker opens the domain: Open connects to Redis and makes the services, each of a room of its own, from those below it that
-// it needs. A Tracker is these services by name.
+// Package tracker opens the domain: Open connects to Redis and creates the services, each in its own package, from those below it that it
+// needs. A Tracker has these services by name.
 package tracker

@@ -12,15 +12,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// eventFields are those of an event, in this order, so that a stream keeps their names once for many; plainFields are those of one
-// of which nothing of the others is known.
+// eventFields are the fields of an event, in this order, so that a stream stores their names once for many events; plainFields are those
+// of an event without known values for the others.
 var (
 	eventFields = []string{
 		"type", "time", "scope", "subject", "attempt", "run", "queue", "kind", "worker", "machine", "by", "trace", "data"}
 	plainFields = []string{"type", "time", "scope", "subject", "attempt", "worker", "by", "data"}
 )
 
-// Whoever filters or groups events needs no second read: each says what it is about, as far as its script knows.
+// Filtering and grouping events needs no second read: each contains what it is about, as far as its script knows.
 func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -95,8 +95,7 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 	})
 }
 
-// While no sweeper looks after it a stream holds four times as many events as the setting says, and no more than a hundred
-// besides: Redis drops whole nodes.
+// Without a sweeper a stream keeps four times as many events as the setting states, and at most a hundred more: Redis drops whole nodes.
 func TestEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

@@ -7,15 +7,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Examination is what a store is found to be by who has not begun to use it, and how that one's settings fit those that run there.
+// Examination is the state of a store before Lubdub uses it, and how these settings differ from those of running replicas.
 type Examination struct {
 	store.Examination
-	Running   int      // replicas that do
-	Differing []string // settings that are not the same on these and here
+	Running   int      // number of running replicas
+	Differing []string // settings that differ between these and here
 }
 
-// Examine looks at the store that the options name, as Open would use it, and changes nothing there. What cannot be reached at all
-// is an error.
+// Examine connects to the store in the options as Open would, and changes nothing there. It returns an error when Redis cannot be reached
+// at all.
 func Examine(ctx context.Context, o Options) (*Examination, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ import (
 )
 
 // A promoted replica lacks the last heartbeats that the old primary accepted. Whatever it lacks, and however often the primary changes,
-// no task and no worker is declared dead earlier than its timeout after its last accepted heartbeat, and those that fell silent are
-// found within two timeouts.
+// no task and no worker is declared dead earlier than its timeout after its last accepted heartbeat, and those that fell silent are found
+// within two timeouts.
 func TestNoTimeoutFiresEarlyAfterTheLossOfAcceptedHeartbeats(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -30,7 +30,7 @@ func TestNoTimeoutFiresEarlyAfterTheLossOfAcceptedHeartbeats(t *testing.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
 				rt.Fatal(err)
 			}
-			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			s.Clock.Set(s.Clock.Now()) // the flush deleted the test's clock
 			m := newHandovers(t, rt, s)
 			defer func() { _ = m.Close(t.Context()) }()
 			for range rapid.IntRange(3, 10).Draw(rt, "acts") {
@@ -67,18 +67,18 @@ type beating struct {
 	timeout  time.Duration
 	next     time.Time
 	accepted time.Time // its last heartbeat
-	silent   bool      // it does not beat any more
+	silent   bool      // it has stopped beating
 	dead     bool      // it was declared dead
 }
 
-// handovers is a deployment whose primary changes, with the clock in hand.
+// handovers is a deployment whose primary changes, with a clock that the test controls.
 type handovers struct {
 	*tracker.Tracker
 	store   *redistest.Store
 	sweeper *sweep.Sweeper
 	members []*beating
 	changes int
-	seen    map[string]string // by shard: the newest event that was read
+	seen    map[string]string // by shard: the newest event read
 }
 
 func newHandovers(t *testing.T, rt *rapid.T, s *redistest.Store) *handovers {
@@ -129,7 +129,7 @@ func (m *handovers) pass(rt *rapid.T, d time.Duration) {
 	}
 }
 
-// step is a tenth of a second in which those beat whose turn it is.
+// step is a tenth of a second in which due beats are sent.
 func (m *handovers) step(rt *rapid.T) {
 	m.store.Clock.Advance(100 * time.Millisecond)
 	m.beat(rt)
@@ -157,7 +157,7 @@ func (m *handovers) beat(rt *rapid.T) {
 	}
 }
 
-// verdicts compares what was declared dead since the last time with what was accepted.
+// verdicts compares new verdicts with the accepted heartbeats.
 func (m *handovers) verdicts(rt *rapid.T) {
 	now := m.store.Clock.Now()
 	for shard := range m.Store.Shards() {
@@ -186,7 +186,7 @@ func (m *handovers) verdicts(rt *rapid.T) {
 	}
 }
 
-// handover has heartbeats accepted for a while that the promoted replica never gets.
+// handover lets the primary accept heartbeats for a while that the promoted replica never receives.
 func (m *handovers) handover(rt *rapid.T) {
 	kept := m.keep()
 	for range rapid.IntRange(0, 8).Draw(rt, "lost tenths") {
@@ -199,13 +199,13 @@ func (m *handovers) handover(rt *rapid.T) {
 	m.step(rt)
 }
 
-// outage is one in which nothing is accepted.
+// outage is a time in which no heartbeat is accepted.
 func (m *handovers) outage(rt *rapid.T) {
 	m.store.Clock.Advance(time.Duration(rapid.IntRange(1, 30).Draw(rt, "away")) * 100 * time.Millisecond)
 	m.step(rt)
 }
 
-// kept is what a replica has got of a primary: what heartbeats write.
+// kept is the part of what heartbeats write that a replica has received from its primary.
 type kept struct {
 	client *redis.Client
 	scores map[string][]redis.Z
@@ -226,7 +226,7 @@ func (m *handovers) keep() *kept {
 	return k
 }
 
-// putBack has the store be a server of another replication id, with what was kept.
+// putBack turns the store into a server with another replication ID and the replicated data.
 func (k *kept) putBack(rt *rapid.T, changes int) {
 	pipe, ctx := k.client.Pipeline(), context.Background()
 	for key, members := range k.scores {
@@ -245,8 +245,8 @@ func (k *kept) putBack(rt *rapid.T, changes int) {
 	}
 }
 
-// An upgrade adds fixed keys to a shard whose primary nobody has noted: the first sweep takes it for a change, however old the primary is.
-// A new shard has had no other primary.
+// An upgrade adds fixed keys to a shard whose primary was not recorded: the first sweep treats it as a change, however old the primary
+// is. A new shard has had no other primary.
 func TestAnOlderShardsFirstSweepIsAChangeOfItsPrimary(t *testing.T) {
 	t.Parallel()
 	for name, older := range map[string]bool{"older": true, "new": false} {

@@ -27,11 +27,10 @@ var (
 	historyKills  = flag.Int("history.kills", 1, "how often Redis is killed in each")
 )
 
-// Clients, sweepers and workers on two replicas act on the same tasks at once, while a proxy before Redis loses
-// requests and replies, stands still and cuts connections, and while Redis is frozen, killed and started again. What
-// each task's clients were told, and what its events say of Lubdub's own verdicts, must be one life that the model
-// allows, in an order that agrees with real time: the history is linearizable. What was not answered may have been
-// done at any later time, or never.
+// Clients, sweepers and workers on two replicas act on the same tasks at once, while a proxy before Redis loses requests and replies,
+// pauses and cuts connections, and while Redis is frozen, killed and restarted. The responses to each task's clients, and its events of
+// Lubdub's own verdicts, must be one life that the model allows, in an order that agrees with real time: the history is linearizable. A
+// request without a response may have been executed at any later time, or never.
 func TestHistories(t *testing.T) {
 	testenv.OnlyAll(t)
 	answers, lost := map[string]int{}, map[string]int{}
@@ -44,7 +43,7 @@ func TestHistories(t *testing.T) {
 			sum(lost, h.lost)
 		})
 	}
-	const many = 10 // rounds, from which on everything must have happened
+	const many = 10 // rounds after which everything must have happened
 	if *historyRounds < many || t.Failed() {
 		return
 	}
@@ -62,7 +61,7 @@ func TestHistories(t *testing.T) {
 	t.Logf("in all: %s; replies lost: %s", inOrder(answers), inOrder(lost))
 }
 
-// historyScripts are those that change a task or tell of it, each of which must have run without its reply.
+// historyScripts are those that change a task or return it, each of which must have run without its reply.
 var historyScripts = []string{"beat", "cancel", "claim", "claimed", "complete", "create", "deliver", "due", "expire", "get", "next_attempt",
 	"ready", "recover", "start", "timers"}
 
@@ -74,8 +73,8 @@ func sum(total, part map[string]int) {
 
 const (
 	historyClients = 8
-	historyTasks   = 8   // that clients act on together
-	historyOps     = 160 // on those, before the next ones come
+	historyTasks   = 8   // that clients act on concurrently
+	historyOps     = 160 // on those, before the next ones follow
 )
 
 // histories records what is done to tasks.
@@ -90,21 +89,21 @@ type histories struct {
 	tasks    []*historyTask
 	acted    int
 	workers  []string
-	claimed  map[string]string // worker by task and attempt, as an envelope said
+	claimed  map[string]string // worker by task and attempt, from the envelope
 	lost     map[string]int    // replies lost on purpose, by script
 	requests map[string]int    // and requests
-	answers  map[string]int    // operations by what they were and how they were answered
+	answers  map[string]int    // operations by kind and response
 }
 
-// historyTask is one task and what was done to it.
+// historyTask is one task with the operations on it.
 type historyTask struct {
 	id    string
 	queue bool
 
 	mu       sync.Mutex
-	attempts []*model.Attempt // that somebody has got, oldest first
+	attempts []*model.Attempt // those that a client has received, oldest first
 	ops      []porcupine.Operation
-	unknown  int // of these, those that were not answered
+	unknown  int // of these, those without a response
 }
 
 var historyRules = lifeRules{
@@ -119,7 +118,7 @@ func newHistories(t *testing.T) *histories {
 		T: t, scripts: map[string]string{}, claimed: map[string]string{},
 		lost: map[string]int{}, requests: map[string]int{}, answers: map[string]int{},
 	}
-	// What Redis has answered is on its disk: a kill loses nothing that was acknowledged.
+	// Every reply of Redis is synced to disk: a kill loses nothing that was acknowledged.
 	h.redis = redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	for range 2 {
 		p := faultproxy.Start(t, h.redis.Addr)
@@ -128,17 +127,17 @@ func newHistories(t *testing.T) *histories {
 			tracker.Options{RedisURL: "redis://" + redistest.As(p.Addr) + "/0", Scripts: redistest.Scripts(), RedisTimeout: 500 * time.Millisecond,
 				Shards: 2}))
 	}
-	set := h.replicas[0].Store.Scripts // as this deployment runs them
+	set := h.replicas[0].Store.Scripts // for this deployment
 	for _, name := range set.Names() {
 		h.scripts[set.Get(name).SHA] = name
 	}
-	if err := h.replicas[0].Beats.Tick(); err != nil { // writes the event that shows later that the streams are whole
+	if err := h.replicas[0].Beats.Tick(); err != nil { // writes the event that later shows that the streams are complete
 		t.Fatal(err)
 	}
 	return h
 }
 
-// run has clients at work for a while, and lets everything go wrong beside them.
+// run runs clients for a while, and causes all kinds of failures concurrently.
 func (h *histories) run(d time.Duration, kills int) {
 	ctx, stop := context.WithCancel(context.Background())
 	var beside sync.WaitGroup
@@ -167,7 +166,7 @@ func (h *histories) run(d time.Duration, kills int) {
 			}
 		})
 	}
-	time.Sleep(d) // how long the test is to last, not a wait for something
+	time.Sleep(d) // the length of the test, not a wait for something
 	close(over)
 	working.Wait()
 	failing.Wait()
@@ -185,12 +184,12 @@ func (h *histories) run(d time.Duration, kills int) {
 	if n := h.lost[""] + h.requests[""]; n > 0 {
 		h.Errorf("%d replies and requests of scripts were lost whose names are not known: what is lost on purpose is not what was meant", n)
 	}
-	for _, k := range h.tasks { // the last word
+	for _, k := range h.tasks { // the final read
 		h.get(0, h.replicas[0], k)
 	}
 }
 
-// judge loses what replicas write and what they are told: of each script often at first, so that none is left out.
+// judge decides which requests and replies are lost: often at first for each script, so that none is left out.
 func (h *histories) judge(request []byte) faultproxy.Fate {
 	at := bytes.Index(request, []byte("evalsha\r\n$40\r\n"))
 	if at < 0 || len(request) < at+54 {
@@ -217,7 +216,7 @@ func (h *histories) judge(request []byte) faultproxy.Fate {
 	return faultproxy.Pass
 }
 
-// misbehave does to Redis and to the way there what happens to them in bad nights.
+// misbehave injects failures of Redis and of the connections to it.
 func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) {
 	begun := time.Now()
 	for killed := 0; ; {
@@ -231,19 +230,19 @@ func (h *histories) misbehave(over <-chan struct{}, d time.Duration, kills int) 
 		switch rand.IntN(5) {
 		case 0:
 			p.Pause()
-			time.Sleep(pause) // how long it stands still
+			time.Sleep(pause) // length of the pause
 			p.Resume()
 		case 1:
 			p.Cut()
 		case 2:
 			p.Refuse()
-			time.Sleep(pause / 4) // how long it refuses
+			time.Sleep(pause / 4) // how long it refuses connections
 			p.Resume()
 		case 3:
 			if err := h.redis.Freeze(); err != nil {
 				h.Error(err)
 			}
-			time.Sleep(pause) // how long Redis stands still
+			time.Sleep(pause) // how long Redis is frozen
 			if err := h.redis.Thaw(); err != nil {
 				h.Error(err)
 			}
@@ -276,14 +275,14 @@ func (h *histories) hire(r *tracker.Tracker) {
 	h.workers = append(h.workers, w.WorkerID)
 }
 
-// deal brings the next tasks to act on. The lock is held, but for the first time.
+// deal creates the next tasks to act on. The caller holds the lock, except for the first call.
 func (h *histories) deal() {
 	for range historyTasks {
 		h.tasks = append(h.tasks, &historyTask{id: fmt.Sprintf("t%06d", len(h.tasks)), queue: len(h.tasks)%2 == 1})
 	}
 }
 
-// choose returns a task to act on: mostly one of the newest, else one that sweepers may be at, else any.
+// choose returns a task to act on: mostly one of the newest, else one that sweepers may be handling, else any.
 func (h *histories) choose() *historyTask {
 	h.mu.Lock()
 	defer h.mu.Unlock()

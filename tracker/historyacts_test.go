@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// act does one thing at random.
+// act runs one random operation.
 func (h *histories) act(client int) {
 	r := h.replicas[rand.IntN(len(h.replicas))]
 	k := h.choose()
@@ -52,7 +52,7 @@ func (h *histories) act(client int) {
 	}
 }
 
-// attempt returns one that is known: mostly the newest.
+// attempt returns a known attempt: mostly the newest.
 func (k *historyTask) attempt() *model.Attempt {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,7 +70,7 @@ func (k *historyTask) got(a *model.Attempt) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if a.Number >= maxLives-1 {
-		return // the model ends there; nobody asks for more
+		return // the model ends there; no more are requested
 	}
 	for _, have := range k.attempts {
 		if have.Number == a.Number {
@@ -81,11 +81,11 @@ func (k *historyTask) got(a *model.Attempt) {
 	slices.SortFunc(k.attempts, func(a, b *model.Attempt) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// maxUnknown is how many unanswered operations a task may have: each of them may have happened at any time since, and
-// how long it takes to find an order grows with their number like a power. Then the task is left alone.
+// maxUnknown is how many operations without a response a task may have: each may have happened at any time since, and the time to find an
+// order grows with their number like a power. After that the task is not used any more.
 const maxUnknown = 6
 
-// did records one operation. f does it and tells the answer; what was refused unseen has not happened.
+// did records one operation. f runs it and records the response; a refusal before execution is not recorded.
 func (h *histories) did(client int, k *historyTask, s step, f func(t *told) error) {
 	k.mu.Lock()
 	leave := k.unknown >= maxUnknown && s.What != "get"
@@ -217,8 +217,8 @@ func (h *histories) get(client int, r *tracker.Tracker, k *historyTask) {
 	})
 }
 
-// claim has a worker take what waits. A claim that was not answered is made again under the same id. When each task
-// was dispatched is told by its event.
+// claim makes a worker claim waiting tasks. A claim without a response is repeated with the same ID. Events record when each task was
+// dispatched.
 func (h *histories) claim(r *tracker.Tracker) {
 	h.mu.Lock()
 	if len(h.workers) == 0 {
@@ -254,7 +254,7 @@ func (h *histories) claim(r *tracker.Tracker) {
 	}
 }
 
-// retire gives a worker up; what it holds is lost, and another one comes.
+// retire ends a worker, which loses its attempts, and registers another one.
 func (h *histories) retire(r *tracker.Tracker) {
 	h.mu.Lock()
 	if len(h.workers) == 0 {

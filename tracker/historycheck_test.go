@@ -17,12 +17,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// check completes the histories with what their events tell, and holds each against the model.
+// check completes the histories with the events, and compares each with the model.
 func (h *histories) check() {
 	c := h.redis.Client()
 	defer func() { _ = c.Close() }()
 	h.addEvents(trackertest.StoredEvents(h.T, c, 2))
-	var next, wrong, ops int // what it prints of the first wrong ones is enough to read
+	var next, wrong, ops int // the first few wrong ones are enough to read
 	const told = 3
 	var mu sync.Mutex
 	var checking sync.WaitGroup
@@ -75,7 +75,7 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 			continue
 		case e.Type == "task.failed" && own:
 			s.What = "verdict"
-		case e.Type == "task.retrying" && own && e.Data.NextAttemptAtMs > e.AtMs: // one that was asked for is ready at once
+		case e.Type == "task.retrying" && own && e.Data.NextAttemptAtMs > e.AtMs: // a requested one is ready at once
 			s.What, t.Retry = "verdict", true
 		case e.Type == "task.dispatched" && k.queue:
 			s.What, t.Attempt = "dispatch", e.Attempt
@@ -138,7 +138,7 @@ func (h *histories) report(ops, wrong int) {
 	h.Logf("replies lost after their script ran: %s; requests lost or cut short: %s", inOrder(h.lost), inOrder(h.requests))
 }
 
-// inOrder prints counts by name.
+// inOrder returns counts as text, sorted by name.
 func inOrder(of map[string]int) string {
 	var text []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {

@@ -9,39 +9,39 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// taskLife is the whole of what a task can be asked about, as the design has it and without any of the store: the model
-// that histories are held against. It is a value; a step makes another one.
+// taskLife is everything that can be asked about a task, by design and without any of the store: the model with which histories are
+// compared. It is a value; a step returns another one.
 type taskLife struct {
 	State    model.State // "": not created
 	Attempt  int
 	Ends     [maxLives]model.State // the outcome with which a worker, or a cancel, ended each attempt
-	Retried  [maxLives]bool        // of these, those after which the task was tried again
+	Retried  [maxLives]bool        // of these, those after which the task was retried
 	Why      model.Reason          // of a FAILED task, and of the last end of a QUEUED one
-	Given    bool                  // QUEUED because the attempt before was given up on request
-	Cancel   bool                  // one was asked for
+	Given    bool                  // QUEUED because the previous attempt was given up on request
+	Cancel   bool                  // one was requested
 	Failures int
 	Losses   int
-	Heard    int64 // ns: the last sign of life cannot have landed earlier, nor the dispatch before it
-	Asked    int64 // ns: the pending cancel cannot have been asked for earlier
+	Heard    int64 // ns: the earliest possible time of the last sign of life, and of the dispatch before it
+	Asked    int64 // ns: the earliest possible time of the request for the pending cancel
 }
 
 const maxLives = 12 // attempts of a task that histories may have
 
-// step is what was done to a task. Which fields count depends on what it was.
+// step is one operation on a task. Its kind determines which fields are used.
 type step struct {
 	What      string // create, start, beat, complete, cancel, next, dispatch, get, verdict
-	Attempt   int    // that it was about; of next: the one to follow
+	Attempt   int    // which it is about; of next: the one to follow
 	Outcome   model.State
 	Retryable bool
 	Reason    model.Reason // of a verdict
-	At        int64        // ns: when it was begun; of a verdict: the wall time of its script
+	At        int64        // ns: when it began; of a verdict: the wall time of its script
 }
 
-// told is how it was answered.
+// The response to a step.
 type told struct {
-	Unknown  bool // no answer: it may have been done, now or later, or not
+	Unknown  bool // no response: it may have been executed, now or later, or not
 	Code     model.Code
-	Retry    bool // complete: will be tried again; verdict: the task was requeued
+	Retry    bool // complete: the task will be retried; verdict: the task was requeued
 	Cancel   bool // start, beat: a cancel is pending
 	State    model.State
 	Attempt  int
@@ -49,7 +49,7 @@ type told struct {
 	Requests bool // get: a cancel is pending
 }
 
-// lifeRules are the same for all tasks of a history, but for the queue.
+// lifeRules are the same for all tasks of a history, except for the queue.
 type lifeRules struct {
 	queue  bool
 	policy model.RetryPolicy
@@ -58,10 +58,10 @@ type lifeRules struct {
 	grace  time.Duration // of a cancel
 }
 
-// clockSlack is how much earlier a verdict's script may say that it ran than it did: its time is in whole ms.
+// clockSlack is how much too early the time of a verdict's script may be: it is in whole ms.
 const clockSlack = int64(time.Millisecond)
 
-// model is the life of one task as porcupine wants it.
+// model returns the life of one task in the form that porcupine needs.
 func (r lifeRules) model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{taskLife{}} },
@@ -87,7 +87,7 @@ func (r lifeRules) model() porcupine.Model {
 	return m.ToModel()
 }
 
-// agrees compares an answer with what the model says, in what such an answer tells.
+// agrees compares a response with the model in the fields that such a response has.
 func agrees(s step, model, t told) bool {
 	if model.Code != t.Code {
 		return false
@@ -110,7 +110,7 @@ func agrees(s step, model, t told) bool {
 
 func refusedStep(l taskLife, c model.Code) (taskLife, told) { return l, told{Code: c} }
 
-// after is one step of a life: what becomes of it, and what must be answered.
+// after returns the next state of a life, and the expected response.
 func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 	if l.State == "" && s.What != "create" {
 		return refusedStep(l, model.NotFound)
@@ -147,7 +147,7 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 			l.Cancel = true
 			l = l.finished(model.Cancelled, "")
 		default:
-			if l.State != model.Cancelled || !l.Cancel { // it is what was asked for, or not
+			if l.State != model.Cancelled || !l.Cancel { // whether or not it is the one that was requested
 				return refusedStep(l, model.AlreadyTerminal)
 			}
 		}
@@ -183,7 +183,7 @@ func (l taskLife) finished(s model.State, why model.Reason) taskLife {
 	return l
 }
 
-// judge says how a callback of an attempt is refused; "": it is let in.
+// judge returns the error of a callback of an attempt; "": it is accepted.
 func (l taskLife) judge(attempt int, beat bool) model.Code {
 	switch {
 	case attempt < l.Attempt, l.Given && l.State == model.Queued:
@@ -236,8 +236,7 @@ func (r lifeRules) next(l taskLife, s step) (taskLife, told) {
 	return l, told{}
 }
 
-// verdict is one of Lubdub's own, as its event tells it: the event must have been due, of the attempt that was
-// current, and not early.
+// verdict applies one of Lubdub's own verdicts from its event: it must have been due, about the current attempt, and not early.
 func (r lifeRules) verdict(l taskLife, s step) (taskLife, told) {
 	early := func(since int64, d time.Duration) bool { return s.At+clockSlack-since < int64(d) }
 	var due, retryable bool

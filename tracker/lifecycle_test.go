@@ -37,7 +37,7 @@ func TestLifecycle(t *testing.T) {
 		if want := h.Store.Clock.Now().Add(-500 * time.Millisecond); !task.LastHeartbeatAt.Equal(want) {
 			h.Fatalf("last heartbeat %v, want %v", task.LastHeartbeatAt, want)
 		}
-		for range 2 { // the same completion again gets the same answer
+		for range 2 { // repeating the completion returns the same result
 			done, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Succeeded, Output: json.RawMessage(`{"rows":1}`)})
 			if err != nil || done.Outcome != model.Succeeded || done.WillRetry {
 				h.Fatalf("complete: %+v %v", done, err)
@@ -100,7 +100,7 @@ func TestZombie(t *testing.T) {
 	})
 }
 
-// An outage of the store must cost a worker at most one step of shard time.
+// An outage of the store costs a worker at most one step of shard time.
 func TestOutageKillsNobody(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -142,7 +142,7 @@ func TestCancel(t *testing.T) {
 				h.Fatalf("cancel: %+v %v", task, err)
 			}
 		}
-		h.Advance(1500 * time.Millisecond) // nobody was told yet: no grace runs
+		h.Advance(1500 * time.Millisecond) // no worker was notified yet: no grace period runs
 		b := h.MustBeat(a, "")
 		if b.Err != nil || b.Cancel == nil || b.Cancel.Reason != "user_requested" || b.Cancel.Delivered {
 			h.Fatalf("%+v %+v", b, b.Cancel)
@@ -156,7 +156,7 @@ func TestCancel(t *testing.T) {
 		})
 		for range 3 {
 			h.Advance(time.Second)
-			h.Beats.CancelDelivered(a) // told again: the grace period does not begin anew
+			h.Beats.CancelDelivered(a) // delivered again: the grace period does not restart
 			h.MustGet("t1")
 			if b := h.MustBeat(a, ""); b.Err != nil || b.Cancel == nil {
 				h.Fatalf("%+v", b)
@@ -168,7 +168,7 @@ func TestCancel(t *testing.T) {
 		h.WantState("t1", model.Failed, model.CancelTimeout)
 
 		h.MustCreate(func(n *model.NewTask) { n.TaskID = "t2" })
-		for range 2 { // the answer to the first may have been lost
+		for range 2 { // the first response may have been lost
 			if task, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t2", model.CancelRequest{}); err != nil || task.State != model.Cancelled {
 				h.Fatalf("%+v %v", task, err)
 			}
@@ -238,7 +238,7 @@ func TestRetries(t *testing.T) {
 		h.MustSweep()
 		a3 := dispatch(2)
 		done, err := h.Beats.Complete(h.Ctx, a2, model.Completion{Outcome: model.Failed, Retryable: true})
-		if err != nil || !done.WillRetry { // late, but equal to what its history holds
+		if err != nil || !done.WillRetry { // late, but equal to its history
 			h.Fatalf("%+v %v", done, err)
 		}
 		done, err = h.Beats.Complete(h.Ctx, a3, model.Completion{Outcome: model.Failed, Retryable: true})

@@ -8,8 +8,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// BenchmarkLists reports as redis-ns/op what each task of a list costs Redis, in pages of 100: those that it shows, and those at which
-// a filter looks that shows none of them. As BenchmarkTransitions it runs in the trees of older commits too.
+// BenchmarkLists reports as redis-ns/op what each task of a list costs Redis, in pages of 100: for tasks in the page, and for tasks that
+// a filter reads and rejects. Like BenchmarkTransitions it also runs in the trees of older commits.
 func BenchmarkLists(b *testing.B) {
 	var t transitions
 	for _, of := range []struct {
@@ -38,7 +38,7 @@ func BenchmarkLists(b *testing.B) {
 						page, err := t.Tasks.List(b.Context(), f)
 						t.must(err)
 						if seen += len(page.Tasks); f.Liveness != "" || len(f.Labels) > 0 {
-							seen += 1000 // as many as one page looks at
+							seen += 1000 // as many as one page reads
 						}
 						f.After = page.Next
 					}

@@ -33,11 +33,11 @@ var notInTheStory = map[string]string{
 	"relist":          "it runs before the story: TestWhatQueuesHaveIsListed",
 }
 
-// toldOnce are events about neither tasks nor queues that no lost reply doubles.
+// toldOnce are events about neither tasks nor queues that no lost reply duplicates.
 var toldOnce = []string{"system.repaired", "system.mass_expiry_held", "system.released", "system.swept", "system.tokens_revoked"}
 
-// Redis runs a script and the reply is lost: whoever called it asks again, and everything ends as if nothing had been
-// lost. One story in which every script runs is told again and again, with the reply of another call lost each time.
+// Redis runs a script and the reply is lost: the caller retries, and everything ends as if nothing had been lost. One story in which
+// every script runs is repeated, with the reply of another call lost each time.
 func TestEveryLostReplyIsMadeGood(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -73,8 +73,7 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 	t.Logf("told %d times, each with the reply of another call lost; %d scripts", told, len(s.Scripts.Names())-len(notInTheStory))
 }
 
-// tell plays the story in an empty store while a reply is lost. It tells which scripts ran, how often, and what is the
-// case in the end.
+// tell runs the story in an empty store while a reply is lost. It returns which scripts ran, how often, and the final state.
 func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[string]int, end map[string]string) {
 	t.Helper()
 	if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
@@ -101,7 +100,7 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 	return calls, end
 }
 
-// observe tells what became of every task, worker, machine, run and queue, and how often each event was told.
+// observe returns the final state of every task, worker, machine, run and queue, and how often each event was written.
 func (c *story) observe() map[string]string {
 	c.Helper()
 	end, told := map[string]string{}, c.EventsBySubject()
@@ -162,7 +161,7 @@ func (c *story) observe() map[string]string {
 	return end
 }
 
-// name returns the name of a worker whose id differs from telling to telling.
+// name returns the name of a worker whose ID differs between runs of the story.
 func (c *story) name(id string) string {
 	if name, ok := c.names[id]; ok {
 		return name
@@ -177,7 +176,7 @@ func (c *story) check(what string, err error) {
 	}
 }
 
-// sure does something as a good client would: again when the store did not confirm it.
+// sure does something as a good client would: it retries when the store did not confirm it.
 func (c *story) sure(what string, do func() error) {
 	c.Helper()
 	err := do()

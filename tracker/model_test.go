@@ -18,8 +18,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// TestModel drives random operations, with the clock in hand, against a plain model of a task's life: no Redis,
-// no scripts, no sorted sets; only what the design says must happen.
+// TestModel drives random operations, with a clock that the test controls, against a plain model of a task's life: no Redis, no scripts,
+// no sorted sets; only what the design requires.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -27,7 +27,7 @@ func TestModel(t *testing.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
 				rt.Fatal(err)
 			}
-			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			s.Clock.Set(s.Clock.Now()) // the flush deleted the test's clock
 			tr, err := tracker.Open(t.Context(), tracker.Options{
 				RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second, Shards: 2, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			})
@@ -38,7 +38,7 @@ func TestModel(t *testing.T) {
 			m := &machine{T: t, tr: tr, store: s,
 				sweeper: sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_m"}), tasks: map[string]*modelTask{},
 				lost: map[string]*modelTask{}}
-			m.now, m.L = s.Clock.Now(), time.Second // 0 stands for never
+			m.now, m.L = s.Clock.Now(), time.Second // 0 means never
 			m.must(rt, tr.Beats.Tick())
 			m.hire(rt)
 			rt.Repeat(rapid.StateMachineActions(m))
@@ -46,7 +46,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// modelTask is what the model knows of a task.
+// modelTask is the model of a task.
 type modelTask struct {
 	id       string
 	queue    bool
@@ -65,8 +65,8 @@ type modelTask struct {
 	last     time.Duration // shard time of the last beat
 	begun    time.Duration
 	startBy  time.Duration
-	told     time.Duration // of the cancel; 0: not yet
-	patience time.Duration // that it has from then on
+	told     time.Duration // when the cancel was delivered; 0: not yet
+	patience time.Duration // time that the worker has from then on
 	cancel   bool
 	readyAt  time.Time
 	failures int
@@ -85,13 +85,13 @@ type machine struct {
 	tr      *tracker.Tracker
 	store   *redistest.Store
 	sweeper *sweep.Sweeper
-	worker  string        // that claims
-	heard   time.Duration // shard time when it has beaten last
+	worker  string        // which claims
+	heard   time.Duration // shard time of its last beat
 	tasks   map[string]*modelTask
 	n       int
 	now     time.Time
-	L       time.Duration         // shard time since the start, the same in every shard: all are ticked together
-	lost    map[string]*modelTask // by id: tasks without a record, whose attempts a lost primary has dispatched
+	L       time.Duration         // shard time since the start, the same in every shard: all get their ticks together
+	lost    map[string]*modelTask // by ID: tasks without a record, whose attempts a lost primary has dispatched
 }
 
 // hire registers a worker that can run all tasks.

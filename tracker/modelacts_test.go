@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// What the machine does to a task, and what the model says comes of it.
+// Operations on a task, and their results in the model.
 
 func (m *machine) Create(rt *rapid.T) {
 	if m.n >= manyTasks {
@@ -72,7 +72,7 @@ func (m *machine) code(rt *rapid.T, what string, err error, want model.Code) {
 	}
 }
 
-// refusal is what the model says about a callback of an attempt; "" : it is let in.
+// refusal returns the model's error for a callback of an attempt; "": it is accepted.
 func (k *modelTask) refusal(a *model.Attempt, beat bool) model.Code {
 	ended := func() model.Code {
 		if beat {
@@ -99,7 +99,7 @@ func (k *modelTask) refusal(a *model.Attempt, beat bool) model.Code {
 	return model.AlreadyTerminal
 }
 
-// anyAttempt picks an attempt that there ever was, also on a primary that was lost.
+// anyAttempt picks any attempt so far, also one of a lost primary.
 func (m *machine) anyAttempt(rt *rapid.T) (*modelTask, *model.Attempt) {
 	k := m.pick(rt)
 	if len(m.lost) > 0 && rapid.IntRange(0, 3).Draw(rt, "without a record") == 0 {
@@ -156,7 +156,7 @@ func (m *machine) Beat(rt *rapid.T) {
 	}
 	if k.cancel && k.told == 0 && rapid.Bool().Draw(rt, "delivered") {
 		m.tr.Beats.CancelDelivered(a)
-		for until := time.Now().Add(trackertest.Patience); !b.Cancel.Delivered; { // recorded in the background: ask until it is
+		for until := time.Now().Add(trackertest.Patience); !b.Cancel.Delivered; { // recorded in the background: repeat until it is
 			if time.Now().After(until) {
 				rt.Fatalf("the delivery of the cancel was not recorded within %v", trackertest.Patience)
 			}
@@ -305,7 +305,7 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 	k.state, k.reason, k.readyAt = model.Queued, "", time.Time{}
 }
 
-// Claim has the worker ask for one task, by its type, which no other task has.
+// Claim makes the worker claim one task, by its type, which no other task has.
 func (m *machine) Claim(rt *rapid.T) {
 	k := m.pick(rt)
 	got, err := m.tr.Queues.Claim(rt.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: m.worker, Queue: "q",

@@ -9,9 +9,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// A primary is lost with all that a replica has not received of it. What it has dispatched beats on.
+// A primary is lost with everything that a replica has not received from it. Attempts that it has dispatched keep beating.
 
-// LosePrimary lets a replica fall behind, lets things happen on the primary that it never receives, and promotes it.
+// LosePrimary makes a replica lag, runs operations on the primary that it never receives, and promotes it.
 func (m *machine) LosePrimary(rt *rapid.T) {
 	if len(m.tasks) == 0 {
 		rt.Skip("no task yet")
@@ -65,8 +65,8 @@ func (m *machine) LosePrimary(rt *rapid.T) {
 	m.sweep(rt)
 }
 
-// adopted is what a callback makes of a task whose record is missing, or older than the attempt that it proves. A cancel that
-// the record knows is for this attempt too.
+// adopted updates a task whose record is missing, or older than the attempt that a callback proves. A cancel in the record applies to
+// this attempt too.
 func (m *machine) adopted(k *modelTask, a *model.Attempt) {
 	delete(m.lost, k.id)
 	m.tasks[k.id] = k

@@ -11,9 +11,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// How time passes for the machine, what sweeps make of it, and whether what is read agrees with the model.
+// How time passes for the machine, what sweeps do, and whether reads agree with the model.
 
-// Step lets time pass while front ends are alive, sweeping as it goes, as sweepers do.
+// Step lets time pass while front ends are alive, with regular sweeps.
 func (m *machine) Step(rt *rapid.T) {
 	for range rapid.IntRange(1, 8).Draw(rt, "quarters") {
 		m.store.Clock.Advance(250 * time.Millisecond)
@@ -23,7 +23,7 @@ func (m *machine) Step(rt *rapid.T) {
 	}
 }
 
-// Outage lets wall time pass while no beat can land: shard time moves by one step at most.
+// Outage lets wall time pass while no beat can be stored: shard time advances by one step at most.
 func (m *machine) Outage(rt *rapid.T) {
 	d := rapid.SampledFrom([]time.Duration{time.Second, 4 * time.Second}).Draw(rt, "outage")
 	m.store.Clock.Advance(d)
@@ -45,7 +45,7 @@ func (m *machine) sweep(rt *rapid.T) {
 	}
 }
 
-// verdict is what a sweep does to one task, in the order in which the sweeper looks: beats, timers, deadlines.
+// verdict is the effect of a sweep on one task, in the sweeper's order: beats, timers, deadlines.
 func (m *machine) verdict(k *modelTask) {
 	lose := func(r model.Reason, retryable, loss bool) {
 		if retryable && k.retry(loss) {
@@ -72,7 +72,7 @@ func (m *machine) verdict(k *modelTask) {
 	if running() && k.told > 0 {
 		timers = append(timers, timer{k.told + k.patience, func() { lose(model.CancelTimeout, false, false) }})
 	}
-	// Of two timers the earlier one wins; at the same moment the sorted set goes by name: c before r.
+	// Of two timers the earlier one wins; at the same moment the sorted set orders by name: c before r.
 	sort.SliceStable(timers, func(i, j int) bool { return timers[i].at < timers[j].at })
 	if len(timers) == 2 && timers[0].at == timers[1].at {
 		timers[0], timers[1] = timers[1], timers[0]
@@ -88,7 +88,7 @@ func (m *machine) verdict(k *modelTask) {
 	}
 }
 
-// agree compares a task as it was read with the model.
+// agree compares a task with the model.
 func (m *machine) agree(rt *rapid.T, task *model.Task) {
 	k := m.tasks[task.ID]
 	if k == nil {
@@ -111,7 +111,7 @@ func (m *machine) agree(rt *rapid.T, task *model.Task) {
 	}
 }
 
-// list reads the tasks in a state, or all, and compares each, and how many there are.
+// list reads the tasks in a state, or all, and compares each, and their number.
 func (m *machine) list(rt *rapid.T, s model.State) {
 	f := model.TaskFilter{Scope: trackertest.Scope, PageSize: 100}
 	if s != "" {
@@ -133,7 +133,7 @@ func (m *machine) list(rt *rapid.T, s model.State) {
 	}
 }
 
-// Read reads one task by itself, and the tasks of each state.
+// Read reads one task individually, and the tasks of each state.
 func (m *machine) Read(rt *rapid.T) {
 	task, err := m.tr.Tasks.Get(rt.Context(), trackertest.Scope, m.pick(rt).id)
 	m.must(rt, err)
@@ -143,8 +143,8 @@ func (m *machine) Read(rt *rapid.T) {
 	}
 }
 
-// Check holds after every operation: each task reads as the model says, and its run counts it so. It asks for all of
-// them at once: asking one by one would take most of the test's time.
+// Check runs after every operation: each task reads as in the model, and its run counts it so. It reads all of them at once: reading one
+// by one would take most of the test's time.
 func (m *machine) Check(rt *rapid.T) {
 	m.list(rt, "")
 	if len(m.tasks) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// Defaults of Options that no other package states. internal/config takes the server's from here.
+// These are the defaults of Options that no other package defines. internal/config takes the server's from here.
 const (
 	DefaultRedisTimeout    = time.Second
 	DefaultDurableReplicas = 1
@@ -27,63 +27,61 @@ const (
 	TenantWebhookBytes     = 64 << 20 // of one tenant
 )
 
-// Options configure a Tracker. Zero fields mean the default that their comment names.
+// Options configure a Tracker. Zero fields have the default in their comment.
 type Options struct {
-	// RedisURL says where Redis is: redis://, rediss:// or unix:// for one server (one that turns out to be
-	// a Cluster node is used as such), redis+cluster://host:port,host:port for a Cluster,
-	// redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with TLS. miniredis://host:port is
-	// one of that name inside the process, which is not asked what only a server can tell.
+	// RedisURL is the address of Redis: redis://, rediss:// or unix:// for one server (a Cluster node is used as such),
+	// redis+cluster://host:port,host:port for a Cluster, redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with
+	// TLS. miniredis://host:port is one inside the process, which is not asked for what only a server knows.
 	RedisURL string
-	// RedisTLS is how TLS is spoken where RedisURL asks for it, an empty ServerName standing for the host that is
-	// dialled; nil: with the roots of the system.
+	// RedisTLS is the TLS configuration if RedisURL uses TLS. With an empty ServerName it is the host that is dialled; nil: the system's
+	// root certificates.
 	RedisTLS *tls.Config
 
-	Shards            int           // of the keyspace, fixed for a deployment's life; 0: what is stored, else 4, or 64 on Cluster
+	Shards            int           // of the keyspace, fixed for a deployment's life; 0: the stored count, else 4, or 64 on Cluster
 	FinishedRetention time.Duration // of finished tasks and OFFLINE workers; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
-	EventsPerShard    int           // that a shard's stream keeps, about; 0: 10,000, of fewer than 16 shards as many as 16 keep together
-	EventsMaxAge      time.Duration // how long it keeps them; 0: for as long as there are not more
-	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: as many as suit a Redis server
-	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: as many as suit a Redis server
+	EventsPerShard    int           // about how many a shard's stream keeps; 0: 10,000, with fewer than 16 shards as many as 16 keep in total
+	EventsMaxAge      time.Duration // how long it keeps them; 0: no limit by age
+	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: maxPendingBeats
+	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: maxPendingCalls
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: DefaultRedisTimeout
 
 	Durability      store.Durability // of creations, completions, new attempts and cancels; empty: Memory
-	DurableReplicas int              // that must confirm them, with Replicated; 0: DefaultDurableReplicas
+	DurableReplicas int              // how many must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
-	FlappingThreshold       int           // a worker or machine that went stale so often within a day flaps; 0: DefaultFlapping
-	WorkerTimeoutMultiplier int           // a worker's timeout is this many intervals; 0: DefaultWorkerMultiplier; ≥ 2
+	FlappingThreshold       int           // timeouts within a day from which a worker or machine is flapping; 0: DefaultFlapping
+	WorkerTimeoutMultiplier int           // a worker's timeout in intervals; 0: DefaultWorkerMultiplier; ≥ 2
 
-	// HealthCheckPeriod is how long the balancers in front of the replicas take at most to send clients to one that is
-	// well again; for so long after trouble shard time is held, at most the longest timeout in use. 0: there are none.
+	// HealthCheckPeriod is the longest time in which the load balancers in front of the replicas notice that a replica has recovered.
+	// Shard time is paused for that long after trouble, at most for the longest timeout in use. 0: no balancers.
 	HealthCheckPeriod time.Duration
 
-	// What one tenant may have, over all its workspaces; a creation or registration beyond it is refused. 0: no limit.
-	TenantTasks   int64 // that are not finished
-	TenantBytes   int64 // that its tasks take, finished ones included; see docs/adr/0016-quotas.md
-	TenantWorkers int64 // that are not OFFLINE
+	// These are one tenant's limits, over all its workspaces; a creation or registration beyond them is refused. 0: no limit.
+	TenantTasks   int64 // tasks that are not finished
+	TenantBytes   int64 // bytes of its tasks, finished ones included; see docs/adr/0016-quotas.md
+	TenantWorkers int64 // workers that are not OFFLINE
 
-	TenantFires  int // of one tenant's schedules, for which this process creates tasks in a second; 0: no limit of a tenant's own
-	MaxSchedules int // that one tenant may have, over all its workspaces; 0: 10,000. Tests have fewer
+	TenantFires  int // fires of one tenant's schedules for which this process creates tasks in a second; 0: no limit per tenant
+	MaxSchedules int // of one tenant, over all its workspaces; 0: 10,000. Tests use fewer
 
-	Brake bool // whether members of a scope are given one more timeout where very many of them are silent together
+	Brake bool // gives members of a scope one more timeout when very many of them are silent at once
 
-	// Probe asks a late worker's probe URL whether it is alive; nil: none is asked.
+	// Probe requests a late worker's probe URL to see whether it is alive; nil: no probes.
 	Probe func(ctx context.Context, url string) error
 
-	WebhookPoster      webhooks.Poster // what webhooks are reached by; nil: nothing is, and none can be saved
-	TenantWebhookBytes int64           // of Redis that deliveries of one tenant's webhooks may take; 0: 64 MiB. Tests have less
+	WebhookPoster      webhooks.Poster // sends requests to webhooks; nil: none are sent, and none can be saved
+	TenantWebhookBytes int64           // limit of the bytes in Redis of deliveries of one tenant's webhooks; 0: 64 MiB. Tests use less
 
-	// ReplicaID names this process among those that keep shard time running; empty: a random one.
+	// ReplicaID is the name of this process among the replicas that keep shard time running; empty: a random one.
 	ReplicaID string
 
-	// Replica is what this process says of itself to all others, with what it counts; Gatherer has its counters, nil: it leaves
-	// none.
+	// Replica is what this process publishes about itself, with its counts; Gatherer has its counters, nil: it publishes none.
 	Replica  stats.Facts
 	Gatherer prometheus.Gatherer
 
 	Scripts    *lua.Set              // nil: lua.Load()
 	Logger     *slog.Logger          // nil: slog.Default()
-	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
+	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 
 func (o *Options) setDefaults() error {
@@ -145,7 +143,7 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// brakeShare returns the percentage at which the brake holds; 0: there is none.
+// brakeShare returns the percentage at which the brake holds verdicts; 0: it is off.
 func (o *Options) brakeShare() int {
 	if !o.Brake {
 		return 0

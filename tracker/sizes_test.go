@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// storedBytes reads what a task's documents and history take, and what its record says of it.
+// storedBytes returns the bytes of a task's documents and history, and the size in its record.
 func storedBytes(h *trackertest.Harness, id string) (stored, said int64, class string) {
 	h.Helper()
 	for shard := range h.Tracker.Store.Shards() {
@@ -39,7 +39,7 @@ func storedBytes(h *trackertest.Harness, id string) (stored, said int64, class s
 	return stored, said, class
 }
 
-// What is counted of a task stays what it takes, whatever happens to it, and goes with it.
+// A task's recorded size stays correct, whatever happens to the task, and is deleted with it.
 func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -83,7 +83,7 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 				}
 				check(id, fmt.Sprintf("after attempt %d", try+1))
 			}
-			if i%2 == 1 { // it has failed: one more attempt is asked for
+			if i%2 == 1 { // it has failed: request one more attempt
 				if _, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, id, 6); err != nil {
 					c.Fatal(err)
 				}

@@ -18,17 +18,16 @@ import (
 
 var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 
-// story is a crew to which everything happens that a script is there for, by clients that ask again when the store
-// did not confirm.
+// story is a crew whose steps use every script, with clients that retry when the store did not confirm.
 type story struct {
 	*trackertest.Crew
-	what  string // is being lost
+	what  string // the script whose reply is lost
 	tasks []string
-	names map[string]string // of workers by their ids
+	names map[string]string // of workers by their IDs
 
-	records map[string][]string // what the tokens of workers carry
-	alive   []string            // who beats
-	outside *outside            // where webhooks lead
+	records map[string][]string // contents of workers' tokens
+	alive   []string            // workers that beat
+	outside *outside            // target of webhooks
 }
 
 func (c *story) play() {
@@ -54,7 +53,7 @@ func (c *story) play() {
 	c.sweeps()
 }
 
-// hired registers a worker; whoever asks again without a key is registered anew and is his own successor.
+// hired registers a worker; a repeated registration without a key supersedes the first one.
 func (c *story) hired(name, queue string, change ...func(*model.NewWorker)) {
 	c.Helper()
 	c.sure("register "+name, func() error {
@@ -76,7 +75,7 @@ func (c *story) hired(name, queue string, change ...func(*model.NewWorker)) {
 	})
 }
 
-// made creates a task by an idempotency key.
+// made creates a task with an idempotency key.
 func (c *story) made(id string, change ...func(*model.NewTask)) *model.Attempt {
 	c.Helper()
 	n := model.NewTask{Scope: trackertest.Scope, TaskID: id, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second,
@@ -97,7 +96,7 @@ func (c *story) made(id string, change ...func(*model.NewTask)) *model.Attempt {
 	return a
 }
 
-// queued creates a task of a queue, which lives by its worker.
+// queued creates a queued task that its worker's beats keep alive.
 func (c *story) queued(id, queue string, change ...func(*model.NewTask)) {
 	c.Helper()
 	c.made(id, append([]func(*model.NewTask){func(n *model.NewTask) { n.Queue, n.Type, n.HeartbeatTimeout = queue, "x", 0 }},
@@ -110,7 +109,7 @@ func (c *story) started(a *model.Attempt) *model.Attempt {
 	return a
 }
 
-// running makes a pushed task and starts it.
+// runs creates a pushed task and starts it.
 func (c *story) runs(id string, change ...func(*model.NewTask)) *model.Attempt {
 	c.Helper()
 	return c.started(c.made(id, change...))
@@ -135,7 +134,7 @@ func (c *story) beats(a *model.Attempt) *beats.Beat {
 	return b
 }
 
-// claimed claims by an id of its own and starts what it got.
+// claimed claims with its own claim ID and starts the tasks that it got.
 func (c *story) claimed(worker, id string, max int) (got []*model.Attempt) {
 	c.Helper()
 	var tasks []*model.Envelope
@@ -161,7 +160,7 @@ func (c *story) tells(worker string, b workers.WorkerBeat) {
 	})
 }
 
-// goOn lets time pass while those who are alive beat.
+// goOn lets time pass while the live workers beat.
 func (c *story) goOn(d time.Duration) {
 	c.Helper()
 	for ; d > 0; d -= 250 * time.Millisecond {
@@ -175,7 +174,7 @@ func (c *story) goOn(d time.Duration) {
 	}
 }
 
-// sweeps sweeps as a sweeper does that goes on after an error, until there is nothing more to do for it.
+// sweeps runs a sweeper that continues after an error, until it has nothing left to do.
 func (c *story) sweeps() {
 	c.Helper()
 	for range 3 {
@@ -185,7 +184,7 @@ func (c *story) sweeps() {
 
 func inRun(n *model.NewTask) { n.RunID = "r1" }
 
-// callbacks are a task's own life, and a cancel of one that runs and of one that waits.
+// callbacks runs a task's own life, and cancels a running and a waiting task.
 func (c *story) callbacks() {
 	a := c.runs("done", inRun)
 	c.beats(a)
@@ -220,7 +219,7 @@ func (c *story) callbacks() {
 	c.ended(c.started(a), model.Succeeded, false)
 }
 
-// verdicts are of silence, of a start that does not come, of a run that takes too long and of a deadline.
+// verdicts causes verdicts for silence, a missing start, a long run and a deadline.
 func (c *story) verdicts() {
 	c.runs("silent")
 	c.made("not-started", func(n *model.NewTask) { n.StartTimeout = time.Second })
@@ -232,7 +231,7 @@ func (c *story) verdicts() {
 	c.sweeps()
 }
 
-// queues are paused and resumed; what fails there is tried again.
+// queues pauses and resumes queues; a task that fails there is retried.
 func (c *story) queues() {
 	c.queued("picky", "q", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "nobody's"} })
 	c.sure("pause", func() error { _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); return err })
@@ -255,7 +254,7 @@ func (c *story) queues() {
 	}
 }
 
-// word is carried to the worker of a task that is cancelled.
+// word delivers a notice to the worker of a cancelled task.
 func (c *story) word() {
 	c.queued("called-off", "q")
 	held := c.claimed("w1", "c0", 1)
@@ -275,7 +274,7 @@ func (c *story) word() {
 	c.sweeps()
 }
 
-// inventory misses one attempt, in two beats running; the other goes on.
+// inventory misses one attempt, in two consecutive beats; the other continues.
 func (c *story) inventory() {
 	c.queued("kept", "q")
 	c.queued("missed", "q", func(n *model.NewTask) {
@@ -287,12 +286,12 @@ func (c *story) inventory() {
 			kept = a
 		}
 	}
-	for range 13 { // more than a reservation lasts of which nobody knows
+	for range 13 { // longer than an unknown reservation lasts
 		c.tells("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: holdings.OwnedAttempt{TaskID: "kept", Number: 1}}}})
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {
-		// the second is not remembered
+		// the second is not cached
 		_, err := c.Holdings.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []holdings.OwnedAttempt{{TaskID: "kept", Number: 1},
 			{TaskID: "done", Number: 1}})
 		return err
@@ -317,7 +316,7 @@ func (c *story) selects(queue string) {
 	})
 }
 
-// placements go to the one worker there is, and to another one when that drains.
+// placements go to the only worker, and to another one when that drains.
 func (c *story) placements() {
 	c.queued("placed", "pq", func(n *model.NewTask) { n.Placement = "leastLoaded" })
 	c.hired("p2", "pq")
@@ -334,7 +333,7 @@ func (c *story) placements() {
 	c.sweeps()
 }
 
-// deaths are of a worker that holds tasks, and of one that is ended by hand.
+// deaths lets a worker with tasks die, and ends one by hand.
 func (c *story) deaths() {
 	c.hired("dies", "q")
 	for i := range 3 {
@@ -368,7 +367,7 @@ func (c *story) deaths() {
 	})
 }
 
-// brake holds workers and a herd of tasks that go silent, and is released.
+// brake holds workers and a herd of tasks that fall silent, and is released.
 func (c *story) brake() {
 	for i := range 55 {
 		c.hired(fmt.Sprintf("herd-%02d", i), "hq")
@@ -393,7 +392,7 @@ func (c *story) brake() {
 	c.sweeps()
 }
 
-// repairs are of what a store that lost writes left behind.
+// repairs fixes what a store with lost writes has left behind.
 func (c *story) repairs() {
 	c.Plant(c.Key("ghost", "ix"), trackertest.Scope.String()+"/R/ghost")
 	c.queued("held", "q")
@@ -404,7 +403,7 @@ func (c *story) repairs() {
 	c.sure("adopt", func() error { return c.Workers.Adopt(c.Ctx, trackertest.Scope, c.IDs["p2"], c.records["p2"]) })
 }
 
-// holds time back, while beats are refused.
+// holds pauses time while beats are refused.
 func (c *story) holds() {
 	a := c.runs("held-back")
 	beats := c.Key("held-back", "beats:2000")
@@ -417,7 +416,7 @@ func (c *story) holds() {
 	c.ended(a, model.Succeeded, false)
 }
 
-// holdsTime keeps time until it has been held back once.
+// holdsTime keeps time until it has been paused once.
 func (c *story) holdsTime() {
 	ctx, cancel := context.WithCancel(c.Ctx)
 	slowed := trackertest.RecordCalls(c.Tracker, "slowclock")
@@ -428,7 +427,7 @@ func (c *story) holdsTime() {
 	c.check("keep time", <-kept)
 }
 
-// revokes takes tokens back, and looks at what was; before that it asks for a sweep.
+// revokes revokes tokens, and reads the list; before that it requests a sweep.
 func (c *story) revokes() {
 	c.sure("sweep on demand", func() error { _, err := c.Tracker.Sweeper.Sweep(c.Ctx); return err })
 	one := revocations.Revocation{Kind: revocations.OfSubject, Tenant: "acme", Workspace: "prod", Name: "ann", IssuedBefore: storyBegins}
@@ -436,7 +435,7 @@ func (c *story) revokes() {
 	c.sure("look at revocations", func() error { return c.Revocations.Refresh(c.Ctx) })
 }
 
-// readers look at everything.
+// readers reads everything.
 func (c *story) readers() {
 	c.sure("list", func() error {
 		if err := c.lookAtAll(); err != nil {
@@ -454,7 +453,7 @@ func (c *story) readers() {
 	c.sure("events", func() error { _, err := c.Tracker.Events.List(c.Ctx, events.Query{Size: 100, Back: true}); return err })
 }
 
-// lookAtAll leaves what this replica has counted and asks for everything that dashboards show.
+// lookAtAll publishes what this replica has counted and reads everything that dashboards show.
 func (c *story) lookAtAll() error {
 	c.Stats.ForgetSnapshots()
 	_, err := c.Stats.Leave(c.Ctx)

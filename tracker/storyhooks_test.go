@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// outside is where the webhooks of tests lead: it counts what each URL was sent, and answers as the URL says.
+// outside is the target of tests' webhooks: it counts what each URL was sent, and responds as the URL states.
 type outside struct {
 	mu   sync.Mutex
 	sent map[string]map[string]int // by URL and webhook-id
@@ -37,14 +37,14 @@ func (o *outside) Post(_ context.Context, url string, header map[string]string, 
 	return 200, bytes.Repeat([]byte{1}, 1024), nil
 }
 
-// messages is how many different ones a URL was sent.
+// messages returns how many different messages a URL was sent.
 func (o *outside) messages(url string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.sent[url])
 }
 
-// hook makes a webhook, or has made it already when the answer was lost.
+// hook creates a webhook, unless a call with a lost response has already created it.
 func (c *story) hook(id, url string, filter events.Filter) {
 	c.Helper()
 	c.sure("create webhook "+id, func() error {
@@ -57,7 +57,7 @@ func (c *story) hook(id, url string, filter events.Filter) {
 	})
 }
 
-// delivers collects and delivers as a sweeper does that goes on after an error.
+// delivers runs a courier that continues after an error.
 func (c *story) delivers() {
 	c.Helper()
 	for range 3 {
@@ -65,13 +65,13 @@ func (c *story) delivers() {
 	}
 }
 
-// webhooks are told of tasks; one is gone and switched off, one is deleted.
+// webhooks sends events of tasks to webhooks; one is gone and is disabled, one is deleted.
 func (c *story) webhooks() {
 	created := events.Filter{Types: []string{"task.created"}, Queue: "hooked"}
 	c.hook("told", "https://told", created)
 	c.hook("gone", "https://gone", events.Filter{Types: []string{"task.*"}, Queue: "hooked"})
 	c.hook("leaves", "https://leaves", created)
-	for shard := range c.Tracker.Store.Shards() { // as if who made the first one had died before it was told everywhere
+	for shard := range c.Tracker.Store.Shards() { // as if the process that created the first one had died before it had notified every shard
 		if err := c.Store.Client.HDel(c.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "mark").Err(); err != nil {
 			c.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func (c *story) webhooks() {
 	})
 }
 
-// observeHooks tells what became of webhooks.
+// observeHooks adds the final state of webhooks.
 func (c *story) observeHooks(end map[string]string) {
 	c.Helper()
 	var all []*webhooks.Webhook
@@ -132,7 +132,7 @@ func (c *story) observeHooks(end map[string]string) {
 	}
 }
 
-// largeWebhooks are told of events that are as large as may be, and have as much to be sent as there may be.
+// largeWebhooks receive events of the largest size, and have as many pending deliveries as possible.
 func (b *bounds) largeWebhooks() {
 	b.Helper()
 	for _, url := range []string{"https://told", "https://gone"} {

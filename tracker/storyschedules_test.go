@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// scheduled saves a schedule that fires each second. Whoever did not hear that it was saved finds that it is there.
+// scheduled saves a schedule that fires each second. A repeat after a lost response finds it saved.
 func (c *story) scheduled(id string, change ...func(*schedules.Spec)) {
 	c.Helper()
 	d := schedules.Spec{
@@ -28,7 +28,7 @@ func (c *story) scheduled(id string, change ...func(*schedules.Spec)) {
 	})
 }
 
-// schedules fire by time, by hand and for a time that is over; one wants no task beside another, and one goes again.
+// schedules fire by time, by hand and for a time in the past; one skips overlapping fires, and one is deleted.
 func (c *story) schedules() {
 	scope := trackertest.Scope
 	c.scheduled("ticks")
@@ -57,7 +57,7 @@ func (c *story) schedules() {
 	c.sure("delete", func() error {
 		err := c.Schedules.Delete(c.Ctx, scope, "goes")
 		if model.CodeOf(err) == schedules.NotFound {
-			return nil // it was deleted, and that was not heard
+			return nil // it was deleted, and that response was lost
 		}
 		return err
 	})
@@ -66,7 +66,7 @@ func (c *story) schedules() {
 	c.sure("reconcile", func() error { _, err := c.Sweeper.Reconcile(c.Ctx); return err })
 }
 
-// observeSchedules tells what became of every fire, and that each has its task once.
+// observeSchedules adds the result of every fire, and checks that each has its task once.
 func (c *story) observeSchedules(end map[string]string, told map[string]map[string]int) {
 	c.Helper()
 	var page *schedules.Page

@@ -21,8 +21,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Tracker is the services of one deployment: each keeps one kind of thing in Redis, and is made of those below it that it needs.
-// Their methods may be called from any goroutine; every error they return is a *model.Error.
+// Tracker is the services of one deployment: each manages one kind of thing in Redis, with the services below it that it needs. Their
+// methods may be called from any goroutine; every error they return is a *model.Error.
 type Tracker struct {
 	Beats       *beats.Service
 	Tasks       *tasks.Service
@@ -41,7 +41,8 @@ type Tracker struct {
 	Store       *store.Store
 }
 
-// Open connects to Redis, checks that it is fit to hold tasks, and starts the lanes. Close it.
+// Open connects to Redis, checks that it is fit for use, and starts the lanes. It returns an error when one of these fails. Close the
+// tracker at the end.
 func Open(ctx context.Context, o Options) (*Tracker, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	t := newTracker(s, &o)
 	err = s.Begin(ctx)
 	if err == nil {
-		err = s.Await(ctx, "reading the revoked tokens", t.Revocations.Refresh) // before the first token is judged
+		err = s.Await(ctx, "reading the revoked tokens", t.Revocations.Refresh) // before the first token is checked
 	}
 	if err != nil {
 		_ = s.Close()
@@ -62,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Tracker, error) {
 	return t, nil
 }
 
-// ofStore are the options of the store.
+// ofStore returns the options of the store.
 func (o *Options) ofStore() store.Options {
 	return store.Options{
 		URL: o.RedisURL, TLS: o.RedisTLS, Timeout: o.RedisTimeout, Shards: o.Shards, MaxPending: o.MaxPendingCalls,
@@ -71,7 +72,7 @@ func (o *Options) ofStore() store.Options {
 	}
 }
 
-// newTracker makes the services above the store, each from those below it that it needs.
+// newTracker creates the services above the store, each from those below it that it needs.
 func newTracker(s *store.Store, o *Options) *Tracker {
 	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
@@ -116,7 +117,7 @@ func newTracker(s *store.Store, o *Options) *Tracker {
 	}
 }
 
-// Close refuses new work, lets everything that waits finish, and closes the connections.
+// Close refuses new work, finishes everything that waits, and closes the connections. It returns an error when ctx ends first.
 func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() {

@@ -16,9 +16,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
-// BenchmarkTransitions reports as redis-ns/op what each transition of a queue's task costs Redis, as CPU time of its process: what
-// else the machine does matters little. It uses nothing but what commits of long ago have too, so that bench/compare.sh can run it
-// in their trees (WITH).
+// BenchmarkTransitions reports as redis-ns/op what each transition of a queued task costs Redis, as CPU time of its process: other load
+// on the host matters little. It uses only what much older commits have too, so that bench/compare.sh can run it in their trees (WITH).
 func BenchmarkTransitions(b *testing.B) {
 	var t transitions
 	for _, act := range []struct {
@@ -45,27 +44,27 @@ func BenchmarkTransitions(b *testing.B) {
 	} {
 		b.Run(act.name, func(b *testing.B) {
 			t.open(b)
-			t.complete(t.start(t.claim(t.create(5000)))) // what lists and the stream of events have in them
+			t.complete(t.start(t.claim(t.create(5000)))) // fills lists and the stream of events
 			t.start(t.claim(t.create(5000)))
 			var costs []float64
 			for left := b.N; left > 0; left -= 250 {
 				n := min(left, 250)
 				costs = append(costs, float64(act.do(n).Nanoseconds())/float64(n))
 			}
-			slices.Sort(costs) // a busy machine makes some of them dearer, and none cheaper
+			slices.Sort(costs) // a busy host makes some of them more expensive, and none cheaper
 			b.ReportMetric(costs[len(costs)/4], "redis-ns/op")
 		})
 	}
 }
 
-// transitions are a tracker on a Redis that nothing else uses, with its clock in hand.
+// transitions are a tracker on a Redis that nothing else uses, with a clock that the test controls.
 type transitions struct {
 	*testing.B
 	*tracker.Tracker
 	store  *redistest.Store
 	server *redistest.Server
 	worker string
-	losses int           // that a task's policy allows
+	losses int           // allowed by a task's policy
 	silent time.Duration // after which an attempt is a zombie; 0: when its worker is
 }
 
@@ -94,7 +93,7 @@ func (t *transitions) open(b *testing.B) {
 	t.worker = w.WorkerID
 }
 
-// cost is what Redis spends on an act.
+// cost returns the time that Redis spends on an act.
 func (t *transitions) cost(act func()) time.Duration {
 	before := t.server.CPU(t)
 	act()
@@ -130,7 +129,7 @@ func (t *transitions) claim(n int) (attempts []*model.Attempt) {
 	return attempts
 }
 
-// each does something about attempts, as many at once as a busy replica has under way.
+// each runs an act for attempts, as many at once as in a busy replica.
 func (t *transitions) each(attempts []*model.Attempt, act func(*model.Attempt) error) []*model.Attempt {
 	var all sync.WaitGroup
 	errs := make([]error, len(attempts))
@@ -168,7 +167,7 @@ func (t *transitions) expire(n, losses int) time.Duration {
 	t.silent, t.losses = 2*time.Second, losses
 	t.create(n)
 	t.start(t.claim(n))
-	for range 20 { // shard time goes by no further with a step
+	for range 20 { // longer steps would not advance shard time further
 		t.store.Clock.Advance(200 * time.Millisecond)
 		t.must(t.Beats.Tick())
 	}

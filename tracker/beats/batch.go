@@ -12,29 +12,28 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// maxBeatsPerCall and maxBeatBytes (of members and reports) bound how long one script holds up Redis and how large its answer
-// is, since each beat may bring back a cancel. They also keep its arguments well under the 8,000 or so that Lua's unpack can
-// take.
+// maxBeatsPerCall and maxBeatBytes (of members and reports) limit how long one script blocks Redis and how large its reply is, since each
+// beat may return a cancel. They also keep its arguments well below the 8,000 or so that Lua's unpack accepts.
 const (
 	maxBeatsPerCall = 500
 	maxBeatBytes    = 256 << 10
 )
 
-// Of one flush in sampledFlushes it is asked for how long its attempts were silent: the others read no score. asksSilence is how the
-// header of beat.lua has it.
+// One flush in sampledFlushes asks how long its attempts were silent; the others read no score. asksSilence is the flag for it that the
+// header of beat.lua describes.
 const (
 	sampledFlushes = 64
 	asksSilence    = 1 << 30
 )
 
-// batcher turns what a lane of beats has collected into script calls, all in one round trip: as few as can be
-// on one server, one for each shard on Cluster, where a script may not touch two. It belongs to one flush of the lane
-// and is reused from flush to flush, so that a flush allocates nothing but what go-redis needs.
+// batcher turns the beats that a lane has collected into script calls in one round trip: as few as possible on one server, one for each
+// shard on Cluster, where a script may not touch two. It belongs to one flush function of the lane and is reused, so that a flush
+// allocates only what go-redis needs.
 type batcher struct {
 	s        *Service
 	n        *store.Node
 	script   *lua.Script
-	oneShard bool        // a call is about one shard only
+	oneShard bool        // a call may cover one shard only
 	groups   []beatGroup // those in use come first
 	used     int
 	first    []int // by shard: its newest group, plus 1
@@ -42,11 +41,11 @@ type batcher struct {
 	ticks    []*Beat
 	calls    []*beatCall // those in use come first
 	exec     []*store.Call
-	until    time.Time // when the first of a flush's callers must have its answer
-	flushed  int       // flushes of more than empty beats
-	sampled  int       // each so many-th of them is asked for silences; 0: none
+	until    time.Time // when the first caller of the flush must have its result
+	flushed  int       // counts flushes with beats other than empty ones
+	sampled  int       // each n-th of them asks for silences; 0: none
 	settling bool      // the order of the beats is fixed
-	settled  int       // how many have their fate, in that order
+	settled  int       // how many have a result, in that order
 
 	tickGroups [][]*Beat // by call
 	tickCalls  []*store.Call
@@ -59,13 +58,13 @@ func newBatcher(s *Service, n *store.Node) *batcher {
 	}
 }
 
-// beatGroup is the beats of one shard and one set whose reports need the same treatment.
+// beatGroup is the beats of one shard and one set, by how their reports are stored.
 type beatGroup struct {
 	shard               int
 	key                 *string // of the set
 	full, partial, bare []*Beat
-	sizes               int // of these, as beat.lua has them
-	bytes               int // of their members and reports
+	sizes               int // of these lists, in the format of beat.lua
+	bytes               int // total length of their members and reports
 	next                int // the next group of the same shard, plus 1
 }
 
@@ -75,10 +74,10 @@ func (g *beatGroup) size() int { return len(g.full) + len(g.partial) + len(g.bar
 type beatCall struct {
 	store.Call
 	groups []*beatGroup
-	order  []*Beat // as their positions are counted
+	order  []*Beat // in the order of their positions in the call
 }
 
-// flush lands a batch and gives every beat its fate.
+// flush sends a batch to Redis and sets the result of every beat.
 func (b *batcher) flush(batch []*Beat) {
 	start := time.Now()
 	batch = b.inTime(batch, start)
@@ -111,8 +110,7 @@ func (b *batcher) flush(batch []*Beat) {
 	b.reset()
 }
 
-// inTime keeps those of a batch that can still be answered in time, turns the others away, and finds by when the first of
-// the callers must have its answer.
+// inTime removes and refuses the beats that can no longer be applied in time, and sets `until` to the earliest deadline of the rest.
 func (b *batcher) inTime(batch []*Beat, now time.Time) []*Beat {
 	latest := now.Add(b.s.store.LeastTrip(nil))
 	b.until = now.Add(b.s.store.Patience())
@@ -131,9 +129,9 @@ func (b *batcher) inTime(batch []*Beat, now time.Time) []*Beat {
 	return kept
 }
 
-// abandon gives the beats of a flush that panicked their fate, but for those that have it, and begins anew.
+// abandon fails the beats of a flush that panicked and have no result yet, and resets the batcher.
 func (b *batcher) abandon(batch []*Beat) {
-	if b.settling { // in this order
+	if b.settling { // results are set in this order
 		var order []*Beat
 		for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
 			order = append(order, c.order...)
@@ -149,7 +147,7 @@ func (b *batcher) abandon(batch []*Beat) {
 	*b = *newBatcher(b.s, b.n)
 }
 
-// add puts a beat into its group.
+// add adds a beat to its group.
 func (b *batcher) add(beat *Beat) {
 	if beat.tick != nil {
 		b.ticks = append(b.ticks, beat)
@@ -187,7 +185,7 @@ func (b *batcher) group(a *model.Attempt) *beatGroup {
 	return g
 }
 
-// pack shares the groups out over calls, those of one shard together.
+// pack distributes the groups over calls, those of one shard together.
 func (b *batcher) pack() {
 	var c *beatCall
 	size, bytes := 0, 0
@@ -226,8 +224,8 @@ func (b *batcher) nextCall(shard int) *beatCall {
 	return c
 }
 
-// build writes the arguments as the header of beat.lua gives them. Strings go by pointer: go-redis writes what
-// it points to, and a pointer needs no allocation to become an interface value.
+// build writes the arguments in the format of beat.lua's header. Strings are passed by pointer: go-redis writes what it points to, and
+// converting a pointer to an interface value does not allocate.
 func (c *beatCall) build(b *batcher) {
 	argv := append(c.Argv[:0], "evalsha", &b.script.SHA, 5*len(c.groups))
 	for _, g := range c.groups {
@@ -256,7 +254,7 @@ func (c *beatCall) build(b *batcher) {
 	c.Argv = argv
 }
 
-// settle reads the reply and gives every beat of the call its fate.
+// settle reads the reply and sets the result of every beat of the call.
 func (c *beatCall) settle(b *batcher, now time.Time) {
 	s := b.s
 	if c.Err != nil {
@@ -301,13 +299,13 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 }
 
-// done tells a beat's caller, who may reuse it from here on.
+// done signals a beat's caller, which may reuse the beat from here on.
 func (b *batcher) done(beat *Beat) {
 	b.settled++
 	beat.told.Done()
 }
 
-// reset lets go of everything that belongs to callers and keeps the slices.
+// reset drops all references to callers' data and keeps the slices.
 func (b *batcher) reset() {
 	for _, c := range b.calls[:len(b.exec)-len(b.tickCalls)] {
 		clear(c.order)
@@ -336,8 +334,8 @@ func (b *batcher) reset() {
 	b.tickGroups, b.tickCalls = b.tickGroups[:0], b.tickCalls[:0]
 }
 
-// reportIsFull reports whether a packed report says all that the one before it may have said, so that it can be
-// written without reading that. The message, a JSON string, is its last part and the percentage the one before.
+// reportIsFull reports whether a packed report has every field that the previous one may have had, so that it can be written without
+// reading that. The message, a JSON string, is its last part, and the percentage the one before.
 func reportIsFull(report string) bool {
 	pct := strings.LastIndexByte(report, schema.PackSep[0]) - 1
 	return report[len(report)-1] == '"' && report[pct] != schema.PackSep[0]

@@ -12,38 +12,37 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Beat is one heartbeat on its way through the batcher. The caller owns it, may pool it, and must leave it
-// alone from Tracker.Beat (or Beats) until that returns, or from Tracker.Land until it has landed.
+// Beat is one heartbeat. The caller owns it, may pool it, and must not touch it from Service.Beat or BeatMany until that returns, or from
+// Land until it has a result.
 type Beat struct {
 	Attempt *model.Attempt
 
-	// Report is what came with the beat, packed by AppendReport; empty: nothing but "I am alive". The string
-	// may borrow a buffer of the caller's that stays unchanged for as long.
+	// Report is the report of the beat, packed by AppendReport; empty: only a sign of life. The string may share a buffer of the caller's
+	// that does not change during that time.
 	Report string
 
-	// Arrived is when the request that brought the beat arrived: how long it may wait for Redis is counted from then. Zero: from
-	// the call of Tracker.Beat.
+	// Arrived is when the request with the beat arrived, from which its wait for Redis is counted. Zero: from the call of Service.Beat.
 	Arrived time.Time
 
-	// What became of it:
-	At     time.Time     // Redis's clock when the beat was applied
+	// The result:
+	At     time.Time     // time of Redis's clock when the beat was applied
 	Cancel *model.Cancel // nil: none pending
-	Err    error         // nil: the beat is applied in Redis
+	Err    error         // nil: Redis has applied the beat
 
-	// Of is the caller's own: what the beat belongs to. It says nothing here.
+	// Of belongs to the caller, for instance for what the beat is part of. This package does not use it.
 	Of any
 
-	until time.Time    // when its caller must have its answer
-	told  told         // that it has its fate
-	own   *lane.Waiter // of a beat on its own; kept, since beats are pooled
-	slow  bool         // its attempt was not live when the flush came: explained one by one
-	tick  *tick        // set instead of Attempt by an empty beat, which only keeps shard time running
+	until time.Time    // when its caller must have the result
+	told  told         // signalled when the result is set
+	own   *lane.Waiter // of a single beat; kept, since beats are pooled
+	slow  bool         // its attempt was not live at the flush: explain finds out why
+	tick  *tick        // replaces Attempt in an empty beat, which only advances shard time
 }
 
-// told is whom beats that go together tell of their fate, each once. It may not block: a flush calls it.
+// Signalled once for each beat that has a result. It may not block: a flush calls it.
 type told interface{ Done() }
 
-// Beat lands one beat and returns when it has its one fate, which is in the beat.
+// Beat applies one beat and returns when its result is set in it.
 func (s *Service) Beat(b *Beat) {
 	if b.own == nil {
 		b.own = lane.NewOwnWaiter()
@@ -52,7 +51,7 @@ func (s *Service) Beat(b *Beat) {
 	s.prepare(b, b.own)
 	l := s.lanes.of(b.shard())
 	r := l.Put(b)
-	for r == lane.Closed && s.lanes.of(b.shard()) != l { // the shard went to another node just now
+	for r == lane.Closed && s.lanes.of(b.shard()) != l { // the shard has just moved to another node
 		l = s.lanes.of(b.shard())
 		r = l.Put(b)
 	}
@@ -65,7 +64,7 @@ func (s *Service) Beat(b *Beat) {
 	}
 }
 
-// Beats lands many beats in one go and returns when each has its fate. One that fails does not touch the others.
+// BeatMany applies many beats at once and returns when each has a result. One that fails does not affect the others.
 func (s *Service) BeatMany(beats []*Beat) {
 	if len(beats) == 0 {
 		return
@@ -85,9 +84,9 @@ func (s *Service) BeatMany(beats []*Beat) {
 	s.explain(slow)
 }
 
-// put hands beats to their lanes.
+// put adds beats to their lanes.
 func (s *Service) put(beats []*Beat) {
-	for rest := beats; len(rest) > 0; { // those of one node together
+	for rest := beats; len(rest) > 0; { // beats of one node together
 		l, run := s.lanes.of(rest[0].shard()), 1
 		for run < len(rest) && s.lanes.of(rest[run].shard()) == l {
 			run++
@@ -119,7 +118,7 @@ func (s *Service) refuseBeat(b *Beat, r lane.Refusal) {
 	s.turnAway(b, refusal)
 }
 
-// turnAway refuses a beat that is not sent.
+// turnAway refuses a beat that was not sent.
 func (s *Service) turnAway(b *Beat, refusal *model.Error) {
 	refusal.Op = "beat"
 	b.Err = refusal
@@ -136,8 +135,8 @@ func (b *Beat) shard() int {
 	return b.Attempt.Shard
 }
 
-// explain asks one by one why beats found no live attempt: not started yet (the beat starts it), lost by the
-// store (it is adopted), or really over.
+// explain finds out why beats had no live attempt: it was not started yet (the beat starts it), the store lost it (it is adopted), or it
+// has ended.
 func (s *Service) explain(beats []*Beat) {
 	if len(beats) == 0 {
 		return
@@ -145,15 +144,15 @@ func (s *Service) explain(beats []*Beat) {
 	calls := store.CallEach(beats, func(b *Beat) *store.Call {
 		return s.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
 	})
-	s.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they came together
+	s.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they arrived together
 	for i, b := range beats {
 		ack, err := heard("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
-		s.Heard(b.shard(), 0, calls[i].Err) // it was counted by the flush
+		s.Heard(b.shard(), 0, calls[i].Err) // the flush has counted it
 	}
 }
 
-// parseCancel reads a value of the cancels hash: grace ms TAB delivered in shard time TAB reason as JSON.
+// parseCancel parses a value of the cancels hash: grace ms TAB delivered in shard time TAB reason as JSON.
 func parseCancel(raw string) *model.Cancel {
 	if raw == "" {
 		return nil
@@ -162,7 +161,7 @@ func parseCancel(raw string) *model.Cancel {
 	delivered, reason, _ := strings.Cut(rest, schema.PackSep)
 	c := &model.Cancel{Delivered: delivered != ""}
 	if reason != "" {
-		_ = json.Unmarshal([]byte(reason), &c.Reason) // written by cancel, so it is JSON
+		_ = json.Unmarshal([]byte(reason), &c.Reason) // cancel wrote it, so it is JSON
 	}
 	return c
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// The benchmarks run against a real Redis of their own and report, besides the time, what each operation cost
-// Redis: redis-ns/op is CPU time of its main thread, read from INFO.
+// The benchmarks run against their own real Redis and report, besides the time, what each operation cost Redis: redis-ns/op is CPU time
+// of its main thread, read from INFO.
 
 type benchStore struct {
 	*tracker.Tracker
@@ -59,8 +59,8 @@ func (s *benchStore) cpu(b *testing.B) time.Duration {
 	return time.Duration(sum * float64(time.Second))
 }
 
-// measure times work, which does ops operations. With -v it logs what each Redis command took of that, those
-// inside scripts included; what evalsha has more than all others is the scripts' own.
+// measure times `work`, which does `ops` operations. With -v it logs the share of each Redis command, including those inside scripts;
+// what evalsha has beyond all others is the scripts' own time.
 func (s *benchStore) measure(b *testing.B, ops int, work func()) {
 	before := s.resetStats(b)
 	b.ResetTimer()
@@ -70,13 +70,13 @@ func (s *benchStore) measure(b *testing.B, ops int, work func()) {
 	s.logCommands(b, ops)
 }
 
-// resetStats forgets what commands have taken so far, and returns the CPU time of Redis.
+// resetStats resets the statistics of commands, and returns the CPU time of Redis.
 func (s *benchStore) resetStats(b *testing.B) time.Duration {
 	_ = s.client.ConfigResetStat(context.Background())
 	return s.cpu(b)
 }
 
-// logCommands tells what each command took since then, with -v.
+// logCommands logs the time of each command since then, with -v.
 func (s *benchStore) logCommands(b *testing.B, ops int) {
 	if !testing.Verbose() {
 		return
@@ -89,9 +89,9 @@ func (s *benchStore) logCommands(b *testing.B, ops int) {
 	}
 }
 
-// pass lets shard time run on without a beat.
+// pass advances shard time without a beat.
 func (s *benchStore) pass(b *testing.B, d time.Duration) {
-	for ; d > 0; d -= 200 * time.Millisecond { // less than the most that shard time runs on in one step
+	for ; d > 0; d -= 200 * time.Millisecond { // less than the longest step of shard time
 		if err := s.Beats.Tick(); err != nil {
 			b.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func (s *benchStore) pass(b *testing.B, d time.Duration) {
 	}
 }
 
-// claim makes n tasks of a queue, which a worker claims.
+// claim creates n tasks of a queue, and claims them for a worker.
 func (s *benchStore) claim(b *testing.B, n int, change ...func(*model.NewTask)) (attempts []*model.Attempt) {
 	w := trackertest.NewWorker(func(w *model.NewWorker) { w.MaxConcurrent = n })
 	if err := w.Validate(); err != nil {
@@ -124,7 +124,7 @@ func (s *benchStore) claim(b *testing.B, n int, change ...func(*model.NewTask)) 
 	return attempts
 }
 
-// create makes n pushed tasks, a thousand a call.
+// create creates n pushed tasks, a thousand per call.
 func (s *benchStore) create(b *testing.B, n int, change ...func(*model.NewTask)) []*model.Attempt {
 	attempts := make([]*model.Attempt, 0, n)
 	for made := 0; made < n; made += 1000 {
@@ -150,7 +150,7 @@ func (s *benchStore) create(b *testing.B, n int, change ...func(*model.NewTask))
 	return attempts
 }
 
-// beat beats every one of them once, size a call.
+// beat sends one beat of each attempt, `size` per call.
 func (s *benchStore) beat(b *testing.B, attempts []*model.Attempt, size int, report string) {
 	batch := make([]*beats.Beat, size)
 	for i := range batch {
@@ -177,7 +177,7 @@ func BenchmarkCreate(b *testing.B) {
 	s.measure(b, b.N, func() { s.create(b, b.N) })
 }
 
-// BenchmarkStart is the first beat of each attempt, which starts it.
+// BenchmarkStart measures the first beat of each attempt, which starts it.
 func BenchmarkStart(b *testing.B) {
 	s := newBenchStore(b, 16)
 	attempts := s.create(b, b.N)
@@ -187,7 +187,7 @@ func BenchmarkStart(b *testing.B) {
 
 var fullReport = string(schema.AppendReport(nil, 0, []byte("worker-1"), []byte("45"), []byte(`"Processing partition 5 of 10"`)))
 
-// BenchmarkBeats beats 100,000 running tasks in random order.
+// BenchmarkBeats measures beats of 100,000 running tasks in random order.
 func BenchmarkBeats(b *testing.B) {
 	for _, bench := range []struct {
 		name   string
@@ -210,8 +210,8 @@ func BenchmarkBeats(b *testing.B) {
 	}
 }
 
-// BenchmarkExpire is the verdict about 10,000 attempts of one shard, among 100,000, that fell silent at once: pushed tasks, which
-// fail, and tasks of a queue that are tried again.
+// BenchmarkExpire measures the verdicts on 10,000 attempts of one shard, among 100,000, that fell silent at once: pushed tasks, which
+// fail, and tasks of a queue that are retried.
 func BenchmarkExpire(b *testing.B) {
 	const living, dead = 100_000, 10_000
 	short := func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second/2, time.Second }

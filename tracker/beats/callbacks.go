@@ -10,13 +10,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Attempt returns the attempt with the names filled in that the batcher needs. Call it once and keep the result.
+// Attempt returns the attempt with the names that the batcher needs. Call it once and keep the result.
 func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 	a.Member = schema.MemberName(a.Scope, a.TaskID, a.Number, a.Fence)
 	a.Shard = s.store.ShardOf(a.Scope, a.TaskID)
 	a.BeatsKey = s.store.Keys[a.Shard].SharedBeats(a.Timeout)
-	// The names inside the member are its slices: a beat then reads one string instead of three, from memory
-	// that is in no cache.
+	// The names are slices of the member: a beat then reads one string instead of three, which would not be in a CPU cache.
 	tenant, workspace := len(a.Scope.Tenant), len(a.Scope.Workspace)
 	a.Scope.Tenant = a.Member[:tenant]
 	a.Scope.Workspace = a.Member[tenant+1 : tenant+1+workspace]
@@ -25,7 +24,8 @@ func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 	return &a
 }
 
-// Start records that a worker has begun an attempt. Called again for the running attempt, it counts as a beat.
+// Start records that a worker has started an attempt. For an attempt that runs already it counts as a beat. It fails when the attempt is
+// not current or has ended.
 func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (model.Acknowledged, error) {
 	ctx = s.store.Within(ctx, 0)
 	c := s.startCall(a, r.WorkerID, schema.PackReport(r))
@@ -33,8 +33,8 @@ func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (
 	return heard("start", a, c)
 }
 
-// heard turns the answer of start.lua into an acknowledgement. For a beat, an attempt that Lubdub ended is Expired; for the
-// others it is AlreadyTerminal.
+// heard converts the reply of start.lua to an acknowledgement. A beat of an attempt that Lubdub ended gets Expired, any other operation
+// AlreadyTerminal.
 func heard(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, error) {
 	if c.Err != nil {
 		return model.Acknowledged{}, c.Err
@@ -46,7 +46,7 @@ func heard(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, erro
 	return model.Acknowledged{At: r.at, Cancel: r.cancel}, nil
 }
 
-// refuse returns the error for what start.lua and complete.lua answer when they change nothing.
+// refuse returns the error for replies of start.lua and complete.lua that changed nothing.
 func refuse(op string, a *model.Attempt, code int64, detail string) error {
 	e := &model.Error{Op: op}
 	switch code {
@@ -80,7 +80,7 @@ func refuse(op string, a *model.Attempt, code int64, detail string) error {
 	return e
 }
 
-// EndedMessage says why Lubdub ended an attempt.
+// EndedMessage returns the message about why Lubdub ended an attempt.
 func EndedMessage(r model.Reason) string {
 	switch r {
 	case model.HeartbeatTimeout:
@@ -101,7 +101,8 @@ func EndedMessage(r model.Reason) string {
 	return "Task was ended by the control plane"
 }
 
-// Complete ends an attempt as its worker reports.
+// Complete ends an attempt with the outcome that its worker reports. It fails when the attempt is not current or has already ended
+// differently, or when the write is not confirmed.
 func (s *Service) Complete(ctx context.Context, a *model.Attempt, c model.Completion) (model.Completed, error) {
 	ctx = s.store.Within(ctx, 0)
 	call := s.completeCall(a, c)
@@ -120,13 +121,13 @@ func (s *Service) Complete(ctx context.Context, a *model.Attempt, c model.Comple
 	return done, nil
 }
 
-// CancelDelivered records that a reply which carried a pending cancel was handed to the worker's connection:
-// the grace period begins. It does not wait; a delivery that is lost is recorded by the next reply.
+// CancelDelivered records that a response with a pending cancel was written to the worker's connection: the grace period begins. It does
+// not wait; if the record is lost, the next response makes it.
 func (s *Service) CancelDelivered(a *model.Attempt) {
 	s.store.Post(s.deliverCall(a))
 }
 
-// CancelsDelivered does what CancelDelivered does for many attempts, of which Member and Shard are enough, and waits for it.
+// CancelsDelivered does the same for many attempts, of which Member and Shard are enough, and waits for it.
 func (s *Service) CancelsDelivered(ctx context.Context, op string, attempts []*model.Attempt) error {
 	calls := store.CallEach(attempts, s.deliverCall)
 	s.store.DoAll(ctx, op, calls)

@@ -7,26 +7,26 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Skew is how far Redis's clock is ahead of this process's; 0 until a beat or an empty beat has been answered, whose replies
-// tell it. Tokens and deadlines are judged by Redis's clock, which is the same for all replicas.
+// Skew returns how far Redis's clock is ahead of this process's; 0 until the first beat has been answered. Tokens and deadlines use
+// Redis's clock, which is the same for all replicas.
 func (s *Service) Skew() time.Duration {
 	return time.Duration(s.keeper.skew.Load()) * time.Millisecond
 }
 
-// RedisNow returns Redis's clock as this process knows it, to the millisecond.
+// RedisNow returns Redis's clock as this process estimates it, to the millisecond.
 func (s *Service) RedisNow() time.Time { return s.keeper.redisClock(time.Now()) }
 
-// redisClock returns Redis's clock at a moment of this process's.
+// redisClock converts a time of this process's clock to Redis's.
 func (k *timekeeper) redisClock(now time.Time) time.Time {
 	return time.UnixMilli(now.UnixMilli() + k.skew.Load())
 }
 
 const (
-	skewTold  = 2 * time.Second // is worth a line in the log
-	skewPause = time.Minute     // between two of them
+	skewTold  = 2 * time.Second // from which a log line is written
+	skewPause = time.Minute     // between two log lines
 )
 
-// tellSkew warns of a clock that somebody should set.
+// tellSkew logs a warning about a clock that an operator should correct.
 func (s *Service) tellSkew(now time.Time) {
 	skew := s.Skew()
 	last := s.keeper.skewSaid.Load()
@@ -37,15 +37,15 @@ func (s *Service) tellSkew(now time.Time) {
 		slog.Duration("redisAhead", skew))
 }
 
-// A store that comes back with an old snapshot, or as a replica that lagged behind, has forgotten what it had acknowledged.
-// Shard time never falls by more than a moment, so a clock that does shows it.
+// A store that returns with an old snapshot, or as a replica that lagged, has lost writes that it had acknowledged. Shard time otherwise
+// never goes back by more than a moment, so a clock that does reveals the loss.
 const (
-	regressMs  = 100             // by which the lazy clock and a step of the wall clock never let shard time fall
-	regressFor = 2 * time.Minute // for so long what is unknown may have been lost
+	regressMs  = 100             // the lazy clock and a step of the wall clock never move shard time back by more
+	regressFor = 2 * time.Minute // how long unknown attempts may be lost ones
 )
 
-// regress is told an empty beat's shard time, and for how long the clock had not been written (noClock: there was none). It
-// reports whether the store has lost writes.
+// regress takes an empty beat's shard time, and how long before it the clock was last written (noClock: it was missing). It reports
+// whether the store has lost writes.
 func (k *timekeeper) regress(shard int, shardTime, gap int64) bool {
 	s := &k.shards[shard]
 	seen := s.seen.Swap(shardTime)
@@ -56,12 +56,12 @@ func (k *timekeeper) regress(shard int, shardTime, gap int64) bool {
 	return true
 }
 
-// MayHaveLost reports whether the store has lost writes of a shard shortly before.
+// MayHaveLost reports whether the store has lost writes of a shard in the last two minutes.
 func (s *Service) MayHaveLost(shard int) bool {
 	return int64(s.keeper.cutOff.now()) < s.keeper.shards[shard].lost.Load()
 }
 
-// AttemptInDoubt stands in the answer of Owned, of package holdings, for an attempt of which this replica knows nothing while
-// the store has just lost writes: it may have been dispatched to the worker. A replica that served the claim, or has opened
-// the attempt to its worker before, still knows it; and its own token proves it to all.
+// AttemptInDoubt is in the result of Owned, of package holdings, for an attempt that this replica does not know just after the store has
+// lost writes: it may have been dispatched to the worker. A replica that served the claim, or has opened the attempt to its worker
+// before, still knows it; and its own token proves it to every replica.
 var AttemptInDoubt = new(model.Attempt)

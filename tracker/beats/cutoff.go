@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// cutOff judges whether balancers may have cut clients off from this replica.
+// cutOff estimates whether load balancers may have cut clients off from this replica.
 //
-// Balancers send no clients to a replica that they consider unhealthy, and learn of its recovery only at their next health
-// check. Until then their clients' beats are lost before any replica could see them, while empty beats would keep shard time
-// running. So with each empty beat a replica says whether it may be cut off from its clients, and a shard whose replicas all say
-// so holds its time (lua/lib/cutoff.lua): one that serves is enough for the others' clients. No hold outlasts the longest
-// timeout of those who live in the shard, so whoever is dead is found at most that much later.
+// Balancers send no clients to a replica that they consider unhealthy, and notice its recovery only at their next health check. Until
+// then their clients' beats are lost before they reach any replica, while empty beats would keep shard time running. So with each empty
+// beat a replica reports whether it may be cut off from its clients, and a shard whose replicas all report it pauses its time
+// (lua/lib/cutoff.lua): one replica that serves is enough for the others' clients. No pause is longer than the longest timeout in the
+// shard, so a dead attempt or worker is found at most that much later.
 //
 // A replica may be cut off
-//   - for a period after it has started, unless the deployment began with it: balancers may not know of it yet;
-//   - while it drains, since it says that it is not ready;
-//   - in a shard where the store did not confirm a beat, empty or not, until a period later: whoever asked was answered 503,
+//   - for a period after its start, unless the deployment started with it: balancers may not know it yet;
+//   - while it drains, since it reports that it is not ready;
+//   - in a shard where the store did not confirm a beat, empty or not, until a period later: its client got a 503,
 //     which balancers count;
-//   - everywhere for as long, when clearly fewer of its clients' beats arrive than before: those of other shards are cut off
-//     with them.
+//   - in all shards for the same time, when clearly fewer beats of its clients arrive than before: clients of other
+//     shards are cut off with them.
 type cutOff struct {
-	period time.Duration        // longest time that a balancer takes to send clients here again; 0: nobody is ever cut off
-	now    func() time.Duration // since the process began; no step of the wall clock moves it
+	period time.Duration        // longest time until a balancer sends clients here again; 0: clients are never cut off
+	now    func() time.Duration // time since the process started, unaffected by steps of the wall clock
 
 	draining atomic.Bool
-	started  atomic.Int64   // until when balancers may not know of the replica; these are as now has them
-	away     []atomic.Int64 // by shard: until when clients may be cut off since the store confirmed no beat
-	trouble  atomic.Int64   // the latest of these, and of times at which a lane was full
+	started  atomic.Int64   // until when balancers may not know the replica; like the next ones in the time of `now`
+	away     []atomic.Int64 // by shard: until when clients may be cut off because the store did not confirm a beat
+	trouble  atomic.Int64   // the latest of these, and of the times when a lane was full
 
-	arrived atomic.Int64 // beats of clients since the last slot, whatever came of them
-	unheard atomic.Bool  // far fewer arrive than before the trouble
+	arrived atomic.Int64 // clients' beats since the last slot, whatever their result
+	unheard atomic.Bool  // far fewer beats arrive than before the trouble
 	heard   time.Duration
-	lately  float64 // beats a second, over the last second or so; in trouble no more than is normal
-	normal  float64 // the same over a period or so, while there is no trouble
+	lately  float64 // beats a second over about the last second; in trouble at most `normal`
+	normal  float64 // beats a second over about a period, without trouble
 }
 
 func newCutOff(shards int, period time.Duration) *cutOff {
@@ -42,10 +42,10 @@ func newCutOff(shards int, period time.Duration) *cutOff {
 	return &cutOff{period: period, now: func() time.Duration { return time.Since(began) }, away: make([]atomic.Int64, shards)}
 }
 
-// SetDraining says that balancers are told from now on to send nobody here.
+// SetDraining records that balancers now see this replica as not ready.
 func (s *Service) SetDraining() { s.keeper.cutOff.draining.Store(true) }
 
-// begins records that the replica starts in a deployment that was there before it.
+// begins records that the replica starts in an existing deployment.
 func (c *cutOff) begins() { c.started.Store(int64(c.now() + c.period)) }
 
 // unconfirmed records that the store did not confirm a beat, empty or not.
@@ -56,11 +56,10 @@ func (c *cutOff) unconfirmed(shard int) {
 	}
 }
 
-// troubled records that a client was answered 503.
+// troubled records that a client got a 503.
 func (c *cutOff) troubled() { c.trouble.Store(int64(c.now() + c.period)) }
 
-// left returns for how much longer balancers may keep the clients of a shard from this replica, at most a period; 0: they do
-// not.
+// left returns for how much longer balancers may keep the clients of a shard from this replica, at most a period; 0: they do not.
 func (c *cutOff) left(shard int) time.Duration {
 	if c.period == 0 {
 		return 0
@@ -72,7 +71,7 @@ func (c *cutOff) left(shard int) time.Duration {
 	return max(0, time.Duration(max(c.started.Load(), c.away[shard].Load()))-now)
 }
 
-// listen compares how many beats arrive with how many did before the trouble; KeepTime asks in each slot.
+// listen compares the rate of arriving beats with that before the trouble. KeepTime calls it in each slot.
 func (c *cutOff) listen() {
 	if c.period == 0 {
 		return
@@ -90,12 +89,11 @@ func (c *cutOff) listen() {
 	before := c.lately
 	towards(&c.lately, time.Second)
 	if int64(now) < c.trouble.Load() {
-		// There may not have been a period's time to learn what is normal, nor any at all.
+		// There may have been less than a period to measure the normal rate, or no time at all.
 		if c.normal = max(c.normal, before); c.normal == 0 {
 			c.normal = c.lately
 		}
-		// What is more comes of those who were turned away and ask again, or to another replica before, and would hide for long that
-		// they all have gone.
+		// A higher rate comes from clients that retry after a 503, here or elsewhere, and would long hide that they have all gone.
 		c.lately = min(c.lately, c.normal)
 		c.unheard.Store(c.lately < c.normal/2)
 		return

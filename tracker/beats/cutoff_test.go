@@ -11,9 +11,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-const checkPeriod = 1500 * time.Millisecond // of balancers
+const checkPeriod = 1500 * time.Millisecond // of load balancers
 
-// behindBalancers has the replica reckon with balancers, on the test's clock.
+// behindBalancers makes the replica expect load balancers, on the test's clock.
 func behindBalancers(h *trackertest.Harness) {
 	from := h.Store.Clock.Now()
 	h.Beats.OnClock(func() time.Duration { return h.Store.Clock.Now().Sub(from) })
@@ -27,7 +27,7 @@ func withBalancers(t *testing.T, test func(h *trackertest.Harness)) {
 	})
 }
 
-// keepAll moves the clock on while replicas keep shard time, and calls between once in each slot. Redis's trouble is theirs.
+// keepAll advances the clock while replicas keep shard time, and calls `between` once in each slot. Errors of Redis are ignored.
 func keepAll(h *trackertest.Harness, d time.Duration, replicas []*tracker.Tracker, between func()) {
 	h.Helper()
 	for ; d > 0; d -= 100 * time.Millisecond {
@@ -40,7 +40,7 @@ func keepAll(h *trackertest.Harness, d time.Duration, replicas []*tracker.Tracke
 	}
 }
 
-// spoil has the store refuse whatever needs a key of a task's shard, and gives what mends it.
+// spoil makes the store reject every command that needs a key of a task's shard, and returns a function that repairs it.
 func spoil(h *trackertest.Harness, id, name string) (mend func()) {
 	key := fmt.Sprintf("lubdub:{%d}:%s", h.Tracker.Store.ShardOf(trackertest.Scope, id), name)
 	h.Store.Client.Rename(h.Ctx, key, key+"-away")
@@ -48,8 +48,8 @@ func spoil(h *trackertest.Harness, id, name string) (mend func()) {
 	return func() { h.Store.Client.Rename(h.Ctx, key+"-away", key) }
 }
 
-// Balancers that were told 503 for an outage keep clients away for a while after it. Nobody dies of that while; who has
-// been silent since before is found after it.
+// Load balancers that got 503s in an outage keep clients away for a while after it. No attempt expires because of that while; one that
+// was silent before is found after it.
 func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
@@ -66,7 +66,7 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 		mend := spoil(h, "t1", "clock")
 		keepAll(h, 5*time.Second, us, func() {})
 		mend()
-		keepAll(h, checkPeriod-200*time.Millisecond, us, func() {}) // the balancer has not looked yet
+		keepAll(h, checkPeriod-200*time.Millisecond, us, func() {}) // the balancer has not checked yet
 		if moved := shardTime(h, "t1") - start; moved > 500 {
 			h.Errorf("time ran %d ms while nobody could be heard", moved)
 		}
@@ -79,8 +79,8 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 	})
 }
 
-// A replica that drains holds nobody's time while another one serves, and that of all when it is the last; a deployment
-// that starts again holds it until balancers can have noticed.
+// A replica that drains pauses no time while another one serves, and all time when it is the last; a deployment that starts again pauses
+// its time until load balancers can have noticed.
 func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
@@ -101,7 +101,7 @@ func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 		ran(time.Second, time.Second, time.Second, both, "one drains")
 		other.Beats.SetDraining()
 		ran(0, 300*time.Millisecond, 2*time.Second, both, "both drain")
-		h.Store.Clock.Advance(time.Minute) // nobody is there
+		h.Store.Clock.Advance(time.Minute) // no replica runs
 		again := trackertest.NewHarness(h.TB, h.Store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
 		behindBalancers(again)
 		again.Beats.BalancersKnowNothing()
@@ -112,7 +112,7 @@ func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 	})
 }
 
-// The first start of a deployment holds nothing: nobody can have been cut off.
+// The first start of a deployment pauses nothing: no client can have been cut off.
 func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -126,17 +126,17 @@ func TestADeploymentBeginsWithItsTimeRunning(t *testing.T) {
 			if moved := shardTime(h, "t1") - start; (moved > 500) != founds {
 				t.Errorf("founded %v: time ran %d ms", founds, moved)
 			}
-			s.Clock.Advance(10 * time.Second) // until it is forgotten
+			s.Clock.Advance(10 * time.Second) // until the replica is forgotten
 		}
 	})
 }
 
-// crowd is ten tasks that run, of which some live in shard 0.
+// crowd is ten running tasks, some of them in shard 0.
 type crowd struct {
 	*trackertest.Harness
 	attempts     []*model.Attempt
-	one          *model.Attempt // lives elsewhere
-	healthy, ill string         // tasks in shard 0, and where one lives
+	one          *model.Attempt // in another shard
+	healthy, ill string         // a task in shard 0 and one outside it
 }
 
 func newCrowd(h *trackertest.Harness) *crowd {
@@ -159,7 +159,7 @@ func (c *crowd) everyone() {
 	}
 }
 
-// away is a balancer that lets somebody through now and then, who meets the trouble.
+// away is a balancer that rarely lets a client through, which then gets an error.
 func (c *crowd) away() { c.MustBeat(c.one, "") }
 
 func (c *crowd) ran(least, most, wall time.Duration, between func(), when string) {
@@ -171,8 +171,8 @@ func (c *crowd) ran(least, most, wall time.Duration, between func(), when string
 	}
 }
 
-// One part of the store is away. Balancers that count its 503s keep clients from the healthy part, too: its time is held
-// while clearly fewer of its clients are heard than before, and only then.
+// One part of the store is down. Load balancers that count its 503s keep clients from the healthy part too: its time is paused while, and
+// only while, clearly fewer beats of its clients arrive than before.
 func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {
@@ -180,7 +180,7 @@ func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 		c.ran(2*checkPeriod, 2*checkPeriod, 2*checkPeriod, c.everyone, "all is well")
 		mend := spoil(h, c.ill, "beats:2000")
 		c.ran(3*time.Second, 3*time.Second, 3*time.Second, c.everyone, "clients are heard")
-		c.ran(0, 1500*time.Millisecond, 3*time.Second, c.away, "they are not") // which takes a moment to notice
+		c.ran(0, 1500*time.Millisecond, 3*time.Second, c.away, "they are not") // this takes a moment to notice
 		c.ran(0, 200*time.Millisecond, 2*time.Second, c.away, "they still are not")
 		mend()
 		c.ran(0, 150*time.Millisecond, checkPeriod-200*time.Millisecond, func() {}, "until balancers are back")
@@ -188,8 +188,8 @@ func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 	})
 }
 
-// The same where the trouble comes when a replica has hardly begun to hear its clients, or before it has, and where many more
-// of them came right before they stay away: those of a replica that is cut off already, and who was turned away and asks again.
+// The same when the trouble comes before a replica has received beats or soon after, and when many more beats arrive just before clients
+// stay away: those of a replica that is already cut off, and those of clients that retry after a 503.
 func TestHealthyShardsAreHeldThoughMoreWereHeardJustBefore(t *testing.T) {
 	t.Parallel()
 	for _, heard := range []time.Duration{0, 500 * time.Millisecond, 10 * time.Second} {
@@ -207,7 +207,7 @@ func TestHealthyShardsAreHeldThoughMoreWereHeardJustBefore(t *testing.T) {
 	}
 }
 
-// Who was heard in the middle of a hold is credited what was held after that, and no more.
+// A beat in the middle of a pause gets credit for the rest of the pause, and no more.
 func TestEvidenceOfABeatInAHold(t *testing.T) {
 	t.Parallel()
 	withBalancers(t, func(h *trackertest.Harness) {

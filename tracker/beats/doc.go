@@ -1,4 +1,3 @@
-// Package beats takes an attempt through its life: started, heartbeat, completed. Beats of all callers go to Redis in batches,
-// the next one collecting while the one before it is under way; and they drive shard time, by which everyone's liveness is
-// judged.
+// Package beats takes an attempt through its life: started, heartbeat, completed. Beats of all callers go to Redis in batches: while one
+// batch is written, the next one collects. Beats also drive shard time, on which every liveness decision is based.
 package beats

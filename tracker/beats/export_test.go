@@ -12,22 +12,22 @@ func (s *Service) HoldTime() {
 	s.store.AwaitBackground()
 }
 
-// OnClock has the replica judge by another clock than its process's whether it may be cut off from its clients.
+// OnClock sets the clock for the estimate whether the replica may be cut off from its clients.
 func (s *Service) OnClock(now func() time.Duration) {
 	s.keeper.cutOff.now = now
 	s.keeper.cutOff.started.Store(0)
 }
 
-// BalancersKnowNothing is as if the replica had just started.
+// BalancersKnowNothing puts the replica in the state right after its start.
 func (s *Service) BalancersKnowNothing() { s.keeper.cutOff.begins() }
 
 // Listen does what KeepTime does in each slot to notice that clients stay away.
 func (s *Service) Listen() { s.keeper.cutOff.listen() }
 
-// Slot is the time between two turns of those that keep a shard's time.
+// Slot is the time between two turns of the replicas that keep a shard's time.
 const Slot = slot
 
-// DueAt counts the shards whose turn it is at a moment, as if nothing had touched any.
+// DueAt counts the shards that have their turn at a moment, as if none had just been reached.
 func (s *Service) DueAt(at time.Time) int {
 	s.keeper.skew.Store(0)
 	for i := range s.keeper.shards {
@@ -36,10 +36,10 @@ func (s *Service) DueAt(at time.Time) int {
 	return len(s.keeper.due(at))
 }
 
-// Flusher returns the flush of a lane of its own to the node of a shard, which returns when each beat has its fate.
+// Flusher returns the flush of a separate lane to the node of a shard. It returns when each beat has a result.
 func (s *Service) Flusher(shard int) func([]*Beat) { return s.FlusherSampling(shard, sampledFlushes) }
 
-// FlusherSampling returns one that asks each so many-th flush for silences, or, with 0, none.
+// FlusherSampling returns a flush that asks for silences each n-th time; 0: never.
 func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 	b := newBatcher(s, s.store.Node(shard))
 	b.sampled = each
@@ -53,8 +53,8 @@ func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 	}
 }
 
-// ExplainLater does what a landing does with slow beats.
+// ExplainLater does what Land does with slow beats.
 func (s *Service) ExplainLater(slow []*Beat, landed func([]*Beat)) { s.explainLater(slow, landed) }
 
-// SampledFlushes is of how many flushes one is asked for silences.
+// SampledFlushes is the number of flushes of which one asks for silences.
 const SampledFlushes = sampledFlushes

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// After a failover that lost an attempt, its number is given out again: the two are told apart by their fences.
+// After a failover that lost an attempt, its number is assigned again: the fences distinguish the two.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -29,7 +29,7 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// While a cancel is pending the worker's outcome stands, and nothing is retried.
+// While a cancel is pending the worker's outcome is final, and the task is not retried.
 func TestNothingIsRetriedUnderCancel(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -59,7 +59,7 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 	})
 }
 
-// Progress is handed over: what a partial report leaves out stands, and the next attempt gets the last one.
+// Progress is kept: fields that a partial report omits stay, and the next attempt gets the last report.
 func TestProgressIsHandedOver(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -19,7 +19,7 @@ func TestTurns(t *testing.T) {
 	for range 3 {
 		trs = append(trs, trackertest.OpenOn(t, s))
 	}
-	for range 2 { // the second round tells each of all
+	for range 2 { // after the second round each knows all
 		for _, tr := range trs {
 			if err := tr.Beats.Tick(); err != nil {
 				t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A flush in steady state allocates for go-redis only: a fixed number a flush, whatever number of beats it carries.
+// A flush in steady state allocates for go-redis only: a fixed number of times, however many beats it contains.
 func TestFlushAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

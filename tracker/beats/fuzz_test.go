@@ -6,7 +6,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/storedtest"
 )
 
-// Whatever stands in the store, reading it ends in a value or a refusal.
+// Reading any stored bytes ends in a value or an error.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
 		parseCancel(text)

@@ -21,12 +21,12 @@ var (
 	heldPlays = flag.Int("held-plays", 1, "how many times outages are played in tests of health-check-period")
 )
 
-// heldTasks is a deployment at the default health-check-period, whose Redis is away again and again for a short time.
+// heldTasks is a deployment with the default health-check-period whose Redis is repeatedly down for a short time.
 type heldTasks struct {
 	*trackertest.Harness
 	rand    *rand.Rand
 	members []*heldTask
-	points  int         // of decision between the clients and Lubdub, such as balancers; 0: none
+	points  int         // points of decision between the clients and Lubdub, such as balancers; 0: none
 	back    []time.Time // by point: when it sends clients here again
 	late    []time.Duration
 }
@@ -35,8 +35,8 @@ type heldTask struct {
 	attempt *model.Attempt
 	point   int
 	next    time.Time
-	up      time.Duration // for how long it has been silent while Redis was not away
-	dead    bool          // it does not beat any more
+	up      time.Duration // how long it has been silent while Redis was up
+	dead    bool          // it has stopped beating
 	found   bool
 }
 
@@ -55,7 +55,7 @@ func playHeld(t *testing.T, points int, outages func(h *heldTasks)) {
 			seed = rand.Uint64()
 		}
 		t.Logf("-held-seed %d", seed)
-		s := redistest.Real(t) // miniredis takes ten times as long for so many steps; lua/cutoff_test.go plays both
+		s := redistest.Real(t) // miniredis takes ten times as long for so many steps; lua/cutoff_test.go uses both
 		h := &heldTasks{rand: rand.New(rand.NewPCG(seed, 0)), points: points, back: make([]time.Time, points)}
 		h.Harness = trackertest.NewHarness(t, s, func(o *tracker.Options) { o.HealthCheckPeriod = heldPeriod })
 		from := s.Clock.Now()
@@ -78,7 +78,7 @@ func (h *heldTasks) upTo(d time.Duration) time.Duration {
 	return time.Duration(h.rand.Int64N(int64(d)))
 }
 
-// pass lets time pass in which Redis is there.
+// pass advances time while Redis is up.
 func (h *heldTasks) pass(d time.Duration) {
 	for ; d > 0; d -= 100 * time.Millisecond {
 		h.Store.Clock.Advance(100 * time.Millisecond)
@@ -111,7 +111,7 @@ func (h *heldTasks) away(d time.Duration) {
 	}
 }
 
-// spoil has the store refuse whatever needs a clock.
+// spoil makes the store reject everything that needs a clock.
 func (h *heldTasks) spoil() (mend func()) {
 	var mends []func()
 	for shard := range h.Tracker.Store.Shards() {
@@ -127,7 +127,7 @@ func (h *heldTasks) spoil() (mend func()) {
 	}
 }
 
-// beat has those beat whose turn it is and who are let through. Who is not stored comes again after Retry-After.
+// beat sends the due beats that the balancers let through. One that is not stored is repeated after Retry-After.
 func (h *heldTasks) beat(away bool) {
 	now := h.Store.Clock.Now()
 	var batch []*beats.Beat
@@ -155,7 +155,7 @@ func (h *heldTasks) beat(away bool) {
 	}
 }
 
-// find notes who was declared dead just now.
+// find records which tasks have just been declared dead.
 func (h *heldTasks) find() {
 	for _, m := range h.members {
 		if m.found || h.MustGet(m.attempt.TaskID).State == model.Running {
@@ -169,12 +169,12 @@ func (h *heldTasks) find() {
 	}
 }
 
-// Without a balancer the dead are found in time although Redis is away for a few seconds again and again: the pause that
-// health-check-period gives balancers does not last where all members but a few beat.
+// Without a balancer the dead are found in time although Redis is repeatedly down for a few seconds: the pause that health-check-period
+// gives balancers ends early when all but a few members beat.
 func TestTheDeadAreFoundInTimeAfterShortOutages(t *testing.T) {
 	testenv.OnlyAll(t)
 	playHeld(t, 0, func(h *heldTasks) {
-		for range 30 { // within two minutes or so
+		for range 30 { // within about two minutes
 			h.away(time.Second + h.upTo(3*time.Second).Truncate(100*time.Millisecond))
 			h.pass(1200*time.Millisecond + h.upTo(time.Second).Truncate(100*time.Millisecond))
 			if m := h.members[h.rand.IntN(len(h.members))]; h.rand.IntN(3) == 0 {
@@ -190,7 +190,7 @@ func TestTheDeadAreFoundInTimeAfterShortOutages(t *testing.T) {
 	})
 }
 
-// Behind balancers, of which each sends clients here again when it has noticed, no member dies, however many balancers there are.
+// Behind any number of balancers that resume one by one, no member is declared dead.
 func TestNoMemberDiesBehindBalancersThatReturnOneByOne(t *testing.T) {
 	t.Parallel()
 	for _, points := range []int{1, 3, heldMembers} {

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// shardTime reads the time of the shard in which a task lives.
+// shardTime returns the time of a task's shard.
 func shardTime(h *trackertest.Harness, id string) int64 {
 	h.Helper()
 	clock := fmt.Sprintf("lubdub:{%d}:clock", h.Tracker.Store.ShardOf(trackertest.Scope, id))
@@ -23,7 +23,7 @@ func shardTime(h *trackertest.Harness, id string) int64 {
 	return r[1].(int64)
 }
 
-// keep moves the clock on while the replica keeps shard time, and calls between once in each slot.
+// keep advances the clock while the replica keeps shard time, and calls `between` once in each slot.
 func keep(h *trackertest.Harness, d time.Duration, between func()) {
 	h.Helper()
 	for ; d > 0; d -= 100 * time.Millisecond {
@@ -34,8 +34,8 @@ func keep(h *trackertest.Harness, d time.Duration, between func()) {
 	}
 }
 
-// Redis may refuse large batches and take empty beats, as it does near its memory limit. Time stands for the shards of the
-// refused beats, so nobody dies of it, and goes on when they land again.
+// Redis may reject large batches and accept empty beats, as it does near its memory limit. Time is paused for the shards of the rejected
+// beats, so that no attempt expires because of them, and resumes when beats are stored again.
 func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -44,7 +44,7 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 		if err := h.Store.Client.Rename(h.Ctx, beats, beats+"-away").Err(); err != nil {
 			h.Fatal(err)
 		}
-		h.Store.Client.Set(h.Ctx, beats, "no set", 0) // whatever the cause: a beat is answered with an error
+		h.Store.Client.Set(h.Ctx, beats, "no set", 0) // any error will do: beats fail
 		start := shardTime(h, "t1")
 		keep(h, 5*time.Second, func() { h.WantCode(h.MustBeat(a, "").Err, model.Unavailable) })
 		if moved := shardTime(h, "t1") - start; moved != 0 {
@@ -67,7 +67,7 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 	})
 }
 
-// A store that lost the entry about the time that is being held back still takes beats.
+// A store that lost the entry for a pause in progress still accepts beats.
 func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -86,7 +86,7 @@ func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
 	})
 }
 
-// When Redis refuses everything nothing needs to be held, and nothing is when it is over: the dead are found at once.
+// When Redis rejects everything, time is not held back, and not afterwards either: the dead are found at once.
 func TestTimeIsNotHeldByAnOutage(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -110,7 +110,7 @@ func TestTimeIsNotHeldByAnOutage(t *testing.T) {
 	})
 }
 
-// A full front end cannot hear everyone. Time runs at half speed for as long.
+// A full front end cannot accept all beats. Time runs at half speed meanwhile.
 func TestTimeRunsAtHalfSpeedWhileBeatsAreShed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

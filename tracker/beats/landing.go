@@ -8,28 +8,26 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/lane"
 )
 
-// Land lands many beats without waiting for them. Landed is called, from other goroutines and perhaps before Land returns, with
-// those that have their fate, together where they got it together: each beat comes once. It must not block, and the slice is its
-// own until it returns only. The slice that Land is given is the
-// caller's again when Land returns; what stands in it then says nothing.
+// Land applies many beats without waiting for them. It calls `landed` with the beats that have a result, each beat once, from other
+// goroutines and perhaps before Land returns. The function must not block, and may not keep its slice. The slice passed to Land is the
+// caller's again when Land returns; its contents are then undefined.
 //
-// Those of one node are apart from those of another, and those whose attempt was not live, which take another round trip, from
-// those that are through.
+// Beats of different nodes come in different calls, and so do beats whose attempt was not live, which need another round trip.
 func (s *Service) Land(beats []*Beat, landed func([]*Beat)) {
 	for rest := beats; len(rest) > 0; {
 		l := s.landing(landed)
 		rest = l.take(rest)
 		l.left.Store(int32(len(l.beats)))
-		s.put(l.beats) // from here on it may be over
+		s.put(l.beats) // all results may be set from here on
 	}
 }
 
-// landing is beats of one node that land together, and whom to tell. It is pooled.
+// landing is a group of beats of one node with its callback. It is pooled.
 type landing struct {
 	s      *Service
 	beats  []*Beat
 	slow   []*Beat
-	left   atomic.Int32 // beats without a fate
+	left   atomic.Int32 // beats without a result
 	landed func([]*Beat)
 }
 
@@ -41,7 +39,7 @@ func (s *Service) landing(landed func([]*Beat)) *landing {
 	return l
 }
 
-// take takes those that go where the first one goes, and returns the others in place.
+// take takes the beats with the same lane as the first one, and returns the others in the same slice.
 func (l *landing) take(beats []*Beat) (others []*Beat) {
 	var to *lane.Lane[*Beat]
 	others = beats[:0]
@@ -60,7 +58,7 @@ func (l *landing) take(beats []*Beat) (others []*Beat) {
 	return others
 }
 
-// Done tells that one more of the beats has its fate, or is slow.
+// Done records that one more beat has a result, or is slow.
 func (l *landing) Done() {
 	if l.left.Add(-1) > 0 {
 		return
@@ -85,7 +83,7 @@ func (l *landing) Done() {
 	landings.Put(l)
 }
 
-// explainLater explains slow beats beside the flush that found them, and tells of each whatever happens.
+// explainLater explains slow beats in the background of the flush that found them. It calls `landed` for all of them in any case.
 func (s *Service) explainLater(slow []*Beat, landed func([]*Beat)) {
 	beats := slices.Clone(slow)
 	s.store.Beside("beats whose attempt was not live", func() {

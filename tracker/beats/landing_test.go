@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// landings collects what has landed.
+// landings collects beats that have a result.
 type landings struct {
 	mu    sync.Mutex
 	parts [][]*beats.Beat
@@ -40,7 +40,7 @@ func (l *landings) landed(part []*beats.Beat) {
 	}
 }
 
-// await waits until n beats have landed.
+// await waits for the results of n beats.
 func (l *landings) await(n int) {
 	for {
 		l.mu.Lock()
@@ -70,7 +70,7 @@ func pointers(batch []beats.Beat) []*beats.Beat {
 	return all
 }
 
-// landAll lands beats of one attempt, and waits until each has its fate.
+// landAll applies beats of one attempt, and waits until each has a result.
 func landAll(t testing.TB, tr *tracker.Tracker, a *model.Attempt, n int) []beats.Beat {
 	t.Helper()
 	beats := make([]beats.Beat, n)
@@ -84,8 +84,8 @@ func landAll(t testing.TB, tr *tracker.Tracker, a *model.Attempt, n int) []beats
 	return beats
 }
 
-// Whatever a beat meets, it has the same fate whether its caller waits or is told; those that are through do not wait for those
-// that take another round trip.
+// A beat has the same result whether its caller waits or passes a callback; beats with a result do not wait for those that need another
+// round trip.
 func TestALandingGivesEachBeatItsFate(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -124,7 +124,7 @@ func TestALandingGivesEachBeatItsFate(t *testing.T) {
 				h.Errorf("%s: %v %v %v, its caller waited: %v %v %v", b.Attempt.TaskID, b.At, b.Cancel, b.Err, w.At, w.Cancel, w.Err)
 			}
 		}
-		if n := len(l.parts[0]); n != 4 && n != 3 { // the slow ones may be the first to be told of
+		if n := len(l.parts[0]); n != 4 && n != 3 { // the slow ones may come first
 			h.Errorf("%d beats came first of %d, of which 3 are slow", n, len(landed))
 		}
 		if p := h.MustGet("l-live").Progress; string(p.Pct) != "20" || string(p.Message) != `"ten"` {
@@ -134,7 +134,7 @@ func TestALandingGivesEachBeatItsFate(t *testing.T) {
 	})
 }
 
-// What does not fit is told of at once, and all the rest lands.
+// Beats that do not fit are refused at once, and all others are applied.
 func TestAFullLaneTellsOfWhatItRefuses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -153,7 +153,7 @@ func TestAFullLaneTellsOfWhatItRefuses(t *testing.T) {
 	})
 }
 
-// A bug in the flush, or where slow beats are explained, leaves nobody untold; and neither does the end of the tracker.
+// After a panic in the flush or in the explanation of slow beats, and after the end of the tracker, every beat still gets a result.
 func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartServer(t)
@@ -180,7 +180,7 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 	t.Run("a bug where slow beats are explained", func(t *testing.T) {
 		tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
 		l := newLandings()
-		b := &beats.Beat{} // of no attempt
+		b := &beats.Beat{} // without an attempt
 		tr.Beats.ExplainLater([]*beats.Beat{b}, l.landed)
 		l.await(1)
 		if code := model.CodeOf(b.Err); code != model.Unavailable {
@@ -189,8 +189,7 @@ func TestALandingIsToldOfBugsAndOfTheEnd(t *testing.T) {
 	})
 }
 
-// Beats of a node that does not answer hold up no other node's, whichever of them go together; what is refused in the end is
-// refused as 503.
+// Beats of a node that does not respond delay no other node's in the same call; those that are refused in the end are refused with 503.
 func TestALandingOverSeveralNodes(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, 30*time.Second)
@@ -221,7 +220,7 @@ func TestALandingOverSeveralNodes(t *testing.T) {
 	tr.Beats.Land(pointers(beats), l.landed)
 	l.await(len(beats) - owners[frozen])
 	l.mu.Lock()
-	for i := range beats { // in a landing that is under way, a beat is not to be looked at
+	for i := range beats { // a beat must not be read before it has a result
 		if n := l.count[&beats[i]]; (n == 1) == (of[i] == frozen) {
 			t.Errorf("beat %d, of a frozen node: %v, has landed %d times", i, of[i] == frozen, n)
 		}
@@ -239,7 +238,7 @@ func TestALandingOverSeveralNodes(t *testing.T) {
 	}
 }
 
-// Many landings, from many goroutines, of beats that live and beats that are slow.
+// Concurrent calls of Land from many goroutines, with live beats and slow beats.
 func TestLandingsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -275,7 +274,7 @@ func TestLandingsAtTheSameTime(t *testing.T) {
 	all.Wait()
 }
 
-// A landing costs no allocation a beat.
+// Land does not allocate for each beat.
 func TestLandingAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and lets pools forget")
@@ -302,7 +301,7 @@ func TestLandingAllocations(t *testing.T) {
 		})
 	}
 	few, many := measure(1), measure(100)
-	if many > few+3 { // go-redis's own
+	if many > few+3 { // by go-redis
 		t.Errorf("a landing of 1 beat allocates %v times, one of 100 %v times", few, many)
 	}
 }

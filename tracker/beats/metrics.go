@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count what becomes of beats, and how shard time runs.
+// metrics count the results of beats, and measure shard time.
 type metrics struct {
 	beats     *prometheus.CounterVec
 	flushes   prometheus.Counter
@@ -13,7 +13,7 @@ type metrics struct {
 	gaps      prometheus.Counter
 	holds     prometheus.Counter
 
-	taskGaps, workerGaps prometheus.Observer // parts of their timeouts
+	taskGaps, workerGaps prometheus.Observer // as fractions of the timeouts
 
 	beatsApplied, beatsSlow, beatsUnavailable, beatsOverloaded prometheus.Counter
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A snapshot of a while ago comes back under load. Workers go on to beat for what they claimed with their own tokens, some of
-// it for the first time; the store knows nothing of it. A replica that served the claim, or has opened the attempt before,
-// adopts it; one that knows as little as the store does passes no verdict.
+// An old snapshot is restored under load. Workers keep beating with their own tokens for what they claimed, sometimes for the first time;
+// the store does not know these attempts. A replica that served the claim, or has opened the attempt before, adopts it; a replica that
+// does not know it either reaches no verdict.
 func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 	s, server := redistest.Own(t)
@@ -71,7 +71,7 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	s.Clock.Advance(100 * time.Millisecond) // it is in the snapshot, too
+	s.Clock.Advance(100 * time.Millisecond) // the snapshot has it too
 	trackertest.Until(t, func() bool { return served.Beats.Tick() == nil && other.Beats.Tick() == nil })
 
 	in, doubted := map[string]int{}, 0
@@ -100,7 +100,7 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 		})
 	}
 	under.Wait()
-	for i, a := range open(other, names) { // adopted, they are known to all
+	for i, a := range open(other, names) { // once adopted, every replica knows them
 		if a == nil || a == beats.AttemptInDoubt {
 			t.Fatalf("%s is not known after its adoption", names[i])
 		}
@@ -113,7 +113,7 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 	}
 }
 
-// Whether a shard's clock fell or is not there at all, writes are lost, and what is unknown is in doubt for two minutes.
+// Whether a shard's clock went back or is missing, writes are lost, and unknown attempts are in doubt for two minutes.
 func TestALostStoreLeavesAttemptsInDoubtForAWhile(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those of lua/beats. Filled when the service is made, and read only. What beat.lua takes and answers stands in
-// batch.go alone, where it costs no allocation.
+// scripts are the scripts of lua/beats. They do not change after New. Only batch.go knows the arguments and reply of beat.lua, to avoid
+// allocations.
 type scripts struct{ beat, complete, deliver, slowclock, start, tick *lua.Script }
 
 func newScripts(set *lua.Set) scripts {
@@ -21,7 +21,7 @@ func newScripts(set *lua.Set) scripts {
 	}
 }
 
-// callbackKeys are those of start.lua and complete.lua. They need no look-up: the token names everything that they are made of.
+// callbackKeys returns the keys of start.lua and complete.lua. They need no look-up: the token has every name that they are made of.
 func (s *Service) callbackKeys(a *model.Attempt) []string {
 	k := s.store.Keys[a.Shard]
 	keys := make([]string, 0, len(k.Fixed)+6)
@@ -29,8 +29,7 @@ func (s *Service) callbackKeys(a *model.Attempt) []string {
 	return append(k.OfTask(keys, a.Scope, a.TaskID, a.RunID, strconv.FormatInt(model.Millis(a.Timeout), 10)), k.Fences)
 }
 
-// callbackArgs are the first arguments of start.lua and complete.lua, what the token says of its attempt, and the worker that
-// says something now.
+// callbackArgs returns the first arguments of start.lua and complete.lua: the attempt as in its token, and the worker that reports now.
 func callbackArgs(a *model.Attempt, worker string) []any {
 	run := a.RunID
 	if run == schema.RunOf(a.TaskID) {
@@ -42,17 +41,17 @@ func callbackArgs(a *model.Attempt, worker string) []any {
 	}
 }
 
-// startCall reports that an attempt has begun; report is packed, "": none. readStart reads the reply.
+// startCall reports that an attempt has started; `report` is packed, "": none. readStart reads the reply.
 func (s *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
 	args := append(callbackArgs(a, worker), report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID())
 	return store.NewCall(a.Shard, s.scripts.start, s.callbackKeys(a), args...)
 }
 
-// startReply is what start.lua answers.
+// startReply is the reply of start.lua.
 type startReply struct {
 	code   int64
 	at     time.Time
-	detail string        // the code's: current attempt, reason or state
+	detail string        // depends on code: current attempt, reason or state
 	cancel *model.Cancel // nil: none pending
 }
 
@@ -60,7 +59,7 @@ func readStart(r store.Reply) startReply {
 	return startReply{code: r.Int(0), at: r.Time(1), detail: r.Str(2), cancel: parseCancel(r.Str(3))}
 }
 
-// completeCall ends an attempt as its worker reports; readComplete reads the reply.
+// completeCall ends an attempt with the outcome that its worker reports; readComplete reads the reply.
 func (s *Service) completeCall(a *model.Attempt, c model.Completion) *store.Call {
 	retryable := ""
 	if c.Retryable {
@@ -83,11 +82,11 @@ func appendDoc(args []any, field, value string) []any {
 	return append(args, field, value)
 }
 
-// completeReply is what complete.lua answers.
+// completeReply is the reply of complete.lua.
 type completeReply struct {
 	code      int64
 	at        time.Time
-	detail    string // the code's: current attempt, reason or state
+	detail    string // depends on code: current attempt, reason or state
 	willRetry bool
 }
 
@@ -95,26 +94,25 @@ func readComplete(r store.Reply) completeReply {
 	return completeReply{code: r.Int(0), at: r.Time(1), detail: r.Str(2), willRetry: r.Int(3) == 1}
 }
 
-// deliverCall records that a reply has carried a cancel to the worker of an attempt. Its reply is not needed.
+// deliverCall records that a response has delivered a cancel to the worker of an attempt. Its reply is not needed.
 func (s *Service) deliverCall(a *model.Attempt) *store.Call {
 	k := s.store.Keys[a.Shard]
 	return store.NewCall(a.Shard, s.scripts.deliver, []string{k.Clock, k.Cancels, k.Timers}, a.Member)
 }
 
-// slowclockCall stops a shard's time for a while from now on, and then has it run at half speed for another. Its reply is not
-// needed.
+// slowclockCall pauses a shard's time, then lets it run at half speed. Its reply is not needed.
 func (s *Service) slowclockCall(shard int, stands, half time.Duration) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half), "")
 }
 
-// AllButFewBeatCall ends a slowdown of a shard's time for balancers, and keeps empty beats from starting another one for a moment.
+// AllButFewBeatCall ends a slowdown of a shard's time for balancers, and briefly keeps empty beats from starting another one.
 func (s *Service) AllButFewBeatCall(shard int) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, 0, 0, 1)
 }
 
-// tickCall is one call for empty beats of as many shards as one may be about; readTick reads what it answers of each.
+// tickCall is one call with empty beats of several shards, as many as a call may cover; readTick reads the reply for each.
 func (s *Service) tickCall(beats []*Beat) *store.Call {
 	var keys []string
 	meta := false
@@ -139,18 +137,18 @@ func (s *Service) tickCall(beats []*Beat) *store.Call {
 	return store.NewCall(beats[0].tick.shard, s.scripts.tick, keys, args...)
 }
 
-// tickReply is what tick.lua answers of one shard.
+// tickReply is the reply of tick.lua for one shard.
 type tickReply struct {
 	shardTime int64 // ms
-	gap       int64 // ms since the clock was last written; noClock: there was none
+	gap       int64 // ms since the clock was last written; noClock: it was missing
 	replicas  []string
 }
 
-// readTick reads the answer about the i-th of a call's shards.
+// readTick returns the reply for the i-th shard of a call.
 func readTick(r store.Reply, i int) tickReply {
 	of := r.List(1 + i)
 	return tickReply{shardTime: of.Int(0), gap: of.Int(1), replicas: of.List(2).Strings()}
 }
 
-// tickedAt reads Redis's clock from an answer about empty beats.
+// tickedAt returns Redis's clock from a reply to empty beats.
 func tickedAt(r store.Reply) time.Time { return r.Time(0) }

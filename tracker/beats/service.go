@@ -15,32 +15,32 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	MaxPending        int           // beats that may wait for a flush, per Redis node
+	MaxPending        int           // limit of beats that wait for a flush, per Redis node
 	FinishedRetention time.Duration // how long finished tasks are kept
-	HealthCheckPeriod time.Duration // as Options.HealthCheckPeriod of package tracker
-	WorkerTimeout     time.Duration // of workers without overload
-	ReplicaID         string        // names this process among those that keep shard time running
+	HealthCheckPeriod time.Duration // see Options.HealthCheckPeriod of package tracker
+	WorkerTimeout     time.Duration // of workers that set none
+	ReplicaID         string        // this process's name among the replicas that keep shard time running
 	Logger            *slog.Logger
-	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer        prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service takes in the beats of attempts and their other callbacks. Its methods may be called from any goroutine.
+// Service receives the beats of attempts and their other callbacks. Its methods may be called from any goroutine.
 type Service struct {
-	// Made with the service and not changed.
+	// These do not change.
 	store *store.Store
 	opts  Options
 	log   *slog.Logger
 
-	logOutages logs.Limiter // of shards
+	logOutages logs.Limiter // limits log lines about outages of shards
 
 	metrics *metrics
 	scripts scripts
 
-	lanes  lanes       // redrawn with the store's map of shards
-	keeper *timekeeper // of shard time
+	lanes  lanes       // updated with the store's map of shards
+	keeper *timekeeper // drives shard time
 }
 
-// New makes the service of a store that has not begun, whose lanes of beats come with its map of shards.
+// New returns the service of a store on which Begin was not called yet: its lanes of beats are opened with the map of shards.
 func New(st *store.Store, o Options) *Service {
 	s := &Service{
 		store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts),
@@ -53,12 +53,12 @@ func New(st *store.Store, o Options) *Service {
 	return s
 }
 
-// WorkerGap records how long a live worker was silent before a heartbeat, as a part of its timeout.
+// WorkerGap records how long a live worker was silent before a heartbeat, as a fraction of its timeout.
 func (s *Service) WorkerGap(silent, timeout time.Duration) {
 	s.metrics.workerGaps.Observe(float64(silent) / float64(timeout))
 }
 
-// stoodStill counts and writes down what an outage has kept shard time from running. All shards of a node have one together.
+// stoodStill counts and logs how long an outage has paused shard time. The shards of a node share their outages.
 func (s *Service) stoodStill(lost time.Duration) {
 	s.metrics.gaps.Add(lost.Seconds())
 	if more, ok := s.logOutages.Allow(time.Now()); ok {
@@ -67,23 +67,23 @@ func (s *Service) stoodStill(lost time.Duration) {
 	}
 }
 
-// lanes holds a lane of beats for each node, and which one each shard uses.
+// lanes holds one lane of beats for each node, and the lane of each shard.
 type lanes struct {
 	byShard atomic.Pointer[[]*lane.Lane[*Beat]]
-	byNode  map[*store.Node]*lane.Lane[*Beat] // of the nodes in use; mapLanes's own, under the lock of the store's map
+	byNode  map[*store.Node]*lane.Lane[*Beat] // of the nodes in use; only mapLanes uses it, under the lock of the store's map
 }
 
 func (l *lanes) of(shard int) *lane.Lane[*Beat] { return (*l.byShard.Load())[shard] }
 
-// One flush after the other makes the largest batches. Where many beats wait all the same, as with batches of clients, a second one
-// under way keeps Redis busy while this process makes commands of the next and reads the answers of the one before.
+// Sequential flushes make the largest batches. When many beats wait anyway, as with clients that batch, a second concurrent flush keeps
+// Redis busy while this process prepares the next commands and reads the last replies.
 const (
 	flushesAtOnce = 2
 	besideFrom    = 256
 )
 
-// newFlush returns the flush of a node's lane, which may be called flushesAtOnce times at once. The second batcher works only beside
-// the first, whose memory is warm.
+// newFlush returns the flush function of a node's lane, which flushesAtOnce goroutines may call concurrently. The second batcher is used
+// only while the first one, whose memory is warm, is busy.
 func newFlush(s *Service, n *store.Node) func([]*Beat) {
 	first, second := newBatcher(s, n), newBatcher(s, n)
 	var busy atomic.Bool
@@ -97,7 +97,7 @@ func newFlush(s *Service, n *store.Node) func([]*Beat) {
 	}
 }
 
-// mapLanes is told of each new map of shards before it is used, one at a time. A node that is no longer in use closes its lane.
+// mapLanes is called with each new map of shards before it is used, one call at a time. The lane of a retired node closes.
 func (s *Service) mapLanes(nodes []*store.Node) {
 	byShard := make([]*lane.Lane[*Beat], len(nodes))
 	byNode := map[*store.Node]*lane.Lane[*Beat]{}

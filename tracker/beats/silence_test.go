@@ -15,8 +15,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Some flushes tell how close their tasks came to their timeouts: each its own silence by its own timeout, in whatever group of a flush it
-// is, and nothing of those that are over.
+// Some flushes measure how close their tasks came to their timeouts: each its silence by its timeout, in whatever group of a flush, and
+// not for attempts that have ended.
 func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 	t.Parallel()
 	var registry *prometheus.Registry
@@ -28,7 +28,7 @@ func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 			h.Fatal(err)
 		}
 		report := string(schema.AppendReport(nil, 0, []byte("w"), []byte("45"), []byte(`"half"`)))
-		for range 100 { // of these flushes at least one is sampled
+		for range 100 { // at least one of these flushes is sampled
 			h.Advance(400 * time.Millisecond)
 			h.Beats.BeatMany([]*beats.Beat{{Attempt: over}, {Attempt: long, Report: report}, {Attempt: short}})
 		}
@@ -37,7 +37,7 @@ func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 		for _, b := range told.GetBucket() {
 			buckets[b.GetUpperBound()] = b.GetCumulativeCount()
 		}
-		// 400 ms are a fifth of 2 s and a twentieth of 8 s; the flushes in which they began are no more than two.
+		// 400 ms are a fifth of 2 s and a twentieth of 8 s; at most two flushes are those of the start.
 		twentieth, fifth := buckets[0.1], buckets[0.2]-buckets[0.1]
 		want := float64(twentieth)*0.05 + float64(fifth)*0.2
 		if twentieth < 2 || fifth < 2 || told.GetSampleCount() != twentieth+fifth || told.GetSampleCount() > 16 ||
@@ -50,7 +50,7 @@ func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 	})
 }
 
-// gapRatios reads what a replica shows.
+// gapRatios returns the histogram that a replica exports.
 func gapRatios(t testing.TB, from *prometheus.Registry) *dto.Histogram {
 	t.Helper()
 	families, err := from.Gather()
@@ -59,7 +59,7 @@ func gapRatios(t testing.TB, from *prometheus.Registry) *dto.Histogram {
 	}
 	for _, f := range families {
 		if f.GetName() == "lubdub_beat_gap_ratio" {
-			return f.GetMetric()[0].GetHistogram() // of tasks, which are the first in the order of names
+			return f.GetMetric()[0].GetHistogram() // of tasks, which sort first by name
 		}
 	}
 	t.Fatal("it is not shown")

@@ -10,25 +10,24 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Shard time runs only while beats can land. A store that does not answer stops it by itself: nothing reaches the clock. But a
-// beat may also be refused while others land: by Redis, which near its memory limit takes a small batch and not a large one, or
-// by a front end whose lanes are full. Then the replica slows the shard's clock down.
+// Shard time runs only while beats can be stored. A store that does not respond stops it automatically: nothing reaches the clock. But
+// some beats may be refused while others are stored: by Redis, which near its memory limit accepts a small batch and rejects a large one,
+// or by a front end whose lanes are full. Then the replica slows the shard's clock down.
 const (
-	shedSlow     = 2 * slot             // at half speed for a full lane; renewed in each slot for as long as it is full
-	refusedStill = time.Second + 2*slot // still for a refusal: until those who were refused have waited as Retry-After says
-	quietSlots   = 4                    // without a write that landed: nothing does
+	shedSlow     = 2 * slot             // at half speed for a full lane; renewed in each slot while it is full
+	refusedStill = time.Second + 2*slot // paused for a refusal: until refused clients have waited for Retry-After
+	quietSlots   = 4                    // slots without a stored write: from then on nothing can be stored
 )
 
-// fate is what became of the beats, empty ones included, that a replica has sent to a shard since the last slot.
+// fate is the results of the beats, empty ones included, that a replica has sent to a shard since the last slot.
 type fate struct {
 	landed  atomic.Bool
-	refused atomic.Bool // some, by Redis
-	shed    atomic.Bool // some, since a lane was full
-	adrift  atomic.Bool // some, since the shard is on its way to another node
+	refused atomic.Bool // Redis rejected some
+	shed    atomic.Bool // a full lane refused some
+	adrift  atomic.Bool // some failed because the shard is moving to another node
 }
 
-// Heard records the fate of beats of attempts or workers, not empty ones, and how many of them came to this replica
-// together.
+// Heard records the result of beats of attempts or workers, but not of empty ones, and how many of them arrived at this replica together.
 func (s *Service) Heard(shard, beats int, err error) {
 	k := s.keeper
 	k.cutOff.arrived.Add(int64(beats))
@@ -45,20 +44,20 @@ func (s *Service) Heard(shard, beats int, err error) {
 	switch {
 	case store.IsRedirect(err):
 		f.adrift.Store(true)
-	case !store.IsNetwork(err): // an answer, not silence
+	case !store.IsNetwork(err): // an error reply, not silence
 		f.refused.Store(true)
 	}
 }
 
-// slowDown slows down the time of a node's shards while beats are refused there, and that of a single shard while it is on
-// its way to another node: its clock and its beats may be on different ones then, so that it would run without them. When
-// Redis refuses everything there is nothing to slow down: only when writes landed shortly before may some land and others
-// not. It goes past the lanes, which may be full, and waits for nobody.
+// slowDown slows down the time of a node's shards while beats are refused there, and of a single shard while it moves to another node:
+// its clock and its beats may then be on different nodes, so that time would run without beats. When Redis refuses everything there is
+// nothing to slow down: only when writes were stored shortly before may some succeed and others not. It bypasses the lanes, which may be
+// full, and does not wait.
 func (s *Service) slowDown() {
 	for n, shards := range s.store.ByNode() {
 		node := s.keeper.of(n)
 		if node.slowing.Load() {
-			continue // what has happened since is seen in the next slot
+			continue // the next slot sees what has happened since
 		}
 		landed, refused, shed := false, false, false
 		var adrift []int

@@ -11,45 +11,44 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Shard time runs only while beats land, so a shard that nobody beats needs empty beats. The replicas share
-// them out: each learns from the replies who else keeps time, sorts the names, and takes every n-th slot of
-// 100 ms. One replica that dies then costs a shard at most 200 ms between two steps, which shard time forgives
-// (it counts gaps up to 250 ms), and the load on Redis does not grow with the number of replicas.
+// Shard time runs only while beats are stored, so a shard without beats needs empty ones. The replicas take turns: each learns from the
+// replies which other replicas keep time, sorts the names, and takes every n-th slot of 100 ms. A replica that dies then costs a shard at
+// most 200 ms between two steps, which shard time tolerates (it counts gaps up to 250 ms), and the load on Redis does not grow with the
+// number of replicas.
 const (
 	slot         = 100 * time.Millisecond
-	replicaLease = 2 * time.Second // and six turns: how long a silent replica keeps its place
-	tickAtLeast  = time.Second     // between two empty beats of a shard that beats keep running
+	replicaLease = 2 * time.Second // and at least six turns: how long a silent replica keeps its place
+	tickAtLeast  = time.Second     // between two empty beats of a shard with many other beats
 )
 
 // tick is one empty beat.
 type tick struct {
 	shard    int
-	replicas []string // who keeps the shard's time
+	replicas []string // the replicas that keep the shard's time, from the reply
 }
 
-// timekeeper knows what this replica has done for each shard's clock. Flushes write it and KeepTime reads it, each field by
-// itself.
+// timekeeper records what this replica has done for each shard's clock. Flushes write it and KeepTime reads it, each field independently.
 type timekeeper struct {
 	shards []shardTurn
 	skew   atomic.Int64 // Redis's clock minus this process's, ms
 
-	skewSaid atomic.Int64 // when it was last warned of, ns since the epoch
+	skewSaid atomic.Int64 // when the last warning was logged, ns since the epoch
 
 	window atomic.Int64 // ms after which a silent replica is forgotten
 	gaps   func(time.Duration)
 	cutOff *cutOff
 
-	nodes map[*store.Node]*nodeTime // of those in use; KeepTime's own
+	nodes map[*store.Node]*nodeTime // of the nodes in use; only KeepTime uses it
 }
 
-// nodeTime is what KeepTime knows of one node, whose shards go by themselves: a frozen one must not stop the others' clocks.
+// nodeTime is the state that KeepTime has for one node. Nodes are independent: a frozen one must not stop the others' clocks.
 type nodeTime struct {
-	beating atomic.Bool // empty beats are on their way
-	slowing atomic.Bool // its shards' time is being slowed down just now
-	quiet   int         // slots in which no beat of this replica landed; KeepTime's own
+	beating atomic.Bool // empty beats are being sent
+	slowing atomic.Bool // its shards' time is being slowed down
+	quiet   int         // slots without a stored beat of this replica; only KeepTime uses it
 }
 
-// of returns what is known of a node. It is for KeepTime.
+// of returns the state of a node. Only KeepTime may call it.
 func (k *timekeeper) of(n *store.Node) *nodeTime {
 	if k.nodes[n] == nil {
 		k.nodes[n] = &nodeTime{}
@@ -58,13 +57,13 @@ func (k *timekeeper) of(n *store.Node) *nodeTime {
 }
 
 type shardTurn struct {
-	last  atomic.Int64 // when a flush of this replica last landed, by this process's clock, ms
-	tick  atomic.Int64 // when an empty beat of this replica last landed, the same
+	last  atomic.Int64 // when a flush of this replica last succeeded, by this process's clock, ms
+	tick  atomic.Int64 // when an empty beat of this replica last succeeded, likewise
 	seen  atomic.Int64 // latest shard time, ms; 0: none yet
-	lost  atomic.Int64 // until when answers reckon with writes that the store has lost, as cutOff.now has it
+	lost  atomic.Int64 // until when the store may have lost writes, in the time of cutOff.now
 	fate  fate
-	rank  atomic.Int64 // this replica's place among those that keep the shard's time, from 0
-	turns atomic.Int64 // how many those are
+	rank  atomic.Int64 // this replica's position among those that keep the shard's time, from 0
+	turns atomic.Int64 // how many replicas those are
 }
 
 func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.Duration)) *timekeeper {
@@ -82,26 +81,26 @@ func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.D
 func (k *timekeeper) touched(shard int, now time.Time) {
 	s := &k.shards[shard]
 	s.last.Store(now.UnixMilli())
-	if !s.fate.landed.Load() { // most of the time it is known
+	if !s.fate.landed.Load() { // usually it is set already
 		s.fate.landed.Store(true)
 	}
 }
 
-// landed records Redis's clock whenever it is known.
+// landed records the difference to Redis's clock.
 func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
 
-// stoodStill records a gap in wall time that shard time could not follow.
+// stoodStill records a gap in wall time that is longer than a step of shard time.
 func (k *timekeeper) stoodStill(gapMs int64) {
 	k.gaps(time.Duration(gapMs-MaxStepMs) * time.Millisecond)
 }
 
 const (
 	MaxStepMs = 250 // MAX_STEP_MS of lua/lib/clock.lua: the longest step of shard time
-	noClock   = -1  // gap of a clock that was not there
+	noClock   = -1  // gap of a missing clock
 )
 
-// KeepTime keeps shard time running with empty beats until the context ends. Run it in every process whose
-// beats would land if its clients sent any: that is what shard time stands for.
+// KeepTime keeps shard time running with empty beats until the context ends. Run it in every process that could store beats of clients:
+// shard time means exactly that.
 func (s *Service) KeepTime(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -125,16 +124,16 @@ func (s *Service) KeepTime(ctx context.Context) error {
 			if node := s.keeper.of(n); node.beating.CompareAndSwap(false, true) {
 				running.Go(s.store.Guard("shard time", func() {
 					defer node.beating.Store(false)
-					_ = s.tickShards(shards) // a tick that failed is tried again in the next turn
+					_ = s.tickShards(shards) // the next turn tries again
 				}))
 			}
 		}
 	}
 }
 
-// due lists the shards whose turn it is in this slot and that no flush of ours has just touched. A shard that is always touched
-// gets an empty beat now and then, for what only its reply says, and one in each turn while its clients may be cut off from this
-// replica: that holds for a moment only.
+// due returns the shards that have their turn in this slot and that no flush of this replica has just reached. A busy shard still gets an
+// empty beat now and then, for what only its reply reports, and one in each turn while its clients may be cut off from this replica,
+// since that report is valid for a moment only.
 func (k *timekeeper) due(now time.Time) []int {
 	turn := k.redisClock(now).UnixMilli() / slot.Milliseconds()
 	var shards []int
@@ -151,7 +150,7 @@ func (k *timekeeper) due(now time.Time) []int {
 	return shards
 }
 
-// Tick sends one empty beat to every shard.
+// Tick sends one empty beat to every shard, and returns the first error.
 func (s *Service) Tick() error {
 	shards := make([]int, s.store.Shards())
 	for i := range shards {
@@ -183,7 +182,7 @@ func (s *Service) tickShards(shards []int) error {
 	return first
 }
 
-// settleTicks gives the empty beats of one call their fate.
+// settleTicks sets the results of the empty beats of one call.
 func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
 	s, k := b.s, b.s.keeper
 	if c.Err == nil {
@@ -211,7 +210,7 @@ func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
 	}
 }
 
-// learn takes this replica's place among those that keep a shard's time.
+// learn updates this replica's position among those that keep a shard's time.
 func (k *timekeeper) learn(tick *tick, self string) {
 	if len(tick.replicas) == 0 {
 		return

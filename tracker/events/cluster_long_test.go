@@ -4,7 +4,7 @@ package events_test
 
 import "testing"
 
-// The same again and again, with every shard.
+// TestLongNothingIsMissed repeats the test with every shard.
 func TestLongNothingIsMissed(t *testing.T) {
 	c := startApart(t)
 	for round := range 6 {

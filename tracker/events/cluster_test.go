@@ -18,8 +18,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// apart is a Cluster of three primaries whose clocks lie 5 s apart, on which tasks are created all the time, and readers who
-// must miss nothing. Each replica's clock is 5 s behind its primary's.
+// apart is a Cluster of three primaries whose clocks differ by 5 s, on which tasks are created all the time, with readers that must miss
+// nothing. Each replica's clock is 5 s behind its primary's.
 type apart struct {
 	*redistest.Cluster
 	tr      *tracker.Tracker
@@ -29,30 +29,30 @@ type apart struct {
 	readers []*resuming
 }
 
-// resuming reads on from a cursor again and again, as a client that is cut off would, and remembers what it was told.
+// resuming reads on from a cursor repeatedly, as a client with a bad connection would, and records the events.
 type resuming struct {
 	name   string
 	cursor string
-	told   map[string]int // by id and content
+	told   map[string]int // by ID and content
 	gaps   int
 }
 
 func (r *resuming) hear(e *events.Event) { r.told[toldAs(e)]++ }
 
-// toldAs names an event with what it says: one that was lost may have had the id of another.
+// toldAs returns an event's ID with its content: a lost event may have had the ID of another.
 func toldAs(e *events.Event) string { return e.ID() + " " + e.Type + " " + e.Subject }
 
 func startApart(t *testing.T) *apart {
 	t.Helper()
 	c := &apart{Cluster: redistest.StartClusterApart(t, 3, 2*time.Second, 5*time.Second)}
 	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12, RedisTimeout: time.Second})
-	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Beats.Tick() == nil }) // with an event that says so
+	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Beats.Tick() == nil }) // which writes an event
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	t.Cleanup(c.end)
 	c.working.Go(func() {
 		for ctx.Err() == nil {
-			_ = c.tr.Beats.Tick() // a node that is away is none of its business
+			_ = c.tr.Beats.Tick() // it ignores a node that is down
 			<-time.After(50 * time.Millisecond)
 		}
 	})
@@ -85,7 +85,7 @@ func (c *apart) create(ctx context.Context, worker int) {
 	}
 }
 
-// pages reads by pages, each with the cursor of the one before.
+// pages reads page after page, each with the cursor of the previous one.
 func (c *apart) pages(ctx context.Context, r *resuming) {
 	for ctx.Err() == nil {
 		p, err := c.tr.Events.List(ctx, events.Query{After: r.cursor, Size: 37})
@@ -105,7 +105,7 @@ func (c *apart) pages(ctx context.Context, r *resuming) {
 	}
 }
 
-// stream listens for some events, is cut off, and goes on from the cursor of the last one.
+// stream receives some events, disconnects, and continues from the cursor of the last one.
 func (c *apart) stream(ctx context.Context, r *resuming) {
 	if r.cursor == "" {
 		r.cursor = "2020-01-01T00:00:00Z"
@@ -140,7 +140,7 @@ func (c *apart) stream(ctx context.Context, r *resuming) {
 	}
 }
 
-// more waits until n more tasks were created.
+// more waits until n more tasks are created.
 func (c *apart) more(t *testing.T, n int64) {
 	t.Helper()
 	from := c.created.Load()
@@ -172,7 +172,7 @@ func (c *apart) move(t *testing.T, shard int) {
 	c.more(t, 200)
 }
 
-// failOver kills the primary of a shard whose replica has not got its last writes: they are lost, and the clock goes back.
+// failOver kills the primary of a shard whose replica has not received the last writes: they are lost, and the clock goes back.
 func (c *apart) failOver(t *testing.T, shard int) {
 	t.Helper()
 	old := c.owner(t, shard, c.Servers[0])
@@ -189,7 +189,7 @@ func (c *apart) failOver(t *testing.T, shard int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.more(t, 300) // which are acknowledged, and read
+	c.more(t, 300) // they are acknowledged, and read
 	old.Kill()
 	if err := replica.Thaw(); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func (c *apart) failOver(t *testing.T, shard int) {
 	c.more(t, 200)
 }
 
-// stored are all events that the streams hold, read by XRANGE from each shard's primary, as readers must have been told them.
+// stored returns all events in the streams, read by XRANGE from each shard's primary, in the format of resuming.
 func (c *apart) stored(t *testing.T) (all []string) {
 	t.Helper()
 	for shard := range c.tr.Store.Shards() {
@@ -230,12 +230,12 @@ func (c *apart) stored(t *testing.T) (all []string) {
 	return all
 }
 
-// wantAll holds what readers were told against what the streams hold.
+// wantAll compares what readers received with what the streams contain.
 func (c *apart) wantAll(t *testing.T) {
 	t.Helper()
 	c.end()
 	all := c.stored(t)
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second) // to the end of what is there
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second) // to the end of the streams
 	defer stop()
 	var last sync.WaitGroup
 	last.Go(func() { c.pages(ctx, c.readers[0]) })
@@ -265,8 +265,8 @@ func (c *apart) wantAll(t *testing.T) {
 	}
 }
 
-// Readers who go on from cursors miss nothing on nodes whose clocks lie 5 s apart, while a shard moves to another node, and
-// when a node dies that took writes with it and its place is taken by one whose clock is behind.
+// Readers that continue from cursors miss nothing on nodes whose clocks differ by 5 s, while a shard moves to another node, and when a
+// node fails with unreplicated writes and is replaced by one whose clock is behind.
 func TestNothingIsMissedOnAClusterWhoseClocksLieApart(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

@@ -9,26 +9,26 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// InvalidCursor is the code of a cursor that is not one of this deployment's.
+// InvalidCursor is the code of a cursor that does not belong to this deployment.
 const InvalidCursor model.Code = "invalid_cursor"
 
-// A cursor is the positions of a reader in all shards as one opaque text:
+// A cursor is the positions of a reader in all shards as one opaque string:
 //
 //	version · direction · shards · newest ms, then for each shard kind and how many ms it is older than that, number and mark
-//	of an entry · checksum, which the name of the deployment goes into
+//	of an entry · checksum, which includes the deployment's identifier
 //
-// A run of shards that stand at their start is written once.
+// A run of shards at their start is written once.
 const cursorVersion = 1
 
-// maxCursor bounds what is decoded: 4,096 shards of 10 bytes.
+// maxCursor limits what is decoded: 4,096 shards of 10 bytes, with some to spare.
 const maxCursor = 64 << 10
 
-// Cursor writes the positions of a reader as text for URLs and headers.
+// Cursor encodes the positions of a reader as text for URLs and headers.
 func (s *Service) Cursor(at Positions, back bool) string {
 	return string(s.appendCursor(nil, at, back))
 }
 
-// appendCursor appends the same to a buffer.
+// appendCursor appends a cursor to a buffer.
 func (s *Service) appendCursor(dst []byte, at Positions, back bool) []byte {
 	newest := uint64(0)
 	for _, p := range at {
@@ -73,8 +73,8 @@ func invalidCursor(field, why string) error {
 		"%s %s; use the next of a page or the id of a streamed event, unchanged, or now, or a time in RFC 3339", field, why)}
 }
 
-// ParseCursor reads the positions of a cursor; field names it in refusals. back: it must go back, as pages in descending order
-// do.
+// ParseCursor decodes the positions of a cursor. It returns an error that names `field` when the cursor is not one of this deployment, or
+// its direction is not `back`, which is that of pages in descending order.
 func (s *Service) ParseCursor(field, text string, back bool) (Positions, error) {
 	foreign := invalidCursor(field, "is not a cursor of this deployment")
 	if len(text) > maxCursor {
@@ -98,7 +98,7 @@ func (s *Service) ParseCursor(field, text string, back bool) (Positions, error) 
 	return at, nil
 }
 
-// readPositions reads those of all shards; false: they are not well formed.
+// readPositions decodes the positions of all shards; false: they are malformed.
 func readPositions(b []byte, shards int) (Positions, bool) {
 	ok := true
 	number := func() uint64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A cursor is taken where it was made, and refused where it was changed, belongs to another deployment or to the other order.
+// A cursor is accepted unchanged, and refused when it was changed, or belongs to another deployment or the other order.
 func TestCursorsAreChecked(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -59,7 +59,7 @@ func TestCursorsAreChecked(t *testing.T) {
 	})
 }
 
-// A store keeps its name, and gets it again from those who run when it is lost.
+// A store keeps its deployment's identifier, and gets it again from the running replicas after a loss.
 func TestADeploymentKeepsItsName(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -1,3 +1,2 @@
-// Package events is what has happened, as others are told: it reads the streams of all shards, filters them, and knows from
-// where each reader goes on.
+// Package events reads what has happened from the streams of all shards, filters it for readers, and knows where each reader continues.
 package events

@@ -9,33 +9,32 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Event is one thing that has happened. What is not known of it is empty. Machine and version of a task's worker are known
-// once they were looked up, by Resolve.
+// Event is one thing that has happened. Unknown fields are empty. The machine and version of a task's worker are set by Resolve.
 type Event struct {
 	Shard int
 	At    Position // of its entry
 	Ms    int64    // when it happened, wall time
 
 	Type      string
-	Scope     model.Scope // zero: it is about the system
-	Subject   string      // the task, worker, machine or whatever it is about
-	Attempt   int         // 0: it is about none
+	Scope     model.Scope // zero: the event is about the system
+	Subject   string      // the name of the task, worker, machine or other thing it is about
+	Attempt   int         // 0: it is about no attempt
 	RunID     string
 	Queue     string
 	TaskType  string
 	WorkerID  string
 	MachineID string
 	Version   string // of the worker
-	Cause     string // why: the reason of a verdict, such as HEARTBEAT_TIMEOUT
-	By        string // who did it
+	Cause     string // the reason of a verdict, such as HEARTBEAT_TIMEOUT
+	By        string // the actor
 	Trace     string // traceparent of the task's creation
-	Data      string // the rest, as JSON object
+	Data      string // all other fields, as a JSON object
 }
 
-// ID names the event for good: what is read twice has the same.
+// ID returns the permanent ID of the event: an event that is read twice has the same one.
 func (e *Event) ID() string { return fmt.Sprintf("evt_%03x_%d_%d", e.Shard, e.At.Ms, e.At.Seq) }
 
-// parse reads an entry of a stream. What is no event of ours is nil.
+// parse reads an entry of a stream. It returns nil for an entry that is not an event.
 func parse(shard int, entry storedEvent) *Event {
 	ms, seq, ok := parseID(entry.id)
 	if !ok {
@@ -84,22 +83,22 @@ func parse(shard int, entry storedEvent) *Event {
 	return e
 }
 
-// FNV-1a, of the values of an entry.
+// The hash of an entry's values is FNV-1a.
 const fnvBasis uint32 = 2166136261
 
 func fnv(h uint32, s string) uint32 {
 	for i := 0; i < len(s); i++ {
 		h = (h ^ uint32(s[i])) * 16777619
 	}
-	return (h ^ 0xff) * 16777619 // a byte that no text has, between two values
+	return (h ^ 0xff) * 16777619 // a byte that no text contains separates two values
 }
 
-// judged are the types whose reason is one of ours; that of others is what a user has given.
+// judged are the types whose reason Lubdub sets; that of other types comes from a user.
 var judged = map[string]bool{
 	"task.zombie": true, "task.retrying": true, "task.failed": true, "task.cancelled": true, "worker.offline": true,
 }
 
-// causeOf takes the reason out of the data, of which it is the first member.
+// causeOf returns the reason in the data, which is its first member.
 func causeOf(e *Event) string {
 	rest, ok := strings.CutPrefix(e.Data, `{"reason":"`)
 	if !ok || !judged[e.Type] {

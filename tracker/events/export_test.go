@@ -2,10 +2,10 @@ package events
 
 import "time"
 
-// AwaitNoReader returns when no loop reads the shards for listeners.
+// AwaitNoReader waits until no loop reads the shards for listeners.
 func (s *Service) AwaitNoReader() { s.hub.running.Wait() }
 
-// SetPace has each tenant read so many entries a second, and at once so many as are read in `ahead`.
+// SetPace sets each tenant's rate of entries per second, and the burst as the entries of `ahead`.
 func (s *Service) SetPace(perSecond int, ahead time.Duration) {
 	s.pace.rate, s.pace.ahead = perSecond, ahead
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Filter chooses events. Zero fields do not filter.
+// Filter selects events. Zero fields do not filter.
 type Filter struct {
-	Tenant    string // "": of all, and what has no scope
+	Tenant    string // "": all tenants, and events without a scope
 	Workspace string // of the tenant, or of each tenant
 	Types     []string
 	Subject   string
@@ -22,15 +22,15 @@ type Filter struct {
 	MachineID string
 }
 
-// Validate refuses types of events that there are not. Ids are not checked.
+// Validate returns an error for unknown event types. IDs are not checked.
 func (f *Filter) Validate() error { return model.CheckEventTypes("type", f.Types) }
 
-// Match reports whether an event, which was resolved, is one that the filter asks for.
+// Match reports whether an event passes the filter. Call Resolve on the event first.
 func (f *Filter) Match(e *Event) bool {
 	return f.matchStored(e) && (f.MachineID == "" || e.MachineID == f.MachineID)
 }
 
-// matchStored is Match as far as the entry itself tells: without the machine.
+// matchStored is Match for the fields in the entry itself: all but the machine.
 func (f *Filter) matchStored(e *Event) bool {
 	return (f.Tenant == "" || f.Tenant == e.Scope.Tenant) && (f.Workspace == "" || f.Workspace == e.Scope.Workspace) &&
 		(f.Subject == "" || f.Subject == e.Subject) && (f.RunID == "" || f.RunID == e.RunID) &&
@@ -38,9 +38,9 @@ func (f *Filter) matchStored(e *Event) bool {
 		(f.WorkerID == "" || f.WorkerID == e.WorkerID) && (len(f.Types) == 0 || slices.ContainsFunc(f.Types, e.is))
 }
 
-// sought returns what Redis may look at, so that little is replied that does not match: one field that the filter asks for, that
-// which fewest events have. What a machine's workers do is known of their entries only once the workers were looked up, and a run
-// may be known by the name of its task alone.
+// sought returns the one field by which Redis may select entries, so that it replies with few that do not match: the most selective one
+// of the filter. An entry shows what a machine's workers do only once the workers were looked up, and a run may be known only by the name
+// of its task.
 func (f *Filter) sought() sought {
 	kind := ""
 	if len(f.Types) == 1 && !strings.HasSuffix(f.Types[0], "*") {
@@ -57,14 +57,13 @@ func (f *Filter) sought() sought {
 	return sought{}
 }
 
-// is reports whether the event has a type, or is of a family such as task.*.
+// is reports whether the event has this type, or belongs to this family, such as task.*.
 func (e *Event) is(kind string) bool {
 	family, whole := strings.CutSuffix(kind, "*")
 	return e.Type == kind || whole && strings.HasPrefix(e.Type, family)
 }
 
-// shards returns where events may be that the filter asks for; nil: anywhere. A subject lives in one shard, which its
-// name tells together with its scope.
+// shards returns the shards that may have matching events; nil: all. A subject is in one shard, which follows from its name and scope.
 func (f *Filter) shards(s *store.Store) []int {
 	if f.Subject == "" || f.Tenant == "" || f.Workspace == "" {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Host is where a worker runs and which version it is. It never changes for a worker's id, so it is cached.
+// Host is the machine and version of a worker. It never changes for a worker's ID, so it is cached.
 type Host struct{ Machine, Version string }
 
-// WorkerName names a worker.
+// WorkerName identifies a worker.
 type WorkerName struct {
 	Scope model.Scope
 	ID    string
 }
 
-// How many workers are cached, some 250 bytes each, and how long one without a record is: the store may have lost it, and then it
+// These limit how many workers are cached, some 250 bytes each, and how long one without a record is: the store may have lost it, and it
 // may come back.
 const (
 	hostsKept = 1 << 15
@@ -38,17 +38,17 @@ type cachedHost struct {
 }
 
 func newHosts() hosts {
-	cache, _ := lru.New[WorkerName, cachedHost](hostsKept) // fails for sizes below 1 only
+	cache, _ := lru.New[WorkerName, cachedHost](hostsKept) // fails only for sizes below 1
 	return hosts{cache}
 }
 
-// get returns the cached host of a worker; false: it must be read.
+// get returns the cached host of a worker; false: it must be read from the store.
 func (h hosts) get(name WorkerName) (Host, bool) {
 	found, ok := h.byWorker.Get(name)
 	return found.Host, ok && (found.Machine != "" || time.Since(found.read) <= absentFor)
 }
 
-// Hosts returns the hosts of workers; the zero Host of those that have no record. op names the operation in metrics.
+// Hosts returns the hosts of workers, and the zero Host for workers without a record. `op` is the operation in errors.
 func (s *Service) Hosts(ctx context.Context, op string, names iter.Seq[WorkerName]) (map[WorkerName]Host, error) {
 	found, wanted := map[WorkerName]Host{}, []*schema.WorkerRef(nil)
 	for name := range names {
@@ -77,7 +77,7 @@ func (s *Service) Hosts(ctx context.Context, op string, names iter.Seq[WorkerNam
 	return found, nil
 }
 
-// Resolve fills in the machine and the version of the worker that an event names, as far as the store still has them.
+// Resolve sets the machine and version of each event's worker, if the store still has its record.
 func (s *Service) Resolve(ctx context.Context, all []*Event) error {
 	found, err := s.Hosts(ctx, "events", func(yield func(WorkerName) bool) {
 		for _, e := range all {

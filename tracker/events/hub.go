@@ -9,29 +9,28 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// hub reads all shards for whoever listens: one loop for each Redis node, however many listen, none when nobody does. Each
-// event is encoded once.
+// hub reads all shards for all listeners, in one loop per Redis node, and in none while there is no listener. Each event is encoded once.
 type hub struct {
 	service *Service
 
-	starting sync.Mutex // orders who starts it
+	starting sync.Mutex // serialises starting the loops
 
 	mu        sync.Mutex
 	stop      context.CancelFunc // ends the loops; nil: none runs
 	running   sync.WaitGroup
 	listeners map[*Listener]struct{}
 	at        Positions
-	epochs    []uint32 // by shard: how often the store has lost writes
+	epochs    []uint32 // by shard: how often the store was found to have lost writes
 	trails    []trail  // by shard
-	cursor    string   // of at
+	cursor    string   // the cursor of at
 }
 
-// pollPause is between two reads of a node that has nothing more to tell.
+// pollPause is the pause between two reads of a node without more events.
 const pollPause = 50 * time.Millisecond
 
 func newHub(s *Service) *hub { return &hub{service: s, listeners: map[*Listener]struct{}{}} }
 
-// join lets a listener hear everything from here on.
+// join adds a listener, which gets every event from here on.
 func (h *hub) join(ctx context.Context, l *Listener) error {
 	for {
 		h.mu.Lock()
@@ -50,7 +49,7 @@ func (h *hub) join(ctx context.Context, l *Listener) error {
 	}
 }
 
-// leave forgets a listener. With the last one the loops end.
+// leave removes a listener. With the last one the loops end.
 func (h *hub) leave(l *Listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +60,7 @@ func (h *hub) leave(l *Listener) {
 	}
 }
 
-// close ends the loops, whoever listens.
+// close ends the loops, even if there are listeners.
 func (h *hub) close() {
 	h.mu.Lock()
 	if h.stop != nil {
@@ -72,7 +71,7 @@ func (h *hub) close() {
 	h.running.Wait()
 }
 
-// start begins to read, now.
+// start begins to read at the present.
 func (h *hub) start(ctx context.Context) error {
 	h.starting.Lock()
 	defer h.starting.Unlock()
@@ -82,7 +81,7 @@ func (h *hub) start(ctx context.Context) error {
 	if started {
 		return nil
 	}
-	h.running.Wait() // a loop of before may have something left to say
+	h.running.Wait() // an earlier loop may still be publishing
 	at, err := h.service.Now(h.service.store.Within(ctx, 0))
 	if err != nil {
 		return err
@@ -109,7 +108,7 @@ func (h *hub) round(ctx context.Context, n *store.Node) (time.Duration, error) {
 	return pollPause, err
 }
 
-// poll reads the shards of a node on, and tells what is new. What other nodes' shards have to tell is told though one fails.
+// poll reads the shards of a node, and publishes new events. When some shards fail, the events of the others are still published.
 func (h *hub) poll(ctx context.Context, n *store.Node) (more bool, err error) {
 	shards := h.service.store.ByNode()[n]
 	if len(shards) == 0 {
@@ -133,14 +132,14 @@ func (h *hub) poll(ctx context.Context, n *store.Node) (more bool, err error) {
 	return more, err
 }
 
-// tell hands over what some reads have shown.
+// tell publishes what some reads have found.
 func (h *hub) tell(looks []Look) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stop == nil {
 		return
 	}
-	looks = slices.DeleteFunc(looks, func(l Look) bool { return h.at[l.Shard] != l.From }) // another loop has told it
+	looks = slices.DeleteFunc(looks, func(l Look) bool { return h.at[l.Shard] != l.From }) // another loop has published it
 	for i := range looks {
 		l := &looks[i]
 		if l.Lost {
@@ -159,15 +158,14 @@ func (h *hub) tell(looks []Look) {
 	}
 }
 
-// goBack has a shard of which writes were lost be read again from the newest entry that was seen and may be left, or from its
-// first one.
+// goBack makes a shard that has lost writes be read again from the newest entry seen that may still exist, or from its first entry.
 func (h *hub) goBack(l *Look) {
 	h.epochs[l.Shard]++
 	h.at[l.Shard] = h.trails[l.Shard].pop()
 	l.Events = nil
 }
 
-// first takes the earliest event out of what several shards have to tell, each in its own order; nil: there is no more.
+// first removes and returns the earliest event of several shards, each in its order; nil: none is left.
 func first(looks []Look) *Event {
 	next := -1
 	for i := range looks {
@@ -191,17 +189,17 @@ func (h *hub) broadcast(t *Told) {
 	}
 }
 
-// here is the cursor behind everything that was told.
+// here returns the cursor behind everything published.
 func (h *hub) here() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cursor
 }
 
-// trail is where a reader has been in a shard, about once a second: what it goes back to when the store has lost writes.
+// trail is the reader's positions in a shard, about one per second, to which it goes back when the store has lost writes.
 type trail struct {
 	been []Position // oldest first
-	last time.Time  // when the newest was noted
+	last time.Time  // when the newest was added
 }
 
 const longestTrail = 64
@@ -216,7 +214,7 @@ func (t *trail) note(p Position, now time.Time) {
 	t.been = append(t.been, p)
 }
 
-// pop returns the newest position, which is none to go back to any more; at the end the shard's beginning.
+// pop removes and returns the newest position; without one it returns the shard's beginning.
 func (t *trail) pop() (p Position) {
 	if n := len(t.been); n > 0 {
 		p, t.been = t.been[n-1], t.been[:n-1]

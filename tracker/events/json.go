@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// timeLayout is how times stand on the wire.
+// timeLayout is the format of times on the wire.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// AppendJSON appends the event as it stands on the wire.
+// AppendJSON appends the event in its wire format.
 func (e *Event) AppendJSON(b []byte) []byte {
 	b = append(b, `{"id":"`...)
 	b = append(b, e.ID()...)
@@ -38,7 +38,7 @@ func (e *Event) AppendJSON(b []byte) []byte {
 	return append(appendData(b, e.Data), '}')
 }
 
-// appendText appends a member; what is empty is left out.
+// appendText appends a member unless it is empty.
 func appendText(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -47,11 +47,11 @@ func appendText(b []byte, name, value string) []byte {
 	return appendString(b, value)
 }
 
-// appendString appends a JSON string. Ids need no escapes.
+// appendString appends a JSON string. IDs need no escapes.
 func appendString(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
-			text, _ := json.Marshal(s) // of a string it does not fail
+			text, _ := json.Marshal(s) // cannot fail for a string
 			return append(b, text...)
 		}
 	}
@@ -63,11 +63,10 @@ func appendTime(b []byte, ms int64) []byte {
 	return append(b, '"')
 }
 
-// times are the members of data that hold a moment in wall ms as scripts write them, and their names on the wire; besides
-// those that end in AtMs.
+// times maps members of data that scripts write as wall ms to their names on the wire, except those that end in AtMs.
 var times = map[string]string{"deadlineMs": "deadline", "fromMs": "from", "issuedBeforeMs": "issuedBefore"}
 
-// appendData appends what scripts have written, with its times as times stand on the wire.
+// appendData appends the data that scripts have written, with its times in the wire format.
 func appendData(b []byte, data string) []byte {
 	if data == "" || data == "{}" {
 		return append(b, "{}"...)
@@ -79,7 +78,7 @@ func appendData(b []byte, data string) []byte {
 		return append(b, data...)
 	}
 	d := json.NewDecoder(strings.NewReader(data))
-	_, _ = d.Token() // it begins with a brace, and is valid
+	_, _ = d.Token() // it is valid and begins with a brace
 	begin := byte('{')
 	for d.More() {
 		name, _ := d.Token()

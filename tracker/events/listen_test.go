@@ -18,7 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// hear reads a listener until it was told n events, or has ended.
+// hear reads from a listener until it has n events, or an error.
 func hear(t testing.TB, h *trackertest.Harness, l *events.Listener, n int) (told []*events.Told, err error) {
 	t.Helper()
 	for count := 0; count < n; {
@@ -63,16 +63,16 @@ func listen(t testing.TB, h *trackertest.Harness, f events.Filter, after string)
 	return l
 }
 
-// One that does not keep up is told so once its queue is full, and misses nothing when it goes on from where it came to.
+// A listener that does not keep up gets an error once its queue is full, and misses nothing when it continues from its cursor.
 func TestAListenerThatDoesNotKeepUp(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.RedisTimeout = 1, time.Minute }) // it creates very many
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.RedisTimeout = 1, time.Minute }) // it creates very many tasks
 		slow := listen(t, h, events.Filter{Types: []string{"task.created"}}, "")
 		const tasks = 5000
 		h.FillQueue(tasks, func(int, *model.NewTask) {})
-		quick := listen(t, h, events.Filter{Types: []string{"task.dispatched"}}, "") // who hears this was told of all before it
+		quick := listen(t, h, events.Filter{Types: []string{"task.dispatched"}}, "") // what it receives was sent to all listeners before
 		h.MustCreate()
 		if _, err := hear(t, h, quick, 1); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestAListenerThatDoesNotKeepUp(t *testing.T) {
 	})
 }
 
-// While listeners come and go and everything goes on happening, each is told everything behind its cursor, once.
+// While listeners come and go and events continue, each receives everything behind its cursor, once.
 func TestListenersComeWhileItHappens(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -133,7 +133,7 @@ func TestListenersComeWhileItHappens(t *testing.T) {
 	})
 }
 
-// However many listen the store is read once for all of them, and not at all when nobody does.
+// The store is read once for any number of listeners, and not at all without any.
 func TestTheStoreIsReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -165,7 +165,7 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 			l.Close()
 		}
 		ended := make(chan struct{})
-		go func() { h.Tracker.Events.AwaitNoReader(); close(ended) }() // the last read may be under way
+		go func() { h.Tracker.Events.AwaitNoReader(); close(ended) }() // the last read may still be running
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
@@ -177,8 +177,8 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 	})
 }
 
-// Whoever listens is told on when the store has lost writes and goes on without them, even where other events have the ids of
-// those; what was kept is not told again.
+// Listeners continue when the store has lost writes, even when other events have the IDs of the lost ones; events that were kept are not
+// sent again.
 func TestListenersOutliveLostWrites(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -199,7 +199,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 		if _, err := hear(t, h, l, 4); err != nil {
 			t.Fatal(err)
 		}
-		tx := s.Client.TxPipeline() // the store comes back as it was before, and goes on with a clock that is behind
+		tx := s.Client.TxPipeline() // the store returns to its earlier state, with a clock that is behind
 		for i := 2; i < 6; i++ {
 			tx.XDel(h.Ctx, stream(0), id(i))
 		}
@@ -246,7 +246,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 	})
 }
 
-// fillStream stores events of acme/prod in a shard, of tasks t0, t1 and so on.
+// fillStream stores n events of acme/prod in a shard, of tasks t0, t1 and so on.
 func fillStream(h *trackertest.Harness, shard, n int) {
 	h.Helper()
 	for i := range n {
@@ -260,12 +260,12 @@ func fillStream(h *trackertest.Harness, shard, n int) {
 
 const longAgo = "2020-01-01T00:00:00Z"
 
-// What a tenant's streams read from old cursors is charged to it, however little passes their filters, and so is what its pages read:
-// those streams wait for their turn, and those pages are refused. Neither holds up the other, or another tenant.
+// Entries that a tenant's streams and pages read from old cursors are charged to it, even when few pass their filters: its streams wait
+// for their turn, and its pages are refused. Neither delays the other, or another tenant.
 func TestWhatATenantReadsIsCharged(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		h.Tracker.Events.SetPace(1, 0) // the first read is granted, and pays for itself within minutes
+		h.Tracker.Events.SetPace(1, 0) // the first read is granted, and uses up the rate for minutes
 		fillStream(h, 0, 300)
 		nothing := func(tenant string) events.Filter {
 			return events.Filter{Tenant: tenant, Types: []string{"worker.late"}}
@@ -309,7 +309,7 @@ func TestWhatATenantReadsIsCharged(t *testing.T) {
 	})
 }
 
-// Streams that wait for their turns come to where the others are, and miss nothing.
+// Streams that wait for their turns reach the hub's position, and miss nothing.
 func TestStreamsThatTakeTurnsMissNothing(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// How much may wait for a listener. One that is further behind has to come again.
+// These limit what waits for a listener. One that is further behind has to reconnect.
 const (
 	queueEvents = 4096
 	queueBytes  = 1 << 20
 )
 
-// ErrLagged is what a Listener gets that did not keep up. It may go on from where it came to.
+// ErrLagged is returned to a Listener that did not keep up. It may continue from its cursor.
 var ErrLagged = errors.New("the listener did not keep up")
 
-// Told is one thing that listeners are told, encoded once for all of them. It is shared: do not change it.
+// Sent to listeners, encoded once for all of them. It is shared: do not change it.
 type Told struct {
-	Event  *Event // nil: it is a Gap
-	Gap    *Gap   // in what was to come
-	Cursor string // goes on behind it
+	Event  *Event // nil: this is a Gap
+	Gap    *Gap   // in the events that were next
+	Cursor string // continues behind it
 	JSON   []byte // of the event
 
 	epoch uint32
@@ -32,16 +32,16 @@ func eventTold(e *Event, cursor string, epoch uint32) *Told {
 
 func gapTold(g *Gap, cursor string) *Told { return &Told{Gap: g, Cursor: cursor} }
 
-// Listener hears what happens from a cursor on. Next is for one goroutine, the other methods are for any. Close it.
+// Listener receives events from a cursor on. Next is for one goroutine, the other methods are for any. Close it at the end.
 type Listener struct {
 	hub    *hub
 	filter Filter
 	woken  chan struct{}
 
-	walk   *walk     // goes from its cursor to where the hub is; nil: it is there
-	at     Positions // behind what it was told while it went there
-	epochs []uint32  // of the hub when it began to tell it what comes; nil: it does not yet
-	last   string    // cursor behind what it was told last
+	walk   *walk     // reads from its cursor to the hub's position; nil: it has arrived
+	at     Positions // positions behind what the walk has returned
+	epochs []uint32  // of the hub when the listener joined it; nil: it has not
+	last   string    // cursor behind what Next has returned last
 
 	mu     sync.Mutex
 	queue  []*Told
@@ -49,7 +49,8 @@ type Listener struct {
 	lagged bool
 }
 
-// FollowEvents returns a listener behind a cursor or a time, or from now on. field names that in refusals.
+// Follow returns a listener for events after a cursor or a time, or from now on. It returns an error that names `field` when `after` is
+// invalid.
 func (s *Service) Follow(ctx context.Context, f Filter, field, after string) (*Listener, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (s *Service) Follow(ctx context.Context, f Filter, field, after string) (*L
 	return l, nil
 }
 
-// Close ends the listening. It must be called once, and not while Next runs.
+// Close ends the listener. Call it once, and not while Next runs.
 func (l *Listener) Close() {
 	l.hub.service.metrics.listeners.Dec()
 	if l.walk != nil {
@@ -82,10 +83,10 @@ func (l *Listener) Close() {
 	l.hub.leave(l)
 }
 
-// Woken has something to read when Next may have more.
+// Woken is readable when Next may have more.
 func (l *Listener) Woken() <-chan struct{} { return l.woken }
 
-// Wake has whoever waits for Woken look again.
+// Wake makes Woken readable.
 func (l *Listener) Wake() {
 	select {
 	case l.woken <- struct{}{}:
@@ -93,11 +94,11 @@ func (l *Listener) Wake() {
 	}
 }
 
-// Cursor goes on behind what Next has returned last.
+// Cursor returns the cursor behind what Next has returned last.
 func (l *Listener) Cursor() string { return l.last }
 
-// Next returns what is to be told now; nothing: wait for Woken. It asks the store while the listener goes from its cursor to
-// where the others are, and then never. ErrLagged ends it; any other error is one of the store's, and may pass.
+// Next returns what is available now; when it returns nothing, wait for Woken. It reads from the store until the listener has reached the
+// hub's position, and not after that. ErrLagged is final; any other error comes from the store and may be temporary.
 func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
 	if l.walk != nil {
 		told, err := l.follow(ctx)
@@ -112,7 +113,7 @@ func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
 			return told, err
 		}
 	}
-	here := l.hub.here() // before the queue is looked at: all of it is queued
+	here := l.hub.here() // read before the queue: everything up to here is queued
 	l.mu.Lock()
 	queue, lagged := l.queue, l.lagged
 	l.queue, l.bytes = nil, 0
@@ -131,8 +132,7 @@ func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
 	return queue, nil
 }
 
-// follow goes on with the way to where the hub is: to the end of the streams, and from where the hub tells it what comes to
-// their end once more.
+// follow continues reading to the end of the streams; then it joins the hub, and reads once more to the end.
 func (l *Listener) follow(ctx context.Context) ([]*Told, error) {
 	w := l.walk
 	page, err := w.page(w.service.store.Within(ctx, 0))
@@ -163,8 +163,8 @@ func (l *Listener) follow(ctx context.Context) ([]*Told, error) {
 	return told, nil
 }
 
-// fresh leaves out what the listener was told on its way to where the hub is. Once the store has lost writes ids say nothing
-// about what was told.
+// fresh removes what the listener has already read on its way to the hub's position. Once the store has lost writes, IDs do not show what
+// was read before.
 func (l *Listener) fresh(queue []*Told) []*Told {
 	if l.at == nil {
 		return queue
@@ -179,7 +179,7 @@ func (l *Listener) fresh(queue []*Told) []*Told {
 	return kept
 }
 
-// push is told by the hub.
+// push is called by the hub.
 func (l *Listener) push(t *Told) {
 	l.mu.Lock()
 	if l.lagged {

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { trackertest.Main(m) }
 
-// run has a sweeper run until the test ends.
+// run runs a sweeper until the test ends.
 func run(t *testing.T, h *trackertest.Harness, s *sweep.Sweeper) {
 	ctx, stop := context.WithCancel(h.Ctx)
 	done := make(chan struct{})

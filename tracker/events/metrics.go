@@ -2,7 +2,7 @@ package events
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics count what is told to listeners.
+// metrics count events and their listeners.
 type metrics struct {
 	listeners  prometheus.Gauge
 	lagged     prometheus.Counter

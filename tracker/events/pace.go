@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// pace bounds what the readers of one tenant cost Redis that go through what has happened: pages, and streams from an old
-// cursor. Each entry that they read is charged to the tenant whose events they ask for, whether it passes their filter or not.
-// Streams and pages are charged separately, so that a tenant's streams do not delay its pages.
+// pace limits what one tenant's readers of stored events (pages, and streams from an old cursor) cost Redis. Each entry that they read is
+// charged to the tenant of the request, whether it passes the filter or not. Streams and pages are charged separately, so that a tenant's
+// streams do not delay its pages.
 type pace struct {
-	rate  int           // entries a second
-	ahead time.Duration // for which a reader that has rested may read at once
+	rate  int           // entries per second
+	ahead time.Duration // how much a reader may read at once after a rest
 
 	mu   sync.Mutex
-	paid map[reader]time.Time // until when what was granted has used the rate up
+	paid map[reader]time.Time // until when the rate is used up
 }
 
-// reader is who is charged.
+// reader is the account that is charged.
 type reader struct {
-	tenant  string // "": a token of all tenants, that names none
+	tenant  string // "": a token for all tenants, in a request that names none
 	streams bool
 }
 
@@ -27,14 +27,14 @@ func newPace() *pace {
 }
 
 const (
-	// readsPerSecond are the entries of each reader on a replica; Redis takes some 5 to 9 µs for one. The streams of a tenant that go
-	// on from a cursor share it, and catch up only while all of them together read faster than events come.
+	// readsPerSecond is the number of entries for each reader on a replica; Redis takes some 5 to 9 µs for one. The streams of a tenant
+	// that continue from a cursor share it, and catch up only while all of them together read faster than events arrive.
 	readsPerSecond = 20_000
 	readAhead      = time.Second
 
 	// pageWait is the longest that a page waits before it reads on. One that would wait longer ends, or is refused.
 	pageWait = 250 * time.Millisecond
-	// mostReaders is how many readers are remembered before those are forgotten that have rested.
+	// mostReaders is how many readers are kept before idle ones are forgotten.
 	mostReaders = 1000
 )
 
@@ -42,8 +42,8 @@ func (p *pace) timeFor(entries int) time.Duration {
 	return time.Duration(entries) * time.Second / time.Duration(p.rate)
 }
 
-// reserve charges a reader for entries and returns how long it must wait before it reads them. If that is longer than atMost,
-// nothing is charged and ok is false.
+// reserve charges a reader for entries, and returns how long it must wait before it reads them. When that is longer than atMost, it
+// charges nothing and ok is false.
 func (p *pace) reserve(who reader, entries int, atMost time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *pace) reserve(who reader, entries int, atMost time.Duration, now time.T
 	return wait, true
 }
 
-// refund takes back a part of what was charged.
+// refund returns a part of a charge.
 func (p *pace) refund(who reader, entries int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

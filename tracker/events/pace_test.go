@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a tenant's readers ask for, in any order, they read no more than its rate and one burst; streams wait, pages that would
-// wait for long are refused, and another tenant waits for neither.
+// A tenant's readers, whatever they request and in any order, read no more than its rate and one burst; streams wait, pages that would
+// wait for long are refused, and another tenant is not delayed.
 func TestPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPace()
 		began := time.Unix(0, 0)
 		now := began
-		latest := began // when what was granted last may be read
+		latest := began // when the last granted entries may be read
 		granted := 0
 		who := reader{tenant: "a", streams: rapid.Bool().Draw(t, "streams")}
 		atMost := pageWait

@@ -12,33 +12,34 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// MaxPage is how many events a page has at most.
+// MaxPage is the largest number of events in a page.
 const MaxPage = 100
 
-// How much is read for one page, so that a filter which little passes takes no longer than others.
+// These limit what is read for one page, so that a filter which few events pass takes no longer than others.
 const (
-	mostRead   = 5_000 // entries: some 50 ms of Redis and of this process together
-	firstReads = 16    // of each shard at first, so that a page of all shards reads little that it does not show
+	mostRead   = 5_000 // entries: about 50 ms of Redis and of this process together
+	firstReads = 16    // of each shard at first, so that a page over all shards reads little that it does not return
 )
 
-// Query asks for a page of events.
+// Query describes a page of events.
 type Query struct {
 	Filter
-	After string // a cursor, now, or a time in RFC 3339; "": before the first event, going back behind the newest
-	Field string // that names After in refusals; "": after
+	After string // a cursor, now, or a time in RFC 3339; "": the first event, or with Back the newest
+	Field string // name of After in errors; "": after
 	Back  bool   // newest first
 	Size  int    // 1 to MaxPage
 }
 
-// Page is what a Query gets.
+// Page is the result of a Query.
 type Page struct {
-	Events []*Event // resolved, in the order of their times; those of one shard in that of their stream
-	Next   string   // cursor behind them; there is always one
-	More   bool     // there may be more behind Next now; false: all that is kept was looked at
-	Gap    *Gap     // nil: nothing is missing
+	Events []*Event // resolved, ordered by time; those of one shard in the order of their stream
+	Next   string   // cursor behind them; never empty
+	More   bool     // there may be more behind Next now; false: all stored events were read
+	Gap    *Gap     // nil: no events are missing
 }
 
-// Events returns the page that a query asks for. It may be short though there is more, where little passes the filter.
+// List returns the page that a query describes. It may be short although there is more, when few events pass the filter. It fails for an
+// invalid query, and when the tenant has used up its rate.
 func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -71,8 +72,8 @@ func everyShard(s *store.Store) []int {
 	return all
 }
 
-// Begin returns where a reader begins: at a cursor, now, at a time, or "", which is at the first event, going back at the
-// newest. field names the text in refusals.
+// Begin returns where a reader starts: at a cursor, now, at a time, or for "" at the first event, or with `back` at the newest. `field`
+// is the name of the text in errors.
 func (s *Service) Begin(ctx context.Context, field, after string, back bool) (Positions, error) {
 	switch {
 	case after == "" && !back:
@@ -88,7 +89,7 @@ func (s *Service) Begin(ctx context.Context, field, after string, back bool) (Po
 	return s.ParseCursor(field, after, back)
 }
 
-// Now returns the positions behind everything that has happened.
+// Now returns the positions behind all events so far.
 func (s *Service) Now(ctx context.Context) (Positions, error) {
 	at := make(Positions, s.store.Shards())
 	looks, err := s.read(ctx, everyShard(s.store), 1, sought{}, func(int) Position { return Position{kind: atNewest} }, true)
@@ -100,25 +101,25 @@ func (s *Service) Now(ctx context.Context) (Positions, error) {
 	return at, err
 }
 
-// walk goes over some shards at once, in the order of times.
+// walk reads several shards and merges their events in the order of time.
 type walk struct {
 	service *Service
 	query   Query
-	at      Positions // behind what was taken out of the buffers
+	at      Positions // behind what was taken from the buffers
 	shards  []int
-	buffers map[int][]*Event // by shard: read, and not taken yet
+	buffers map[int][]*Event // by shard: read, but not taken yet
 	more    map[int]bool     // by shard: there may be more to read
-	read    int              // entries, for the page
-	gap     *Gap             // not told yet
-	taken   []*Event         // not told yet
+	read    int              // entries read for the page
+	gap     *Gap             // not returned yet
+	taken   []*Event         // not returned yet
 
-	everyCursor bool     // behind each event of a page is asked for
-	cursors     []string // of those
+	everyCursor bool     // collect the cursor behind each event
+	cursors     []string // behind the taken events
 
 	charged reader
-	granted int           // entries that it may read and that are charged already
-	turn    time.Time     // from when on
-	paced   time.Duration // how long it must wait before it reads on; 0: it need not
+	granted int           // entries that are charged and not read yet
+	turn    time.Time     // from when it may read them
+	paced   time.Duration // how long it must wait before it reads on; 0: it may read
 }
 
 func (s *Service) newWalk(q Query, at Positions) *walk {
@@ -133,19 +134,19 @@ func (s *Service) newWalk(q Query, at Positions) *walk {
 	return w
 }
 
-// again has the walk read on though it has come to the end.
+// again makes the walk read on after it has reached the end.
 func (w *walk) again() {
 	for _, shard := range w.shards {
 		w.more[shard] = true
 	}
 }
 
-// left reports whether there may be more on the way.
+// left reports whether there may be more to return.
 func (w *walk) left() bool {
 	return slices.ContainsFunc(w.shards, func(shard int) bool { return w.more[shard] || len(w.buffers[shard]) > 0 })
 }
 
-// page goes on to the next page. After an error nothing is lost: the next one begins with what was taken.
+// page returns the next page. After an error nothing is lost: the next page starts with what was taken.
 func (w *walk) page(ctx context.Context) (*Page, error) {
 	w.read = 0
 	for ofEach := firstReads; len(w.taken) < w.query.Size; ofEach = min(2*ofEach, readOfEach) {
@@ -167,7 +168,7 @@ func (w *walk) page(ctx context.Context) (*Page, error) {
 	return p, nil
 }
 
-// choose takes what passes the filter until the page is full or more must be read.
+// choose takes matching events until the page is full or more must be read.
 func (w *walk) choose() {
 	for len(w.taken) < w.query.Size {
 		e := w.take()
@@ -183,12 +184,12 @@ func (w *walk) choose() {
 	}
 }
 
-// wants reports whether there is a shard of which nothing is left to take and more may be read.
+// wants reports whether a shard has an empty buffer and may have more to read.
 func (w *walk) wants() bool {
 	return slices.ContainsFunc(w.shards, func(shard int) bool { return w.more[shard] && len(w.buffers[shard]) == 0 })
 }
 
-// fill reads those shards on.
+// fill reads on in the shards with empty buffers.
 func (w *walk) fill(ctx context.Context, ofEach int) error {
 	for first := true; w.wants() && w.read < mostRead; first = false {
 		var empty []int
@@ -197,7 +198,7 @@ func (w *walk) fill(ctx context.Context, ofEach int) error {
 				empty = append(empty, shard)
 			}
 		}
-		if first && !w.mayRead(ctx, len(empty)*ofEach) { // what was begun is read to its end, and charged
+		if first && !w.mayRead(ctx, len(empty)*ofEach) { // a read that was begun is finished, and charged
 			return nil
 		}
 		looks, err := w.service.read(ctx, empty, ofEach, w.query.sought(), func(shard int) Position { return w.at[shard] }, w.query.Back)
@@ -224,8 +225,8 @@ func (w *walk) fill(ctx context.Context, ofEach int) error {
 	return nil
 }
 
-// mayRead has some entries charged, and reports whether they may be read now. A page waits for that if it is not for long; a stream
-// keeps its turn, and comes again.
+// mayRead charges entries, and reports whether they may be read now. A page waits for its turn if the wait is short; a stream keeps its
+// turn, and returns later.
 func (w *walk) mayRead(ctx context.Context, entries int) bool {
 	if w.granted == 0 {
 		atMost := pageWait
@@ -248,7 +249,7 @@ func (w *walk) mayRead(ctx context.Context, entries int) bool {
 	return w.paced == 0
 }
 
-// charge settles what was granted with what was read.
+// charge deducts what was read from what was charged, and refunds the rest.
 func (w *walk) charge(looks []Look) {
 	for _, l := range looks {
 		w.granted -= 1 + l.read
@@ -256,7 +257,7 @@ func (w *walk) charge(looks []Look) {
 	w.rest()
 }
 
-// rest gives back what was granted and not read.
+// rest refunds what was charged and not read.
 func (w *walk) rest() {
 	if w.granted != 0 {
 		w.service.pace.refund(w.charged, w.granted)
@@ -270,7 +271,7 @@ func tooManyReads(wait time.Duration) error {
 			"says, then retry. Filters by subject or run read less than others", readsPerSecond)}
 }
 
-// candidates are those of some events that pass the filter but for their machine, which they do not tell by themselves.
+// candidates returns the events that pass the filter apart from their machine, which entries do not contain.
 func (w *walk) candidates(all []*Event) (some []*Event) {
 	for _, e := range all {
 		if w.query.matchStored(e) {
@@ -280,7 +281,7 @@ func (w *walk) candidates(all []*Event) (some []*Event) {
 	return some
 }
 
-// take returns the next event of all shards; nil: a shard must be read on first, or there is no more.
+// take returns the next event of all shards; nil: a shard must be read on first, or none is left.
 func (w *walk) take() *Event {
 	if w.wants() {
 		return nil
@@ -307,7 +308,8 @@ func (w *walk) precedes(a, b *Event) bool {
 	return a.Ms < b.Ms
 }
 
-// holdStill has shards of which nothing was taken go back from where they were read, not from their newest event then.
+// holdStill fixes the position of shards from which nothing was taken, so that the next page goes back from here and not from the newest
+// event then.
 func (w *walk) holdStill() {
 	for _, shard := range w.shards {
 		if b := w.buffers[shard]; w.at[shard].kind == atNewest && len(b) > 0 {

@@ -21,7 +21,7 @@ import (
 
 func stream(shard int) string { return fmt.Sprintf("lubdub:{%d}:events", shard) }
 
-// storedIDs are the ids of all events, by shard, in the order of the streams.
+// storedIDs returns the IDs of all events, by shard, in the order of the streams.
 func storedIDs(t testing.TB, c redis.Cmdable, shards int) (ids [][]string) {
 	t.Helper()
 	for shard := range shards {
@@ -74,7 +74,7 @@ func idsOf(all []*events.Event) (ids []string) {
 	return ids
 }
 
-// happenings has all kinds of things happen.
+// happenings causes events of all kinds.
 func happenings(c *trackertest.Crew) {
 	c.Hire("w1", func(n *model.NewWorker) { n.Version = "1.2.3" })
 	for i := range 20 {
@@ -97,7 +97,7 @@ func happenings(c *trackertest.Crew) {
 	}
 }
 
-// Pages of any size tell everything that the streams hold, once, each shard's in its order, and the same backwards.
+// Pages of any size contain everything in the streams once, each shard's events in order, and the same backwards.
 func TestPagesTellEverything(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -132,8 +132,7 @@ func TestPagesTellEverything(t *testing.T) {
 	})
 }
 
-// A page looks at so many events and no more. What a filter asks for may stand behind them: the page is empty then, and says that there
-// may be more.
+// A page reads a limited number of events. When matching ones are behind these, the page is empty, and states that there may be more.
 func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
 	t.Parallel()
 	const others = 5_050
@@ -143,7 +142,7 @@ func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
 		p.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(0),
 			Values: []any{"type", "task.created", "time", "1", "scope", "acme/prod", "subject", subject}})
 	}
-	for _, crowd := range []bool{false, true, false} { // one stands before them, and one behind
+	for _, crowd := range []bool{false, true, false} { // one is before them, and one behind
 		if _, err := s.Client.Pipelined(h.Ctx, func(p redis.Pipeliner) error {
 			if !crowd {
 				add(p, "sought")
@@ -170,12 +169,12 @@ func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
 	}
 }
 
-// inOrder is one order for all: that of time, and within a shard that of its stream.
+// inOrder orders events by time, and within a shard by their stream.
 func inOrder(a, b *events.Event) int {
 	return cmp.Or(cmp.Compare(a.Ms, b.Ms), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.At.Ms, b.At.Ms), cmp.Compare(a.At.Seq, b.At.Seq))
 }
 
-// Every filter finds what it says and nothing else, page by page, forwards and backwards.
+// Every filter returns exactly its matches, page by page, forwards and backwards.
 func TestEventsAreFiltered(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -235,7 +234,7 @@ func TestEventsAreFiltered(t *testing.T) {
 	})
 }
 
-// An event says whom and what it is about without a second read, with the worker's machine and version.
+// An event contains its actor and subject without a second read, with the worker's machine and version.
 func TestEventsOnTheWire(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -274,7 +273,7 @@ func TestEventsOnTheWire(t *testing.T) {
 	})
 }
 
-// Who goes on from a cursor whose event is not kept any more is told so; who goes on from one that is misses nothing.
+// A reader that continues from a cursor whose event was trimmed gets a gap; one whose event still exists misses nothing.
 func TestAGapIsTold(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -320,8 +319,8 @@ func TestAGapIsTold(t *testing.T) {
 	})
 }
 
-// Where the store has lost writes that a reader had seen, and goes on without them, it is told all that there is: nothing is
-// missed, and what comes twice has the same id.
+// When the store has lost writes that a reader had seen, the reader gets everything that is left: it misses nothing, and an event that
+// comes twice has the same ID.
 func TestLostWritesHideNothing(t *testing.T) {
 	t.Parallel()
 	for name, rest := range map[string][]string{
@@ -365,7 +364,7 @@ func TestLostWritesHideNothing(t *testing.T) {
 	}
 }
 
-// After now comes what happens from now on, after a time what has happened since.
+// "now" selects events from now on, a time those since then.
 func TestAfterNowAndATime(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -6,30 +6,29 @@ import (
 	"time"
 )
 
-// Position is where a reader stands in one shard. The zero Position is before the shard's first entry.
+// Position is a reader's position in one shard. The zero Position is before the shard's first entry.
 type Position struct {
-	Ms, Seq uint64 // of an entry's id
-	Mark    uint16 // hash of what that entry says: another one may have its id once the store has lost writes
+	Ms, Seq uint64 // of an entry's ID
+	Mark    uint16 // hash of the entry's values: another entry may get its ID once the store has lost writes
 	kind    kind
 }
 
-// kind is what a Position is.
+// kind is the kind of a Position.
 type kind uint8
 
 const (
 	atStart  kind = iota // before the first entry
-	atEntry              // behind an entry that was seen; going back, before it
-	atTime               // behind all of that ms; going back, before it
+	atEntry              // behind an entry that was read; going back, before it
+	atTime               // behind everything in that ms; going back, before it
 	atNewest             // going back only: behind the newest entry
 )
 
-// AtTime is the position behind everything that happened until t, going back before all that happened since, by the clock of
-// the shard's server.
+// AtTime returns the position behind everything up to t, or going back before everything since, by the clock of the shard's server.
 func AtTime(t time.Time) Position {
 	return Position{Ms: uint64(max(0, t.UnixMilli())), kind: atTime}
 }
 
-// AtEntry is the position behind an entry that was seen, by the ID and the Mark of its Position; "" is before the first entry.
+// AtEntry returns the position behind an entry that was read, from the ID and Mark of its Position; "" is before the first entry.
 func AtEntry(id string, mark uint16) Position {
 	ms, seq, ok := parseID(id)
 	if !ok {
@@ -41,12 +40,12 @@ func AtEntry(id string, mark uint16) Position {
 // IsStart reports whether the position is before the shard's first entry.
 func (p Position) IsStart() bool { return p.kind == atStart }
 
-// ID is the entry's id as Redis writes it.
+// ID returns the entry's ID as Redis formats it.
 func (p Position) ID() string {
 	return strconv.FormatUint(p.Ms, 10) + "-" + strconv.FormatUint(p.Seq, 10)
 }
 
-// Time is when the entry was written, by the clock of the server on which the shard was then; zero at the start.
+// Time returns when the entry was written, by the clock of the server that had the shard then; zero at the start.
 func (p Position) Time() time.Time {
 	if p.kind == atStart || p.kind == atNewest {
 		return time.Time{}
@@ -62,7 +61,7 @@ func (p Position) Before(q Position) bool {
 	return p.Ms < q.Ms || p.Ms == q.Ms && p.Seq < q.Seq
 }
 
-// forwards is the position as read.lua takes it.
+// forwards returns the position in the format of read.lua.
 func (p Position) forwards() string {
 	switch p.kind {
 	case atEntry:
@@ -73,20 +72,20 @@ func (p Position) forwards() string {
 	return ""
 }
 
-// backwards is the position as read.lua takes it when it goes back: from the entry before it.
+// backwards returns the position in the format of read.lua for going back: from the entry before it.
 func (p Position) backwards() string {
 	switch {
 	case p.kind == atNewest:
 		return "<+"
 	case p.kind == atStart || p.Ms == 0:
-		return "<0-0" // there is nothing before it
+		return "<0-0" // nothing is before it
 	case p.kind == atEntry && p.Seq > 0:
 		return "<" + Position{Ms: p.Ms, Seq: p.Seq - 1}.ID()
 	}
-	return "<" + strconv.FormatUint(p.Ms-1, 10) // without a number: the last of that ms
+	return "<" + strconv.FormatUint(p.Ms-1, 10) // without a number: the last entry of that ms
 }
 
-// parseID reads an entry's id.
+// parseID parses an entry's ID.
 func parseID(id string) (ms, seq uint64, ok bool) {
 	a, b, ok := strings.Cut(id, "-")
 	ms, err := strconv.ParseUint(a, 10, 64)
@@ -94,10 +93,10 @@ func parseID(id string) (ms, seq uint64, ok bool) {
 	return ms, seq, ok && err == nil && err2 == nil
 }
 
-// Positions are where a reader stands in every shard.
+// Positions are a reader's positions in all shards.
 type Positions []Position
 
-// everywhere are the positions of a reader that stands alike in all shards.
+// everywhere returns the same position for all shards.
 func everywhere(shards int, p Position) Positions {
 	all := make(Positions, shards)
 	for i := range all {

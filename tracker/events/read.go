@@ -8,32 +8,34 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Look is what one read of a shard has shown.
+// Look is the result of one read of a shard.
 type Look struct {
 	Shard  int
-	From   Position // where it began
-	Events []*Event // oldest first; going back newest first
-	At     Position // where the reader stands now
-	Gap    *Gap     // what was next is not there any more; nil: nothing is missing
-	Lost   bool     // the store has lost writes that the reader had seen: it begins again with the first entry that is left
-	More   bool     // there may be more now
-	read   int      // entries, of which events may be a part
+	From   Position // where the read began
+	Events []*Event // oldest first; going back, newest first
+	At     Position // position behind what was read
+	Gap    *Gap     // the next entries were trimmed; nil: none is missing
+	Lost   bool     // the store has lost writes that the reader had seen: it starts again with the first entry left
+	More   bool     // there may be more
+	read   int      // entries; not all need be events
 }
 
-// Gap is what a reader misses: it was kept no longer than the settings say.
+// Gap is what a reader has missed because it was trimmed.
 type Gap struct {
-	From, To time.Time // from where the reader stood to the first event that is left
+	From, To time.Time // from the reader's position to the first event left
 	Shards   []int
 }
 
-// ReadNode reads shards of one node on in one round trip, past the lanes, each from where it stands. Events are not resolved.
+// ReadNode reads on in shards of one node in one round trip that bypasses the lanes. Events are not resolved. It returns the looks of the
+// successful calls, and the first error.
 func (s *Service) ReadNode(ctx context.Context, n *store.Node, shards []int, at func(shard int) Position) ([]Look, error) {
 	r := s.newRead(shards, readOfEach, sought{}, at, false)
 	s.store.Exec(ctx, n, r.calls)
 	return r.looks(), store.FirstError(r.calls)
 }
 
-// Read reads some shards on in the lanes that give way to all others, each from where it stands. Events are not resolved.
+// Read reads on in some shards through the bulk lanes. Events are not resolved. It returns the looks of the successful calls, and the
+// first error.
 func (s *Service) Read(ctx context.Context, shards []int, at func(shard int) Position) ([]Look, error) {
 	return s.read(ctx, shards, readOfEach, sought{}, at, false)
 }
@@ -46,7 +48,7 @@ func (s *Service) read(
 	return r.looks(), store.FirstError(r.calls)
 }
 
-// reading is one read of some shards.
+// reading is one read of several shards.
 type reading struct {
 	back   bool
 	at     func(shard int) Position
@@ -67,7 +69,7 @@ func (s *Service) newRead(shards []int, ofEach int, of sought, at func(shard int
 	return r
 }
 
-// looks returns what the calls that went through say of each of their shards.
+// looks returns the results of the successful calls for each of their shards.
 func (r *reading) looks() (all []Look) {
 	for i, c := range r.calls {
 		if c.Err != nil {
@@ -93,7 +95,7 @@ func (r *reading) look(shard int, reply readReply) Look {
 	}
 	if !r.back && from.kind == atEntry && reply.how == continued {
 		if len(l.Events) == 0 || l.Events[0].At.Mark != from.Mark {
-			return Look{Shard: shard, From: from, Lost: true, More: true} // another entry has the id of the one that was seen
+			return Look{Shard: shard, From: from, Lost: true, More: true} // another entry has the ID of the one that was read
 		}
 		l.Events = l.Events[1:]
 	}
@@ -108,7 +110,7 @@ func (r *reading) look(shard int, reply readReply) Look {
 	return l
 }
 
-// and returns the gap that two are together; nil is none.
+// and returns the union of two gaps; nil is none.
 func (g *Gap) and(other *Gap) *Gap {
 	if g == nil || other == nil {
 		if g == nil {

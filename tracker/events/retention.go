@@ -6,8 +6,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Trim drops what the settings say is not kept any more in some shards of a node, past the lanes. It reports whether there may
-// be more to drop.
+// Trim drops events beyond the retention settings in some shards of a node, bypassing the lanes. It reports whether there may be more to
+// drop, and returns the first error.
 func (s *Service) Trim(ctx context.Context, n *store.Node, shards []int) (more bool, err error) {
 	groups := s.store.Together(shards)
 	calls := store.CallEach(groups, s.trimCall)

@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Sweepers leave as many events as the setting says, no more than a hundred besides, and always the newest.
+// Sweepers keep as many events as the setting states, at most a hundred more, and always the newest.
 func TestSweepersTrimEvents(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -34,12 +34,12 @@ func TestSweepersTrimEvents(t *testing.T) {
 	})
 }
 
-// Events that are too old go, but for a shard's newest: it is where readers stand.
+// Events that are too old are dropped, but not a shard's newest one, where readers continue.
 func TestOldEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsMaxAge = 2, time.Hour })
-		s.Clock.Set(time.Now()) // streams go by the server's own clock
+		s.Clock.Set(time.Now()) // streams use the server's own clock
 		h.FillQueue(50, func(int, *model.NewTask) {})
 		h.MustSweep()
 		young := storedIDs(t, s.Client, 2)
@@ -60,7 +60,7 @@ func TestOldEventsAreTrimmed(t *testing.T) {
 	})
 }
 
-// What webhooks have not taken yet stays, however much it is and however old.
+// Events that webhooks have not taken yet stay, however many and however old they are.
 func TestWhatIsNotTakenStays(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -99,7 +99,7 @@ func TestWhatIsNotTakenStays(t *testing.T) {
 	})
 }
 
-// Running sweepers trim by themselves, and share the shards.
+// Running sweepers trim automatically, and share the shards.
 func TestRunningSweepersTrim(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+// scripts are the scripts of lua/events. Only this file knows the order of their arguments and replies.
 type scripts struct {
 	read, hosts, trim *lua.Script
 }
@@ -16,17 +16,17 @@ func newScripts(set *lua.Set) *scripts {
 	return &scripts{read: set.Get("read"), hosts: set.Get("hosts"), trim: set.Get("trim")}
 }
 
-// How much one script reads: 256 entries of up to 5 KB.
+// These limit what one script reads: 256 entries of up to 5 KB.
 const (
-	readAtOnce = 256 // in all
-	readOfEach = 128 // of one shard, where it reads several
+	readAtOnce = 256 // in total
+	readOfEach = 128 // of one shard in a call for several
 )
 
-// sought is what entries must have that are replied: a field with this text or, where another is named, anything in that one.
-// The zero value is all entries.
+// sought selects entries: those with a field with this text or, if `other` is set, with anything in that field. The zero value selects
+// all.
 type sought struct{ field, text, other string }
 
-// readCall reads some shards of which one call may be, each from where a position says.
+// readCall reads several shards, as many as one call may cover, each from its position.
 func (s *Service) readCall(shards []int, ofEach int, of sought, from func(shard int) string) *store.Call {
 	keys, args := make([]string, len(shards)), []any{readAtOnce, ofEach, of.field, of.text, of.other}
 	for i, shard := range shards {
@@ -36,32 +36,32 @@ func (s *Service) readCall(shards []int, ofEach int, of sought, from func(shard 
 	return store.NewCall(shards[0], s.scripts.read, keys, args...)
 }
 
-// continuity is how a shard goes on from where a reader stood; lua/events/read.lua has the same numbers.
+// continuity is how a shard continues from a reader's position; lua/events/read.lua has the same numbers.
 type continuity int64
 
 const (
 	continued continuity = iota
-	trimmed              // what was next is not there any more
+	trimmed              // the next entries were trimmed
 	lost                 // the store has lost writes that the reader had seen
-	unread               // there was enough in other shards
+	unread               // other shards had enough entries
 )
 
-// storedEvent is an entry of a stream: its id, and names and values after each other.
+// storedEvent is an entry of a stream: its ID, and alternating names and values.
 type storedEvent struct {
 	id    string
 	words []string
 }
 
-// readReply is what read.lua answers of one shard. Where it goes on from an entry that entry is the first; the last is the last
-// that was read, also where it was not sought.
+// readReply is the reply of read.lua for one shard. When it continues from an entry, that entry is the first; the last is the last one
+// that was read, even if it does not match.
 type readReply struct {
 	how     continuity
 	entries []storedEvent
-	more    bool // there may be
+	more    bool // there may be more
 	read    int  // how many were read
 }
 
-// readRead returns what is said of the i-th shard of a call.
+// readRead returns the reply for the i-th shard of a call.
 func readRead(re store.Reply, i int) readReply {
 	of := re.List(1 + i)
 	entries := of.List(1)
@@ -76,7 +76,7 @@ func readRead(re store.Reply, i int) readReply {
 // hostsAtOnce is how many workers one script looks up.
 const hostsAtOnce = 200
 
-// hostsCall looks workers of one shard up.
+// hostsCall looks up workers of one shard.
 func (s *Service) hostsCall(refs []*schema.WorkerRef) *store.Call {
 	shard := refs[0].Shard
 	keys := make([]string, len(refs))
@@ -86,10 +86,10 @@ func (s *Service) hostsCall(refs []*schema.WorkerRef) *store.Call {
 	return store.NewCall(shard, s.scripts.hosts, keys)
 }
 
-// readHost returns machine and version of the i-th worker; no machine: there is no such worker.
+// readHost returns the machine and version of the i-th worker; without a machine, the worker does not exist.
 func readHost(r store.Reply, i int) Host { return Host{Machine: r.Str(2 * i), Version: r.Str(2*i + 1)} }
 
-// trimCall drops what is not kept any more in some shards of which one call may be.
+// trimCall drops events beyond the retention settings in several shards, as many as one call may cover.
 func (s *Service) trimCall(shards []int) *store.Call {
 	var keys []string
 	for _, shard := range shards {

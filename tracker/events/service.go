@@ -10,12 +10,12 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	PerShard   int                   // events that sweepers leave of a shard
-	MaxAge     time.Duration         // for how long they leave them; 0: for as long as there are not more
-	Registerer prometheus.Registerer // nil: metrics are registered nowhere
+	PerShard   int                   // events that sweepers keep of a shard
+	MaxAge     time.Duration         // how long they keep them; 0: no limit
+	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service tells what has happened. Its methods may be called from any goroutine.
+// Service provides what has happened as events. Its methods may be called from any goroutine.
 type Service struct {
 	store   *store.Store
 	opts    Options
@@ -26,7 +26,7 @@ type Service struct {
 	pace    *pace
 }
 
-// New makes the service.
+// New returns a service.
 func New(s *store.Store, o Options) *Service {
 	made := &Service{store: s, opts: o, scripts: newScripts(s.Scripts), hosts: newHosts(), metrics: newMetrics(o.Registerer),
 		pace: newPace()}
@@ -34,5 +34,5 @@ func New(s *store.Store, o Options) *Service {
 	return made
 }
 
-// Close ends what reads for listeners.
+// Close ends the loops that read for listeners.
 func (s *Service) Close() { s.hub.close() }

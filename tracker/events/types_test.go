@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Every type that scripts tell is one that filters know, and the other way round.
+// Every type that scripts write is known to filters, and vice versa.
 func TestAllTypesOfEventsAreKnown(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../lua/*/*.lua")

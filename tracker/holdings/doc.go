@@ -1,3 +1,3 @@
-// Package holdings is about what a worker holds: the entries of its attempts, what its inventory says of them, the notices it is
-// owed about them, and their recovery once it has ended.
+// Package holdings is about what a worker holds: the entries of its attempts, how its inventory compares with them, the notices that it
+// must receive about them, and their recovery after its end.
 package holdings

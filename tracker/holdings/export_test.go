@@ -16,10 +16,10 @@ func (s *Service) FenceEverywhere(scope model.Scope, id string) error {
 	return err
 }
 
-// Holding returns the entry in the held set of an attempt that was claimed under no id and has a run of its own.
+// Holding returns the held entry of an attempt that was claimed without an ID and has its own run.
 func (s *Service) Holding(a *model.Attempt) string { return a.WorkerID + "/" + a.Member + "/0//" }
 
-// TellLost has a worker told that attempts are lost, and returns how many.
+// TellLost adds attempts as lost to a worker's response, and returns how many it then contains.
 func TellLost(lists ...[]OwnedAttempt) int {
 	h := &WorkerHeard{}
 	for _, list := range lists {
@@ -33,13 +33,13 @@ func TellLost(lists ...[]OwnedAttempt) int {
 // MaxMissed is how many attempts one inventory can miss.
 const MaxMissed = maxMissed
 
-// OpenRecovery is what stands of the recovery of a worker.
+// OpenRecovery is the remaining recovery of a worker.
 type OpenRecovery struct {
 	Queue  string
 	Shards []int
 }
 
-// OpenRecoveries reads those of workers, in one go for each shard.
+// OpenRecoveries reads the recoveries of workers, in one call for each shard.
 func (s *Service) OpenRecoveries(scope model.Scope, ids ...string) (open []OpenRecovery, err error) {
 	var refs []*schema.WorkerRef
 	for _, id := range ids {

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// An attempt that the store has lost, and whose worker has ended and was recovered, ends as the others that the worker
-// held: nobody would ever take it again.
+// An attempt that the store has lost, and whose worker has ended and was recovered, ends like the worker's other attempts: otherwise it
+// would never be taken.
 func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -27,7 +27,7 @@ func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 			if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs[name], reason, ""); err != nil {
 				c.Fatal(err)
 			}
-			for i, a := range held { // the store loses what it knew of the attempts, of two all, of two back to their creation
+			for i, a := range held { // the store loses the attempts: of two everything, of two all since their creation
 				c.Store.Client.Del(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, a.TaskID))
 				if i >= 2 {
 					c.Store.Client.HSet(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, a.TaskID), before[a.TaskID])
@@ -35,9 +35,9 @@ func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 			}
 			_, err := c.Beats.Start(c.Ctx, held[0], model.Report{})
 			c.WantCode(err, model.AlreadyTerminal)
-			c.WantState(held[0].TaskID, model.Failed, model.WorkerLost) // its queue is not known any more
+			c.WantState(held[0].TaskID, model.Failed, model.WorkerLost) // its queue is unknown now
 			if _, err := c.Beats.Complete(c.Ctx, held[1], model.Completion{Outcome: model.Succeeded}); err != nil {
-				c.Fatal(err) // a result is never thrown away for this
+				c.Fatal(err) // a result is never discarded for this
 			}
 			c.WantState(held[1].TaskID, model.Succeeded, "")
 			losses := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Holding is one attempt that a worker holds, as its entry in a held set says.
+// Holding is one attempt that a worker holds, from its entry in a held set.
 type Holding struct {
 	text   string // the entry
 	Ref    *schema.TaskRef
@@ -19,7 +19,7 @@ type Holding struct {
 	Claim  string
 }
 
-// ParseHeld returns the holding of an entry as held_entry in lua/lib/held.lua packs it.
+// ParseHeld parses an entry that held_entry in lua/lib/held.lua has packed; false: it is none.
 func ParseHeld(text string, shard int) (Holding, bool) {
 	p := strings.Split(text, "/") // worker, tenant, workspace, task#attempt.fence, timeout, run, claim
 	if len(p) != 7 {
@@ -31,10 +31,10 @@ func ParseHeld(text string, shard int) (Holding, bool) {
 	return Holding{text: text, Worker: p[0], Ref: r, member: p[1] + "/" + p[2] + "/" + p[3], Claim: p[6]}, true
 }
 
-// heldPage is how many entries of a held set are read at once.
+// heldPage is how many entries of a held set one script reads.
 const heldPage = 1000
 
-// HeldBy lists all that a worker holds, over all shards.
+// HeldBy returns all attempts that a worker holds, over all shards.
 func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, workerID string) ([]Holding, error) {
 	after := make([]string, s.store.Shards())
 	open := make([]int, s.store.Shards())
@@ -65,13 +65,13 @@ func (s *Service) HeldBy(ctx context.Context, op string, scope model.Scope, work
 	return held, nil
 }
 
-// name is the attempt as its worker names it.
+// name returns the attempt as its worker names it.
 func (h *Holding) name() OwnedAttempt {
 	number, _, _ := schema.SplitAttempt(h.member)
 	return OwnedAttempt{h.Ref.ID, number}
 }
 
-// attemptOf returns the attempt of a holding, as its token would name it that was made now.
+// attemptOf returns the attempt of a holding, as a token issued now would describe it.
 func (s *Service) attemptOf(h *Holding, now time.Time) *model.Attempt {
 	number, fence, _ := schema.SplitAttempt(h.member)
 	return s.beats.Attempt(model.Attempt{

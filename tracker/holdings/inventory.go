@@ -10,14 +10,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// InventoryItem is one attempt that a worker says it has.
+// InventoryItem is one attempt that a worker reports to have.
 type InventoryItem struct {
 	OwnedAttempt
 	Report string // packed by AppendReport; empty: none
 }
 
-// TakeInventory compares what a worker says it has with what it holds. What it has is kept alive, as by beats of its own; what
-// it no longer holds it is told; what two of its beats in a row miss is taken from it.
+// TakeInventory compares the attempts that a worker reports with those that it holds. Reported ones are kept alive as by their own beats;
+// the worker is notified of those that it no longer holds; and those missing from two of its beats in a row are taken from it. It fails
+// when Redis does not confirm a part of that.
 func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []InventoryItem) error {
 	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
 	if err != nil {
@@ -65,9 +66,8 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []Inv
 	return s.loseMissed(ctx, h, holds)
 }
 
-// explainStrange finds what became of attempts that a worker lists and does not hold. Those that are its own are beaten, and so
-// explained; those of others are lost to it; and an unknown one is not lost: perhaps the store lost it, and its own token can
-// tell.
+// explainStrange finds out about attempts that a worker reports and does not hold. Its own ones get a beat, whose result explains them;
+// those of other workers are lost to it; an unknown one is not lost: the store may have lost it, and its own token can prove it.
 func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []InventoryItem) ([]*beats.Beat, error) {
 	names := make([]OwnedAttempt, len(items))
 	for i, item := range items {
@@ -89,16 +89,15 @@ func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []In
 	return explained, nil
 }
 
-// maxMissed bounds what one inventory can miss. If there are more, the first in their order count, so that the next beat misses
-// the same ones and those after it find the rest.
+// maxMissed limits how many attempts one inventory can miss. Of more, the first in order count, so that the next beat misses the same
+// ones and later beats find the rest.
 const maxMissed = 500
 
-// missedLife is how long what an inventory missed is remembered.
+// missedLife is how long the misses of an inventory are kept.
 const missedLife = time.Hour
 
-// loseMissed takes from the worker what two of its beats in a row have missed, and tells it so: should it have it after all,
-// because a claim's answer came late, it must stop. An inventory that is older than another, or that comes twice, says nothing
-// about what is missing.
+// loseMissed takes from the worker what two of its beats in a row have missed, and notifies it: if it has the attempt after all, because
+// the response to its claim was late, it must stop. An inventory that is older than another, or a repeated one, is ignored for this.
 func (s *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[OwnedAttempt]Holding) error {
 	shard, ok := s.store.WorkerShard(h.Worker)
 	if !ok || h.Inventory == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// strangers names attempts that nobody has heard of.
+// strangers names attempts that never existed.
 func strangers(n int) []holdings.OwnedAttempt {
 	list := make([]holdings.OwnedAttempt, n)
 	for i := range list {
@@ -25,8 +25,8 @@ func strangers(n int) []holdings.OwnedAttempt {
 	return list
 }
 
-// A worker lists what it may hold, and some that have ended without its knowing. A longer list is refused, and changes
-// nothing.
+// A worker may list as many attempts as it may hold, and some that have ended without its knowledge. A longer list is refused, and
+// changes nothing.
 func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -48,7 +48,7 @@ func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
 	})
 }
 
-// What a worker must be told takes time in proportion to it: minutes if each were held against all others.
+// The time for many notices is proportional to their number: it would be minutes if each were compared with all others.
 func TestTellingMuchTakesLittleTime(t *testing.T) {
 	const n = 200_000
 	done := make(chan int)
@@ -65,7 +65,7 @@ func TestTellingMuchTakesLittleTime(t *testing.T) {
 	}
 }
 
-// Scripts about the largest inventory, and about all that it misses, are short.
+// Scripts for the largest inventory, and for everything that it misses, are short.
 func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -100,7 +100,7 @@ func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
 	h.Short("everything lost", func() { h.MustBeatWorker(r.WorkerID, trackertest.Listing()) })
 }
 
-// Of more misses than one inventory can have the second beat finds the same ones as the first.
+// When more is missing than one inventory can miss, the second beat finds the same entries as the first.
 func TestInventoryThatMissesVeryMany(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -6,7 +6,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// metrics count the attempts that this process ended.
+// metrics count the attempts that this process has ended.
 type metrics struct {
 	verdicts  *prometheus.CounterVec
 	requeued  prometheus.Counter
@@ -26,7 +26,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 	}
 	for _, reason := range model.Reasons {
-		m.verdicts.WithLabelValues(string(reason)) // a rate sees only what was there before
+		m.verdicts.WithLabelValues(string(reason)) // a rate needs the series to exist before the first increase
 	}
 	if r != nil {
 		r.MustRegister(m.verdicts, m.requeued, m.recovered)
@@ -34,7 +34,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// CountEnd counts an attempt that this process ended, and that its task went back to its queue.
+// CountEnd counts an attempt that this process has ended, and whether its task was requeued.
 func (s *Service) CountEnd(why model.Reason, requeued bool) {
 	s.metrics.verdicts.WithLabelValues(string(why)).Inc()
 	if requeued {

@@ -12,18 +12,18 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A cancel, and a loss that the worker did not bring about itself, are a notice to the worker that holds the attempt. The
-// script that makes them leaves the notice in the outbox of the task's shard; the sweeper takes it to the worker's
-// shard; each beat of the worker repeats it until an answer that told it was handed to the worker's connection.
+// The worker that holds an attempt gets a notice of a cancel, and of a loss that it did not cause itself. The script that causes them
+// puts the notice in the outbox of the task's shard; the sweeper moves it to the worker's shard; and each beat of the worker repeats it
+// until a response with it was written to the worker's connection.
 
 const (
 	noticeLife    = 24 * time.Hour
-	noticeRetry   = time.Second // until a notice that could not be sent is tried again
+	noticeRetry   = time.Second // until the next try for a notice that could not be sent
 	noticesAtOnce = 50          // written by one script: a notice may be 4 KB long
-	outboxLimit   = 100         // notices of an outbox, read by one script
+	outboxLimit   = 100         // notices of an outbox that one script reads
 )
 
-// notice is one entry of an outbox: what a worker is to be told about an attempt.
+// notice is one entry of an outbox: a message for a worker about an attempt.
 type notice struct {
 	text   string
 	worker string
@@ -31,7 +31,7 @@ type notice struct {
 	scope  model.Scope
 }
 
-// kinds of notices, as scripts write them.
+// These are the kinds of notices, as scripts write them.
 const (
 	noticeCancel = "c"
 	noticeLost   = "l"
@@ -43,11 +43,12 @@ func parseNotice(text string) (notice, bool) {
 	return notice{text, worker, entry, scope}, ok && named
 }
 
-// TellWorkers has what a shard's outbox holds now told by the workers' next beats. What it cannot deliver the sweeper will.
+// TellWorkers moves the notices in a shard's outbox to the workers, so that their next beats return them. The sweeper delivers what this
+// could not.
 func (s *Service) TellWorkers(ctx context.Context, shard int) { _, _ = s.SendNotices(ctx, shard, 0) }
 
-// SendNotices takes the notices in a shard's outbox to the workers' shards, those that have waited for so long. It reports
-// whether there are more.
+// SendNotices moves the notices in a shard's outbox that are at least `grace` old to the workers' shards. It reports whether there are
+// more, and returns the last error.
 func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duration) (more bool, err error) {
 	outbox := s.store.Keys[shard].Outbox
 	overdue := store.Overdue{Set: outbox, Wall: true, Grace: grace, Limit: outboxLimit}
@@ -72,7 +73,7 @@ func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duratio
 		}
 	}
 	after := append(s.noticesDone(shard, outbox, 0, done),
-		s.noticesDone(shard, outbox, noticeRetry, late)...) // those behind what can be sent
+		s.noticesDone(shard, outbox, noticeRetry, late)...) // they go behind those that can be sent
 	s.store.DoAll(ctx, "send notices", after)
 	if err := store.FirstError(after); err != nil {
 		return false, err
@@ -80,8 +81,8 @@ func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duratio
 	return len(texts) == outboxLimit, err
 }
 
-// byWorker groups the entries of an outbox by worker, each group for one script call. It also returns those that nobody would
-// ask for: they are for a worker that never registered, or are no notices at all.
+// byWorker groups the entries of an outbox by worker, each group for one script call. It also returns the undeliverable ones: they are
+// for a worker that never registered, or are no notices.
 func (s *Service) byWorker(texts []string) (groups [][]notice, dead []string) {
 	of := map[string][]notice{}
 	for _, text := range texts {
@@ -98,7 +99,7 @@ func (s *Service) byWorker(texts []string) (groups [][]notice, dead []string) {
 	return groups, dead
 }
 
-// sentinel is the member of every fixed set that keeps it from being absent.
+// sentinel is the member of every fixed set that keeps the set from being deleted.
 const sentinel = "!"
 
 func textsOf(notices []notice) []string {
@@ -109,7 +110,7 @@ func textsOf(notices []notice) []string {
 	return texts
 }
 
-// noticesDone forgets entries of a set of notices, or puts them off unless putOff is 0.
+// noticesDone returns the calls that remove entries of a set of notices, or postpone them unless putOff is 0.
 func (s *Service) noticesDone(shard int, key string, putOff time.Duration, entries []string) (calls []*store.Call) {
 	for part := range slices.Chunk(entries, noticesAtOnce) {
 		calls = append(calls, s.noticesDoneCall(shard, key, putOff, part))
@@ -117,40 +118,40 @@ func (s *Service) noticesDone(shard int, key string, putOff time.Duration, entri
 	return calls
 }
 
-// WorkerHeard is the answer to a worker's beat. Whoever makes it owns it until it is handed to Notified.
+// WorkerHeard is the response to a worker's beat. Its creator owns it until it is passed to Notified.
 type WorkerHeard struct {
 	At            time.Time
 	ShouldDrain   bool
-	Ended         bool      // its drain is over, and it is told so as one that drains: no beat of its is heard any more
+	Ended         bool      // its drain has finished, which the response reports; no later beat of it is accepted
 	DrainDeadline time.Time // zero: none
 	Interval      time.Duration
 	Timeout       time.Duration
 	Cancels       []TaskNotice // attempts to stop gracefully
-	Lost          []TaskNotice // attempts that are not its own any more
+	Lost          []TaskNotice // attempts that the worker has lost
 
 	Scope     model.Scope
 	Worker    string
-	Inventory string           // number of its inventory; "": none, or one that is older than another
-	notices   []string         // that are repeated until Notified
-	cancelled []*model.Attempt // those of Cancels
+	Inventory string           // number of its inventory; "": none, or older than another one
+	notices   []string         // repeated until Notified
+	cancelled []*model.Attempt // the attempts of Cancels
 	told      map[toldOf]bool
 }
 
-// TaskNotice tells a worker about one of its attempts.
+// TaskNotice notifies a worker about one of its attempts.
 type TaskNotice struct {
 	TaskID  string
 	Attempt int
 	Reason  string     // of a cancel; may be empty
-	Error   model.Code // why a lost one is lost
+	Error   model.Code // why it was lost
 }
 
-// toldOf is one thing that a worker is told about an attempt, once.
+// toldOf is one notice about an attempt, which a response contains once.
 type toldOf struct {
 	attempt OwnedAttempt
-	lost    bool // else it is to be cancelled
+	lost    bool // else it is a cancel
 }
 
-// Tell puts into the answer to a worker's beat what the notices kept for the worker say, as its beat's script listed them.
+// Tell adds the worker's notices, which the script of its beat has listed, to the response.
 func (s *Service) Tell(h *WorkerHeard, notices []string) {
 	for _, entry := range notices {
 		p := strings.SplitN(entry, schema.PackSep, 3)
@@ -167,7 +168,7 @@ func (s *Service) Tell(h *WorkerHeard, notices []string) {
 		switch p[1] {
 		case noticeCancel:
 			if p[2] != "" {
-				_ = json.Unmarshal([]byte(p[2]), &n.Reason) // written by cancel, so it is JSON
+				_ = json.Unmarshal([]byte(p[2]), &n.Reason) // cancel wrote it, so it is JSON
 			}
 			h.cancel(n, &model.Attempt{Scope: scope, TaskID: id, Number: number, Member: p[0], Shard: s.store.ShardOf(scope, id)})
 		case noticeLost:
@@ -192,7 +193,7 @@ func (h *WorkerHeard) lose(n TaskNotice) {
 	}
 }
 
-// isNew reports whether the worker has not been told so before.
+// isNew reports whether the response does not contain the notice yet.
 func (h *WorkerHeard) isNew(n TaskNotice, lost bool) bool {
 	what := toldOf{OwnedAttempt{n.TaskID, n.Attempt}, lost}
 	if h.told[what] {
@@ -205,9 +206,8 @@ func (h *WorkerHeard) isNew(n TaskNotice, lost bool) bool {
 	return true
 }
 
-// Notified records that the answer to a worker's beat, with all its notices, was handed to the worker's connection. It does not
-// wait; what is not recorded is told again by the next beat. Cancels come first: their grace period must begin before the notice
-// of them is forgotten.
+// Notified records that the response to a worker's beat, with all its notices, was written to the worker's connection. It does not wait;
+// the next beat repeats what is not recorded. Cancels come first: their grace period must begin before their notice is removed.
 func (s *Service) Notified(h *WorkerHeard) {
 	s.store.Beside("recording what a worker was told", func() {
 		ctx := context.Background()

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A worker's one beat keeps all its tasks alive; none of them beats by itself.
+// A worker's one beat keeps all its tasks alive; none of them sends beats.
 func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -27,7 +27,7 @@ func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 	})
 }
 
-// A task without a timeout of its own is as alive as its worker, also in lists.
+// A task without its own timeout is as alive as its worker, also in lists.
 func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -55,7 +55,7 @@ func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 	})
 }
 
-// A task with a timeout of its own as well dies at the earlier of the two, and its worker is told.
+// A task that also has its own timeout expires at the earlier of the two, and its worker is notified.
 func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -79,7 +79,7 @@ func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 	})
 }
 
-// A cancel is repeated by each beat of the worker until its delivery is recorded; only then its grace begins.
+// Each beat of the worker repeats a cancel until its delivery is recorded; only then its grace period begins.
 func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -89,7 +89,7 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 			c.Fatal(err)
 		}
 		want := holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Reason: "no longer \"needed\""}
-		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Cancels, want) // by the very next beat
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Cancels, want) // the very next beat
 		for range 2 {
 			c.Pass(5 * time.Second)
 			c.MustSweep()
@@ -101,12 +101,12 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 		c.Pass(2 * time.Second)
 		c.MustSweep()
 		c.WantState(held[0].TaskID, model.Failed, model.CancelTimeout)
-		c.MustSweep() // carries word of what the sweep before did
+		c.MustSweep() // delivers notices of the previous sweep
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost, holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired})
 	})
 }
 
-// What an operator takes from a worker is told to it too.
+// A worker is also notified of attempts that an operator takes from it.
 func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -132,11 +132,11 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.MustSweep()
-		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost) // what it ended itself is no news
+		c.WantNotices(c.MustBeatWorker(c.IDs["w1"]).Lost) // attempts that it ended itself are not reported
 	})
 }
 
-// An inventory says what runs, names what is lost, and what two beats running miss is taken from the worker.
+// An inventory lists what runs and returns what is lost, and attempts that two consecutive beats miss are taken from the worker.
 func TestInventory(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -169,7 +169,7 @@ func TestInventory(t *testing.T) {
 		c.WantState(foreign.TaskID, model.Running, "")
 
 		c.WantState(held[0].TaskID, model.Running, "")
-		c.MustBeatWorker(w1) // a beat without an inventory says nothing about it
+		c.MustBeatWorker(w1) // a beat without an inventory has no effect on it
 		c.WantState(held[0].TaskID, model.Running, "")
 		heard = c.MustBeatWorker(w1, beat)
 		if gone := (holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired}); !slices.Contains(heard.Lost, gone) {
@@ -184,7 +184,7 @@ func TestInventory(t *testing.T) {
 	})
 }
 
-// What an inventory misses once and lists again is not lost.
+// An attempt that an inventory misses once and lists again is not lost.
 func TestInventoryMissesOnceOnly(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -202,18 +202,18 @@ func TestInventoryMissesOnceOnly(t *testing.T) {
 	})
 }
 
-// Only attempts that were dispatched to a worker are its own, and those that it had before as well.
+// Only attempts that were dispatched to a worker are its own, including earlier ones.
 func TestOwned(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w1")
 		c.Hire("w2")
 		mine, foreign := c.MustHolding("w1", 2), c.MustHolding("w2", 1)
-		pushed := c.Running(func(n *model.NewTask) { n.TaskID = "pushed" }) // says that it runs on w1
+		pushed := c.Running(func(n *model.NewTask) { n.TaskID = "pushed" }) // claims to run on w1
 		if _, err := c.Beats.Complete(c.Ctx, mine[1], model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
 		}
-		for range 2 { // the second time from what is remembered
+		for range 2 { // the second time from the cache
 			got, err := c.Holdings.Owned(c.Ctx, trackertest.Scope, c.IDs["w1"], []holdings.OwnedAttempt{
 				trackertest.NameOf(mine[0]), trackertest.NameOf(foreign[0]), trackertest.NameOf(mine[1]), trackertest.NameOf(pushed), {TaskID: "none",
 					Number: 1}, {TaskID: mine[0].TaskID, Number: 2}})
@@ -236,8 +236,7 @@ func TestOwned(t *testing.T) {
 	})
 }
 
-// A claimed attempt that the store lost is adopted from its token, with the worker that holds it: it is recovered with
-// that worker.
+// A claimed attempt that the store lost is adopted from its token, with its worker: it is recovered with that worker.
 func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -256,6 +255,6 @@ func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
 		}
 		c.Advance(31 * time.Second)
 		c.MustSweep()
-		c.WantState(a.TaskID, model.Failed, model.WorkerLost) // without its record nobody knows its queue
+		c.WantState(a.TaskID, model.Failed, model.WorkerLost) // without its record its queue is unknown
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// OwnedAttempt names an attempt as a worker does that shows its own token and not the attempt's.
+// OwnedAttempt identifies an attempt for a worker that presents its own token and not the attempt's.
 type OwnedAttempt struct {
 	TaskID string
 	Number int
@@ -24,15 +24,14 @@ type OwnedAttempt struct {
 
 func (n OwnedAttempt) String() string { return fmt.Sprintf("%s#%d", n.TaskID, n.Number) }
 
-// Remember notes on this replica that an attempt was dispatched to a worker, for when the store has lost it.
+// Remember caches on this replica that an attempt was dispatched to a worker, in case the store loses it.
 func (s *Service) Remember(workerID string, a *model.Attempt) {
 	s.ownedBy.put(a.Scope, workerID, OwnedAttempt{TaskID: a.TaskID, Number: a.Number}, a)
 }
 
-// Owned returns the attempts that were dispatched to the worker, with all that their own tokens would say; nil for any
-// other, and for those that the store does not know; AttemptInDoubt when it may have lost them. An unknown attempt of a task
-// that has ended for good is returned without its fence, so that its callbacks report that end. Whether attempts are live is for
-// the callbacks to judge.
+// Owned returns the attempts that were dispatched to the worker, with everything that their own tokens would contain. The result is nil
+// for any other attempt and for an unknown one, or AttemptInDoubt when the store may have lost it. An unknown attempt of a task that has
+// ended for good is returned without its fence, so that its callbacks report that end. Callbacks check whether attempts are live.
 func (s *Service) Owned(ctx context.Context, scope model.Scope, workerID string, names []OwnedAttempt) ([]*model.Attempt, error) {
 	ctx = s.store.Within(ctx, 0)
 	attempts, known, err := s.owned(ctx, "owned", scope, workerID, names)
@@ -44,7 +43,7 @@ func (s *Service) Owned(ctx context.Context, scope model.Scope, workerID string,
 	return attempts, err
 }
 
-// owned also returns for which of them the owner is known.
+// owned also returns for which attempts the owner is known.
 func (s *Service) owned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (
 	attempts []*model.Attempt, known []bool, err error,
 ) {
@@ -72,13 +71,13 @@ func (s *Service) owned(ctx context.Context, op string, scope model.Scope, worke
 	return attempts, known, nil
 }
 
-// foundOwned is what the store knows of an attempt.
+// foundOwned is what the store has about an attempt.
 type foundOwned struct {
-	attempt *model.Attempt // nil: it is not the worker's, or not known
+	attempt *model.Attempt // nil: another worker's, or unknown
 	known   bool
 }
 
-// askOwned asks the store about attempts, which it remembers if they are the worker's.
+// askOwned looks attempts up in the store, and caches those of the worker.
 func (s *Service) askOwned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (
 	map[OwnedAttempt]foundOwned, error,
 ) {
@@ -99,7 +98,7 @@ func (s *Service) askOwned(ctx context.Context, op string, scope model.Scope, wo
 			f := foundOwned{known: r.known}
 			if r.own {
 				f.attempt = s.ownAttempt(scope, workerID, n, r)
-				if r.fence != "" { // else it may be anybody's, and has ended
+				if r.fence != "" { // without a fence any worker may have had it, and it has ended
 					s.ownedBy.put(scope, workerID, n, f.attempt)
 				}
 			}
@@ -112,7 +111,7 @@ func (s *Service) askOwned(ctx context.Context, op string, scope model.Scope, wo
 // ownedLimit is how many attempts one script looks up.
 const ownedLimit = 50
 
-// ownAttempt returns an attempt that is the worker's, with what owned.lua says of it.
+// ownAttempt returns an attempt of the worker from the reply of owned.lua.
 func (s *Service) ownAttempt(scope model.Scope, workerID string, n OwnedAttempt, r ownedReply) *model.Attempt {
 	run := r.run
 	if run == "" {
@@ -124,11 +123,10 @@ func (s *Service) ownAttempt(scope model.Scope, workerID string, n OwnedAttempt,
 	})
 }
 
-// ownedCache remembers whose an attempt is, also when the store has lost it: then it is adopted from what is remembered here.
-// That does not change while the store keeps the task: an entry expires long before retention could have removed it, since
-// another task may then have its name. A beat is guarded by the attempt's membership whatever is remembered here. When there are
-// too many, the least recently used are forgotten. Each entry carries its own expiry: caches that see to it have a goroutine
-// that never ends.
+// ownedCache remembers the owners of attempts, also when the store has lost them: an attempt is then adopted from here. Owners do not
+// change while the store keeps the task: an entry expires long before retention could have removed the task, since another task may then
+// have its name. Beats always check the attempt's membership, whatever is cached. The least recently used entries are evicted. Each entry
+// has its own expiry: caches with built-in expiry have a goroutine that never ends.
 type ownedCache struct {
 	of *lru.Cache[string, ownedEntry]
 }
@@ -143,7 +141,7 @@ const ownedLife = time.Hour
 const maxOwned = 1 << 16 // attempts
 
 func newOwnedCache() ownedCache {
-	of, _ := lru.New[string, ownedEntry](maxOwned) // fails for a size of 0 only
+	of, _ := lru.New[string, ownedEntry](maxOwned) // fails only for size 0
 	return ownedCache{of}
 }
 

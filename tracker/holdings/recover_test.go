@@ -49,7 +49,7 @@ func TestADeadWorkersTasksAreRecovered(t *testing.T) {
 	})
 }
 
-// maxLosses stops a poison pill: a task whose workers die of it is requeued that often and fails then.
+// maxLosses stops a poison pill: a task that kills its workers is requeued that many times and then fails.
 func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -73,7 +73,7 @@ func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 	})
 }
 
-// Deregistration is no loss: what the worker held is free for others at once.
+// Deregistration is not a loss: the worker's tasks are available to others at once.
 func TestDeregistrationIsNoLoss(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -116,7 +116,7 @@ func TestACompletionBeforeRecoveryWins(t *testing.T) {
 	})
 }
 
-// Several sweepers at once take each attempt once.
+// Concurrent sweepers take each attempt once.
 func TestSweepersShareARecovery(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -142,7 +142,7 @@ func TestSweepersShareARecovery(t *testing.T) {
 	})
 }
 
-// A claim that is still under way when its worker ends finds the fence.
+// A claim in progress when its worker ends meets the fence.
 func TestAFencedWorkerClaimsNothing(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// All recoveries of a shard are read in one go: a machine's workers live in one shard and die together.
+// All recoveries of a shard are read in one call: a machine's workers are in one shard and die together.
 func TestRecoveriesOfOneShardAreReadTogether(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

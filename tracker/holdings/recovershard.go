@@ -9,11 +9,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// fenceLife is longer than any claim can still be under way that began before its worker's end.
+// fenceLife is longer than any claim that began before its worker's end can still take.
 const fenceLife = time.Hour
 
-// recoverShard fences an ended worker in one shard and takes up to TakeLimit attempts that it holds there. It
-// reports whether none was left.
+// recoverShard fences an ended worker in one shard and takes up to TakeLimit attempts that it holds there. It reports whether none is
+// left.
 func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (done bool, took recovered, err error) {
 	fence := s.fenceCall(shard, rec.worker.ID, schema.TakeLimit, rec.evidence.loss, rec.evidence.reason)
 	re, err := s.store.Do(ctx, "recover", fence)
@@ -33,17 +33,17 @@ func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (d
 
 // lostEvidence is why attempts are taken from their worker.
 type lostEvidence struct {
-	loss     bool               // they count as lost; else nothing is held against their tasks, which are tried again at once
-	reason   model.WorkerReason // why the worker has them no longer
+	loss     bool               // they count as lost; else nothing counts against their tasks, which are retried at once
+	reason   model.WorkerReason // why the worker lost them
 	lastBeat time.Time          // of the worker
 	silent   time.Duration
-	credit   time.Duration // time since the last beat that did not count
+	credit   time.Duration // time since the last beat that was excluded
 	timeout  time.Duration // of the worker
-	spared   bool          // the mass expiry brake had spared the worker
-	due      time.Time     // since when they could have been taken; zero: now
+	spared   bool          // the mass-expiry brake had held the worker
+	due      time.Time     // since when they could be taken; zero: now
 }
 
-// evidence is why what an ended worker held is taken from it.
+// evidence returns why the attempts of an ended worker are taken from it.
 func (r *recoveryReply) evidence() lostEvidence {
 	e := lostEvidence{
 		reason: r.reason, loss: r.loss, timeout: r.timeout, due: r.ended.Add(-r.lag),
@@ -64,8 +64,8 @@ func (r *recoveryReply) evidence() lostEvidence {
 // recoverTakes is how many attempts one script takes.
 const recoverTakes = 25
 
-// takeFrom takes attempts from the worker that holds them, and returns how many it took. Those that ended otherwise in
-// between are left alone.
+// takeFrom takes attempts from the worker that holds them, and returns how many it took. Attempts that have ended meanwhile are
+// unchanged. It returns the first error.
 func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e lostEvidence) (all recovered, err error) {
 	groups := schema.ByShard(held, recoverTakes, func(h Holding) int { return h.Ref.Shard })
 	calls := store.CallEach(groups, func(group []Holding) *store.Call { return s.recoverCall(by, group, e) })
@@ -91,10 +91,10 @@ func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e
 	return all, store.FirstError(calls)
 }
 
-// unpinShard frees the placed tasks that wait in a shard for a worker which will not claim them.
+// unpinShard releases the placed tasks that wait in a shard for a worker that will not claim them.
 func (s *Service) unpinShard(ctx context.Context, op string, shard int, worker *schema.WorkerRef, queue string) error {
 	if queue == "" {
-		return nil // its record is gone, and with it the name of what it was given
+		return nil // without its record the queue is unknown
 	}
 	after := ""
 	for {
@@ -116,7 +116,7 @@ func (s *Service) unpinShard(ctx context.Context, op string, shard int, worker *
 	}
 }
 
-// UnpinAll frees the placed tasks that wait for a worker in any shard.
+// UnpinAll releases the placed tasks that wait for a worker in any shard.
 func (s *Service) UnpinAll(ctx context.Context, op string, worker *schema.WorkerRef, queue string) error {
 	for shard := range s.store.Keys {
 		if err := s.unpinShard(ctx, op, shard, worker, queue); err != nil {

@@ -11,21 +11,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A worker that has ended for good leaves a recovery entry, written by the script of the verdict, which lists every shard. In
-// each of them the worker is fenced first, so that a claim of its own that is still under way finds the fence, and then what it
-// held is taken. A shard that is done is ticked off. Whoever finds an unfinished entry carries on with it: all steps may be
-// repeated.
+// A worker that has ended for good has a recovery entry, written by the script of the verdict, which lists every shard. In each shard the
+// worker is fenced first, so that a claim in progress meets the fence, and then its attempts are taken. A finished shard is removed from
+// the entry. Any replica that finds an unfinished entry continues it: all steps may be repeated.
 
-// Recovery is an entry and what is left to do of it. It does not change once it is read.
+// Recovery is a recovery entry with its remaining shards. It does not change after it is read.
 type Recovery struct {
 	worker   *schema.WorkerRef
 	shards   []int
 	evidence lostEvidence
 	queue    string
-	by       string // who recovers
+	by       string // the recovering replica
 }
 
-// ReadRecoveries reads what is left to do for workers; those with nothing left are not in the result.
+// ReadRecoveries returns the recoveries of workers that have shards left.
 func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*schema.WorkerRef) ([]*Recovery, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := store.CallEach(groups, s.recoveryReadCall)
@@ -51,11 +50,11 @@ func (s *Service) ReadRecoveries(ctx context.Context, op, by string, refs []*sch
 	return found, nil
 }
 
-// recoverAtOnce is how many recoveries go on at once on one node.
+// recoverAtOnce is how many recoveries run concurrently on one node.
 const recoverAtOnce = 16
 
-// Recover does what is left of recoveries, on all nodes at once: one that does not answer must not hold up what is
-// requeued on the others. It returns how many attempts it took; what failed is left to whoever comes next.
+// Recover continues recoveries on all nodes concurrently: a node that does not respond must not delay the others. It returns how many
+// attempts it took, and the first error; what failed is left to the next caller.
 func (s *Service) Recover(ctx context.Context, recs ...*Recovery) (taken int, err error) {
 	type part struct {
 		rec   *Recovery
@@ -70,7 +69,7 @@ func (s *Service) Recover(ctx context.Context, recs ...*Recovery) (taken int, er
 	}
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	silent := map[int]bool{} // shards that do not answer: each wait for one would be as long
+	silent := map[int]bool{} // shards that do not respond: each wait for one would be as long
 	for _, parts := range byNode {
 		todo := make(chan part, len(parts))
 		for _, p := range parts {
@@ -104,7 +103,7 @@ func (s *Service) Recover(ctx context.Context, recs ...*Recovery) (taken int, er
 	return taken, err
 }
 
-// recoverIn does one shard and ticks it off.
+// recoverIn recovers one shard and records that.
 func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (taken int, err error) {
 	var here recovered
 	for done := false; !done; {
@@ -128,7 +127,7 @@ func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (take
 	return here.attempts, err
 }
 
-// logRecovered writes down that nothing of what an ended worker held is left, and how long that took from its end on.
+// logRecovered logs that nothing is left of an ended worker's attempts, and how long that took from its end.
 func (s *Service) logRecovered(rec *Recovery, is recoveryDone) {
 	attrs := []slog.Attr{rec.worker.Scope.LogAttr(), slog.String("workerId", rec.worker.ID), slog.Int("recovered", is.all.attempts),
 		slog.Int("failed", is.all.failed)}

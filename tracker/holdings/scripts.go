@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those of lua/holdings that this room runs. Filled when the service is made, and read only.
+// scripts are the scripts of lua/holdings. They do not change after New.
 type scripts struct {
 	fence, held, missed, noticesDone, notify, owned, pinned, recover, recoveryDone, recoveryRead, unpin *lua.Script
 }
@@ -22,31 +22,31 @@ func newScripts(set *lua.Set) scripts {
 	}
 }
 
-// readEntries reads what scripts answer that list entries of a set.
+// readEntries reads the reply of scripts that list entries of a set.
 func readEntries(r store.Reply) []string { return r.Strings() }
 
-// heldCall lists what a worker holds in a shard, up to a limit, from the entry after `after` on; readEntries reads the reply.
+// heldCall lists what a worker holds in a shard, up to a limit, starting behind `after`; readEntries reads the reply.
 func (s *Service) heldCall(shard int, scope model.Scope, worker, after string, limit int) *store.Call {
 	prefix := worker + "/" + scope.String() + "/"
 	return store.NewCall(shard, s.scripts.held, []string{s.store.Keys[shard].Held}, prefix, after, limit)
 }
 
-// fenceCall bars a worker from claiming in a shard and lists what it holds there, up to a limit; readEntries reads the reply.
+// fenceCall prevents a worker from claiming in a shard and lists what it holds there, up to a limit; readEntries reads the reply.
 func (s *Service) fenceCall(shard int, worker string, limit int, loss bool, ended model.WorkerReason) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.fence, []string{k.Fences, k.Held},
 		worker, model.Millis(fenceLife), limit, schema.Flag(loss), string(ended))
 }
 
-// missedCall remembers what an inventory of a worker missed, entries of held; readEntries reads which of them the previous one
-// missed as well.
+// missedCall stores the held entries that an inventory of a worker missed; readEntries reads which of them the previous inventory missed
+// too.
 func (s *Service) missedCall(shard int, scope model.Scope, worker, inventory string, entries []string) *store.Call {
 	k, name := s.store.Keys[shard], schema.TaskName(scope, worker)
 	args := appendTexts([]any{inventory, model.Millis(missedLife)}, entries)
 	return store.NewCall(shard, s.scripts.missed, []string{k.Missed(name), k.Worker(name), k.Reserved(name)}, args...)
 }
 
-// ownedCall asks which attempts were dispatched to a worker; readOwned reads what it answers of each.
+// ownedCall looks up which attempts were dispatched to a worker; readOwned reads the reply for each.
 func (s *Service) ownedCall(shard int, scope model.Scope, worker string, names []OwnedAttempt) *store.Call {
 	k := s.store.Keys[shard]
 	keys := make([]string, 0, 2*len(names))
@@ -59,19 +59,19 @@ func (s *Service) ownedCall(shard int, scope model.Scope, worker string, names [
 	return store.NewCall(shard, s.scripts.owned, keys, args...)
 }
 
-// ownedReply is what owned.lua answers of one attempt.
+// ownedReply is the reply of owned.lua for one attempt.
 type ownedReply struct {
-	known    bool // it is told whose it is
-	own      bool // it is the worker's; else nothing is said of it
+	known    bool // the owner is known
+	own      bool // the worker owns it; else the next fields are empty
 	fence    string
-	run      string // "": its own
+	run      string // "": that of the task
 	timeout  time.Duration
 	interval time.Duration
 	issued   time.Time // when it was dispatched
 	deadline int64     // wall ms; 0: none
 }
 
-// readOwned reads the answer about the i-th of a call's attempts.
+// readOwned reads the reply for the i-th attempt of a call.
 func readOwned(r store.Reply, i int) ownedReply {
 	of := r.List(i)
 	if len(of) == 1 {
@@ -84,7 +84,7 @@ func readOwned(r store.Reply, i int) ownedReply {
 	}
 }
 
-// notifyCall keeps notices for one worker, in its own shard. Its reply is not needed.
+// notifyCall stores notices for one worker, in its shard. Its reply is not needed.
 func (s *Service) notifyCall(home int, notices []notice) *store.Call {
 	k, name := s.store.Keys[home], schema.TaskName(notices[0].scope, notices[0].worker)
 	args := []any{model.Millis(noticeLife)}
@@ -94,14 +94,12 @@ func (s *Service) notifyCall(home int, notices []notice) *store.Call {
 	return store.NewCall(home, s.scripts.notify, []string{k.Notices(name), k.Worker(name)}, args...)
 }
 
-// noticesDoneCall forgets entries of an outbox, or of a worker's notices, or puts them off unless putOff is 0. Its reply is not
-// needed.
+// noticesDoneCall removes entries of an outbox, or of a worker's notices, or postpones them unless putOff is 0. Its reply is not needed.
 func (s *Service) noticesDoneCall(shard int, key string, putOff time.Duration, entries []string) *store.Call {
 	return store.NewCall(shard, s.scripts.noticesDone, []string{key}, appendTexts([]any{orEmpty(putOff)}, entries)...)
 }
 
-// recoveryReadCall reads what is left to do of the recoveries of workers of one shard; readRecovery reads what it answers of
-// each.
+// recoveryReadCall reads what is left of the recoveries of workers of one shard; readRecovery reads the reply for each.
 func (s *Service) recoveryReadCall(refs []*schema.WorkerRef) *store.Call {
 	k := s.store.Keys[refs[0].Shard]
 	var keys []string
@@ -112,28 +110,28 @@ func (s *Service) recoveryReadCall(refs []*schema.WorkerRef) *store.Call {
 	return store.NewCall(refs[0].Shard, s.scripts.recoveryRead, keys)
 }
 
-// recoveryReply is what recovery_read.lua answers of one worker.
+// recoveryReply is the reply of recovery_read.lua for one worker.
 type recoveryReply struct {
-	shards     []string // that are not done
+	shards     []string // those that are left
 	reason     model.WorkerReason
 	loss       bool          // its tasks count as lost
-	lastBeat   time.Time     // zero: not known
-	ended      time.Time     // the same
-	timeout    time.Duration // 0: not known
+	lastBeat   time.Time     // zero: unknown
+	ended      time.Time     // zero: unknown
+	timeout    time.Duration // 0: unknown
 	queue      string
-	silent     time.Duration // when it ended; notKept: a version before did not keep it
-	lag        time.Duration // how long its end had been due
-	lastBeatMs int64         // in shard time; notKept: not known
-	sparedAtMs int64         // when the mass expiry brake spared it, in shard time; notKept: never
+	silent     time.Duration // at its end; notKept: an earlier version did not store it
+	lag        time.Duration // how long its end was overdue
+	lastBeatMs int64         // in shard time; notKept: unknown
+	sparedAtMs int64         // when the mass-expiry brake held it, in shard time; notKept: never
 }
 
-// notKept stands for numbers that a record does not have.
+// notKept is the value of numbers that are missing from a record.
 const notKept = -1
 
-// recoveryFields is how many values recovery_read.lua answers of each worker.
+// recoveryFields is how many values recovery_read.lua returns for each worker.
 const recoveryFields = 11
 
-// readRecovery reads the answer about the i-th of a call's workers.
+// readRecovery reads the reply for the i-th worker of a call.
 func readRecovery(r store.Reply, i int) recoveryReply {
 	of := r[recoveryFields*i:]
 	return recoveryReply{
@@ -151,7 +149,7 @@ func msOr(text string, absent int64) int64 {
 	return schema.ParseInt(text)
 }
 
-// recoverCall takes attempts of one shard from the worker that holds them; readRecover reads what became of each.
+// recoverCall takes attempts of one shard from the worker that holds them; readRecover reads the result of each.
 func (s *Service) recoverCall(by string, held []Holding, e lostEvidence) *store.Call {
 	shard := held[0].Ref.Shard
 	k := s.store.Keys[shard]
@@ -167,7 +165,7 @@ func (s *Service) recoverCall(by string, held []Holding, e lostEvidence) *store.
 	return store.NewCall(shard, s.scripts.recover, keys, args...)
 }
 
-// readRecover returns what became of each attempt, a code of the scripts that take what is due.
+// readRecover returns the result of each attempt, one of the schema.Took codes.
 func readRecover(r store.Reply) []int64 {
 	took := make([]int64, len(r))
 	for i := range r {
@@ -176,7 +174,7 @@ func readRecover(r store.Reply) []int64 {
 	return took
 }
 
-// recoveryDoneCall ticks a shard off a worker's recovery; readRecoveryDone reads the reply.
+// recoveryDoneCall removes a shard from a worker's recovery; readRecoveryDone reads the reply.
 func (s *Service) recoveryDoneCall(r *schema.WorkerRef, shard int, took recovered) *store.Call {
 	k, name := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID)
 	return store.NewCall(r.Shard, s.scripts.recoveryDone,
@@ -184,15 +182,15 @@ func (s *Service) recoveryDoneCall(r *schema.WorkerRef, shard int, took recovere
 		took.exhausted)
 }
 
-// recovered is how many attempts were taken from a worker, how many of these failed for good, and how many of those because their
-// retries were used up.
+// recovered is how many attempts were taken from a worker, how many of these failed for good, and how many of those because their retries
+// were exhausted.
 type recovered struct{ attempts, failed, exhausted int }
 
-// recoveryDone is what recovery_done.lua answers.
+// recoveryDone is the reply of recovery_done.lua.
 type recoveryDone struct {
 	over  bool
-	all   recovered     // in all shards, once it is over
-	since time.Duration // the worker's end; notKept: not known
+	all   recovered     // in all shards, once all are done
+	since time.Duration // time since the worker's end; notKept: unknown
 }
 
 func readRecoveryDone(r store.Reply) recoveryDone {
@@ -201,13 +199,13 @@ func readRecoveryDone(r store.Reply) recoveryDone {
 	}
 }
 
-// pinnedCall lists what waits in a shard for one worker alone, from the entry after `after` on; readEntries reads the reply.
+// pinnedCall lists tasks in a shard that wait for one worker only, starting behind `after`; readEntries reads the reply.
 func (s *Service) pinnedCall(shard int, worker *schema.WorkerRef, queue, after string) *store.Call {
 	return store.NewCall(shard, s.scripts.pinned, []string{s.store.Keys[shard].Ready},
 		worker.Scope.String()+"/"+queue+"/"+worker.ID, after, schema.TakeLimit)
 }
 
-// unpinCall frees placed tasks of a shard that wait for a worker. Its reply is not needed.
+// unpinCall releases placed tasks of a shard that wait for a worker. Its reply is not needed.
 func (s *Service) unpinCall(shard int, worker string, waiting []*schema.ReadyEntry) *store.Call {
 	k := s.store.Keys[shard]
 	keys := append(make([]string, 0, len(k.Fixed)+5*len(waiting)), k.Fixed...)
@@ -219,7 +217,7 @@ func (s *Service) unpinCall(shard int, worker string, waiting []*schema.ReadyEnt
 	return store.NewCall(shard, s.scripts.unpin, keys, args...)
 }
 
-// orEmpty is a script's argument for a duration: ms, or "" for none.
+// orEmpty returns a script's argument for a duration: ms, or "" for 0.
 func orEmpty(d time.Duration) any {
 	if d == 0 {
 		return ""

@@ -15,10 +15,10 @@ import (
 type Options struct {
 	FinishedRetention time.Duration         // how long finished tasks are kept
 	Logger            *slog.Logger          // nil: slog.Default()
-	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer        prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service knows what workers hold. Its methods may be called from any goroutine. Its fields do not change once it is made.
+// Service manages what workers hold. Its methods may be called from any goroutine. Its fields do not change after New.
 type Service struct {
 	store   *store.Store
 	beats   *beats.Service
@@ -29,7 +29,7 @@ type Service struct {
 	ownedBy ownedCache
 }
 
-// New makes the service.
+// New returns a service.
 func New(st *store.Store, b *beats.Service, o Options) *Service {
 	return &Service{
 		store: st, beats: b, opts: o, log: cmp.Or(o.Logger, slog.Default()), metrics: newMetrics(o.Registerer),

@@ -1,2 +1,2 @@
-// Package lane is group commit: while one flush is under way the next one collects. It imports nothing of Lubdub's.
+// Package lane is group commit: while one flush runs, the next batch collects. It imports no other package of Lubdub.
 package lane

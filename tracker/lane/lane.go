@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Lane is group commit: while one flush is under way the next one collects, so a batch is as large as the load
-// makes it and an idle lane adds no wait. It is bounded; what does not fit is refused at once. Where very much waits, another flush
-// may begin before the one that is under way has ended.
+// Lane is group commit: while one flush runs, the next batch collects, so that a batch is as large as the load makes it and an idle lane
+// adds no wait. It is bounded, and refuses what does not fit at once. When enough items wait, another flush may start before the running
+// one ends.
 //
-// What waits is spread over stripes, so that cores which put at the same time do not wait for one lock. Each
-// stripe has its share of the limit.
+// Waiting items are spread over stripes, so that cores which put at the same time do not wait for one lock. Each stripe has its share of
+// the limit.
 type Lane[T any] struct {
-	flush   func([]T) // gives every item its fate; the slice is the lane's again when it returns
+	flush   func([]T) // handles every item; the lane reuses the slice when it returns
 	stripes []stripe[T]
-	least   int          // items that must wait for a flush to begin beside another one
-	running atomic.Int32 // flushes, and those that are about to begin
+	least   int          // items that must wait to start a concurrent flush
+	running atomic.Int32 // flushes that run or are about to start
 	closed  atomic.Bool
 	wake    chan struct{}
 	done    sync.WaitGroup
@@ -30,20 +30,20 @@ type stripe[T any] struct {
 	pending []T
 	closed  bool
 
-	_ [64]byte // the next stripe begins on a cache line of its own
+	_ [64]byte // so that the next stripe starts on another cache line
 }
 
-// minStripe is the least that a stripe's share of the limit may be: many times what is put at once, so that a lane is not full
-// in one stripe while there is room in the others.
+// minStripe is the smallest share of the limit that a stripe may have: many times the size of one put, so that no stripe is full while
+// there is space in the others.
 const minStripe = 8192
 
-// New makes a lane in which limit items may wait, and flushers flushes may be under way at a time. Close it.
+// New returns a lane in which `limit` items may wait and `flushers` flushes may run concurrently. Close it at the end.
 func New[T any](limit, stripes, flushers int, flush func([]T)) *Lane[T] {
 	return NewOverlapping(limit, stripes, flushers, 1, flush)
 }
 
-// NewOverlapping is New for a lane whose flushes are worth more together: another one begins beside one that is under way only
-// where least items wait.
+// NewOverlapping is New for a lane whose flushes are more efficient when they are large: a concurrent flush starts only when `least`
+// items wait.
 func NewOverlapping[T any](limit, stripes, flushers, least int, flush func([]T)) *Lane[T] {
 	n := max(1, min(stripes, limit/minStripe))
 	l := &Lane[T]{flush: flush, stripes: make([]stripe[T], n), least: least, wake: make(chan struct{}, 1)}
@@ -56,7 +56,7 @@ func NewOverlapping[T any](limit, stripes, flushers, least int, flush func([]T))
 	return l
 }
 
-// Refusal says what became of what was put.
+// Refusal is the result of a put.
 type Refusal int
 
 const (
@@ -72,7 +72,7 @@ func (l *Lane[T]) stripe() *stripe[T] {
 	return &l.stripes[rand.IntN(len(l.stripes))]
 }
 
-// Put hands one item over; the flush decides its fate unless Put refuses it.
+// Put adds one item, and returns why if it refuses it. An admitted item is passed to a flush.
 func (l *Lane[T]) Put(item T) Refusal {
 	s := l.stripe()
 	s.mu.Lock()
@@ -93,7 +93,8 @@ func (l *Lane[T]) Put(item T) Refusal {
 	return Admitted
 }
 
-// PutAll hands over as many of the items as fit, together and in order, so that one flush takes them all.
+// PutAll adds as many of the items as fit, together and in order, so that one flush handles them all. It returns how many fit, and why
+// the rest was refused.
 func (l *Lane[T]) PutAll(items []T) (fit int, rest Refusal) {
 	s := l.stripe()
 	s.mu.Lock()
@@ -126,19 +127,19 @@ func (l *Lane[T]) run() {
 	var batch []T
 	for range l.wake {
 		for {
-			// Let the goroutines that are about to put run first: the batch doubles and both CPUs fall.
+			// Let goroutines that are about to put run first: the batch doubles, and client and Redis use less CPU.
 			runtime.Gosched()
 			if !l.begin() {
-				break // whoever flushes takes what waits
+				break // a running flush takes what waits
 			}
 			batch = l.drain(batch[:0])
 			if len(batch) > 0 {
 				l.flush(batch)
-				clear(batch) // the batch must not keep what it carried alive
+				clear(batch) // the batch must not keep its items alive
 			}
 			more, closed := l.end()
 			if closed {
-				l.signal() // the next flusher of this lane
+				l.signal() // wake the next flusher of this lane
 				return
 			}
 			if !more {
@@ -148,7 +149,7 @@ func (l *Lane[T]) run() {
 	}
 }
 
-// begin reports whether a flush may begin: there is no other, or enough waits for one beside it.
+// begin reports whether a flush may start: no other one runs, or enough items wait for a concurrent one.
 func (l *Lane[T]) begin() bool {
 	for {
 		if l.running.Add(1) == 1 || l.waiting() >= l.least {
@@ -157,20 +158,20 @@ func (l *Lane[T]) begin() bool {
 		if l.running.Add(-1) > 0 {
 			return false
 		}
-		// All others have ended, or have seen this one and left what waits to it.
+		// All others have ended, or have seen this one and rely on it for the waiting items.
 	}
 }
 
-// end is the end of what begin began. It reports whether anything waits, and else whether the lane is closed: whoever was woken for
-// either meanwhile, and found a flush under way, has left it to that.
+// end ends a flush that begin has started. It reports whether items wait, and if none does, whether the lane is closed: a flusher that
+// was woken for either meanwhile, and found a running flush, relied on that flush.
 func (l *Lane[T]) end() (more, closed bool) {
 	l.running.Add(-1)
-	closed = l.closed.Load() // read before what waits: nothing is put after it
+	closed = l.closed.Load() // read before the waiting items: none is added after it
 	more = l.waiting() > 0
 	return more, closed && !more
 }
 
-// waiting returns how much waits.
+// waiting returns the number of waiting items.
 func (l *Lane[T]) waiting() (n int) {
 	for i := range l.stripes {
 		s := &l.stripes[i]
@@ -193,7 +194,7 @@ func (l *Lane[T]) drain(batch []T) []T {
 	return batch
 }
 
-// Close refuses new items, flushes what waits and returns when every item has its fate.
+// Close refuses new items, flushes the waiting ones, and returns when every item was handled.
 func (l *Lane[T]) Close() {
 	for i := range l.stripes {
 		s := &l.stripes[i]
@@ -206,7 +207,7 @@ func (l *Lane[T]) Close() {
 	l.done.Wait()
 }
 
-// Waiter is woken once, when the last of the things that it waits for has its fate.
+// Waiter is woken once, by the last of the calls of Done that it waits for.
 type Waiter struct {
 	left atomic.Int32
 	ch   chan struct{}
@@ -214,30 +215,30 @@ type Waiter struct {
 
 var waiters = sync.Pool{New: func() any { return NewOwnWaiter() }}
 
-// NewOwnWaiter returns a waiter that its owner keeps: Expect says how much is to be waited for, Await waits.
+// NewOwnWaiter returns a waiter outside the pool: call Expect, then Await.
 func NewOwnWaiter() *Waiter { return &Waiter{ch: make(chan struct{}, 1)} }
 
-// NewWaiter takes a waiter for n things from a pool; Wait returns it there.
+// NewWaiter returns a waiter for n calls of Done from a pool; Wait returns it there.
 func NewWaiter(n int) *Waiter {
 	w := waiters.Get().(*Waiter)
 	w.Expect(n)
 	return w
 }
 
-// Expect has the waiter wait until Done was called n times.
+// Expect sets how many calls of Done the waiter waits for.
 func (w *Waiter) Expect(n int) { w.left.Store(int32(n)) }
 
-// Await returns when Done was called as often as expected.
+// Await waits until Done was called as often as expected.
 func (w *Waiter) Await() { <-w.ch }
 
-// Done says that one of the things has its fate.
+// Done counts one finished item.
 func (w *Waiter) Done() {
 	if w.left.Add(-1) == 0 {
 		w.ch <- struct{}{}
 	}
 }
 
-// Wait returns when Done was called as often as NewWaiter was told, and puts the waiter back into its pool.
+// Wait waits until Done was called n times, and returns the waiter to its pool.
 func (w *Waiter) Wait() {
 	w.Await()
 	waiters.Put(w)

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// TestLaneGivesEachItemOneFate puts from many goroutines while the lane closes under them: what was let in is
-// flushed once, what was refused never.
+// TestLaneGivesEachItemOneFate puts from many goroutines while the lane closes: admitted items are flushed once, refused ones never.
 func TestLaneGivesEachItemOneFate(t *testing.T) {
 	const putters, each = 8, 5000
 	flushed := make([]int, putters*each)
 	l := New(4*minStripe, 4, 1, func(batch []int) {
 		for _, item := range batch {
-			flushed[item]++ // one flusher: no lock
+			flushed[item]++ // a single flusher needs no lock
 		}
 	})
 	if len(l.stripes) != 4 {
@@ -46,8 +45,7 @@ func TestLaneGivesEachItemOneFate(t *testing.T) {
 	}
 }
 
-// TestLaneKeepsAGroupTogether: one flush takes what was put in one go, in its order, and the rest is refused
-// when it does not fit.
+// TestLaneKeepsAGroupTogether: one flush gets the items of one put, in order, and those that do not fit are refused.
 func TestLaneKeepsAGroupTogether(t *testing.T) {
 	const limit = 2 * minStripe
 	flushes := make(chan []int, 100)
@@ -70,7 +68,7 @@ func TestSmallLaneIsExact(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{})
 	l := New(2, 8, 1, func([]int) { held <- struct{}{}; <-hold })
 	l.Put(0)
-	<-held // the flusher is busy: from here on items wait
+	<-held // the flusher is busy: items wait from here on
 	for i, want := range []Refusal{Admitted, Admitted, Full} {
 		if got := l.Put(i); got != want {
 			t.Errorf("put %d: %v, want %v", i, got, want)
@@ -81,7 +79,7 @@ func TestSmallLaneIsExact(t *testing.T) {
 	l.Close()
 }
 
-// TestASecondFlushBeginsWhereEnoughWaits: few items wait for the flush that is under way, and go together; many do not.
+// TestASecondFlushBeginsWhereEnoughWaits: few items wait for the running flush, and go together; many start a second one.
 func TestASecondFlushBeginsWhereEnoughWaits(t *testing.T) {
 	const least = 3
 	hold, flushes := make(chan struct{}), make(chan []int, 10)
@@ -104,7 +102,7 @@ func TestASecondFlushBeginsWhereEnoughWaits(t *testing.T) {
 	}
 	l.PutAll([]int{4, 5})
 	l.PutAll([]int{6, 7, 8})
-	hold <- struct{}{} // either
+	hold <- struct{}{} // either one
 	if got := <-flushes; !slices.Equal(got, []int{4, 5, 6, 7, 8}) {
 		t.Errorf("what was put meanwhile was flushed as %v", got)
 	}
@@ -115,7 +113,7 @@ func TestASecondFlushBeginsWhereEnoughWaits(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsWakesAFlusher: the first item does, and the one with which enough wait for a flush beside another.
+// TestWhatWaitsWakesAFlusher: the first item wakes one, and so does the item that makes enough for a concurrent flush.
 func TestWhatWaitsWakesAFlusher(t *testing.T) {
 	l := NewOverlapping[int](100, 1, 0, 3, nil)
 	woken := func() bool {
@@ -142,13 +140,13 @@ func TestWhatWaitsWakesAFlusher(t *testing.T) {
 	}
 }
 
-// TestAFlusherDoesNotRelyOnOneThatHasEnded: it found another one when it looked, which has ended meanwhile.
+// TestAFlusherDoesNotRelyOnOneThatHasEnded: the running flush that it found has ended meanwhile.
 func TestAFlusherDoesNotRelyOnOneThatHasEnded(t *testing.T) {
 	l := NewOverlapping[int](100, 1, 0, 3, nil)
 	l.Put(1)
 	l.running.Store(1)
 	s := &l.stripes[0]
-	s.mu.Lock() // so that it stays where it counts what waits
+	s.mu.Lock() // so that it stops while it counts the waiting items
 	began := make(chan bool)
 	go func() { began <- l.begin() }()
 	for until := time.Now().Add(time.Minute); l.running.Load() != 2; runtime.Gosched() {
@@ -163,8 +161,8 @@ func TestAFlusherDoesNotRelyOnOneThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestAnItemPutAfterTheDrainIsTaken: a flusher that has found nothing, but has not ended yet, is relied on by another one that was
-// woken for an item meanwhile.
+// TestAnItemPutAfterTheDrainIsTaken: a flusher that has found no items, but has not ended, must take the item for which another one was
+// woken meanwhile.
 func TestAnItemPutAfterTheDrainIsTaken(t *testing.T) {
 	l := NewOverlapping[int](minStripe, 1, 0, 2, nil)
 	if !l.begin() || len(l.drain(nil)) != 0 {
@@ -185,7 +183,7 @@ func TestAnItemPutAfterTheDrainIsTaken(t *testing.T) {
 	}
 }
 
-// TestACloseAfterTheDrainIsNoticed: a flusher that has begun before the lane was closed is relied on by the one that was woken for that.
+// TestACloseAfterTheDrainIsNoticed: a flusher that started before the lane was closed must notice what another one was woken for.
 func TestACloseAfterTheDrainIsNoticed(t *testing.T) {
 	l := NewOverlapping[int](minStripe, 1, 0, 2, nil)
 	if !l.begin() || len(l.drain(nil)) != 0 {
@@ -200,7 +198,7 @@ func TestACloseAfterTheDrainIsNoticed(t *testing.T) {
 	}
 }
 
-// TestOverlappingLanesClose closes lanes at every moment of their flushers' lives.
+// TestOverlappingLanesClose closes lanes at any moment of their flushers.
 func TestOverlappingLanesClose(t *testing.T) {
 	for i := range 20_000 {
 		l := NewOverlapping(minStripe, 1, 1+i%3, 3, func([]int) {})
@@ -211,7 +209,7 @@ func TestOverlappingLanesClose(t *testing.T) {
 	}
 }
 
-// TestFewItemsAreNeverLeftBehind: however flushes begin and end beside each other, what waits is taken.
+// TestFewItemsAreNeverLeftBehind: however concurrent flushes start and end, waiting items are handled.
 func TestFewItemsAreNeverLeftBehind(t *testing.T) {
 	t.Run("of one", func(t *testing.T) { fewItems(t, 1, 100_000) })
 	t.Run("of some", func(t *testing.T) { fewItems(t, 4, 20_000) })
@@ -234,7 +232,7 @@ func fewItems(t *testing.T, putters, each int) {
 					fates.Done()
 				}
 				if i%(p+1) == 0 {
-					fates.Wait() // perhaps nothing else is put that would wake a flusher
+					fates.Wait() // perhaps no later put would wake a flusher
 				}
 			}
 		})

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// What a flusher does, step by step as others may come between (run, begin, end), and what those do who put and who close.
+// The steps of a flusher, between which others may run (run, begin, end), and those of goroutines that put and close.
 const (
 	sleeps   = iota // until it is woken
-	enters          // begin: it counts itself in
-	weighs          // begin: there is another one; is enough waiting?
+	enters          // begin: increments the count
+	weighs          // begin: another one runs; do enough items wait?
 	leaves          // begin: not enough
-	drains          // and gives what it took its fate
-	ends            // end: it counts itself out
+	drains          // and handles the items
+	ends            // end: decrements the count
 	asks            // end: is the lane closed?
-	looks           // end: does anything wait?
-	passesOn        // wakes the next one, since the lane is closed
+	looks           // end: do items wait?
+	passesOn        // wakes the next flusher, since the lane is closed
 	returned
 )
 
@@ -26,19 +26,19 @@ const (
 )
 
 const (
-	shuts   = iota // nothing more is put
-	closes         // flushers are told
-	signals        // and woken
+	shuts   = iota // refuses new items
+	closes         // sets closed
+	signals        // wakes a flusher
 	hasClosed
 )
 
-// laneState is a moment of a lane with up to three flushers, and three who put an item each.
+// laneState is the state of a lane with up to three flushers, and three goroutines that put an item each.
 type laneState struct {
 	wake, closed, shut bool
 	pending, running   int
 	flushers           [3]struct {
 		at     int
-		closed bool // as it has seen it
+		closed bool // as the flusher has read it
 	}
 	putters [3]struct {
 		at    int
@@ -47,7 +47,7 @@ type laneState struct {
 	closer int
 }
 
-// step returns the moments that may follow.
+// step returns the possible next states.
 func (s laneState) step(flushers, least int) (next []laneState) {
 	for i := range flushers {
 		n := s
@@ -119,8 +119,7 @@ func (s laneState) step(flushers, least int) (next []laneState) {
 	return next
 }
 
-// TestNothingIsLeftBehindHoweverStepsInterleave walks through every order of the steps: whatever was put is taken, and who closes gets
-// to the end.
+// TestNothingIsLeftBehindHoweverStepsInterleave checks every order of the steps: all items are handled, and closing ends.
 func TestNothingIsLeftBehindHoweverStepsInterleave(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		for flushers := 1; flushers <= 3; flushers++ {

@@ -2,14 +2,14 @@ package model
 
 import "time"
 
-// CancelRequest says how a task is to be cancelled.
+// CancelRequest describes how to cancel a task.
 type CancelRequest struct {
-	Reason string        // that the worker is told; empty: none
-	Grace  time.Duration // that the worker has to stop from when it was told; 0: the task's own
-	Now    bool          // the task ends at once, whether or not its worker was told
+	Reason string        // shown to the worker; empty: none
+	Grace  time.Duration // time for the worker to stop, from when it was notified; 0: the task's own
+	Now    bool          // end the task at once, without waiting for its worker
 }
 
-// Validate checks what can be judged without the store.
+// Validate returns an error for invalid fields. It checks what needs no store.
 func (c *CancelRequest) Validate() error {
 	if c.Grace < 0 || c.Grace > MaxTimeout {
 		return Invalidf("gracePeriodMs", "is %d; use 0 to end the task now, 1 to %d, or leave it out for the task's own",

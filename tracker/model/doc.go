@@ -1,3 +1,3 @@
-// Package model holds the words of the domain (tasks, attempts, workers, errors) and the rules that can be judged without a
-// store. It is pure: it knows neither Redis nor any other room.
+// Package model holds the terms of the domain (tasks, attempts, workers, errors) and the rules that need no store. It is pure: it knows
+// neither Redis nor any other package of tracker.
 package model

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// The documentation names only values of statusReason and endReason that the server sends.
+// The documentation contains only values of statusReason and endReason that the server sends.
 func TestDocumentedWorkerReasonsAreSent(t *testing.T) {
 	sent := []model.WorkerReason{model.WorkerStale, model.WorkerSuperseded, model.WorkerDeregistered, model.WorkerDrained,
 		model.WorkerDrainDeadline, model.WorkerForced}

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Code says what kind of refusal an Error is; the API turns it into a status by one table.
+// Code is the kind of an Error; the API maps it to a status in one table.
 type Code string
 
 const (
-	Invalid             Code = "invalid_request"       // bad input; nothing was changed
+	Invalid             Code = "invalid_request"       // invalid input; nothing was changed
 	NotFound            Code = "task_not_found"        // no such task in this scope
 	RunNotFound         Code = "run_not_found"         // no such run in this scope
-	Exists              Code = "task_exists"           // a task with this id exists
-	IdempotencyMismatch Code = "idempotency_mismatch"  // the key was used with another body
+	Exists              Code = "task_exists"           // a task with this ID exists
+	IdempotencyMismatch Code = "idempotency_mismatch"  // the key was used with a different body
 	AttemptMismatch     Code = "attempt_mismatch"      // Expected and Received are set
 	AlreadyTerminal     Code = "task_already_terminal" // State is set
 	Expired             Code = "task_expired"          // Lubdub ended the attempt; Reason is set
-	Overloaded          Code = "overloaded"            // a bound is reached; RetryAfter is set
-	Unavailable         Code = "store_unavailable"     // Redis did not answer, or refused; never a verdict about a task
+	Overloaded          Code = "overloaded"            // a limit is reached; RetryAfter is set
+	Unavailable         Code = "store_unavailable"     // Redis did not respond, or rejected the request; never a verdict on a task
 )
 
-// Error is a refusal: a code, a sentence that says what happened and what to do, and the operation and cause
-// for the log. Cause is never shown to a client.
+// Error is a refusal: a code, a message about what happened and what to do, and the operation and cause for the log. Cause is never shown
+// to a client.
 type Error struct {
 	Code    Code
 	Message string
@@ -33,8 +33,8 @@ type Error struct {
 	State              State
 	Reason             Reason
 	RetryAfter         time.Duration
-	Worker, Machine    string // by whose hold a registration is refused: one of them
-	TooMany            bool   // with Overloaded: the caller's tenant has as much as it may, not this replica
+	Worker, Machine    string // the hold of which of the two refuses a registration
+	TooMany            bool   // with Overloaded: the limit is the tenant's, not this replica's
 
 	Cause error
 }
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf returns the code of a tracker error, or Unavailable for any other non-nil error.
+// CodeOf returns the code of a tracker error, Unavailable for any other error, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

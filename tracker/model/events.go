@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// EventTypes are all types of events, those of each family together. What a script or a program tells has its type here.
+// EventTypes are all types of events, grouped by family. Every event that a script or a program writes has its type here.
 var EventTypes = []string{
 	"task.created", "task.dispatched", "task.started", "task.cancel_requested", "task.zombie", "task.retrying",
 	"task.succeeded", "task.failed", "task.cancelled",
@@ -25,7 +25,7 @@ var EventTypes = []string{
 // WithoutScope are the types of events that belong to no tenant and workspace.
 var WithoutScope = []string{"system.shard_started", "system.outage_credited", "system.swept", "system.tokens_revoked"}
 
-// CheckEventTypes refuses what is neither a type of events nor a family of them, such as task.*.
+// CheckEventTypes returns an error for values that are neither a type of event nor a family such as task.*.
 func CheckEventTypes(field string, asked []string) error {
 	for _, a := range asked {
 		family, whole := strings.CutSuffix(a, ".*")

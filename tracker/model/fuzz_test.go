@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A task that is taken keeps to the bounds that the scripts rely on.
+// An accepted task is within the bounds that the scripts rely on.
 func FuzzNewTask(f *testing.F) {
 	f.Add([]byte(`{"Scope":{"Tenant":"a","Workspace":"b"},"Queue":"q","Retry":{"MaxAttempts":3,"Multiplier":2}}`))
 	f.Add([]byte(`{"Scope":{"Tenant":"a","Workspace":"b"},"HeartbeatTimeout":1,"Labels":{"a":"b"}}`))
@@ -24,7 +24,7 @@ func FuzzNewTask(f *testing.F) {
 	})
 }
 
-// A probe URL that is taken is plain http or https, to a host, without a user.
+// An accepted probe URL is plain http or https, to a host, without a user.
 func FuzzProbeURL(f *testing.F) {
 	for _, u := range []string{"http://10.0.0.7:8081/healthz", "https://u:p@h/", "file:///etc/passwd", "http://", "http://h#x", "HTTP://h",
 		"http://[::1]/", "http://h\r\nX: y/"} {

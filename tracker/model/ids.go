@@ -6,7 +6,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// InvalidID is the code of an id that does not match the pattern of ids.
+// InvalidID is the code of an ID that does not match the pattern.
 const InvalidID Code = "invalid_id"
 
 // ValidID reports whether s matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
@@ -29,7 +29,7 @@ var idByte = func() (t [256]bool) {
 	return
 }()
 
-// CheckID refuses an id that does not match the pattern; the empty id is refused too.
+// CheckID returns an error for an ID that is empty or does not match the pattern.
 func CheckID(field, id string) error {
 	if ValidID(id) {
 		return nil
@@ -40,10 +40,10 @@ func CheckID(field, id string) error {
 	}
 }
 
-// NewID makes a sortable id: the prefix and a ULID.
+// NewID returns a sortable ID: the prefix and a ULID.
 func NewID(prefix string) string { return prefix + ulid.Make().String() }
 
-// NewFence draws the four characters that tell two attempts with one number apart.
+// NewFence returns four random characters that distinguish two attempts with the same number.
 func NewFence() string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	var b [4]byte

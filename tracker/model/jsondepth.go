@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 )
 
-// MaxJSONDepth is how deeply arrays and objects may be nested in JSON that is kept with a task. Lua and readers in other
-// languages stop at some depth, and whoever cannot read a task cannot cancel it either.
+// MaxJSONDepth is how deeply arrays and objects may be nested in JSON that is stored with a task. Lua and JSON readers of other languages
+// have limits, and a client that cannot read a task cannot cancel it either.
 const MaxJSONDepth = 100
 
-// CheckDepth refuses a JSON value that is nested deeper than MaxJSONDepth. The value must be valid JSON.
+// CheckDepth returns an error for a JSON value that is nested deeper than MaxJSONDepth. The value must be valid JSON.
 func CheckDepth(field string, value json.RawMessage) error {
 	if deep := jsonDepth(value); deep > MaxJSONDepth {
 		return Invalidf(field, "is nested %d levels deep; use at most %d, or send it as a string", deep, MaxJSONDepth)

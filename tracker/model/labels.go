@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CheckLabels refuses labels that are too many, too long, or contain what cannot be written in a list.
+// CheckLabels returns an error for labels that are too many, too long, or contain characters that lists cannot show.
 func CheckLabels(field string, labels map[string]string) error {
 	if len(labels) > MaxLabels {
 		return Invalidf(field, "has %d entries; use at most %d", len(labels), MaxLabels)
@@ -22,7 +22,7 @@ func CheckLabels(field string, labels map[string]string) error {
 	return nil
 }
 
-// ValidLabelKey reports whether labels may have the key.
+// ValidLabelKey reports whether k is a valid key of a label.
 func ValidLabelKey(k string) bool {
 	if k == "" || len(k) > MaxLabelKeyBytes || !ValidID(k[:1]) {
 		return false
@@ -35,7 +35,7 @@ func ValidLabelKey(k string) bool {
 	return true
 }
 
-// HasLabels reports whether all wanted labels are there.
+// HasLabels reports whether `have` contains all wanted labels.
 func HasLabels(have, want map[string]string) bool {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {
@@ -45,16 +45,16 @@ func HasLabels(have, want map[string]string) bool {
 	return true
 }
 
-// PackLabels writes labels as JSON, the same for equal labels; "" when there are none.
+// PackLabels returns labels as JSON, equal for equal labels; "" for no labels.
 func PackLabels(labels map[string]string) string {
 	if len(labels) == 0 {
 		return ""
 	}
-	b, _ := json.Marshal(labels) // strings only: cannot fail
+	b, _ := json.Marshal(labels) // strings: cannot fail
 	return string(b)
 }
 
-// PackLabel writes one label as PackLabels has it among others.
+// PackLabel returns one label in the form that PackLabels gives it among others.
 func PackLabel(key, value string) string {
 	return strings.Trim(PackLabels(map[string]string{key: value}), "{}")
 }

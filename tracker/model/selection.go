@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Filter is one of the questions asked of every worker before it is selected, in the order of Filters.
+// Filter is one condition that a worker must meet to be selected, in the order of Filters.
 type Filter string
 
 const (
@@ -19,30 +19,30 @@ const (
 	ByCapacity  Filter = "full"
 )
 
-// Filters in the order in which they are asked; a worker counts at the first that it fails.
+// Filters are all conditions in the order of evaluation; a worker is counted at the first one that it fails.
 var Filters = []Filter{ByRuntime, ByType, ByLabels, ByStatus, ByCordon, ByFreshness, ByCapacity}
 
-// Strategies that choose a worker among those that are left.
+// These are the strategies for choosing one of the remaining workers.
 const (
-	LeastLoaded = "leastLoaded" // whoever has the least to do
-	RoundRobin  = "roundRobin"  // whoever was selected longest ago
+	LeastLoaded = "leastLoaded" // the worker with the least load
+	RoundRobin  = "roundRobin"  // the worker that was selected longest ago
 	Random      = "random"
 )
 
 // Placements are the strategies; the first is the default.
 var Placements = []string{LeastLoaded, RoundRobin, Random}
 
-// Selector says what a worker is wanted for. Empty fields ask for nothing.
+// Selector describes the worker that is needed. Empty fields are no condition.
 type Selector struct {
 	Scope    Scope
-	Queue    string // workers of other queues are not even considered
+	Queue    string // workers of other queues are not considered
 	Type     string
 	Runtime  string
 	Labels   map[string]string // that the worker must have
 	Strategy string            // one of Placements; empty: LeastLoaded
 }
 
-// Validate checks what can be judged without the store.
+// Validate returns an error for invalid fields, and sets the default strategy. It checks what needs no store.
 func (s *Selector) Validate() error {
 	for _, id := range []struct{ field, value string }{{"queue", s.Queue}, {"type", s.Type}, {"runtime", s.Runtime}} {
 		if id.value != "" {
@@ -60,36 +60,36 @@ func (s *Selector) Validate() error {
 	return CheckLabels("labels", s.Labels)
 }
 
-// Key is the same for selectors that ask for the same.
+// Key is equal for selectors with the same conditions.
 func (s *Selector) Key() string {
-	b, _ := json.Marshal(s) // strings and a map, whose keys are sorted
+	b, _ := json.Marshal(s) // strings and a map with sorted keys: cannot fail
 	return string(b)
 }
 
-// Selection is the outcome of a Selector.
+// Selection is the result of a Selector.
 type Selection struct {
-	Worker     *Worker // nil: none was left
+	Worker     *Worker // nil: none remained
 	Considered int     // workers of the queue
 	Rejected   map[Filter]int
 
-	Up int // workers of the queue that are ONLINE, not cordoned and fresh, whatever they can do
+	Up int // workers of the queue that are ONLINE, not cordoned and fresh, whatever they can run
 }
 
-// Clone returns a copy whose counts are its own.
+// Clone returns a copy with its own counts.
 func (s *Selection) Clone() *Selection {
 	c := *s
 	c.Rejected = maps.Clone(s.Rejected)
 	return &c
 }
 
-// Codes of a selection that left nobody.
+// These are the codes of a selection without a worker.
 const (
 	NoFreshWorkers    Code = "no_fresh_workers"
 	NoMatchingWorkers Code = "no_matching_workers"
 	NoCapacity        Code = "no_capacity"
 )
 
-// Code says why nobody is left, by the filter that removed the last.
+// Code returns why no worker remained, by the filter that removed the last one.
 func (s *Selection) Code() Code {
 	switch {
 	case s.Rejected[ByCapacity] > 0:
@@ -100,13 +100,12 @@ func (s *Selection) Code() Code {
 	return NoMatchingWorkers
 }
 
-// SelectionError is the cause of a refusal when nobody was left: how many failed each filter.
+// SelectionError is the cause of a refusal when no worker remained, with the number that failed each filter.
 type SelectionError struct{ Selection }
 
 func (e *SelectionError) Error() string { return "no worker was left" }
 
-// Passes reports whether a worker passes one filter. It is the one judgement behind selection, placement and what is
-// shown as schedulable.
+// Passes reports whether a worker passes one filter. Selection, placement and the schedulable status all use it.
 func (w *Worker) Passes(f Filter, s *Selector) bool {
 	switch f {
 	case ByRuntime:
@@ -115,7 +114,7 @@ func (w *Worker) Passes(f Filter, s *Selector) bool {
 		return s.Type == "" || slices.Contains(w.Types, s.Type)
 	case ByLabels:
 		return HasLabels(w.Labels, s.Labels)
-	case ByStatus: // one that went OFFLINE by its silence alone falls at the next, whether or not a sweep came first
+	case ByStatus: // a worker that is OFFLINE only because it was silent fails the freshness filter, whether or not a sweep came first
 		return w.Status == Online || w.Status == Offline && w.EndReason == WorkerStale
 	case ByCordon:
 		return w.Cordon == nil
@@ -125,7 +124,7 @@ func (w *Worker) Passes(f Filter, s *Selector) bool {
 	return w.Load() < w.MaxConcurrent
 }
 
-// FailedFilters lists every filter that the worker fails whatever it is wanted for.
+// FailedFilters returns every filter that the worker fails for any selector.
 func (w *Worker) FailedFilters() []Filter {
 	var fails []Filter
 	for _, f := range Filters {
@@ -136,10 +135,10 @@ func (w *Worker) FailedFilters() []Filter {
 	return fails
 }
 
-// Load is how much it has to do: what it holds, what waits for it, and what it says it has from elsewhere.
+// Load returns how much the worker has to do: its attempts, the tasks placed on it, and what it reports from elsewhere.
 func (w *Worker) Load() int { return w.Held + w.Placed + w.Elsewhere }
 
-// Moved reports whether what a strategy goes by has changed since the worker was ranked.
+// Moved reports whether the value that a strategy uses has changed since the worker was ranked.
 func (w *Worker) Moved(before *Worker, strategy string) bool {
 	switch strategy {
 	case RoundRobin:

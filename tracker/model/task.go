@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Scope is a tenant and one of its workspaces. Every id is unique within its scope only.
+// Scope is a tenant and one of its workspaces. IDs are unique within their scope only.
 type Scope struct {
 	Tenant    string
 	Workspace string
@@ -14,18 +14,18 @@ type Scope struct {
 
 func (s Scope) String() string { return s.Tenant + "/" + s.Workspace }
 
-// LogAttr is the scope in a line of the log: two fields, named as on the wire.
+// LogAttr returns the scope for a log line: two fields, named as on the wire.
 func (s Scope) LogAttr() slog.Attr {
 	return slog.Attr{Value: slog.GroupValue(slog.String("tenantId", s.Tenant), slog.String("workspaceId", s.Workspace))}
 }
 
-// State is where a task stands in its life cycle.
+// State is a task's state in its life cycle.
 type State string
 
 const (
-	Queued     State = "QUEUED"     // waits in its queue, for its time or for its backoff
-	Dispatched State = "DISPATCHED" // an attempt was handed out and has not been heard yet
-	Running    State = "RUNNING"    // an attempt beats
+	Queued     State = "QUEUED"     // waits in its queue, for its start time or for its backoff
+	Dispatched State = "DISPATCHED" // an attempt was dispatched and has sent no heartbeat yet
+	Running    State = "RUNNING"    // an attempt sends heartbeats
 	Succeeded  State = "SUCCEEDED"
 	Failed     State = "FAILED"
 	Cancelled  State = "CANCELLED"
@@ -34,27 +34,27 @@ const (
 // Terminal reports whether a task in this state is finished.
 func (s State) Terminal() bool { return s == Succeeded || s == Failed || s == Cancelled }
 
-// States lists every state in the order of a task's life.
+// States lists all states in the order of a task's life.
 var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
 
-// Reason says why an attempt or task ended as it did.
+// Reason is why an attempt or task ended as it did.
 type Reason string
 
 const (
 	HeartbeatTimeout Reason = "HEARTBEAT_TIMEOUT" // silent for longer than its timeout: a zombie
-	CancelTimeout    Reason = "CANCEL_TIMEOUT"    // still running when the grace period was over
+	CancelTimeout    Reason = "CANCEL_TIMEOUT"    // still running after the grace period
 	DeadlineExceeded Reason = "DEADLINE_EXCEEDED"
 	RunTimeout       Reason = "RUN_TIMEOUT"
-	StartTimeout     Reason = "START_TIMEOUT" // dispatched and never heard
+	StartTimeout     Reason = "START_TIMEOUT" // dispatched and never started
 	WorkerLost       Reason = "WORKER_LOST"
-	WorkerReported   Reason = "WORKER_REPORTED" // the worker itself said that it failed
+	WorkerReported   Reason = "WORKER_REPORTED" // the worker reported the failure
 	Terminated       Reason = "TERMINATED"      // cancelled without waiting for its worker
 )
 
-// Reasons lists all of them.
+// Reasons lists all reasons.
 var Reasons = []Reason{HeartbeatTimeout, CancelTimeout, DeadlineExceeded, RunTimeout, StartTimeout, WorkerLost, WorkerReported, Terminated}
 
-// Liveness is computed from the last beat whenever it is asked for; nobody reports it.
+// Liveness is computed from the last beat on every read; it is not stored.
 type Liveness string
 
 const (
@@ -63,7 +63,7 @@ const (
 	Lost  Liveness = "LOST" // older than the timeout, or no beat on record
 )
 
-// Defaults and bounds of a task. The contract's numbers stand here and nowhere else in Go.
+// These are the defaults and bounds of a task. The numbers of the contract are defined only here in Go.
 const (
 	DefaultHeartbeatInterval = 30 * time.Second
 	DefaultHeartbeatTimeout  = 90 * time.Second
@@ -73,38 +73,38 @@ const (
 	MaxControlTTL            = 366 * 24 * time.Hour // of control tokens
 	MinTimeout               = time.Second
 	MaxTimeout               = 24 * time.Hour
-	DefaultClaimStartTimeout = time.Minute // of queue tasks; pushed ones have their token's life
+	DefaultClaimStartTimeout = time.Minute // of queued tasks; pushed ones use the life of their token
 
 	DefaultFinishedRetention = 24 * time.Hour
-	MinFinishedRetention     = MaxTokenTTL + 5*time.Minute // a verified token's record must still be there
+	MinFinishedRetention     = MaxTokenTTL + 5*time.Minute // a verified token's record must still exist
 	IdempotencyRetention     = 24 * time.Hour
 
-	MaxMessageBytes = 1024 // of a progress message as JSON text; longer ones are cut, never refused
+	MaxMessageBytes = 1024 // of a progress message as JSON text; longer ones are cut, not refused
 	MaxHistory      = 100  // newest attempts kept with a task
 	MaxKeptError    = 2048 // bytes of an ended attempt's error in the history; longer ones are cut
 	MaxKeptMetrics  = 1024 // bytes of an ended attempt's metrics in the history; members that do not fit are left out
 )
 
-// RetryPolicy says how often a queue task is tried again. The zero value means no retries at all.
+// RetryPolicy is how often a queued task is retried. The zero value means no retries.
 type RetryPolicy struct {
-	MaxAttempts    int           // failures that workers reported (and run timeouts) before the task fails; ≥ 1
-	MaxLosses      int           // attempts lost to silence or a dead worker that are requeued; the next one fails the task
+	MaxAttempts    int           // failures reported by workers (and run timeouts) before the task fails; ≥ 1
+	MaxLosses      int           // attempts lost to silence or a dead worker that are requeued; the next loss fails the task
 	InitialBackoff time.Duration // before the first retry
-	Multiplier     float64       // of the backoff, each further retry; ≥ 1
+	Multiplier     float64       // factor of the backoff for each further retry; ≥ 1
 	MaxBackoff     time.Duration
 }
 
-// DefaultRetryPolicy is that of a queue task that names none.
+// DefaultRetryPolicy is that of a queued task without a policy.
 var DefaultRetryPolicy = RetryPolicy{
 	MaxAttempts: 3, MaxLosses: 3, InitialBackoff: time.Second, Multiplier: 2, MaxBackoff: time.Minute,
 }
 
-// NewTask is what a task is created from. Validate it with Validate before Create; zero durations mean the
-// defaults above unless a comment says otherwise.
+// NewTask describes a task to create. Call Validate before Create; zero durations mean the defaults above unless a comment states
+// otherwise.
 type NewTask struct {
 	Scope  Scope
-	TaskID string // empty: Lubdub makes one
-	RunID  string // empty: a run of its own, named after the task
+	TaskID string // empty: Lubdub generates one
+	RunID  string // empty: its own run, named after the task
 	Key    string // taskKey
 	Asset  string // assetId
 	Trace  string // traceparent, as ParseTraceparent returns it; empty: none
@@ -116,8 +116,8 @@ type NewTask struct {
 	WorkerID     string
 	Placement    string // strategy; kept for placement
 
-	Payload   json.RawMessage   // any JSON value, compact; nil: none
-	Resources json.RawMessage   // a JSON object, compact; nil: none
+	Payload   json.RawMessage   // compact JSON of any type; nil: none
+	Resources json.RawMessage   // a compact JSON object; nil: none
 	Labels    map[string]string // nil: none
 
 	NotBefore time.Time // zero: at once
@@ -126,80 +126,79 @@ type NewTask struct {
 	StartTimeout      time.Duration // zero: DefaultClaimStartTimeout with a queue, else the token's life
 	RunTimeout        time.Duration // zero: none
 	HeartbeatInterval time.Duration
-	HeartbeatTimeout  time.Duration // zero with a queue: lives by its worker's beat
+	HeartbeatTimeout  time.Duration // zero with a queue: its worker's beats keep it alive
 	CancelGrace       time.Duration
-	TokenTTL          time.Duration // zero: DefaultTokenTTL, or as long as the deadline needs up to MaxTokenTTL
+	TokenTTL          time.Duration // zero: DefaultTokenTTL, or until the deadline, at most MaxTokenTTL
 	NoRenewToken      bool
 	Retry             *RetryPolicy // nil with a queue: DefaultRetryPolicy; must be nil without one
 
-	ScheduleID string // schedule that creates it; empty: none. No request sets it
+	ScheduleID string // the schedule that creates it; empty: none. Requests do not set it
 
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
 
-	// Late is the refusal of a deadline that has passed, or of a worker that is gone, unless the key is known: its first
-	// request was in time. nil: neither.
+	// Late is the error for a deadline that has passed, or for a worker that is gone. Create returns it unless the key is known, since its
+	// first request was in time. nil: neither.
 	Late error
 }
 
-// Attempt names one attempt of one task as its token does: what a callback needs to find its keys without a look-up. Make it
-// with Tracker.Attempt, which fills in what the batcher needs; it is immutable then and may be shared and cached.
+// Attempt identifies one attempt of one task as its token does: everything a callback needs to find its keys without a look-up. Create it
+// with beats.Service.Attempt, which sets what the batcher needs; it is immutable then and may be shared and cached.
 type Attempt struct {
-	// A beat needs these and no others; where the token cache keeps them they end with a line of memory.
+	// A beat needs only these. In the token cache they end with a line of memory.
 	TaskID   string
 	Number   int
 	Member   string // <scope>/<task>#<attempt>.<fence>
-	BeatsKey string // of the set that it beats in
+	BeatsKey string // of the set of its last beats
 	Shard    int
-	Timeout  time.Duration // heartbeat timeout, as rounded at creation; 0: lives by its worker's beat
+	Timeout  time.Duration // heartbeat timeout, as rounded at creation; 0: its worker's beats keep it alive
 	Interval time.Duration // between beats
 
 	Scope    Scope
 	RunID    string
-	Fence    string    // drawn with the attempt, so that a number given out twice is told apart
+	Fence    string    // random, distinguishes attempts with the same number
 	IssuedAt time.Time // when the attempt was dispatched
-	WorkerID string    // that claimed it; empty: it was pushed
-	Deadline int64     // of the task, ms since the epoch, so that an adopted one has it; 0: none
+	WorkerID string    // the worker that claimed it; empty: it was pushed
+	Deadline int64     // of the task, ms since the epoch, for adoption; 0: none
 }
 
-// Report is what a worker says with a callback besides "I am alive". All of it is optional.
+// Report is what a worker may report with a callback. All fields are optional.
 type Report struct {
 	WorkerID   string
-	ReportedAt time.Time // the worker's own clock: kept and shown, decides nothing
+	ReportedAt time.Time // the worker's own clock: stored and shown, never used for decisions
 	Progress   Progress
 }
 
-// Progress is a progress report. Both fields are JSON text exactly as the worker sent it (compact: Pct a
-// number, Message a string literal with its quotes), so that no hop decodes and encodes it again; empty means
-// that the report does not say, and the last one that did stands.
+// Progress is a progress report. Both fields are JSON text exactly as the worker sent it (compact: Pct a number, Message a string literal
+// with its quotes), so that no step decodes and encodes it again. Empty fields keep their last reported value.
 type Progress struct {
 	Pct     string
 	Message string
 }
 
-// Cancel is a pending cancel as a callback's reply tells it.
+// Cancel is a pending cancel in the response to a callback.
 type Cancel struct {
-	Reason    string // free text of whoever asked; may be empty
-	Delivered bool   // a reply that carried it was already handed to the worker's connection
+	Reason    string // free text from the requester; may be empty
+	Delivered bool   // a response with it was already written to the worker's connection
 }
 
-// Envelope is a dispatched attempt of a task, as it is handed to whoever runs it.
+// Envelope is a dispatched attempt of a task, in the form in which its worker receives it.
 type Envelope struct {
 	Task    *Task
 	Attempt *Attempt
-	// TokenTTL is the life of the attempt's token, counted from Attempt.IssuedAt.
+	// TokenTTL is the life of the attempt's token from Attempt.IssuedAt.
 	TokenTTL     time.Duration
 	RenewToken   bool
-	LastProgress *Progress // of the attempt before, nil when there is none
+	LastProgress *Progress // of the previous attempt, nil when there is none
 }
 
-// Created is what Create and NextAttempt answer. Envelope is nil for a task that waits in a queue.
+// Created is the result of Create and NextAttempt. Envelope is nil for a task that waits in a queue.
 type Created struct {
 	Task     *Task
 	Envelope *Envelope
 }
 
-// Acknowledged is the answer to a callback.
+// Acknowledged is the result of a callback.
 type Acknowledged struct {
 	At     time.Time // Redis's clock
 	Cancel *Cancel   // nil: none pending
@@ -212,15 +211,15 @@ type Completion struct {
 	CompletedAt time.Time
 	Output      json.RawMessage
 	Metrics     json.RawMessage
-	Error       json.RawMessage // the error object as sent, compact; required with Failed
+	Error       json.RawMessage // the error object as sent, compact; required for Failed
 	Category    string          // of the error
-	Retryable   bool            // the error's own word, else its category's default
+	Retryable   bool            // as the error states, else the default of its category
 
 	CancelledDuringPhase string
 	PartialProgress      json.RawMessage
 }
 
-// Completed is the answer to a completion. The same completion again gets the same answer.
+// Completed is the result of a completion. Repeating the completion returns the same result.
 type Completed struct {
 	At          time.Time
 	Outcome     State
@@ -236,7 +235,7 @@ type Task struct {
 	Key        string
 	Asset      string
 	Trace      string // traceparent of its creation; empty: none
-	ScheduleID string // schedule that created it; empty: none
+	ScheduleID string // the schedule that created it; empty: none
 	Type       string
 	Queue      string
 	Runtime    string
@@ -248,21 +247,21 @@ type Task struct {
 	Progress Progress // of the current attempt
 
 	CreatedAt       time.Time
-	DispatchedAt    time.Time // zero times: has not happened
+	DispatchedAt    time.Time // zero times: not yet
 	StartedAt       time.Time
 	LastHeartbeatAt time.Time // kept after the end
-	ReportedAt      time.Time // the worker's own time of its last beat, where it said one
-	CompletedAt     time.Time // the worker's own time of its completion, where it said one
+	ReportedAt      time.Time // the worker's own time of its last beat, if reported
+	CompletedAt     time.Time // the worker's own time of its completion, if reported
 	FinishedAt      time.Time
 	Deadline        time.Time
 	NotBefore       time.Time
-	NextAttemptAt   time.Time // set while QUEUED for a backoff or notBefore
+	NextAttemptAt   time.Time // set while QUEUED for a backoff or a start time
 
 	CancelRequested bool
 	CancelReason    string
 	Reason          Reason // why it FAILED; empty otherwise
 
-	RetriesExhausted bool // FAILED though a retry might have helped: its policy allows no more
+	RetriesExhausted bool // FAILED although it was retryable: its policy allows no more
 
 	Payload      json.RawMessage
 	Resources    json.RawMessage
@@ -270,7 +269,7 @@ type Task struct {
 	WorkerLabels map[string]string
 	Output       json.RawMessage
 	Metrics      json.RawMessage
-	Error        json.RawMessage // why it FAILED; while it is QUEUED for a retry, why the attempt before did; whole
+	Error        json.RawMessage // complete; why it FAILED, or while QUEUED for a retry, why the previous attempt did
 
 	CancelledDuringPhase string
 	PartialProgress      json.RawMessage
@@ -295,8 +294,8 @@ type HistoryEntry struct {
 	WorkerID         string
 	DispatchedAt     time.Time
 	StartedAt        time.Time
-	LastHeartbeatAt  time.Time // zero: never heard
-	CompletedAt      time.Time // the worker's own time of its completion; zero: it said none
+	LastHeartbeatAt  time.Time // zero: never received
+	CompletedAt      time.Time // the worker's own time of its completion; zero: not reported
 	EndedAt          time.Time
 	Outcome          string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
 	Reason           Reason
@@ -304,22 +303,22 @@ type HistoryEntry struct {
 	Error            json.RawMessage // at most MaxKeptError bytes
 	Metrics          json.RawMessage // at most MaxKeptMetrics bytes; nil: none
 	WillRetry        bool
-	RetriesExhausted bool      // it might have been tried again, but the policy allows no more
-	Evidence         *Evidence // of a verdict by Lubdub; nil when the worker ended it itself
+	RetriesExhausted bool      // it was retryable, but the policy allows no more
+	Evidence         *Evidence // of a verdict by Lubdub; nil when the worker reported the end
 }
 
-// Evidence answers "why was it killed?".
+// Evidence is why Lubdub ended an attempt.
 type Evidence struct {
-	LastHeartbeatAt time.Time     // zero: never heard
-	Silent          time.Duration // in shard time, so without outages
-	Timeout         time.Duration // that was exceeded
-	OutageCredit    time.Duration // wall time since the last beat that was not counted
+	LastHeartbeatAt time.Time     // zero: never received
+	Silent          time.Duration // in shard time, which excludes outages
+	Timeout         time.Duration // the timeout that was exceeded
+	OutageCredit    time.Duration // wall time since the last beat that was excluded
 	DetectedAt      time.Time
 	DetectionLag    time.Duration
-	Sweeper         string // the process that found it; each has one name
+	Sweeper         string // the process that reached the verdict
 
-	// Of an attempt that was lost with its worker: why that one ended, or NotInInventory, and all above is about the
-	// worker; empty: it is about the attempt.
+	// WorkerReason is why the worker ended, for an attempt that was lost with it, or NotInInventory; the fields above are then about the
+	// worker. Empty: they are about the attempt.
 	WorkerReason   WorkerReason
-	MassExpiryHeld bool // the mass expiry brake had held it, so it had one timeout more
+	MassExpiryHeld bool // the mass-expiry brake had held it for one more timeout
 }

@@ -2,11 +2,11 @@ package model
 
 import "strings"
 
-// traceparentBytes is how long one of version 00 is: 00-<trace id>-<parent id>-<flags>.
+// traceparentBytes is the length of version 00: 00-<trace id>-<parent id>-<flags>.
 const traceparentBytes = 55
 
-// ParseTraceparent returns what a W3C traceparent says, in version 00, which is what is passed on; ok is false for one that must be
-// ignored. Of a version that is not known yet the ids count, and whether it is sampled.
+// ParseTraceparent converts a W3C traceparent to version 00, the version that Lubdub passes on; ok is false for one that must be ignored.
+// From an unknown newer version it takes the IDs and the sampled flag.
 func ParseTraceparent(s string) (traceparent string, ok bool) {
 	if len(s) < traceparentBytes || len(s) > 512 || len(s) > traceparentBytes && s[traceparentBytes] != '-' {
 		return "", false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The examples and rules of the W3C recommendation: what is wrong is ignored, and of what is newer the known part is kept.
+// The examples and rules of the W3C recommendation: invalid values are ignored, and of newer versions the known part is kept.
 func TestParseTraceparent(t *testing.T) {
 	t.Parallel()
 	const ids = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a task may be created with, besides those in task.go.
+// These are the bounds for creating a task, in addition to those in task.go.
 const (
 	MaxIDBytes        = 128
 	MaxKeyBytes       = 256 // of taskKey
@@ -19,7 +19,7 @@ const (
 	MaxLabelValBytes  = 256
 	MaxPayloadBytes   = 1 << 20
 	MaxResourcesBytes = 64 << 10
-	MaxReasonBytes    = 512 // of a cancel's reason
+	MaxReasonBytes    = 512 // of a cancellation's reason
 	MaxPhaseBytes     = 256 // of cancelledDuringPhase
 	MaxRetryAttempts  = 1000
 	MaxMultiplier     = 100
@@ -27,26 +27,25 @@ const (
 	maxIdempotencyKeyBytes = 255
 )
 
-// Names that only the fires of schedules have, so that no request can take a fire's place.
+// These prefixes are reserved for the fires of schedules, so that no request can use the name of a fire.
 const (
-	FireTaskPrefix = "fire_"     // of the ids of their tasks
+	FireTaskPrefix = "fire_"     // of their task IDs
 	FireKeyPrefix  = "schedule:" // of their idempotency keys
 )
 
-// FieldError is the cause of an Invalid or InvalidID error: which field it is about.
+// FieldError is the cause of an Invalid or InvalidID error: the field that it is about.
 type FieldError struct {
 	Field string // as in the API, for example retry.maxAttempts
 }
 
 func (e *FieldError) Error() string { return "field " + e.Field }
 
-// Invalidf makes the refusal of a field. The message is the field's name and what is said of it.
+// Invalidf returns the error for a field. Its message begins with the field's name.
 func Invalidf(field, format string, args ...any) error {
 	return &Error{Code: Invalid, Op: "validate", Message: field + " " + fmt.Sprintf(format, args...), Cause: &FieldError{field}}
 }
 
-// CheckText refuses text that is too long or has control characters in it, which would be trouble in lists
-// and logs.
+// CheckText returns an error for text that is too long, is not UTF-8, or has control characters, which would disturb lists and logs.
 func CheckText(field, s string, limit int) error {
 	switch {
 	case len(s) > limit:
@@ -59,7 +58,7 @@ func CheckText(field, s string, limit int) error {
 	return nil
 }
 
-// Clip returns as much of a client's input as a message may show.
+// Clip returns the part of a client's input that a message may show.
 func Clip(s string) string {
 	if len(s) > 64 {
 		return s[:64]
@@ -67,11 +66,11 @@ func Clip(s string) string {
 	return s
 }
 
-// Millis returns a duration as it is stored and sent: in whole ms.
+// Millis returns a duration in whole ms, as it is stored and sent.
 func Millis(d time.Duration) int64 { return d.Milliseconds() }
 
-// RoundTimeout rounds a timeout up to two significant digits of milliseconds and keeps it within
-// MinTimeout and MaxTimeout. One sorted set per timeout in use is kept, so there must not be many.
+// RoundTimeout rounds a timeout up to two significant digits of milliseconds, between MinTimeout and MaxTimeout. Each timeout in use has
+// its own sorted set, so there must be few.
 func RoundTimeout(d time.Duration) time.Duration {
 	ms := (d + time.Millisecond - 1) / time.Millisecond
 	unit := time.Duration(1)
@@ -82,10 +81,9 @@ func RoundTimeout(d time.Duration) time.Duration {
 	return min(max(ms*time.Millisecond, MinTimeout), MaxTimeout)
 }
 
-// Validate checks everything about a new task that can be judged without the store and fills in what is
-// zero: the intervals' defaults, and the timeouts as rounded. A deadline that has passed is judged by Create where there
-// is an idempotency key: a repeat gets the first answer. A refusal is an *Error with the code
-// Invalid or InvalidID whose message names the field as the API does.
+// Validate checks everything about a new task that needs no store, and sets defaults: the intervals, and the rounded timeouts. With an
+// idempotency key, Create checks a deadline that has passed, since a repeat gets the first answer. Validate returns an *Error with the
+// code Invalid or InvalidID, whose message names the field as the API does.
 func (n *NewTask) Validate(now time.Time) error {
 	for _, check := range []func(time.Time) error{
 		n.checkIDs, n.checkQueueOnly, n.checkData, n.checkTimes, n.checkTimeouts, n.checkToken, n.checkRetry,
@@ -190,7 +188,7 @@ func (n *NewTask) checkData(time.Time) error {
 	return nil
 }
 
-// lastTime is the last time that RFC 3339 can write.
+// lastTime is the last time that RFC 3339 can represent.
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 func (n *NewTask) checkTimes(now time.Time) error {
@@ -242,11 +240,11 @@ func (n *NewTask) checkTimeouts(time.Time) error {
 	}
 	if n.HeartbeatTimeout == 0 {
 		if n.Queue != "" {
-			return nil // lives by its worker's beat
+			return nil // its worker's beats keep it alive
 		}
 		n.HeartbeatTimeout = DefaultHeartbeatTimeout
 	}
-	// Judged before rounding: what was asked for must hold by itself.
+	// Check before rounding: the requested values must be valid.
 	if n.HeartbeatTimeout < 2*n.HeartbeatInterval {
 		return Invalidf("heartbeatTimeoutMs",
 			"is %d, less than twice heartbeatIntervalMs (%d), so one lost beat would look like a death; use at least %d, or a shorter interval",
@@ -263,8 +261,7 @@ func (n *NewTask) checkToken(now time.Time) error {
 	if !n.NoRenewToken || n.Deadline.IsZero() {
 		return nil
 	}
-	// A token's end is told in whole seconds and never later than MaxTokenTTL, so at that very bound up to a
-	// second of it may be missing.
+	// A token's end is in whole seconds and never later than MaxTokenTTL, so at that limit up to a second may be missing.
 	life := n.TokenTTL
 	if life == 0 || life == MaxTokenTTL {
 		life = MaxTokenTTL - time.Second

@@ -14,21 +14,21 @@ import (
 // Defaults and bounds of a worker.
 const (
 	DefaultWorkerInterval   = 10 * time.Second
-	DefaultWorkerMultiplier = 3 // a worker's timeout is this many intervals
-	DefaultFlapping         = 3 // a worker or machine that went stale so often within a day flaps
+	DefaultWorkerMultiplier = 3 // a worker's timeout in intervals
+	DefaultFlapping         = 3 // timeouts within a day from which a worker or machine is flapping
 	DefaultMaxConcurrent    = 100
 	MaxMaxConcurrent        = 1_000_000
-	WorkerTokenTTL          = time.Hour // of the token that a registration or a beat answers with
-	MaxTypes                = 1000      // of tasks that a worker runs
+	WorkerTokenTTL          = time.Hour // of the token in the response to a registration or a beat
+	MaxTypes                = 1000      // types of tasks that a worker runs
 	MaxRuntimes             = 100
 	MaxWorkerNameBytes      = 128
 	MaxVersionBytes         = 128
 	MaxHostnameBytes        = 255
 	MaxProbeURLBytes        = 512
-	MaxWorkerBytes          = 8 << 10 // of all that a registration says, so that reading many workers holds up nobody
+	MaxWorkerBytes          = 8 << 10 // of a whole registration, so that reading many workers delays no other call
 )
 
-// NewWorker is what a worker is registered from. Validate it before Register.
+// NewWorker describes a worker to register. Call Validate before Register.
 type NewWorker struct {
 	Scope         Scope
 	Queue         string
@@ -37,9 +37,9 @@ type NewWorker struct {
 	Name          string
 	MachineID     string // empty: named after Hostname, else the worker is its own machine
 	Hostname      string
-	PID           int // 0: not said
+	PID           int // 0: not reported
 	Version       string
-	MaxConcurrent int // 0: 1; use DefaultMaxConcurrent where nothing is said
+	MaxConcurrent int // 0: 1; use DefaultMaxConcurrent when it is not specified
 	Labels        map[string]string
 	ProbeURL      string
 
@@ -47,8 +47,8 @@ type NewWorker struct {
 	IdempotencyHash string // of the canonical request body; set with the key
 }
 
-// Validate checks everything about a new worker that can be judged without the store and fills in what follows from
-// the rest.
+// Validate checks everything about a new worker that needs no store, and sets what follows from other fields. Its errors are those of
+// NewTask.Validate.
 func (n *NewWorker) Validate() error {
 	for _, id := range []struct {
 		field, value string
@@ -109,7 +109,7 @@ func (n *NewWorker) Validate() error {
 	return n.checkSize()
 }
 
-// checkSize refuses a registration that says too much, and names what of it is largest.
+// checkSize returns an error with the largest field for a registration that is too large.
 func (n *NewWorker) checkSize() error {
 	total, largest := 0, struct {
 		field string
@@ -132,8 +132,7 @@ func (n *NewWorker) checkSize() error {
 	return nil
 }
 
-// machineOf names a machine after its host. A hostname that is not a valid id is turned into one that still tells it from
-// others.
+// machineOf returns the machine ID for a hostname. A hostname that is not a valid ID is converted to one that is still unique.
 func machineOf(hostname string) string {
 	if hostname == "" || ValidID(hostname) {
 		return hostname
@@ -148,7 +147,7 @@ func machineOf(hostname string) string {
 	return strings.TrimLeft(id[:min(len(id), MaxIDBytes-25)]+"-"+hashOf("host", hostname), "-")
 }
 
-// checkNames refuses names that are no ids and removes duplicates.
+// checkNames returns names without duplicates, or an error for invalid IDs or too many.
 func checkNames(field string, names []string, limit int) ([]string, error) {
 	if len(names) > limit {
 		return nil, Invalidf(field, "has %d entries; use at most %d", len(names), limit)
@@ -178,7 +177,7 @@ func checkProbeURL(raw string) error {
 	return nil
 }
 
-// Identity is what only one registration may have at a time, "" when the worker did not say enough.
+// Identity is a hash that only one registration may have at a time, "" when the worker did not report enough.
 func (n *NewWorker) Identity() string {
 	if n.Hostname == "" || n.PID == 0 {
 		return ""
@@ -186,7 +185,7 @@ func (n *NewWorker) Identity() string {
 	return hashOf(n.Queue, n.MachineID, n.Name, n.Hostname, strconv.Itoa(n.PID))
 }
 
-// Lineage is what a worker that is started again shares with the one before: its name, or else its process.
+// Lineage is a hash that a restarted worker shares with its predecessor: from its name, or else its process.
 func (n *NewWorker) Lineage(id string) string {
 	switch {
 	case n.Name != "":
@@ -218,31 +217,31 @@ type Worker struct {
 	ProbeURL  string
 
 	Status        WorkerStatus
-	StatusReason  string       // the reason that was given for its drain or its end; where none was given for its end, EndReason
+	StatusReason  string       // the reason given for its drain or its end; without one for its end, EndReason
 	EndReason     WorkerReason // why it is OFFLINE; empty: it is not
 	Liveness      Liveness
-	Unschedulable []Filter // why it would not be selected now; empty: it would
+	Unschedulable []Filter // why it would not be selected now; empty: it would be
 
 	MaxConcurrent  int
-	ActiveCount    int // as it said with its last beat
+	ActiveCount    int // as reported with its last beat
 	Held           int // attempts that it holds
-	Placed         int // queued tasks that are meant for it
+	Placed         int // queued tasks that are placed on it
 	TotalCompleted int64
 	TotalFailed    int64
 
 	RegisteredAt    time.Time
 	LastHeartbeatAt time.Time     // zero: none on record
-	Silent          time.Duration // since then, without outages
+	Silent          time.Duration // time since then, without outages
 	DeregisteredAt  time.Time     // zero: it is not OFFLINE
-	Recovery        Recovery      // of what it held when it ended
+	Recovery        Recovery      // of its attempts after its end
 	DrainDeadline   time.Time     // zero: none
 	Cordon          *Cordon       // nil: it is not cordoned
 	Hold            *Hold         // nil: it is not held offline
 
-	Uptime     float64 // percent of the last 24 h before now or its end, or of its life, in which it was alive
-	StaleCount int     // times that it, or the one that it follows, went stale in the last 24 h
+	Uptime     float64 // percentage of the last 24 h before now or its end, or of its life, in which it was alive
+	StaleCount int     // timeouts of it or its predecessors in the last 24 h
 	Flapping   bool
-	// MachineFlapping is set of workers that are read with what their machines have seen.
+	// MachineFlapping is set only when a worker is read with the timeouts of its machine.
 	MachineFlapping bool
 	Interval        time.Duration
 	Timeout         time.Duration
@@ -250,42 +249,42 @@ type Worker struct {
 	Lineage      string
 	Identity     string
 	LastSelected time.Time
-	Elsewhere    int       // of ActiveCount, what it did not claim
+	Elsewhere    int       // the part of ActiveCount that it did not claim
 	ReadAt       time.Time // by Redis's clock
 }
 
-// Recovery is what became of the attempts that a worker held when it ended. The others were requeued.
+// Recovery counts what happened to the attempts that a worker held when it ended. The others were requeued.
 type Recovery struct {
 	Attempts  int // taken from it
 	Failed    int // of these, tasks that failed for good
-	Exhausted int // of those, tasks that had retries and have used them up
+	Exhausted int // of these, tasks that had used up their retries
 }
 
 // Hold keeps an OFFLINE worker, or the workers of a machine, from registering again.
 type Hold struct {
 	Since  time.Time
-	Reason string // "": none was given
+	Reason string // "": none
 }
 
-// Cordon keeps a worker from taking anything new.
+// Cordon prevents a worker from taking new tasks.
 type Cordon struct {
 	Since  time.Time
-	Reason string // that was given; empty: none
+	Reason string // empty: none
 }
 
-// Slim drops what may be long, for when very many are read.
+// Slim removes fields that may be long, for reading very many workers.
 func (w *Worker) Slim() *Worker {
 	w.Types, w.Runtimes, w.Labels, w.ProbeURL = nil, nil, nil, ""
 	return w
 }
 
-// Life is when a registration was alive.
+// Life is the time in which a registration was alive.
 type Life struct {
 	Began, Ended time.Time
-	Lost         bool // it ended by going stale: until its lineage is back it is down
+	Lost         bool // it ended by a timeout: until its lineage returns it counts as down
 }
 
-// life is that of the worker itself, as far as it is known.
+// life returns the worker's own life, as far as it is known.
 func (w *Worker) life() Life {
 	l := Life{w.RegisteredAt, w.ReadAt, w.Liveness == Lost}
 	if w.Status == Offline {
@@ -300,15 +299,15 @@ func (w *Worker) life() Life {
 	return l
 }
 
-// UptimePercent is the share of the last day in which the worker, or one of the earlier registrations of its lineage, was alive. The time
-// between a planned end and the next registration counts for nothing. A worker that has ended is evaluated at its end.
+// UptimePercent returns the share of the last day in which the worker, or an earlier registration of its lineage, was alive. The time
+// between a planned end and the next registration is not counted. For a worker that has ended, the day ends there.
 func (w *Worker) UptimePercent(lineage []Life) float64 {
 	end := w.ReadAt
 	if w.Status == Offline {
 		end = w.DeregisteredAt
 	}
 	from := end.Add(-24 * time.Hour)
-	between := func(a, b time.Time) time.Duration { // as far as it is within the day
+	between := func(a, b time.Time) time.Duration { // the part within the day
 		if a.Before(from) {
 			a = from
 		}
@@ -340,7 +339,7 @@ func (w *Worker) UptimePercent(lineage []Life) float64 {
 	return Percent(up, up+down)
 }
 
-// Percent returns a part's share of the whole in percent, to one decimal; a part of nothing is all of it.
+// Percent returns a part's share of the whole in percent, to one decimal; 100 for an empty whole.
 func Percent(part, whole time.Duration) float64 {
 	if whole <= 0 {
 		return 100

@@ -1,20 +1,20 @@
 package model
 
-// WorkerStatus is what a worker may do.
+// WorkerStatus is the status of a worker.
 type WorkerStatus string
 
 const (
 	Online   WorkerStatus = "ONLINE"   // claims tasks
-	Draining WorkerStatus = "DRAINING" // finishes what it holds and claims nothing
-	Offline  WorkerStatus = "OFFLINE"  // is gone for good; a process that comes back registers anew
+	Draining WorkerStatus = "DRAINING" // finishes its attempts and claims nothing
+	Offline  WorkerStatus = "OFFLINE"  // has ended for good; a process that returns registers again
 )
 
-// WorkerStatuses lists every status in the order of a worker's life.
+// WorkerStatuses lists all statuses in the order of a worker's life.
 var WorkerStatuses = []WorkerStatus{Online, Draining, Offline}
 
 var statusLetters = map[WorkerStatus]string{Online: "N", Draining: "D", Offline: "F"}
 
-// StatusOf reads a status as it is stored: by its letter; "" when there is none such.
+// StatusOf returns the status with a stored letter, "" if there is none.
 func StatusOf(letter string) WorkerStatus {
 	for s, l := range statusLetters {
 		if l == letter {
@@ -24,7 +24,7 @@ func StatusOf(letter string) WorkerStatus {
 	return ""
 }
 
-// StatusCode writes statuses as they are stored, one letter each.
+// StatusCode returns statuses as they are stored, one letter each.
 func StatusCode(statuses ...WorkerStatus) string {
 	letters := ""
 	for _, s := range statuses {
@@ -33,17 +33,18 @@ func StatusCode(statuses ...WorkerStatus) string {
 	return letters
 }
 
-// WorkerReason says why a worker went OFFLINE.
+// WorkerReason is why a worker went OFFLINE.
 type WorkerReason string
 
 const (
 	WorkerStale         WorkerReason = "HEARTBEAT_TIMEOUT" // silent for its timeout
-	WorkerSuperseded    WorkerReason = "SUPERSEDED"        // the same process, or another with its pid, registered anew
-	WorkerDeregistered  WorkerReason = "DEREGISTERED"      // said goodbye
-	WorkerDrained       WorkerReason = "DRAINED"           // finished what it held
-	WorkerDrainDeadline WorkerReason = "DRAIN_DEADLINE"    // had not finished in time
+	WorkerSuperseded    WorkerReason = "SUPERSEDED"        // the same process, or another with its PID, registered again
+	WorkerDeregistered  WorkerReason = "DEREGISTERED"      // deregistered itself
+	WorkerDrained       WorkerReason = "DRAINED"           // finished its attempts
+	WorkerDrainDeadline WorkerReason = "DRAIN_DEADLINE"    // did not finish in time
 	WorkerForced        WorkerReason = "FORCED_OFFLINE"    // an operator ended it
 
-	// NotInInventory is no end of a worker: it lives, and what two of its inventories running do not list is taken from it.
+	// NotInInventory does not end a worker: it is the reason of attempts that are taken from it because two consecutive inventories miss
+	// them.
 	NotInInventory WorkerReason = "NOT_IN_INVENTORY"
 )

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	LightBytes       = 1024 // that every task counts as at least; LIGHT in lua/lib/task.lua
-	workspacesAtOnce = 100  // that one script counts
+	LightBytes       = 1024 // the minimum that every task counts; LIGHT in lua/lib/task.lua
+	workspacesAtOnce = 100  // how many one script counts
 )
 
 func (s *Service) setQuotas() {
@@ -41,7 +41,7 @@ func tooMany(op string, retryAfter time.Duration, format string) func(most int64
 
 func (m *metrics) over(of string) prometheus.Counter { return m.quota.WithLabelValues(of) }
 
-// countTasks counts a tenant's live tasks and what all its tasks take.
+// countTasks returns a tenant's number of live tasks, and the bytes of all its tasks.
 func (s *Service) countTasks(ctx context.Context, tenant string) ([]int64, error) {
 	counted := make([]int64, 2)
 	var err error
@@ -58,7 +58,7 @@ func (s *Service) countTasks(ctx context.Context, tenant string) ([]int64, error
 	return counted, err
 }
 
-// countWorkers counts a tenant's workers that are not OFFLINE.
+// countWorkers returns a tenant's number of workers that are not OFFLINE.
 func (s *Service) countWorkers(ctx context.Context, tenant string) ([]int64, error) {
 	n, err := s.countLive(ctx, tenant, model.StatusCode(model.Online, model.Draining), func(k *schema.ShardKeys) string { return k.Workers })
 	return []int64{n}, err
@@ -106,7 +106,7 @@ func (s *Service) countBytes(ctx context.Context, tenant string) (total int64, e
 	return total, nil
 }
 
-// bytesOfSize is the middle of a class of sizes, of which four make a doubling: it is at most 10 % off.
+// bytesOfSize returns the middle of a class of sizes, four of which make a doubling: it is at most 10 % off.
 func bytesOfSize(class string) int64 {
 	if class == "" {
 		return 0

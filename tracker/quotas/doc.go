@@ -1,2 +1,2 @@
-// Package quotas holds tenants to their limits. What they have is counted from the store, so that no counter drifts.
+// Package quotas enforces tenants' limits. Usage is counted from the store, so that no counter drifts.
 package quotas

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// CountTenant counts a tenant's live tasks and the bytes that its tasks take.
+// CountTenant returns a tenant's number of live tasks and the bytes of its tasks.
 func (s *Service) CountTenant(tenant string) ([]int64, error) {
 	return s.countTasks(context.Background(), tenant)
 }

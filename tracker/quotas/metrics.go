@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count what quotas refuse.
+// metrics count refusals by quotas.
 type metrics struct {
 	quota *prometheus.CounterVec
 }

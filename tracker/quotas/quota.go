@@ -11,21 +11,21 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// A quota bounds what one tenant may have. What it has is counted from the store at most once a second, so that no
-// counter can drift, and what this replica has admitted since is added: of itself a replica never admits too much;
-// several together by at most what the others admit until this one counts again.
+// A quota limits what one tenant may have. Its usage is counted from the store at most once a second, so that no counter can drift, plus
+// what this replica has admitted since: one replica never admits too much, and several together exceed the limit at most by what the
+// others admit until this one counts again.
 
 const (
-	quotaFresh   = time.Second            // how long a count is good for
-	quotaRecount = 250 * time.Millisecond // and before it refuses
-	quotaTenants = 10_000                 // that are remembered
-	quotaEffort  = 20                     // a count that took long is good for so many times as long,
-	quotaLongest = 10 * time.Second       // but for no longer than this
+	quotaFresh   = time.Second            // how long a count is valid
+	quotaRecount = 250 * time.Millisecond // how long it is valid before a refusal
+	quotaTenants = 10_000                 // how many are cached
+	quotaEffort  = 20                     // a slow count is valid for this many times its duration,
+	quotaLongest = 10 * time.Second       // but no longer than this
 )
 
-// limit is one thing that a quota bounds.
+// limit is one thing that a quota limits.
 type limit struct {
-	most    int64 // 0: no bound
+	most    int64 // 0: no limit
 	refusal func(most int64) *model.Error
 	refused prometheus.Counter
 }
@@ -33,16 +33,16 @@ type limit struct {
 type quota struct {
 	limits []limit
 
-	mu sync.Mutex                 // so that a tenant has one usage
+	mu sync.Mutex                 // so that a tenant has a single usage
 	of *lru.Cache[string, *Usage] // by tenant
 }
 
-// counter counts what a tenant has of each that a quota bounds.
+// counter counts a tenant's usage for each limit of a quota.
 type counter func(ctx context.Context, tenant string) ([]int64, error)
 
-// newQuota returns nil where nothing is bounded.
+// newQuota returns a quota, nil if nothing is limited.
 func newQuota(limits ...limit) *quota {
-	cache, _ := lru.New[string, *Usage](quotaTenants) // fails for a size of 0 only
+	cache, _ := lru.New[string, *Usage](quotaTenants) // fails only for size 0
 	for _, l := range limits {
 		if l.most > 0 {
 			return &quota{limits: limits, of: cache}
@@ -51,21 +51,21 @@ func newQuota(limits ...limit) *quota {
 	return nil
 }
 
-// Usage is what a tenant has, as this replica knows it.
+// Usage is a tenant's usage as this replica knows it.
 type Usage struct {
-	mu       sync.Mutex // guards all that follows
+	mu       sync.Mutex // guards all fields
 	counted  []int64    // at the last count; nil: never
-	admitted []int64    // by this replica, ever
-	settled  []int64    // of these, what stood in the store or never will
-	base     []int64    // of these, what stood in the store when the last count began
+	admitted []int64    // by this replica in total
+	settled  []int64    // of these, what is stored or never will be
+	base     []int64    // of these, what was settled when the last count began
 	at       time.Time
 	took     time.Duration
-	counting chan struct{} // closed when the count that is under way is over
+	counting chan struct{} // closed when the running count ends
 	err      error         // of the last count
 }
 
-// take admits the given amounts for a tenant, or refuses them. What it admitted is to be settled once it stands in the store, or
-// never will.
+// take admits amounts for a tenant, or returns the error of the limit that they exceed. Settle what it admitted once it is stored or
+// never will be.
 func (q *quota) take(ctx context.Context, count counter, tenant string, amounts ...int64) (*Usage, error) {
 	if q == nil {
 		return nil, nil
@@ -97,7 +97,7 @@ func (q *quota) usage(tenant string) *Usage {
 	return u
 }
 
-// admit returns the limit that forbids the amounts, nil when they are admitted.
+// admit returns the limit that the amounts exceed, or nil after it has admitted them.
 func (q *quota) admit(u *Usage, amounts []int64) *limit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,8 +113,7 @@ func (q *quota) admit(u *Usage, amounts []int64) *limit {
 	return nil
 }
 
-// Settle records that what was admitted, in these amounts, stands in the store or never will. A nil Usage admitted nothing that
-// is bounded.
+// Settle records that admitted amounts are stored or never will be. A nil Usage has no limit.
 func (u *Usage) Settle(amounts ...int64) {
 	if u == nil {
 		return
@@ -126,8 +125,8 @@ func (u *Usage) Settle(amounts ...int64) {
 	}
 }
 
-// refresh counts what a tenant has if the last count is too old. One caller counts; others go on with the last count, or wait if
-// there is none or it is about to refuse.
+// refresh counts a tenant's usage if the last count is older than `age`. One caller counts; others continue with the last count, or wait
+// if there is none or a refusal depends on it.
 func (q *quota) refresh(ctx context.Context, u *Usage, count counter, tenant string, age time.Duration) error {
 	u.mu.Lock()
 	if u.counted != nil && time.Since(u.at) < max(age, min(quotaEffort*u.took, quotaLongest)) {

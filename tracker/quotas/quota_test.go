@@ -27,7 +27,7 @@ func tryCreate(h *trackertest.Harness, change ...func(*model.NewTask)) error {
 	return err
 }
 
-// wantTooMany fails the test unless the error is one of a quota, which names its setting.
+// wantTooMany fails the test unless the error is that of a quota, with its setting in the message.
 func wantTooMany(h *trackertest.Harness, err error, setting string) {
 	h.Helper()
 	var e *model.Error
@@ -36,7 +36,7 @@ func wantTooMany(h *trackertest.Harness, err error, setting string) {
 	}
 }
 
-// admittedAgain waits until a count has seen that there is room.
+// admittedAgain waits until a count has found free space.
 func admittedAgain(h *trackertest.Harness, try func() error) {
 	h.Helper()
 	trackertest.Until(h, func() bool {
@@ -48,8 +48,8 @@ func admittedAgain(h *trackertest.Harness, try func() error) {
 	})
 }
 
-// A tenant has so many live tasks, over all its workspaces and shards, and not one more; another tenant is not held back.
-// What has finished makes room.
+// A tenant may have a number of live tasks over all its workspaces and shards, and not one more; another tenant is not affected. Finished
+// tasks free space.
 func TestATenantHasSoManyLiveTasks(t *testing.T) {
 	t.Parallel()
 	const most = 20
@@ -78,7 +78,7 @@ func TestATenantHasSoManyLiveTasks(t *testing.T) {
 	}, func(o *tracker.Options) { o.TenantTasks = most })
 }
 
-// A repeat of a creation that was admitted gets its answer, and of a batch what fits is created.
+// A repeated creation that was admitted gets its first answer, and of a batch the tasks that fit are created.
 func TestAQuotaLeavesRepeatsAlone(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -105,8 +105,8 @@ func TestAQuotaLeavesRepeatsAlone(t *testing.T) {
 	}, func(o *tracker.Options) { o.TenantTasks = 3 })
 }
 
-// Each replica counts what all have created. Together they admit at most what the others do between two counts beyond the
-// limit: here, all at once, as many each.
+// Each replica counts what all have created. Together they exceed the limit at most by what the others admit between two counts: here,
+// all at once, as many each.
 func TestAQuotaHoldsAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	const most = 30
@@ -134,7 +134,7 @@ func TestAQuotaHoldsAcrossReplicas(t *testing.T) {
 	})
 }
 
-// A tenant's tasks take so many bytes, counted from what is stored to within a tenth; what is forgotten makes room.
+// A tenant's tasks may take a number of bytes, counted from the stored data to within a tenth; deleted tasks free space.
 func TestATenantStoresSoManyBytes(t *testing.T) {
 	t.Parallel()
 	const each, most = 100_000, 1_500_000
@@ -174,8 +174,8 @@ func TestATenantStoresSoManyBytes(t *testing.T) {
 	}, limited)
 }
 
-// A tenant has so many workers that are not OFFLINE. One that takes another's place, and one that registers again with
-// its key, are let through.
+// A tenant may have a number of workers that are not OFFLINE. A worker that supersedes another one, and one that registers again with its
+// key, are admitted.
 func TestATenantHasSoManyWorkers(t *testing.T) {
 	t.Parallel()
 	const most = 3
@@ -221,7 +221,7 @@ func TestATenantHasSoManyWorkers(t *testing.T) {
 	}, func(o *tracker.Options) { o.TenantWorkers = most })
 }
 
-// Counting what a tenant has is a matter of moments, however many workspaces it has and whatever its tasks take.
+// Counting a tenant's usage is fast, however many workspaces it has and whatever the size of its tasks.
 func TestScriptsAboutWhatATenantHasAreShort(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

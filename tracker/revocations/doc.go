@@ -1,3 +1,3 @@
-// Package revocations knows which tokens were taken back. The list lies in Redis; each replica keeps a copy of it, so that to
-// judge a token asks nobody.
+// Package revocations knows which tokens were revoked. The list is stored in Redis; each replica keeps a copy of it, so that checking a
+// token needs no request.
 package revocations

@@ -7,31 +7,30 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Kind is what a revocation names.
+// Kind is the kind of a revocation's subject.
 type Kind string
 
-// The kinds, as they are stored.
+// These are the kinds, as they are stored.
 const (
-	OfSubject Kind = "s" // control tokens of one who bears them
+	OfSubject Kind = "s" // control tokens of a subject
 	OfWorker  Kind = "w" // a worker's own token, and those of the attempts that were dispatched to it
 	OfTenant  Kind = "t" // every token of a tenant
 )
 
-// Wildcard stands in a revocation for every tenant or every workspace, those included that tokens name Wildcard.
+// Wildcard in a revocation means every tenant or every workspace, including tokens whose own one is Wildcard.
 const Wildcard = "*"
 
-// Revocation takes tokens back that were issued before a moment. Two with the same names are about the same tokens.
+// Revocation revokes tokens that were issued before a moment. Two with the same key revoke the same tokens.
 type Revocation struct {
 	Kind              Kind
-	Tenant, Workspace string // an id or Wildcard
+	Tenant, Workspace string // an ID or Wildcard
 	Name              string // the subject or the worker; empty with OfTenant
 
-	// IssuedBefore is a whole second: tokens tell when they were issued in such. One that was issued in that very second is
-	// taken back too.
+	// IssuedBefore is a whole second, like the time of issue in tokens. A token that was issued in that second is revoked too.
 	IssuedBefore time.Time
 }
 
-// stands returns until when tokens hold that a revocation takes back: after that it says nothing any more.
+// stands returns when the last revoked token expires: the revocation has no effect after that.
 func (r *Revocation) stands() time.Time { return r.IssuedBefore.Add(r.Kind.longestLife()) }
 
 func (k Kind) longestLife() time.Duration {
@@ -41,12 +40,12 @@ func (k Kind) longestLife() time.Duration {
 	return model.MaxControlTTL
 }
 
-// what names the tokens, as it is stored. A subject may have slashes; ids and Wildcard have none.
+// what returns the key of the revoked tokens, as it is stored. A subject may contain slashes; IDs and Wildcard do not.
 func (r *Revocation) what() string {
 	return string(r.Kind) + "/" + r.Tenant + "/" + r.Workspace + "/" + r.Name
 }
 
-// parse reads what stands until a moment; ok is false for what another version has written.
+// parse parses a stored revocation; ok is false for one that another version has written.
 func parse(what string, stands time.Time) (r Revocation, ok bool) {
 	parts := strings.SplitN(what, "/", 4)
 	if len(parts) < 4 {

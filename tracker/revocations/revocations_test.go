@@ -19,7 +19,7 @@ import (
 
 type R = revocations.Revocation
 
-// replica is one that heeds what was taken back.
+// replica applies revocations.
 type replica struct {
 	*trackertest.Harness
 	all []revocations.Revocation
@@ -77,8 +77,8 @@ func subject(name string, before time.Time) revocations.Revocation {
 	return R{Kind: revocations.OfSubject, Tenant: "acme", Workspace: revocations.Wildcard, Name: name, IssuedBefore: before}
 }
 
-// What one replica takes back the other learns, every field of it; the later of two stands, and to repeat one changes and tells
-// nothing.
+// Each replica learns every field of the other's revocations; the later of two with the same key is in effect, and repeating one changes
+// nothing and writes no event.
 func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -111,7 +111,7 @@ func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 	})
 }
 
-// A replica that cannot read the list goes by what it knows, and learns the rest later.
+// A replica that cannot read the list uses the known revocations, and learns the rest later.
 func TestARevocationOutlivesTrouble(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -132,7 +132,7 @@ func TestARevocationOutlivesTrouble(t *testing.T) {
 	})
 }
 
-// A store that has lost the list, or a part of it, gets it back from whoever knows it, untold.
+// A store that has lost the list, or a part of it, gets it back from a replica, without events.
 func TestAStoreThatLostTheListGetsItBack(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -154,7 +154,7 @@ func TestAStoreThatLostTheListGetsItBack(t *testing.T) {
 	})
 }
 
-// What takes back tokens none of which holds any more is forgotten, in the store too.
+// A revocation of tokens that have all expired is removed, also from the store.
 func TestRevocationsEnd(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -177,7 +177,7 @@ func TestRevocationsEnd(t *testing.T) {
 	})
 }
 
-// There are only so many, and of one tenant fewer, so that it keeps no other from its own.
+// The number of revocations is limited, and lower for one tenant, so that it does not prevent another's.
 func TestRevocationsAreBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -213,12 +213,12 @@ func TestRevocationsAreBounded(t *testing.T) {
 			t.Errorf("one more than all: %v", err)
 		}
 		other.Name, other.IssuedBefore = "ann", now.Add(time.Second)
-		one.revoke(other) // it has its place
+		one.revoke(other) // it has an entry
 	})
 }
 
-// A tenant that has revoked as much as one may can still revoke all of its tokens at once, as the refusal says; and many tenants
-// that have together leave room for another one.
+// A tenant with as many revocations as allowed can still revoke all of its tokens at once, as the error suggests; and many such tenants
+// together leave space for another one.
 func TestRevocationsAreSharedByTenants(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

@@ -9,17 +9,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those of lua/revocations. Filled when the service is made, and read only.
+// scripts are the scripts of lua/revocations. They do not change after New.
 type scripts struct{ revoke, revocations *lua.Script }
 
 func newScripts(set *lua.Set) scripts {
 	return scripts{revoke: set.Get("revoke"), revocations: set.Get("revocations")}
 }
 
-// home is the shard in which the list lies; every deployment has it.
+// home is the shard of the list, which every deployment has.
 const home = 0
 
-// revokeCall takes tokens back; data is the event's, as JSON, "" where it was told already.
+// revokeCall stores revocations; `data` is that of the event as JSON, "" if there was an event already.
 func (s *Service) revokeCall(data string, list []Revocation) *store.Call {
 	args := []any{MaxRevocations, data}
 	for _, r := range list {
@@ -28,19 +28,19 @@ func (s *Service) revokeCall(data string, list []Revocation) *store.Call {
 	return store.NewCall(home, s.scripts.revoke, []string{schema.RevocationsKey, s.store.Keys[home].Events}, args...)
 }
 
-// readRevoke reports whether there would be too many.
+// readRevoke reports whether there would be too many revocations.
 func readRevoke(re store.Reply) (tooMany bool) { return re.Int(0) == schema.CodeRefused }
 
-// revocationsCall lists a page of what stands, but for the first `skip`, unless the version is the one that is known.
+// revocationsCall returns a page of the list behind the first `skip` entries, or nothing if the version is the known one.
 func (s *Service) revocationsCall(known string, skip int) *store.Call {
 	return store.NewCall(home, s.scripts.revocations, []string{schema.RevocationsKey}, known, skip, pageSize)
 }
 
-// page is what revocations.lua answers.
+// page is the reply of revocations.lua.
 type page struct {
 	now     time.Time
 	version string
-	entries int // among them such as this version of Lubdub does not know
+	entries int // includes entries that this version does not know
 	list    []Revocation
 }
 
@@ -56,7 +56,7 @@ func readPage(re store.Reply) page {
 	return p
 }
 
-// revokedData is the data of the event.
+// revokedData returns the data of the event.
 func revokedData(r *Revocation) map[string]any {
 	data := map[string]any{"issuedBeforeMs": r.IssuedBefore.UnixMilli()}
 	switch r.Kind {

@@ -14,53 +14,53 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Bounds of the list, which every replica keeps a copy of: about 5 MB.
+// These limit the list, of which every replica keeps a copy: about 5 MB.
 const (
-	MaxRevocations = 10_000 // that stand at a time, in all
-	MaxOfTenant    = 1_000  // of tokens of one tenant, as one replica knows them
+	MaxRevocations = 10_000 // in effect at a time, in total
+	MaxOfTenant    = 1_000  // in effect for tokens of one tenant, as one replica knows them
 
-	// leftOver is how many must be free for each one that a tenant adds to those that it has: the fewer are free, the fewer a
-	// tenant may have, so that many tenants together do not keep another one from its first ones.
+	// leftOver is how many entries must be free for each one that a tenant adds: the fewer are free, the fewer a tenant may have, so that
+	// many tenants together do not prevent another one's first revocations.
 	leftOver = 2
 
-	pageSize = 1000 // that one script lists
-	putBack  = 500  // that one script is given
+	pageSize = 1000 // entries that one script lists
+	putBack  = 500  // entries that one script stores again
 )
 
-// refreshInterval is the time between two reads of the list. With a round trip to Redis it must fit into the 2 s within which
-// every replica heeds what was taken back.
+// refreshInterval is the time between two reads of the list. With a round trip to Redis it must be below 2 s, within which every replica
+// applies a revocation.
 const refreshInterval = 500 * time.Millisecond
 
 // Options configure a Service.
 type Options struct {
 	Logger     *slog.Logger
-	Registerer prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service knows which tokens were taken back. Its methods may be called from any goroutine.
+// Service manages revocations. Its methods may be called from any goroutine.
 type Service struct {
 	store   *store.Store
 	log     *slog.Logger
 	metrics *metrics
 	scripts scripts
 
-	looking sync.Mutex // one look at a time
+	looking sync.Mutex // serialises reads of the list
 
 	mu      sync.Mutex
-	version string                // of the list that is known; "": none has been read
-	known   map[string]Revocation // by what they name; only the passing of their time takes one away
+	version string                // of the known list; "": none was read
+	known   map[string]Revocation // by key; only expiry removes an entry
 	heed    func(all, news []Revocation)
 }
 
-// New makes the service.
+// New returns a service.
 func New(st *store.Store, o Options) *Service {
 	return &Service{
 		store: st, log: o.Logger, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts), known: map[string]Revocation{},
 	}
 }
 
-// HeedRevocations has f told of all revocations that stand and which of them are new, now and after each change, one at a time.
-// There is one f.
+// Subscribes f to revocations: f gets all in effect and the new ones, now and after each change, one call at a time. Only one f is
+// possible.
 func (s *Service) Heed(f func(all, news []Revocation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,8 @@ func (s *Service) Heed(f func(all, news []Revocation)) {
 	f(all, all)
 }
 
-// Revoke takes tokens back. This replica heeds it when Revoke returns, the others do shortly after.
+// Revoke stores a revocation. This replica applies it when Revoke returns, the others shortly after. It fails when there are too many
+// revocations or the write is not confirmed.
 func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 	ctx = s.store.Within(ctx, 0)
 	const op = "revoke"
@@ -80,7 +81,7 @@ func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 	}
 	data, err := json.Marshal(revokedData(&r))
 	if err != nil {
-		return err // a map of texts and numbers
+		return err // cannot happen for a map of strings and numbers
 	}
 	call := s.revokeCall(string(data), []Revocation{r})
 	s.store.DoDurably(ctx, op, call)
@@ -109,8 +110,8 @@ func tooMany(op string, most int, of string) error {
 			"or give the servers a new signing key, with which no old token holds", most, of)}
 }
 
-// FollowRevocations looks at the list again and again until the context ends. Run it in every process that judges tokens.
-// While Redis does not answer, what is known goes on.
+// Follow reads the list repeatedly until the context ends. Run it in every process that checks tokens. While Redis does not respond, the
+// known revocations stay in effect.
 func (s *Service) Follow(ctx context.Context) error {
 	defer s.store.Contain("following revocations")
 	failing := false
@@ -131,7 +132,8 @@ func (s *Service) Follow(ctx context.Context) error {
 	}
 }
 
-// RefreshRevocations learns what has changed in the list, and puts back what a store has lost that this replica knows.
+// Refresh applies changes of the list, and stores revocations again that the store has lost. It returns an error when Redis does not
+// respond.
 func (s *Service) Refresh(ctx context.Context) error {
 	s.looking.Lock()
 	defer s.looking.Unlock()
@@ -174,15 +176,15 @@ func (s *Service) look(ctx context.Context) error {
 	}
 	s.learn(list)
 	if err := s.putBack(ctx, listed); err != nil {
-		return err // and looks at all of it again
+		return err // the next read starts again
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version = first.version // what has changed since then is another one
+	s.version = first.version // later changes have another version
 	return nil
 }
 
-// putBack takes back anew what the store does not know any more.
+// putBack stores known revocations again that the store has lost.
 func (s *Service) putBack(ctx context.Context, listed map[string]Revocation) error {
 	var lost []Revocation
 	s.mu.Lock()
@@ -202,7 +204,7 @@ func (s *Service) putBack(ctx context.Context, listed map[string]Revocation) err
 	return nil
 }
 
-// learn adds to what is known, and tells whoever heeds it.
+// learn adds known revocations, and notifies the subscriber of new ones.
 func (s *Service) learn(list []Revocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +221,8 @@ func (s *Service) learn(list []Revocation) {
 	}
 }
 
-// forget drops what says nothing any more: no token holds that it takes back. Whoever heeds it learns so with the next change.
+// forget removes revocations that have no effect any more, since every revoked token has expired. The subscriber learns that with the
+// next change.
 func (s *Service) forget(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +234,7 @@ func (s *Service) forget(now time.Time) {
 	s.metrics.standing.Set(float64(len(s.known)))
 }
 
-// all lists what is known. The caller holds the mutex.
+// all returns all known revocations. The caller holds the mutex.
 func (s *Service) all() []Revocation {
 	all := make([]Revocation, 0, len(s.known))
 	for _, r := range s.known {
@@ -240,7 +243,7 @@ func (s *Service) all() []Revocation {
 	return all
 }
 
-// stands reports whether one that names the same is known.
+// stands reports whether a revocation with the same key is known.
 func (s *Service) stands(r *Revocation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +251,7 @@ func (s *Service) stands(r *Revocation) bool {
 	return known
 }
 
-// count returns how many there are of one tenant, and in all.
+// count returns the number of revocations of one tenant, and in total.
 func (s *Service) count(tenant string) (of, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// What scripts about one task answer; lua/lib/codes.lua says the same and a test compares the two.
+// These are the reply codes of scripts for one task; lua/lib/codes.lua has the same, and a test compares them.
 const (
 	CodeOK int64 = iota
 	CodeMismatch
@@ -16,13 +16,13 @@ const (
 	CodeRefused
 )
 
-// What scripts about a worker answer besides; lua/lib/workercodes.lua says the same.
+// These are additional reply codes of scripts for a worker; lua/lib/workercodes.lua has the same.
 const (
 	CodeOffline  int64 = 20
 	CodeDraining int64 = 21
 )
 
-// Results of the scripts that take what is due.
+// These are the results of scripts that take what is due.
 const (
 	TookNothing int64 = iota
 	TookFailed
@@ -31,10 +31,10 @@ const (
 	TookRemoved
 	TookPlaceless
 	TookNeedsRun
-	TookExhausted // failed, as its retries are used up
+	TookExhausted // failed, with its retries used up
 )
 
-// StateOf reads a state as it is stored: by its first letter; "" when there is none such.
+// StateOf returns the state with a stored letter, its first one, or "" if there is none.
 func StateOf(letter string) model.State {
 	for _, s := range model.States {
 		if letter == string(s[0]) {
@@ -44,7 +44,7 @@ func StateOf(letter string) model.State {
 	return ""
 }
 
-// Letters writes states as they are stored, one letter each.
+// Letters returns states as they are stored, one letter each.
 func Letters(states ...model.State) string {
 	b := make([]byte, len(states))
 	for i, s := range states {

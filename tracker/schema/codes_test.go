@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// The integers that scripts answer are written twice, in Lua and in Go.
+// The reply codes of scripts are defined twice, in Lua and in Go.
 func TestCodesMatchLua(t *testing.T) {
 	var names, values []string
 	for _, file := range []string{"codes.lua", "workercodes.lua"} {
@@ -67,7 +67,7 @@ func TestShardOfSpreads(t *testing.T) {
 			t.Errorf("shard %d holds %d of %d tasks", s, c, n)
 		}
 	}
-	// Part of the stored layout: a change here loses every stored task.
+	// Part of the stored format: a change here loses every stored task.
 	if got := ShardOf(16, model.Scope{Tenant: "default", Workspace: "default"}, "task_1"); got != pinnedShard {
 		t.Errorf("shardOf changed: %d", got)
 	}

@@ -1,9 +1,9 @@
 package schema
 
-// Names of the fields of records, as scripts and Go write and read them; TestFieldsMatchLua compares the two. What is empty
-// or default is not there. Times are wall ms where nothing else is said.
+// These are the names of the fields of records in scripts and Go; TestFieldsMatchLua compares them. Empty and default values are not
+// stored. Times are wall ms unless a comment states otherwise.
 
-// Fields of task:<scope>/<task>, a task's record.
+// These are the fields of task:<scope>/<task>, a task's record.
 const (
 	TaskState           = "s"  // state: Q, D, R, S, F or C, the first letter of its name
 	TaskAttempt         = "a"  // number of the current attempt
@@ -17,16 +17,16 @@ const (
 	TaskType            = "y"  // type
 	TaskRuntime         = "rn" // runtime
 	TaskWorker          = "w"  // worker of the current attempt
-	TaskClaim           = "ci" // claim by which that worker has it, hashed
-	TaskPin             = "pn" // worker that it is pinned to
+	TaskClaim           = "ci" // hash of the claim with which that worker got it
+	TaskPin             = "pn" // worker to which it is pinned
 	TaskPlacement       = "pl" // strategy by which it is placed
-	TaskAskedLabels     = "wl" // hash of the worker labels asked for
+	TaskAskedLabels     = "wl" // hash of the worker labels that it requires
 	TaskTimeout         = "t"  // heartbeat timeout, ms
 	TaskInterval        = "i"  // heartbeat interval, ms
 	TaskCancelGrace     = "g"  // cancel grace, ms
 	TaskStartTimeout    = "so" // start timeout, ms
 	TaskRunTimeout      = "rt" // run timeout, ms
-	TaskAskedTokenLife  = "lt" // token life that was asked for, s
+	TaskAskedTokenLife  = "lt" // requested token life, s
 	TaskTokenLife       = "l"  // token life of the current attempt, s
 	TaskNoRenewal       = "nr" // 1: its tokens are not renewed
 	TaskRetry           = "p"  // retry policy, maxAttempts:maxLosses:initialMs:multiplier:maxMs
@@ -34,35 +34,35 @@ const (
 	TaskLosses          = "nl" // losses
 	TaskCreated         = "c"  // when it was created
 	TaskDispatched      = "d"  // when the current attempt was dispatched
-	TaskBegun           = "b"  // when it was begun
+	TaskBegun           = "b"  // when that was started
 	TaskEnded           = "e"  // when the task ended
 	TaskDeadline        = "x"  // deadline
-	TaskNotBefore       = "nb" // when it may begin at the earliest
-	TaskNextAttempt     = "n"  // when its next attempt may begin
+	TaskNotBefore       = "nb" // earliest start
+	TaskNextAttempt     = "n"  // earliest start of its next attempt
 	TaskCancelRequested = "cr" // when a cancel was requested
-	TaskReadySince      = "rd" // since when it has been ready to be claimed
-	TaskReason          = "r"  // why it failed or was put back
-	TaskSpared          = "bh" // score that the mass expiry brake gave the attempt, shard time
+	TaskReadySince      = "rd" // since when it can be claimed
+	TaskReason          = "r"  // why it failed or was requeued
+	TaskSpared          = "bh" // score that the mass-expiry brake gave the attempt, shard time
 	TaskSparedBeat      = "bb" // its last beat before that, shard time
-	TaskSchedule        = "sc" // schedule that it is a fire of
+	TaskSchedule        = "sc" // schedule that created it
 	TaskSize            = "z"  // class and bytes of its documents and history
 )
 
-// Fields of doc:<scope>/<task>, what may be long of a task.
+// These are the fields of doc:<scope>/<task>, the parts of a task that may be long.
 const (
 	DocPayload      = "payload"
 	DocResources    = "resources"
 	DocLabels       = "labels"
-	DocWorkerLabels = "workerLabels" // labels asked of its worker
+	DocWorkerLabels = "workerLabels" // labels required of its worker
 	DocOutput       = "output"       // of the attempt that succeeded
 	DocMetrics      = "metrics"
-	DocError        = "error"        // of the attempt that failed last
-	DocPhase        = "phase"        // in which it was cancelled
+	DocError        = "error"        // of the last attempt that failed
+	DocPhase        = "phase"        // phase in which it was cancelled
 	DocPartial      = "partial"      // progress then
-	DocCancelReason = "cancelReason" // as JSON string
+	DocCancelReason = "cancelReason" // as a JSON string
 )
 
-// Fields of worker:<scope>/<worker>, a worker's record.
+// These are the fields of worker:<scope>/<worker>, a worker's record.
 const (
 	WorkerStatus        = "s"  // status: N online, D draining, F offline
 	WorkerQueue         = "q"  // queue
@@ -73,7 +73,7 @@ const (
 	WorkerHostname      = "h"  // hostname
 	WorkerPID           = "p"  // process id
 	WorkerVersion       = "v"  // version
-	WorkerMaxConcurrent = "mc" // how many tasks it takes at once
+	WorkerMaxConcurrent = "mc" // how many tasks it runs concurrently
 	WorkerLabels        = "l"  // labels as JSON
 	WorkerProbeURL      = "u"  // probe URL
 	WorkerIdentity      = "id" // hash of its identity
@@ -83,47 +83,47 @@ const (
 	WorkerLastBeat      = "bl" // last beat, shard time
 	WorkerLastBeatWall  = "lb" // the same, wall ms
 	WorkerLateSince     = "la" // since when it is late
-	WorkerProbes        = "pb" // probes answered since its last beat
+	WorkerProbes        = "pb" // probes that succeeded since its last beat
 	WorkerLastProbe     = "px" // the last of these, shard time
-	WorkerActive        = "a"  // how many tasks it says that it has
-	WorkerElsewhere     = "ae" // of these those that it did not claim
+	WorkerActive        = "a"  // how many tasks it reports
+	WorkerElsewhere     = "ae" // of these, those that it did not claim
 	WorkerSeq           = "sq" // last sequence number
-	WorkerInventories   = "bn" // inventories heard
-	WorkerCompleted     = "tc" // tasks completed in all
-	WorkerFailed        = "tf" // tasks failed in all
+	WorkerInventories   = "bn" // inventories received
+	WorkerCompleted     = "tc" // tasks completed in total
+	WorkerFailed        = "tf" // tasks failed in total
 	WorkerRegistered    = "c"  // when it registered
 	WorkerEnded         = "e"  // since when it is offline
 	WorkerReason        = "r"  // why it is offline
-	WorkerGivenReason   = "gr" // reason that was given for that
-	WorkerDrainReason   = "dr" // reason that was given for its drain
+	WorkerGivenReason   = "gr" // reason given for that
+	WorkerDrainReason   = "dr" // reason given for its drain
 	WorkerDrainBegan    = "ds" // when its drain began
 	WorkerDrainDeadline = "dd" // deadline of its drain
-	WorkerDrainTold     = "dt" // 1: it knows of its drain
+	WorkerDrainTold     = "dt" // 1: it was notified of its drain
 	WorkerWithMachine   = "md" // 1: it drains with its machine, w: it registered on a drained one and waits, draining
 	WorkerLosses        = "ll" // 1: its lost tasks count as losses
 	WorkerRecovered     = "rt" // attempts recovered from it
 	WorkerRecoverFailed = "rf" // how many of these failed for good
-	WorkerExhausted     = "rx" // how many of those had used up their retries
+	WorkerExhausted     = "rx" // how many of those had exhausted their retries
 	WorkerSelected      = "ls" // when it was last selected
 	WorkerHeld          = "hb" // how many attempts it holds at most
 	WorkerReservations  = "hg" // reservations that have ended
 	WorkerSuperseded    = "sp" // the worker that it superseded
-	WorkerSupersessions = "sx" // when its identity was last taken over, newest first, comma-separated
-	WorkerConflictTold  = "st" // when that was told
-	WorkerSpared        = "br" // when the mass expiry brake spared it, shard time
+	WorkerSupersessions = "sx" // when its identity was taken over, newest first, comma-separated
+	WorkerConflictTold  = "st" // when that was reported
+	WorkerSpared        = "br" // when the mass-expiry brake held it, shard time
 	WorkerSilence       = "si" // how long it had been silent when it ended, ms
-	WorkerLag           = "lg" // how long its end had been due, ms
+	WorkerLag           = "lg" // how long its end was overdue, ms
 	WorkerCordoned      = "co" // since when it is cordoned
-	WorkerCordonReason  = "cw" // reason that was given for that, as JSON string
+	WorkerCordonReason  = "cw" // reason given for that, as a JSON string
 	WorkerHeldOffline   = "ho" // 1: it is held offline while its lineage has a hold
 )
 
-// Fields of schedule:<scope>/<id>, a schedule's record.
+// These are the fields of schedule:<scope>/<id>, a schedule's record.
 const (
 	ScheduleCron       = "c"  // cron expression
-	ScheduleOverlap    = "o"  // 1: a fire is skipped while the task of the one before runs
+	ScheduleOverlap    = "o"  // 1: a fire is skipped while the previous task runs
 	ScheduleMaxCatchup = "m"  // how many missed fires are caught up
-	ScheduleVersion    = "v"  // version of what it says and of whether it is paused
+	ScheduleVersion    = "v"  // version of its definition and of whether it is paused
 	ScheduleQueue      = "q"  // queue of its tasks
 	ScheduleType       = "y"  // their type
 	ScheduleSize       = "sz" // bytes of its task
@@ -132,19 +132,19 @@ const (
 	ScheduleChanged    = "up" // when it was changed
 	SchedulePaused     = "p"  // since when it is paused
 	ScheduleResumed    = "rs" // since when it has not been paused
-	ScheduleLast       = "l"  // the last fire that was dealt with
-	ScheduleEnded      = "e"  // 1: no fire is to come any more
-	ScheduleFires      = "nf" // fires in all
-	ScheduleSkipped    = "sk" // skipped fires in all
-	ScheduleUntold     = "su" // missed fires of which no event tells yet
+	ScheduleLast       = "l"  // the last fire that was handled
+	ScheduleEnded      = "e"  // 1: no fire follows
+	ScheduleFires      = "nf" // number of fires
+	ScheduleSkipped    = "sk" // number of skipped fires
+	ScheduleUntold     = "su" // missed fires without an event so far
 	ScheduleLastTask   = "tk" // task of the last fire
-	ScheduleDecided    = "dc" // fire that is to get a task
-	ScheduleBackoff    = "bp" // for how long its fires are let be, since the last was refused for now, ms
-	ScheduleRepeats    = "rp" // fires that wait though they have their tasks, wall ms, each with a comma behind it
-	ScheduleNamed      = "ns" // since when no request can have named the tasks of its fires; 1: since its creation
+	ScheduleDecided    = "dc" // fire that gets a task next
+	ScheduleBackoff    = "bp" // pause before its fires are tried again after a temporary refusal, ms
+	ScheduleRepeats    = "rp" // fires that wait although they have their tasks, wall ms, each followed by a comma
+	ScheduleNamed      = "ns" // since when no request can have used the names of its fires' tasks; 1: since its creation
 )
 
-// Fields of scheduletask:<scope>/<id>, what a schedule's tasks are made from.
+// These are the fields of scheduletask:<scope>/<id>, from which a schedule's tasks are created.
 const (
 	ScheduleDocTask      = "task"
 	ScheduleDocPayload   = "payload"

@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// The records whose fields are named on both sides, by the prefix of their constants.
+// The records whose fields are defined on both sides, by the prefix of their constants.
 const (
 	ofTask, ofDoc, ofWorker, ofMachine, ofNone = "Task", "Doc", "Worker", "machine", ""
 	ofSchedule, ofScheduleDoc                  = "Schedule", "ScheduleDoc"
 )
 
-// keyExpressions are how scripts name the keys of hashes; whatever else they call a key is told for each file in keysOfFile.
+// keyExpressions are the expressions with which scripts name the keys of hashes; keysOfFile has other ones for each file.
 var keyExpressions = map[string]string{
 	"task.key": ofTask, "task.doc": ofDoc, "w.key": ofWorker, "w.machine": ofMachine,
 	"clock": ofNone, "PROGRESS": ofNone, "CANCELS": ofNone, "meta": ofNone,
@@ -38,7 +38,7 @@ var keysOfFile = map[string]map[string]string{
 	"holdings/recovery_done.lua":    {"KEYS[4]": ofWorker},
 	"holdings/recovery_read.lua":    {"KEYS[i + 1]": ofWorker},
 	"lib/fresh.lua":                 {"key": ofWorker},
-	"lib/view.lua":                  {"key": ofNone}, // its lists are looked at for themselves
+	"lib/view.lua":                  {"key": ofNone}, // its lists are checked separately
 	"queues/asked_labels.lua":       {"key": ofDoc},
 	"queues/claimed.lua":            {"KEYS[1]": ofNone},
 	"schedules/schedule_decide.lua": {"KEYS[1]": ofSchedule},
@@ -77,13 +77,13 @@ var keysOfFile = map[string]map[string]string{
 	"workers/worker_selected.lua":   {"KEYS[1]": ofWorker},
 }
 
-// ofGoOnly are fields that no script names: they pass through as arguments and come back with the whole record.
+// ofGoOnly are fields that no script names: they are passed as arguments and returned with the whole record.
 var ofGoOnly = map[string][]string{
 	ofTask:   {TaskKey, TaskAsset, TaskNoRenewal, TaskNotBefore},
 	ofWorker: {WorkerName, WorkerHostname, WorkerPID},
 }
 
-// Scripts and Go name the same fields, and the scripts' headers list them.
+// Scripts and Go use the same fields, and the scripts' headers list them.
 func TestFieldsMatchLua(t *testing.T) {
 	inGo, named := fieldConstants(t), map[string]map[string]string{
 		ofTask: {}, ofDoc: {}, ofWorker: {}, ofMachine: {}, ofSchedule: {}, ofScheduleDoc: {},
@@ -110,7 +110,7 @@ func TestFieldsMatchLua(t *testing.T) {
 	}
 	for record, uses := range named {
 		want := inGo[record]
-		if record == ofMachine { // Go knows nothing but what its script answers
+		if record == ofMachine { // Go has only the reply of its script
 			want = listed[ofMachine]
 		} else if list, ok := listed[record]; ok && !slices.Equal(list, want) {
 			t.Errorf("the header of the script lists %q of %s, Go %q", list, record, want)
@@ -131,7 +131,7 @@ func TestFieldsMatchLua(t *testing.T) {
 	}
 }
 
-// fieldConstants are the values of the constants of fields.go by the prefix of their names, sorted.
+// fieldConstants returns the values of the constants of fields.go by the prefix of their names, sorted.
 func fieldConstants(t *testing.T) map[string][]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "fields.go", nil, 0)
@@ -158,7 +158,7 @@ func fieldConstants(t *testing.T) map[string][]string {
 	return fields
 }
 
-// listedFields are the names in a list of fields of a fragment's header, sorted.
+// listedFields returns the names in a list of fields of a fragment's header, sorted.
 func listedFields(t *testing.T, fragment string, nth int) (fields []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../lua/lib/" + fragment + ".lua")
@@ -189,7 +189,7 @@ var (
 	literal   = regexp.MustCompile(`'([A-Za-z]+)'`)
 )
 
-// fieldsIn are the fields that a script names.
+// fieldsIn returns the fields that a script names.
 func fieldsIn(t *testing.T, file, text string) (uses []fieldUse) {
 	t.Helper()
 	add := func(record, arg string) {
@@ -240,7 +240,7 @@ func fieldsIn(t *testing.T, file, text string) (uses []fieldUse) {
 	return uses
 }
 
-// arguments are those of a call, up to the parenthesis that ends it.
+// arguments returns the arguments of a call, up to its closing parenthesis.
 func arguments(text string) (args []string) {
 	depth, from, inside := 0, 0, false
 	for i, c := range text {

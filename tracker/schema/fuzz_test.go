@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// What names are made of comes back when they are taken apart, and no two attempts have one name.
+// Parsing a name returns its parts, and no two attempts have the same name.
 func FuzzNames(f *testing.F) {
 	f.Add("acme", "prod", "task_1", 1, "f3nc")
 	f.Add("a", "b", "c.d", 2147483647, "-_-_")
@@ -26,7 +26,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// Whatever stands in the store, reading it ends in a value or a refusal.
+// Reading any stored bytes ends in a value or an error.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
 		SplitName(text)
@@ -44,7 +44,7 @@ func FuzzStored(f *testing.F) {
 	})
 }
 
-// A report comes back as it was packed.
+// A report is the same after packing and unpacking.
 func FuzzReport(f *testing.F) {
 	f.Add(int64(1736935200000), "w-1", "45.5", `"x"`)
 	f.Add(int64(0), "", "", "")

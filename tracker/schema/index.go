@@ -10,19 +10,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Kinds of entries in the index of tasks besides <scope>/<state letter>/<task>, by the character with which they begin: all lie
+// These are the kinds of entries in the index of tasks other than <scope>/<state letter>/<task>, by their first character: all sort
 // behind the names of scopes (lua/lib/task.lua).
 const (
-	RunningEntry = "{" // <scope>/<queue>/<task>: an attempt of a queue's task is dispatched or runs
+	RunningEntry = "{" // <scope>/<queue>/<task>: an attempt of a queued task is dispatched or runs
 	EndEntry     = "|" // <scope>/<state letter>/<ended wall ms>/<task>
 	VerdictEntry = "}" // <scope>/<wall ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>
 	SizeEntry    = "~" // <tenant>/<class of size>/<workspace>/<task>
 )
 
-// IndexKinds are all of them.
+// IndexKinds are all these kinds.
 const IndexKinds = RunningEntry + EndEntry + VerdictEntry + SizeEntry
 
-// Kinds of entries in the index of workers besides <scope>/<status letter>/<worker> and <scope>/M/<machine> (lua/lib/worker.lua).
+// These are the kinds of entries in the index of workers other than <scope>/<status letter>/<worker> and <scope>/M/<machine>
+// (lua/lib/worker.lua).
 const (
 	MachineByStatus = "{" // <scope>/m/<status letter>/<machine>
 	LateWorker      = "|" // <scope>/<worker>
@@ -30,31 +31,31 @@ const (
 	LostWorker      = "~" // <scope>/<ended wall ms>/<worker>
 )
 
-// Cordoned is the status letter, among workers by queue, of one that is ONLINE and cordoned.
+// Cordoned is the status letter of an ONLINE, cordoned worker among the workers by queue.
 const Cordoned = "C"
 
-// Ability returns what stands among workers by queue for what a worker can run: the same for all that can run the same.
+// Ability returns the hash of what a worker can run, for the entries of workers by queue. It is equal for workers that can run the same.
 func Ability(types, runtimes []string, labels map[string]string) string {
 	text := strings.Join(types, ",") + PackSep + strings.Join(runtimes, ",") + PackSep + model.PackLabels(labels)
-	sum := sha1.Sum([]byte(text)) // which scripts know too; it guards nothing
+	sum := sha1.Sum([]byte(text)) // scripts have it too; it protects nothing
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// Sortable returns a time as entries that are sorted by time have it: wall ms in 13 digits.
+// Sortable returns a time in the form of entries that are sorted by time: wall ms in 13 digits.
 func Sortable(t time.Time) string { return fmt.Sprintf("%013d", max(0, t.UnixMilli())) }
 
-// Verdict is one verdict of Lubdub's upon an attempt, as the index keeps it.
+// Verdict is a verdict of Lubdub on an attempt, as the index stores it.
 type Verdict struct {
 	At       time.Time
 	TaskID   string
-	Attempt  int // 0: the task had none yet
+	Attempt  int // 0: the task had none
 	Reason   model.Reason
 	Queue    string // "": the task was pushed
-	Type     string // "": it has none
-	WorkerID string // "": no worker had the attempt
+	Type     string // "": none
+	WorkerID string // "": none
 }
 
-// ParseVerdict reads what stands behind the scope of an entry.
+// ParseVerdict parses the part behind the scope of an entry; ok is false if it is malformed.
 func ParseVerdict(text string) (v Verdict, ok bool) {
 	p := strings.Split(text, "/")
 	if len(p) != 7 {

@@ -8,8 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// KeptError returns an error object as the history keeps it: whole when it is short, else its own fields with their texts cut,
-// and without what a client added to them.
+// KeptError returns an error object as the history stores it: unchanged when it is short, else its standard fields with their texts cut.
 func KeptError(whole json.RawMessage) string {
 	if len(whole) <= model.MaxKeptError {
 		return string(whole)
@@ -21,18 +20,18 @@ func KeptError(whole json.RawMessage) string {
 		Retryable  *bool  `json:"retryable,omitempty"`
 	}
 	Unmarshal(string(whole), &e)
-	const around = 256 // bytes of all that is neither message nor stack trace
+	const around = 256 // bytes of everything but message and stack trace
 	e.Category = model.Clip(e.Category)
 	e.Message = cutText(e.Message, (model.MaxKeptError-around)/2)
 	e.StackTrace = cutText(e.StackTrace, model.MaxKeptError-around-jsonLen(e.Message))
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(e) // texts and a bool: cannot fail
+	_ = enc.Encode(e) // strings and a bool: cannot fail
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// cutText returns as much of a text as fits into so many bytes of JSON, whole characters only.
+// cutText returns the part of a text that fits into a number of bytes of JSON, without splitting characters.
 func cutText(s string, limit int) string {
 	size := 0
 	for i, r := range s {
@@ -50,7 +49,7 @@ func jsonLen(s string) (n int) {
 	return n
 }
 
-// runeJSONLen is how long a character is in JSON, at most.
+// runeJSONLen returns the largest length of a character in JSON.
 func runeJSONLen(r rune) int {
 	switch {
 	case r == '"' || r == '\\':
@@ -61,8 +60,8 @@ func runeJSONLen(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// KeptMetrics returns what an attempt's history keeps of its metrics: all of them, or, if they are too many, the first members
-// that fit into MaxKeptMetrics.
+// KeptMetrics returns metrics as an attempt's history stores them: unchanged, or if they are too large, the first members that fit into
+// MaxKeptMetrics.
 func KeptMetrics(metrics json.RawMessage) string {
 	if len(metrics) <= model.MaxKeptMetrics {
 		return string(metrics)

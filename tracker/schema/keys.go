@@ -9,10 +9,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Every Redis key of Lubdub is built in this file and nowhere else. A key is lubdub:{<shard>}:…; the braces
-// are Redis Cluster's hash tag, so that all keys of a shard live on one node and a script may touch them all.
+// Every Redis key of Lubdub is built in this file. A key is lubdub:{<shard>}:…; the braces are Redis Cluster's hash tag, so that all keys
+// of a shard are on one node and a script may touch them all.
 
-// ShardKeys holds the fixed keys of one shard, and the prefix of the others.
+// ShardKeys holds the fixed keys of one shard, and the prefix of all its keys.
 type ShardKeys struct {
 	prefix     string
 	Fixed      []string // in the order of lua/lib/shard.lua
@@ -49,10 +49,10 @@ type ShardKeys struct {
 	Webhooks string
 	HookDue  string
 
-	beatsOf sync.Map // time.Duration → string: keys that attempts share
+	beatsOf sync.Map // time.Duration → string: keys of sets of beats
 }
 
-// NewShardKeys builds them.
+// NewShardKeys returns the keys of a shard.
 func NewShardKeys(shard int) *ShardKeys {
 	k := &ShardKeys{prefix: "lubdub:{" + strconv.Itoa(shard) + "}:"}
 	k.Clock = k.prefix + "clock"
@@ -89,17 +89,17 @@ func NewShardKeys(shard int) *ShardKeys {
 	return k
 }
 
-// OtherLabel stands in metrics for tenants, workspaces and queues beyond the bound on what is shown of them one by one. No id is so
-// written.
+// OtherLabel is the value in metrics for tenants, workspaces and queues beyond the number that is shown individually. It is not a valid
+// ID.
 const OtherLabel = "(other)"
 
-// MetaKey holds what is fixed for a deployment's life; it lives in the shard that every deployment has.
+// MetaKey holds what is fixed for a deployment's life, in the shard that every deployment has.
 const MetaKey = "lubdub:{0}:meta"
 
-// RevocationsKey holds which tokens were taken back, and lives there too.
+// RevocationsKey holds the revoked tokens, in the same shard.
 const RevocationsKey = "lubdub:{0}:revocations"
 
-// Keys of what replicas leave of themselves; they live where MetaKey does.
+// These are the keys of replicas' records, in the same shard as MetaKey.
 const (
 	FleetKey   = "lubdub:{0}:fleet"
 	TellerKey  = "lubdub:{0}:teller"
@@ -107,17 +107,16 @@ const (
 	stepKey    = "lubdub:{0}:step:"
 )
 
-// ReplicaKey is what a replica has said of itself.
+// ReplicaKey returns the key of a replica's record about itself.
 func ReplicaKey(id string) string { return replicaKey + id }
 
-// StepKey is what was counted in a step of time, by its number.
+// StepKey returns the key of the counts of a step of time, by its number.
 func StepKey(step int64) string { return stepKey + strconv.FormatInt(step, 10) }
 
-// Beats is the set in which attempts of a timeout beat.
+// Beats returns the key of the set of last beats for a timeout.
 func (k *ShardKeys) Beats(timeoutMs string) string { return k.prefix + "beats:" + timeoutMs }
 
-// SharedBeats returns the key of a timeout's set, the same string to all attempts. There are few: timeouts have
-// two significant digits.
+// SharedBeats returns the same as Beats, as one string shared by all attempts. There are few: timeouts have two significant digits.
 func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
 	if key, ok := k.beatsOf.Load(timeout); ok {
 		return key.(string)
@@ -126,7 +125,7 @@ func (k *ShardKeys) SharedBeats(timeout time.Duration) string {
 	return key.(string)
 }
 
-// Task and those below are the keys of tasks, by TaskName, and of what belongs to them.
+// Task and the following methods return keys of tasks, by TaskName, and of their data.
 func (k *ShardKeys) Task(name string) string { return k.prefix + "task:" + name }
 
 func (k *ShardKeys) Doc(name string) string { return k.prefix + "doc:" + name }
@@ -141,14 +140,14 @@ func (k *ShardKeys) Idempotency(scope model.Scope, key string) string {
 	return k.prefix + "idem:" + scope.String() + "/" + key
 }
 
-// Told remembers of one act that it was told.
+// The key that records that the event of an act was written.
 func (k *ShardKeys) Told(act string) string { return k.prefix + "told:" + act }
 
 func (k *ShardKeys) Claim(scope model.Scope, worker, mark string) string {
 	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark
 }
 
-// Notices are for a worker, and Missed is what its last inventory missed; both live in the worker's shard.
+// Notices returns the key of a worker's notices, and Missed that of what its last inventory missed; both are in the worker's shard.
 func (k *ShardKeys) Notices(name string) string { return k.prefix + "notices:" + name }
 
 func (k *ShardKeys) Missed(name string) string { return k.prefix + "missed:" + name }
@@ -159,17 +158,17 @@ func (k *ShardKeys) OfTask(dst []string, scope model.Scope, id, run, timeoutMs s
 	return append(dst, k.Task(name), k.Doc(name), k.History(name), k.Run(scope, run), k.Beats(timeoutMs))
 }
 
-// TaskName is how a task is named inside sorted sets: <tenant>/<workspace>/<task>. Ids hold no slash.
+// TaskName returns a task's name in sorted sets: <tenant>/<workspace>/<task>. IDs contain no slash.
 func TaskName(scope model.Scope, id string) string {
 	return scope.Tenant + "/" + scope.Workspace + "/" + id
 }
 
-// MemberName names one attempt: <scope>/<task>#<attempt>.<fence>.
+// MemberName returns the name of one attempt: <scope>/<task>#<attempt>.<fence>.
 func MemberName(scope model.Scope, id string, attempt int, fence string) string {
 	return TaskName(scope, id) + "#" + strconv.Itoa(attempt) + "." + fence
 }
 
-// SplitName takes a task's name, or a member, apart again.
+// SplitName parses a task's name, or a member; ok is false if it is malformed.
 func SplitName(name string) (scope model.Scope, id string, ok bool) {
 	if i := strings.IndexByte(name, '#'); i >= 0 {
 		name = name[:i]
@@ -182,7 +181,7 @@ func SplitName(name string) (scope model.Scope, id string, ok bool) {
 	return scope, id, ok
 }
 
-// SplitAttempt returns the number and the fence of a member.
+// SplitAttempt returns the number and the fence of a member; ok is false if it is malformed.
 func SplitAttempt(member string) (number int, fence string, ok bool) {
 	_, rest, ok := strings.Cut(member, "#")
 	text, fence, cut := strings.Cut(rest, ".")
@@ -190,7 +189,7 @@ func SplitAttempt(member string) (number int, fence string, ok bool) {
 	return number, fence, ok && cut && err == nil
 }
 
-// ShardOf spreads names over shards by FNV-1a. It is part of the stored layout: changing it loses every task.
+// ShardOf distributes names over shards by FNV-1a. It is part of the stored format: changing it loses every task.
 func ShardOf(shards int, scope model.Scope, id string) int {
 	h := uint64(14695981039346656037)
 	for _, s := range [...]string{scope.Tenant, "/", scope.Workspace, "/", id} {
@@ -198,12 +197,12 @@ func ShardOf(shards int, scope model.Scope, id string) int {
 			h = (h ^ uint64(s[i])) * 1099511628211
 		}
 	}
-	h ^= h >> 32 // the low bits of FNV alone are weak for short names
+	h ^= h >> 32 // for short names the low bits of FNV alone are weak
 	return int(h % uint64(shards))
 }
 
-// RunOf names the run of a task that was created without one: after the task, "" when the name would be too long. It is
-// stored nowhere: a run set of one task would cost as much memory as the task's beat.
+// RunOf returns the run of a task that was created without one: named after the task, "" when the name would be too long. It is not
+// stored: a run set of one task would cost as much memory as the task's beat.
 func RunOf(taskID string) string {
 	run := "run_" + strings.TrimPrefix(taskID, "task_")
 	if len(run) > model.MaxIDBytes {
@@ -212,7 +211,7 @@ func RunOf(taskID string) string {
 	return run
 }
 
-// TasksOf returns the task ids whose own run has this id.
+// TasksOf returns the IDs of tasks whose default run has this ID.
 func TasksOf(runID string) []string {
 	rest, ok := strings.CutPrefix(runID, "run_")
 	if !ok || rest == "" {
@@ -221,8 +220,8 @@ func TasksOf(runID string) []string {
 	return []string{"task_" + rest, rest}
 }
 
-// Worker and those below are the keys of workers and machines. They live in the shard of the machine, which the worker's id
-// embeds, so that a machine's status can change in the same script as its last worker's.
+// Worker and the following methods return keys of workers and machines. They are in the shard of the machine, which the worker's ID
+// contains, so that a machine's status can change in the same script as its last worker's.
 func (k *ShardKeys) Worker(name string) string { return k.prefix + "worker:" + name }
 
 func (k *ShardKeys) Reserved(name string) string { return k.prefix + "reserved:" + name }
@@ -239,7 +238,8 @@ func (k *ShardKeys) Identity(scope model.Scope, hash string) string {
 	return k.prefix + "identity:" + scope.String() + "/" + hash
 }
 
-// Hold is there while workers of a lineage may not register, in the shard of the worker that an operator took offline.
+// Hold returns the key that exists while workers of a lineage may not register. It is in the shard of the worker that an operator took
+// offline.
 func (k *ShardKeys) Hold(scope model.Scope, lineage string) string {
 	return k.prefix + "hold:" + scope.String() + "/" + lineage
 }
@@ -252,7 +252,7 @@ func (k *ShardKeys) Stales(scope model.Scope, of string) string {
 	return k.prefix + "stales:" + scope.String() + "/" + of
 }
 
-// Lives are when the registrations of a lineage were alive.
+// Lives returns the key of the times in which registrations of a lineage were alive.
 func (k *ShardKeys) Lives(scope model.Scope, lineage string) string {
 	return k.prefix + "lives:" + scope.String() + "/" + lineage
 }
@@ -265,7 +265,8 @@ func (k *ShardKeys) OfWorker(dst []string, r *WorkerRef) []string {
 		k.Reserved(name), k.Lives(r.Scope, r.Lineage))
 }
 
-// Keys of a schedule, by TaskName with its id, and of its fires: those that wait for their tasks, and the last that were dealt with.
+// Schedule and the following methods return keys of a schedule, by TaskName with its ID, and of its fires: those that wait for their
+// tasks, and the last ones that were handled.
 func (k *ShardKeys) Schedule(name string) string { return k.prefix + "schedule:" + name }
 
 func (k *ShardKeys) ScheduleTask(name string) string { return k.prefix + "scheduletask:" + name }
@@ -279,7 +280,7 @@ func (k *ShardKeys) OfSchedule(dst []string, name string) []string {
 	return append(dst, k.Schedule(name), k.ScheduleTask(name), k.Pending(name), k.Fired(name))
 }
 
-// Webhook is the record of a webhook, and OfWebhook are the keys of one in the order of lua/lib/webhook.lua.
+// Webhook returns the key of a webhook's record, and OfWebhook the keys of one in the order of lua/lib/webhook.lua.
 func (k *ShardKeys) Webhook(name string) string { return k.prefix + "webhook:" + name }
 
 func (k *ShardKeys) HookQueue(name string) string { return k.prefix + "hookqueue:" + name }

@@ -11,13 +11,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// PackPolicy writes maxAttempts:maxLosses:initialMs:multiplier:maxMs; UnpackPolicy reads it.
+// PackPolicy returns maxAttempts:maxLosses:initialMs:multiplier:maxMs; UnpackPolicy parses it.
 func PackPolicy(p *model.RetryPolicy) string {
 	return strconv.Itoa(p.MaxAttempts) + ":" + strconv.Itoa(p.MaxLosses) + ":" + strconv.FormatInt(model.Millis(p.InitialBackoff), 10) +
 		":" + strconv.FormatFloat(p.Multiplier, 'f', -1, 64) + ":" + strconv.FormatInt(model.Millis(p.MaxBackoff), 10)
 }
 
-// UnpackPolicy returns nil for what PackPolicy has not written.
+// UnpackPolicy parses the result of PackPolicy, and returns nil for anything else.
 func UnpackPolicy(s string) *model.RetryPolicy {
 	p := strings.Split(s, ":")
 	if len(p) != 5 {
@@ -29,7 +29,7 @@ func UnpackPolicy(s string) *model.RetryPolicy {
 	}
 }
 
-// LabelsHash returns the same hash for equal labels, by which those of one class are recognized. No labels have none.
+// LabelsHash returns the same hash for equal labels, part of a task's class; "" for no labels.
 func LabelsHash(labels map[string]string) string {
 	if len(labels) == 0 {
 		return ""
@@ -38,7 +38,7 @@ func LabelsHash(labels map[string]string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// Flag is a script's argument for yes and no: "1" or "".
+// Flag returns a script's argument for a boolean: "1" or "".
 func Flag(yes bool) string {
 	if yes {
 		return "1"
@@ -46,7 +46,7 @@ func Flag(yes bool) string {
 	return ""
 }
 
-// MillisOrEmpty returns ms since the epoch; the zero time is "".
+// MillisOrEmpty returns ms since the epoch, "" for the zero time.
 func MillisOrEmpty(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -54,7 +54,7 @@ func MillisOrEmpty(t time.Time) string {
 	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
-// ParseMillis reads milliseconds since the epoch; an empty string is the zero time.
+// ParseMillis parses milliseconds since the epoch; anything else is the zero time.
 func ParseMillis(s string) time.Time {
 	if s == "" {
 		return time.Time{}
@@ -66,7 +66,7 @@ func ParseMillis(s string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// Duration reads ms; absent is what "" stands for.
+// Duration parses ms; "" is `absent`.
 func Duration(msText string, absent time.Duration) time.Duration {
 	if msText == "" {
 		return absent
@@ -75,16 +75,16 @@ func Duration(msText string, absent time.Duration) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// Atoi reads a number; anything else is 0.
+// Atoi parses a number; anything else is 0.
 func Atoi(s string) int {
 	if s == "" {
-		return 0 // without an error to make: most fields are absent
+		return 0 // most fields are absent: avoid creating an error
 	}
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// ParseInt does what Atoi does for longer numbers.
+// ParseInt is Atoi for longer numbers.
 func ParseInt(s string) int64 {
 	if s == "" {
 		return 0
@@ -93,7 +93,7 @@ func ParseInt(s string) int64 {
 	return n
 }
 
-// Raw returns JSON text as a value; "" is nil.
+// Raw returns JSON text as a value, nil for "".
 func Raw(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -101,9 +101,9 @@ func Raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// Unmarshal reads JSON that was written here; "" leaves `into` as it is.
+// Unmarshal parses stored JSON; "" leaves `into` unchanged.
 func Unmarshal(s string, into any) {
 	if s != "" {
-		_ = json.Unmarshal([]byte(s), into) // written by this package, so it is JSON
+		_ = json.Unmarshal([]byte(s), into) // this package wrote it, so it is JSON
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Class is what the tasks of one class ask of a worker, as their entries in the ready set say.
+// Class is what the tasks of one class require of a worker, from their entries in the ready set.
 type Class struct {
 	Name    string // <tenant>/<workspace>/<queue>/<pin>/<type>/<runtime>/<labels>/
-	Pin     string // the one worker that may run them; "": any
+	Pin     string // the only worker that may run them; "": any
 	Kind    string // their type; "": none
 	Runtime string
-	Labels  string // hash of the labels asked for; "": none
+	Labels  string // hash of the required labels; "": none
 }
 
 const classParts = 7
 
-// ParseClass reads the name of a class.
+// ParseClass parses the name of a class; false: it is malformed.
 func ParseClass(name string) (Class, bool) {
 	p := strings.Split(name, "/")
 	if len(p) != classParts+1 {
@@ -26,7 +26,7 @@ func ParseClass(name string) (Class, bool) {
 	return Class{Name: name, Pin: p[3], Kind: p[4], Runtime: p[5], Labels: p[6]}, true
 }
 
-// Group is the part of a class's name behind its queue that a claim asks for.
+// Group returns the part of a class's name behind its queue that claims ask for.
 func (c Class) Group() string {
 	if c.Pin != "" {
 		return "/" + c.Pin + "/"
@@ -36,17 +36,17 @@ func (c Class) Group() string {
 
 // ReadyEntry is one task that waits to be claimed.
 type ReadyEntry struct {
-	Text  string // as it stands in the ready set
+	Text  string // the entry in the ready set
 	Class Class
 	Since string // ready since, wall ms, 13 digits
 	Shard int
 	Ref   *TaskRef
 }
 
-// ParseReady reads an entry as ready_entry in lua/lib/ready.lua packs it.
+// ParseReady parses an entry that ready_entry in lua/lib/ready.lua has packed; false: it is malformed.
 func ParseReady(text string, shard int) (*ReadyEntry, bool) {
 	p := strings.Split(text, "/")
-	if len(p) != classParts+4 { // and time, task, timeout, run
+	if len(p) != classParts+4 { // plus time, task, timeout, run
 		return nil, false
 	}
 	rest := p[classParts:]

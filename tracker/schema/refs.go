@@ -2,7 +2,7 @@ package schema
 
 import "github.com/lubdub-io/lubdub/tracker/model"
 
-// TaskRef is a task and the fields of it that never change and name its other keys.
+// TaskRef is a task with its constant fields, from which its other keys are built.
 type TaskRef struct {
 	Scope     model.Scope
 	ID        string
@@ -12,7 +12,7 @@ type TaskRef struct {
 	Exists    bool
 }
 
-// Resolve fills in what the store said of the task; without a timeout there is no such task.
+// Resolve sets the fields that the store returned; without a timeout the task does not exist.
 func (r *TaskRef) Resolve(run, timeoutMs string) {
 	r.Exists = timeoutMs != ""
 	r.TimeoutMs = timeoutMs
@@ -21,47 +21,47 @@ func (r *TaskRef) Resolve(run, timeoutMs string) {
 	}
 }
 
-// WorkerRef is a worker and the fields of it that never change and name its other keys.
+// WorkerRef is a worker with its constant fields, from which its other keys are built.
 type WorkerRef struct {
 	Scope    model.Scope
 	ID       string
 	Shard    int
 	Machine  string
-	Lineage  string // hash of what a worker that is started again has in common with itself
-	Identity string // hash of what only one registration may have; its own id: none
+	Lineage  string // hash that a restarted worker shares with its predecessor
+	Identity string // hash that only one registration may have; its own ID: none
 }
 
-// TakeLimit is how many attempts or tasks one script takes from where they are.
+// TakeLimit is how many attempts or tasks one script takes.
 const TakeLimit = 50
 
-// workersAtOnce is how many workers one script reads: records of MaxWorkerBytes come to 200 KiB then.
+// workersAtOnce is how many workers one script reads: records of MaxWorkerBytes are 200 KiB in total then.
 const workersAtOnce = 25
 
-// WorkersByShard groups refs, bounded so that no script holds up Redis for long.
+// WorkersByShard groups refs, so that no script blocks Redis for long.
 func WorkersByShard(refs []*WorkerRef) [][]*WorkerRef {
 	return ByShard(refs, workersAtOnce, func(r *WorkerRef) int { return r.Shard })
 }
 
-// soughtAtOnce is of how many workers one script looks into what may be long, without a word of it in its reply: 800 KiB.
+// soughtAtOnce is how many workers one script checks in fields that may be long, and that its reply omits: 800 KiB.
 const soughtAtOnce = 100
 
-// SoughtByShard groups refs of workers among which those are sought that have something in what may be long.
+// SoughtByShard groups refs of workers for searches in fields that may be long.
 func SoughtByShard(refs []*WorkerRef) [][]*WorkerRef {
 	return ByShard(refs, soughtAtOnce, func(r *WorkerRef) int { return r.Shard })
 }
 
-// shortAtOnce is of how many workers one script reads a few fields that are short.
+// shortAtOnce is how many workers one script reads a few short fields of.
 const shortAtOnce = 250
 
-// ShortByShard groups refs of workers of which nothing is read that may be long.
+// ShortByShard groups refs of workers for reads of short fields only.
 func ShortByShard(refs []*WorkerRef) [][]*WorkerRef {
 	return ByShard(refs, shortAtOnce, func(r *WorkerRef) int { return r.Shard })
 }
 
-// ByShard groups items, each group of one shard and with at most so many, for one script call each. Items of a shard keep their
-// order, and groups stand in the order of their first items.
+// ByShard groups items, each group of one shard and at most `atMost` items, for one script call each. Items of a shard keep their order,
+// and groups are in the order of their first items.
 func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {
-	at := map[int]int{} // the group of a shard that is not full yet
+	at := map[int]int{} // by shard: the group that is not full
 	for _, item := range items {
 		shard := shardOf(item)
 		i, open := at[shard]
@@ -75,7 +75,7 @@ func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {
 	return groups
 }
 
-// Runs cuts items into runs of neighbours that are alike, each of at most so many.
+// Runs splits items into runs of equivalent neighbours, at most `atMost` each.
 func Runs[T any](items []T, atMost int, alike func(a, b T) bool) (runs [][]T) {
 	for len(items) > 0 {
 		k := 1

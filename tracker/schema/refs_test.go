@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each group is of one shard and bounded, and nothing is lost or turned round.
+// Each group has one shard and a bounded size, and items are neither lost nor reordered.
 func TestByShardGroups(t *testing.T) {
 	got := ByShard([]int{10, 20, 11, 12, 21, 13}, 2, func(i int) int { return i / 10 })
 	want := [][]int{{10, 11}, {20, 21}, {12, 13}}

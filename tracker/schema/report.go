@@ -7,14 +7,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// PackSep separates the parts of a report, which travels and is stored packed: <reportedMs> TAB <worker> TAB <pct> TAB <message>,
-// each part empty when the worker did not say it. TAB cannot occur in any part: ids have no such character and compact JSON
-// text escapes it.
+// PackSep separates the parts of a packed report: <reportedMs> TAB <worker> TAB <pct> TAB <message>, each part empty when it was not
+// reported. No part contains a TAB: IDs have no such character and compact JSON text escapes it.
 const PackSep = "\t"
 
-// AppendReport packs a report to dst: ms since the epoch by the worker's own clock (0: not said), a valid worker id, a JSON
-// number and a JSON string literal, each of which may be empty. With all of them empty it appends nothing, which means "no
-// report".
+// AppendReport appends a packed report to dst: ms since the epoch by the worker's own clock (0: not reported), a valid worker ID, a JSON
+// number and a JSON string literal, each of which may be empty. If all are empty it appends nothing, which means "no report".
 func AppendReport(dst []byte, reportedMs int64, worker, pct, message []byte) []byte {
 	if reportedMs == 0 && len(worker) == 0 && len(pct) == 0 && len(message) == 0 {
 		return dst

@@ -15,20 +15,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Call is one script to run on one shard, and what it answered.
+// Call is one script call on one shard, with its result.
 type Call struct {
 	Shard  int
 	Script *lua.Script
 	Argv   []any // EVALSHA and all its arguments
-	Reply  Reply // nil until it went through
+	Reply  Reply // nil until the call has succeeded
 	Err    error
-	Until  time.Time // when its caller must have its answer; zero: it waits as long as a round trip takes
+	Until  time.Time // when the caller must have the result; zero: the usual time of a round trip
 
-	waiter *lane.Waiter // told when it has its fate
-	signed bool         // who acts stands at the end of Argv
+	waiter *lane.Waiter // signalled when Reply or Err is set
+	signed bool         // the actor has been appended to Argv
 }
 
-// NewCall makes a call of a script, which declares keys.
+// NewCall returns a call of a script that declares these keys.
 func NewCall(shard int, script *lua.Script, keys []string, args ...any) *Call {
 	argv := make([]any, 0, 3+len(keys)+len(args))
 	argv = append(argv, "evalsha", script.SHA, len(keys))
@@ -38,7 +38,7 @@ func NewCall(shard int, script *lua.Script, keys []string, args ...any) *Call {
 	return &Call{Shard: shard, Script: script, Argv: append(argv, args...)}
 }
 
-// CallEach makes a call for each item.
+// CallEach returns one call for each item.
 func CallEach[T any](items []T, call func(T) *Call) []*Call {
 	calls := make([]*Call, len(items))
 	for i, item := range items {
@@ -47,7 +47,7 @@ func CallEach[T any](items []T, call func(T) *Call) []*Call {
 	return calls
 }
 
-// FirstError returns the error of the first call that failed, nil when all went through.
+// FirstError returns the error of the first call that failed, or nil.
 func FirstError(calls []*Call) error {
 	for _, c := range calls {
 		if c.Err != nil {
@@ -57,15 +57,15 @@ func FirstError(calls []*Call) error {
 	return nil
 }
 
-// Exec runs calls in one round trip to one node, past its lanes, and sets each call's reply or error. A script that the node
-// does not know (it restarted, failed over, was flushed) is loaded and run again; a shard that has moved to another node is
-// asked there. Every script is idempotent, so a call whose reply was lost may be repeated.
+// Exec runs calls in one round trip to one node, bypassing its lanes, and sets the reply or error of each. A script that the node does
+// not have (after a restart, failover or flush) is loaded and run again; a call whose shard has moved is sent to its new node. Every
+// script is idempotent, so a call whose reply was lost may be repeated.
 func (s *runner) Exec(ctx context.Context, n *Node, calls []*Call) {
 	sign(ctx, calls)
 	s.execWith(ctx, n, calls, nil)
 }
 
-// sign tells scripts that write events who acts.
+// sign appends the actor to calls of scripts that write events.
 func sign(ctx context.Context, calls []*Call) {
 	by := model.ActorOf(ctx)
 	for _, c := range calls {
@@ -75,7 +75,7 @@ func sign(ctx context.Context, calls []*Call) {
 	}
 }
 
-// execWith lets no call succeed for which the guarantee does not hold; nil: none is asked for.
+// execWith runs calls as Exec does, and fails each call for which the guarantee is not confirmed. A nil guarantee requires nothing.
 func (s *runner) execWith(ctx context.Context, n *Node, calls []*Call, g guarantee) {
 	if s.deadlines.IsLate(ctx, g) {
 		for _, c := range calls {
@@ -110,11 +110,11 @@ func (s *runner) runOn(ctx context.Context, n *Node, calls []*Call, g guarantee)
 	}
 }
 
-// trip is what goes into a round trip besides its calls.
+// trip is what a round trip includes in addition to its calls.
 type trip struct {
-	guarantee guarantee // nil: none is asked for
-	load      bool      // bring the scripts
-	asking    bool      // say before each call that its shard may still be on its way to the node
+	guarantee guarantee // nil: none is required
+	load      bool      // load the scripts first
+	asking    bool      // send ASKING before each call: its shard may still be migrating to the node
 }
 
 // roundTrip runs calls in one pipeline on one connection.
@@ -141,7 +141,7 @@ func (s *runner) roundTrip(ctx context.Context, n *Node, calls []*Call, with tri
 	pipe := n.client.Pipeline()
 	_ = pipe.BatchProcess(ctx, cmds...)
 	start := time.Now()
-	_, err := pipe.Exec(ctx) // each command carries its own error
+	_, err := pipe.Exec(ctx) // each command has its own error
 	took := time.Since(start)
 	s.metrics.tripped(took, err)
 	s.topology.noteSilence(n, with.guarantee, took, err)
@@ -158,7 +158,7 @@ func (s *runner) roundTrip(ctx context.Context, n *Node, calls []*Call, with tri
 	}
 }
 
-// loadScripts brings each script of the calls once.
+// loadScripts returns one SCRIPT LOAD for each distinct script of the calls.
 func loadScripts(ctx context.Context, calls []*Call) []redis.Cmder {
 	var cmds []redis.Cmder
 	loaded := map[*lua.Script]bool{}
@@ -190,14 +190,14 @@ func isNoScript(err error) bool {
 	return errors.As(err, &re) && strings.HasPrefix(re.Error(), "NOSCRIPT")
 }
 
-// IsNetwork reports whether err is one of the connection and no answer of Redis.
+// IsNetwork reports whether err is a connection error and not an error reply of Redis.
 func IsNetwork(err error) bool {
 	var re redis.Error
 	return err != nil && !errors.As(err, &re)
 }
 
-// EachShard runs one call on every shard through the lanes of their nodes. Calls stand in the order of the shards; the error
-// is that of the first one that failed.
+// EachShard runs one call on every shard through the lanes of their nodes. It returns the calls in the order of the shards, and the error
+// of the first one that failed.
 func (s *runner) EachShard(ctx context.Context, op string, call func(shard int, k *schema.ShardKeys) *Call) ([]*Call, error) {
 	calls := make([]*Call, s.keyspace.Shards())
 	for shard, k := range s.keyspace.Keys {
@@ -207,8 +207,8 @@ func (s *runner) EachShard(ctx context.Context, op string, call func(shard int, 
 	return calls, FirstError(calls)
 }
 
-// AtOnce is how many shards one call of a script that takes many may be about: on one server as many as do not hold up Redis for
-// long, on Cluster one, since a script may not touch two.
+// AtOnce returns how many shards one call of a multi-shard script may cover: on one server, as many as do not block Redis for long; on
+// Cluster one, since a script may not touch two shards there.
 func (s *runner) AtOnce() int {
 	if s.servers.cluster != nil {
 		return 1
@@ -216,12 +216,12 @@ func (s *runner) AtOnce() int {
 	return 16
 }
 
-// Together groups shards by the calls that may cover them.
+// Together groups shards so that one call may cover each group.
 func (s *runner) Together(shards []int) [][]int {
 	return slices.Collect(slices.Chunk(shards, s.AtOnce()))
 }
 
-// AllTogether groups all shards.
+// AllTogether groups all shards as Together does.
 func (s *runner) AllTogether() [][]int {
 	all := make([]int, s.keyspace.Shards())
 	for i := range all {
@@ -230,8 +230,8 @@ func (s *runner) AllTogether() [][]int {
 	return s.Together(all)
 }
 
-// ExecEach runs calls, each about one group of shards, and hands over what each says of every shard: the reply is the wall time
-// in ms and then one list for each shard.
+// ExecEach runs calls, one for each group of shards, and passes the result of every shard to `each`. A reply is the wall time in ms,
+// followed by one list for each shard. It returns the error of the first call that failed.
 func (s *runner) ExecEach(ctx context.Context, n *Node, calls []*Call, groups [][]int, each func(shard int, now int64, r Reply)) error {
 	s.Exec(ctx, n, calls)
 	if err := FirstError(calls); err != nil {

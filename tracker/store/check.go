@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// check inspects the server before anything relies on it.
+// check verifies the server's version, durability and eviction policy before anything depends on them.
 func (s *Store) check(ctx context.Context) error {
 	info, err := s.servers.info(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Store) check(ctx context.Context) error {
 		return err
 	}
 	if s.servers.embedded {
-		return nil // it evicts nothing and keeps nothing, which its user was told
+		return nil // it neither evicts nor persists; a warning at the start states that
 	}
 	if e := s.servers.anyEvicts(ctx); e != nil {
 		return e
@@ -39,12 +39,12 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// inCluster reports whether a server with such INFO is part of a Cluster. Valkey calls its mode the server's, not Redis's.
+// inCluster reports whether a server with this INFO is part of a Cluster. Valkey names the field server_mode, Redis redis_mode.
 func inCluster(info map[string]string) bool {
 	return cmp.Or(info["server_mode"], info["redis_mode"]) == "cluster"
 }
 
-// info reads what check needs. Some stores know no INFO sections; they answer with an error that is no outage.
+// info reads the INFO fields that check needs. Some stores support no INFO sections; their error is not an outage.
 func (s *servers) info(ctx context.Context) (map[string]string, error) {
 	run, err := s.home(ctx)
 	if err == nil {
@@ -71,12 +71,12 @@ func (s *servers) info(ctx context.Context) (map[string]string, error) {
 // MaxShards bounds Options.Shards: every shard is scanned every 100 ms.
 const MaxShards = 4096
 
-// How many shards a new deployment has where nothing else is said. On one server each costs every flush a part of its own, and 4 leave
-// enough of them for scripts to stay short; a Cluster deals them out among its primaries.
+// These are the shard counts of a new deployment without a configured one. On one server each shard adds a part to every flush, and 4 are
+// enough to keep scripts short; a Cluster distributes its shards among the primaries.
 const shardsOfOne, shardsOfCluster = 4, 64
 
-// settleShards fixes the number of shards on a deployment's first start and holds every later start to it. It reports
-// whether this is the first.
+// settleShards stores the number of shards at a deployment's first start, and returns an error when a later start asks for another
+// number. `founded` is true at the first start.
 func (s *servers) settleShards(ctx context.Context) (shards int, founded bool, err error) {
 	want := s.opts.Shards
 	if want == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// TestLongCluster is `make test-cluster`.
+// TestLongCluster runs with `make test-cluster`.
 func TestLongCluster(t *testing.T) {
 	c := startClustered(t)
 	c.wantEvenSpread(t)
@@ -33,7 +33,7 @@ func TestLongCluster(t *testing.T) {
 	c.hearts.WantAlive(t)
 }
 
-// wantEvenSpread: with 64 shards, redis-cli's even ranges of slots give three primaries 21 or 22 of them.
+// wantEvenSpread checks that the 64 shards are spread evenly: redis-cli's ranges of slots give three primaries 21 or 22 each.
 func (c *clustered) wantEvenSpread(t *testing.T) {
 	t.Helper()
 	counts := map[string]int{}
@@ -48,8 +48,8 @@ func (c *clustered) wantEvenSpread(t *testing.T) {
 	}
 }
 
-// freeze freezes the primary of a shard until its replica has taken its place, and a while longer. The beats of the
-// others keep their latency.
+// freeze freezes the primary of a shard until its replica is promoted, and a while longer. The beats of other shards must keep their
+// latency.
 func (c *clustered) freeze(t *testing.T, shard int) {
 	t.Helper()
 	old := c.owner(t, shard, c.Servers[0])
@@ -66,7 +66,7 @@ func (c *clustered) freeze(t *testing.T, shard int) {
 		t.Fatal(err)
 	}
 	during := c.measure(t, "the healthy nodes while one is frozen", others, func() { c.replaced(t, shard, old) })
-	// Had they to wait for the frozen node, it would be a second.
+	// If they waited for the frozen node, it would be a second.
 	if during.p50 > max(5*before.p50, 50*time.Millisecond) || during.p99 > max(3*before.p99, 100*time.Millisecond) {
 		t.Errorf("the healthy nodes' beats: p50 from %v to %v, p99 from %v to %v", before.p50, during.p50, before.p99, during.p99)
 	}
@@ -78,10 +78,10 @@ func (c *clustered) freeze(t *testing.T, shard int) {
 	}
 }
 
-// percentiles are of the latency of beats.
+// percentiles are those of the latency of beats.
 type percentiles struct{ p50, p99 time.Duration }
 
-// measure tells the latency of beats while something is done.
+// measure returns the latency of beats while `do` runs.
 func (c *clustered) measure(t *testing.T, what string, of func(*model.Attempt) bool, do func()) percentiles {
 	t.Helper()
 	if of == nil {

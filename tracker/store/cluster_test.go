@@ -49,7 +49,7 @@ func (c *clustered) event(t *testing.T, event func(*testing.T)) {
 
 func (c *clustered) slotOf(shard int) int { return c.Slot(strconv.Itoa(shard)) }
 
-// owner of a shard, as a server sees it that is not to be touched.
+// owner returns the server that has a shard, as seen by a server that the test does not disturb.
 func (c *clustered) owner(t *testing.T, shard int, seenBy *redistest.Server) *redistest.Server {
 	t.Helper()
 	s, err := c.Owner(c.slotOf(shard), seenBy)
@@ -59,7 +59,7 @@ func (c *clustered) owner(t *testing.T, shard int, seenBy *redistest.Server) *re
 	return s
 }
 
-// another server than this one.
+// another returns another server than this one.
 func (c *clustered) another(s *redistest.Server) *redistest.Server {
 	if c.Servers[0] != s {
 		return c.Servers[0]
@@ -67,8 +67,8 @@ func (c *clustered) another(s *redistest.Server) *redistest.Server {
 	return c.Servers[1]
 }
 
-// move moves a shard to another primary. meanwhile is called twice: when both carry a part of it, and when all of it
-// has gone but the other is not its primary yet.
+// move moves a shard to another primary. It calls `meanwhile` twice: when each has a part of it, and when all of it has moved but the
+// other is not its primary yet.
 func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest.Server)) {
 	t.Helper()
 	from := c.owner(t, shard, c.Servers[0])
@@ -92,7 +92,7 @@ func (c *clustered) move(t *testing.T, shard int, meanwhile func(from *redistest
 	}
 }
 
-// wantOthersServed: while a shard is on its way, the others of its node create, confirm and find the dead.
+// wantOthersServed checks that, while a shard moves, the other shards of its node create, confirm and find the dead.
 func (c *clustered) wantOthersServed(t *testing.T, on *redistest.Server, moving int) {
 	t.Helper()
 	n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: 500 * time.Millisecond, HeartbeatTimeout: time.Second}
@@ -117,7 +117,7 @@ func (c *clustered) wantOthersServed(t *testing.T, on *redistest.Server, moving 
 	})
 }
 
-// kill kills the primary of a shard, and brings it back when its replica has taken its place.
+// kill kills the primary of a shard, and restarts it when its replica is promoted.
 func (c *clustered) kill(t *testing.T, shard int) {
 	t.Helper()
 	old := c.owner(t, shard, c.Servers[0])
@@ -138,7 +138,7 @@ func (c *clustered) replaced(t *testing.T, shard int, old *redistest.Server) {
 	})
 }
 
-// wantConfirmedUnless: what a primary did whose replica is silent is not confirmed; the others' is.
+// wantConfirmedUnless checks that writes of a primary with a silent replica are not confirmed, and those of others are.
 func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) {
 	t.Helper()
 	for range 12 {
@@ -153,7 +153,7 @@ func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) 
 			continue
 		}
 		var err error
-		trackertest.Eventually(t, "a creation is begun", func() bool { // it is not where this machine is too busy
+		trackertest.Eventually(t, "a creation is begun", func() bool { // a busy host may refuse it
 			err = create()
 			return model.CodeOf(err) != model.Overloaded
 		})
@@ -161,7 +161,7 @@ func (c *clustered) wantConfirmedUnless(t *testing.T, silent *redistest.Server) 
 	}
 }
 
-// freezeReplica: completions on its primary are not confirmed, those on the others are.
+// freezeReplica checks that completions on its primary are not confirmed, and those on other primaries are.
 func (c *clustered) freezeReplica(t *testing.T, shard int) {
 	t.Helper()
 	primary := c.owner(t, shard, c.Servers[0])
@@ -194,7 +194,7 @@ func TestCluster(t *testing.T) {
 	c.load.WantSound(t)
 	c.hearts.WantAlive(t)
 
-	found := trackertest.Open(t, tracker.Options{RedisURL: c.Servers[1].URL()}) // a plain URL of a node is understood
+	found := trackertest.Open(t, tracker.Options{RedisURL: c.Servers[1].URL()}) // the plain URL of a node is enough
 	running := model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Running}}
 	if page, err := found.Tasks.List(t.Context(), running); err != nil ||
 		page.Total != 192 {

@@ -19,8 +19,8 @@ func TestCrewOnCluster(t *testing.T) {
 	crewLife(t, redistest.StartCluster(t, 3, 0, 2*time.Second).URL())
 }
 
-// crewLife drives workers through registration, claims, beats, a death and its recovery, a placement and a drain, on
-// whatever the URL stands for, with the shards on all its nodes.
+// crewLife drives workers through registration, claims, beats, a death and its recovery, a placement and a drain, on the store at the
+// URL, with shards on all its nodes.
 func crewLife(t *testing.T, url string) {
 	t.Helper()
 	const tasks = 40
@@ -69,7 +69,7 @@ func crewLife(t *testing.T, url string) {
 		}
 		return c
 	}
-	// claim claims all, and beats meanwhile.
+	// claim claims all tasks, and beats meanwhile.
 	claim := func(id string, attempt int) (got []*model.Envelope) {
 		for until := time.Now().Add(trackertest.Patience); len(got) < tasks && time.Now().Before(until); beat(id) {
 			more, err := tr.Queues.Claim(t.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "crew", Max: 100,

@@ -11,22 +11,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The library asks one node after another for the map of slots, and waits for each as long as a round trip may take: a frozen node
+// The Redis library asks one node after another for the map of slots, and waits for each as long as a round trip may take: a frozen node
 // that comes first delays a start, and the map after a failover. slotsHook asks a second node when the first is slow.
 
 // slotsPause is how long a node may take to answer before the next one is asked as well.
 const slotsPause = 50 * time.Millisecond
 
-// slotsHook sees the commands of all nodes of a Cluster. Of these it changes CLUSTER SLOTS only.
+// slotsHook intercepts CLUSTER SLOTS at all nodes of a Cluster and passes on every other command.
 type slotsHook struct {
-	options redis.Options // of the clients that ask other nodes
+	options redis.Options // of the clients for other nodes
 	seeds   []string      // the addresses in the URL
 
 	mu    sync.Mutex
-	nodes []string // in the last answer
+	nodes []string // in the last reply
 }
 
-// useSlotsHook has the clients of all nodes load the map by the hook.
+// useSlotsHook installs the hook in the clients of all nodes.
 func useSlotsHook(o *redis.ClusterOptions, options redis.Options) {
 	hook := &slotsHook{options: options, seeds: o.Addrs}
 	o.NewClient = func(of *redis.Options) *redis.Client {
@@ -36,7 +36,7 @@ func useSlotsHook(o *redis.ClusterOptions, options redis.Options) {
 	}
 }
 
-// nodeHook is slotsHook at one node.
+// nodeHook is slotsHook for one node.
 type nodeHook struct {
 	*slotsHook
 	addr string
@@ -71,7 +71,8 @@ func (h *nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ask asks a node of which this has no client at hand, or none that may be used here: a hook's own would come here again.
+// ask requests the map from another node. It opens a client for it, since the hook of an existing client would intercept the command
+// again.
 func (h *nodeHook) ask(ctx context.Context, addr string) ([]redis.ClusterSlot, error) {
 	o := h.options
 	o.Addr = addr
@@ -82,7 +83,7 @@ func (h *nodeHook) ask(ctx context.Context, addr string) ([]redis.ClusterSlot, e
 	return slots.Val(), err
 }
 
-// addresses lists this node, then the others in random order, then those of the URL, which may lead to a Cluster that has moved.
+// addresses lists this node, then the others in random order, then the addresses in the URL, which help when the whole Cluster has moved.
 func (h *nodeHook) addresses() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,15 +112,15 @@ func (h *nodeHook) learn(slots []redis.ClusterSlot) {
 	h.nodes = nodes
 }
 
-// firstAnswer asks one address after the other, the next one when the last has failed or is slow, and returns the first answer. The
-// error is the first one, when all have failed.
+// firstAnswer asks the addresses in turn, the next one when the last has failed or is slow, and returns the first answer. It returns the
+// first error when all have failed.
 func firstAnswer[T any](ctx context.Context, addrs []string, ask func(ctx context.Context, addr string) (T, error)) (answer T, err error) {
 	type reply struct {
 		answer T
 		err    error
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // those that were asked and have not answered
+	defer cancel() // stops requests that are still running
 	replies := make(chan reply, len(addrs))
 	next := time.NewTimer(0)
 	defer next.Stop()

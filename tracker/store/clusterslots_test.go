@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A node that does not answer, and one that fails, keep nobody from the answer of the next one.
+// A node that does not respond, or that fails, does not delay the answer of the next one.
 func TestTheFirstAnswerCounts(t *testing.T) {
 	left := make(chan struct{})
 	ask := func(ctx context.Context, addr string) (string, error) {
@@ -24,7 +24,7 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	if got != "from well" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	<-left // the one that was slower is not asked any more
+	<-left // the slower request was cancelled
 	if _, err := firstAnswer(t.Context(), []string{"refuses", "refuses"}, ask); err == nil || err.Error() != "refused" {
 		t.Errorf("when all fail: %v", err)
 	}

@@ -13,24 +13,24 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// embeddedScheme marks URLs of a miniredis in this process: it evicts nothing, and cannot be asked whether it does.
+// embeddedScheme marks URLs of a miniredis in this process, which evicts nothing and has no INFO about it.
 const embeddedScheme = "miniredis"
 
-// servers are the connections to Redis, whichever way it is deployed, and what is asked of whole servers. Nothing changes once the start is
-// over.
+// servers holds the connections to Redis, on one server, behind Sentinel or on Cluster, and asks about whole servers. It does not change
+// after the start.
 type servers struct {
 	opts     Options
 	embedded bool // a miniredis in this process
 
-	single    *redis.Client          // one server, or Sentinel's choice of one; nil on Cluster
+	single    *redis.Client          // one server, or the primary that Sentinel names; nil on Cluster
 	cluster   *redis.ClusterClient   // nil otherwise
 	sentinels *redis.FailoverOptions // nil without Sentinel
 }
 
-// OnCluster reports whether the shards may lie on several nodes, and a script may touch one shard only.
+// OnCluster reports whether the store is a Cluster, where shards may be on several nodes and a script may touch one shard only.
 func (s *servers) OnCluster() bool { return s.cluster != nil }
 
-// Database is the number of the deployment's own.
+// Database returns the number of the Redis database that the deployment uses.
 func (s *servers) Database() int {
 	if s.single == nil {
 		return 0
@@ -38,7 +38,7 @@ func (s *servers) Database() int {
 	return s.single.Options().DB
 }
 
-// AddHook has every command to the one server pass a hook, for tests; it is for stores that are no Cluster.
+// AddHook installs a hook for every command to the one server, for tests. The store must not be a Cluster.
 func (s *servers) AddHook(h redis.Hook) { s.single.AddHook(h) }
 
 func (s *servers) close() error {
@@ -48,7 +48,7 @@ func (s *servers) close() error {
 	return s.single.Close()
 }
 
-// connect makes the client for Options.URL. It does not ask Redis yet.
+// connect creates the client for Options.URL. It sends nothing to Redis yet.
 func (s *servers) connect() error {
 	scheme, rest, ok := strings.Cut(s.opts.URL, "://")
 	if !ok {
@@ -81,7 +81,7 @@ func (s *servers) connect() error {
 	return nil
 }
 
-// splitURL takes user:pass@host,host/path?query apart; net/url refuses several hosts.
+// splitURL splits user:pass@host,host/path?query; net/url refuses several hosts.
 func splitURL(rest string) (user string, hosts []string, path string) {
 	authority := rest
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -163,8 +163,8 @@ func (s *servers) useCluster(o *redis.ClusterOptions) {
 	s.tune(o)
 	o.MaintNotificationsConfig = noMaintenance()
 	o.TLSConfig = s.tls(o.TLSConfig)
-	// The library would ask nodes for their list of commands before the first one that belongs to no shard, and wait for a frozen one
-	// for up to 5 s. Lubdub gives no command whose routing depends on that list.
+	// Without this the library asks nodes for their list of commands before the first command that belongs to no shard, and waits up to 5
+	// s for a frozen one. No command of Lubdub needs that list.
 	o.DisableRoutingPolicies = true
 	one := redis.Options{Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, MaintNotificationsConfig: noMaintenance()}
 	s.tune(&one)
@@ -172,7 +172,7 @@ func (s *servers) useCluster(o *redis.ClusterOptions) {
 	s.cluster = redis.NewClusterClient(o)
 }
 
-// client returns the client for the few commands that are not scripts and belong to no one shard.
+// client returns the client for the few commands that are not scripts and belong to no shard.
 func (s *servers) client() redis.Cmdable {
 	if s.cluster != nil {
 		return s.cluster
@@ -180,7 +180,7 @@ func (s *servers) client() redis.Cmdable {
 	return s.single
 }
 
-// becomeCluster turns the client of a plain URL into that of a Cluster, when its server turns out to be a node of one.
+// becomeCluster replaces the client of a plain URL with a Cluster client, when its server turns out to be a node of a Cluster.
 func (s *servers) becomeCluster() {
 	o := s.single.Options()
 	_ = s.single.Close()
@@ -190,13 +190,13 @@ func (s *servers) becomeCluster() {
 	})
 }
 
-// poolSize bounds the connections to one Redis server: a flush each of the lanes, seven at once, the sweeper's rounds,
-// the probe of a silent node, and room, so that none waits for another's.
+// poolSize limits the connections to one Redis server. It is enough for one flush of each lane, seven at once, the sweeper's rounds and
+// the probe of a silent node, with some to spare, so that none waits for another.
 const poolSize = 16
 
-// tune sets what must hold whatever the URL says: no client retries (they run a script twice and hide an outage), short
-// timeouts, deadlines of contexts that are kept, and the plain protocol that every store speaks. The library has an Options
-// type for each kind of client; what they share bears the same names in all, but has no type.
+// tune sets options that apply whatever the URL sets: no client retries (they run a script twice and hide an outage), short timeouts,
+// context deadlines, and the protocol that every store supports. The library has an Options type for each kind of client, with the same
+// field names but no common type.
 func (s *servers) tune(options any) {
 	o := reflect.ValueOf(options).Elem()
 	for field, value := range map[string]any{
@@ -208,14 +208,14 @@ func (s *servers) tune(options any) {
 	}
 }
 
-// noMaintenance switches off maintenance notifications of servers and Clusters; behind a Sentinel the library asks for none by
-// itself.
+// noMaintenance switches off maintenance notifications of servers and Clusters. Behind Sentinel the library requests none.
 func noMaintenance() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
-// tls returns how TLS is spoken where a URL asks for it. The server's name is not that of the URL's first host, as the
-// library has it, but of each host that is dialled: nodes of a Cluster and what a Sentinel names have their own.
+// tls returns the TLS configuration for a URL that asks for TLS, else nil. It leaves the server name to be that of each host that is
+// dialled, where the library would use the URL's first host: nodes of a Cluster and servers that Sentinel names have certificates for
+// their own names.
 func (s *servers) tls(asked *tls.Config) *tls.Config {
 	switch {
 	case asked == nil:
@@ -228,10 +228,10 @@ func (s *servers) tls(asked *tls.Config) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: asked.InsecureSkipVerify}
 }
 
-// secretParameter finds the values of secret URL parameters: with Sentinel Redis's own password is one.
+// secretParameter matches the values of password parameters in a URL; with Sentinel, Redis's password is one.
 var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#]*`)
 
-// redactURL hides the passwords of a URL, for logs and errors.
+// redactURL replaces the passwords in a URL, for logs and errors.
 func redactURL(raw string) string {
 	raw = secretParameter.ReplaceAllString(raw, "${1}***")
 	scheme, rest, ok := strings.Cut(raw, "://")

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What must hold whatever the URL says holds for every kind of client.
+// The options that apply whatever the URL sets are set for every kind of client.
 func TestTuneSetsAllKindsOfOptions(t *testing.T) {
 	s := &servers{opts: Options{Timeout: 3 * time.Second}}
 	one, failover, cluster := &redis.Options{MaxRetries: 5}, &redis.FailoverOptions{PoolSize: 1}, &redis.ClusterOptions{Protocol: 3}

@@ -11,22 +11,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Whatever waits for Redis is answered within one and a half redis-timeouts of the arrival of its request, a claim's own
-// wait aside, in whichever lane it waits and however many round trips it takes. Inside, one and a quarter are counted: the
-// rest is for this process, which may be busy. What cannot be in time any more is not sent but refused at once, and so is
-// all that goes to a node which is known not to answer.
+// A request that waits for Redis gets its response within one and a half redis-timeouts of its arrival, plus the wait that a claim asks
+// for, in any lane and with any number of round trips. Internally one and a quarter are used: the rest is for this process, which may be
+// busy. A call that cannot finish in time is refused at once and not sent, and so is every call to a node that is known not to respond.
 
-// deadlines computes until when requests wait for Redis.
-type deadlines struct{ timeout time.Duration } // of one round trip
+type deadlines struct{ timeout time.Duration } // deadlines computes until when requests wait for Redis; timeout is that of one round trip.
 
-// Timeout is what one round trip to Redis may take.
+// Timeout returns how long one round trip to Redis may take.
 func (d deadlines) Timeout() time.Duration { return d.timeout }
 
-// Patience is how long a request may wait for Redis.
+// Patience returns how long a request may wait for Redis.
 func (d deadlines) Patience() time.Duration { return d.timeout * 5 / 4 }
 
-// LeastTrip is how much of its time a call must have left to be sent: a round trip that is given less would often be cut
-// off though Redis does what it is told.
+// LeastTrip returns how much time a call must have left to be sent. With less, a round trip would often be cut off although Redis
+// executes it.
 func (d deadlines) LeastTrip(g guarantee) time.Duration {
 	if g != nil {
 		return d.confirmation() + d.timeout/4
@@ -34,21 +32,22 @@ func (d deadlines) LeastTrip(g guarantee) time.Duration {
 	return d.timeout / 2
 }
 
-// confirmation is how long a flush waits for what makes its writes safe. Whoever comes just after one that gets no confirmation
-// has begun must have enough time left at its end for another.
+// confirmation returns how long a flush waits for the confirmation that its writes are safe. A call that arrives just after an
+// unconfirmed flush has begun must have enough time left afterwards for its own.
 func (d deadlines) confirmation() time.Duration { return d.timeout * 2 / 5 }
 
 type arrivalKey struct{}
 
-// ArrivedAt returns a context for the calls of one request, which arrived at `at`: together they wait for Redis no longer than
-// one may. Without it each method counts from when it is called.
+// ArrivedAt returns a context for the calls of one request that arrived at `at`: together they wait for Redis as long as one may. Without
+// it each method counts from its own call.
 func ArrivedAt(ctx context.Context, at time.Time) context.Context {
 	return noting(context.WithValue(ctx, arrivalKey{}, at))
 }
 
 type changedKey struct{}
 
-// noting has ctx note whether its request has changed anything, or may have: from then on nothing says that it was not begun.
+// noting returns a context that records whether its request has changed anything, or may have. From then on no error may state that the
+// request was not begun.
 func noting(ctx context.Context) context.Context {
 	if changed(ctx) != nil {
 		return ctx
@@ -56,7 +55,7 @@ func noting(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changedKey{}, new(atomic.Bool))
 }
 
-// changed is what noting has put there; nil: nothing.
+// changed returns the record that noting has added, or nil.
 func changed(ctx context.Context) *atomic.Bool {
 	b, _ := ctx.Value(changedKey{}).(*atomic.Bool)
 	return b
@@ -64,14 +63,14 @@ func changed(ctx context.Context) *atomic.Bool {
 
 type untilKey struct{}
 
-// Until returns when the request that ctx belongs to must have its answer; zero: each call counts from when it is made.
+// Until returns when the request of ctx must have its response. Zero: each call counts from its own start.
 func Until(ctx context.Context) time.Time {
 	at, _ := ctx.Value(untilKey{}).(time.Time)
 	return at
 }
 
-// Within binds ctx to the moment by which its request must have its answer, plus `more` for what it waits for besides Redis. A
-// part of a request that is already bound keeps its moment.
+// Within sets when the request of ctx must have its response: a request's patience after its arrival, plus `more` for what else it waits
+// for. A context that has a deadline already keeps it.
 func (d deadlines) Within(ctx context.Context, more time.Duration) context.Context {
 	if !Until(ctx).IsZero() {
 		return ctx
@@ -83,12 +82,13 @@ func (d deadlines) Within(ctx context.Context, more time.Duration) context.Conte
 	return By(noting(ctx), at.Add(d.Patience()+more))
 }
 
-// By returns ctx for what must have its answers by then.
+// By returns a context whose calls must have their results by `then`.
 func By(ctx context.Context, then time.Time) context.Context {
 	return context.WithValue(ctx, untilKey{}, then)
 }
 
-// Sparing returns a context with one round trip less time than the request has, which is kept for what others depend on.
+// Sparing returns a context with the time of one round trip less than the request has. That time is reserved for calls that others depend
+// on.
 func (d deadlines) Sparing(ctx context.Context) context.Context {
 	if Until(ctx).IsZero() {
 		return ctx
@@ -96,7 +96,7 @@ func (d deadlines) Sparing(ctx context.Context) context.Context {
 	return By(ctx, Until(ctx).Add(-d.timeout*3/5))
 }
 
-// Tidy does what a request leaves behind: before its answer, or after it when there is no time left for that.
+// Tidy runs the clean-up of a request before its response, or after it in the background when no time is left.
 func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
 	if !s.IsLate(ctx, nil) {
 		do(ctx)
@@ -111,7 +111,7 @@ func (d deadlines) IsLate(ctx context.Context, g guarantee) bool {
 	return !then.IsZero() && time.Until(then) < d.LeastTrip(g)
 }
 
-// Deadline returns that of what begins to wait now.
+// Deadline returns the deadline of a call that begins to wait now.
 func (d deadlines) Deadline(ctx context.Context) time.Time {
 	latest := time.Now().Add(d.Patience())
 	if then := Until(ctx); !then.IsZero() && then.Before(latest) {
@@ -120,9 +120,9 @@ func (d deadlines) Deadline(ctx context.Context) time.Time {
 	return latest
 }
 
-// tripContext bounds all that a round trip takes: the trip itself, which the client's timeouts bound as well, and those after it
-// for scripts that were not known or shards that are elsewhere. They have what the most urgent of the calls has left. Its end is
-// that of the connection's reads and writes too, so nothing is read into a call after it.
+// tripContext returns a context that limits a round trip and those that follow it, for scripts that had to be loaded or shards that have
+// moved. Its deadline is that of the most urgent call. It also ends the connection's reads and writes, so nothing is read into a call
+// afterwards.
 func (d deadlines) tripContext(ctx context.Context, calls []*Call) (context.Context, context.CancelFunc) {
 	latest := d.Deadline(ctx)
 	for _, c := range calls {
@@ -133,7 +133,7 @@ func (d deadlines) tripContext(ctx context.Context, calls []*Call) (context.Cont
 	return context.WithDeadline(context.Background(), latest)
 }
 
-// Late is the error of what was not sent, since its answer would not have been in time.
+// Late returns the error of a call that was not sent because its result would have come too late.
 func (d deadlines) Late() *model.Error {
 	return &model.Error{
 		Code: model.Overloaded, RetryAfter: time.Second,
@@ -142,7 +142,7 @@ func (d deadlines) Late() *model.Error {
 	}
 }
 
-// unconfirmed is the error of what was not sent for a request that has changed something before, or may have.
+// unconfirmed returns the error of a call that was not sent, for a request that has changed something before, or may have.
 func unconfirmed(op string) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, Op: op, RetryAfter: time.Second,
@@ -155,7 +155,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && e.Timeout()
 }
 
-// Pause waits for d, and reports whether that was over before ctx was.
+// Pause waits for d. It returns false when ctx ended first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -167,5 +167,5 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Jittered returns between half of d and one and a half of it, so that what many do does not happen at once.
+// Jittered returns between half of d and one and a half of it, so that many callers do not act at the same moment.
 func Jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	deploymentField  = "id" // of the meta hash
+	deploymentField  = "id" // in the meta hash
 	deploymentPrefix = "dep_"
 )
 
-// Deployment names the deployment that the store belongs to. It is the same for as long as the store stands; one that was lost
-// gets it again from the replicas that run.
+// Deployment returns the identifier of the deployment that uses the store. It does not change while the store exists; a store that was
+// lost gets it again from the running replicas.
 func (s *format) Deployment() string {
 	if name := s.deployment.Load(); name != nil {
 		return *name
@@ -25,7 +25,7 @@ func (s *format) Deployment() string {
 	return ""
 }
 
-// nameDeployment gives the store a name where it has none.
+// nameDeployment stores an identifier if the store has none.
 func (s *format) nameDeployment(ctx context.Context) error {
 	name := s.Deployment()
 	if name == "" {
@@ -34,10 +34,10 @@ func (s *format) nameDeployment(ctx context.Context) error {
 	return s.servers.client().HSetNX(ctx, schema.MetaKey, deploymentField, name).Err()
 }
 
-// learnDeployment reads how the deployment is named.
+// learnDeployment reads the identifier of the deployment, and stores one if it is missing.
 func (s *format) learnDeployment(ctx context.Context) error {
 	name, err := s.servers.client().HGet(ctx, schema.MetaKey, deploymentField).Result()
-	if errors.Is(err, redis.Nil) { // a program before it had names has founded the store anew
+	if errors.Is(err, redis.Nil) { // a release that knew no identifier has founded the store again
 		if err = s.nameDeployment(ctx); err == nil {
 			name, err = s.servers.client().HGet(ctx, schema.MetaKey, deploymentField).Result()
 		}

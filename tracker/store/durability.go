@@ -16,36 +16,36 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Durability is what an acknowledged creation, completion, new attempt or cancel outlives.
+// Durability is what an acknowledged creation, completion, new attempt or cancel survives.
 type Durability string
 
 const (
-	Memory     Durability = "memory"     // nothing more than Redis's own settings promise
-	Fsync      Durability = "fsync"      // a crash of the Redis server: it is in the append-only file, and synced
-	Replicated Durability = "replicated" // a failover: replicas have it
+	Memory     Durability = "memory"     // no more than Redis's own settings promise
+	Fsync      Durability = "fsync"      // a crash of the Redis server: the write is synced to the append-only file
+	Replicated Durability = "replicated" // a failover: replicas have the write
 )
 
-// MaxDurableReplicas bounds Options.DurableReplicas; nobody keeps more replicas of one primary.
+// MaxDurableReplicas bounds Options.DurableReplicas.
 const MaxDurableReplicas = 16
 
-// guarantee is how one flush finds out that what it wrote is safe. Its commands go last in the pipeline of the
-// writes: on another connection, or after a failover, the answer would be about something else.
+// guarantee checks that the writes of one flush are safe. Its commands go last in the pipeline of the writes: on another connection, or
+// after a failover, the reply would be about other writes.
 type guarantee interface {
 	ask(ctx context.Context, k *schema.ShardKeys) []*redis.Cmd
-	confirmed([]*redis.Cmd) error // nil, or why not
+	confirmed([]*redis.Cmd) error // nil, or why the writes are not safe
 }
 
-// durability is what this deployment promises of its durable transitions.
+// durability is the guarantee that this deployment gives for its durable transitions.
 type durability struct {
 	servers     *servers
 	deadlines   deadlines
 	opts        Options
-	unconfirmed prometheus.Counter // transitions
+	unconfirmed prometheus.Counter // counts transitions
 
-	guarantee guarantee // what durable transitions are answered by; nil with Memory. It is set by checkDurability
+	guarantee guarantee // checked for durable transitions; nil with Memory. checkDurability sets it
 }
 
-// newGuarantee returns nil for Memory.
+// newGuarantee returns the guarantee for the configured durability, nil for Memory.
 func (s *durability) newGuarantee(hasWaitAOF bool) guarantee {
 	timeout := s.deadlines.confirmation()
 	switch {
@@ -59,9 +59,9 @@ func (s *durability) newGuarantee(hasWaitAOF bool) guarantee {
 	return nil
 }
 
-// waiting asks with WAIT or WAITAOF. Both are about the connection's own last write, and since Redis 7.2 one that has
-// not written, as when every script of the flush found its work done before, is told that all is well. So each flush
-// writes: what it repeats is then confirmed with it.
+// waiting uses WAIT or WAITAOF. Both are about the last write of their own connection. Since Redis 7.2 a connection without a write, as
+// when every script of the flush found its work done before, gets success at once. So each flush writes a key, and what a repeated call
+// found done is confirmed with it.
 type waiting struct {
 	args    []any
 	want    int
@@ -89,11 +89,11 @@ func (w waiting) confirmed(cmds []*redis.Cmd) error {
 	return nil
 }
 
-// syncedAlways is for Redis before 7.2, which answers a write only after it is synced if it is configured so. That
-// may change under a running deployment, by an operator or a failover, so each flush asks.
+// syncedAlways is for Redis before 7.2, which, so configured, answers a write only after it is synced. An operator or a failover may
+// change that setting at any time, so each flush reads it.
 type syncedAlways struct{}
 
-// syncedBy is the configuration under which Redis syncs before it answers, a rewrite of the file under way or not.
+// syncedBy is the configuration under which Redis syncs before it answers, also during a rewrite of the file.
 var syncedBy = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
 
 func (syncedAlways) ask(ctx context.Context, _ *schema.ShardKeys) []*redis.Cmd {
@@ -122,7 +122,7 @@ func (syncedAlways) confirmed(cmds []*redis.Cmd) error {
 	return nil
 }
 
-// notConfirmed is the error of a call that Redis has done and that is not safe.
+// notConfirmed returns the error of a call that Redis has executed but not confirmed as safe.
 func (s *durability) notConfirmed(why error) error {
 	s.unconfirmed.Inc()
 	e := &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: why}
@@ -136,7 +136,7 @@ func (s *durability) notConfirmed(why error) error {
 	return e
 }
 
-// mark is the shard of a node in which its flushes write before they wait. It moves on when the shard moves away.
+// mark is the shard of a node to which its flushes write before they wait. It changes when the shard moves away.
 type mark struct{ shard atomic.Int64 }
 
 func (m *mark) of(s *topology, n *Node, calls []*Call) int {
@@ -148,7 +148,7 @@ func (m *mark) of(s *topology, n *Node, calls []*Call) int {
 	return shard
 }
 
-// moveOn takes the next shard of the node.
+// moveOn switches to the next shard of the node.
 func (m *mark) moveOn(s *topology, n *Node) {
 	shards := s.ByNode()[n]
 	if i := slices.Index(shards, int(m.shard.Load())); len(shards) > 0 {
@@ -156,7 +156,7 @@ func (m *mark) moveOn(s *topology, n *Node) {
 	}
 }
 
-// checkDurability refuses to start on a server that cannot keep the promise.
+// checkDurability returns an error when a server cannot give the configured durability.
 func (s *durability) checkDurability(ctx context.Context, info map[string]string) error {
 	if s.opts.Durability == Memory {
 		return nil
@@ -189,7 +189,7 @@ func (s *durability) checkPrimary(ctx context.Context, c *redis.Client) error {
 	}
 	var cmds []*redis.Cmd
 	if g, ok := s.guarantee.(waiting); ok {
-		// What was written to this connection so far is nothing, so it waits for nothing: only the refusal counts.
+		// Nothing was written on this connection so far, so the command returns at once: it only shows whether Redis refuses it.
 		cmds = []*redis.Cmd{redis.NewCmd(ctx, "ping"), redis.NewCmd(ctx, g.args...)}
 	} else {
 		cmds = s.guarantee.ask(ctx, nil)
@@ -200,7 +200,7 @@ func (s *durability) checkPrimary(ctx context.Context, c *redis.Client) error {
 	}
 	_, _ = pipe.Exec(ctx)
 	if IsNetwork(cmds[len(cmds)-1].Err()) {
-		return nil // it is away; each flush asks again
+		return nil // the server is unreachable; each flush checks again
 	}
 	if err := s.guarantee.confirmed(cmds); err != nil {
 		command := "CONFIG|GET"

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// kills is how often a primary is killed where nothing may be lost; LUBDUB_TEST_KILLS changes it.
+// kills returns how often a primary is killed where no write may be lost; LUBDUB_TEST_KILLS changes it.
 func kills(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("LUBDUB_TEST_KILLS")
@@ -28,7 +28,7 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// underKills kills a primary under load again and again.
+// underKills kills a primary under load repeatedly.
 func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *trackertest.Load)) *trackertest.Load {
 	t.Helper()
 	o.RedisTimeout = time.Second
@@ -45,7 +45,7 @@ func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *t
 	return l
 }
 
-// restarted is a server without replicas.
+// restarted kills and restarts a server without replicas.
 func restarted(s *redistest.Server) func(*testing.T, *trackertest.Load) {
 	return func(t *testing.T, _ *trackertest.Load) {
 		s.Kill()
@@ -69,8 +69,8 @@ func startPair(t *testing.T) *pair {
 	return p
 }
 
-// kill kills the primary. The replica is promoted at once, whatever it has not read yet, and the killed one comes back
-// empty, as its replica.
+// kill kills the primary. The replica is promoted at once, whatever it has not read yet, and the killed one comes back empty, as its
+// replica.
 func (p *pair) kill(t *testing.T, _ *trackertest.Load) {
 	t.Helper()
 	p.primary.Kill()
@@ -89,7 +89,7 @@ func (p *pair) kill(t *testing.T, _ *trackertest.Load) {
 	p.primary, p.replica = p.replica, p.primary
 }
 
-// killWhileBehind does it after the replica has not kept up.
+// killWhileBehind kills the primary while the replica lags.
 func (p *pair) killWhileBehind(t *testing.T, l *trackertest.Load) {
 	t.Helper()
 	if err := p.replica.Freeze(); err != nil {
@@ -103,19 +103,19 @@ func (p *pair) killWhileBehind(t *testing.T, l *trackertest.Load) {
 	p.kill(t, l)
 }
 
-// TestLongReplicated: nothing that was acknowledged is lost when primaries are killed and replicas promoted.
+// TestLongReplicated: no acknowledged write is lost when primaries are killed and replicas promoted.
 func TestLongReplicated(t *testing.T) {
 	p := startPair(t)
 	underKills(t, tracker.Options{RedisURL: p.URL(), Durability: store.Replicated}, kills(t), p.kill).WantSound(t)
 }
 
-// TestLongFsync: kill -9 and restart of a server that syncs always.
+// TestLongFsync: no acknowledged write is lost after kill -9 and restart of a server that syncs always.
 func TestLongFsync(t *testing.T) {
 	s := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	underKills(t, tracker.Options{RedisURL: s.URL(), Durability: store.Fsync}, kills(t), restarted(s)).WantSound(t)
 }
 
-// TestLongMemory measures what durability memory loses; it judges nothing.
+// TestLongMemory measures what durability memory loses; it asserts nothing.
 func TestLongMemory(t *testing.T) {
 	measure := func(name string, n int, url string, kill func(*testing.T, *trackertest.Load)) {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func wantNotConfirmed(t *testing.T, what string, err error) {
 	}
 }
 
-// What replicas do not have is not acknowledged, however often it is asked for; nothing else waits for them.
+// A write that replicas do not have is not acknowledged, however often it is repeated; no other call waits for them.
 func TestReplicated(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestReplicated(t *testing.T) {
 	if err := replica.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	for _, time := range []string{"first", "second"} { // the second finds it done
+	for _, time := range []string{"first", "second"} { // the second finds the work done
 		for name, call := range calls {
 			wantNotConfirmed(t, time+" "+name, call())
 		}
@@ -77,8 +77,8 @@ func TestReplicated(t *testing.T) {
 	}
 }
 
-// Clients that ask again as soon as they are answered come right after the next flush has begun: they still have the time to
-// wait for its end and for their own, so each of them is told what is missing, and none that Redis is too slow.
+// Clients that retry at once arrive just after the next flush has begun. They still have time for its end and for their own flush, so
+// each gets the missing confirmation as its error, and none gets that Redis is too slow.
 func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
 			wantNotConfirmed(t, "a creation without a replica", err)
 		}
 	}
-	create(0, 1) // a script that Redis does not know yet takes two flushes' time
+	create(0, 1) // a script that Redis does not have yet takes two flushes
 	var clients sync.WaitGroup
 	for client := range 12 {
 		clients.Go(func() { create(client, 3) })
@@ -103,8 +103,8 @@ func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
 	clients.Wait()
 }
 
-// Every flush writes, and asks in the pipeline of its writes: only so is the answer about them, and about what a
-// repeat finds done (since Redis 7.2 WAIT is about the connection's own writes).
+// Every flush writes, and waits in the pipeline of its writes: only then is the reply about them, and about work that a repeated call
+// finds done (since Redis 7.2 WAIT is about the connection's own writes).
 func TestWaitGoesWithItsWrites(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
@@ -115,7 +115,7 @@ func TestWaitGoesWithItsWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	var created *model.Created
-	trackertest.Eventually(t, "a new replica confirms", func() (ok bool) { // it is counted from its first acknowledgement on
+	trackertest.Eventually(t, "a new replica confirms", func() (ok bool) { // it counts from its first acknowledgement
 		var err error
 		created, err = tr.Tasks.Create(t.Context(), n)
 		return err == nil
@@ -137,7 +137,7 @@ func TestWaitGoesWithItsWrites(t *testing.T) {
 	}
 	complete()
 	unknown, known := []string{"script", "evalsha", "set", "wait"}, []string{"evalsha", "set", "wait"}
-	want := [][]string{known, unknown, known, known, unknown} // the first of a new script finds it unknown
+	want := [][]string{known, unknown, known, known, unknown} // the first call of a new script finds it unknown
 	if got := pipelines(); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 		t.Errorf("pipelines %v, want %v", got, want)
 	}
@@ -165,7 +165,7 @@ func TestFsync(t *testing.T) {
 		{"no-appendfsync-on-rewrite", "yes", "no-appendfsync-on-rewrite no"},
 	} {
 		if asks && step.name+step.value != "appendonlyno" {
-			break // WAITAOF waits until it is synced, however that comes about
+			break // WAITAOF waits for the sync, whatever causes it
 		}
 		set(step.name, step.value)
 		tr, err := tracker.Open(t.Context(), opts)

@@ -9,16 +9,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NodeWork is work that is repeated on each Redis node.
+// NodeWork is periodic work on each Redis node.
 type NodeWork struct {
 	Name   string             // for the log
-	Errors prometheus.Counter // of rounds that failed
-	// Round is one round over a node; pause is how long after it the next one begins.
+	Errors prometheus.Counter // counts rounds that failed
+	// Round runs once over a node. It returns the pause until the next round, and an error when the round failed.
 	Round func(ctx context.Context, n *Node) (pause time.Duration, err error)
 }
 
-// RunOnEachNode repeats the work until ctx ends, and returns when no round is under way. Each node has its own goroutine, so that a
-// frozen one holds up no other; it begins when the node gets shards and ends when the node has none any more.
+// RunOnEachNode repeats the work until ctx ends, and returns when no round is running. Each node has its own goroutine, so that a frozen
+// node delays no other. It starts when the node gets shards, and ends when the node has none left.
 func (s *Store) RunOnEachNode(ctx context.Context, w NodeWork) {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -14,17 +14,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// EvictionError says that a Redis server may drop what Lubdub keeps, or does not let itself be asked.
+// EvictionError states that a Redis server may evict Lubdub's keys, or that its policy cannot be read.
 type EvictionError struct {
-	Message string // what is wrong and how to mend it; it names no password
-	Cause   error  // of a server that cannot be asked
+	Message string // the problem and the remedy, without passwords
+	Cause   error  // why the policy could not be read
 }
 
 func (e *EvictionError) Error() string { return e.Message }
 
 func (e *EvictionError) Unwrap() error { return e.Cause }
 
-// evicts asks one server whether it may evict keys; nil: it does not, or it did not answer.
+// evicts asks one server whether it may evict keys. It returns nil when the server does not, or is unreachable.
 func evicts(ctx context.Context, server *redis.Client) *EvictionError {
 	addr := server.Options().Addr
 	text, err := server.Info(ctx, "memory").Result()
@@ -50,7 +50,7 @@ func infoField(text, name string) (value string, ok bool) {
 	return "", false
 }
 
-// anyEvicts asks all servers, of a Cluster the replicas too, which may be promoted; nil: none does.
+// anyEvicts asks all servers, and the replicas of a Cluster, which may be promoted. It returns nil when none evicts.
 func (s *servers) anyEvicts(ctx context.Context) *EvictionError {
 	if s.embedded {
 		return nil
@@ -66,7 +66,7 @@ func (s *servers) anyEvicts(ctx context.Context) *EvictionError {
 			defer mu.Unlock()
 			found = append(found, e)
 		}
-		return nil // the others are asked too
+		return nil // ask the other servers too
 	})
 	if len(found) == 0 {
 		return nil
@@ -76,10 +76,10 @@ func (s *servers) anyEvicts(ctx context.Context) *EvictionError {
 
 const (
 	evictionLook  = time.Minute // between two checks of the same servers
-	evictionTurns = time.Second // between two checks of which servers there are
+	evictionTurns = time.Second // between two checks for a changed set of servers
 )
 
-// evictionWatch checks whether Redis may evict keys, and remembers what the last check found.
+// evictionWatch checks whether Redis may evict keys, and keeps the result of the last check.
 type evictionWatch struct {
 	servers  *servers
 	topology *topology
@@ -90,11 +90,10 @@ type evictionWatch struct {
 
 	mu    sync.Mutex
 	at    time.Time
-	byMap *[]*Node // by which the servers were found
+	byMap *[]*Node // the map of shards at the last check
 }
 
-// run checks again and again: what was right at the start may be reconfigured while Redis runs, or a failover brings a
-// server that is configured differently.
+// run checks until ctx ends: an operator may reconfigure Redis, or a failover may bring a server with other settings.
 func (w *evictionWatch) run(ctx context.Context) {
 	for {
 		select {
@@ -124,7 +123,7 @@ func (w *evictionWatch) check(ctx context.Context, now time.Time) {
 	}
 }
 
-// due reports whether it is time to check, and if so notes that somebody does.
+// due reports whether a check is due, and records that the caller runs it.
 func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +134,7 @@ func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 	return true
 }
 
-// evicting returns what the last check found; nil: all was well.
+// evicting returns the *EvictionError of the last check, or nil.
 func (w *evictionWatch) evicting() error {
 	if e := w.trouble.Load(); e != nil {
 		return e

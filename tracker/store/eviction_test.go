@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// logged is a log that may be read while it is written.
+// logged is a log that can be read while it is written.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -38,7 +38,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// openLogged returns a tracker whose log and metrics can be read.
+// openLogged returns a tracker with its log and metrics.
 func openLogged(t *testing.T, url string) (*tracker.Tracker, *logged, *prometheus.Registry) {
 	t.Helper()
 	log, registry := &logged{}, prometheus.NewRegistry()
@@ -60,8 +60,8 @@ func wantEvicts(t *testing.T, registry *prometheus.Registry, want string) {
 	}
 }
 
-// A server that is set to evict while Lubdub runs, or that does not say any more whether it is, is told within a minute, by
-// log, metric and readiness.
+// A server that is set to evict while Lubdub runs, or stops reporting its policy, shows within a minute in the log, a metric and
+// readiness.
 func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -103,7 +103,7 @@ func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 	}
 }
 
-// Lubdub does not start where it cannot see whether keys may be dropped.
+// Lubdub does not start when it cannot read whether keys may be evicted.
 func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -118,8 +118,8 @@ func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
 	}
 }
 
-// Every node of a Cluster is looked at, the replicas too: one that evicts is found wherever it is, and told when it is set
-// later or promoted.
+// Every node of a Cluster is checked, replicas included: one that evicts is found on any of them, and reported when it is reconfigured or
+// promoted later.
 func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
 	}
 	primary.Kill()
 	for deadline := time.Now().Add(trackertest.Patience); !toldOf(tr, replica) && time.Now().Before(deadline); {
-		_ = tr.Beats.Tick() // finds the new primary, and with it that there is something to look at
+		_ = tr.Beats.Tick() // finds the new primary, and so triggers a check
 		<-time.After(20 * time.Millisecond)
 	}
 	if !toldOf(tr, replica) {

@@ -16,27 +16,26 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Examination is what a store is found to be by who has not begun to use it. An error is what could not be done, and why; nil:
-// it could be.
+// Examination is the state of a store before Lubdub uses it. Each error states why a part could not be read or done; nil: it could.
 type Examination struct {
-	Nodes []NodeHealth // that have shards or may get some
-	// Denied are the commands that the user may not give of those that scripts do, in their order.
+	Nodes []NodeHealth // those that have shards or may get some
+	// Denied are the commands used in scripts that the user may not run, sorted.
 	Denied    []string
 	DeniedErr error
-	// Scripts is how many were loaded.
+	// Scripts is how many scripts were loaded.
 	Scripts    int
 	ScriptsErr error
-	// Durability is why what is set cannot be had.
+	// DurabilityErr is why the configured durability is not available; nil: it is.
 	DurabilityErr error
-	// Shards is into how many the keyspace was cut when a deployment first started there; 0: none has.
+	// Shards is the shard count that the first start of a deployment has stored; 0: none has started.
 	Shards    int
 	StoredErr error
-	// Replicas are what those that run have said of themselves, as JSON.
+	// Replicas are the JSON records that running replicas have written about themselves.
 	Replicas []json.RawMessage
 }
 
-// Examine looks at the store that the options name, as Open would use it, and changes nothing there. What of it cannot be reached
-// at all is an error.
+// Examine connects to the store in the options as Open would, and changes nothing there. It returns an error when Redis cannot be reached
+// at all.
 func Examine(ctx context.Context, o Options) (*Examination, error) {
 	s := &servers{opts: o}
 	if err := s.connect(); err != nil {
@@ -63,13 +62,13 @@ func Examine(ctx context.Context, o Options) (*Examination, error) {
 	return e, nil
 }
 
-// examiner asks servers that nothing else uses yet.
+// examiner inspects servers that nothing else uses yet.
 type examiner struct {
 	servers *servers
 	scripts *lua.Set
 }
 
-// everyNode asks the primaries, in the order of their addresses.
+// everyNode returns the health of all primaries, sorted by address.
 func (s *examiner) everyNode(ctx context.Context) (found []NodeHealth) {
 	var mu sync.Mutex
 	err := s.servers.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
@@ -86,10 +85,10 @@ func (s *examiner) everyNode(ctx context.Context) (found []NodeHealth) {
 	return found
 }
 
-// commandCall is how scripts give a command.
+// commandCall matches a command in a script.
 var commandCall = regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 
-// commandsOfScripts are those that scripts give, in their order.
+// commandsOfScripts returns the commands that scripts use, sorted.
 func (s *examiner) commandsOfScripts() []string {
 	known := map[string]bool{}
 	for _, name := range s.scripts.Names() {
@@ -105,8 +104,8 @@ func (s *examiner) commandsOfScripts() []string {
 	return names
 }
 
-// probe calls commands in a script that may not write: Redis checks a user's permissions before that. It adds arguments until there
-// are enough, since Redis checks their number first, and returns the commands that were denied. One key stands for all of them.
+// probe tries commands in a script that may not write: Redis checks a user's permissions first. It adds arguments until there are enough,
+// since Redis checks their number before that, and returns the commands that were denied. One key is used for all of them.
 var probe = `#!lua flags=no-writes
 local denied = {}
 for _, command in ipairs(ARGV) do
@@ -123,10 +122,10 @@ for _, command in ipairs(ARGV) do
 end
 return denied`
 
-// probeKey is one that nothing has.
+// probeKey does not exist.
 const probeKey = "lubdub:{0}:doctor"
 
-// denied are the commands of scripts that the user may not give.
+// denied returns the commands used in scripts that the user may not run.
 func (s *examiner) denied(ctx context.Context) ([]string, error) {
 	var args []any
 	for _, name := range s.commandsOfScripts() {
@@ -139,7 +138,7 @@ func (s *examiner) denied(ctx context.Context) ([]string, error) {
 	return denied, err
 }
 
-// loadAll loads every script, as whoever runs one does sooner or later.
+// loadAll loads every script into every primary, as running them would.
 func (s *examiner) loadAll(ctx context.Context) (loaded int, err error) {
 	names := s.scripts.Names()
 	return len(names), s.servers.eachPrimary(ctx, func(ctx context.Context, c *redis.Client) error {
@@ -152,10 +151,10 @@ func (s *examiner) loadAll(ctx context.Context) (loaded int, err error) {
 	})
 }
 
-// mostReplicas is how many replicas are read of; more are refused when they say that they are there.
+// mostReplicas is how many replicas are read. It is also the limit for their registration.
 const mostReplicas = 1000
 
-// stored reads what a deployment has left there.
+// stored reads the shard count and the replicas of a deployment.
 func (s *examiner) stored(ctx context.Context) (shards int, replicas []json.RawMessage, err error) {
 	run := s.servers.client()
 	shards, err = run.HGet(ctx, schema.MetaKey, "shards").Int()
@@ -170,7 +169,7 @@ func (s *examiner) stored(ctx context.Context) (shards int, replicas []json.RawM
 		switch text, err := run.Get(ctx, schema.ReplicaKey(id)).Bytes(); {
 		case err == nil:
 			replicas = append(replicas, text)
-		case !errors.Is(err, redis.Nil): // one that has ended since
+		case !errors.Is(err, redis.Nil): // it has ended since
 			return shards, replicas, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// dump is all that a server keeps.
+// dump returns everything that a server stores.
 func dump(t *testing.T, c *redis.Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -34,7 +34,7 @@ func examine(t *testing.T, o tracker.Options) *tracker.Examination {
 	return is
 }
 
-// A Redis that nobody has used is looked at, and one that somebody uses; both are afterwards what they were.
+// An examination changes neither an unused Redis nor one in use.
 func TestAnExaminationChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -64,7 +64,7 @@ func TestAnExaminationChangesNothing(t *testing.T) {
 	}
 }
 
-// Each command that scripts give and the user may not is named, and nothing else is.
+// Exactly the commands are named that scripts use and the user may not run.
 func TestAnExaminationNamesWhatTheUserMayNot(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -106,7 +106,7 @@ func TestAnExaminationNamesWhatTheUserMayNot(t *testing.T) {
 	}
 }
 
-// A Redis that is not there, and a password that is wrong, are errors that tell no password.
+// A Redis that does not exist, and a wrong password, are errors that reveal no password.
 func TestAnExaminationOfNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
@@ -119,7 +119,7 @@ func TestAnExaminationOfNothing(t *testing.T) {
 	}
 }
 
-// On a Cluster every primary is looked at.
+// On a Cluster every primary is examined.
 func TestAnExaminationOfACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, time.Hour)

@@ -10,13 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CheckEviction looks whether Redis evicts, if it is time to.
+// CheckEviction checks whether Redis evicts, if a check is due.
 func (s *Store) CheckEviction(now time.Time) { s.eviction.check(context.Background(), now) }
 
-// MarkOf is the shard in which the flushes of durable transitions write that go to the node of this one.
+// MarkOf returns the shard to which flushes of durable transitions write on the node of this one.
 func (s *Store) MarkOf(shard int) int { return int(s.Node(shard).mark.shard.Load()) }
 
-// RecordPipelines returns a function that tells the names of the commands of each pipeline that was run since.
+// RecordPipelines returns a function that returns the command names of each pipeline run since.
 func (s *Store) RecordPipelines() func() [][]string {
 	r := &recorder{}
 	s.servers.single.AddHook(r)
@@ -49,7 +49,7 @@ func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// Freeze puts a shard on a node of its own, and has the calls of a script that go there wait until the channel closes.
+// Freeze moves a shard to its own node, and makes calls of a script wait there until the channel closes.
 func (s *Store) Freeze(shard int, script string, until <-chan struct{}) {
 	o := *s.servers.single.Options()
 	o.Addr = strings.Replace(o.Addr, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
@@ -80,7 +80,7 @@ func (f *frozen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// SchemaStep is one entry of a chain of steps that a test makes up.
+// SchemaStep is one step of a test's own list of steps.
 type SchemaStep struct {
 	Name  string
 	Least int
@@ -98,7 +98,7 @@ func chain(steps []SchemaStep) []schemaStep {
 	return made
 }
 
-// SchemaSteps are those of this program.
+// SchemaSteps returns the steps of this program.
 func SchemaSteps() (names []string, least []int) {
 	for _, s := range schemaSteps {
 		names, least = append(names, s.name), append(least, s.least)
@@ -106,10 +106,10 @@ func SchemaSteps() (names []string, least []int) {
 	return names, least
 }
 
-// SettleSchema does what Open does in a program whose chain of steps is this.
+// SettleSchema does what Open does in a program with these steps.
 func (s *Store) SettleSchema(ctx context.Context, steps []SchemaStep) error {
 	return s.format.settleSchema(ctx, chain(steps))
 }
 
-// CheckSchema looks once at the version, as a running program does every second.
+// CheckSchema checks the version once, as a running program does every second.
 func (s *Store) CheckSchema() { s.format.checkSchema(context.Background(), schemaSteps) }

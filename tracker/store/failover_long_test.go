@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestLongFailover is `make test-failover`: kills, freezes and hand-overs of a primary with two replicas and three
-// Sentinels.
+// TestLongFailover runs with `make test-failover`: kills, freezes and hand-overs of a primary with two replicas and three Sentinels.
 func TestLongFailover(t *testing.T) {
 	w := startWatched(t, 2, 3)
 	var events []failover
@@ -20,7 +19,7 @@ func TestLongFailover(t *testing.T) {
 	failovers(t, w, 2, events...)
 }
 
-// freeze freezes the primary until another one has taken its place, and lets it go on, as one that does not know.
+// freeze freezes the primary until another server is promoted, and then lets it continue, unaware of that.
 func (w *watched) freeze(t *testing.T) {
 	t.Helper()
 	old := w.primary(t)

@@ -14,7 +14,7 @@ import (
 
 // watched is a primary, its replicas, and Sentinels that watch them.
 type watched struct {
-	servers   []*redistest.Server // the primary is somewhere among them
+	servers   []*redistest.Server // the primary is one of them
 	sentinels []*redistest.Server
 }
 
@@ -38,7 +38,7 @@ func (w *watched) url() string {
 	return "redis+sentinel://" + strings.Join(addrs, ",") + "/main/0?" + redistest.Credentials()
 }
 
-// primary is the one that the Sentinels name.
+// primary returns the server that the Sentinels name.
 func (w *watched) primary(t *testing.T) *redistest.Server {
 	t.Helper()
 	c := w.sentinels[0].Client()
@@ -56,7 +56,7 @@ func (w *watched) primary(t *testing.T) *redistest.Server {
 	return nil
 }
 
-// promoted waits until another one than old is the primary, and says so itself.
+// promoted waits until a server other than `old` is the primary and reports that role itself.
 func (w *watched) promoted(t *testing.T, old *redistest.Server) *redistest.Server {
 	t.Helper()
 	trackertest.Eventually(t, "a replica is promoted", func() bool { return w.primary(t) != old })
@@ -67,7 +67,7 @@ func (w *watched) promoted(t *testing.T, old *redistest.Server) *redistest.Serve
 	return now
 }
 
-// kill kills the primary, and brings it back as a replica when another one has taken its place.
+// kill kills the primary, and brings it back as a replica when another server is promoted.
 func (w *watched) kill(t *testing.T) {
 	t.Helper()
 	old := w.primary(t)
@@ -75,7 +75,7 @@ func (w *watched) kill(t *testing.T) {
 	w.rejoin(t, old, w.promoted(t, old))
 }
 
-// rejoin brings a server back that has lost all it knew. Until it has it again, nobody may promote it.
+// rejoin restarts a server that has lost its data. Until it has synced, it must not be promoted.
 func (w *watched) rejoin(t *testing.T, old, now *redistest.Server) {
 	t.Helper()
 	if err := old.Restart(append(now.ReplicaOf(), "--replica-priority", "0")...); err != nil {
@@ -91,14 +91,14 @@ func (w *watched) rejoin(t *testing.T, old, now *redistest.Server) {
 	}
 }
 
-// handOver has the Sentinels hand the primary's role over while it is well.
+// handOver makes the Sentinels fail over from a healthy primary.
 func (w *watched) handOver(t *testing.T) {
 	t.Helper()
 	old := w.primary(t)
 	c := w.sentinels[0].Client()
 	defer func() { _ = c.Close() }()
 	trackertest.Eventually(t, "Sentinel begins the failover", func() bool {
-		return c.Do(context.Background(), "sentinel", "failover", "main").Err() == nil // not at once after another one
+		return c.Do(context.Background(), "sentinel", "failover", "main").Err() == nil // Sentinel refuses it right after another one
 	})
 	w.promoted(t, old)
 	if err := old.AwaitSync(); err != nil {
@@ -111,8 +111,8 @@ type failover struct {
 	happens func(*testing.T)
 }
 
-// failovers drives a deployment through failovers under load: no task that beats is declared dead, and no
-// acknowledged completion is lost.
+// failovers drives a deployment through failovers under load: no task that beats is declared dead, and no acknowledged completion is
+// lost.
 func failovers(t *testing.T, w *watched, replicas int, events ...failover) {
 	t.Helper()
 	tr := trackertest.Open(t, tracker.Options{RedisURL: w.url(), Durability: store.Replicated, DurableReplicas: replicas,

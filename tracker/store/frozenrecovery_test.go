@@ -9,12 +9,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// What dead workers held on nodes that answer is requeued while another one does not: however many they are, none waits
-// for what is stuck there.
+// Tasks of dead workers on nodes that respond are requeued while another node does not: no number of recoveries that are stuck there
+// delays them.
 func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
-		const workers = 20 // more than recoveries go on at once
+		const workers = 20 // more than recoveries run at once
 		for i := range workers {
 			w := fmt.Sprintf("w%02d", i)
 			c.Hire(w, func(n *model.NewWorker) { n.MachineID = "one" }) // so that one shard has all their records

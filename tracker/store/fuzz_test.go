@@ -8,14 +8,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Whatever stands in the store, reading it ends in a value or a refusal.
+// Reading any stored bytes ends in a value or an error.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
 		(&Keyspace{Keys: make([]*schema.ShardKeys, 16)}).WorkerShard(text)
 	})
 }
 
-// A URL of Redis never shows its password in what is logged, however it is misspelt.
+// No Redis URL, however misspelt, shows its password in a log.
 func FuzzRedisURL(f *testing.F) {
 	for _, u := range []string{"redis://u:%s@h:1/0", "redis+cluster://u:%s@a:1,b:2", "redis+sentinel://h:1/main/0?username=u&password=%s",
 		"rediss://:%s@h", "redis://h/0?sentinel_password=%s"} {
@@ -31,7 +31,7 @@ func FuzzRedisURL(f *testing.F) {
 		before := strings.HasSuffix(form[:at], "password=")
 		if scheme < 0 || at < scheme || !(behind && strings.HasSuffix(form[:at], ":") && at > scheme+3) &&
 			!(before && strings.ContainsAny(form[max(0, at-10):at-9], "?&")) {
-			return // it is no password there
+			return // it is not a password there
 		}
 		u := strings.Replace(form, "%s", password, 1)
 		if got := redactURL(u); strings.Contains(got, password) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// WAITAOF, of Redis 7.2, answers with two numbers; WAIT with one. A failed write confirms nothing.
+// WAITAOF, of Redis 7.2, replies with two numbers; WAIT with one. A failed write confirms nothing.
 func TestWaitingReadsItsAnswer(t *testing.T) {
 	s := &durability{opts: Options{Durability: Fsync}, deadlines: deadlines{time.Second}}
 	synced := s.newGuarantee(true)

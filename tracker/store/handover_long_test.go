@@ -27,7 +27,7 @@ var (
 	handoverTasks = flag.Int("handover-tasks", 100, "tasks that beat meanwhile")
 )
 
-// The primary hands its role to a replica while front ends still beat to it, or is killed. What the old one accepted last is lost. No
+// The primary hands over to a replica, or is killed, while front ends still beat to it. What the old primary accepted last is lost. No
 // task is declared dead earlier than its timeout after its last accepted heartbeat.
 func TestLongFailoverKeepsTimeouts(t *testing.T) {
 	t.Parallel()
@@ -54,14 +54,14 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 	c.fill()
 	for i := range 2 * *handovers {
 		kill := i%2 == 1
-		c.awaitAccepted(*handoverTasks) // they are in their rhythm
+		c.awaitAccepted(*handoverTasks) // their beats are regular now
 		if kill {
 			primary.Kill()
 		}
 		c.must(becomePrimary(t, replica))
 		if !kill {
 			c.endSome()
-			c.awaitAccepted(rand.IntN(*handoverTasks)) // which are lost, the last ones of those that end too
+			c.awaitAccepted(rand.IntN(*handoverTasks)) // these are lost, with the last ones of tasks that end
 		}
 		at.LeadTo(replica)
 		primary, replica = replica, primary
@@ -89,7 +89,7 @@ type handedTask struct {
 	found   bool
 }
 
-// handedOver is the tasks of a deployment whose primary changes.
+// handedOver holds the tasks of a deployment whose primary changes.
 type handedOver struct {
 	*testing.T
 	trackers []*tracker.Tracker
@@ -100,7 +100,7 @@ type handedOver struct {
 	made     int
 	early    int
 	late     []time.Duration
-	seen     map[string]string // by stream: the newest event that was read
+	seen     map[string]string // by stream: the newest event read
 }
 
 func (c *handedOver) must(err error) {
@@ -110,7 +110,7 @@ func (c *handedOver) must(err error) {
 	}
 }
 
-// fill brings as many tasks to life as have ended.
+// fill creates and starts as many tasks as have ended.
 func (c *handedOver) fill() {
 	c.mu.Lock()
 	live := 0
@@ -129,7 +129,7 @@ func (c *handedOver) fill() {
 		created, err := c.trackers[0].Tasks.Create(c.Context(), n)
 		c.must(err)
 		began := time.Now()
-		_, err = c.trackers[0].Beats.Start(c.Context(), created.Envelope.Attempt, model.Report{}) // else its loss is no death
+		_, err = c.trackers[0].Beats.Start(c.Context(), created.Envelope.Attempt, model.Report{}) // otherwise losing it is not a death
 		c.must(err)
 		m := &handedTask{attempt: created.Envelope.Attempt, next: began, last: began}
 		c.mu.Lock()
@@ -138,7 +138,7 @@ func (c *handedOver) fill() {
 	}
 }
 
-// beat has those beat whose turn it is, by turns through both front ends.
+// beat sends the beats that are due, alternately through both front ends.
 func (c *handedOver) beat(stop chan struct{}) {
 	var sent sync.WaitGroup
 	defer sent.Wait()
@@ -189,7 +189,7 @@ func (c *handedOver) awaitAccepted(n int) {
 	trackertest.Eventually(c, "heartbeats are accepted", func() bool { return accepted() >= n })
 }
 
-// endSome has one task in ten fall silent after its next accepted heartbeat.
+// endSome makes one task in ten fall silent after its next accepted heartbeat.
 func (c *handedOver) endSome() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +201,7 @@ func (c *handedOver) endSome() {
 	}
 }
 
-// judge reads who was declared dead, and returns how many are to be found yet.
+// judge reads which tasks were declared dead, and returns how many are still missing.
 func (c *handedOver) judge(primary *redistest.Server) (left int) {
 	client := primary.Client()
 	defer func() { _ = client.Close() }()

@@ -11,24 +11,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// NodeHealth is what a Redis server says of itself. What it does not say is zero.
+// NodeHealth is what a Redis server reports about itself. Fields that it does not report are zero.
 type NodeHealth struct {
 	Address     string
-	Version     string // "embedded": it lives in a Lubdub process
+	Version     string // "embedded": it runs in a Lubdub process
 	Role        string // master or slave
-	Replicas    int    // that are connected to it
+	Replicas    int    // connected to it
 	Memory      int64  // bytes in use
-	MaxMemory   int64  // bytes it may use; 0: as much as there is
+	MaxMemory   int64  // limit of the bytes in use; 0: none
 	Policy      string // maxmemory-policy
 	Append      bool   // appendonly is on
 	SavedAt     time.Time
 	RoundTrip   time.Duration
 	ClockOffset time.Duration // how far its clock is ahead of this process's
-	Err         error         // nil: it answers
+	Err         error         // nil: it responds
 }
 
-// NodesHealth asks every server that has shards, at the same time, in the order of their addresses. One that does not answer
-// says so by its error.
+// NodesHealth asks every server that has shards, concurrently, and returns the results sorted by address. A server that does not respond
+// has Err set.
 func (s *Store) NodesHealth(ctx context.Context) []NodeHealth {
 	var nodes []*Node
 	for n := range s.ByNode() {
@@ -55,7 +55,7 @@ func (s *Store) nodeHealth(ctx context.Context, n *Node) NodeHealth {
 	return s.servers.healthOf(ctx, n.client)
 }
 
-// healthOf asks a server whether or not it is known to answer.
+// healthOf asks a server even if it is known not to respond.
 func (s *servers) healthOf(ctx context.Context, client *redis.Client) NodeHealth {
 	h := NodeHealth{Address: client.Options().Addr}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)

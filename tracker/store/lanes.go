@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// runner runs calls on the nodes that have their shards, in lanes or directly.
+// runner runs calls on the nodes that have their shards, through lanes or directly.
 type runner struct {
 	servers    *servers
 	keyspace   *Keyspace
@@ -20,7 +20,7 @@ type runner struct {
 	breakdown  *breakdown
 	durability *durability
 	metrics    *metrics
-	maxPending int // calls that may wait in each lane of a node
+	maxPending int // limit of calls that wait in each lane of a node
 }
 
 // openLanes opens the lanes of a new node.
@@ -34,31 +34,31 @@ func (s *runner) openLanes(n *Node) {
 	n.durable = open(2, perRoundTrip, s.durability.guarantee)
 }
 
-// Do runs one call through its node's lane and waits for its fate.
+// Do runs one call through its node's lane, and returns its reply or error.
 func (s *runner) Do(ctx context.Context, op string, c *Call) (Reply, error) {
 	s.DoAll(ctx, op, []*Call{c})
 	return c.Reply, c.Err
 }
 
-// DoAll runs calls through the lanes of their nodes and waits until each has its fate. Their errors are
-// tracker errors then. Calls about one shard run in their order.
+// DoAll runs calls through the lanes of their nodes, and waits until each has a reply or an error. The errors are tracker errors. Calls
+// for one shard run in their order.
 func (s *runner) DoAll(ctx context.Context, op string, calls []*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.calls })
 }
 
-// DoBulk does what DoAll does for lists and other answers that take many calls: it yields to all the rest.
+// DoBulk is DoAll for lists and other answers that take many calls. Its lane yields to all others.
 func (s *runner) DoBulk(ctx context.Context, op string, calls []*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.bulk })
 }
 
-// DoVital runs one call that no burst of other operations may delay.
+// DoVital is Do for a call that no burst of other operations may delay.
 func (s *runner) DoVital(ctx context.Context, op string, c *Call) (Reply, error) {
 	s.doAllIn(ctx, op, []*Call{c}, func(n *Node) *lane.Lane[*Call] { return n.vital })
 	return c.Reply, c.Err
 }
 
-// DoDurably runs calls as DoAll does, and lets none of them succeed that is not as safe as the deployment promises. ADR 9 says
-// which these are. They have a lane of their own, so that a slow replica holds up nothing else.
+// DoDurably is DoAll for transitions that must be as safe as the deployment promises; ADR 9 lists them. A call that is not confirmed gets
+// an error. These calls have their own lane, so that a slow replica delays nothing else.
 func (s *runner) DoDurably(ctx context.Context, op string, calls ...*Call) {
 	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] {
 		if s.durability.guarantee == nil {
@@ -68,11 +68,11 @@ func (s *runner) DoDurably(ctx context.Context, op string, calls ...*Call) {
 	})
 }
 
-// Post puts a call into the lane of its node. Nobody waits for it or learns what became of it.
+// Post puts a call into the lane of its node. No caller waits for it or sees its result.
 func (s *runner) Post(c *Call) {
 	sign(context.Background(), []*Call{c})
 	c.waiter, c.Until = lane.NewOwnWaiter(), s.deadlines.Deadline(context.Background())
-	c.waiter.Expect(1) // it holds the one signal
+	c.waiter.Expect(1) // the call's only signal
 	_ = s.topology.Node(c.Shard).calls.Put(c)
 }
 
@@ -91,7 +91,7 @@ func (s *runner) doAllIn(ctx context.Context, op string, calls []*Call, in func(
 		for n, group := range s.groupCalls(left, w) {
 			fit, r := in(n).PutAll(group)
 			if r == lane.Closed && s.topology.Node(group[0].Shard) != n {
-				again = append(again, group...) // its shards went to another node just now
+				again = append(again, group...) // its shards have just moved to another node
 				continue
 			}
 			for _, c := range group[fit:] {
@@ -105,7 +105,7 @@ func (s *runner) doAllIn(ctx context.Context, op string, calls []*Call, in func(
 	settle(ctx, op, calls)
 }
 
-// settle makes errors those of the domain. What is refused unseen was not begun, which is said of the whole request only as long as
+// settle converts errors to tracker errors. A refused call was not begun; the error may state that about the whole request only if
 // nothing before it can have changed anything.
 func settle(ctx context.Context, op string, calls []*Call) {
 	note := changed(ctx)
@@ -117,7 +117,7 @@ func settle(ctx context.Context, op string, calls []*Call) {
 		switch {
 		case unseen && before:
 			c.Err = unconfirmed(op)
-		case !unseen && note != nil && c.Script.Events: // those that change what others see tell of it
+		case !unseen && note != nil && c.Script.Events: // scripts that change what clients see write events
 			note.Store(true)
 		}
 	}
@@ -133,15 +133,15 @@ func (s *runner) groupCalls(calls []*Call, w *lane.Waiter) map[*Node][]*Call {
 	return groups
 }
 
-// How many calls a round trip carries bounds how long it holds up Redis, and with it the beats, which get their turn in between.
+// The number of calls in a round trip limits how long it blocks Redis, and delays the beats, which run in between.
 const (
 	perRoundTrip     = 32
 	bulkPerRoundTrip = 4
 )
 
-// flushCalls is the flush of a node's lanes of calls.
+// flushCalls flushes the calls of one of a node's lanes.
 func (s *runner) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee) {
-	var trip []*Call // of which none has its fate
+	var trip []*Call // calls without a result so far
 	defer func() {
 		if p := recover(); p != nil {
 			s.breakdown.BreakDown("a lane of calls", p)
@@ -175,7 +175,7 @@ func (s *runner) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarante
 	}
 }
 
-// Refusal returns the error of what a lane did not take; `what` names it, of which at most `limit` may wait.
+// Refusal returns the error for calls that a lane refused; `what` names the calls, of which `limit` may wait.
 func (s *runner) Refusal(r lane.Refusal, what string, limit int) *model.Error {
 	if r == lane.Closed {
 		return &model.Error{Code: model.Unavailable, Message: "this replica is shutting down; send the request again", RetryAfter: time.Second}
@@ -187,7 +187,7 @@ func (s *runner) Refusal(r lane.Refusal, what string, limit int) *model.Error {
 	}
 }
 
-// AsUnavailable turns any error that is not already a tracker error into that of Redis being unavailable.
+// AsUnavailable returns err as a tracker error. An error that is none becomes UNAVAILABLE; nil stays nil.
 func AsUnavailable(op string, err error) error {
 	if err == nil {
 		return nil

@@ -58,7 +58,7 @@ func TestSentinelALostAttemptDoesNotReverseAnAcknowledgedSuccess(t *testing.T) {
 		_ = r.Close()
 	}
 	for _, args := range [][]any{{"config", "set", "requirepass", "none-of-them-knows-it"}, {"client", "kill", "type", "replica"}} {
-		if err := c.Do(ctx, args...).Err(); err != nil { // connections that are authenticated stay: those of the tracker
+		if err := c.Do(ctx, args...).Err(); err != nil { // authenticated connections stay: those of the tracker
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics tell how Redis answers, and how safe it keeps what it is given.
+// metrics count how Redis responds, and how often it does not confirm durable writes.
 type metrics struct {
 	evicts      prometheus.Gauge
 	silent      prometheus.Gauge
@@ -34,7 +34,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		trips: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "lubdub_redis_round_trip_seconds",
 			Help: "Time from sending Redis a pipeline of calls to its last answer, whether it answered or not.",
-			// From 100 µs to 52 s, since redis-timeout may be a minute.
+			// The buckets go from 100 µs to 52 s, since redis-timeout may be a minute.
 			Buckets: prometheus.ExponentialBuckets(100e-6, 2, 20),
 		}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -44,7 +44,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"kind"}),
 	}
 	for _, kind := range []string{"timeout", "unreachable", "refused"} {
-		m.errors.WithLabelValues(kind) // a rate sees only what was there before
+		m.errors.WithLabelValues(kind) // a rate needs the series to exist before the first increase
 	}
 	if r != nil {
 		r.MustRegister(m.evicts, m.silent, m.unconfirmed, m.trips, m.errors)
@@ -52,7 +52,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// tripped counts a round trip and what went wrong in it first.
+// tripped counts a round trip and the first error in it.
 func (m *metrics) tripped(took time.Duration, err error) {
 	m.trips.Observe(took.Seconds())
 	switch {

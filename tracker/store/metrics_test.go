@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Round trips to Redis are counted, and what went wrong in them by what it was.
+// Round trips to Redis are counted, and their errors by kind.
 func TestRoundTripsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)

@@ -14,50 +14,50 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/lane"
 )
 
-// Node is one Redis server and the lanes to it. Workers' beats, reads for long answers, transitions that wait until they are
-// safe and everything else have lanes of their own, as have the attempts' beats, so that a burst of creations delays no beat
-// and no list; each node has its own, so that a frozen one holds up no other. What it is made with does not change.
+// Node is one Redis server and the lanes to it. Workers' beats, reads for long answers, durable transitions and everything else have
+// separate lanes, as have the attempts' beats, so that a burst of creations delays neither beats nor lists. Each node has its own lanes,
+// so that a frozen node delays no other. The lanes of a node never change.
 type Node struct {
 	client  *redis.Client
 	vital   *lane.Lane[*Call] // workers' beats
 	calls   *lane.Lane[*Call]
 	bulk    *lane.Lane[*Call] // many reads for one answer
-	durable *lane.Lane[*Call] // transitions that wait until they are safe
-	life    context.Context   // ends when it is not in use any more
+	durable *lane.Lane[*Call] // transitions that wait for confirmation
+	life    context.Context   // ends when the node is retired
 	end     context.CancelFunc
 
-	silent atomic.Bool // it does not answer; one probe asks whether it does again (deadline.go)
-	mark   mark        // where its flushes write
-	last   []func()    // run when it closes, before its own lanes do; under topology.mu, until then
+	silent atomic.Bool // it does not respond; one probe checks for recovery (silent.go)
+	mark   mark        // the shard to which its flushes write
+	last   []func()    // run when it closes, before its own lanes do; guarded by topology.mu until then
 }
 
-// topology is which node has which shard. The map is a snapshot, which is read without the mutex.
+// topology is which node has which shard. The map is a snapshot, read without the mutex.
 type topology struct {
 	servers   *servers
 	keyspace  *Keyspace
 	deadlines deadlines
 	breakdown *breakdown
 	silentNow prometheus.Gauge // how many nodes are silent
-	openLanes func(*Node)      // of a new node
-	onMap     func([]*Node)    // is called with each new map before it is used, under mu
-	unsettled []atomic.Int64   // by shard: when it was last found between two nodes, or without one, ms
+	openLanes func(*Node)      // for a new node
+	onMap     func([]*Node)    // called with each new map before it is used, under mu
+	unsettled []atomic.Int64   // by shard: when it was last found without a node or between two, in ms
 
 	byShard  atomic.Pointer[[]*Node]
 	mu       sync.Mutex
 	nodes    map[string]*Node // by address; those that have shards
 	closed   bool
-	mapped   time.Time      // when byShard was last drawn
+	mapped   time.Time      // when byShard was last updated
 	probes   sync.WaitGroup // of silent nodes
-	retiring sync.WaitGroup // nodes that are not in use any more
+	retiring sync.WaitGroup // nodes that are being closed
 }
 
-// OnMap has f called with each new map of shards before it is used, one at a time. Call it before Begin.
+// OnMap registers f, which is called with each new map of shards before it is used, one call at a time. Call it before Begin.
 func (s *topology) OnMap(f func(byShard []*Node)) { s.onMap = f }
 
 // Node returns the node that has a shard now.
 func (s *topology) Node(shard int) *Node { return (*s.byShard.Load())[shard] }
 
-// ByNode groups all shards by the node that holds them now.
+// ByNode groups all shards by their current node.
 func (s *topology) ByNode() map[*Node][]int {
 	groups := map[*Node][]int{}
 	for shard, n := range *s.byShard.Load() {
@@ -66,8 +66,8 @@ func (s *topology) ByNode() map[*Node][]int {
 	return groups
 }
 
-// Settled lists the shards of a node except those that were between two nodes a moment ago: the sweeper's rounds over all of
-// them must not be cut short by one each time.
+// Settled returns the shards of a node without those that were moving a moment ago. A moving shard would cut short each of the sweeper's
+// rounds over all shards.
 func (s *topology) Settled(n *Node) []int {
 	moment := time.Now().Add(-500 * time.Millisecond).UnixMilli()
 	return slices.DeleteFunc(s.ByNode()[n], func(shard int) bool { return s.unsettled[shard].Load() > moment })
@@ -79,7 +79,7 @@ func (s *topology) nodeAt(addr string) *Node {
 	return s.nodes[addr]
 }
 
-// drawMap finds the node of every shard.
+// drawMap finds the node of every shard, and retires nodes without shards.
 func (s *topology) drawMap(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,14 +110,14 @@ func (s *topology) drawMap(ctx context.Context) error {
 
 var errClosed = errors.New("the tracker is closed")
 
-// useMap has everyone use a map of shards from here on. The caller holds the mutex.
+// useMap publishes a map of shards. The caller holds the mutex.
 func (s *topology) useMap(byShard []*Node) {
 	s.onMap(byShard)
 	s.byShard.Store(&byShard)
 }
 
-// retire ends the lanes of a node that has no shards any more, or whose client was replaced. What waits there fails or goes
-// through, and whoever comes too late for it finds the shard's new node.
+// retire closes the lanes of a node that has no shards left, or whose client was replaced. Calls that wait there fail or succeed; later
+// callers find the shard's new node.
 func (s *topology) retire(n *Node) {
 	n.end()
 	s.retiring.Go(n.close)
@@ -138,7 +138,7 @@ func (s *topology) nodeOf(client *redis.Client) *Node {
 	return n
 }
 
-// remap draws the map of shards anew after a shard was found elsewhere, at most ten times a second.
+// remap updates the map of shards after a shard was found elsewhere, at most ten times a second.
 func (s *topology) remap() {
 	s.mu.Lock()
 	recent := time.Since(s.mapped) < 100*time.Millisecond
@@ -152,10 +152,10 @@ func (s *topology) remap() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.deadlines.timeout)
 	defer cancel()
 	s.servers.cluster.ReloadState(ctx)
-	_ = s.drawMap(ctx) // the old map stands and the next redirect tries again
+	_ = s.drawMap(ctx) // the old map stays, and the next redirect tries again
 }
 
-// close closes all nodes, when their lanes are empty.
+// close closes all nodes once their lanes are empty.
 func (s *topology) close() {
 	s.mu.Lock()
 	nodes := s.nodes
@@ -173,11 +173,11 @@ func (s *topology) close() {
 	s.probes.Wait()
 }
 
-// Retired reports whether the node is not in use any more: it has no shards, or the store was closed.
+// Retired reports whether the node is out of use: it has no shards, or the store was closed.
 func (n *Node) Retired() bool { return n.life.Err() != nil }
 
-// BeforeClose has f, which closes a lane of another room, run before the node's own lanes close. It is for those who are told of
-// a new map.
+// BeforeClose registers f, which closes a lane of another package, to run before the node's own lanes close. Call it from a function
+// registered with OnMap.
 func (n *Node) BeforeClose(f func()) { n.last = append(n.last, f) }
 
 func (n *Node) close() {

@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A lost script cache (restart, failover, flush) is answered everywhere, in the middle of a pipeline too.
+// A lost script cache (restart, failover, flush) is reloaded on every path, also in the middle of a pipeline.
 func TestNoScript(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
@@ -56,7 +56,7 @@ func onlyUnavailable(err error) error {
 	return nil
 }
 
-// With Redis away every answer is "unavailable" and never a verdict; once it is back all goes on by itself.
+// While Redis is down every response is "unavailable" and never a verdict; once it is back, everything recovers automatically.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -84,7 +84,7 @@ func TestRedisAway(t *testing.T) {
 		t.Helper()
 		for name, op := range ops {
 			err := op()
-			for range 20 { // now and then a busy machine takes longer than the timeout of this tracker, too
+			for range 20 { // a busy host may exceed this tracker's timeout
 				if away || model.CodeOf(err) != model.Unavailable {
 					break
 				}
@@ -95,7 +95,7 @@ func TestRedisAway(t *testing.T) {
 				t.Errorf("%s, %s: %v", when, name, err)
 			}
 			var told *model.Error
-			if away && errors.As(err, &told) && strings.Contains(told.Message, "task") { // it may be about a schedule, or a worker
+			if away && errors.As(err, &told) && strings.Contains(told.Message, "task") { // it may be about a schedule or a worker
 				t.Errorf("%s, %s is told of a task: %v", when, name, err)
 			}
 		}
@@ -122,13 +122,13 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
-// backAgain waits until a tracker has noticed by itself that its server is back.
+// backAgain waits until a tracker has noticed that its server is back.
 func backAgain(t *testing.T, tr *tracker.Tracker) {
 	t.Helper()
 	trackertest.Eventually(t, "the server is back", func() bool { return tr.Store.Ready(t.Context()) == nil })
 }
 
-// A full lane answers at once and in words; nothing that was let in is lost.
+// A full lane refuses at once with a message; no accepted call is lost.
 func TestOverload(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestStartUpChecks(t *testing.T) {
 	}
 }
 
-// life drives a task from creation to its end through whatever the URL stands for.
+// life drives a task from creation to its end on the store at the URL.
 func life(t *testing.T, tr *tracker.Tracker) {
 	t.Helper()
 	for i := range 8 {

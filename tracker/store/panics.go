@@ -10,25 +10,24 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// breakdown is the end of a tracker's work: something that runs beside its callers, a lane or a sweeper, has panicked, without
-// which it cannot go on, or a newer release has made the store unreadable to this one. The tracker does nothing more then,
-// whoever waits in it is answered 503, and Broken is closed.
+// breakdown is the end of a tracker's work after a panic in a background goroutine, such as a lane or a sweeper, or after a newer release
+// has made the store unreadable to this one. The tracker then does nothing more, waiting callers get 503, and Broken is closed.
 type breakdown struct {
 	once    sync.Once
-	ch      chan struct{} // closed when it has happened
+	ch      chan struct{} // closed after a breakdown
 	err     error         // why; set before that
-	message string        // of the error that callers get; the same
+	message string        // of the error that callers get; set before that
 
-	background sync.WaitGroup // what runs beside the callers
+	background sync.WaitGroup // background goroutines
 	log        *slog.Logger
 }
 
 func newBreakdown(log *slog.Logger) *breakdown { return &breakdown{ch: make(chan struct{}), log: log} }
 
-// Broken is closed when a bug, or a newer release, has ended the tracker's work: the process should end. BrokenBy tells which.
+// Broken is closed when a bug, or a newer release, has ended the tracker's work: the process should exit. BrokenBy returns which.
 func (b *breakdown) Broken() <-chan struct{} { return b.ch }
 
-// BrokenBy returns why Broken was closed, nil when it was not.
+// BrokenBy returns why Broken was closed, or nil when it was not.
 func (b *breakdown) BrokenBy() error {
 	if !b.isBroken() {
 		return nil
@@ -45,13 +44,13 @@ func (b *breakdown) isBroken() bool {
 	}
 }
 
-// AwaitBackground returns when nothing runs beside the callers any more, for tests.
+// AwaitBackground waits until no background work runs, for tests.
 func (b *breakdown) AwaitBackground() { b.background.Wait() }
 
-// Beside runs what no caller waits for. Close waits for it.
+// Runs `do` in the background. Close waits for it.
 func (b *breakdown) Beside(what string, do func()) { b.background.Go(b.Guard(what, do)) }
 
-// Guard returns do wrapped such that its panic breaks the tracker, and nothing else.
+// Guard returns a function that runs `do` and contains its panic.
 func (b *breakdown) Guard(what string, do func()) func() {
 	return func() {
 		defer b.Contain(what)
@@ -59,14 +58,14 @@ func (b *breakdown) Guard(what string, do func()) func() {
 	}
 }
 
-// Contain is deferred where something runs beside the callers: its panic breaks the tracker.
+// Contain is deferred in background work: its panic breaks the tracker down instead of ending the process.
 func (b *breakdown) Contain(what string) {
 	if p := recover(); p != nil {
 		b.BreakDown(what, p)
 	}
 }
 
-// BreakDown ends the tracker's work after a panic, which is told with its place and stack.
+// BreakDown ends the tracker's work after a panic, and logs its place and stack.
 func (b *breakdown) BreakDown(what string, p any) {
 	b.log.Error("a bug of Lubdub: this process cannot go on; please report it",
 		"where", what, slog.Any("panic", p), "stack", string(debug.Stack()))
@@ -74,7 +73,7 @@ func (b *breakdown) BreakDown(what string, p any) {
 		"this replica has hit a bug and is shutting down; the request may or may not have been applied. Retry it on another replica")
 }
 
-// giveUp ends the tracker's work, for the first reason there is.
+// giveUp ends the tracker's work. Only the first reason is kept.
 func (b *breakdown) giveUp(err error, message string) {
 	b.once.Do(func() {
 		b.err, b.message = err, message
@@ -82,7 +81,7 @@ func (b *breakdown) giveUp(err error, message string) {
 	})
 }
 
-// Bug is the error of what waits in a tracker that broke down.
+// Bug returns the error of calls to a tracker that broke down.
 func (b *breakdown) Bug() *model.Error {
 	return &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: b.err, Message: b.message}
 }

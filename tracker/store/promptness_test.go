@@ -22,12 +22,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// waits measures how long calls that are made at once wait for theirs.
+// waits measures how long concurrent calls wait for their results.
 type waits struct {
 	mu   sync.Mutex
 	took []time.Duration
 	bad  []error
-	own  time.Duration // how late this process was itself meanwhile; of a crowd
+	own  time.Duration // delay of this process itself meanwhile; of a crowd
 }
 
 func (a *waits) ask(n int, call func(i int) error) {
@@ -48,7 +48,7 @@ func (a *waits) ask(n int, call func(i int) error) {
 	all.Wait()
 }
 
-// within notes in late what was answered after more than a limit.
+// within records in `late` the calls that took longer than a limit.
 func (a *waits) within(t *testing.T, late redistest.TooLong, what string, limit time.Duration) {
 	t.Helper()
 	slices.Sort(a.took)
@@ -62,7 +62,7 @@ func (a *waits) within(t *testing.T, late redistest.TooLong, what string, limit 
 	}
 }
 
-// crowd is a thousand of each thing that may wait, all at once, in every lane.
+// crowd makes a thousand calls of each kind that may wait, all at once, in every lane.
 func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker string) (ask func(*waits)) {
 	ctx := t.Context()
 	return func(a *waits) {
@@ -99,8 +99,8 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker 
 	}
 }
 
-// A thousand of everything at once are all answered in time while Redis hangs, whatever their lane and however many stand
-// before them, with each kind of durability; and so they are while it is slow.
+// A thousand concurrent calls of each kind all get a response in time while Redis hangs or is slow, in every lane, however many wait
+// before them, and with each kind of durability.
 func TestACrowdIsAnsweredInTimeWhileRedisHangs(t *testing.T) {
 	testenv.OnlyAll(t)
 	const timeout = time.Second
@@ -153,7 +153,7 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability store.
 	return late
 }
 
-// connected returns when a tracker has connections to the servers of all these.
+// connected returns when a tracker has connections to the servers of all these attempts.
 func connected(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt) {
 	t.Helper()
 	for _, a := range attempts {
@@ -166,7 +166,7 @@ func connected(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt) {
 	}
 }
 
-// One frozen node of a Cluster delays nobody whose shard is on another one.
+// A frozen node of a Cluster delays no call to a shard on another node.
 func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	redistest.Measured(t, besideAFrozenNode)
@@ -198,7 +198,7 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 	defer func() { _ = frozen.Thaw() }()
 	own := redistest.OwnDelay()
 	var theirs, others waits
-	var refused atomic.Pointer[error] // of those who have nothing to do with it
+	var refused atomic.Pointer[error] // of calls to other nodes
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {

@@ -9,10 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// destination is where a Cluster node said that a call belongs.
+// destination is the node to which a Cluster node redirects a call.
 type destination struct {
 	addr   string
-	asking bool // the shard is on its way there
+	asking bool // the shard is still migrating there
 }
 
 func destinationOf(err error) (to destination, redirected bool) {
@@ -23,7 +23,7 @@ func destinationOf(err error) (to destination, redirected bool) {
 	return destination{addr: addr, asking: true}, ok
 }
 
-// IsRedirect reports whether err says that a shard is not, or not wholly, where it was looked for.
+// IsRedirect reports whether err states that a shard is not, or not completely, on the node that was asked.
 func IsRedirect(err error) bool {
 	var re redis.Error
 	if !errors.As(err, &re) {
@@ -37,9 +37,8 @@ func IsRedirect(err error) bool {
 	return false
 }
 
-// redirect runs the calls again that a Cluster node sent elsewhere. What cannot be done at once (a part of a shard's keys has
-// moved; nobody serves it) is not waited for, since the lane's other shards would wait too: its callers get a 503 and come
-// again.
+// redirect runs calls again that a Cluster node redirected. A call that cannot run at once (a part of its shard's keys has moved, or no
+// node serves the shard) does not wait, since the lane's other shards would wait too: its caller gets a 503 and retries.
 func (s *runner) redirect(ctx context.Context, calls []*Call, g guarantee) {
 	elsewhere := map[destination][]*Call{}
 	stale := false
@@ -47,7 +46,7 @@ func (s *runner) redirect(ctx context.Context, calls []*Call, g guarantee) {
 		if to, ok := destinationOf(c.Err); ok {
 			elsewhere[to] = append(elsewhere[to], c)
 		}
-		stale = stale || IsRedirect(c.Err) || IsNetwork(c.Err) // the node may be gone and its shards promoted elsewhere
+		stale = stale || IsRedirect(c.Err) || IsNetwork(c.Err) // the node may be down and its shards promoted elsewhere
 	}
 	if stale {
 		s.topology.remap()
@@ -61,7 +60,7 @@ func (s *runner) redirect(ctx context.Context, calls []*Call, g guarantee) {
 			s.runOn(ctx, n, group, g)
 		case g == nil:
 			s.runAnywhere(ctx, group)
-		} // else: nothing can be made safe on a node without a lane, and it has one as soon as it has a shard
+		} // else: a node without a lane cannot confirm writes; it gets one with its first shard
 	}
 	if stale {
 		now := time.Now().UnixMilli()
@@ -73,7 +72,7 @@ func (s *runner) redirect(ctx context.Context, calls []*Call, g guarantee) {
 	}
 }
 
-// runAnywhere runs calls for a node that has had no shard yet.
+// runAnywhere runs calls on a node that has no lanes yet.
 func (s *runner) runAnywhere(ctx context.Context, calls []*Call) {
 	for _, c := range calls {
 		cmd := redis.NewCmd(ctx, append([]any{"eval", c.Script.Source}, c.Argv[2:]...)...)

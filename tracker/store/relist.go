@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// listByQueue lists, under their queues, the workers and the running tasks of a store whose programs knew no such lists.
+// listByQueue adds the workers and running tasks of an older store, which has no lists by queue, to their queues' lists.
 func (s *format) listByQueue(ctx context.Context) error {
 	type walk struct {
 		shard   int
@@ -55,7 +55,7 @@ func (s *format) bulk(ctx context.Context, calls []*Call) error {
 	return FirstError(calls)
 }
 
-// readListed reads <scope>/<state letter>/<name>.
+// readListed parses entries of the form <scope>/<state letter>/<name>.
 func readListed(entries []string, workers bool) (these []listed) {
 	for _, e := range entries {
 		if p := strings.Split(e, "/"); len(p) == 4 {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Reply reads a script's answer: integers, strings and lists, as RESP2 delivers them.
+// Reply is a script's reply: integers, strings and lists, as RESP2 delivers them.
 type Reply []any
 
-// At returns a part, nil beyond the end.
+// At returns part i, nil beyond the end.
 func (r Reply) At(i int) any {
 	if i < len(r) {
 		return r[i]
@@ -16,7 +16,7 @@ func (r Reply) At(i int) any {
 	return nil
 }
 
-// Int returns a part as a number; anything else is 0.
+// Int returns part i as a number, 0 if it is none.
 func (r Reply) Int(i int) int64 {
 	switch v := r.At(i).(type) {
 	case int64:
@@ -28,7 +28,7 @@ func (r Reply) Int(i int) int64 {
 	return 0
 }
 
-// Str returns a part as text; a list is "".
+// Str returns part i as a string, "" for a list.
 func (r Reply) Str(i int) string {
 	switch v := r.At(i).(type) {
 	case string:
@@ -39,13 +39,13 @@ func (r Reply) Str(i int) string {
 	return ""
 }
 
-// List returns a part as a list; anything else is empty.
+// List returns part i as a list, empty if it is none.
 func (r Reply) List(i int) Reply {
 	v, _ := r.At(i).([]any)
 	return v
 }
 
-// Strings returns all parts as texts.
+// Strings returns all parts as strings.
 func (r Reply) Strings() []string {
 	out := make([]string, len(r))
 	for i := range r {
@@ -54,10 +54,10 @@ func (r Reply) Strings() []string {
 	return out
 }
 
-// Time returns a part that is a wall time in ms.
+// Time returns part i, a wall time in ms.
 func (r Reply) Time(i int) time.Time { return time.UnixMilli(r.Int(i)).UTC() }
 
-// Bytes is how long the texts of the answer are together.
+// Bytes returns the total length of all strings in the reply.
 func (r Reply) Bytes() (n int) {
 	for _, part := range r {
 		switch v := part.(type) {
@@ -70,7 +70,7 @@ func (r Reply) Bytes() (n int) {
 	return n
 }
 
-// Pairs returns a list of names and values, as HGETALL returns it, as a map.
+// Pairs returns a list of names and values, as HGETALL replies, as a map.
 func Pairs(r Reply) map[string]string {
 	m := make(map[string]string, len(r)/2)
 	for i := 0; i+1 < len(r); i += 2 {

@@ -19,12 +19,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// marked has the goroutines that this one starts from now on, and those that they start, be told from those of other tests.
+// marked labels the goroutines that the test starts from now on, and those that they start, to tell them from other tests' goroutines.
 func marked(t *testing.T) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 }
 
-// running counts the goroutines of a marked test that are in a function of the tracker.
+// running counts the goroutines of a marked test in each of the tracker's functions.
 func running(t *testing.T, functions ...string) map[string]int {
 	t.Helper()
 	var stacks bytes.Buffer
@@ -34,7 +34,7 @@ func running(t *testing.T, functions ...string) map[string]int {
 	counts, ours := map[string]int{}, fmt.Sprintf(`"test":%q`, t.Name())
 	_, all, _ := strings.Cut(stacks.String(), "\n") // without the heading
 	for stack := range strings.SplitSeq(all, "\n\n") {
-		number, _, _ := strings.Cut(stack, " @ ") // of goroutines that are there
+		number, _, _ := strings.Cut(stack, " @ ") // of goroutines
 		for _, f := range functions {
 			if strings.Contains(stack, ours) && strings.Contains(stack, f+"+0x") {
 				n, err := strconv.Atoi(number)
@@ -48,7 +48,7 @@ func running(t *testing.T, functions ...string) map[string]int {
 	return counts
 }
 
-// Whoever was promoted is served, and of whom it replaced nothing stays: no lane, no sweeper, no probe; back and forth.
+// After promotions back and forth, new primaries are served, and no lane, sweeper or probe of a replaced node remains.
 func TestNothingStaysOfReplacedNodes(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 	var before map[string]int
 	trackertest.Eventually(t, "three nodes are swept", func() bool {
 		before = running(t, parts...)
-		return beatAll() == nil && before[parts[1]] == 15 // of each tasks, workers, schedules, events and webhooks
+		return beatAll() == nil && before[parts[1]] == 15 // 15 of each: tasks, workers, schedules, events and webhooks
 	})
 	if before[parts[0]] == 0 {
 		t.Fatalf("no lanes: %v", before)
@@ -98,7 +98,7 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 	}
 }
 
-// promote lets a replica of a primary take its place in good order.
+// promote makes a replica take over from a primary without loss.
 func promote(t *testing.T, c *redistest.Cluster, primary *redistest.Server) {
 	t.Helper()
 	var replica *redistest.Server

@@ -12,31 +12,30 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// The stored format has a version, so that programs of two releases do not misread each other's records. The store says
-// which version it is in and the oldest one that a program must know to run on it; a program knows all versions up to the
-// number of its steps. docs/upgrades.md tells operators and developers what follows from that.
+// The stored format has a version, so that two releases do not misread each other's records. The store contains its version and the
+// oldest version that a program must know to run on it; a program knows all versions up to the number of its steps. docs/upgrades.md
+// describes what follows for operators and developers.
 
-// schemaStep brings a store from one version of the stored format to the next.
+// schemaStep upgrades a store from one version of the stored format to the next.
 type schemaStep struct {
 	name string
-	// least is the oldest version that programs must know to run on the store once the step is done. It is not this step's
-	// own version, but an earlier one's: programs of the release before must be able to go on.
+	// least is the oldest version that programs must know to run on the store after this step. It is an earlier version than the step's
+	// own: programs of the previous release must be able to continue.
 	least int
-	// run does the work; nil: records stay as they are. It runs under load, in several replicas at once, and again from the
-	// beginning after a failure or a loss of the store, so whatever it does must be harmless to what is there already. Like
-	// everything else it walks over what may be long in pieces.
+	// run does the work; nil: records stay as they are. It runs under load, in several replicas at once, and again from the beginning
+	// after a failure or a loss of the store, so it must not harm what is already there. It walks over long collections in pieces.
 	run func(ctx context.Context, s *format) error
 }
 
-// schemaSteps lead from version 0, which does not say what it is, to the version of this program. A step that was released is
-// never changed; the next one is one more entry.
+// schemaSteps lead from version 0, which is not recorded in the store, to the version of this program. Never change a step that was
+// released; append a new one.
 var schemaSteps = []schemaStep{
 	{name: "say the version"},
 	{name: "name the deployment", run: func(ctx context.Context, s *format) error { return s.nameDeployment(ctx) }},
 	{name: "list what queues have", run: func(ctx context.Context, s *format) error { return s.listByQueue(ctx) }},
 }
 
-// format is in which version the store is, and how its deployment is named.
+// format is the version of the stored format, and the identifier of the deployment.
 type format struct {
 	servers   *servers
 	keyspace  *Keyspace
@@ -45,21 +44,21 @@ type format struct {
 	breakdown *breakdown
 	log       *slog.Logger
 
-	founded    bool                   // by this process
-	deployment atomic.Pointer[string] // its name, as it was last read
+	founded    bool                   // this process was the first to use the store
+	deployment atomic.Pointer[string] // the identifier as last read
 }
 
 // Founded reports whether this process was the first to use the store.
 func (s *format) Founded() bool { return s.founded }
 
-// storedSchema is what the store says of itself.
+// storedSchema is the version that the store contains.
 type storedSchema struct {
-	lost    bool // there is nothing; the next empty beat founds it anew
+	lost    bool // the store is empty; the next beat founds it again
 	version int
 	least   int // the oldest version that a program must know
 }
 
-// settleSchema brings an older store forward at the start, and refuses one that this program cannot read.
+// settleSchema upgrades an older store at the start. It returns an error when this program cannot read the store.
 func (s *format) settleSchema(ctx context.Context, steps []schemaStep) error {
 	is, err := s.readSchema(ctx)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s *format) readSchema(ctx context.Context) (is storedSchema, err error) {
 	for i, to := range []*int{&is.version, &is.least} {
 		text, ok := fields[1+i].(string)
 		if !ok {
-			continue // a program before version 1 has written it
+			continue // a release before version 1 wrote the store
 		}
 		if *to, err = strconv.Atoi(text); err != nil || *to < 0 {
 			return is, fmt.Errorf("the version of the stored format is %.20q, which is no number; another program may have written %s",
@@ -101,7 +100,7 @@ func (s *format) tooNew(is storedSchema, known int) error {
 		redactURL(s.servers.opts.URL), is.version, is.least, known)
 }
 
-// bringForward does the steps that are left, and logs them unless the store is new. Other replicas may do the same ones at the same time.
+// bringForward runs the remaining steps, and logs them unless the store is new. Other replicas may run the same steps at the same time.
 func (s *format) bringForward(ctx context.Context, steps []schemaStep, version int, isNew bool) error {
 	for version < len(steps) {
 		step := steps[version]
@@ -129,8 +128,8 @@ func (s *format) bringForward(ctx context.Context, steps []schemaStep, version i
 // schemaCheckInterval is the time between two checks of the version.
 const schemaCheckInterval = time.Second
 
-// watchSchema checks again and again. A store that was lost, or that an older program founded anew, is brought forward once
-// more; when a newer program has left this one behind, this one ends.
+// watchSchema checks the version until ctx ends. A store that was lost, or founded again by an older release, is upgraded again. When a
+// newer release has made the store unreadable to this one, this process ends.
 func (s *format) watchSchema(ctx context.Context) {
 	for {
 		select {
@@ -142,7 +141,7 @@ func (s *format) watchSchema(ctx context.Context) {
 	}
 }
 
-// checkSchema checks once; what fails is left to the next check.
+// checkSchema checks once. After an error the next check tries again.
 func (s *format) checkSchema(ctx context.Context, steps []schemaStep) {
 	is, err := s.readSchema(ctx)
 	switch {

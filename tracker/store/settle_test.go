@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// A request that has changed something, or may have, is not said not to have begun when a later part of it comes too late.
+// A request that has changed something, or may have, does not get the error "not begun" when a later part of it comes too late.
 func TestWhatMayHaveChangedIsNotSaidNotToHaveBegun(t *testing.T) {
 	t.Parallel()
 	s := &Store{deadlines: deadlines{time.Second}}

@@ -10,13 +10,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A new deployment on one server has four shards; one that was founded with another number keeps it. Fewer shards keep more events
-// each, so that all together keep as many.
+// A new deployment on one server has four shards; one that was founded with another number keeps it. With fewer shards each keeps more
+// events, so that the total stays the same.
 func TestShardsOfANewDeploymentAndOfOneThatStands(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		for _, of := range []struct {
-			founded      any // what the store says; nil: it is new
+			founded      any // stored shard count; nil: a new store
 			shards, kept int
 		}{{nil, 4, 40_000}, {16, 16, 10_000}, {64, 64, 10_000}, {3, 3, 50_000}} {
 			if err := s.Client.Del(t.Context(), meta).Err(); err != nil {

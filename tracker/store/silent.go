@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// silent is the error of what was not sent, since its node does not answer.
+// silent returns the error of a call that was not sent because its node does not respond.
 func (s *runner) silent(n *Node) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
@@ -15,7 +15,7 @@ func (s *runner) silent(n *Node) *model.Error {
 	}
 }
 
-// refusesAll returns the error of everything that would go to a node, nil when it may go.
+// refusesAll returns a function for the error of every call to a node, or nil when calls may be sent.
 func (s *runner) refusesAll(n *Node) func() *model.Error {
 	switch {
 	case s.breakdown.isBroken():
@@ -32,8 +32,8 @@ func (e errSilent) Error() string {
 	return "redis at " + e.addr + " did not answer within redis-timeout, and has not since"
 }
 
-// noteSilence marks a node as silent when a round trip that had its time has timed out. The node gets no more calls until it answers
-// a probe.
+// noteSilence marks a node as silent when a round trip with enough time has timed out. The node gets no more calls until it answers a
+// probe.
 func (s *topology) noteSilence(n *Node, g guarantee, took time.Duration, err error) {
 	if !isTimeout(err) || took < s.deadlines.LeastTrip(g)*9/10 || !n.silent.CompareAndSwap(false, true) {
 		return
@@ -45,10 +45,10 @@ func (s *topology) noteSilence(n *Node, g guarantee, took time.Duration, err err
 	}
 }
 
-// probePause separates two probes when the first failed at once.
+// probePause is the pause between two probes when the first failed at once.
 const probePause = 20 * time.Millisecond
 
-// probe asks a silent node until it answers or is not in use any more.
+// probe pings a silent node until it answers or is retired.
 func (s *topology) probe(n *Node) {
 	s.silentNow.Inc()
 	defer func() {
@@ -60,7 +60,7 @@ func (s *topology) probe(n *Node) {
 		err := n.client.Ping(ctx).Err()
 		cancel()
 		if !IsNetwork(err) {
-			return // an answer, though it may be an error
+			return // any reply will do, even an error
 		}
 		if s.servers.cluster != nil {
 			s.remap() // its shards may have been promoted elsewhere

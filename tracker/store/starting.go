@@ -15,11 +15,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// A start needs the server that has the home shard: the shard count, the version of the stored format and the revoked tokens are there,
-// and none of them may be guessed. It does not need the others. Where nothing answers at all, the URL is wrong or no Redis runs, and the
-// start fails with that message. Where something answers, the rest is expected back (a failover, a freeze), and the start waits for it.
+// A start needs the server with the home shard, which has the shard count, the version of the stored format and the revoked tokens: none
+// of them may be guessed. It does not need the other servers. When nothing answers, the URL is wrong or no Redis runs, and the start
+// fails with that message. When something answers, a failover or a freeze is likely to pass, and the start waits.
 
-// contact fails when nothing answers at the addresses of the URL: Redis itself, a node of the Cluster, or a Sentinel.
+// contact returns an error when nothing answers at the addresses in the URL: Redis, a node of the Cluster, or a Sentinel.
 func (s *servers) contact(ctx context.Context) (err error) {
 	switch {
 	case s.sentinels != nil:
@@ -50,7 +50,7 @@ func (s *servers) unreachable(err error) error {
 		"or try Lubdub without one: --redis embedded", redactURL(s.opts.URL), err)
 }
 
-// home returns the client of the server that has the home shard.
+// home returns the client of the server with the home shard.
 func (s *servers) home(ctx context.Context) (*redis.Client, error) {
 	if s.cluster != nil {
 		return s.cluster.MasterForKey(ctx, schema.MetaKey)
@@ -58,8 +58,8 @@ func (s *servers) home(ctx context.Context) (*redis.Client, error) {
 	return s.single, nil
 }
 
-// Await does a step of the start. It repeats the step for as long as the part of Redis that the step needs does not answer, until ctx
-// ends, and returns any other error.
+// Await runs a step of the start. It repeats the step while the part of Redis that it needs does not respond, until ctx ends, and returns
+// any other error at once.
 func (s *Store) Await(ctx context.Context, step string, do func(context.Context) error) error {
 	for waited := false; ; waited = true {
 		err := do(ctx)
@@ -82,10 +82,10 @@ func (s *Store) Await(ctx context.Context, step string, do func(context.Context)
 	}
 }
 
-// passingReplies are the errors of a server that is starting, busy, or in the middle of a failover.
+// passingReplies are the errors of a server that is starting, busy, or failing over.
 var passingReplies = []string{"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK"}
 
-// passing reports whether err says that Redis does not answer now, and may answer later.
+// passing reports whether err means that Redis does not respond now and may later.
 func passing(err error) bool {
 	var answer redis.Error
 	if errors.As(err, &answer) {

@@ -14,31 +14,31 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Options configure a Store; all but those with a nil or zero of their own must be set.
+// Options configure a Store. Fields whose comment gives no meaning of nil or zero must be set.
 type Options struct {
-	URL        string        // as Options.RedisURL of package tracker
-	TLS        *tls.Config   // nil: with the roots of the system
+	URL        string        // see Options.RedisURL of package tracker
+	TLS        *tls.Config   // nil: the system's root certificates
 	Timeout    time.Duration // for one round trip
-	Shards     int           // 0: what is stored, else 4, or 64 on Cluster
-	MaxPending int           // calls that may wait in each lane of a node
+	Shards     int           // 0: the stored count, else 4, or 64 on Cluster
+	MaxPending int           // limit of calls that wait in each lane of a node
 
 	Durability      Durability
-	DurableReplicas int // that must confirm, with Replicated
+	DurableReplicas int // how many must confirm, with Replicated
 
 	ReplicaID      string // names this process
 	Scripts        *lua.Set
-	EventsPerShard int // that a shard's stream keeps, about; 0: lua.DefaultEventsPerShard
+	EventsPerShard int // about how many a shard's stream keeps; 0: lua.DefaultEventsPerShard
 	Logger         *slog.Logger
-	Registerer     prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer     prometheus.Registerer // nil: metrics are not registered
 }
 
-// Store is Redis as the domain sees it: shards on nodes, and the scripts that run on them. Each of its parts owns its own state.
+// Store is Redis as the domain sees it: shards on nodes, and the scripts that run on them. Each of its parts owns its state.
 type Store struct {
 	*servers   // the connections
-	*Keyspace  // the shards, and what lies in which
+	*Keyspace  // the shards, and what is in which
 	*topology  // the nodes, and which has which shard
 	*runner    // runs calls
-	*format    // the version of what is stored
+	*format    // the version of the stored format
 	*scripts   // of this package
 	*breakdown // ends the work after a bug
 	deadlines  // of requests and round trips
@@ -46,13 +46,13 @@ type Store struct {
 	durability *durability
 	eviction   *evictionWatch
 	opts       Options
-	Scripts    *lua.Set // as this deployment runs them
+	Scripts    *lua.Set // for this deployment
 
 	stop     context.CancelFunc // ends the watches
-	watching sync.WaitGroup     // what watches for eviction and for newer versions
+	watching sync.WaitGroup     // the watches for eviction and newer versions
 }
 
-// newStore connects its parts; it has no shards yet.
+// newStore connects the parts of a store. It has no shards yet.
 func newStore(o Options) *Store {
 	m := newMetrics(o.Registerer)
 	s := &Store{
@@ -73,8 +73,8 @@ func newStore(o Options) *Store {
 	return s
 }
 
-// Open connects to Redis, checks that it is fit to hold tasks, and learns into how many shards it is cut. Begin before
-// anything else is asked of it, and Close it.
+// Open connects to Redis, checks that it is fit for use, and reads the shard count. It returns an error when one of these fails. Call
+// Begin before anything else, and Close at the end.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := newStore(o)
 	if err := s.connect(); err != nil {
@@ -116,10 +116,10 @@ func (s *Store) learn(ctx context.Context) (err error) {
 	return nil
 }
 
-// EventsPerShard is how many events a shard's stream keeps, about.
+// EventsPerShard returns about how many events a shard's stream keeps.
 func (s *Store) EventsPerShard() int { return s.opts.EventsPerShard }
 
-// Begin draws the map of shards, brings an older stored format forward, and begins to watch the servers.
+// Begin finds the nodes of all shards, upgrades an older stored format, and starts the watches. It returns the first error.
 func (s *Store) Begin(ctx context.Context) error {
 	if err := s.Await(ctx, "drawing the map of shards", s.topology.drawMap); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *Store) Begin(ctx context.Context) error {
 	return nil
 }
 
-// Close flushes every lane, waits for what goes on beside the callers, and closes the connections.
+// Close flushes every lane, waits for background work, and closes the connections.
 func (s *Store) Close() error {
 	if s.stop != nil {
 		s.stop()
@@ -150,8 +150,7 @@ func (s *Store) Close() error {
 	return s.servers.close()
 }
 
-// Ready returns what is wrong with Redis: it does not answer one read on every node, or a server of it may evict keys, which
-// is an *EvictionError. nil: nothing is.
+// Ready returns an error when a node does not answer a read, or an *EvictionError when a server may evict keys; else nil.
 func (s *Store) Ready(ctx context.Context) error {
 	ctx = s.Within(ctx, 0)
 	var calls []*Call

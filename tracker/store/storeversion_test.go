@@ -27,7 +27,7 @@ import (
 
 const meta = "lubdub:{0}:meta"
 
-// wantSchema holds what the store says of itself, shards aside, against what it should.
+// wantSchema compares the stored version, apart from the shards, with what it should be.
 func wantSchema(t testing.TB, s *redistest.Store, when, version, least string) {
 	t.Helper()
 	got := s.Client.HMGet(t.Context(), meta, "schema", "least").Val()
@@ -36,8 +36,7 @@ func wantSchema(t testing.TB, s *redistest.Store, when, version, least string) {
 	}
 }
 
-// A store that is new, and one of a program that knew no versions, say after the start which version they are in. What was
-// there is there, and nothing else has changed.
+// After the start, a new store and one from before versions contain their version. Their data is unchanged.
 func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
@@ -65,8 +64,8 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 	})
 }
 
-// What a release that lists nothing by queue has left is listed at the start as this one would have listed it, in every shard and
-// however much it is.
+// Tasks and workers of a release without lists by queue are listed at the start as this release lists them, in every shard and in any
+// number.
 func TestWhatQueuesHaveIsListed(t *testing.T) {
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		const many = 230 // more than one script lists
@@ -114,7 +113,7 @@ func TestWhatQueuesHaveIsListed(t *testing.T) {
 	})
 }
 
-// Each step of this program lets the release before go on, and stands in the documents.
+// Each step of this program lets the previous release continue, and is in the documents.
 func TestTheStepsOfThisProgram(t *testing.T) {
 	names, least := store.SchemaSteps()
 	table, err := os.ReadFile("../../docs/upgrades.md")
@@ -132,7 +131,7 @@ func TestTheStepsOfThisProgram(t *testing.T) {
 	}
 }
 
-// The log tells that an older store was brought forward, step by step; of a new one there is nothing to tell.
+// The log has each upgrade step of an older store, and none of a new store.
 func TestOnlyAnOlderStoreIsToldToBeBroughtForward(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		var log bytes.Buffer
@@ -164,7 +163,7 @@ func TestOnlyAnOlderStoreIsToldToBeBroughtForward(t *testing.T) {
 	})
 }
 
-// steps makes a chain up whose steps note that they run.
+// steps returns a list of steps that record their runs.
 func steps(ran *[]string, least ...int) (made []store.SchemaStep) {
 	for i, l := range least {
 		name := fmt.Sprintf("step %d", i+1)
@@ -173,7 +172,7 @@ func steps(ran *[]string, least ...int) (made []store.SchemaStep) {
 	return made
 }
 
-// Steps are done in their order, each once, from whatever version the store is in; one that fails is the next one to be done.
+// Steps run in order, once each, from any version of the store; after a failure the failed step is the next to run.
 func TestStepsAreDoneInTheirOrder(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ran []string
@@ -211,7 +210,7 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 	})
 }
 
-// Any number of replicas that start at once bring a store to the same version, and no number goes down on the way.
+// Any number of replicas that start at once bring a store to the same version, and no number decreases on the way.
 func TestManyBringAStoreForwardAtOnce(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for round := range 10 {
@@ -243,7 +242,7 @@ func TestManyBringAStoreForwardAtOnce(t *testing.T) {
 	})
 }
 
-// The answer to what writes the version down is lost: the next start finds it written, or writes it.
+// When the reply to recording a version is lost, the next start finds it recorded, or records it.
 func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		var ran []string
@@ -259,7 +258,7 @@ func TestALostAnswerOfAStepIsMadeGood(t *testing.T) {
 	})
 }
 
-// A store that needs a newer program is refused at the start, with what to do, and is left as it is.
+// A store that needs a newer program is refused at the start, with what to do, and stays unchanged.
 func TestANewerStoreIsRefused(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
@@ -291,7 +290,7 @@ func TestANewerStoreIsRefused(t *testing.T) {
 		refused(set("schema", "new"), meta, `"new"`)
 		refused(set("schema", 7, "least", -1), meta, `"-1"`)
 
-		set("schema", 7, "least", 1) // which lets programs of this version go on
+		set("schema", 7, "least", 1) // programs of this version may continue
 		again := trackertest.Open(t, tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, RedisTimeout: 10 * time.Second})
 		again.Store.CheckSchema()
 		wantSchema(t, s, "a newer one that this one may run on", "7", "1")
@@ -299,8 +298,8 @@ func TestANewerStoreIsRefused(t *testing.T) {
 	})
 }
 
-// A replica that a newer program has left behind ends: it says why and what to do, sends nothing any more, and who waits is
-// sent to others.
+// A replica that a newer program has made obsolete ends: it logs why and what to do, sends nothing more, and its waiting callers are sent
+// to other replicas.
 func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running()
@@ -334,8 +333,7 @@ func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 	})
 }
 
-// A store that was lost while replicas run, or deleted in parts, says its version again soon after it was founded anew, by
-// whichever program.
+// A store that was lost or partly deleted while replicas run gets its version again soon after any program has founded it again.
 func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		if err := h.Store.Client.FlushDB(h.Ctx).Err(); err != nil {
@@ -360,7 +358,7 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 	})
 }
 
-// A running replica looks by itself.
+// A running replica checks the version periodically.
 func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 4, "least", 4).Err(); err != nil {
@@ -374,7 +372,7 @@ func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
 	})
 }
 
-// On Cluster the version is where the number of shards is.
+// On Cluster the version is stored with the number of shards.
 func TestTheVersionOfACluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, 2*time.Second)
 	first := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 8, RedisTimeout: 10 * time.Second})

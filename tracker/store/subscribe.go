@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscribe receives what scripts publish on a channel until ctx ends. anew is called when it begins, and after every lost
-// connection: messages may have been missed. On Cluster one node is enough: messages reach all of them.
+// Subscribe receives what scripts publish on a channel until ctx ends. Its first function is called at the start and after every
+// reconnect, since messages may have been missed. On Cluster one node is enough: messages reach all of them.
 func (s *servers) Subscribe(ctx context.Context, channel string, anew func(), hear func(payload string)) {
 	var sub *redis.PubSub
 	if s.cluster != nil {

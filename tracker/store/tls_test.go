@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A Redis that speaks TLS and wants to see a certificate.
+// Lubdub connects to a Redis with TLS that requires a client certificate.
 func TestRedisOverTLS(t *testing.T) {
 	t.Parallel()
 	ca := tlstest.NewCA(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// Schedules fire once at each due time, webhooks are told of every event and the numbers are told again, whatever becomes of the
-// Redis that they are kept in.
+// Schedules fire once at each due time, webhooks receive every event and the numbers are published again after every failover of the
+// Redis that stores them.
 func TestWhatIsToldOutlivesAFailoverOfSentinel(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -55,11 +55,11 @@ func TestWhatIsToldOutlivesAFailoverOfACluster(t *testing.T) {
 	d.wantAll(t, func(shard int) *redistest.Server { return c.owner(t, shard, c.Servers[0]) })
 }
 
-// driven is a deployment in which schedules fire each second and a webhook is told of their tasks.
+// driven is a deployment in which schedules fire each second and a webhook receives the events of their tasks.
 type driven struct {
 	*tracker.Tracker
 	mu   sync.Mutex
-	told map[string]bool // ids of events
+	told map[string]bool // IDs of events
 }
 
 const drivenSchedules = 6
@@ -85,7 +85,7 @@ func startDriven(t *testing.T, url string) *driven {
 		sweeping.Go(func() { _ = sweep.NewSweeper(d.Tracker.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 	}
 	t.Cleanup(func() { stop(); sweeping.Wait() })
-	// What was done and not confirmed in time is asked for again, and is there.
+	// A request that was not confirmed in time is repeated, and finds its work done.
 	there := func(err error, exists model.Code) bool { return err == nil || model.CodeOf(err) == exists }
 	trackertest.Eventually(t, "a webhook is made", func() bool {
 		_, err := d.Webhooks.Create(ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: webhooks.Settings{
@@ -106,7 +106,7 @@ func startDriven(t *testing.T, url string) *driven {
 	return d
 }
 
-// goesOn waits until every schedule has fired twice more, the webhook was told of as many tasks, and the numbers are told.
+// goesOn waits until every schedule has fired twice more, the webhook has received as many tasks, and the numbers are published.
 func (d *driven) goesOn(t *testing.T) {
 	t.Helper()
 	fires := func(i int) int64 {
@@ -136,7 +136,7 @@ func (d *driven) goesOn(t *testing.T) {
 	})
 }
 
-// wantAll stops the schedules, and holds what was created and told against what had to be.
+// wantAll stops the schedules, and compares what was created and delivered with what was due.
 func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) {
 	t.Helper()
 	for i := range drivenSchedules {

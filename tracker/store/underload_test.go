@@ -27,7 +27,7 @@ func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *trackertest.Load
 	return l
 }
 
-// heartLife is for so long a heart may be silent: longer than a failover takes, and than a busy machine keeps anybody from beating.
+// heartLife is how long a heart may be silent: longer than a failover takes, and than a busy host delays a beat.
 const heartLife = 15 * time.Second
 
 func startHearts(t *testing.T, tr *tracker.Tracker, n int) *trackertest.Hearts {

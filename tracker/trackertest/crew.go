@@ -17,13 +17,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Crew is a harness with workers that claim.
+// Crew is a harness with workers that claim tasks.
 type Crew struct {
 	*Harness
-	IDs map[string]string // worker ids by the names that a test gives
+	IDs map[string]string // worker IDs by the names that a test chooses
 }
 
-// NewCrew returns a harness with workers, none of them hired yet.
+// NewCrew returns a harness without workers so far.
 func NewCrew(h *Harness) *Crew { return &Crew{h, map[string]string{}} }
 
 func Claims(t *testing.T, test func(c *Crew)) {
@@ -31,7 +31,7 @@ func Claims(t *testing.T, test func(c *Crew)) {
 	Contract(t, func(h *Harness) { test(NewCrew(h)) })
 }
 
-// Hire registers a worker of the queue q on a machine of its own.
+// Hire registers a worker of the queue q on its own machine.
 func (c *Crew) Hire(name string, change ...func(*model.NewWorker)) {
 	c.Helper()
 	r := c.MustRegister(append([]func(*model.NewWorker){func(n *model.NewWorker) {
@@ -40,7 +40,7 @@ func (c *Crew) Hire(name string, change ...func(*model.NewWorker)) {
 	c.IDs[name] = r.WorkerID
 }
 
-// Pass lets time pass while all workers beat.
+// Pass advances time while all workers beat.
 func (c *Crew) Pass(d time.Duration) {
 	c.Helper()
 	for ; d > 0; d -= 5 * time.Second {
@@ -51,7 +51,7 @@ func (c *Crew) Pass(d time.Duration) {
 	}
 }
 
-// MustQueue creates a task of the queue q.
+// MustQueue creates a task in the queue q.
 func (c *Crew) MustQueue(id, kind string, change ...func(*model.NewTask)) {
 	c.Helper()
 	c.MustCreate(append([]func(*model.NewTask){func(n *model.NewTask) {
@@ -90,7 +90,7 @@ func (c *Crew) WantIDs(tasks []*model.Envelope, want ...string) {
 	}
 }
 
-// OneShard changes a task's id until it lies in a shard, keeping its beginning.
+// OneShard changes a task's ID, keeping its beginning, until it is in a shard.
 func OneShard(c *Crew, shard int) func(*model.NewTask) {
 	return func(n *model.NewTask) {
 		id := n.TaskID
@@ -100,7 +100,7 @@ func OneShard(c *Crew, shard int) func(*model.NewTask) {
 	}
 }
 
-// BenchCrew returns a tracker on a real Redis with its true clock, as a server has it.
+// BenchCrew returns a tracker on a real Redis with the real clock, as in a server.
 func BenchCrew(b *testing.B) *Crew {
 	b.Helper()
 	s := redistest.Real(b, redistest.WallClock)
@@ -115,7 +115,7 @@ func BenchCrew(b *testing.B) *Crew {
 	return c
 }
 
-// Listing makes a worker's beat carry its inventory.
+// Listing adds an inventory to a worker's beat.
 func Listing(tasks ...holdings.OwnedAttempt) func(*workers.WorkerBeat) {
 	return func(b *workers.WorkerBeat) {
 		b.Inventory = []holdings.InventoryItem{}
@@ -136,7 +136,7 @@ func (c *Crew) WantNotices(got []holdings.TaskNotice, want ...holdings.TaskNotic
 	}
 }
 
-// MustHolding has a worker claim and start n tasks.
+// MustHolding makes a worker claim and start n tasks.
 func (c *Crew) MustHolding(worker string, n int, change ...func(*model.NewTask)) []*model.Attempt {
 	c.Helper()
 	for i := range n {

@@ -16,7 +16,7 @@ import (
 
 var Scope = model.Scope{Tenant: "acme", Workspace: "prod"}
 
-// Harness is a tracker and a sweeper on one store, with the clock in hand.
+// Harness is a tracker and a sweeper on one store, with a clock that the test controls.
 type Harness struct {
 	testing.TB
 	*tracker.Tracker
@@ -51,7 +51,7 @@ func (h *Harness) MustTick() {
 	}
 }
 
-// Advance moves the clock while front ends are alive: shard time follows.
+// Advance advances the clock while front ends are alive: shard time follows.
 func (h *Harness) Advance(d time.Duration) {
 	h.Helper()
 	for d > 0 {
@@ -62,7 +62,7 @@ func (h *Harness) Advance(d time.Duration) {
 	}
 }
 
-// AdvanceBeating moves the clock while these attempts beat every two seconds.
+// AdvanceBeating advances the clock while these attempts beat every two seconds.
 func (h *Harness) AdvanceBeating(d time.Duration, alive ...*model.Attempt) {
 	h.Helper()
 	for d > 0 {
@@ -82,7 +82,7 @@ func (h *Harness) AdvanceBeating(d time.Duration, alive ...*model.Attempt) {
 	}
 }
 
-// MustSweep does one sweep of everything.
+// MustSweep runs one complete sweep.
 func (h *Harness) MustSweep() sweep.SweepResult {
 	h.Helper()
 	r, err := h.Sweeper.RunOnce(h.Ctx)
@@ -92,7 +92,7 @@ func (h *Harness) MustSweep() sweep.SweepResult {
 	return r
 }
 
-// MustCreate creates a valid task; change edits it first.
+// MustCreate creates a valid task, after applying `change`.
 func (h *Harness) MustCreate(change ...func(*model.NewTask)) *model.Created {
 	h.Helper()
 	n := model.NewTask{Scope: Scope, HeartbeatInterval: time.Second, HeartbeatTimeout: 2 * time.Second}

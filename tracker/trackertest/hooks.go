@@ -18,7 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// DieAfter lets so many calls reach Redis and no more, as when the process is killed.
+// DieAfter lets a number of calls reach Redis and then none, as when the process is killed.
 func DieAfter(tr *tracker.Tracker, calls int) { tr.Store.AddHook(&deadline{left: calls}) }
 
 type deadline struct {
@@ -48,7 +48,7 @@ func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// After calls f each time that a script has run and before what follows it runs.
+// After calls f each time a script has run, before any later command.
 func After(tr *tracker.Tracker, script string, f func()) {
 	tr.Store.AddHook(&after{sha: tr.Store.Scripts.Get(script).SHA, f: f})
 }
@@ -74,8 +74,8 @@ func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// FailCalls fails those calls of a script for which `fails` says so by their number, from 0 on: before Redis has seen them or,
-// if lost is true, after it has run them.
+// FailCalls fails the calls of a script for whose number, from 0 on, `fails` returns true: before Redis receives them or, if lost is
+// true, after it has run them.
 func FailCalls(tr *tracker.Tracker, script string, lost bool, fails func(n int) bool) {
 	tr.Store.AddHook(&failing{sha: tr.Store.Scripts.Get(script).SHA, lost: lost, fails: fails})
 }
@@ -134,12 +134,12 @@ func TaskRecord(tr *tracker.Tracker, scope model.Scope, id string) string {
 	return tr.Store.Keys[tr.Store.ShardOf(scope, id)].Task(schema.TaskName(scope, id))
 }
 
-// IdempotencyKey returns the key of an idempotency key.
+// IdempotencyKey returns the Redis key of an idempotency key.
 func IdempotencyKey(tr *tracker.Tracker, scope model.Scope, key string) string {
 	return tr.Store.Keys[tr.Store.ShardOf(scope, key)].Idempotency(scope, key)
 }
 
-// CountScripts returns a function that tells how often each script was called since.
+// CountScripts returns a function that returns how often each script was called since.
 func CountScripts(tr *tracker.Tracker) func() map[string]int {
 	r := &scriptCount{names: map[string]string{}, calls: map[string]int{}}
 	for _, name := range tr.Store.Scripts.Names() {
@@ -153,13 +153,13 @@ func CountScripts(tr *tracker.Tracker) func() map[string]int {
 	}
 }
 
-// shaOf is of the script that a command runs; "": none.
+// shaOf returns the SHA of the script that a command runs; "": none.
 func shaOf(cmd redis.Cmder) string {
 	if args := cmd.Args(); len(args) > 1 {
 		switch sha := args[1].(type) {
 		case string:
 			return sha
-		case *string: // of the batcher
+		case *string: // from the batcher
 			return *sha
 		}
 	}
@@ -189,7 +189,7 @@ func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// ScriptCall is what one call of a script carried, and what came back.
+// ScriptCall is the size and time of one call of a script.
 type ScriptCall struct {
 	Script    string
 	Keys      int
@@ -197,13 +197,13 @@ type ScriptCall struct {
 	Took      time.Duration // of Redis's CPU; 0: not measured
 }
 
-// RecordCalls returns a function that tells of the calls of scripts since; of all of them when none is named.
+// RecordCalls returns a function that returns the calls of these scripts since, or of all scripts if none is named.
 func RecordCalls(tr *tracker.Tracker, scripts ...string) func() []ScriptCall {
 	return recordCalls(tr, &callRecorder{names: map[string]string{}}, scripts...)
 }
 
-// MeasureCalls does what RecordCalls does and measures each call, one at a time. spent is the CPU time of Redis; corrected,
-// unless it is nil, is asked right after each call what it would have taken at the machine's usual pace.
+// MeasureCalls is RecordCalls with the time of each call, run one at a time. `spent` returns the CPU time of Redis; `corrected`, unless
+// it is nil, converts a time right after its call to what it would be at the host's usual speed.
 func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration, corrected func(took time.Duration) time.Duration) func() []ScriptCall {
 	return recordCalls(tr, &callRecorder{names: map[string]string{}, spent: spent, corrected: corrected})
 }
@@ -261,7 +261,7 @@ func (r *callRecorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// run runs the commands, one by one where they are measured.
+// run runs the commands, one by one if they are measured.
 func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, cmds []redis.Cmder) (took []time.Duration, err error) {
 	took = make([]time.Duration, len(cmds))
 	if r.spent == nil {
@@ -284,7 +284,7 @@ func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, 
 
 func text(arg any) string {
 	switch v := arg.(type) {
-	case *string: // of the batcher
+	case *string: // from the batcher
 		return *v
 	case []byte:
 		return string(v)
@@ -304,19 +304,19 @@ func bytesOf(reply any) int {
 	return n
 }
 
-// EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
+// EndWithoutRecovery ends a worker like a process that dies right after the verdict.
 func EndWithoutRecovery(tr *tracker.Tracker, scope model.Scope, id string) error {
 	d := &dying{after: tr.Store.Scripts.Get("worker_status").SHA}
 	tr.Store.AddHook(d)
 	_, err := tr.Workers.Retire(context.Background(), scope, id, model.WorkerForced, "")
 	d.over.Store(true)
 	if d.died.Load() {
-		return nil // what it was told came after its end
+		return nil // the error came after the worker's end
 	}
 	return err
 }
 
-// dying lets nothing reach Redis any more once a script has run, until it is over.
+// dying blocks all calls to Redis once a script has run, until `over` is set.
 type dying struct {
 	after      string
 	died, over atomic.Bool

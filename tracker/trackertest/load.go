@@ -17,8 +17,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Load is workers that create, begin and complete tasks, each one after the other, and repeat what was answered 503. It
-// remembers what was acknowledged.
+// Load is workers that create, begin and complete tasks in sequence, and repeat requests that failed with 503. It records what was
+// acknowledged.
 type Load struct {
 	Tr      *tracker.Tracker
 	answers answers
@@ -26,19 +26,19 @@ type Load struct {
 	Running sync.WaitGroup
 
 	mu        sync.Mutex
-	Completed []string // acknowledged, in the order of the answers
-	checked   int      // of completed, those that were looked up
+	Completed []string // acknowledged, in the order of the responses
+	checked   int      // of these, those that were looked up
 	Lost      map[string]bool
 }
 
-// answers counts refusals. Anything but a 503 is wrong.
+// answers counts refusals. Any error but a 503 is wrong.
 type answers struct {
 	mu      sync.Mutex
 	refused int
 	wrong   []error
 }
 
-// again reports whether the request is to be sent again.
+// again reports whether to repeat the request.
 func (a *answers) again(err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +62,7 @@ func (a *answers) again(err error) bool {
 	return false
 }
 
-// End stops the workers, each at the end of its request.
+// End stops the workers, each after its request.
 func (l *Load) End() {
 	l.Stop()
 	l.Running.Wait()
@@ -94,7 +94,7 @@ func (l *Load) Life(ctx context.Context, id string) {
 	}
 }
 
-// insist repeats a request until it is answered with anything but 503, or ctx ends.
+// insist repeats a request until its result is not 503, or ctx ends.
 func (l *Load) insist(ctx context.Context, request func() error) bool {
 	for {
 		err := request()
@@ -104,7 +104,7 @@ func (l *Load) insist(ctx context.Context, request func() error) bool {
 		if !l.answers.again(err) || ctx.Err() != nil {
 			return false
 		}
-		select { // Retry-After says a second; here the failover itself is what is waited for
+		select { // Retry-After is a second; here the failover is what the test waits for
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -124,7 +124,7 @@ func (l *Load) More(t *testing.T, n int) {
 	Eventually(t, "completions go on", func() bool { return l.Acknowledged() >= from+n })
 }
 
-// Check looks up what was acknowledged since the last check; anything that is not as it was acknowledged is lost.
+// Check looks up what was acknowledged since the last check, and records a task in any other state as lost.
 func (l *Load) Check(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
@@ -134,7 +134,7 @@ func (l *Load) Check(t *testing.T) {
 	l.verify(t, ids)
 }
 
-// CheckAll looks everything up again.
+// CheckAll looks up everything again.
 func (l *Load) CheckAll(t *testing.T) {
 	t.Helper()
 	l.verify(t, l.Completed)
@@ -171,7 +171,7 @@ func (l *Load) verify(t *testing.T, ids []string) {
 	looking.Wait()
 }
 
-// WantSound ends the load and fails the test for whatever was lost, or answered otherwise than with success or 503.
+// WantSound ends the load and fails the test for lost completions, and for results other than success or 503.
 func (l *Load) WantSound(t *testing.T) {
 	t.Helper()
 	l.End()
@@ -197,11 +197,11 @@ func Eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Hearts are running tasks, each of which beats until the end, and somebody who would declare the silent dead.
+// Hearts are running tasks, each of which beats until the end, with a sweeper that would declare silent ones dead.
 type Hearts struct {
 	Tr      *tracker.Tracker
 	Tasks   []*model.Attempt
-	Fresh   []atomic.Int64 // by task: when its last good beat was answered, ms
+	Fresh   []atomic.Int64 // by task: when its last successful beat returned, ms
 	answers answers
 	Stop    context.CancelFunc
 	Running sync.WaitGroup
@@ -210,7 +210,7 @@ type Hearts struct {
 	Told [][]Heard // by task
 }
 
-// Heard is one answered beat.
+// Heard is the result of one beat.
 type Heard struct {
 	at   time.Time
 	took time.Duration
@@ -243,7 +243,7 @@ func (h *Hearts) MustBeat(ctx context.Context, i int) {
 	}
 }
 
-// AllAgain waits until every task has had a beat answered well since now.
+// AllAgain waits until a beat of every task has succeeded since the call, and returns how long that took.
 func (h *Hearts) AllAgain(t *testing.T) time.Duration {
 	t.Helper()
 	from := time.Now()
@@ -258,7 +258,7 @@ func (h *Hearts) AllAgain(t *testing.T) time.Duration {
 	return time.Since(from)
 }
 
-// Latency returns the latency of those tasks' beats that began in a span of time: the median, p99, the slowest, and how many
+// Latency returns the latency of some tasks' beats that began in a time span: the median, p99, the slowest, the number, and how many
 // failed.
 func (h *Hearts) Latency(from, to time.Time, of func(*model.Attempt) bool) (p50, p99, slowest time.Duration, n, failed int) {
 	h.mu.Lock()
@@ -285,7 +285,7 @@ func (h *Hearts) Latency(from, to time.Time, of func(*model.Attempt) bool) (p50,
 	return took[len(took)/2], took[len(took)*99/100], took[len(took)-1], len(took), failed
 }
 
-// longestSilence is the longest time between two good beats of a task.
+// longestSilence returns the longest time between two successful beats of a task.
 func (h *Hearts) longestSilence() (longest time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -304,8 +304,7 @@ func (h *Hearts) longestSilence() (longest time.Duration) {
 	return longest
 }
 
-// WantAlive fails the test for each task that was declared dead, and for each beat that was answered otherwise than
-// with success or 503.
+// WantAlive fails the test for each task that was declared dead, and for results of beats other than success or 503.
 func (h *Hearts) WantAlive(t *testing.T) {
 	t.Helper()
 	h.AllAgain(t)

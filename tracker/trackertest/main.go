@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
-// Main is the TestMain of every room. It keeps the share of the model-based tests that every run pays small. For more of it:
+// Main is the TestMain of every package of tracker. It limits the model-based tests in every run to a few checks. For more:
 // go test ./tracker -run TestModel -rapid.checks=1000
 func Main(m *testing.M) {
 	if flag.Lookup("rapid.checks") != nil {

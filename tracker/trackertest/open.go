@@ -11,12 +11,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// PatientRedis is a redis-timeout that a busy machine keeps to.
+// PatientRedis is a redis-timeout that holds on a busy host.
 const PatientRedis = 10 * time.Second
 
 var Quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// Open opens a tracker. Where the redis-timeout is not what a test is about it is one that a busy machine keeps to.
+// Open opens a tracker. If the test sets no redis-timeout, it is PatientRedis.
 func Open(t *testing.T, o tracker.Options) *tracker.Tracker {
 	t.Helper()
 	o.Logger = Quiet

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// StoredEvent is one event as it stands in a shard's stream.
+// StoredEvent is one event from a shard's stream.
 type StoredEvent struct {
 	Type    string
 	AtMs    int64 // wall time of the script that wrote it
@@ -33,7 +33,7 @@ type StoredEvent struct {
 	}
 }
 
-// StoredEvents reads the streams of all shards, one after the other.
+// StoredEvents reads the streams of all shards in sequence.
 func StoredEvents(t testing.TB, c *redis.Client, shards int) (events []StoredEvent) {
 	t.Helper()
 	for shard := range shards {
@@ -62,7 +62,7 @@ func Text(n int) json.RawMessage {
 	return json.RawMessage(`"` + strings.Repeat("x", n) + `"`)
 }
 
-// FillQueue creates tasks of a queue, as changed.
+// FillQueue creates tasks in a queue, after applying `change` to each.
 func (h *Harness) FillQueue(count int, change func(i int, n *model.NewTask)) {
 	h.Helper()
 	for from := 0; from < count; from += 1000 {
@@ -76,7 +76,7 @@ func (h *Harness) FillQueue(count int, change func(i int, n *model.NewTask)) {
 			batch = append(batch, n)
 		}
 		for len(batch) > 0 {
-			var again []model.NewTask // of what a busy machine has not begun
+			var again []model.NewTask // tasks that a busy host refused
 			for i, r := range h.Tasks.CreateBatch(h.Ctx, batch) {
 				switch {
 				case model.CodeOf(r.Err) == model.Overloaded:
@@ -90,18 +90,18 @@ func (h *Harness) FillQueue(count int, change func(i int, n *model.NewTask)) {
 	}
 }
 
-// Key names a fixed key of a task's shard.
+// Key returns a fixed key of a task's shard.
 func (h *Harness) Key(id, name string) string {
 	return fmt.Sprintf("lubdub:{%d}:%s", h.Tracker.Store.ShardOf(Scope, id), name)
 }
 
-// WorkerKey names a fixed key of a worker's shard, which its id ends with.
+// WorkerKey returns a fixed key of a worker's shard, which is the end of its ID.
 func WorkerKey(id, name string) string {
 	shard, _ := strconv.ParseInt(id[len(id)-3:], 16, 16)
 	return fmt.Sprintf("lubdub:{%d}:%s", shard, name)
 }
 
-// Remove takes members out of a sorted set, as damage; they must have been there.
+// Remove removes members from a sorted set, as damage, and fails the test if one is missing.
 func (h *Harness) Remove(key string, members ...any) {
 	h.Helper()
 	if n, err := h.Store.Client.ZRem(h.Ctx, key, members...).Result(); err != nil || int(n) != len(members) {
@@ -109,7 +109,7 @@ func (h *Harness) Remove(key string, members ...any) {
 	}
 }
 
-// Plant puts a member where it does not belong.
+// Plant adds a member to a set in which it does not belong.
 func (h *Harness) Plant(key, member string) {
 	h.Helper()
 	const far = 9e15
@@ -118,7 +118,7 @@ func (h *Harness) Plant(key, member string) {
 	}
 }
 
-// Reconcile walks over everything once.
+// Reconcile runs the reconciler over everything once, and returns its repairs.
 func (h *Harness) Reconcile() map[string]int {
 	h.Helper()
 	repairs, err := h.Sweeper.Reconcile(h.Ctx)
@@ -128,14 +128,14 @@ func (h *Harness) Reconcile() map[string]int {
 	return repairs
 }
 
-// WantRepairs walks twice: the first must repair exactly this and tell it, the second nothing.
+// WantRepairs reconciles twice: the first run must make exactly these repairs and write their events, the second none.
 func (h *Harness) WantRepairs(want ...string) {
 	h.Helper()
 	before := h.Events("")["system.repaired"]
 	wanted, told := map[string]int{}, 0
 	for _, what := range want {
 		wanted[what]++
-		if !strings.HasSuffix(what, "_list") { // lists are put right in silence
+		if !strings.HasSuffix(what, "_list") { // repairs of lists write no events
 			told++
 		}
 	}
@@ -150,7 +150,7 @@ func (h *Harness) WantRepairs(want ...string) {
 	}
 }
 
-// Sizes lists what all shards list as large.
+// Sizes returns the entries of large tasks in all shards' indexes.
 func (h *Harness) Sizes() (list []string) {
 	h.Helper()
 	for shard := range h.Tracker.Store.Shards() {

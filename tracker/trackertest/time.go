@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// AllTimeouts returns those that a heartbeat timeout may be rounded to, two for each shard of two.
+// AllTimeouts returns all values to which a heartbeat timeout may be rounded.
 func AllTimeouts() (all []time.Duration) {
 	for d := model.MinTimeout; d <= model.MaxTimeout; d = model.RoundTimeout(d + time.Millisecond) {
 		all = append(all, d)
@@ -18,8 +18,8 @@ func AllTimeouts() (all []time.Duration) {
 	return all
 }
 
-// Patience is more than anything that tests wait for takes, on any machine: a Sentinel that was held up does nothing for 30 s. It is
-// only waited for when something is broken.
+// Patience is longer than anything that tests wait for, on any host: a Sentinel that was delayed does nothing for 30 s. It passes only
+// after a failure.
 const Patience = 2 * time.Minute
 
 // Until waits for something that does not depend on the test's clock.

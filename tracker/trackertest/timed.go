@@ -10,15 +10,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// mostScriptTime is what any one script may take, whatever is stored: 5 ms is meant, and a busy machine gets its share.
+// mostScriptTime limits the time of any script, whatever is stored: 5 ms plus a margin for a busy host.
 const mostScriptTime = 10 * time.Millisecond
 
-// timedHarness is a harness on a Redis of its own whose scripts are measured one by one, by the CPU time of Redis, so that
-// it does not matter what else the machine does.
+// timedHarness is a harness on its own Redis whose scripts are measured one by one in CPU time of Redis, so that other load on the host
+// does not matter.
 type timedHarness struct {
 	*Harness
 	server *redistest.Server
-	calls  func() []ScriptCall // nil until something must be short: what fills the store is not measured
+	calls  func() []ScriptCall // nil until the first measurement: filling the store is not measured
 }
 
 func Timed(t *testing.T, change ...func(*tracker.Options)) *timedHarness {
@@ -26,14 +26,14 @@ func Timed(t *testing.T, change ...func(*tracker.Options)) *timedHarness {
 	server := redistest.StartServer(t)
 	client := server.Client()
 	t.Cleanup(func() { _ = client.Close() })
-	patient := func(o *tracker.Options) { o.RedisTimeout = time.Minute } // how long all takes on a busy machine is no matter here
+	patient := func(o *tracker.Options) { o.RedisTimeout = time.Minute } // the total time on a busy host does not matter here
 	s := &redistest.Store{Kind: "redis", URL: server.URL(), Client: client, Clock: &redistest.Clock{}, Scripts: redistest.Scripts()}
 	h := NewHarness(t, s, append([]func(*tracker.Options){patient}, change...)...)
 	return &timedHarness{Harness: h, server: server}
 }
 
-// Short fails the test when a script of what is done takes too long, which it must in each of the tries that run it: what
-// Redis does besides is in one of them only.
+// Short fails the test when a script of `do` takes too long in each of the tries that run it: other work of Redis affects only one of
+// them.
 func (h *timedHarness) Short(what string, do func()) {
 	h.Helper()
 	if h.calls == nil {
@@ -65,7 +65,7 @@ func (h *timedHarness) Short(what string, do func()) {
 	}
 }
 
-// LargestWorker returns a registration that says as much as one may.
+// LargestWorker returns the largest valid registration.
 func LargestWorker(t *testing.T) model.NewWorker {
 	t.Helper()
 	with := func(types, labels int) model.NewWorker {

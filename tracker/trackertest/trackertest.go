@@ -1,4 +1,4 @@
-// Package trackertest is what the tests of the rooms share: a tracker on a store of redistest, whose clock is in hand.
+// Package trackertest is shared by the tests of tracker's packages: a tracker on a store of redistest, with a clock that tests control.
 package trackertest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// OpenOn opens a tracker of one shard on a store, which cares for nothing but what the test does; change may set other options.
+// OpenOn opens a tracker with one shard on a store; `change` may set other options.
 func OpenOn(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) *tracker.Tracker {
 	t.Helper()
 	o := tracker.Options{
@@ -31,7 +31,7 @@ func OpenOn(t testing.TB, s *redistest.Store, change ...func(*tracker.Options)) 
 	return tr
 }
 
-// StartOne creates a pushed task with a timeout of 2 s and beats once for it.
+// StartOne creates a pushed task with a timeout of 2 s and sends one beat.
 func StartOne(t testing.TB, tr *tracker.Tracker, s *redistest.Store, id string) *model.Attempt {
 	t.Helper()
 	n := model.NewTask{
@@ -51,7 +51,7 @@ func StartOne(t testing.TB, tr *tracker.Tracker, s *redistest.Store, id string) 
 	return b.Attempt
 }
 
-// Advance lets time pass, with empty beats as often as they must come for shard time to follow.
+// Advance advances time, with enough empty beats for shard time to follow.
 func Advance(t testing.TB, tr *tracker.Tracker, s *redistest.Store, d time.Duration) {
 	t.Helper()
 	for ; d > 0; d -= 250 * time.Millisecond {

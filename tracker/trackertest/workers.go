@@ -12,13 +12,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Empty deletes everything that the store holds, as a restart without its data does.
+// Empty deletes everything in the store, like a restart without its data.
 func (h *Harness) Empty() {
 	h.Helper()
 	if err := h.Store.Client.FlushDB(h.Ctx).Err(); err != nil {
 		h.Fatal(err)
 	}
-	h.Store.Clock.Advance(0) // the clock in hand is no part of the data
+	h.Store.Clock.Advance(0) // the test's clock is not part of the data
 	h.MustTick()
 }
 
@@ -34,7 +34,7 @@ func Placed(strategy string) func(*model.NewTask) {
 	}
 }
 
-// NewWorker returns a valid worker on host-1 that runs send_email, as changed.
+// NewWorker returns a valid worker on host-1 that runs send_email, after applying `change`.
 func NewWorker(change ...func(*model.NewWorker)) model.NewWorker {
 	n := model.NewWorker{Scope: Scope, Queue: "default", Types: []string{"send_email"}, MachineID: "host-1", MaxConcurrent: 10}
 	for _, f := range change {
@@ -57,7 +57,7 @@ func (h *Harness) MustRegister(change ...func(*model.NewWorker)) *workers.Regist
 	return r
 }
 
-// MustHand has a worker claim a task of the harness's scope, of all those in its queue the only one that the worker can run.
+// MustHand makes a worker claim a task of the harness's scope, which must be the only one in its queue that the worker can run.
 func (h *Harness) MustHand(id, worker string) *model.Attempt {
 	h.Helper()
 	got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: Scope, WorkerID: worker, Queue: h.MustGet(id).Queue, Max: 1})
@@ -102,7 +102,7 @@ func (h *Harness) WantWorker(id string, status model.WorkerStatus, reason model.
 	h.Helper()
 	w := h.MustWorker(id)
 	got := w.StatusReason
-	if status == model.Offline { // then that may be what was given
+	if status == model.Offline { // StatusReason may then be a given reason
 		got = string(w.EndReason)
 	}
 	if w.Status != status || got != string(reason) {
@@ -111,13 +111,13 @@ func (h *Harness) WantWorker(id string, status model.WorkerStatus, reason model.
 	return w
 }
 
-// Events counts the events of every shard by type, those of one subject only unless it is "".
+// Events counts the events of all shards by type, for one subject, or for all if it is "".
 func (h *Harness) Events(subject string) map[string]int {
 	h.Helper()
 	return h.EventsBySubject()[subject]
 }
 
-// EventsBySubject counts the events of every shard by subject and type; under "" stand those of all subjects.
+// EventsBySubject counts the events of all shards by subject and type; "" has those of all subjects.
 func (h *Harness) EventsBySubject() map[string]map[string]int {
 	h.Helper()
 	counts := map[string]map[string]int{"": {}}
@@ -143,7 +143,7 @@ func (h *Harness) EventsBySubject() map[string]map[string]int {
 	return counts
 }
 
-// AdvanceAlive moves the clock while these workers beat as they were told to.
+// AdvanceAlive advances the clock while these workers beat in their interval.
 func (h *Harness) AdvanceAlive(d time.Duration, workers ...string) {
 	h.Helper()
 	for ; d > 0; d -= 5 * time.Second {

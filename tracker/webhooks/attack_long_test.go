@@ -22,7 +22,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// usedMemory is what Redis says that it uses, in bytes.
+// usedMemory returns the memory that Redis reports as used, in bytes.
 func usedMemory(t testing.TB, c *redis.Client) int64 {
 	t.Helper()
 	for line := range strings.Lines(c.Info(t.Context(), "memory").Val()) {
@@ -35,8 +35,8 @@ func usedMemory(t testing.TB, c *redis.Client) int64 {
 	return 0
 }
 
-// One tenant has 100 webhooks at an address where nothing answers, creates 4,000 tasks and cancels them. Redis has a maxmemory that
-// this must not reach, and another tenant's webhook receives everything.
+// One tenant has 100 webhooks at an address where nothing responds, creates 4,000 tasks and cancels them. Redis must not reach its
+// maxmemory, and another tenant's webhook receives everything.
 func TestLongWebhooksAtADeadAddressDoNotFillRedis(t *testing.T) {
 	const hooks, tasks, others = 100, 4000, 200
 	server := redistest.StartServer(t)
@@ -47,7 +47,7 @@ func TestLongWebhooksAtADeadAddressDoNotFillRedis(t *testing.T) {
 		if strings.HasSuffix(url, "/well") {
 			return 200, nil
 		}
-		<-time.After(time.Second) // as long as it takes to find that nothing answers
+		<-time.After(time.Second) // as long as it takes to notice that nothing responds
 		return 0, errors.New("no route to host")
 	})
 	tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), Shards: 4, RedisTimeout: 10 * time.Second, WebhookPoster: out})

@@ -16,11 +16,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// entryBytes is what lua/lib/webhook.lua counts for a delivery besides its texts.
+// entryBytes is what lua/lib/webhook.lua counts for a delivery in addition to its strings.
 const entryBytes = 460
 
-// storedBytes is what the deliveries of a tenant's webhooks take: as the scripts count it, as it is counted here from what is stored,
-// and as Redis says (0 on miniredis).
+// storedBytes returns the bytes of the deliveries of a tenant's webhooks: as the scripts count them, as counted here from the stored
+// data, and as Redis reports them (0 on miniredis).
 func (h *hooked) storedBytes(tenant string) (recorded, counted, used int64) {
 	h.Helper()
 	c := h.Store.Client
@@ -53,9 +53,9 @@ func (h *hooked) storedBytes(tenant string) (recorded, counted, used int64) {
 	return recorded, counted, used
 }
 
-// Whatever a tenant does, its webhooks' deliveries never take more than they may: many webhooks in many workspaces, of which some come
-// and go; long names; receivers that fail with long answers, are gone, or are well; redeliveries and tests. What the scripts count
-// is what is stored, and another tenant receives everything.
+// A tenant's deliveries never exceed their bytes, whatever the tenant does: many webhooks in many workspaces, some of them created and
+// deleted meanwhile; long names; receivers that fail with long responses, are gone, or work; redeliveries and tests. The scripts' counts
+// equal what is stored, and another tenant receives everything.
 func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 	t.Parallel()
 	const most, steps = 96 << 10, 80
@@ -73,7 +73,7 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 			if strings.HasSuffix(url, "other") {
 				return 200, nil
 			}
-			return 0, errors.New(strings.Repeat("\x01", 1<<10)) // kept as six times as many bytes
+			return 0, errors.New(strings.Repeat("\x01", 1<<10)) // stored as six times as many bytes
 		})
 		var hooks []*webhooks.Webhook
 		wanted, got := 0, map[string]bool{}

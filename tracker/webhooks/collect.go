@@ -14,8 +14,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// collect takes what has happened in shards of a node into the queues of the webhooks that ask for it, and only then records
-// that it was taken: a process that dies in between leaves it to the next one, whose messages the queues know already.
+// collect puts the events in shards of a node into the queues of the webhooks that subscribe to them, and only then records that they
+// were taken: if the process dies in between, the next one repeats it, and the queues recognise repeated messages. It reports whether
+// there is more to collect.
 func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look) (more bool, err error) {
 	s := c.service
 	byScope, total, err := c.known.targets(ctx, s, mine)
@@ -74,9 +75,9 @@ func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look)
 	return more, store.FirstError(taken)
 }
 
-// anewReading names a look that reads a shard anew: ids say nothing then about what queues have got. It has the same name as long as
-// it is not recorded as taken, so that a look which is repeated, since some queue was out of reach, puts nothing into the others
-// again; "": the shard is read on.
+// anewReading returns a name for a look that reads a shard from its beginning, since IDs then do not show what queues have received. The
+// name stays the same until the look is recorded as taken, so that a look which is repeated, because some queue was out of reach, adds
+// nothing to the other queues twice. "": the shard is read on.
 func (c *Courier) anewReading(l *events.Look) string {
 	if !l.Lost && !l.From.IsStart() {
 		return ""
@@ -95,15 +96,15 @@ func (c *Courier) readOn(shard int) {
 	delete(c.anew, shard)
 }
 
-// push is a call that puts messages into a webhook's queue.
+// push is a call that adds messages to a webhook's queue.
 type push struct {
 	to       hookRef
 	args     pushArgs
 	messages []message
 }
 
-// pushes are those that put what a look at one shard has shown into queues, one for each webhook: their script leaves out
-// what an earlier one has brought, so that of one shard and webhook there must not be two at a time.
+// pushes returns the calls that add the events of one look to queues, one for each webhook. Their script skips messages of an earlier
+// call, so two calls for the same shard and webhook must not run concurrently.
 func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew string) (all []push) {
 	if len(l.Events) == 0 {
 		return nil
@@ -142,7 +143,8 @@ func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew
 	return all
 }
 
-// pushAll puts messages into queues, and returns what must be tried again since more must be dropped than one call may.
+// pushAll adds messages to queues. It returns the calls to repeat, since more must be dropped for them than one call may drop, or the
+// first error.
 func (s *Service) pushAll(ctx context.Context, all []push) (again []push, err error) {
 	calls := store.CallEach(all, func(p push) *store.Call { return s.pushCall(p.to, p.args, p.messages) })
 	s.store.DoDurably(ctx, "webhooks", calls...)
@@ -157,7 +159,7 @@ func (s *Service) pushAll(ctx context.Context, all []push) (again []push, err er
 	return again, nil
 }
 
-// countPushed counts what became of a push; false: the webhook is off or deleted.
+// countPushed counts the result of a push; false: the webhook is off, deleted or full.
 func (s *Service) countPushed(reply pushReply) bool {
 	s.metrics.taken.Add(float64(reply.put))
 	s.metrics.dropped.Add(float64(reply.dropped))

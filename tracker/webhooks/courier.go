@@ -12,17 +12,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// How couriers share the work.
+// These determine how couriers share the work.
 const (
-	lease    = 1500 * time.Millisecond // for which one has a shard since it last looked
-	rankWait = 500 * time.Millisecond  // for which one of rank r leaves a shard that is nobody's to those before it, times r
+	lease    = 1500 * time.Millisecond // how long a courier keeps a shard after its last look
+	rankWait = 500 * time.Millisecond  // how long a courier of rank r leaves a free shard to those of lower rank, times r
 	busyNap  = 50 * time.Millisecond   // between two looks
 	idleNap  = time.Second             // while there are no webhooks
-	allSlots = 1024                    // requests under way in all
+	allSlots = 1024                    // concurrent requests in total
 )
 
-// Courier takes events into the queues of webhooks, and posts what waits there. Any number of them may run at once: each shard
-// has one at a time, and where two meant to have one nothing would be lost, though something might come twice.
+// Courier collects events into the queues of webhooks, and posts what is due. Any number of couriers may run concurrently: each shard
+// belongs to one at a time. If two had the same shard, nothing would be lost, but messages might be sent twice.
 type Courier struct {
 	service *Service
 	who     string
@@ -33,17 +33,17 @@ type Courier struct {
 
 	running sync.WaitGroup
 	mu      sync.Mutex
-	serving map[string]context.CancelFunc // by name of the webhook what ends the requests that are under way to it
-	anew    map[int]string                // readings that are not recorded yet, by shard
+	serving map[string]context.CancelFunc // by webhook name: cancels the requests in progress to it
+	anew    map[int]string                // by shard: names of readings that are not recorded yet
 }
 
-// myShard is what a courier remembers of a shard.
+// myShard is a courier's state of a shard.
 type myShard struct {
 	mine atomic.Bool
-	rank atomic.Int32 // below 0: not known yet
+	rank atomic.Int32 // below 0: unknown
 }
 
-// NewCourier makes one for the sweeper of that id, which has this rank for a shard among those that live.
+// NewCourier returns a courier for the sweeper with this ID. `rank` returns its rank for a shard among the live sweepers.
 func NewCourier(s *Service, id string, rank func(shard int, live []string) int) *Courier {
 	c := &Courier{
 		service: s, who: id + "." + ulid.Make().String(), rank: rank, slots: newSlots(allSlots, s.metrics.waits),
@@ -56,7 +56,7 @@ func NewCourier(s *Service, id string, rank func(shard int, live []string) int) 
 	return c
 }
 
-// Run collects and delivers until ctx ends. What is under way then is left to the next one.
+// Run collects and delivers until ctx ends. Work in progress is then left to the next courier.
 func (c *Courier) Run(ctx context.Context) {
 	defer c.running.Wait()
 	st := c.service.store
@@ -75,23 +75,23 @@ func (c *Courier) Run(ctx context.Context) {
 	})
 }
 
-// patience is for how long a shard must have been nobody's to be taken; negative: it is neither taken nor kept.
+// patience returns for how long a shard must have been free before it is taken; negative: it is neither taken nor kept.
 func (c *Courier) patience(shard int) time.Duration {
 	my := &c.shards[shard]
 	rank := my.rank.Load()
-	if rank < 0 || rank > 0 && my.mine.Load() { // one of a better rank takes it when this one's time is over
+	if rank < 0 || rank > 0 && my.mine.Load() { // a courier of better rank takes it when this one's lease expires
 		return -1
 	}
 	return time.Duration(rank) * rankWait
 }
 
-// round is what one look at the shards of a node has come to.
+// round is the result of one look at the shards of a node.
 type round struct {
 	more bool // there is more to collect now
 	idle bool // there are no webhooks
 }
 
-// round looks at shards of a node, has due webhooks served and takes what has happened.
+// round looks at shards of a node, starts serving due webhooks, and collects events.
 func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait func(shard int) time.Duration) (r round, err error) {
 	s := c.service
 	groups := s.store.Together(shards)
@@ -127,7 +127,7 @@ func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait f
 	return r, err
 }
 
-// serve has webhooks served that are not being served already.
+// serve starts serving webhooks, except those that are being served.
 func (c *Courier) serve(ctx context.Context, due []string) {
 	for _, name := range due {
 		scope, id, ok := schema.SplitName(name)
@@ -152,7 +152,7 @@ func (c *Courier) serve(ctx context.Context, due []string) {
 	}
 }
 
-// endOthers ends the requests that are under way to webhooks that are off or were deleted.
+// endOthers cancels the requests in progress to webhooks that are off or deleted.
 func (c *Courier) endOthers(on map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,8 @@ func (c *Courier) endOthers(on map[string]bool) {
 	}
 }
 
-// Once takes all that has happened and posts all that is due, whatever rank this one has, and returns when nothing is under way.
+// Once collects all events and posts everything due, whatever its rank, and returns when no work is in progress. It returns the first
+// error.
 func (c *Courier) Once(ctx context.Context) error {
 	for again := true; again && ctx.Err() == nil; {
 		again = false
@@ -176,7 +177,7 @@ func (c *Courier) Once(ctx context.Context) error {
 			again = again || r.more
 		}
 	}
-	for n, shards := range c.service.store.ByNode() { // what was taken last is due now
+	for n, shards := range c.service.store.ByNode() { // what was collected last is due now
 		_, err := c.round(ctx, n, shards, func(int) time.Duration { return 0 })
 		c.running.Wait()
 		if err != nil {

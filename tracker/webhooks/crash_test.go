@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A process that delivers may die at any step: the next one delivers what it has left, and nothing is missed. What comes twice
-// has the same id, and comes in order for each subject.
+// A delivering process may die at any step: the next one delivers what is left, and nothing is missed. A message that comes twice has the
+// same ID, and the order for each subject is kept.
 func TestNothingIsMissedWhoeverDies(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -36,7 +36,7 @@ func TestNothingIsMissedWhoeverDies(t *testing.T) {
 			dying := trackertest.NewHarness(t, s, with)
 			trackertest.DieAfter(dying.Tracker, calls)
 			_ = dying.Sweeper.Deliver(context.Background()) // ends with an error, or with the process
-			h.Store.Clock.Advance(4 * time.Second)          // its shards are nobody's then
+			h.Store.Clock.Advance(4 * time.Second)          // its shards are free then
 			h.remember(told, h.deliver())
 		}
 		for i := range tasks {
@@ -48,7 +48,7 @@ func TestNothingIsMissedWhoeverDies(t *testing.T) {
 	})
 }
 
-// remember adds what was posted to what each subject was told.
+// remember adds what was posted to the messages about each subject.
 func (h *hooked) remember(told map[string][]string, posts []post) {
 	for _, p := range posts {
 		subject := p.message.Data.Subject
@@ -56,7 +56,7 @@ func (h *hooked) remember(told map[string][]string, posts []post) {
 	}
 }
 
-// inOrder reports whether all of want came, each for the first time after the one before it.
+// inOrder reports whether all of `want` arrived, each for the first time after the one before it.
 func inOrder(got []string, want ...string) bool {
 	for _, kind := range got {
 		if len(want) > 0 && kind == want[0] {
@@ -66,7 +66,7 @@ func inOrder(got []string, want ...string) bool {
 	return len(want) == 0
 }
 
-// The reply of any call is lost, or the call never reaches Redis: nothing is missed.
+// Nothing is missed when the reply of any call is lost, or the call never reaches Redis.
 func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -100,7 +100,7 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 				t.Errorf("t%d was not told", i)
 			}
 		}
-		for range 4 { // what is still to be lost
+		for range 4 { // still to be lost
 			_, _ = h.Webhooks.Get(h.Ctx, trackertest.Scope, "w")
 		}
 		if w := h.hook("w"); w.Pending != 0 {
@@ -109,7 +109,7 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 	})
 }
 
-// While there are no webhooks, nobody's trouble holds them up.
+// Without webhooks, errors of Redis delay nothing.
 func TestNoWebhooksAreHeldUpByNothing(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -119,7 +119,7 @@ func TestNoWebhooksAreHeldUpByNothing(t *testing.T) {
 	})
 }
 
-// A webhook is made while a courier that knows nothing of it is about to take what happens: it is told nevertheless.
+// A webhook that is created while a courier without knowledge of it is about to collect events still receives them.
 func TestANewWebhookMissesNothing(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -141,8 +141,7 @@ func TestANewWebhookMissesNothing(t *testing.T) {
 	})
 }
 
-// Two couriers that deliver beside each other, and by turns, send nothing twice while both are well; a slow webhook holds up no
-// other.
+// Two couriers that deliver concurrently, and in turns, send nothing twice while both work; a slow webhook delays no other.
 func TestASlowWebhookHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -163,7 +162,7 @@ func TestASlowWebhookHoldsUpNoOther(t *testing.T) {
 		})
 		done := make(chan error, 1)
 		go func() { done <- h.Sweeper.Deliver(h.Ctx) }()
-		for range tasks { // while the slow one answers nothing
+		for range tasks { // while the slow one does not respond
 			<-fast
 		}
 		close(release)

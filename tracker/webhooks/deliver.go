@@ -14,25 +14,25 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// parallel is how many deliveries of one webhook are under way at a time; while it only fails, one is.
+// parallel is how many deliveries of one webhook run concurrently; while it only fails, one does.
 const parallel = 32
 
-// delivering is one turn of serving a webhook. Messages about one subject are sent one after the other.
+// delivering is one turn of serving a webhook. Messages about the same subject are sent in sequence.
 type delivering struct {
 	courier *Courier
 	hookRef
-	posting  context.Context // ends when the webhook is switched off or deleted
-	who      string          // this very turn: what another has left under way goes back into the queue
+	posting  context.Context // ends when the webhook is disabled or deleted
+	who      string          // identifies this turn: what another turn has left in progress returns to the queue
 	url      string
 	secrets  []aSecret
-	width    int // how many may be under way
-	underWay int // that were claimed and are not settled, also those that wait for one about the same subject
+	width    int // how many may be in progress
+	underWay int // claimed and not settled, including those that wait for another about the same subject
 	off      bool
 	chains   map[string][]claimed
 	results  chan outcome
 }
 
-// deliver posts what a webhook is to be sent until nothing is due, or the shard is not this courier's any more.
+// deliver posts a webhook's messages until none is due, or the shard does not belong to this courier any more.
 func (c *Courier) deliver(ctx, posting context.Context, r hookRef) {
 	d := &delivering{courier: c, hookRef: r, posting: posting, who: c.who + "." + ulid.Make().String(), width: parallel,
 		chains: map[string][]claimed{}, results: make(chan outcome, parallel)}
@@ -45,12 +45,12 @@ func (c *Courier) deliver(ctx, posting context.Context, r hookRef) {
 			return
 		}
 		if !d.settle(ctx, d.gather()) {
-			wanted = false // what was not recorded goes back when the next turn begins
+			wanted = false // the next turn requeues what was not recorded
 		}
 	}
 }
 
-// claim takes what is due. False: no more is to be taken in this turn.
+// claim claims due deliveries; false: no more can be claimed in this turn.
 func (d *delivering) claim(ctx context.Context) bool {
 	s := d.courier.service
 	re, err := s.store.Do(ctx, "webhooks", s.claimCall(d.hookRef, d.who, d.width-d.underWay))
@@ -78,14 +78,14 @@ func (d *delivering) claim(ctx context.Context) bool {
 	return true
 }
 
-// start posts the first of a chain.
+// start posts the first delivery of a chain.
 func (d *delivering) start(chain string) {
 	one, url, secrets := d.chains[chain][0], d.url, d.secrets
 	st := d.courier.service.store
 	go st.Guard("a delivery to a webhook", func() { d.results <- d.post(d.posting, one, url, secrets) })()
 }
 
-// post tries once. An outcome without a fate was not tried to its end, since the process stops or the webhook was switched off.
+// post tries a delivery once. An outcome without a fate was not finished, because the process stops or the webhook was disabled.
 func (d *delivering) post(ctx context.Context, one claimed, url string, secrets []aSecret) outcome {
 	c := d.courier
 	if !c.slots.take(ctx, d.scope.Tenant, d.name) {
@@ -106,7 +106,7 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	if err != nil {
 		answer.Error = shown(err.Error())
 	}
-	text, _ := json.Marshal(answer) // texts and numbers: cannot fail
+	text, _ := json.Marshal(answer) // strings and numbers: cannot fail
 	o := outcome{claimed: one, answer: string(text)}
 	switch {
 	case status/100 == 2:
@@ -122,14 +122,14 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	return o
 }
 
-// maxShown bounds what is kept of an answer: its sender has chosen it, also where an error quotes it.
+// maxShown limits what is stored of a response. Its sender controls it, also where an error quotes it.
 const maxShown = 1 << 10
 
 func shown(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "\uFFFD")
 }
 
-// gather waits for one outcome, and takes those that have come meanwhile.
+// gather waits for one outcome, and returns it with all others that have arrived.
 func (d *delivering) gather() []outcome {
 	all := []outcome{<-d.results}
 	for {
@@ -142,7 +142,7 @@ func (d *delivering) gather() []outcome {
 	}
 }
 
-// settle records outcomes, and sends what waited for them. False: they were not recorded.
+// settle records outcomes, and starts deliveries that waited for them; false: the outcomes were not recorded.
 func (d *delivering) settle(ctx context.Context, all []outcome) bool {
 	s, tried, ok := d.courier.service, all[:0:0], true
 	for _, o := range all {
@@ -151,7 +151,7 @@ func (d *delivering) settle(ctx context.Context, all []outcome) bool {
 		}
 	}
 	if len(tried) > 0 {
-		// What was received is recorded though the process stops: else it would be sent again.
+		// A successful delivery is recorded even if the process stops: otherwise it would be sent again.
 		re, err := s.store.Do(context.WithoutCancel(ctx), "webhooks", s.settleCall(d.hookRef, d.who, tried))
 		if ok = err == nil; ok {
 			d.learn(readSettle(re), tried)
@@ -169,13 +169,13 @@ func (d *delivering) settle(ctx context.Context, all []outcome) bool {
 			d.start(chain)
 			continue
 		}
-		d.underWay -= len(rest) // given up with all that waits
+		d.underWay -= len(rest) // the deliveries that wait are given up too
 		delete(d.chains, chain)
 	}
 	return ok && len(tried) > 0
 }
 
-// learn takes notice of what was recorded.
+// learn updates the turn from the reply to recording outcomes.
 func (d *delivering) learn(reply settleReply, tried []outcome) {
 	s := d.courier.service
 	s.metrics.dropped.Add(float64(reply.dropped))
@@ -192,7 +192,7 @@ func (d *delivering) learn(reply settleReply, tried []outcome) {
 	}
 }
 
-// bury gives up what waits for a webhook that is off.
+// bury gives up the deliveries that wait for a disabled webhook.
 func (d *delivering) bury(ctx context.Context) {
 	s := d.courier.service
 	for left := int64(1); left > 0 && ctx.Err() == nil; {

@@ -20,26 +20,27 @@ var errDeliveryNotFound = &model.Error{Code: DeliveryNotFound, Message: fmt.Spri
 	"nothing is kept of this delivery: of those that are over the newest %d delivered and as many dead ones are; redeliver by since instead",
 	keptOfEach)}
 
-// DeliveryFilter asks for a page of a webhook's deliveries.
+// DeliveryFilter selects a page of a webhook's deliveries.
 type DeliveryFilter struct {
 	Scope       model.Scope
 	WebhookID   string
-	Status      Status // "": of all
-	OldestFirst bool   // else the newest
-	After       string // id of the delivery before the page; "": it is the first one
+	Status      Status // "": any
+	OldestFirst bool   // else newest first
+	After       string // ID of the last delivery of the previous page; "": first page
 	PageSize    int
 }
 
-// DeliveryPage is what it gets.
+// DeliveryPage is the result of a DeliveryFilter.
 type DeliveryPage struct {
 	Deliveries []*Delivery
-	Next       string // id after which the next page begins; "": there is none
+	Next       string // ID after which the next page begins; "": last page
 }
 
-// scanned is how many deliveries one page looks at, at most.
+// scanned is the largest number of deliveries that one page reads.
 const scanned = 200
 
-// Deliveries returns a page of them. It may be short though there is more.
+// Deliveries returns a page of deliveries. It may be short although there are more. It fails when the webhook does not exist or the page
+// token is invalid.
 func (s *Service) Deliveries(ctx context.Context, f DeliveryFilter) (*DeliveryPage, error) {
 	ctx = s.store.Within(ctx, 0)
 	behind := ""
@@ -78,7 +79,8 @@ func (s *Service) Deliveries(ctx context.Context, f DeliveryFilter) (*DeliveryPa
 	return page, nil
 }
 
-// Redeliver has one delivery tried again now, with the message that it was.
+// Redeliver makes one delivery due again now, with the same message. It fails when the webhook or the delivery does not exist, or the
+// webhook is disabled.
 func (s *Service) Redeliver(ctx context.Context, scope model.Scope, webhook, delivery string) error {
 	ctx = s.store.Within(ctx, 0)
 	number, ok := numberOf(delivery)
@@ -105,18 +107,18 @@ func refusalOf(code int64, missing error) error {
 	return nil
 }
 
-// Redelivered is what a call of RedeliverSince has done.
+// Redelivered is the result of RedeliverSince.
 type Redelivered struct {
 	Queued int
-	Next   string // cursor from which to go on; "": that was all
+	Next   string // cursor from which to continue; "": that was all
 	Gap    *events.Gap
 }
 
-// redeliverPages bounds what one call reads of what happened.
+// redeliverPages limits how many pages of events one call reads.
 const redeliverPages = 10
 
-// RedeliverSince sends all events since a time again that the shards still keep and the webhook asks for. after is that time in
-// RFC 3339, or the cursor of the call before.
+// RedeliverSince sends all stored events since a time again that the webhook subscribes to. `after` is that time in RFC 3339, or the
+// cursor of the previous call. It fails when the webhook does not exist, is disabled, or has a full queue.
 func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook, after string) (*Redelivered, error) {
 	ctx = s.store.Within(ctx, 0)
 	w, err := s.Get(ctx, scope, webhook)
@@ -138,7 +140,7 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 		})
 		switch {
 		case model.CodeOf(err) == model.Overloaded && done.Next != after:
-			return done, nil // the next call goes on
+			return done, nil // the next call continues
 		case err != nil:
 			return nil, err
 		}
@@ -146,7 +148,7 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 			done.Gap = page.Gap
 		}
 		if page.Next == done.Next || len(page.Events) > 0 && page.Events[0].Ms > began {
-			done.Next = "" // the rest is told as it happens
+			done.Next = "" // later events are sent as they happen
 			return done, nil
 		}
 		if done.Next = page.Next; len(page.Events) == 0 {
@@ -167,7 +169,7 @@ func (s *Service) RedeliverSince(ctx context.Context, scope model.Scope, webhook
 	return done, nil
 }
 
-// Test sends a message that stands for no event, and returns the delivery that it is.
+// Test sends a message that belongs to no event, and returns its delivery.
 func (s *Service) Test(ctx context.Context, scope model.Scope, webhook string) (*Delivery, error) {
 	ctx = s.store.Within(ctx, 0)
 	r, now := s.ref(scope, webhook), time.Now()
@@ -185,10 +187,10 @@ func (s *Service) Test(ctx context.Context, scope model.Scope, webhook string) (
 		CreatedAt: now.UTC(), NextAt: now.UTC()}, nil
 }
 
-// push puts messages into a queue on behalf of a request, and returns the number of the last.
+// push adds messages to a queue for a request, and returns the number of the last one.
 func (s *Service) push(ctx context.Context, r hookRef, a pushArgs, messages []message) (string, error) {
 	for i := range messages {
-		messages[i].entry = "0-0" // requests know no order
+		messages[i].entry = "0-0" // requests have no order
 	}
 	c := s.pushCall(r, a, messages)
 	if s.store.DoDurably(ctx, "pushWebhook", c); c.Err != nil {

@@ -1,3 +1,3 @@
-// Package webhooks tells others what happens: it takes events into a queue for each webhook that asks for them, and posts them
-// there, signed, until they are received.
+// Package webhooks posts events to users' endpoints: it collects events into a queue for each webhook that subscribes to them, and posts
+// them, signed, until they are received.
 package webhooks

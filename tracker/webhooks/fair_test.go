@@ -19,10 +19,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// long is more than anything here takes; it passes only when something is broken.
+// long is more than anything here takes; it passes only after a failure.
 const long = 2 * time.Minute
 
-// within waits for something.
+// within waits for a value.
 func within[T any](t testing.TB, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -47,11 +47,11 @@ func sweeping(h *trackertest.Harness) (stop func()) {
 	}
 }
 
-// Receivers of one tenant that take their time keep up no other tenant's deliveries, however many they are.
+// Slow receivers of one tenant, however many, delay no other tenant's deliveries.
 func TestOneTenantsReceiversDelayNoOther(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
-		const hooks, tasks, most = 34, 32, 819 // of 1,024 slots one tenant gets four fifths
+		const hooks, tasks, most = 34, 32, 819 // one tenant gets four fifths of 1,024 slots
 		release, full, arrived, all := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 		var underWay atomic.Int64
 		h.answers(func(url string, _ post) (int, error) {
@@ -89,7 +89,7 @@ func TestOneTenantsReceiversDelayNoOther(t *testing.T) {
 	})
 }
 
-// A request that is under way ends when its webhook is deleted or switched off, and others go on.
+// A request in progress is cancelled when its webhook is deleted or disabled, and others continue.
 func TestRequestsEndWithTheirWebhook(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(h *hooked) error{
@@ -144,7 +144,7 @@ func TestRequestsEndWithTheirWebhook(t *testing.T) {
 	}
 }
 
-// listening is a receiver on a socket that answers each request with a text and then holds the connection.
+// listening is a receiver on a socket that answers each request with a text and then keeps the connection open.
 func listening(t testing.TB, text string) (url string, asked <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,7 +171,7 @@ func listening(t testing.TB, text string) (url string, asked <-chan struct{}) {
 	return "http://" + l.Addr().String() + "/", requests
 }
 
-// A receiver that takes over the connection, or says nothing, holds neither its delivery nor a sweeper that is to stop.
+// A receiver that takes over the connection, or sends nothing, blocks neither its delivery nor a sweeper that is stopping.
 func TestNoReceiverHoldsADelivery(t *testing.T) {
 	t.Parallel()
 	real := func(o *tracker.Options) {

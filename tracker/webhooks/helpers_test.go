@@ -18,12 +18,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// receiver is the outside: it answers as a test tells it to, and remembers what it was sent.
+// receiver is the outside: it responds as the test sets it to, and records what it was sent.
 type receiver struct {
 	mu     sync.Mutex
 	posts  []post
 	answer func(url string, p post) (status int, err error) // nil: 200
-	hangs  func(ctx context.Context, url string) bool       // true after it has waited until ctx ended; nil: no post hangs
+	hangs  func(ctx context.Context, url string) bool       // returns true once ctx has ended; nil: no post hangs
 }
 
 type post struct {
@@ -81,7 +81,7 @@ func (r *receiver) always(status int) {
 	r.answers(func(string, post) (int, error) { return status, nil })
 }
 
-// take returns what came since the last time.
+// take returns what arrived since its last call.
 func (r *receiver) take() []post {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *post) signedBy(t testing.TB, secret string) bool {
 	return slices.Contains(strings.Fields(p.header["webhook-signature"]), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// hooked is a harness with an outside.
+// hooked is a harness with a receiver.
 type hooked struct {
 	*trackertest.Harness
 	*receiver
@@ -168,7 +168,7 @@ func (h *hooked) deliveries(id string, status webhooks.Status) []*webhooks.Deliv
 	return h.listed(webhooks.DeliveryFilter{WebhookID: id, Status: status})
 }
 
-// listed goes through all pages of a list.
+// listed returns all pages of a list.
 func (h *hooked) listed(f webhooks.DeliveryFilter) (all []*webhooks.Delivery) {
 	h.Helper()
 	for f.Scope, f.PageSize = trackertest.Scope, 7; ; {

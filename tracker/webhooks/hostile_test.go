@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// While what has happened is read anew, since the store had lost writes, and one webhook is out of reach, the others are sent
-// nothing again and again.
+// While events are read again from the beginning, since the store had lost writes, and one webhook is out of reach, the others receive
+// nothing repeatedly.
 func TestAReadingAnewThatIsRepeatedPutsNothingTwice(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -53,14 +53,14 @@ func TestAReadingAnewThatIsRepeatedPutsNothingTwice(t *testing.T) {
 				}
 			}
 		}
-		wants(2)   // once of each reading
-		readAnew() // another one
+		wants(2)   // once for each reading
+		readAnew() // a second one
 		wants(3)
 	})
 }
 
-// A webhook that failed last is tried with one delivery when its next turn comes, however many are due: it may hang, and hold places
-// that others need.
+// A webhook whose last try failed gets one delivery when its next turn begins, however many are due: it may hang, and occupy slots that
+// others need.
 func TestAWebhookThatFailsBeginsEachTurnWithOne(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -91,7 +91,7 @@ func TestAWebhookThatFailsBeginsEachTurnWithOne(t *testing.T) {
 	})
 }
 
-// A receiver chooses what its answer says, and so what an error quotes: neither fills Redis.
+// A receiver controls its response, and so what an error quotes: neither fills Redis.
 func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {

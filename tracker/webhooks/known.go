@@ -9,34 +9,34 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// target is a webhook as collectors hold events against it.
+// target is a webhook in the form in which collectors match events with it.
 type target struct {
 	hookRef
 	filter  events.Filter
 	suffix  string
 	sinceMs int64
-	most    int64 // bytes that its deliveries may take
+	most    int64 // limit of the bytes of its deliveries
 }
 
-// known are all webhooks of the deployment that are on, as they were read last.
+// known caches all enabled webhooks of the deployment.
 type known struct {
 	mu       sync.Mutex
 	loaded   time.Time
-	versions map[int]string // by shard: which change was seen there before they were read
+	versions map[int]string // by shard: the change that was seen there before loading
 	byScope  map[model.Scope][]*target
-	total    int       // those that are off too
-	none     time.Time // when there were none
+	total    int       // includes disabled ones
+	none     time.Time // when there was none
 
-	loadedAgain func(on map[string]bool) // gets the names of those that are on each time they were read
+	loadedAgain func(on map[string]bool) // called with the names of the enabled ones after each load
 }
 
-// knownFor is how long they are used though no change was seen: one whose news did not reach every shard is seen then.
+// knownFor is how long the cache is used when no change is seen. Then a change that did not reach every shard is noticed.
 const knownFor = 5 * time.Second
 
-// noneFor is how long it is taken for granted that there are none: who makes the first one tells every shard.
+// noneFor is how long the deployment is assumed to have no webhooks: the creation of the first one notifies every shard.
 const noneFor = time.Minute
 
-// count returns how many there are, those that are off too.
+// count returns the number of webhooks, disabled ones included.
 func (k *known) count(ctx context.Context, s *Service) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,7 +50,7 @@ func (k *known) count(ctx context.Context, s *Service) (int, error) {
 	return total, err
 }
 
-// targets returns all webhooks as of no earlier than what some looks have seen. They are not to be changed.
+// targets returns all webhooks in a version no older than some looks have seen. Do not change them.
 func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (byScope map[model.Scope][]*target, total int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

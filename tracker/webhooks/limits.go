@@ -12,22 +12,22 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// How many webhooks there may be: each event is compared with all of its workspace's, and each process that sweeps knows all. No
-// tenant may have more than are left for the others.
+// These limit the number of webhooks: each event is compared with all of its workspace's, and each sweeper process knows all. No tenant
+// may have more than are left for the others.
 const (
 	MaxOfScope  = 100
 	MaxOfTenant = 250
 	MaxOfAll    = 1000
 )
 
-// creations are those under way in this process, by what the names of their webhooks begin with. They count as if they were stored:
-// otherwise as many could pass the limits as are sent at once.
+// creations are those in progress in this process, by prefix of their webhooks' names. They count as if they were stored: otherwise any
+// number of concurrent ones could pass the limits.
 type creations struct {
 	mu    sync.Mutex
 	under map[string]int
 }
 
-// begin notes a creation, and returns how many are under way by prefix, this one included.
+// begin records a creation, and returns how many are in progress by prefix, including this one.
 func (c *creations) begin(prefixes ...string) (under map[string]int, done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,8 +45,8 @@ func (c *creations) begin(prefixes ...string) (under map[string]int, done func()
 	}
 }
 
-// reserve refuses one more webhook than there may be. Until done is called other creations in this process count this one. Several
-// processes may each let one too many pass. What configuration lists does not count as the tenant's doing.
+// reserve returns an error when one more webhook would exceed a limit. Until `done` is called, other creations in this process count this
+// one. Several processes may each let one too many pass. Webhooks of the configuration do not count for the tenant's limit.
 func (s *Service) reserve(ctx context.Context, scope model.Scope, managed bool) (done func(), err error) {
 	ofScope, ofTenant := scope.String()+"/", scope.Tenant+"/"
 	under, end := s.creations.begin(ofScope, ofTenant, "")
@@ -78,7 +78,7 @@ func (s *Service) reserve(ctx context.Context, scope model.Scope, managed bool) 
 	return end, nil
 }
 
-// count returns how many webhooks there are whose names begin so.
+// count returns how many webhooks have names with this prefix.
 func (s *Service) count(ctx context.Context, op, prefix string) (total int, err error) {
 	calls, err := s.store.EachShard(ctx, op, func(shard int, _ *schema.ShardKeys) *store.Call {
 		return s.listCall(shard, prefix, "", 1)

@@ -11,11 +11,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// No tenant can have all the webhooks that there may be: neither in one workspace, nor over many, nor together with others.
+// No tenant can have all the webhooks that the limits allow: neither in one workspace, nor over many, nor together with others.
 func TestWebhooksAreLimitedByTenant(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
-		stored := func(count int, tenant, workspace string) { // as they stand in the lists, by which they are counted
+		stored := func(count int, tenant, workspace string) { // in the lists, by which they are counted
 			all := make([]redis.Z, count)
 			for i := range all {
 				all[i].Member = fmt.Sprintf("%s/%s/w%d", tenant, workspace, i)
@@ -36,11 +36,11 @@ func TestWebhooksAreLimitedByTenant(t *testing.T) {
 			}
 		}
 		stored(100, "a", "1")
-		want("a", "1", model.Overloaded) // the workspace's
+		want("a", "1", model.Overloaded) // the workspace's limit
 		want("a", "2", "")
 		stored(99, "a", "3")
 		stored(50, "a", "4")
-		want("a", "5", model.Overloaded) // the tenant's, over its workspaces
+		want("a", "5", model.Overloaded) // the tenant's limit, over its workspaces
 		want("b", "5", "")
 		h.WantCode(h.Webhooks.Manage(h.Ctx, []webhooks.NewWebhook{{Scope: model.Scope{Tenant: "a", Workspace: "5"}, ID: "listed",
 			Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", Settings: settings("listed", "task.created")}}), "")
@@ -57,7 +57,7 @@ func TestWebhooksAreLimitedByTenant(t *testing.T) {
 	})
 }
 
-// Creations that come at once pass no limit together.
+// Concurrent creations do not exceed a limit together.
 func TestCreationsAtOncePassNoLimit(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {

@@ -15,7 +15,8 @@ import (
 var errNotFound = &model.Error{Code: NotFound,
 	Message: "there is no such webhook in this tenant and workspace; check the id, tenantId and workspaceId"}
 
-// CreateWebhook makes a webhook, and returns it with its secret, which is never shown again.
+// Create creates a webhook, and returns it with its secret, which is never shown again. It fails for invalid settings, an existing ID, or
+// beyond the limits.
 func (s *Service) Create(ctx context.Context, n NewWebhook) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	if n.ID == "" {
@@ -52,7 +53,8 @@ func (s *Service) Create(ctx context.Context, n NewWebhook) (*Webhook, error) {
 	return w, nil
 }
 
-// UpdateWebhook replaces what a webhook says. managed: configuration asks, which alone may change those that it manages.
+// Update replaces the settings of a webhook. `managed` is true for the configuration, which alone may change managed webhooks. It fails
+// when the webhook does not exist or the settings are invalid.
 func (s *Service) Update(ctx context.Context, scope model.Scope, id string, to Settings, managed bool) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.check(scope, &to); err != nil {
@@ -72,8 +74,8 @@ func (s *Service) Update(ctx context.Context, scope model.Scope, id string, to S
 	return s.Get(ctx, scope, id)
 }
 
-// DeleteWebhook deletes a webhook and all that it was still to be sent. Requests to it that are under way end soon, and may still
-// arrive.
+// Delete deletes a webhook and its pending deliveries. Requests in progress are cancelled soon, and may still arrive. It fails when the
+// webhook does not exist, or when it is managed and the caller is not the configuration.
 func (s *Service) Delete(ctx context.Context, scope model.Scope, id string, managed bool) error {
 	ctx = s.store.Within(ctx, 0)
 	if _, err := s.changeable(ctx, scope, id, managed); err != nil {
@@ -83,13 +85,13 @@ func (s *Service) Delete(ctx context.Context, scope model.Scope, id string, mana
 	if _, err := s.store.Do(ctx, "deleteWebhook", s.removeCall(r)); err != nil {
 		return err
 	}
-	// The courier of its shard reads the webhooks again. If it is not told now, it does so after knownFor.
+	// The courier of its shard reloads the webhooks. If this call fails, it does so after knownFor.
 	_, _ = s.store.Do(ctx, "deleteWebhook", s.beginCall(r.shard, ulid.Make().String(), firstEntry, 0))
 	return nil
 }
 
-// RotateSecret gives a webhook a new secret, "" for one that is made, and returns it with that. The one before signs beside it
-// for a day.
+// RotateSecret gives a webhook a new secret, a random one for "", and returns the webhook with it. The previous secret also signs for
+// another day. It fails as Update does, or for an invalid secret.
 func (s *Service) RotateSecret(ctx context.Context, scope model.Scope, id, secret string, managed bool) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	if secret == "" {
@@ -116,7 +118,7 @@ func (s *Service) RotateSecret(ctx context.Context, scope model.Scope, id, secre
 	return w, nil
 }
 
-// Webhook returns one.
+// Get returns a webhook, or an error when it does not exist.
 func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	r := s.ref(scope, id)
@@ -130,13 +132,13 @@ func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*Webho
 	return nil, errNotFound
 }
 
-// Webhooks returns all of a scope by their ids.
+// List returns all webhooks of a scope, sorted by ID.
 func (s *Service) List(ctx context.Context, scope model.Scope) ([]*Webhook, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.all(ctx, scope.String()+"/")
 }
 
-// all reads the webhooks whose names begin so, in the order of these.
+// all returns the webhooks whose names have this prefix, sorted by name.
 func (s *Service) all(ctx context.Context, prefix string) ([]*Webhook, error) {
 	var refs []hookRef
 	for after, first := map[int]string{}, true; first || len(after) > 0; first = false {
@@ -187,7 +189,7 @@ func (s *Service) readAll(ctx context.Context, refs []hookRef) ([]*Webhook, erro
 	return found, nil
 }
 
-// changeable returns a webhook that whoever asks may change.
+// changeable returns a webhook that the caller may change, or an error.
 func (s *Service) changeable(ctx context.Context, scope model.Scope, id string, managed bool) (*Webhook, error) {
 	w, err := s.Get(ctx, scope, id)
 	if err == nil && w.Managed && !managed {
@@ -197,7 +199,7 @@ func (s *Service) changeable(ctx context.Context, scope model.Scope, id string, 
 	return w, err
 }
 
-// check validates settings, URL included.
+// check validates settings, including the URL.
 func (s *Service) check(scope model.Scope, to *Settings) error {
 	if err := to.validate(scope); err != nil {
 		return err
@@ -208,8 +210,8 @@ func (s *Service) check(scope model.Scope, to *Settings) error {
 	return nil
 }
 
-// saved runs a call that changes what collectors must know, and tells every shard: when this has returned, no event is taken
-// any more by one that does not know. Where nothing was taken before, it begins with what happens from now on.
+// saved runs a call that changes what collectors must know, and notifies every shard: once it has returned, no collector handles an event
+// without knowing the change. In shards where events were not collected before, collection starts now.
 func (s *Service) saved(ctx context.Context, c *store.Call) (store.Reply, error) {
 	now, err := s.events.Now(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// ManageWebhooks has the deployment have these managed webhooks and no others. Those that are as they should be stay untouched,
-// but for one that was switched off since it failed, which is switched on again.
+// Manage makes these the managed webhooks of the deployment. It leaves unchanged ones alone, but enables one that was disabled because it
+// failed. It returns the first error.
 func (s *Service) Manage(ctx context.Context, news []NewWebhook) error {
 	all, err := s.all(ctx, "")
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) manage(ctx context.Context, n NewWebhook, had *Webhook) error 
 	case had == nil:
 		_, err := s.Create(ctx, n)
 		if model.CodeOf(err) == Exists {
-			return nil // another process has just made it
+			return nil // another process has just created it
 		}
 		return err
 	case !had.Managed:

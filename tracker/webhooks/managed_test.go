@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// What configuration lists is there, follows changes of the list, and is left alone by the API.
+// Webhooks in the configuration exist, follow its changes, and cannot be changed by the API.
 func TestManagedWebhooks(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -22,7 +22,7 @@ func TestManagedWebhooks(t *testing.T) {
 				h.Fatal(err)
 			}
 		}
-		for range 2 { // each process does it
+		for range 2 { // each process does this
 			manage(listed("a", "task.created"), listed("b", "task.created"))
 		}
 		if w := h.hook("a"); !w.Managed || w.Settings.Filter.Types[0] != "task.created" {

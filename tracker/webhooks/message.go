@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Types of messages that stand for no event.
+// These are the types of messages that belong to no event.
 const (
 	typeGap  = "webhook.gap"
 	typeTest = "webhook.test"
@@ -19,23 +19,23 @@ const (
 
 const wireTime = "2006-01-02T15:04:05.000Z"
 
-// message is what a webhook is to be sent.
+// message is one message for a webhook.
 type message struct {
-	entry   string // id of the event's entry
-	event   string // id of the event
+	entry   string // ID of the event's entry
+	event   string // ID of the event
 	kind    string
 	subject string
-	id      string // webhook-id, the same however often it is sent
+	id      string // webhook-id, the same for every try
 	body    []byte
 }
 
-// suffixOf tells the messages of one webhook from those of another.
+// suffixOf returns a suffix that makes message IDs of different webhooks distinct.
 func suffixOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "_" + hex.EncodeToString(sum[:6])
 }
 
-// messageOf is what a webhook is told of an event: type and timestamp, and the event as GET /v1/events has it.
+// messageOf returns the message for an event: type and timestamp, and the event in the format of GET /v1/events.
 func messageOf(e *events.Event, suffix string) message {
 	b := make([]byte, 0, 512)
 	b = append(append(b, `{"type":"`...), e.Type...)
@@ -46,24 +46,24 @@ func messageOf(e *events.Event, suffix string) message {
 	return message{entry: e.At.ID(), event: id, kind: e.Type, subject: e.Subject, id: id + suffix, body: b}
 }
 
-// ownMessage is about the webhook itself: data holds what is told besides.
+// ownMessage returns a message about the webhook itself, with additional data.
 func ownMessage(scope model.Scope, webhook, kind, id string, at time.Time, data any) message {
 	told := at.UTC().Format(wireTime)
 	body, _ := json.Marshal(map[string]any{"type": kind, "timestamp": told, "data": map[string]any{
 		"id": id, "type": kind, "time": told, "tenantId": scope.Tenant, "workspaceId": scope.Workspace, "subject": webhook, "data": data,
-	}}) // texts and numbers: cannot fail
+	}}) // strings and numbers: cannot fail
 	return message{kind: kind, subject: webhook, id: id, body: body}
 }
 
-// gapText is the message of deliveries that were dropped, in which scripts replace $F and $T by when the first and the last of them
-// happened, and $N by how many there were. No id has a dollar sign.
+// gapText returns the message about dropped deliveries. Scripts replace $F and $T by when the first and the last of them happened, and $N
+// by their number. IDs contain no dollar sign.
 func gapText(scope model.Scope, webhook string) string {
 	return `{"type":"` + typeGap + `","timestamp":"$T","data":{"type":"` + typeGap + `","time":"$T","tenantId":"` + scope.Tenant +
 		`","workspaceId":"` + scope.Workspace + `","subject":"` + webhook +
 		`","data":{"reason":"QUEUE_FULL","from":"$F","dropped":$N,"to":"$T"}}}`
 }
 
-// trimmedGap tells of events that the streams had dropped before they were taken.
+// trimmedGap returns the message about events that the streams had dropped before they were collected.
 func trimmedGap(scope model.Scope, webhook, suffix string, first *events.Event, g *events.Gap) message {
 	m := ownMessage(scope, webhook, typeGap, "gap_"+strconv.Itoa(first.Shard)+"_"+first.At.ID()+suffix, g.To, map[string]any{
 		"reason": "EVENTS_TRIMMED", "from": g.From.UTC().Format(wireTime), "to": g.To.UTC().Format(wireTime),

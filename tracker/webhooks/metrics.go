@@ -2,7 +2,7 @@ package webhooks
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics count what webhooks are told.
+// metrics count deliveries and their results.
 type metrics struct {
 	tries     *prometheus.CounterVec
 	took      prometheus.Histogram
@@ -49,7 +49,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 	}
 	for _, result := range []string{"delivered", "retry", "dead"} {
-		m.tries.WithLabelValues(result) // a rate sees only what was there before
+		m.tries.WithLabelValues(result) // a rate needs the series to exist before the first increase
 	}
 	for _, level := range slotLevels {
 		m.waits.WithLabelValues(level)

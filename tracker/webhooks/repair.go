@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// repairDeliveries is how many deliveries one script looks at where something is wrong with those of a webhook.
+	// repairDeliveries is how many deliveries one script checks when those of a webhook are inconsistent.
 	repairDeliveries = 50
-	// repairSteps is for how many such scripts one look at a webhook goes on.
+	// repairSteps is the largest number of such scripts for one webhook at a time.
 	repairSteps = 200
 )
 
-// Repair holds entries that name webhooks of a shard against their records, and these against all that must know of them. It
-// counts what was repaired.
+// Repair compares entries for webhooks of a shard with their records, and the records with everything that must refer to them. It returns
+// how many repairs of each kind it made, and the first error.
 func (s *Service) Repair(ctx context.Context, shard int, entries []string) (map[string]int, error) {
 	repairs := map[string]int{}
 	for _, name := range entries {
@@ -41,12 +41,12 @@ func (s *Service) Repair(ctx context.Context, shard int, entries []string) (map[
 	return repairs, nil
 }
 
-// resume has events be taken again in shards of a node where that is not recorded though there are webhooks: whoever made the
-// first one has died before it was told everywhere, or the store has lost it.
+// resume restarts collection in shards of a node where it is not recorded although there are webhooks: the process that created the first
+// one died before it had notified every shard, or the store has lost the record.
 func (c *Courier) resume(ctx context.Context, n *store.Node, shards []int) (begun bool, err error) {
 	s := c.service
 	if total, err := c.known.count(ctx, s); err != nil || total == 0 {
-		return false, nil // what cannot be counted now, since some other node is away, is counted later
+		return false, nil // when another node is down, the count is repeated later
 	}
 	calls := store.CallEach(shards, s.resumeCall)
 	s.store.Exec(ctx, n, calls)

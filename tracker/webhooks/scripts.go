@@ -9,8 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those that the room runs. What stands where in their arguments and replies is known in this file and in
-// scripts_deliver.go only.
+// scripts are the scripts of lua/webhooks. Only this file and scripts_deliver.go know the order of their arguments and replies.
 type scripts struct {
 	save, remove, rotate, read, list, deliveries, again, repair *lua.Script
 	begin, resume, peek, taken, push, claim, settle, bury, trim *lua.Script
@@ -27,7 +26,7 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// hookRef names a webhook and where it lives.
+// hookRef is a webhook's name and shard.
 type hookRef struct {
 	scope model.Scope
 	id    string
@@ -39,12 +38,12 @@ func (s *Service) ref(scope model.Scope, id string) hookRef {
 	return hookRef{scope: scope, id: id, name: schema.TaskName(scope, id), shard: s.store.ShardOf(scope, id)}
 }
 
-// call makes a call of a script that is about one webhook.
+// call returns a call of a script for one webhook.
 func (s *Service) call(r hookRef, script *lua.Script, args ...any) *store.Call {
 	return store.NewCall(r.shard, script, s.store.Keys[r.shard].OfWebhook(r.name), args...)
 }
 
-// saveCall creates a webhook, or changes one where there is no nonce.
+// saveCall creates a webhook, or without a nonce changes one.
 func (s *Service) saveCall(r hookRef, nonce, says string, on bool, secret string) *store.Call {
 	return s.call(r, s.scripts.save, r.scope.String(), r.id, nonce, says, schema.Flag(on), secret)
 }
@@ -57,7 +56,7 @@ func (s *Service) rotateCall(r hookRef, secret string) *store.Call {
 	return s.call(r, s.scripts.rotate, r.scope.String(), r.id, secret, model.Millis(oldSecretLife), maxOldSecrets)
 }
 
-// readCode is the answer of scripts that only tell how it went.
+// readCode reads the reply of scripts that return only a code.
 func readCode(re store.Reply) int64 { return re.Int(0) }
 
 // readAtOnce is how many records one script reads.
@@ -73,7 +72,7 @@ func (s *Service) readCall(refs []hookRef) *store.Call {
 	return store.NewCall(refs[0].shard, s.scripts.read, keys)
 }
 
-// readRead returns the i-th of them; nil: there is none.
+// readRead returns the i-th of them, nil if it does not exist.
 func readRead(re store.Reply, i int, r hookRef) *Webhook {
 	of := re.List(i)
 	return unpackRecord(r.scope, r.id, store.Pairs(of.List(0)), int(of.Int(1)), int(of.Int(2)))
@@ -82,7 +81,7 @@ func readRead(re store.Reply, i int, r hookRef) *Webhook {
 // listAtOnce is how many names one script lists.
 const listAtOnce = 500
 
-// listCall lists webhooks of one shard whose names begin with a prefix, behind one.
+// listCall lists webhooks of one shard whose names have a prefix, starting behind `after`.
 func (s *Service) listCall(shard int, prefix, after string, most int) *store.Call {
 	return store.NewCall(shard, s.scripts.list, []string{s.store.Keys[shard].Webhooks}, prefix, after, most)
 }
@@ -94,21 +93,21 @@ type listReply struct {
 
 func readList(re store.Reply) listReply { return listReply{int(re.Int(0)), re.List(1).Strings()} }
 
-// beginCall has collectors of a shard know of a change, and begin behind an entry where none was there.
+// beginCall notifies collectors of a shard of a change, and starts collection behind an entry if there was none.
 func (s *Service) beginCall(shard int, version, entry string, mark uint16) *store.Call {
 	return store.NewCall(shard, s.scripts.begin, []string{s.store.Keys[shard].EventMarks}, version, entry, int(mark))
 }
 
-// deliveriesCall lists deliveries of one status, or of all for "", behind a number in the order of the list.
+// deliveriesCall lists deliveries with a status, or all for "", behind a number in the order of the list.
 func (s *Service) deliveriesCall(r hookRef, of Status, behind string, most int, oldestFirst bool) *store.Call {
 	letter := map[Status]string{Delivered: "D", Dead: "X"}[of]
 	return s.call(r, s.scripts.deliveries, letter, behind, most, schema.Flag(oldestFirst))
 }
 
 type deliveriesReply struct {
-	found bool // there is such a webhook
+	found bool // the webhook exists
 	all   []*Delivery
-	last  string // number of the last that was looked at
+	last  string // number of the last one read
 	full  bool   // there may be more
 }
 
@@ -128,19 +127,19 @@ func (s *Service) againCall(r hookRef, number string) *store.Call {
 	return s.call(r, s.scripts.again, r.name, number)
 }
 
-// repairCall holds what is known of a webhook against each other, and goes on with its deliveries.
+// repairCall makes the records of a webhook consistent, and then checks its deliveries from a number on.
 func (s *Service) repairCall(r hookRef, from string) *store.Call {
 	return s.call(r, s.scripts.repair, r.scope.String(), r.id, repairDeliveries, from)
 }
 
-// readRepair returns what was repaired, and where to go on with the deliveries; "": that was all.
+// readRepair returns what was repaired, and where to continue with the deliveries; "": that was all.
 func readRepair(re store.Reply) (done []string, next string) { return re.List(0).Strings(), re.Str(1) }
 
-// resumeCall has the events of a shard be taken again. It answers 1 where they were not.
+// resumeCall restarts collection of a shard's events. It replies 1 if it was stopped.
 func (s *Service) resumeCall(shard int) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.resume, []string{k.EventMarks, k.Events})
 }
 
-// sweeperWindow is for how long a sweeper that is not heard counts as one that lives.
+// sweeperWindow is how long a silent sweeper counts as live.
 const sweeperWindow = time.Second

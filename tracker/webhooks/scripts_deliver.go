@@ -8,13 +8,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// The scripts by which sweepers collect and deliver.
+// This file has the scripts with which sweepers collect and deliver.
 
-// dueAtOnce is how many webhooks of a shard one look names: all that there may be, as those of one tenant may be due all the time.
+// dueAtOnce is how many webhooks of a shard one look returns: as many as can exist, since one tenant's may be due all the time.
 const dueAtOnce = MaxOfAll
 
-// peekCall looks at some shards of which one call may be. wait says for how long each must have been nobody's; negative: it is
-// neither taken nor kept.
+// peekCall looks at several shards, as many as one call may cover. `wait` returns for how long a shard must have been free before it is
+// taken; negative: it is neither taken nor kept.
 func (s *Service) peekCall(who string, shards []int, wait func(shard int) time.Duration) *store.Call {
 	keys, args := make([]string, 0, 3*len(shards)), []any{who, model.Millis(lease), model.Millis(sweeperWindow), dueAtOnce}
 	for _, shard := range shards {
@@ -29,10 +29,10 @@ func (s *Service) peekCall(who string, shards []int, wait func(shard int) time.D
 	return store.NewCall(shards[0], s.scripts.peek, keys, args...)
 }
 
-// look is what one look at a shard has shown.
+// look is the result of one look at a shard.
 type look struct {
 	mine    bool
-	taken   bool // events are taken for webhooks
+	taken   bool // events are collected for webhooks
 	at      events.Position
 	entry   string // of at
 	version string
@@ -51,10 +51,10 @@ func readPeek(r store.Reply) look {
 	}
 }
 
-// firstEntry stands for the beginning of a shard: scripts compare it with ids.
+// firstEntry is the beginning of a shard, in a form that scripts compare with IDs.
 const firstEntry = "0-0"
 
-// takenCall records how far a shard's events have been taken; none: there are no webhooks any more.
+// takenCall records how far a shard's events were collected; `none`: there are no webhooks left.
 func (s *Service) takenCall(shard int, from look, to events.Position, none bool) *store.Call {
 	entry, last := firstEntry, ""
 	if !to.IsStart() {
@@ -66,20 +66,20 @@ func (s *Service) takenCall(shard int, from look, to events.Position, none bool)
 	return store.NewCall(shard, s.scripts.taken, []string{s.store.Keys[shard].EventMarks}, from.version, from.entry, entry, int(to.Mark), last)
 }
 
-// pushArgs is where the messages of one call come from.
+// pushArgs is the origin of the messages of one call.
 type pushArgs struct {
-	shard string // that tells them; "": a request of its own
-	last  string // the id of the last entry, or that request
-	anew  string // name of the reading where the shard is read anew, the same when that is repeated; "": it is read on
-	most  int64  // bytes that all deliveries of the webhook may take
+	shard string // source of the events; "": a request
+	last  string // the ID of the last entry, or of that request
+	anew  string // name of the reading when the shard is read from its beginning, the same when it is repeated; "": it is read on
+	most  int64  // limit of the bytes of all deliveries of the webhook
 }
 
-// gapArgs are what scripts make the message from that reports dropped deliveries.
+// gapArgs returns the arguments from which scripts make the message about dropped deliveries.
 func gapArgs(r hookRef) []any {
 	return []any{gapText(r.scope, r.id), typeGap, "gap_" + suffixOf(r.name)[1:] + "_"}
 }
 
-// pushCall puts messages into a webhook's queue: no more than one read of a shard brings.
+// pushCall adds messages to a webhook's queue: at most those of one read of a shard.
 func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Call {
 	args := append([]any{r.scope.String(), r.id, a.most, a.shard, a.last, a.anew}, gapArgs(r)...)
 	for _, m := range messages {
@@ -90,29 +90,29 @@ func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Cal
 
 type pushReply struct {
 	code    int64
-	put     int    // that are in the queue now
-	dropped int    // so that all fit
+	put     int    // how many are in the queue now
+	dropped int    // how many were dropped to make room
 	newest  string // number of the newest delivery
-	again   bool   // nothing was put, since more must be dropped than one call may
+	again   bool   // nothing was added, since more must be dropped than one call may drop
 }
 
 func readPush(re store.Reply) pushReply {
 	return pushReply{code: re.Int(0), dropped: int(re.Int(1)), newest: padded(re.Int(2)), put: int(re.Int(3)), again: re.Int(4) == 1}
 }
 
-// trimCall says how many bytes a webhook's deliveries may take.
+// trimCall sets the limit of the bytes of a webhook's deliveries.
 func (s *Service) trimCall(r hookRef, most int64) *store.Call {
 	return s.call(r, s.scripts.trim, append([]any{r.scope.String(), r.id, most}, gapArgs(r)...)...)
 }
 
 func readTrim(re store.Reply) (dropped int, again bool) { return int(re.Int(0)), re.Int(1) == 1 }
 
-// claimCall takes deliveries that are due.
+// claimCall claims due deliveries.
 func (s *Service) claimCall(r hookRef, who string, most int) *store.Call {
 	return s.call(r, s.scripts.claim, r.name, who, most)
 }
 
-// claimed is a delivery that was taken, with what it is to be sent.
+// claimed is a claimed delivery with its message.
 type claimed struct {
 	*Delivery
 	number string
@@ -123,7 +123,7 @@ type claimReply struct {
 	code    int64
 	url     string
 	secrets []aSecret
-	now     time.Time // of the shard
+	now     time.Time // of the shard's server
 	all     []claimed
 }
 
@@ -144,22 +144,22 @@ func readClaim(re store.Reply, r hookRef) claimReply {
 	return reply
 }
 
-// fate is what becomes of a delivery after a try.
+// fate is the result of a delivery's try.
 type fate string
 
 const (
 	received fate = "d"
 	retried  fate = "r"
 	givenUp  fate = "x"
-	isGone   fate = "g" // the webhook is not there any more
+	isGone   fate = "g" // the webhook does not exist any more
 )
 
-// outcome is what came of a try.
+// outcome is the result of one try, with the response.
 type outcome struct {
 	claimed
 	fate   fate
 	wait   time.Duration // until the next try
-	answer string        // as JSON
+	answer string        // the response as JSON
 }
 
 func (s *Service) settleCall(r hookRef, who string, all []outcome) *store.Call {
@@ -172,8 +172,8 @@ func (s *Service) settleCall(r hookRef, who string, all []outcome) *store.Call {
 
 type settleReply struct {
 	recorded int
-	off      string // why the webhook was switched off; "": it was not
-	dropped  int    // other deliveries, so that the answers fit
+	off      string // why the webhook was disabled; "": it was not
+	dropped  int    // other deliveries, to make room for the responses
 }
 
 func readSettle(re store.Reply) settleReply {
@@ -187,5 +187,5 @@ func (s *Service) buryCall(r hookRef) *store.Call {
 	return s.call(r, s.scripts.bury, r.name, keptOfEach, buryAtOnce)
 }
 
-// readBury returns how many are left.
+// readBury returns how many deliveries are left.
 func readBury(re store.Reply) int64 { return re.Int(0) }

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Secrets as Standard Webhooks has them: whsec_ and base64 of 24 to 64 bytes.
+// Secrets have the format of Standard Webhooks: whsec_ and base64 of 24 to 64 bytes.
 const (
 	secretPrefix   = "whsec_"
 	minSecret      = 24
 	maxSecret      = 64
 	newSecretBytes = 32
 
-	oldSecretLife = 24 * time.Hour // for which a secret signs beside the one that took its place
+	oldSecretLife = 24 * time.Hour // how long a replaced secret still signs
 	maxOldSecrets = 4
 )
 
-// NewSecret makes a secret.
+// NewSecret returns a random secret.
 func NewSecret() string {
 	b := make([]byte, newSecretBytes)
 	_, _ = rand.Read(b) // never fails
@@ -35,7 +35,7 @@ func secretBytes(secret string) ([]byte, bool) {
 	return b, ok && err == nil && len(b) >= minSecret && len(b) <= maxSecret
 }
 
-// checkSecret never repeats what it refuses.
+// checkSecret returns an error for an invalid secret, which never contains the secret.
 func checkSecret(field, secret string) error {
 	if _, ok := secretBytes(secret); !ok {
 		return invalid(field, "is no secret; use whsec_ and the base64 of %d to %d random bytes, or leave it out to have one made",
@@ -44,13 +44,13 @@ func checkSecret(field, secret string) error {
 	return nil
 }
 
-// aSecret is one of a webhook's.
+// aSecret is one secret of a webhook.
 type aSecret struct {
 	text  string
-	until time.Time // zero: it is the newest
+	until time.Time // zero: the newest one
 }
 
-// unpackSecrets reads them as scripts keep them, newest first: each secret:until, separated by spaces.
+// unpackSecrets parses secrets as scripts store them, newest first: each secret:until, separated by spaces.
 func unpackSecrets(packed string) (all []aSecret) {
 	for _, one := range strings.Fields(packed) {
 		text, until, _ := strings.Cut(one, ":")
@@ -63,12 +63,12 @@ func unpackSecrets(packed string) (all []aSecret) {
 	return all
 }
 
-// holding are the secrets that hold at a time.
+// holding returns the secrets that are valid at a time.
 func holding(all []aSecret, at time.Time) []aSecret {
 	return slices.DeleteFunc(all, func(s aSecret) bool { return !s.until.IsZero() && !at.Before(s.until) })
 }
 
-// sign returns the headers of a message that is sent at a time, signed with every secret.
+// sign returns the headers of a message, with signatures by all secrets for a time.
 func sign(secrets []aSecret, message string, at time.Time, body []byte) map[string]string {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	var signatures []string

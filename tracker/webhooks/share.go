@@ -6,11 +6,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// The bytes that deliveries of a tenant's webhooks may take are divided evenly among all its webhooks, also those that are off. So
-// what the tenant has in all shards stays below its bound though no script sees more than one webhook, and one that receives nothing
-// drops its own deliveries only.
+// The bytes allowed for the deliveries of a tenant's webhooks are divided evenly among all its webhooks, disabled ones included. So the
+// tenant's total over all shards stays below its limit although no script sees more than one webhook, and a webhook that receives nothing
+// drops only its own deliveries.
 
-// shares returns how many bytes each webhook of a tenant may take.
+// shares returns, by tenant, how many bytes each of its webhooks may take.
 func (s *Service) shares(all []*Webhook) map[string]int64 {
 	shares := map[string]int64{}
 	for _, w := range all {
@@ -22,13 +22,13 @@ func (s *Service) shares(all []*Webhook) map[string]int64 {
 	return shares
 }
 
-// share returns how many bytes each webhook of a tenant may take, where not all webhooks are known.
+// share returns how many bytes each webhook of a tenant may take, when not all webhooks are loaded.
 func (s *Service) share(ctx context.Context, tenant string) (int64, error) {
 	n, err := s.count(ctx, "webhooks", tenant+"/")
 	return s.opts.TenantBytes / int64(max(1, n)), err
 }
 
-// trim drops the oldest deliveries of webhooks that take more than their shares, and records the shares where they have changed.
+// trim drops the oldest deliveries of webhooks beyond their shares, and records changed shares.
 func (s *Service) trim(ctx context.Context, all []*Webhook, shares map[string]int64) error {
 	var left []*Webhook
 	total := int64(0)

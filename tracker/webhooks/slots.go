@@ -10,32 +10,31 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// slots are the requests that one courier may have under way. They are shared fairly: a tenant, and a webhook of a tenant, may
-// hold a multiple of what is free, so that a slot is left for a tenant that holds none. Those that wait get what becomes free in
-// turn, by tenant and then by webhook.
+// slots limits the concurrent requests of one courier. It is fair: a tenant, and a webhook of a tenant, may hold a multiple of what is
+// free, so that a slot is left for a tenant that holds none. Freed slots go to waiting deliveries in turn, by tenant and then by webhook.
 type slots struct {
 	pool  *shares.Pool
 	waits *prometheus.CounterVec
 
 	mu      sync.Mutex
-	tenants []*tenantLine // the next to be served first; none without a hookLine
+	tenants []*tenantLine // in the order of service; each has a hookLine
 }
 
 type tenantLine struct {
 	tenant string
-	hooks  []*hookLine // the next to be served first; none without a delivery that waits
+	hooks  []*hookLine // in the order of service; each has a waiting delivery
 }
 
 type hookLine struct {
 	holder  shares.Holder
-	waiting []chan struct{} // closed when the slot is granted
+	waiting []chan struct{} // closed when a slot is granted
 }
 
 func newSlots(count int64, waits *prometheus.CounterVec) *slots {
 	return &slots{pool: shares.NewPool(count), waits: waits}
 }
 
-// take waits for a slot of a webhook, and returns false if ctx ends first. What was taken must be given back.
+// take waits for a slot for a webhook. It returns false if ctx ends first; otherwise the slot must be given back.
 func (s *slots) take(ctx context.Context, tenant, webhook string) bool {
 	h := shares.Holder{Tenant: tenant, Token: webhook}
 	granted := s.ask(h)
@@ -55,7 +54,7 @@ func (s *slots) take(ctx context.Context, tenant, webhook string) bool {
 	return false
 }
 
-// ask takes a slot and returns nil, or enters the line and returns what is closed when the slot is granted.
+// ask takes a slot and returns nil, or joins the line and returns a channel that is closed when the slot is granted.
 func (s *slots) ask(h shares.Holder) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +77,7 @@ func (s *slots) ask(h shares.Holder) chan struct{} {
 	return granted
 }
 
-// slotLevels name in metrics who holds its share.
+// slotLevels are the names in metrics of the level whose share is used up.
 var slotLevels = map[shares.Level]string{shares.Token: "webhook", shares.Tenant: "tenant", shares.Total: "total"}
 
 func (s *slots) lineOf(h shares.Holder) (*tenantLine, *hookLine) {
@@ -96,7 +95,7 @@ func (s *slots) lineOf(h shares.Holder) (*tenantLine, *hookLine) {
 	return nil, nil
 }
 
-// leave takes one that waits out of its line, and returns false if it is not there any more.
+// leave removes a waiting delivery from its line. It returns false if it is not there any more.
 func (s *slots) leave(h shares.Holder, granted chan struct{}) bool {
 	t, line := s.lineOf(h)
 	if line == nil {
@@ -111,7 +110,7 @@ func (s *slots) leave(h shares.Holder, granted chan struct{}) bool {
 	return true
 }
 
-// tidy forgets lines in which nothing waits.
+// tidy removes empty lines.
 func (s *slots) tidy(t *tenantLine, line *hookLine) {
 	if len(line.waiting) == 0 {
 		t.hooks = slices.DeleteFunc(t.hooks, func(l *hookLine) bool { return l == line })
@@ -133,16 +132,16 @@ func (s *slots) giveLocked(h shares.Holder) {
 		t := s.tenants[i]
 		line := s.grant(t)
 		if line == nil {
-			i++ // what others get meanwhile makes its share no larger
+			i++ // slots granted to others do not increase its share
 			continue
 		}
-		s.tenants = append(slices.Delete(s.tenants, i, i+1), t) // behind the others, and so is the webhook
+		s.tenants = append(slices.Delete(s.tenants, i, i+1), t) // move it behind the others, and its webhook too
 		t.hooks = append(slices.DeleteFunc(t.hooks, func(l *hookLine) bool { return l == line }), line)
 		s.tidy(t, line)
 	}
 }
 
-// grant gives a slot to the first webhook of a tenant that may have one, and returns it; nil: none may.
+// grant grants a slot to the first webhook of a tenant that may have one, and returns it; nil: none may.
 func (s *slots) grant(t *tenantLine) *hookLine {
 	for _, line := range t.hooks {
 		switch s.pool.Take(line.holder, 1) {

@@ -22,7 +22,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// However many webhooks a tenant has, others need not wait for its receivers.
+// However many webhooks a tenant has, other tenants do not wait for its receivers.
 func TestATenantLeavesSlotsForOthers(t *testing.T) {
 	t.Parallel()
 	s := slotsOf(allSlots)
@@ -43,7 +43,7 @@ func TestATenantLeavesSlotsForOthers(t *testing.T) {
 	}
 }
 
-// What becomes free goes to those that wait in turn: by tenant, and by webhook within a tenant.
+// Freed slots go to waiting deliveries in turn: by tenant, and by webhook within a tenant.
 func TestSlotsAreGivenInTurn(t *testing.T) {
 	t.Parallel()
 	s := slotsOf(1)
@@ -68,8 +68,8 @@ func TestSlotsAreGivenInTurn(t *testing.T) {
 	}
 }
 
-// Whatever is taken, given back and given up while waiting: no tenant without a slot waits while one is free, and in the end all
-// are free and nothing is left of those that waited.
+// In any sequence of taking, returning and cancelled waits, no tenant without a slot waits while one is free, and in the end all are free
+// and no waiting entry is left.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,7 +127,7 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// Who stops waiting leaves nothing behind, also when the slot was granted at that moment.
+// A cancelled wait leaves nothing behind, even when the slot was granted at that moment.
 func TestWaitingForASlotEnds(t *testing.T) {
 	t.Parallel()
 	s := slotsOf(1)

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// definition is what a record says of a webhook, as JSON.
+// definition is the stored form of a webhook's settings, as JSON.
 type definition struct {
 	URL         string   `json:"url"`
 	Description string   `json:"description,omitempty"`
@@ -28,11 +28,11 @@ type definition struct {
 func packSettings(s *Settings, managed bool) string {
 	f := &s.Filter
 	b, _ := json.Marshal(definition{s.URL, s.Description, managed, f.Types, f.Subject, f.RunID, f.Queue, f.TaskType, f.WorkerID,
-		f.MachineID}) // texts: cannot fail
+		f.MachineID}) // strings: cannot fail
 	return string(b)
 }
 
-// unpackRecord reads a record as webhook_read.lua answers it; nil: there is none.
+// unpackRecord parses a record in the reply of webhook_read.lua; nil: it does not exist.
 func unpackRecord(scope model.Scope, id string, f map[string]string, pending, dead int) *Webhook {
 	if f["d"] == "" {
 		return nil
@@ -59,10 +59,10 @@ func unpackRecord(scope model.Scope, id string, f map[string]string, pending, de
 	return w
 }
 
-// Status is how far a delivery has come.
+// Status is the state of a delivery.
 type Status string
 
-// PENDING waits for its first or next try, DEAD was given up.
+// A PENDING delivery waits for its first or next try; a DEAD one was given up.
 const (
 	Pending   Status = "PENDING"
 	Delivered Status = "DELIVERED"
@@ -71,42 +71,42 @@ const (
 
 var statusOf = map[string]Status{"P": Pending, "D": Delivered, "X": Dead}
 
-// Statuses are all of them.
+// Statuses are all statuses.
 var Statuses = []Status{Pending, Delivered, Dead}
 
-// Delivery is one message on its way to a webhook.
+// Delivery is one message for a webhook.
 type Delivery struct {
 	ID        string
-	MessageID string // the webhook-id that it is sent with
-	EventID   string // "": it stands for no event
+	MessageID string // its webhook-id header
+	EventID   string // "": no event
 	Type      string
 	Subject   string
 	Status    Status
 	Tries     int
 	CreatedAt time.Time
-	NextAt    time.Time // of the next try; zero: there is none
-	LastAt    time.Time // when the last one ended; zero: there was none
-	Answer    *Answer   // to the last one; nil: there was none
+	NextAt    time.Time // of the next try; zero: none
+	LastAt    time.Time // end of the last try; zero: none
+	Answer    *Answer   // to the last try; nil: none
 }
 
-// Answer is what came of a try.
+// Answer is the response to a try.
 type Answer struct {
-	Code   int    `json:"code,omitempty"`  // 0: there was no answer
-	Error  string `json:"error,omitempty"` // why
+	Code   int    `json:"code,omitempty"`  // 0: no response
+	Error  string `json:"error,omitempty"` // why there was none
 	Body   string `json:"body,omitempty"`  // its beginning
 	TookMs int64  `json:"tookMs"`
 }
 
 const deliveryPrefix = "dlv_"
 
-// numberOf returns a delivery's number as scripts know it; false: it is no id of one.
+// numberOf returns a delivery's number in scripts; false: the ID is not one of a delivery.
 func numberOf(id string) (string, bool) {
 	number, ok := strings.CutPrefix(id, deliveryPrefix)
 	_, err := strconv.ParseUint(number, 10, 64)
 	return number, ok && err == nil && len(number) == 13
 }
 
-// unpackDelivery reads what is kept about a delivery; nil: nothing.
+// unpackDelivery parses the record of a delivery; nil: it is malformed.
 func unpackDelivery(number, about string) *Delivery {
 	p := strings.SplitN(about, "\t", 10)
 	if len(p) != 10 {

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Codes of what this room refuses.
+// These are the codes of errors of this package.
 const (
 	NotFound         model.Code = "webhook_not_found"
 	Exists           model.Code = "webhook_exists"
@@ -24,41 +24,41 @@ const (
 	maxDescription = 256
 )
 
-// Settings are what users say of a webhook.
+// Settings are the settings that users give a webhook.
 type Settings struct {
 	URL         string
 	Description string
 	Enabled     bool
-	Filter      events.Filter // Types must be given; Tenant and Workspace are the webhook's own
+	Filter      events.Filter // Types are required; Tenant and Workspace are set to the webhook's
 }
 
-// NewWebhook asks for one.
+// NewWebhook describes a webhook to create.
 type NewWebhook struct {
 	Scope    model.Scope
-	ID       string // "": one is made
-	Secret   string // "": one is made
-	Managed  bool   // by configuration
+	ID       string // "": generated
+	Secret   string // "": generated
+	Managed  bool   // it comes from the configuration
 	Settings Settings
 }
 
-// Webhook is where events are posted to.
+// Webhook is an endpoint to which events are posted.
 type Webhook struct {
 	Scope    model.Scope
 	ID       string
-	Managed  bool // by configuration, and not to be changed otherwise
+	Managed  bool // only the configuration may change it
 	Settings Settings
 
 	CreatedAt, UpdatedAt time.Time
-	DisabledReason       string    // GONE, FAILING or OPERATOR; "": it is on
-	DisabledAt           time.Time // zero: it is on
-	FailingSince         time.Time // since when nothing was delivered though it was tried; zero: it works
-	Pending              int       // deliveries that wait, or are under way
-	Dead                 int       // deliveries that were given up, of those that are kept
-	OldSecretsUntil      time.Time // until when secrets sign beside the newest; zero: none does
-	Secret               string    // only where it was just made
+	DisabledReason       string    // GONE, FAILING or OPERATOR; "": it is enabled
+	DisabledAt           time.Time // zero: it is enabled
+	FailingSince         time.Time // since when every try has failed; zero: it works
+	Pending              int       // deliveries that wait or are in progress
+	Dead                 int       // stored deliveries that were given up
+	OldSecretsUntil      time.Time // until when older secrets also sign; zero: none does
+	Secret               string    // only right after it was set
 
-	since       time.Time // it is told of what has happened since
-	bytes, most int64     // that its deliveries take, and may take as collectors have said last
+	since       time.Time // it receives events since then
+	bytes, most int64     // bytes of its deliveries, and their limit as collectors have last set it
 }
 
 func invalid(field, format string, args ...any) error {
@@ -66,7 +66,7 @@ func invalid(field, format string, args ...any) error {
 		Message: field + " " + fmt.Sprintf(format, args...)}
 }
 
-// validate checks what can be judged without asking anybody.
+// validate checks settings without asking another part.
 func (s *Settings) validate(scope model.Scope) error {
 	f := &s.Filter
 	f.Tenant, f.Workspace = scope.Tenant, scope.Workspace

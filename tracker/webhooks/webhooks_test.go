@@ -20,7 +20,7 @@ func named(id string) func(*model.NewTask) {
 	return func(n *model.NewTask) { n.TaskID = id }
 }
 
-// What happens is told to those who ask for it, once, signed, and in order for each subject.
+// Events are sent to the webhooks that subscribe to them, once, signed, and in order for each subject.
 func TestWebhooksAreTold(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -84,7 +84,7 @@ func TestWebhooksAreTold(t *testing.T) {
 	})
 }
 
-// A delivery that fails is tried again, later each time, with the same id, and is given up after the tenth try.
+// A delivery that fails is retried with growing waits and the same ID, and is given up after the tenth try.
 func TestFailuresAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -136,7 +136,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	})
 }
 
-// A webhook that is gone, or that has only failed for five days, is switched off; that is told, and nothing waits for it.
+// A webhook that is gone, or that has only failed for five days, is disabled; an event reports that, and nothing waits for it.
 func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -202,7 +202,7 @@ func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
 	})
 }
 
-// A queue that is full drops its oldest deliveries, and the webhook is told how many and of which time.
+// A full queue drops its oldest deliveries, and the webhook is notified of how many and of their times.
 func TestAFullQueueIsToldOf(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -216,7 +216,7 @@ func TestAFullQueueIsToldOf(t *testing.T) {
 		})
 		began := h.Store.Clock.Now().Truncate(time.Millisecond)
 		const tasks = 30
-		last := map[int]bool{5: true, 17: true, tasks - 1: true} // of what is delivered together
+		last := map[int]bool{5: true, 17: true, tasks - 1: true} // of deliveries made together
 		for i := range tasks {
 			h.MustCreate(named(fmt.Sprintf("t%02d", i)))
 			h.Store.Clock.Advance(time.Second)
@@ -267,7 +267,7 @@ func TestAFullQueueIsToldOf(t *testing.T) {
 	}, func(o *tracker.Options) { o.TenantWebhookBytes = 2 * 14_000 })
 }
 
-// What a shard drops before it was taken is told, too.
+// A gap is also reported for events that a shard dropped before they were collected.
 func TestATrimmedStreamIsToldOf(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -293,7 +293,7 @@ func TestATrimmedStreamIsToldOf(t *testing.T) {
 	})
 }
 
-// Two secrets sign for a day after one has taken the other's place.
+// Two secrets sign for a day after a rotation.
 func TestSecretsAreRotated(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -321,7 +321,7 @@ func TestSecretsAreRotated(t *testing.T) {
 	})
 }
 
-// A test, and what has happened since a time, are sent as they are asked for.
+// A test message, and events since a time, are sent on request.
 func TestRedeliveries(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
@@ -366,7 +366,7 @@ func TestRedeliveries(t *testing.T) {
 	})
 }
 
-// Bad settings are refused, and nothing is stored.
+// Invalid settings are refused, and nothing is stored.
 func TestBadWebhooksAreRefused(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
