@@ -1,7 +1,7 @@
 -- Purpose: records which request makes a claim and its result, so that a repeat gets the same response.
 -- Guarantees: of the requests with one claim id, one at a time may take tasks, and once one has taken some no other takes any;
 --   of those that only wait the latest counts. A request that dies while it may take loses that right automatically, even if
---   the clock is set back. A request that was told to wait for another is woken when that one takes nothing more, and all that
+--   the clock is set back. A request that waits for another is woken when that one takes nothing more, and all that
 --   wait under the id are woken when it has got its tasks. Repeating a call changes nothing.
 -- KEYS: 1 lubdub:{shard}:claim:<scope>/<worker>/<claim>
 -- ARGV: 1 request, 2 life ms, 3 step: make (it begins, and may take), take (it has waited, and may take again), wait (it may

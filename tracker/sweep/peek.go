@@ -44,7 +44,7 @@ type peeked struct {
 	r        *round
 	todo     []overdue
 	outboxes []outbox
-	held     []int            // shards whose time may be slowed after balancers lost replicas
+	held     []int            // shards whose time may be slowed because of balancers
 	idle     map[int][]string // by shard: timeouts that may be dropped
 	next     time.Duration
 	lag      time.Duration
