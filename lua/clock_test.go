@@ -11,7 +11,7 @@ import (
 
 func key(name string) string { return "lubdub:{7}:" + name }
 
-// tickKeys are those of an empty beat, in its order.
+// tickKeys are the keys of an empty beat, in order.
 func tickKeys() (keys []string) {
 	for _, name := range []string{"clock", "outages", "progress", "cancels", "replicas", "timeouts", "timers", "due", "ix",
 		"events", "sweepers",
@@ -22,7 +22,7 @@ func tickKeys() (keys []string) {
 	return keys
 }
 
-// Shard time steps with the wall clock, by at most 250 ms at a time; while no beat lands it stands.
+// Shard time follows the wall clock in steps of at most 250 ms; it is paused while no heartbeat is stored.
 func TestShardTime(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -51,14 +51,14 @@ func TestShardTime(t *testing.T) {
 			{250 * time.Millisecond, 350, 350},
 			{251 * time.Millisecond, 600, 600}, // one millisecond is lost
 			{time.Hour, 850, 850},              // an outage costs one step
-			{-2 * time.Hour, 850, 850},         // a clock that went back costs nothing
+			{-2 * time.Hour, 850, 850},         // a clock that was set back costs nothing
 			{10 * time.Millisecond, 860, 860},  // too soon to be written, and the same for every reader
 			{39 * time.Millisecond, 899, 899},
 			{-20 * time.Millisecond, 879, 879}, // back within what is not written: shard time follows
 			{300 * time.Millisecond, 1100, 1100},
 		} {
 			s.Clock.Advance(step.wall)
-			for range 2 { // reading moves nothing
+			for range 2 { // reading changes nothing
 				if got := read() - start; got != step.reads {
 					t.Errorf("step %d: a reader computes %d, want %d", i, got, step.reads)
 				}
@@ -74,7 +74,7 @@ func TestShardTime(t *testing.T) {
 	})
 }
 
-// A replica that has died keeps no turn for as long as the clock was put back.
+// A replica that has died keeps no turn for as long as the clock was set back.
 func TestTurnsAfterTheClockWasPutBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

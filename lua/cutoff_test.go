@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// keptTime is a shard whose time some replicas keep in turns of 100 ms.
+// keptTime is a shard whose time some replicas advance in turns of 100 ms.
 type keptTime struct {
 	*testing.T
 	store *redistest.Store
@@ -19,7 +19,7 @@ type keptTime struct {
 
 const period = 1000 // ms, of health checks
 
-// run lets 100 ms pass after each empty beat, which the replicas give in turn; those that are cut off say so.
+// run lets 100 ms pass after each empty beat, which the replicas send in turn; those that are cut off report it.
 func (k *keptTime) run(d time.Duration, replicas ...string) {
 	k.Helper()
 	for i := 0; d > 0; i++ {
@@ -43,7 +43,7 @@ func (k *keptTime) tick(replica string) int64 {
 	return r[1].([]any)[0].(int64)
 }
 
-// uses has somebody live in the shard with a timeout.
+// uses adds an attempt with a timeout to the shard.
 func (k *keptTime) uses(timeoutMs int) {
 	k.Helper()
 	if err := k.store.Client.SAdd(context.Background(), key("timeouts"), timeoutMs).Err(); err != nil {
@@ -60,7 +60,7 @@ func (k *keptTime) read() int64 {
 	return r[1].(int64)
 }
 
-// ran tells by how much shard time has moved since it was last asked.
+// ran returns by how much shard time has advanced since the last call.
 func (k *keptTime) ran() time.Duration {
 	k.Helper()
 	now := k.read()
@@ -69,7 +69,8 @@ func (k *keptTime) ran() time.Duration {
 	return d
 }
 
-// While balancers may keep the clients from all replicas time stands; one that is heard, or may be, is enough for it to run.
+// Shard time is paused while balancers may keep the clients from all replicas; one replica that clients reach, or may reach, is
+// enough for it to run.
 func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -88,7 +89,7 @@ func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
 			{"one drains, the other serves", time.Second, []string{"a!", "b"}, time.Second, time.Second},
 			{"both are cut off", time.Second, []string{"a!", "b!"}, 0, 200 * time.Millisecond},
 			{"both are still", time.Second, []string{"a!", "b!"}, 0, 100 * time.Millisecond},
-			{"one is heard again", 2 * time.Second, []string{"a!", "b"}, 1500 * time.Millisecond, 2 * time.Second}, // what was said ends by itself
+			{"one is heard again", 2 * time.Second, []string{"a!", "b"}, 1500 * time.Millisecond, 2 * time.Second}, // the report expires
 			{"it drains", 3 * time.Second, []string{"b!", "a!"}, 0, 400 * time.Millisecond},
 			{"the last one is gone", 100 * time.Millisecond, []string{"b"}, 0, 100 * time.Millisecond},
 			{"and heard", 2 * time.Second, []string{"b"}, 1500 * time.Millisecond, 2 * time.Second},
@@ -102,8 +103,8 @@ func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
 	})
 }
 
-// Replicas that are cut off for ever, or again and again, hold time for four periods; from then on it runs at half speed,
-// also by those who have just started, until nothing was held for a period.
+// Replicas that are cut off forever, or repeatedly, hold time for four periods; after that it runs at half speed, also with
+// replicas that have just started, until nothing was held for a period.
 func TestTimeIsNotHeldForEver(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -121,7 +122,7 @@ func TestTimeIsNotHeldForEver(t *testing.T) {
 				t.Errorf("time ran %v in 2 s after them, want about the half", got)
 			}
 		}
-		k.run(3*time.Second, "restarted") // until the one before is forgotten, and a period more
+		k.run(3*time.Second, "restarted") // until the previous one has expired, and a period more
 		k.ran()
 		k.run(2*time.Second, "restarted!")
 		if got := k.ran(); got > 300*time.Millisecond {
@@ -130,8 +131,8 @@ func TestTimeIsNotHeldForEver(t *testing.T) {
 	})
 }
 
-// Time is held for no longer than the longest timeout in use: where everybody's are short, or nobody lives, nobody must be
-// found late for the balancers' sake.
+// Time is held no longer than the longest timeout in use: with short timeouts, or without attempts, nothing may be found late
+// because of the balancers.
 func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -162,7 +163,7 @@ func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
 			{"since 700", func() {}, period - 700, false},
 		} {
 			step.before()
-			s.Clock.Advance(time.Second) // what was said before is over
+			s.Clock.Advance(time.Second) // the previous report has expired
 			k.tick("a")
 			k.ran()
 			if cutOffFor(step.left); (k.ran() < 50*time.Millisecond) != step.held {

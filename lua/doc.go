@@ -1,5 +1,5 @@
-// Package lua holds every Redis script of Lubdub, one .lua file per operation, in the folder of the room of package
-// tracker that runs it, and composes them with the fragments in lib/ that several operations share. It knows the texts
-// and their SHA-1 and nothing else: what the arguments mean stands in each script's header, who passes them in package
-// tracker. Names are those of the files, over all rooms.
+// Package lua has every Redis script of Lubdub, one .lua file per operation, in a folder for the package under tracker that runs
+// it, and composes them with the fragments in lib/ that several scripts share. It knows only the sources and their SHA-1: the
+// header of each script documents the arguments, and the package under tracker passes them. Scripts are named after their files,
+// across all folders.
 package lua

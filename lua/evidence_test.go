@@ -14,11 +14,11 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
-// heardTask is a running task whose beats land in the shard, and are looked for there.
+// heardTask is a running task whose heartbeats are stored in the shard and looked up there.
 type heardTask struct {
 	*keptTime
 	id   string
-	last time.Time // when its last beat landed
+	last time.Time // when its last heartbeat was stored
 }
 
 func (h *heardTask) member() string { return "a/b/" + h.id + "#1.f" }
@@ -32,7 +32,7 @@ func (h *heardTask) create() {
 	}
 }
 
-// beat lands as the task's only beat in a batch.
+// beat stores a heartbeat of the task, as the only one in a batch.
 func (h *heardTask) beat() {
 	h.Helper()
 	keys := []string{key("clock"), key("outages"), key("progress"), key("cancels"), key("beats:60000")}
@@ -46,7 +46,7 @@ func (h *heardTask) beat() {
 	h.last = h.store.Clock.Now()
 }
 
-// off tells by how much later than it was the task is said to have been heard.
+// off returns by how much the reported time of the last heartbeat is too late.
 func (h *heardTask) off() time.Duration {
 	h.Helper()
 	keys := []string{key("clock"), key("outages"), key("progress")}
@@ -66,9 +66,9 @@ func (h *heardTask) off() time.Duration {
 	return now.Add(-time.Duration(silent+r[6].(int64)) * time.Millisecond).Sub(h.last.Truncate(time.Millisecond))
 }
 
-// Whatever befalls a shard's time, in any order and several at once (it stands, runs at a tenth or at half speed, nothing
-// lands for a while), when somebody was last heard is told as it was, to 50 ms: the wall time that five ms of shard time
-// take at a tenth. What lands while time stands, or in the same ms of shard time, is left out: that is one moment.
+// Whatever happens to a shard's time, in any order and combination (it is paused, runs at a tenth or at half speed, no heartbeat
+// is stored for a while), the time of the last heartbeat is reported correctly to 50 ms: the wall time of five ms of shard time at
+// a tenth. Heartbeats while time is paused, or in the same ms of shard time, are left out: they count as one moment.
 func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

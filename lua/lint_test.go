@@ -16,7 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 )
 
-// lint returns what the house style finds wrong with a script; fragment says that it is one of lib/.
+// lint returns the style violations of a script; fragment: it is in lib/.
 func lint(text string, fragment bool) (wrong []string) {
 	headings := []string{"Purpose", "Guarantees", "KEYS", "ARGV", "Reply", "Cost"}
 	if fragment {
@@ -76,7 +76,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Go names a script by its operation alone, so no two rooms may have one of the same name.
+// Go refers to a script by its operation alone, so no two folders may have one of the same name.
 func TestNamesAreUniqueOverAllRooms(t *testing.T) {
 	folder := fstest.MapFS{"beats/tick.lua": {Data: []byte("return 1")}, "sweep/find.lua": {Data: []byte("return 2")}}
 	if names := lua.LoadWithClockFrom(folder, "").Names(); !slices.Equal(names, []string{"find", "tick"}) {
@@ -91,7 +91,7 @@ func TestNamesAreUniqueOverAllRooms(t *testing.T) {
 	lua.LoadWithClockFrom(folder, "")
 }
 
-// A room holds scripts and nothing else; one that stands elsewhere would not be composed.
+// A folder has scripts and nothing else; a script in another place would not be composed.
 func TestEveryScriptStandsInARoom(t *testing.T) {
 	composed := len(lua.Load().Names())
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

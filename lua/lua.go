@@ -17,36 +17,36 @@ import (
 //go:embed */*.lua
 var files embed.FS
 
-// fragments is the folder of what scripts share; every other one is a room, with the scripts that it runs.
+// fragments is the folder of shared code; every other folder has the scripts that one package runs.
 const fragments = "lib"
 
-// Script is one operation: a whole .lua file with its library fragments put in.
+// Script is one operation: a whole .lua file with its fragments inserted.
 type Script struct {
 	Name   string // the file's name without .lua, e.g. "beat"
 	Source string // what EVAL and SCRIPT LOAD get
 	SHA    string // lower-case hex SHA-1 of Source, what EVALSHA gets
-	Events bool   // it writes events: its last argument, besides those that its header names, is who acts
+	Events bool   // it writes events: its last argument, after those in its header, is the actor
 }
 
-// Set is every script by the name of its operation.
+// Set is all scripts by name.
 type Set struct {
 	byName map[string]*Script
 	names  []string // sorted
 }
 
-// redisClock is how every script asks for the wall time; it stands once, in lib/clock.lua.
+// redisClock is how every script reads the wall time; it occurs once, in lib/clock.lua.
 const redisClock = "redis.call('TIME')"
 
-// Load composes the scripts as production runs them: the clock is Redis's own.
+// Load composes the scripts for production, with Redis's own clock.
 func Load() *Set { return withClock(embedded(), redisClock) }
 
-// LoadWithClock composes the scripts with another source of wall time: a Lua expression that returns
-// {seconds, microseconds} as TIME does. It is for tests, which step and freeze the clock; a test over
-// the import graph holds that only internal/redistest calls it.
+// LoadWithClock composes the scripts with another source of wall time: a Lua expression that returns {seconds, microseconds} as
+// TIME does. It is for tests, which step and freeze the clock; a test over the import graph ensures that only internal/redistest
+// calls it.
 func LoadWithClock(expr string) *Set { return withClock(embedded(), expr) }
 
-// LoadWithClockFrom composes the scripts of another folder, so that tests can try whether they would notice wrong ones.
-// With an empty expression the clock is Redis's own.
+// LoadWithClockFrom composes the scripts of another folder, so that tests can check whether they would detect wrong ones. With an
+// empty expression the clock is Redis's own.
 func LoadWithClockFrom(folder fs.FS, expr string) *Set {
 	return withClock(compose(folder), cmp.Or(expr, redisClock))
 }
@@ -60,28 +60,27 @@ func (s *Set) Get(name string) *Script {
 	return sc
 }
 
-// wakeChannel and eventsKept are what differs between deployments. It stands once in the scripts, in lib/wake.lua and
-// lib/event.lua, and For replaces it.
+// wakeChannel and eventsKept are what differs between deployments. They occur once in the scripts, in lib/wake.lua and
+// lib/event.lua, and For replaces them.
 const wakeChannel = "'lubdub:wake'" // where they say what wakes claims that wait
 
-// eventsMost is how many events a shard's stream holds at most, about, where as many are to be kept: sweepers trim it to those,
-// and leave what webhooks have not taken yet.
+// eventsMost is the approximate maximum of events in a shard's stream that is to keep this many: sweepers trim it to these, and
+// leave what webhooks have not taken yet.
 func eventsMost(kept int) string { return fmt.Sprintf("EVENTS_MOST = '%d'", 4*kept) }
 
-// leastEventsPerShard is what the source of the scripts says, and what a shard keeps where there are many.
+// leastEventsPerShard is the value in the source of the scripts, and what a shard keeps when there are many.
 const leastEventsPerShard = 10000
 
-// DefaultEventsPerShard is how many events each of so many shards keeps where nothing else is said: where there are few, as many as 16
-// would keep together.
+// DefaultEventsPerShard is how many events each shard keeps by default: with few shards, as many as 16 would keep together.
 func DefaultEventsPerShard(shards int) int { return leastEventsPerShard * max(1, 16/shards) }
 
-// Deployment is what its scripts know of it.
+// Deployment is what its scripts know about it.
 type Deployment struct {
-	Database       int // of Redis, in which it lives
-	EventsPerShard int // that a shard's stream keeps, about, while sweepers keep up; 0: 10,000
+	Database       int // of Redis, which it uses
+	EventsPerShard int // approximate number of events that a shard's stream keeps, while sweepers keep up; 0: 10,000
 }
 
-// WakeChannel is its name for a database: Redis has the same channels for all of them.
+// WakeChannel is the name of the channel for a database: Redis shares channels between all of them.
 func WakeChannel(database int) string {
 	if database == 0 {
 		return strings.Trim(wakeChannel, "'")
@@ -89,7 +88,7 @@ func WakeChannel(database int) string {
 	return fmt.Sprintf("%s:%d", strings.Trim(wakeChannel, "'"), database)
 }
 
-// For returns the scripts as a deployment runs them.
+// For returns the scripts for a deployment.
 func (s *Set) For(d Deployment) *Set {
 	own := strings.NewReplacer(
 		wakeChannel, "'"+WakeChannel(d.Database)+"'",
@@ -104,7 +103,7 @@ func (s *Set) For(d Deployment) *Set {
 	return set
 }
 
-// takesActor is how lib/event.lua takes who acts.
+// takesActor is how lib/event.lua reads the actor.
 const takesActor = "actor = table.remove(ARGV)"
 
 func newScript(name, src string) *Script {
@@ -123,7 +122,7 @@ func compose(folder fs.FS) map[string]string {
 	sources := map[string]string{}
 	files, err := fs.Glob(folder, "*/*.lua")
 	if err != nil {
-		panic(err) // the pattern is a good one
+		panic(err) // the pattern is valid
 	}
 	for _, file := range files {
 		room, base := path.Split(file)
@@ -139,7 +138,7 @@ func compose(folder fs.FS) map[string]string {
 	return sources
 }
 
-// withClock makes scripts of sources.
+// withClock creates scripts from sources.
 func withClock(sources map[string]string, clock string) *Set {
 	set := &Set{byName: map[string]*Script{}, names: slices.Sorted(maps.Keys(sources))}
 	for name, src := range sources {

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/lua"
 )
 
-// filesWith are the files under a folder that match, and how often.
+// filesWith returns the files under a folder that match, with the number of matches.
 func filesWith(t *testing.T, folder, ext, text string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -32,7 +32,7 @@ func filesWith(t *testing.T, folder, ext, text string) map[string]int {
 	return found
 }
 
-// What every reader of a stream or a channel relies on is written in one place.
+// The formats that every reader of a stream or a channel depends on are written in one place.
 func TestEventsAndWakesAreWrittenInOnePlace(t *testing.T) {
 	t.Parallel()
 	for text, file := range map[string]string{"'XADD'": "lib/event.lua", "'PUBLISH'": "lib/wake.lua", "lubdub:wake": "lib/wake.lua"} {
@@ -45,7 +45,7 @@ func TestEventsAndWakesAreWrittenInOnePlace(t *testing.T) {
 	}
 }
 
-// What a deployment sets reaches every script in which it stands, and nothing else changes.
+// The settings of a deployment reach every script that has them, and nothing else changes.
 func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 	t.Parallel()
 	plain, same := lua.Load(), lua.Load().For(lua.Deployment{})
@@ -81,7 +81,7 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 	}
 }
 
-// What one script packs another unpacks, so both stand side by side, in the fragment of the entry.
+// What one script packs another unpacks, so both are next to each other, in the fragment of the entry.
 func TestEntriesArePackedInFragments(t *testing.T) {
 	t.Parallel()
 	own := map[string]string{"workers/worker_candidates.lua": "its reply, which Go takes apart"}

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// While beats of a shard are refused its time is held back, for no longer than that; what it lost is one outage, told
-// when it is over, and what readers compute never falls.
+// While heartbeats of a shard are refused its time is held, for no longer than that; the lost time is one outage, reported when it
+// is over, and the time that readers compute never falls.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -38,22 +38,22 @@ func TestHold(t *testing.T) {
 		}
 		start := tick()
 		for i, step := range []struct {
-			still, half int // a hold, first of all
+			still, half int // a hold, before everything else
 			wall        time.Duration
 			time        int64 // shard time since the start after that
 		}{
 			{0, 0, 100 * time.Millisecond, 100},
-			{200, 0, 100 * time.Millisecond, 100},   // it stands
-			{200, 0, 100 * time.Millisecond, 100},   // on
-			{0, 0, 200 * time.Millisecond, 200},     // and runs on half-way
+			{200, 0, 100 * time.Millisecond, 100},   // it is paused
+			{200, 0, 100 * time.Millisecond, 100},   // still
+			{0, 0, 200 * time.Millisecond, 200},     // and runs from halfway on
 			{0, 200, 100 * time.Millisecond, 250},   // half speed
-			{0, 200, 31 * time.Millisecond, 265},    // on, too soon to be written
-			{0, 0, 100 * time.Millisecond, 315},     // on
-			{0, 0, 100 * time.Millisecond, 381},     // and runs on after 69 ms
-			{200, 200, 100 * time.Millisecond, 381}, // both: it stands
-			{0, 0, 10 * time.Minute, 531},           // a gap in the middle of a hold, which still had 100 ms to go
+			{0, 200, 31 * time.Millisecond, 265},    // still, too soon to be written
+			{0, 0, 100 * time.Millisecond, 315},     // still
+			{0, 0, 100 * time.Millisecond, 381},     // and runs again after 69 ms
+			{200, 200, 100 * time.Millisecond, 381}, // both: it is paused
+			{0, 0, 10 * time.Minute, 531},           // a gap in the middle of a hold, which had 100 ms left
 			{0, 0, -20 * time.Minute, 531},
-			{200, 0, -20 * time.Minute, 531},    // a hold set before the clock was put back
+			{200, 0, -20 * time.Minute, 531},    // a hold that was set before the clock was set back
 			{0, 0, 100 * time.Millisecond, 631}, // holds nothing
 		} {
 			before := read()
@@ -80,7 +80,7 @@ func TestHold(t *testing.T) {
 				told = append(told, e.Values["data"].(string))
 			}
 		}
-		// Wall time and shard time begin as one. Of the gap the hold's part is the hold's outage.
+		// Wall time and shard time start equal. The hold's part of the gap is the hold's outage.
 		var want []string
 		for _, o := range []struct{ from, lost int64 }{{100, 300}, {500, 150}, {831, 200}, {931, 599_750}} {
 			want = append(want, fmt.Sprintf(`{"shard":7,"fromMs":%d,"outageCreditMs":%d}`, start+o.from, o.lost))

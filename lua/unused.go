@@ -11,8 +11,8 @@ var (
 	functionEnds   = regexp.MustCompile(`\bend(\s+--.*)?\s*$`)
 )
 
-// withoutUnused leaves out those functions at the outermost level that nothing calls: Redis makes every function of a script anew
-// each time it runs, and no script needs all of the fragments that it includes.
+// withoutUnused removes top-level functions that nothing calls: Redis creates every function of a script each time it runs, and no
+// script needs all of the fragments that it includes.
 func withoutUnused(src string) string {
 	lines := strings.SplitAfter(src, "\n")
 	functions, all := functionsIn(lines), map[string]int{}
@@ -29,14 +29,14 @@ func withoutUnused(src string) string {
 	}
 }
 
-// function is one at the outermost level, in these lines.
+// function is a top-level function in these lines.
 type function struct {
 	name     string
 	from, to int
-	itself   int // how often it is named there
+	itself   int // how often it refers to itself
 }
 
-// functionsIn finds them by how they are laid out: on one line, or up to an end that is not indented.
+// functionsIn finds them by their layout: on one line, or up to an end that is not indented.
 func functionsIn(lines []string) (found []function) {
 	for i := 0; i < len(lines); i++ {
 		begins := functionBegins.FindStringSubmatch(lines[i])
@@ -60,7 +60,7 @@ func functionsIn(lines []string) (found []function) {
 	return found
 }
 
-// names hands over each name in lines of code.
+// names calls each for each name in lines of code.
 func names(lines []string, each func(string)) {
 	for _, line := range lines {
 		if strings.HasPrefix(strings.TrimSpace(line), "--") {

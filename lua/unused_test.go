@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// A script has those functions of its fragments that it calls, those that these call, and no others.
+// A script has the functions of its fragments that it calls, those that these call, and no others.
 func TestWhatAScriptDoesNotCallIsLeftOut(t *testing.T) {
 	const lib = `-- Purpose: unused is told of here.
 local function used(n) return n + 1 end
@@ -49,7 +49,7 @@ return whole(kept)
 	}
 }
 
-// Of what fragments define, the scripts that Redis runs most have no more than they use.
+// The scripts that Redis runs most have no more functions than they use.
 func TestScriptsMakeFewFunctions(t *testing.T) {
 	set := Load()
 	for _, name := range set.Names() {

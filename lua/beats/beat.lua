@@ -1,22 +1,22 @@
--- Purpose: lands a batch of beats, in groups that share a shard and a heartbeat timeout.
--- Guarantees: only members of the beats sets are touched: membership is the attempt guard, so a superseded, failed or
---   finished attempt is named in the reply and not written. Scores never fall. Repeating it is harmless. The time of a
---   shard moves by at most 250 ms a call, before anything else of the shard is written.
--- KEYS: for each group lubdub:{shard}:clock, …:outages, …:progress, …:cancels, …:beats:<timeoutMs>; groups of one shard
---   stand together. On Cluster a call is about one shard only.
--- ARGV: for each group one number: its beats with a full report + 1,024 × those with a partial one + 1,048,576 × those
---   with none, and 1,073,741,824 more of every group where it is asked how long each was silent; then group by group
---   member and packed report of each full one, the same of each partial one, and the members of those with none
--- Reply: {wall ms, {positions of beats whose member is not live}, {position, cancel, …} of beats with a cancel pending,
---   {first position, gap ms, …} of shards whose time could not follow the wall's, and where it was asked {for how many
---   ms of shard time each was silent, -1 where it is not live}}; positions count from 1 through all groups
--- Cost: for each beat O(log n) and one hash field; for each group one ZADD and one HSET, at most one ZMSCORE more and
---   another one where it is asked for silences, and one HMGET while cancels are pending in the shard
+-- Purpose: stores a batch of heartbeats, in groups that share a shard and a heartbeat timeout.
+-- Guarantees: only members of the beats sets are touched: membership is the attempt guard, so a superseded, failed or finished
+--   attempt is named in the reply and not written. Scores never fall. Repeating it is harmless. The time of a shard moves by
+--   at most 250 ms a call, before anything else of the shard is written.
+-- KEYS: for each group lubdub:{shard}:clock, …:outages, …:progress, …:cancels, …:beats:<timeoutMs>; groups of one shard are
+--   adjacent. On Cluster a call covers one shard only.
+-- ARGV: for each group one number: its beats with a full report + 1,024 × those with a partial one + 1,048,576 × those with
+--   none, and 1,073,741,824 more in every group to request the silences; then group by group member and packed report of each
+--   full one, the same of each partial one, and the members of those with none
+-- Reply: {wall ms, {positions of beats whose member is not live}, {position, cancel, …} of beats with a cancel pending, {first
+--   position, gap ms, …} of shards whose time could not follow the wall clock, and on request {ms of shard time that each was
+--   silent, -1 if it is not live}}; positions count from 1 through all groups
+-- Cost: for each beat O(log n) and one hash field; for each group one ZADD and one HSET, at most one ZMSCORE more and another
+--   one to read silences, and one HMGET while cancels are pending in the shard
 --#include lib/clock.lua
 --#include lib/step.lua
 --#include lib/report.lua
 local dead, cancels, gaps, silences = {}, {}, {}, nil
-local args, members = {}, {} -- reused from group to group; what is behind a group's end belongs to one before
+local args, members = {}, {} -- reused from group to group; what follows a group's end belongs to an earlier one
 local groups = #KEYS / 5
 local at, before = groups + 1, 0
 local clock, score, pending, of
@@ -31,7 +31,7 @@ for g = 0, groups - 1 do
   if KEYS[k + 1] ~= clock then
     clock = KEYS[k + 1]
     local L, gap = step(clock, KEYS[k + 2])
-    if L ~= of then score, of = string.format('%.0f', L), L end -- shards that never stood still have one time
+    if L ~= of then score, of = string.format('%.0f', L), L end -- shards that were never paused have one time
     pending = redis.call('HLEN', KEYS[k + 4]) > 1
     if gap > MAX_STEP_MS then
       gaps[#gaps + 1] = before + 1
@@ -58,7 +58,7 @@ for g = 0, groups - 1 do
   if pending or not live then
     for j = 1, size do members[j] = args[2 * j] end
   end
-  if not live then -- not there, or beaten already in this millisecond
+  if not live then -- not in the set, or already beaten in this millisecond
     local scores = redis.call('ZMSCORE', KEYS[k + 5], unpack(members, 1, size))
     for j = 1, size do
       if not scores[j] then

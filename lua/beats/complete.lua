@@ -1,14 +1,14 @@
--- Purpose: ends an attempt as its worker reports, and its task with it unless the retry policy allows one more.
--- Guarantees: exactly one transition an attempt; the same outcome of the same attempt again gets the same answer; an
---   attempt that is not current, or that Lubdub ended, changes nothing; an attempt that was never heard is started
+-- Purpose: ends an attempt as its worker reports, and its task with it unless the retry policy allows another attempt.
+-- Guarantees: exactly one transition per attempt; a repeat of the same outcome of the same attempt gets the same reply; an
+--   attempt that is not current, or that Lubdub ended, changes nothing; an attempt that never reported its start is started
 --   first; while a cancel is pending nothing is retried.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
--- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED,
---   CANCELLED), 13 retryable 1 or '', 14 retention ms, 15 error JSON as the history keeps it or '', 16 all of it or '',
---   17 the worker's own time of it wall ms or '', 18 metrics as the history keeps them or '', then the document's
---   fields as name and value
+-- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its own), 9
+--   worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED, CANCELLED), 13
+--   retryable 1 or '', 14 retention ms, 15 error JSON as the history keeps it or '', 16 the complete error or '', 17 wall ms
+--   of it by the worker's clock or '', 18 metrics as the history keeps them or '', then the document's fields as name and
+--   value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
 -- Cost: O(log n), O(log history) for a repeat; at most three events
 --#include lib/clock.lua

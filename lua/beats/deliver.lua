@@ -1,8 +1,8 @@
--- Purpose: records that a reply has carried a cancel to its worker, which starts the grace period.
--- Guarantees: only the first delivery counts; nothing is written when no cancel is pending.
+-- Purpose: records that a response has delivered a cancel to its worker, which starts the grace period.
+-- Guarantees: only the first delivery counts; nothing is written if no cancel is pending.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:cancels, 3 …:timers
 -- ARGV: 1 member
--- Reply: 1 when the grace period begins, else 0
+-- Reply: 1 if the grace period begins, else 0
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/cancel.lua

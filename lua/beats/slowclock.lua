@@ -1,8 +1,8 @@
--- Purpose: slows shard time down for a moment, since beats of the shard are being refused: by Redis, then it stands; by
---   a front end that is full, then it runs at half speed.
--- Guarantees: what has passed counts as it did; repeating it is harmless; the moment ends by itself.
+-- Purpose: briefly slows shard time while heartbeats of the shard are refused: if Redis refuses them, time is paused; if a
+--   front end is full, time runs at half speed.
+-- Guarantees: time that has passed keeps counting as it did; repeating it is harmless; the slowdown expires.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages
--- ARGV: 1 ms for which it stands from now on, or 0, 2 ms for which it runs at half speed, or 0, 3 1 to end a slowdown for
+-- ARGV: 1 ms for which time is paused from now on, or 0, 2 ms for which it runs at half speed, or 0, 3 1 to end a slowdown for
 --   balancers, else ''
 -- Reply: shard time ms
 -- Cost: O(1)

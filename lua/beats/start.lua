@@ -1,12 +1,12 @@
--- Purpose: takes a sign of life of one attempt: its `started`, or a beat of one that beat.lua did not find live.
--- Guarantees: only the current attempt is heard; a dispatched one becomes RUNNING; a running one is beaten again; one
---   that the store lost is adopted from its token, unless its task has ended for good, or its worker has ended: then it
---   is lost with the others that this one held; nothing is written for any other.
+-- Purpose: stores a sign of life of one attempt: its `started`, or a beat that beat.lua did not find live.
+-- Guarantees: only the current attempt is accepted; a dispatched one becomes RUNNING; a running one gets another heartbeat;
+--   one that the store lost is adopted from its token, unless its task has ended for good, or its worker has ended: then it is
+--   lost like the others that this worker held; nothing is written for any other.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
--- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its
---   own), 9 worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '',
---   13 retention ms, 14 who judges
+-- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its own), 9
+--   worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '', 13 retention ms, 14 who
+--   declares it lost
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua

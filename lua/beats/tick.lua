@@ -1,5 +1,5 @@
--- Purpose: an empty beat: keeps the time of some shards running while nobody beats them, or slows it while balancers
---   may keep all clients from all replicas; tells of outages that are over, and makes the shards' fixed keys exist.
+-- Purpose: an empty beat: keeps the time of some shards running while they get no heartbeats, or slows it while balancers may
+--   keep all clients from all replicas; reports outages that are over, and creates the shards' fixed keys.
 -- Guarantees: shard time moves by at most 250 ms a call, before anything else of the shard is written. Repeating it is
 --   harmless.
 -- KEYS: for each shard twenty-six: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:progress, 4 …:cancels, 5 …:replicas,
@@ -7,12 +7,12 @@
 --   15 …:fences, 16 …:pauses, 17 …:workers, 18 …:workerbeats, 19 …:workerdue, 20 …:recoveries, 21 …:braked, 22 …:schedules,
 --   23 …:scheduledue, 24 …:eventmarks, 25 …:webhooks, 26 …:hookdue.
 --   On Cluster a call is about one shard only. With shard 0, last of all …:meta
--- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is forgotten, 3 shards of the
---   deployment, 4 health check period ms, 5 timeout of workers ms, then for each shard for how many ms balancers may
---   keep the clients from this replica yet: at most the period
--- Reply: wall ms, then for each shard {shard time ms, gap ms since the clock was last written or -1, {replicas that
---   keep the shard's time}}
--- Cost: O(number of replicas) for each shard, one event for each outage that is to be told
+-- ARGV: 1 replica that keeps the shards' time, 2 window ms after which a silent replica is dropped, 3 shards of the
+--   deployment, 4 health check period ms, 5 timeout of workers ms, then for each shard the ms for which balancers may still
+--   keep the clients from this replica: at most the period
+-- Reply: wall ms, then for each shard {shard time ms, gap ms since the clock was last written or -1, {replicas that keep the
+--   shard's time}}
+-- Cost: O(number of replicas) for each shard, one event for each outage to report
 --#include lib/clock.lua
 --#include lib/step.lua
 --#include lib/primary.lua
@@ -22,9 +22,9 @@
 --#include lib/outages.lua
 local KEYS_PER_SHARD = 26
 
--- Makes the fixed keys of a new shard, or of one whose store was lost.
+-- Creates the fixed keys of a new shard, or of one whose store was lost.
 local function found(k)
-  -- The value is too long for a listpack: even few reports live in a hash table, so that writing one scans nothing.
+  -- The value is too long for a listpack: even a few reports are in a hash table, so that writing one scans nothing.
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')
   redis.call('HSET', k[24], '!', '')
@@ -33,7 +33,7 @@ local function found(k)
   for _, i in ipairs({9, 12, 13, 16, 17, 22, 25}) do redis.call('ZADD', k[i], 0, '!') end
   if redis.call('EXISTS', k[2]) == 0 then
     redis.call('RPUSH', k[2], '!')
-    note_first(k[1]) -- not where an upgrade adds keys: an older shard's primary may have changed
+    note_first(k[1]) -- not if an upgrade adds keys: an older shard's primary may have changed
   end
   if redis.call('EXISTS', k[10]) == 0 then
     write_event(k[10], 'system.shard_started', {})

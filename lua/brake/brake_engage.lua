@@ -1,9 +1,9 @@
--- Purpose: records once that the mass expiry brake holds what falls silent in a scope, in the home shard of the scope.
--- Guarantees: one event for each time that the brake engages, however many sweepers hold and for however long; none
---   while an operator's release lasts.
+-- Purpose: records, in the home shard of a scope, that the mass-expiry brake holds what falls silent there.
+-- Guarantees: one event each time the brake engages, no matter how many sweepers hold and for how long; none while an
+--   operator's release lasts.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:events
--- ARGV: 1 scope, 2 ms for which it counts as one and the same, 3 data of the event as JSON
--- Reply: 1 when the brake may hold them, 0 when the scope was released
+-- ARGV: 1 scope, 2 ms for which it counts as the same engagement, 3 data of the event as JSON
+-- Reply: 1 if the brake may hold them, 0 if the scope was released
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/brake.lua

@@ -1,10 +1,10 @@
 -- Purpose: holds running attempts that would expire now for one more timeout, or releases held ones at once.
--- Guarantees: each score is checked again against shard time; an attempt is held once after each beat of its, and none
---   in a scope that an operator has released; its last beat stays on record. Repeating it is harmless.
+-- Guarantees: each score is checked again against shard time; an attempt is held once after each of its heartbeats, and not in
+--   a scope that an operator has released; its last heartbeat stays recorded. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:beats:<timeoutMs>, then …:task:<scope>/<id> of each task
 -- ARGV: 1 hold or free, 2 heartbeat timeout ms, then scope and member of each task
--- Reply: for each task 1 when it was held, or released; 2 when it may expire: it was held before, its scope was
---   released or it runs no more; else 0
+-- Reply: for each task 1 if it was held, or released; 2 if it may expire: it was held before, its scope was released or it is
+--   not running any more; else 0
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/brake.lua

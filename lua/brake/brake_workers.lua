@@ -1,10 +1,10 @@
--- Purpose: holds workers that would end for their silence now for one more timeout, or releases held ones at once.
--- Guarantees: silence is checked again against shard time; a worker is held once after each beat of its, and none in a
---   scope that an operator has released; its last beat stays on record. Repeating it is harmless.
+-- Purpose: holds workers that would expire for silence now for one more timeout, or releases held ones at once.
+-- Guarantees: silence is checked again against shard time; a worker is held once after each of its heartbeats, and not in a
+--   scope that an operator has released; its last heartbeat stays recorded. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:workerbeats, then …:worker:<scope>/<id> of each worker
 -- ARGV: 1 hold or free, then scope and id of each worker
--- Reply: for each worker 1 when it was held, or released; 2 when it may end: it was held before, its scope was released
---   or it is not live; else 0
+-- Reply: for each worker 1 if it was held, or released; 2 if it may expire: it was held before, its scope was released or it
+--   is not live; else 0
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/brake.lua
@@ -21,7 +21,7 @@ for n = 1, #KEYS - 3 do
   if action == 'free' then
     redis.call('ZREM', BRAKED, 'w:' .. name)
     if spent and spared + timeout > L then
-      redis.call('HSET', key, 'br', string.format('%.0f', beat)) -- spared once, and nothing left to wait for
+      redis.call('HSET', key, 'br', string.format('%.0f', beat)) -- held once, and nothing left to wait for
       redis.call('ZADD', looks, string.format('%.0f', L), name)
       reply[n] = 1
     end

@@ -1,8 +1,8 @@
--- Purpose: counts, for the mass expiry brake and for holds of time, what is live and what is silent in a shard.
+-- Purpose: counts what is live and what is silent in a shard, for the mass-expiry brake and for holds of time.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:timeouts, 3 …:ix, 4 …:workers, 5 …:braked, 6 …:workerbeats,
 --   then …:beats:<timeoutMs> of each timeout
--- ARGV: 1 percent of a timeout from which on an attempt counts as silent, 2 timeouts, then these in ms, then scopes
+-- ARGV: 1 percent of a timeout after which an attempt counts as silent, 2 number of timeouts, then these in ms, then scopes
 -- Reply: {{timeouts in use, ms}, entries of the brake, {silent and all attempts of each timeout}, {running tasks and
 --   workers that are not OFFLINE of each scope}, {late and all live workers}}
 -- Cost: O(log n) for each timeout and scope

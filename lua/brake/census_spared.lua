@@ -1,9 +1,9 @@
--- Purpose: counts a stretch of the attempts that the mass expiry brake holds, by scope: their scores do not say how
---   silent they are.
--- Guarantees: writes nothing; bounded by the stretch. One that has beaten since does not count, nor one that its score
---   shows as silent again.
+-- Purpose: counts a part of the attempts that the mass-expiry brake holds, by scope, since their scores do not show how long
+--   they are silent.
+-- Guarantees: writes nothing; bounded by the limit. Attempts with a later heartbeat do not count, nor those that their scores
+--   show as silent again.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, then …:beats:<timeoutMs> of each timeout
--- ARGV: 1 percent of a timeout from which on an attempt counts as silent, 2 entries to leave out, 3 limit, then the
+-- ARGV: 1 percent of a timeout after which an attempt counts as silent, 2 number of entries to skip, 3 limit, then the
 --   timeouts, ms
 -- Reply: {entries examined, scope, attempts of it, …}
 -- Cost: O(limit × log n); at most 250 a call
@@ -13,7 +13,7 @@
 local L = shard_time(KEYS[1])
 local beats, counts = {}, {}
 for i = 4, #ARGV do beats[ARGV[i]] = KEYS[i - 1] end
--- By rank: what is left out is not walked over.
+-- By rank: skipped entries are not walked over.
 local first = redis.call('ZCOUNT', KEYS[2], '-inf', string.format('%.0f', L)) + ARGV[2]
 local entries = redis.call('ZRANGE', KEYS[2], first, first + ARGV[3] - 1, 'WITHSCORES')
 if entries[#entries - 1] == '!' then entries[#entries], entries[#entries - 1] = nil, nil end

@@ -1,8 +1,8 @@
 -- Purpose: counts which of some workers are silent.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:clock, then …:worker:<scope>/<id> of each worker
--- ARGV: 1 percent of its timeout from which on a worker counts as silent
--- Reply: how many are
+-- ARGV: 1 percent of its timeout after which a worker counts as silent
+-- Reply: the number of silent ones
 -- Cost: O(workers)
 --#include lib/clock.lua
 local L, silent = shard_time(KEYS[1]), 0

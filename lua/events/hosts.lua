@@ -1,8 +1,8 @@
--- Purpose: reads where workers run and what, which never changes.
+-- Purpose: reads the machines and versions of workers, which never change.
 -- Guarantees: writes nothing.
 -- KEYS: lubdub:{shard}:worker:<scope>/<id> of each worker
 -- ARGV: none
--- Reply: for each worker its machine ('': there is no such worker) and its version ('': it said none)
+-- Reply: for each worker its machine ('': the worker does not exist) and its version ('': it has none)
 -- Cost: O(workers)
 local reply = {}
 for _, key in ipairs(KEYS) do

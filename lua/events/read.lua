@@ -1,16 +1,15 @@
--- Purpose: reads what has happened in some shards, from where a reader has come to.
--- Guarantees: writes nothing. A shard is read from the entry that the reader has seen last, which comes first where it is
---   still there; so the reader sees that nothing is missing in between.
--- KEYS: lubdub:{shard}:events of each shard. On Cluster a call is about one shard only
--- ARGV: 1 how many entries to read at most, 2 the same of one shard, 3 a field that is asked for, or '' for all entries, 4 what it
---   must be, 5 another field, or '': what has that one is asked for too; then for each shard where to begin: '' at its first
---   entry, an entry's id at that one, '>' and an id at the first that is not before it, '<' and an id backwards from the
---   first that is not behind it, '<+' from the newest
--- Reply: wall ms, then for each shard {how it goes on, {the first entry that was read, those asked for, and the last}, 1 where
---   there may be more, how many were read}: 0 as asked; 1 there are no
---   entries from there any more, since they were trimmed, so these are the first that are left; 2 that entry is not there
---   though older ones are, since the store has lost writes, so these are the first that are left; 3 it was not read, since
---   there was enough before it
+-- Purpose: reads the events of some shards from a reader's position.
+-- Guarantees: writes nothing. A shard is read from the last entry that the reader has seen, which comes first if it still
+--   exists, so that the reader sees that nothing is missing in between.
+-- KEYS: lubdub:{shard}:events of each shard. On Cluster a call covers one shard only
+-- ARGV: 1 limit of entries, 2 limit of entries of one shard, 3 a field to filter by, or '' for all entries, 4 the value that
+--   it must have, 5 another field, or '': entries that have it match too; then for each shard where to begin: '' at its first
+--   entry, an entry's id at that one, '>' and an id at the first one that is not before it, '<' and an id backwards from the
+--   first one that is not after it, '<+' from the latest
+-- Reply: wall ms, then for each shard {how it continues, {the first entry that was read, the matching ones, and the last}, 1
+--   if there may be more, number of entries read}; how: 0 as requested; 1 the entries from there were trimmed, so these are
+--   the first ones left; 2 that entry is missing though older ones exist, since the store has lost writes, so these are the
+--   first ones left; 3 not read, since the shards before had enough
 -- Cost: O(entries), at most 256 of up to 5 KB, and one for each shard
 --#include lib/clock.lua
 --#include lib/streamid.lua
@@ -20,13 +19,13 @@ local FIELD, TEXT, OTHER = ARGV[3], ARGV[4], ARGV[5]
 
 local function range(key, from, count) return redis.call('XRANGE', key, from, '+', 'COUNT', count) end
 
--- Tells whether entries from an id on are not there any more. A shard begins with an event that says so.
+-- Reports whether entries from an id on were trimmed. A shard begins with an event that marks its start.
 local function trimmed_before(key, id)
   local first = range(key, '-', 1)[1]
   return first and first[2][2] ~= 'system.shard_started' and is_newer(first[1], id)
 end
 
--- Returns how the shard goes on, its entries, and whether there may be more of them.
+-- Returns how the shard continues, its entries, and whether there may be more of them.
 local function read(key, from, count)
   local function told(how, entries, most) return how, entries, #entries >= (most or count) and 1 or 0 end
   if from == '' then return told(CONTINUED, range(key, '-', count)) end

@@ -1,10 +1,10 @@
--- Purpose: drops what has happened so long ago, or so much since, that it is not kept any more.
--- Guarantees: the newest event of a shard stays, so that readers keep their places, and so does what webhooks have not taken
---   yet. It only frees. Repeating it drops nothing more but what has come due since.
--- KEYS: for each shard lubdub:{shard}:events, …:eventmarks. On Cluster a call is about one shard only
--- ARGV: 1 events to keep of a shard, 2 how long, ms; 0: for as long as there are not more
--- Reply: wall ms, then for each shard {events dropped, 1 where there may be more to drop}
--- Cost: O(events dropped), at most 5,000 of a shard in whole nodes of the stream, and 100 besides
+-- Purpose: drops events that are too old, or too many, to be kept.
+-- Guarantees: the latest event of a shard stays, so that readers keep their positions, and so does what webhooks have not
+--   taken yet. It only frees memory. Repeating it drops nothing but what has come due since.
+-- KEYS: for each shard lubdub:{shard}:events, …:eventmarks. On Cluster a call covers one shard only
+-- ARGV: 1 number of events to keep in a shard, 2 how long, ms; 0: until there are more than that number
+-- Reply: wall ms, then for each shard {events dropped, 1 if there may be more to drop}
+-- Cost: O(events dropped), at most 5,000 of a shard in whole nodes of the stream, and 100 more
 --#include lib/clock.lua
 --#include lib/streamid.lua
 local AT_ONCE, CHUNK, BEHIND = 5000, 100, 50
@@ -24,7 +24,7 @@ local function drop_old(events, first)
   return drop_before(events, is_newer(since, first) and first or since)
 end
 
--- Drops what is too much, but nothing from `first` on where webhooks are far behind.
+-- Drops what is beyond the limit, but nothing from `first` on if webhooks are far behind.
 local function drop_many(events, first, taken)
   local over = redis.call('XLEN', events) - kept
   if over <= 0 then return 0 end

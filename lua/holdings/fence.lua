@@ -1,10 +1,9 @@
--- Purpose: bars a worker from claiming in one shard for good, and lists what it still holds there.
--- Guarantees: whoever claims after this finds the fence (claim.lua), so what is listed can only become less; an
---   attempt that is adopted after this ends as those that are listed (lib/attempt.lua); repeating it is harmless.
---   Fences older than any claim that could still be under way are forgotten, 100 a call.
+-- Purpose: permanently bars a worker from claiming in one shard, and lists what it still holds there.
+-- Guarantees: a later claim finds the fence (claim.lua), so the listed attempts can only become fewer; an attempt that is
+--   adopted later ends like the listed ones (lib/attempt.lua); repeating it is harmless. Fences older than any claim that
+--   could still be in progress are dropped, 100 a call.
 -- KEYS: 1 lubdub:{shard}:fences, 2 …:held
--- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 when what it held counts as lost, else '', 5 why the worker ended
---   or ''
+-- ARGV: 1 worker, 2 life of a fence ms, 3 limit, 4 1 if what it held counts as lost, else '', 5 why the worker ended or ''
 -- Reply: entries of held (lib/held.lua)
 -- Cost: O(log n + limit)
 --#include lib/clock.lua

@@ -1,13 +1,13 @@
--- Purpose: remembers which attempts a worker's inventory missed, and returns which ones two of its beats in a row miss.
--- Guarantees: an attempt that an inventory lists, or that has ended, is forgotten. Beats that were under way together
---   count as one: what a beat misses counts only if it was received after the one before had come to this script, and
---   so could know what that one's answer said, whichever order they come in. While a claim of the worker is under way,
---   so that it cannot know what that one took, nothing counts for the first time.
+-- Purpose: records which attempts a worker's inventory missed, and returns those that two consecutive heartbeats miss.
+-- Guarantees: an attempt that an inventory lists, or that has ended, is dropped. Concurrent heartbeats count as one: what a
+--   heartbeat misses counts only if it was received after this script ran for the previous one, and so could know the response
+--   to that one, in whichever order they arrive. While a claim of the worker is in progress, whose tasks the worker cannot
+--   know yet, no miss is recorded for the first time.
 -- KEYS: 1 lubdub:{shard}:missed:<scope>/<worker>, 2 …:worker:<scope>/<worker>, 3 …:reserved:<scope>/<worker>
--- ARGV: 1 number of the beat among those with an inventory (worker_beat.lua), 2 life ms, then the entries in held that
+-- ARGV: 1 number of the heartbeat among those with an inventory (worker_beat.lua), 2 life ms, then the entries in held that
 --   this inventory missed
--- Reply: those that a beat before missed too
--- Cost: O(entries + claims under way)
+-- Reply: those that the previous heartbeat missed too
+-- Cost: O(entries + claims in progress)
 --#include lib/clock.lua
 local before, again = {}, {}
 local raw = redis.call('HGETALL', KEYS[1])

@@ -1,7 +1,7 @@
--- Purpose: forgets notices for workers that have got where they were to go, or puts them off.
+-- Purpose: removes delivered notices for workers, or postpones them.
 -- Guarantees: repeating it changes nothing.
 -- KEYS: 1 lubdub:{shard}:notices:<scope>/<worker> or …:outbox
--- ARGV: 1 '' to forget, else for how many ms to put them off, then the entries
+-- ARGV: 1 '' to remove, else the ms by which to postpone them, then the entries
 -- Reply: 1
 -- Cost: O(log n) for each
 --#include lib/clock.lua

@@ -1,12 +1,12 @@
--- Purpose: returns which attempts were dispatched to a worker, and all that their tokens would say.
+-- Purpose: returns which attempts were dispatched to a worker, and the contents of their tokens.
 -- Guarantees: writes nothing.
 -- KEYS: for each attempt lubdub:{shard}:task:<scope>/<id>, …:history:<scope>/<id>
 -- ARGV: 1 worker, then the number of each attempt
--- Reply: for each attempt {fence, run or '' (its own), heartbeat timeout ms, interval ms or '', dispatched wall ms,
---   deadline wall ms or ''}, or {0} when it is not the worker's, or {-1} when that cannot be told: there is no such
---   task, or attempt yet, or its record knows no queue, because it was pushed to whoever has its envelope or adopted
---   from its token. A task without a timeout of its own was claimed all the same. The fence of an attempt that the store
---   does not know is '' where its task has ended for good: all that its callbacks can learn is that end.
+-- Reply: for each attempt {fence, run or '' (its own), heartbeat timeout ms, interval ms or '', dispatched wall ms, deadline
+--   wall ms or ''}, or {0} if it is not the worker's, or {-1} if that is unknown: there is no such task, or attempt yet, or
+--   its record has no queue, because it was pushed to the client with its envelope or adopted from its token. A task without
+--   its own timeout was claimed nevertheless. The fence of an attempt that the store does not know is '' if its task has ended
+--   for good: its callbacks can only learn that end.
 -- Cost: O(1) for each, O(log history) for one that is not current; at most 50 a call
 --#include lib/history.lua
 --#include lib/record.lua

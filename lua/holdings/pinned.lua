@@ -1,4 +1,4 @@
--- Purpose: lists what waits in a shard for one worker alone.
+-- Purpose: lists the tasks that wait in a shard for one worker alone.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:ready
 -- ARGV: 1 <scope>/<queue>/<worker>, 2 entry after which to begin, or '', 3 limit

@@ -1,9 +1,9 @@
--- Purpose: ticks a shard off a worker's recovery, and ends the recovery with the last one.
--- Guarantees: a shard is ticked off once; the end is told once.
+-- Purpose: marks a shard as done in a worker's recovery, and ends the recovery with the last one.
+-- Guarantees: a shard is marked once; the end is one event.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:recoveries, 3 …:recovery:<scope>/<id>, 4 …:worker:<scope>/<id>
--- ARGV: 1 scope, 2 id, 3 shard that is done, 4 attempts taken there, 5 how many of these failed for good, 6 how many of
---   those because their retries are used up
--- Reply: {1 when the recovery is over, else 0; then: attempts taken in all shards, how many of these failed, ms since the
+-- ARGV: 1 scope, 2 id, 3 the shard, 4 attempts taken there, 5 how many of these failed for good, 6 how many of those because
+--   their retries are used up
+-- Reply: {1 if the recovery is over, else 0; then: attempts taken in all shards, how many of these failed, ms since the
 --   worker's end, or ''}
 -- Cost: O(log n)
 --#include lib/clock.lua

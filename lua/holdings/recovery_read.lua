@@ -1,10 +1,10 @@
--- Purpose: reads what is left to do of recoveries.
+-- Purpose: reads the unfinished parts of recoveries.
 -- Guarantees: writes nothing.
 -- KEYS: for each worker lubdub:{shard}:recovery:<scope>/<id>, …:worker:<scope>/<id>
 -- ARGV: none
--- Reply: for each worker {shards that are not done}, its reason, 1 when its tasks count as lost, else '', its last beat
---   and its end in wall ms, its timeout ms, its queue, its silence then and how long its end was due, ms, its last beat
---   and when the mass expiry brake spared it, in shard time; '' for each that is not known
+-- Reply: for each worker {shards that are not done}, its reason, 1 if its tasks count as lost, else '', its last heartbeat and
+--   its end in wall ms, its timeout ms, its queue, its silence then and how long its end was due, ms, its last heartbeat and
+--   when the mass-expiry brake held it, in shard time; '' for each that is not known
 -- Cost: O(workers × shards)
 local reply = {}
 for i = 1, #KEYS, 2 do

@@ -1,10 +1,10 @@
--- Purpose: frees placed tasks that wait for a worker which will not claim them, to be placed anew.
--- Guarantees: a task that was claimed or ended in between is left alone, and so is one that was pinned by its creator;
---   each keeps its place in the order of waiting, and any worker that can run it may have it until it is placed.
+-- Purpose: frees placed tasks that wait for a worker which will not claim them, so that they are placed again.
+-- Guarantees: a task that was claimed or ended in between is left unchanged, and so is one that was pinned by its creator;
+--   each keeps its position in the order of waiting, and any worker that can run it may claim it until it is placed.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: scope, id and worker for each task
--- Reply: for each task 1 when it was freed, else 0
+-- Reply: for each task 1 if it was freed, else 0
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/shard.lua

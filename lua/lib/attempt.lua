@@ -1,11 +1,11 @@
--- Purpose: what a callback's attempt is to its task. Needs clock, codes, shard, task and ending, and the shard's fences
--- behind the keys of the task.
+-- Purpose: relates the attempt of a callback to its task. Needs clock, codes, shard, task and ending, and the shard's fences
+--   after the keys of the task.
 --#include lib/cancel.lua
 
--- Judges the attempt that a verified token names. OK: it is the current one and live; MISMATCH: it is not the
--- current one (and which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state);
--- nil: the record is missing or older, so the store has lost it and it is to be adopted. It is never adopted over a final
--- end, which was acknowledged and ends it as well, nor without its fence (owned.lua).
+-- Evaluates the attempt of a verified token. OK: it is the current one and live; MISMATCH: it is not the current one (and
+-- which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state); nil: the record is missing
+-- or older, so the store has lost it and it is to be adopted. It is never adopted over a final end, which was acknowledged and
+-- ends it as well, nor without its fence (owned.lua).
 local function judge(task, attempt, fence)
   local f = task.f
   local newer = not f or attempt > f.a
@@ -24,9 +24,9 @@ local function judge(task, attempt, fence)
   return TERMINAL, f.s
 end
 
--- Adopts an attempt that the store has lost: a verified token whose record is missing or older proves it.
--- `token`: attempt, fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it
--- was pushed), deadline (0: none). A cancel that is pending is for this attempt too; returns its reason, nil where there is none.
+-- Adopts an attempt that the store has lost: a verified token whose record is missing or older proves it. `token`: attempt,
+-- fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it was pushed), deadline (0:
+-- none). A pending cancel applies to this attempt too; returns its reason, nil if there is none.
 local function know(task, L, token)
   local known, cancel = task.f, nil
   if known then
@@ -76,7 +76,7 @@ local function adopt(task, L, token)
   if cancel then leave_notice(task, 'c', cancel) end
 end
 
--- Why a fenced worker ended, as fence.lua left it; nil: it did not say.
+-- Returns why a fenced worker ended, as fence.lua stored it; nil: not stored.
 local function end_of(fences, worker)
   local reasons = {'HEARTBEAT_TIMEOUT', 'SUPERSEDED', 'FORCED_OFFLINE', 'DEREGISTERED', 'DRAINED', 'DRAIN_DEADLINE'}
   for _, reason in ipairs(reasons) do
@@ -84,8 +84,8 @@ local function end_of(fences, worker)
   end
 end
 
--- An attempt that the store has lost may be that of a worker which has ended, and whose recovery has been here already:
--- nobody would ever take it again. It ends as the others did. Returns whether it was one.
+-- An attempt that the store has lost may belong to a worker that has ended and whose recovery has already handled this shard:
+-- no recovery would ever take it again, so it ends like the others. Returns whether it was such an attempt.
 local function lose(task, L, token, retention, by)
   local fences = KEYS[TASKS + KEYS_PER_TASK]
   if token.worker == '' or not redis.call('ZSCORE', fences, token.worker) then return false end
@@ -97,8 +97,8 @@ local function lose(task, L, token, retention, by)
   return true
 end
 
--- Opens the task of a callback and lets in only its live attempt, adopting it where the store lost it. `retention`, `by`: of
--- the verdict that it is lost with its worker; nil: it is adopted all the same, since a result is never thrown away for that.
+-- Opens the task of a callback and admits only its live attempt, adopting it if the store lost it. `retention`, `by`: for the
+-- verdict that it is lost with its worker; nil: it is adopted nevertheless, since a result is never discarded for that.
 local function admit(task, L, token, retention, by)
   local code, detail = judge(task, token.attempt, token.fence)
   if code then return code, detail end

@@ -1,6 +1,6 @@
--- Purpose: for scripts that take many tasks in one call: what the fragments write to keys that these tasks share is
--- collected and done by write_all, one command for each key. A script may then not add what it has removed from a key,
--- nor read what it has written there. Needs shard.
+-- Purpose: for scripts that take many tasks in one call: writes of the fragments to keys that these tasks share are collected,
+--   and write_all executes them with one command for each key. A script must not add what it has removed from a key, nor read
+--   what it has written there. Needs shard.
 local collected, in_order = {}, {}
 
 write = function(command, key, a, b, c, d)
@@ -17,7 +17,7 @@ write = function(command, key, a, b, c, d)
   end
   local n = #args
   args[n + 1] = a
-  if b then args[n + 2] = b end -- to store a nil costs as much as all the rest
+  if b then args[n + 2] = b end -- storing a nil costs as much as everything else
   if c then args[n + 3], args[n + 4] = c, d end
 end
 

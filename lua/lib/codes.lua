@@ -1,2 +1,2 @@
--- Purpose: the answers of scripts about one task, mirrored once in Go (tracker/schema/codes.go).
+-- Purpose: the reply codes of scripts about one task, which tracker/schema/codes.go has too.
 local OK, MISMATCH, ENDED, TERMINAL, NOT_FOUND, EXISTS, REPEATED, REFUSED = 0, 1, 2, 3, 4, 5, 6, 7

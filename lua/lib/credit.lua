@@ -1,14 +1,14 @@
--- Purpose: how much time a shard has lost since somebody was heard. Needs clock and the key OUTAGES.
+-- Purpose: how much time a shard has lost since a heartbeat. Needs clock and the key OUTAGES.
 --#include lib/outage.lua
 
--- How much of what an outage lost came after shard time `since`, or nil when all of it was before. In its midst it is a
--- share, as of who was heard at the end of that ms: nobody is said to have been silent for longer than he was.
+-- How much of an outage's lost time came after shard time `since`, or nil if all of it was before. Within an outage it is a
+-- share, as of a heartbeat at the end of that ms, so that no reported silence is too long.
 local function lost_after(since, L, lost, ran)
   if L < since or L == since and ran > 0 then return nil end
   return ran > 0 and math.floor(lost * math.min(1, (L - since - 1) / ran)) or lost
 end
 
--- The outage at a place of the list, which all verdicts of a call ask for; before the first one is the sentinel.
+-- The outage at a position of the list, which all verdicts of a call read; the sentinel precedes the first one.
 local outages = {}
 local function read_outage(i)
   local L, _, lost, ran = unpack_outage(redis.call('LINDEX', OUTAGES, i))

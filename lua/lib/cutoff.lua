@@ -1,11 +1,10 @@
--- Purpose: shard time, which all but stands while balancers may keep all clients from all replicas. Needs clock, step
--- and slowclock.
+-- Purpose: shard time almost stops while balancers may keep all clients from all replicas. Needs clock, step and slowclock.
 --#include lib/holds.lua
-local CUT_OFF_SLOW_MS = 500 -- said again with each empty beat for as long as it is true
-local MAX_SLOWED = 4 -- times the longest, while they follow each other; then half speed, so that the dead are found
+local CUT_OFF_SLOW_MS = 500 -- repeated with each empty beat while it applies
+local MAX_SLOWED = 4 -- times the longest hold, while holds follow each other; then half speed, so that dead members are found
 
--- For how long time may be slowed once balancers can have learned that all is well: a period, and no longer than the
--- longest timeout of those who live in the shard: nobody is found later than by that.
+-- For how long time may be slowed after balancers can have learned that all is well: a period, and no longer than the longest
+-- timeout in use in the shard, which bounds the delay of every verdict.
 local function longest_slow(period, timeouts, workerbeats, of_workers)
   local longest = redis.call('ZCARD', workerbeats) > 1 and tonumber(of_workers) or 0 -- one is the sentinel
   for _, timeout in ipairs(redis.call('SMEMBERS', timeouts)) do
@@ -14,23 +13,23 @@ local function longest_slow(period, timeouts, workerbeats, of_workers)
   return math.min(tonumber(period), longest)
 end
 
--- Records that a replica keeps the shard's time, and whether it may be cut off from its clients: then it stands in the
--- set a second time, under its mark. Returns the replicas, and whether all of them may be.
+-- Records that a replica keeps the shard's time, and whether it may be cut off from its clients: then a mark for it is in the
+-- set too. Returns the replicas, and whether all of them may be cut off.
 local function hear_replica(replicas, id, cut_off, window)
   redis.call('ZADD', replicas, now, id)
   if cut_off then redis.call('ZADD', replicas, now, '~' .. id) else redis.call('ZREM', replicas, '~' .. id) end
   redis.call('ZREMRANGEBYSCORE', replicas, '-inf', now - window)
   local names, marks = {}, 0
-  -- Those from before the clock was put back are not counted.
+  -- Entries from before the clock was set back are not counted.
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', replicas, '-inf', now)) do
     if string.sub(name, 1, 1) == '~' then marks = marks + 1 else names[#names + 1] = name end
   end
   return names, marks == #names
 end
 
--- Slows time while no replica may be reachable for clients, unless a sweeper has just found that all members but a few beat:
--- b has the shard time of that, so it stays true over an outage, in which no member falls behind. w: since when, and until when,
--- such times follow each other with less than the longest of them in between, wall ms.
+-- Slows time while no replica may be reachable for clients, unless a sweeper has just found that all but a few members send
+-- heartbeats: b has the shard time of that finding, so it stays valid over an outage, in which no member falls behind. w:
+-- since when, and until when, such holds follow each other with less than the longest of them in between, wall ms.
 local function slow_cut_off(clock, L, longest)
   local since, last = unpack_holds(redis.call('HGET', clock, 'w'))
   if not since or now < since or now - last > longest then since = now end

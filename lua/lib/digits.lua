@@ -1,5 +1,5 @@
--- Purpose: integers as they are stored. Redis and Lua print a number anew each time that it becomes a string, which
--- costs as much as a small command. Needs clock.
+-- Purpose: integers in their stored form. Redis and Lua format a number each time it becomes a string, which costs as much as
+--   a small command. Needs clock.
 local printed = {}
 local function digits(n)
   local text = printed[n]

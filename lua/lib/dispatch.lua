@@ -1,6 +1,6 @@
 -- Purpose: hands out the next attempt of a task. Needs clock, shard, task and ending.
 
--- Gives up the current attempt, if one is live, in favour of a newer one.
+-- Gives up the current attempt, if it is live, in favour of a newer one.
 local function supersede(task, L)
   if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
   leave_notice(task, 'l', 'attempt_mismatch')
@@ -8,8 +8,8 @@ local function supersede(task, L)
   remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
 end
 
--- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: pushed to
--- whoever gets the envelope) and its claim (nil: it named none).
+-- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: it is pushed to the
+-- client that gets the envelope) and its claim (nil: none).
 local function dispatch(task, L, to)
   local f = task.f
   supersede(task, L)

@@ -1,7 +1,7 @@
 -- Purpose: ends attempts. Needs clock, shard and task.
 --#include lib/credit.lua
 
--- Ends the task itself: nothing but retention may touch it from here.
+-- Ends the task: from now on only retention changes it.
 local function finish(task, state, reason, retention)
   local f = task.f
   if reason then
@@ -22,22 +22,22 @@ end
 
 local RESULT = {'output', 'metrics', 'phase', 'partial', 'error', 'cancelReason'}
 
--- What the result takes of a task whose size is known.
+-- Returns the size of the result of a task whose size is recorded.
 local function result_bytes(task)
   local bytes = 0
   for _, field in ipairs(task.f.z and RESULT or {}) do bytes = bytes + redis.call('HSTRLEN', task.doc, field) end
   return bytes
 end
 
--- Forgets what the attempt before said at its end: the next one has a result of its own.
+-- Removes the result of the previous attempt: the next one has its own.
 local function forget_result(task)
   local bytes = result_bytes(task)
   if bytes > 0 then weigh(task, -bytes) end
   redis.call('HDEL', task.doc, unpack(RESULT))
 end
 
--- Returns whether the policy allows one more attempt after a failure or a loss, counting it, and after which backoff; or
--- nil, and true when it has allowed all that it does.
+-- Counts a failure or a loss. Returns the backoff if the policy allows another attempt; else nil, and true if its attempts are
+-- used up.
 local function retry_after(task, loss)
   local f = task.f
   if not f.q or not f.p or f.cr then return nil end
@@ -47,14 +47,14 @@ local function retry_after(task, loss)
   f[counter], task.counted = count, counter
   if loss and count > tonumber(losses) or not loss and count >= tonumber(attempts) then return nil, true end
   local n = (tonumber(f.nf) or 0) + (tonumber(f.nl) or 0)
-  if initial == '0' then return 0 end -- whatever it is multiplied by, infinity too
+  if initial == '0' then return 0 end -- zero stays zero with any multiplier, even infinity
   return math.floor(math.min(tonumber(max), tonumber(initial) * tonumber(multiplier) ^ (n - 1)))
 end
 
--- Puts the task back into its queue; the ended attempt stays the current one until the next is dispatched.
+-- Returns the task to its queue; the ended attempt stays the current one until the next is dispatched.
 local function requeue(task, reason, after)
   local f, at = task.f, digits(now + after)
-  if f.pl then unplace(task, at) end -- first: being ready is told by class, and the pin is a part of that
+  if f.pl then unplace(task, at) end -- first: being ready depends on the class, which includes the pin
   if after > 0 then
     f.n = at
     move(task, 'Q', 'r', reason, 'n', at)
@@ -70,30 +70,30 @@ local function requeue(task, reason, after)
   emit(task, 'task.retrying', '{"reason":"' .. reason .. '","nextAttemptAtMs":' .. at .. '}')
 end
 
--- Above maxmemory Redis refuses a command that may take memory only as the first with which a script writes. What ends
--- attempts frees in the end, and nothing past its retention may wait behind a verdict that was refused.
+-- Above maxmemory Redis refuses a command that may take memory only if it is the first write of a script. Ending attempts
+-- frees memory in the end, and removals past retention must not wait for a verdict that was refused.
 local freed = false
 local function free_first()
   if not freed then redis.call('ZREM', TIMERS, '') end
   freed = true
 end
 
--- When the attempt was last heard, of which the score tells in shard time: wall ms, its silence and the wall ms that
--- did not count; nothing when it was not.
+-- When the attempt sent its last heartbeat, whose shard time is the score: wall ms, its silence and the wall ms that did not
+-- count; nothing if there was none.
 local function heard_at(task, score, L)
   score = beat_of(task, score)
   if not score then return nil end
   local silent, credit = L - score, outage_credit(score)
-  return string.format('%d', now - silent - credit), string.format('%d', silent), digits(credit) -- two of which no other has
+  return string.format('%d', now - silent - credit), string.format('%d', silent), digits(credit) -- the first two are mostly unique
 end
 
--- How the history tells of a retry: after which backoff it follows, or that the policy allows no more.
+-- How the history marks a retry: another attempt follows, or the policy allows no more.
 local function retry_mark(after, exhausted) return after and '1' or exhausted and 'x' or nil end
 
--- A verdict of Lubdub's own about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L, retryable,
--- loss, forgiven (ms of its silence that do not count since the primary changed), uncounted (it is tried again at once and
--- nothing is held against it); of one that was lost with its worker, what is known of that: worker_reason, last beat wall
--- ms, silent ms, credit ms, spared by the brake. Returns 2 when the task was requeued, else 1, and whether that is because
+-- A verdict of Lubdub about the current attempt. `v`: outcome, reason, timeout ms, lag ms, sweeper, L, retryable, loss,
+-- forgiven (ms of its silence that do not count since the primary changed), uncounted (it is retried at once and does not
+-- count against the policy); for an attempt lost with its worker, what is known of the worker: worker_reason, last heartbeat
+-- wall ms, silent ms, credit ms, held by the brake. Returns 2 if the task was requeued, else 1, and whether that is because
 -- its retries are used up.
 local function verdict(task, v, retention)
   local f = task.f
@@ -125,7 +125,7 @@ local function verdict(task, v, retention)
     remember(task, report, {outcome = v.outcome, reason = v.reason, retry = retry_mark(after, exhausted), heard = heard,
       e = e})
   end
-  if f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before is not this verdict's
+  if f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before does not belong to this verdict
   if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', data) end
   if after then
     requeue(task, v.reason, after)

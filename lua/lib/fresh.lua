@@ -1,9 +1,9 @@
 -- Purpose: a heartbeat ends the lateness of a worker. Needs clock.
 --#include lib/event.lua
 
--- Called only where sweepers have reported the worker as late (la), or it has answered a probe since (pb), so each
--- worker.late is followed by one worker.fresh or by the worker's end. `key`, `workers`, `events`: keys; `name`:
--- <scope>/<id>; `silent`: ms since the heartbeat before, nil where none is on record.
+-- Called only if sweepers have reported the worker as late (la), or it has responded to a probe since (pb), so each
+-- worker.late is followed by one worker.fresh or by the worker's end. `key`, `workers`, `events`: keys; `name`: <scope>/<id>;
+-- `silent`: ms since the previous heartbeat, nil if none is recorded.
 local function end_lateness(key, workers, events, name, silent)
   redis.call('HDEL', key, 'la', 'pb', 'px')
   redis.call('ZREM', workers, '|' .. name)

@@ -1,8 +1,8 @@
--- Purpose: an entry of a task's history, about an ended attempt, and where to find it: the list holds them in the order
--- of their numbers. TAB-separated: attempt, fence, worker, dispatched, begun and ended wall ms, outcome, reason, retry;
--- evidence of a verdict: last beat wall ms, silent ms, timeout ms, credit ms, lag ms, sweeper; percent and message of the
--- last report, error, last beat, completed, why its worker ended, 1 when the brake spared it, metrics. Readers go by
--- place, so what is new stands last.
+-- Purpose: an entry of a task's history about an ended attempt, and how to find it: the list is in the order of attempt
+--   numbers. TAB-separated: attempt, fence, worker, dispatched, begun and ended wall ms, outcome, reason, retry; evidence of a
+--   verdict: last heartbeat wall ms, silent ms, timeout ms, credit ms, lag ms, sweeper; percent and message of the last
+--   report, error, last heartbeat, completed, why its worker ended, 1 if the brake held it, metrics. Readers use positions, so
+--   new fields come last.
 local LONGEST_HISTORY = 100
 
 -- `f`: record of the task; `ended`: see remember in lib/task.lua. Needs digits.
@@ -22,14 +22,14 @@ local function pack_ended(f, pct, message, ended)
     .. (ended.metrics or '')
 end
 
--- Returns its fence, worker, time of dispatch, outcome, reason and retry; nothing where there is none.
+-- Returns its fence, worker, time of dispatch, outcome, reason and retry; nothing if there is no entry.
 local function unpack_ended(entry)
   return string.match(entry or '',
     '^%d+\t([^\t]*)\t([^\t]*)\t([^\t]*)\t[^\t]*\t[^\t]*\t([^\t]*)\t([^\t]*)\t([^\t]*)')
 end
 
--- Returns the entry, or nil. It stands as far from the end as its number is from the current one's unless the store
--- lost some, so that place is tried first; further tries halve what is left. `current`: number of the task's attempt;
+-- Returns the entry, or nil. Unless the store lost some, its distance from the end is the distance of its number from the
+-- current one, so that position is tried first; further tries halve the rest. `current`: number of the task's attempt;
 -- `state`: that of the task, whose live attempt has no entry.
 local function entry_of(history, attempt, current, state)
   local newest, oldest = 1, LONGEST_HISTORY -- counted from the end
@@ -38,7 +38,7 @@ local function entry_of(history, attempt, current, state)
   while newest <= oldest do
     at = math.max(newest, math.min(at, oldest))
     local entry = redis.call('LINDEX', history, -at)
-    local number = entry and tonumber(string.match(entry, '^%d+')) or 0 -- 0: there are not so many
+    local number = entry and tonumber(string.match(entry, '^%d+')) or 0 -- 0: there are fewer
     if number == attempt then return entry end
     if number < attempt then oldest = at - 1 else newest = at + 1 end
     at = math.floor((newest + oldest) / 2)

@@ -1,8 +1,8 @@
--- Purpose: an attempt as sets and hashes name it: <scope>/<task>#<attempt>.<fence>. Needs digits where one is packed.
+-- Purpose: the name of an attempt in sets and hashes: <scope>/<task>#<attempt>.<fence>. Needs digits to pack one.
 local function member_of(task) return task.name .. '#' .. digits(task.f.a) .. '.' .. (task.f.f or '') end
 
--- Returns the scope and the task's id, the task's name, which is both, and <attempt>.<fence>. Plain searches take half as long as
--- a pattern.
+-- Returns the scope and the task's id, the task's name, which is both, and <attempt>.<fence>. Plain searches take half as long
+-- as a pattern.
 local function task_in(member)
   local tenant = string.find(member, '/', 1, true)
   local scope = string.find(member, '/', tenant + 1, true)

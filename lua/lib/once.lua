@@ -1,4 +1,4 @@
--- Purpose: what is done once though its script may run again, since its reply was lost: an act has a key of its own.
-local REMEMBERED_S = 60 -- no request is repeated by Lubdub itself for as long
+-- Purpose: for what must happen once even if its script runs again after a lost reply: each act has its own key.
+local REMEMBERED_S = 60 -- Lubdub itself repeats no request for this long
 
 local function first_time(act) return redis.call('SET', act, '', 'NX', 'EX', REMEMBERED_S) end

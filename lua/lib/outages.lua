@@ -1,7 +1,7 @@
--- Purpose: what became of the time that a shard lost (lib/outage.lua). Needs clock, step and event.
-local MAX_TOLD = 20 -- a call, of each shard
+-- Purpose: reports the time that a shard lost (lib/outage.lua). Needs clock, step and event.
+local MAX_TOLD = 20 -- events a call, for each shard
 
--- Tells of outages that are over, oldest first.
+-- Writes events about outages that are over, oldest first.
 local function tell_outages(clock, outages, events)
   local c = redis.call('HMGET', clock, 'o', 'h')
   local untold = tonumber(c[1]) or 0

@@ -1,12 +1,11 @@
--- Purpose: a task among those that wait for a worker, and among those that a worker holds. Needs clock, shard and
--- digits.
+-- Purpose: a task in the set of waiting tasks, and in the set of tasks that a worker holds. Needs clock, shard and digits.
 --#include lib/wake.lua
 --#include lib/member.lua
 --#include lib/ready.lua
 --#include lib/held.lua
 
--- Lets the task be claimed from now on. Only the first of its class wakes those who wait: they have seen the class
--- empty, and look until it is empty again. `since`: it has waited already, from then on.
+-- Makes the task claimable. Only the first one of its class wakes waiting claims: they have seen the class empty, and read
+-- until it is empty again. `since`: the task has already waited since then.
 local function make_ready(task, since)
   local class = class_of(task)
   local first = #redis.call('ZRANGEBYLEX', READY, '[' .. class, '(' .. class .. '\255', 'LIMIT', 0, 1) == 0
@@ -22,16 +21,16 @@ local function unready(task)
   task.f.rd = nil
 end
 
--- Lets a placed task that is not ready go from its worker, to be placed anew at a time; until then any worker that can
--- run it may have it.
+-- Removes the pin of a placed task that is not ready, so that it is placed again at a time; until then any worker that can run
+-- it may claim it.
 local function unplace(task, at)
   redis.call('HDEL', task.key, 'pn')
   task.f.pn = nil
   redis.call('ZADD', DUE, at, 'p:' .. task.name)
 end
 
--- Frees the place that the current attempt takes at its worker, and tells a claim of that worker which waits for one
--- (tell_when_free.lua asks for that) and need not be told twice in a call.
+-- Frees the place that the current attempt takes at its worker, and notifies a claim of that worker which waits for one
+-- (tell_when_free.lua requests that), once in a call.
 local looked_for = {}
 local function let_go(task)
   write('ZREM', HELD, held_entry(task))
@@ -44,8 +43,8 @@ local function let_go(task)
   end
 end
 
--- Leaves a notice for the worker of the current attempt, which the sweeper takes to the worker's shard. `kind`: c (a
--- cancel is pending), l (the attempt was lost); `detail`: the cancel's reason as JSON string, or why it was lost.
+-- Leaves a notice for the worker of the current attempt, which the sweeper takes to the worker's shard. `kind`: c (a cancel is
+-- pending), l (the attempt was lost); `detail`: the cancel's reason as JSON string, or why it was lost.
 local function leave_notice(task, kind, detail)
   if held_by(task) and (task.f.s == 'D' or task.f.s == 'R') then
     write('ZADD', OUTBOX, NOW, task.f.w .. '\t' .. member_of(task) .. '\t' .. kind .. '\t' .. detail)

@@ -1,9 +1,9 @@
--- Purpose: how the indexes name what a queue has: its workers, }<scope>/<queue>/<status>/<ability>/<worker>, and those of its
--- tasks of which an attempt is dispatched or runs, {<scope>/<queue>/<task>. A worker that is ONLINE and cordoned has status C; the
--- ability of one that is ONLINE and not cordoned is what it can run, hashed (tracker/schema/index.go has the same), of others
--- nothing.
+-- Purpose: index entries about a queue: its workers, }<scope>/<queue>/<status>/<ability>/<worker>, and its tasks with a
+--   dispatched or running attempt, {<scope>/<queue>/<task>. A worker that is ONLINE and cordoned has status C; the ability of
+--   one that is ONLINE and not cordoned is a hash of what it can run (tracker/schema/index.go has the same), and empty for
+--   others.
 
--- What is not known of a worker is nil or, as HMGET has it, false.
+-- Unknown fields of a worker are nil or, as HMGET returns them, false.
 local function worker_in_queue(scope, id, queue, status, cordoned, types, runtimes, labels)
   local ability = ''
   if status == 'N' and cordoned then

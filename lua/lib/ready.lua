@@ -1,7 +1,7 @@
 -- Purpose: an entry of the tasks that wait to be claimed: <class><ready since>/<task>/<timeout ms>/<run>.
 
--- Tasks that ask the same of a worker form one class: <scope>/<queue>/<pin>/<type>/<runtime>/<labels>/, each part
--- empty when nothing is asked. The entries of a class stand together, oldest first.
+-- Tasks with the same requirements form one class: <scope>/<queue>/<pin>/<type>/<runtime>/<labels>/, each part empty without a
+-- requirement. The entries of a class are adjacent, oldest first.
 local function class_of(task)
   local f = task.f
   return task.scope .. '/' .. f.q .. '/' .. (f.pn or '') .. '/' .. (f.y or '') .. '/' .. (f.rn or '') .. '/'
@@ -18,5 +18,5 @@ end
 -- Returns the class: the seven parts <tenant>/<workspace>/<queue>/<pin>/<type>/<runtime>/<labels>/.
 local function class_in(entry) return string.match(entry, '^[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/[^/]*/') end
 
--- Returns the worker that it is pinned to, or ''.
+-- Returns the worker that the task is pinned to, or ''.
 local function pin_in(entry) return string.match(entry, '^[^/]*/[^/]*/[^/]*/([^/]*)/') end

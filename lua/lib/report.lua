@@ -1,11 +1,11 @@
--- Purpose: a report of an attempt: reported ms, worker, percent and message as JSON, TAB-separated, each empty when it was
--- not told.
+-- Purpose: a report of an attempt: reported ms, worker, percent and message as JSON, TAB-separated, each empty if it was not
+--   reported.
 local function pack_report(at, worker, pct, message) return at .. '\t' .. worker .. '\t' .. pct .. '\t' .. message end
 
--- Returns its parts; nothing where there is none.
+-- Returns its parts; nothing if there is none.
 local function unpack_report(report) return string.match(report, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$') end
 
--- Puts a report over the one before it; a part that the new one leaves empty keeps its old value.
+-- Merges a report into the previous one; a part that the new one leaves empty keeps its old value.
 local function merge_report(old, new)
   if not old or old == '' then return new end
   local a1, a2, a3, a4 = unpack_report(old)

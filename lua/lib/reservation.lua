@@ -1,4 +1,4 @@
--- Purpose: a reservation of places at a worker, as its set of them names it: <name>:<places>.
+-- Purpose: a reservation of places at a worker, as an entry of its set: <name>:<places>.
 local function pack_reservation(name, places) return name .. ':' .. places end
 
 -- Returns its name and its places as strings.

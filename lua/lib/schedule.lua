@@ -1,13 +1,13 @@
--- Purpose: a schedule's record and when sweepers look at it next. Needs clock.
+-- Purpose: a schedule's record and when sweepers examine it next. Needs clock.
 -- Fields of the record (tracker/schema/fields.go), absent when empty or default; times are wall ms:
---   c cron expression; o 1: a fire is skipped while the task of the one before runs; m how many missed fires are caught
---   up; v version of what it says and of whether it is paused; q queue of its tasks; y their type; sz bytes of its task; nn
---   nonce of the creation; cr when it was created; up when it was changed; p since when it is paused; rs since when it
---   has not been paused; l the last fire that was dealt with; e 1: no fire is to come any more; nf fires in all; sk skipped
---   fires in all; su missed fires of which no event tells yet; tk task of the last fire; dc fire that is to get a task; bp for
---   how long its fires are let be, since the last was refused for now, ms; rp fires that wait though they have their tasks, which
---   are not counted again, wall ms, each with a comma behind it; ns since when no request can have named the tasks of its
---   fires (1: since its creation).
+--   c cron expression; o 1: a fire is skipped while the previous task is running; m how many missed fires are caught up; v
+--   version of its definition and of whether it is paused; q queue of its tasks; y their type; sz bytes of its task; nn nonce
+--   of the creation; cr when it was created; up when it was changed; p since when it is paused; rs since when it has not been
+--   paused; l the last fire that was handled; e 1: there are no more fires; nf number of fires; sk number of skipped fires; su
+--   missed fires that no event has reported yet; tk task of the last fire; dc fire that gets a task; bp pause of its fires
+--   after the last one was refused for now, ms; rp fires that wait though they have their tasks, which are not counted again,
+--   wall ms, each followed by a comma; ns since when no request can have used the names of its fires' tasks (1: since its
+--   creation).
 --#include lib/digits.lua
 
 -- Reads the record at a schedule's key: its fields, or nil when there is none.
@@ -19,7 +19,7 @@ local function open_schedule(key)
   return f
 end
 
--- Has sweepers look at it at a time; '' for never. While fires wait for their tasks they look when it is time for these.
+-- Schedules its next examination by sweepers; '' for never. While fires wait for their tasks, it is when these are due.
 local function look_at(due, pending, name, next, waiting)
   if redis.call('EXISTS', pending) == 1 then next = waiting end
   if next == '' then
@@ -29,10 +29,10 @@ local function look_at(due, pending, name, next, waiting)
   end
 end
 
--- What became of a fire: wall ms in 13 digits, kind, outcome, detail and when that was noted, TAB-separated.
+-- An entry about a handled fire: wall ms in 13 digits, kind, outcome, detail and when it was recorded, TAB-separated.
 local function pack_fired(ms, kind, outcome, detail) return table.concat({ms, kind, outcome, detail, NOW}, '\t') end
 
--- Returns a function that tells whether a fire waits for its task, or has got it among the last that were dealt with.
+-- Returns a function that reports whether a fire waits for its task, or has got one according to the last handled fires.
 local function knower(pending, fired)
   local got = {}
   for _, entry in ipairs(redis.call('LRANGE', fired, 0, -1)) do

@@ -1,7 +1,7 @@
 -- Purpose: slows shard time down for a moment. Needs clock and a step that has just been written.
 
--- From now on it stands for `still` ms, runs at half speed for `half` ms, or at a tenth for `slow` ms, 0: as was said
--- before. A tenth is where beats may land: it still tells when somebody was heard, to ten ms.
+-- From now on time is paused for `still` ms, runs at half speed for `half` ms, or at a tenth for `slow` ms; 0: unchanged. A
+-- tenth is for times in which heartbeats may be stored: their times stay known to ten ms.
 local function slow_clock(clock, L, still, half, slow)
   local until_still, until_half, until_slow, open = unpack_slowed(redis.call('HGET', clock, 'h'))
   local function later(before, ms)

@@ -1,13 +1,13 @@
--- Purpose: the one writer of shard time; beats, empty beats and slowclock.lua call it before they write anything. Needs
--- clock.
+-- Purpose: the one writer of shard time; heartbeats, empty beats and slowclock.lua call it before they write anything. Needs
+--   clock.
 --#include lib/outage.lua
 local WRITE_AFTER_MS = 50
-local LONGEST_MS = 60000 -- of one entry about time that was slowed
+local LONGEST_MS = 60000 -- of one entry about slowed time
 
--- Records that shard time ran `ran` ms of the last `gap`: evidence, which decides nothing. An entry is about one speed,
--- so that a part of it can be reckoned: 1 it stood, 2 it ran at a tenth, 3 at half speed, since beats were refused; 5
--- it stood since nothing landed. Of 4, full speed, nothing is kept. Time that is slowed falls behind a little in
--- each step; that is one entry, which is open until that is over. o counts those to be told.
+-- Records that shard time ran `ran` ms of the last `gap`: evidence, on which no decision depends. An entry is about one speed,
+-- so that a part of it can be computed: 1 paused, 2 a tenth, 3 half speed, since heartbeats were refused; 5 paused since none
+-- could be stored. For 4, full speed, there is no entry. Slowed time loses a little in each step; that is one entry, which
+-- stays open until the slowdown is over. o counts the entries to report.
 local function record(clock, outages, L, m, gap, ran, slowed)
   local until_still, until_half, until_slow, open = unpack_slowed(slowed)
   local moved = math.min(gap, MAX_STEP_MS)
@@ -16,7 +16,7 @@ local function record(clock, outages, L, m, gap, ran, slowed)
   local full = moved - still - slow - half
   local at_tenth, at_half = slow_run(m, still, slow, half)
   local lasted, passed = {still, slow, half, full, gap - moved}, {0, at_tenth, at_half, full, 0}
-  if gap > moved then -- time stood before its last ms, so that who lands now is known to have come after
+  if gap > moved then -- time was paused before its last ms, so that heartbeats stored now are known to be later
     local last = full > 0 and 4 or passed[3] > 0 and 3 or passed[2] > 0 and 2
     if last then lasted[last], passed[last] = lasted[last] - 1, passed[last] - 1 end
   end
@@ -61,9 +61,9 @@ local function record(clock, outages, L, m, gap, ran, slowed)
   end
 end
 
--- Moves shard time on and returns it with the wall ms since it was last written. A clock written less than 50 ms
--- ago is left as it is: everyone computes the same time from it, and a write for every batch would cost each of its
--- beats. `write_after` is given by whoever must write it sooner. Of a clock that was not there the gap is -1.
+-- Advances shard time and returns it with the wall ms since it was last written. A clock written less than 50 ms ago is not
+-- written: every script computes the same time from it, and a write for every batch would cost each of its heartbeats.
+-- `write_after` is for callers that must write it sooner. If the clock did not exist, the gap is -1.
 local function step(clock, outages, write_after)
   local c = redis.call('HMGET', clock, 'L', 'm', 'h')
   local L, m = tonumber(c[1]), tonumber(c[2])

@@ -1,16 +1,16 @@
--- Purpose: a task's record and what every transition does with it. Needs clock and shard.
+-- Purpose: a task's record and the common parts of its transitions. Needs clock and shard.
 -- Fields of the record (tracker/schema/fields.go), absent when empty or default; times are wall ms:
---   s state: Q, D, R, S, F or C, the first letter of its name; a number of the current attempt; f fence of that
---   attempt; o fence of the creation; u run; k key; as asset; tp traceparent of its creation; q queue; y type; rn
---   runtime; w worker of the current attempt; ci claim by which that worker has it, hashed; pn worker that it is
---   pinned to; pl strategy by which it is placed; wl hash of the worker labels asked for; t heartbeat timeout, ms; i
---   heartbeat interval, ms; g cancel grace, ms; so start timeout, ms; rt run timeout, ms; lt token life that was asked
---   for, s; l token life of the current attempt, s; nr 1: its tokens are not renewed; p retry policy,
---   maxAttempts:maxLosses:initialMs:multiplier:maxMs; nf failures; nl losses; c when it was created; d when the
---   current attempt was dispatched; b when it was begun; e when the task ended; x deadline; nb when it may begin at
---   the earliest; n when its next attempt may begin; cr when a cancel was requested; rd since when it has been ready
---   to be claimed; r why it failed or was put back; bh score that the mass expiry brake gave the attempt, shard time;
---   bb its last beat before that, shard time; sc schedule that it is a fire of; z class and bytes of its documents and history.
+--   s state: Q, D, R, S, F or C, the first letter of its name; a number of the current attempt; f fence of that attempt; o
+--   fence of the creation; u run; k key; as asset; tp traceparent of its creation; q queue; y type; rn runtime; w worker of
+--   the current attempt; ci claim with which that worker got it, hashed; pn worker that it is pinned to; pl strategy by which
+--   it is placed; wl hash of the required worker labels; t heartbeat timeout, ms; i heartbeat interval, ms; g cancel grace,
+--   ms; so start timeout, ms; rt run timeout, ms; lt requested token life, s; l token life of the current attempt, s; nr 1:
+--   its tokens are not renewed; p retry policy, maxAttempts:maxLosses:initialMs:multiplier:maxMs; nf failures; nl losses; c
+--   when it was created; d when the current attempt was dispatched; b when it was started; e when the task ended; x deadline;
+--   nb when it may start at the earliest; n when its next attempt may start; cr when a cancel was requested; rd since when it
+--   has been ready to be claimed; r why it failed or was requeued; bh score that the mass-expiry brake gave the attempt, shard
+--   time; bb its last heartbeat before that, shard time; sc schedule that it is a fire of; z class and bytes of its documents
+--   and history.
 --#include lib/event.lua
 --#include lib/record.lua
 --#include lib/queue.lua
@@ -20,7 +20,7 @@
 local KEYS_PER_TASK = 5
 local MAX_HISTORY = 100
 
--- Opens the task whose keys begin at KEYS[first]; its fields are nil when there is no record.
+-- Opens the task whose keys begin at KEYS[first]; its fields are nil if there is no record.
 local function open_task(first, scope, id)
   return {scope = scope, id = id, name = scope .. '/' .. id, f = fields_at(KEYS[first]),
     key = KEYS[first], doc = KEYS[first + 1], history = KEYS[first + 2], run = KEYS[first + 3],
@@ -36,15 +36,15 @@ local function emit(task, type, data)
     '', f.tp or '')
 end
 
--- Besides by its state IX names a task by what is asked about many, behind the names of all scopes:
---   {<scope>/<queue>/<task>, while an attempt of a queue's task is dispatched or runs, and
---   |<scope>/<state>/<ended wall ms>/<task>, while it is finished; and each verdict upon it, for as long as its task may be
---   kept, as }<scope>/<wall ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>.
+-- In addition to the entry for its state, IX has entries by which tasks are counted and listed, after the names of all scopes:
+-- {<scope>/<queue>/<task> while an attempt of a queue's task is dispatched or running, |<scope>/<state>/<ended wall ms>/<task>
+-- while it is finished, and each verdict about it, for as long as its task may be kept, as }<scope>/<wall
+-- ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>.
 local function is_live(state) return state == 'D' or state == 'R' end
 
 local function running_entry(task) return running_in_queue(task.scope, task.id, task.f.q) end
 
--- A time of this age has 13 digits anyway, and is mostly printed already.
+-- A current time has 13 digits anyway, and is usually formatted already.
 local function sortable(ms)
   local text = type(ms) == 'string' and ms or digits(ms)
   return #text == 13 and text or string.format('%013d', tonumber(text))
@@ -60,18 +60,18 @@ local function verdict_entry(task, reason)
     .. (f.q or '') .. '/' .. (f.y or '') .. '/' .. (f.s ~= 'Q' and f.w or '')
 end
 
--- Takes the task out of the ends, if it is there: it goes on, or is removed.
+-- Removes the task from the list of ends, if it is in it: the task continues, or is removed.
 local function forget_end(task)
   if task.f.e then write('ZREM', IX, end_entry(task, task.f.s, task.f.e)) end
   task.f.e = nil
 end
 
--- Puts the task into the lists of its state, out of those of the state before (nil: it had none). `ended`: when it has
--- ended, wall ms, where it has.
+-- Moves the task from the lists of its previous state (nil: it had none) to those of its new one. `ended`: when it ended, wall
+-- ms, if it has.
 local function index(task, from, to, ended)
   local begins, ends = is_live(to) and not is_live(from), is_live(from) and not is_live(to)
   forget_end(task)
-  if from and ends and task.f.q then -- two entries take little more than one
+  if from and ends and task.f.q then -- two entries cost little more than one
     write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id, running_entry(task))
   elseif from then
     write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id)
@@ -88,8 +88,8 @@ local function index(task, from, to, ended)
   end
 end
 
--- Puts the task into a state, with the other fields given as name and value, e first where it has ended, and what was counted
--- before (retry_after).
+-- Sets the state of the task, with other fields as name and value, e first if it has ended, and the counter that retry_after
+-- has increased.
 local function move(task, state, ...)
   if task.f.s ~= state then
     if task.f.rd then unready(task) end
@@ -104,14 +104,13 @@ local function move(task, state, ...)
   end
 end
 
--- Reports whether the brake has spared the attempt since that beat.
+-- Reports whether the brake has held the attempt since that heartbeat.
 local function was_spared(task, score)
   return score and (score == tonumber(task.f.bh) or score == tonumber(task.f.bb)) or false
 end
 
--- What a task's documents and history take, when that is more than a little, stands in its record (z: class and bytes)
--- and in IX among the sizes of its tenant, ~<tenant>/<class>/<workspace>/<task>, for tenant_sizes.lua to add up. Four
--- classes make a doubling.
+-- The size of a task's documents and history, if it is not small, is in its record (z: class and bytes) and in IX among the
+-- sizes of its tenant, ~<tenant>/<class>/<workspace>/<task>, for tenant_sizes.lua to add up. Four classes are a doubling.
 local LIGHT, LARGEST = 1024, 57 -- bytes that count as none; classes are the letters from A on
 
 local function size_entry(task, z)
@@ -122,7 +121,7 @@ end
 -- Reports whether a size is listed.
 local function is_listed(z) return z and string.sub(z, 1, 1) ~= '-' end
 
--- Counts bytes that the task takes from now on, or fewer than before.
+-- Changes the recorded size of the task by some bytes.
 local function weigh(task, more)
   local was, class = task.f.z, '-'
   local bytes = math.max(0, (was and tonumber(string.sub(was, 2)) or 0) + more)
@@ -137,8 +136,8 @@ local function weigh(task, more)
   if is_listed(z) then write('ZADD', IX, '0', size_entry(task, z)) end
 end
 
--- Takes the current attempt out of everything that knows it as live. Returns its last beat in shard time (nil:
--- none) and its last report ('' : none); who knows these already leaves them in task.score and task.report, with its name in
+-- Removes the current attempt from everything that has it as live. Returns its last heartbeat in shard time (nil: none) and
+-- its last report ('' : none); a caller that knows these leaves them in task.score and task.report, with its name in
 -- task.member.
 local function leave(task)
   local f, member, score, report = task.f, task.member or member_of(task), task.score, task.report
@@ -158,9 +157,9 @@ local function leave(task)
   return score, report
 end
 
--- Writes the ended attempt into the history. `ended`: outcome, reason, retry ('1': another attempt follows, 'x': the
--- policy allows no more, nil), heard (its last beat, wall ms), e (evidence of a verdict; nil: a worker ended it) and
--- what its worker said: err, completed (its own wall ms), metrics.
+-- Appends the ended attempt to the history. `ended`: outcome, reason, retry ('1': another attempt follows, 'x': the policy
+-- allows no more, nil), heard (its last heartbeat, wall ms), e (evidence of a verdict; nil: a worker ended it) and its
+-- worker's report: err, completed (wall ms by the worker's clock), metrics.
 local function remember(task, report, ended)
   local _, _, pct, message = unpack_report(report)
   local entry = pack_ended(task.f, pct, message, ended)
@@ -173,7 +172,7 @@ local function remember(task, report, ended)
   if more ~= 0 then weigh(task, more) end
 end
 
--- Starts the dispatched attempt: it is heard for the first time.
+-- Starts the dispatched attempt at its first sign of life.
 local function begin(task, L, worker)
   local f, member = task.f, member_of(task)
   f.b = NOW

@@ -1,11 +1,11 @@
--- Purpose: everything about a task as it is at this moment, or that part of it which somebody looks at. Needs clock, record, member
--- and credit, and the keys CLOCK and PROGRESS of its shard.
--- Fields of the record: so many that filters of lists look at, and those that tell of the beat.
+-- Purpose: everything about a task at this moment, or a requested part of it. Needs clock, record, member and credit, and the
+--   keys CLOCK and PROGRESS of its shard. Fields of the record: the first SHOWN are those that filters of lists need, the
+--   others are about the heartbeat.
 local GLANCED, SHOWN = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'sc', 'f', 'bh', 'bb'}, 11
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
 local LABELS = {'labels'}
 
--- The first of some fields, as far as there are values of them, as HGETALL returns all of them; and how long these are.
+-- Those of the first `last` fields that have values, in the format of HGETALL, and their total length.
 local function in_turns(names, values, last)
   local found, n, bytes = {}, 0, 0
   for i = 1, last do
@@ -18,7 +18,7 @@ local function in_turns(names, values, last)
   return found, bytes
 end
 
--- Reads of the record what the part shows, and leaves in task.f what this script needs of it; nil when there is none.
+-- Reads the fields of the record that the part shows, and stores in task.f what this script needs; nil if there is no record.
 local function read_record(task, part)
   local shown
   if part == 'glance' or part == 'labels' then
@@ -31,14 +31,14 @@ local function read_record(task, part)
   return shown
 end
 
--- Reports whether there is room for what a list shows of the task, as far as its record knows how much that is (z, lib/task.lua).
+-- Reports whether what a list shows of the task fits, as far as its record has the size (z, lib/task.lua).
 local function fits(task, room)
   local bytes = tonumber(string.sub(task.f.z or '', 2)) or 0
   return bytes <= room
     or bytes - redis.call('HSTRLEN', task.doc, 'payload') - redis.call('HSTRLEN', task.doc, 'resources') <= room
 end
 
--- Reads of the document what the part shows; and how long that is, unless it is all of it.
+-- Reads the fields of the document that the part shows, and their length, unless it is the whole document.
 local function read_document(task, part)
   if part == 'glance' then return {}, 0 end
   if part == 'all' then return redis.call('HGETALL', task.doc), 0 end
@@ -46,7 +46,7 @@ local function read_document(task, part)
   return in_turns(names, redis.call('HMGET', task.doc, unpack(names)), #names)
 end
 
--- Reads the history where the part shows it and an attempt has ended; and how long it is.
+-- Reads the history if the part shows it and an attempt has ended, and its length.
 local function read_history(task, part)
   local f, bytes = task.f, 0
   local first = (f.s == 'D' or f.s == 'R') and f.a <= 1 or f.s == 'Q' and f.a == 0
@@ -56,9 +56,10 @@ local function read_history(task, part)
   return history, bytes
 end
 
-local view_L -- shard time as of now, once it was asked for
+local view_L -- current shard time, once it was needed
 
--- Returns the packed report or '', silent ms or '', and the outage credit in ms since the last beat. Only what runs has them.
+-- Returns the packed report or '', silent ms or '', and the outage credit in ms since the last heartbeat. Only a running
+-- attempt has them.
 local function read_beat(task)
   if task.f.s ~= 'R' then return '', '', 0 end
   local member = member_of(task)
@@ -69,11 +70,10 @@ local function read_beat(task)
   return report, string.format('%.0f', view_L - score), outage_credit(score)
 end
 
--- `part`: all of it, list (payload and resources, which may be a megabyte, are left out), glance (what filters look at)
--- or labels (that and the labels). Returns {wall ms, {record fields}, {document fields}, {history}, packed report or
--- '', silent ms or '', outage credit ms since the last beat}; the record has no fields when there is no such task. nil: what a
--- list shows of its document and history takes more than `room` (nil: as much as it likes). How long these are stands in
--- task.bytes. Reads the record anew.
+-- `part`: all of it, list (without payload and resources, which may be a megabyte), glance (what filters need) or labels (that
+-- and the labels). Returns {wall ms, {record fields}, {document fields}, {history}, packed report or '', silent ms or '',
+-- outage credit ms since the last heartbeat}; the record has no fields if there is no such task. nil: what a list shows of its
+-- document and history exceeds `room` (nil: unlimited). Their length is in task.bytes. Reads the record again.
 local function view(task, part, room)
   task.bytes = 0
   local record = read_record(task, part)

@@ -1,6 +1,6 @@
--- Purpose: wakes claims that wait. Every replica listens to one channel of its database, whose name For puts in
--- (lua.go), and hears there which to wake: those that wait for a queue or a class of its tasks, as <shard>/<class>, or
--- those of one worker, as w/<scope>/<worker>.
+-- Purpose: wakes waiting claims. Every replica listens to one channel of its database, whose name For inserts (lua.go). The
+--   messages name the claims to wake: those that wait for a queue or a class of its tasks, as <shard>/<class>, or those of one
+--   worker, as w/<scope>/<worker>.
 local function wake(whom) redis.call('PUBLISH', 'lubdub:wake', whom) end
 
 -- `key`: any of the shard's.

@@ -1,4 +1,4 @@
--- Purpose: switches a webhook off, and tells of it. Needs clock and webhook.
+-- Purpose: switches a webhook off, and writes its events. Needs clock and webhook.
 --#include lib/event.lua
 local function tell_of_hook(type, scope, id, data) write_event(EVENTS, type, {scope = scope, subject = id}, data) end
 

@@ -1,11 +1,11 @@
--- Purpose: puts deliveries into a webhook's queue, and drops the oldest ones where all would take too many bytes, which one message
--- of type webhook.gap reports to the webhook and an event to everybody else. Needs clock, webhook and webhookoff.
-local DROPPED_AT_ONCE, DROPPED_BYTES = 500, 1048576 -- deliveries that one script drops at most, and bytes after which it drops no more
-local GAP_BYTES = 2048 -- that the message of a gap takes at most
+-- Purpose: adds deliveries to a webhook's queue, and drops the oldest ones if all would take too many bytes, which one message
+--   of type webhook.gap reports to the webhook and an event to everyone else. Needs clock, webhook and webhookoff.
+local DROPPED_AT_ONCE, DROPPED_BYTES = 500, 1048576 -- deliveries that one script drops at most, and bytes after which it stops
+local GAP_BYTES = 2048 -- maximum size of the message of a gap
 
 local queue, kept, about, bodies, number = {}, {}, {}, {}, tonumber(redis.call('HGET', HOOK, 'n') or 0)
 
--- Puts a delivery behind the others; put_all() stores it.
+-- Adds a delivery after the others; put_all() stores it.
 local function put(event, type, subject, message, body)
   number = number + 1
   local n, what = string.format('%013.0f', number), pack_about(event, type, subject, message)
@@ -26,8 +26,7 @@ local function put_all()
   redis.call('HSET', HOOK, 'n', digits(number))
 end
 
--- What this script drops of deliveries that were still to be made: how many, and when the first and the last of them happened, as
--- messages have it.
+-- The pending deliveries that this script drops: how many, and the times of the first and the last, in the format of messages.
 local dropped = {count = 0, first = '~', last = ''}
 local function note_time(body)
   local time = string.match(body or '', '"timestamp":"([^"]*)"')
@@ -36,8 +35,8 @@ local function note_time(body)
   if time > dropped.last then dropped.last = time end
 end
 
--- Pending gap messages by number: the count of dropped deliveries, and the times of the first and the last. One waits; others were
--- being delivered when it was added.
+-- Pending gap messages by number: the number of dropped deliveries, and the times of the first and the last. One waits; others
+-- were being delivered when it was added.
 local gaps, had_gaps = {}, false
 for n, count, from, to in string.gmatch(redis.call('HGET', HOOK, 'g') or '', '(%d+):(%d+):([^%s,]*),?(%S*)') do
   gaps[n], had_gaps = {count = tonumber(count), from = from, to = to}, true
@@ -50,7 +49,7 @@ end
 
 local function pack_gap(n, count, from, to) return n .. ':' .. digits(count) .. ':' .. from .. ',' .. to end
 
--- Adds what the message of a gap stands for to what is dropped.
+-- Adds what the message of a gap represents to what is dropped.
 local function take_gap(n)
   local gap = gaps[n]
   dropped.more = (dropped.more or 0) + gap.count
@@ -59,8 +58,8 @@ local function take_gap(n)
   gaps[n] = nil
 end
 
--- Forgets the oldest deliveries until all take at most so many bytes: those that are over first, then, where `pending`, those
--- that are still to be delivered. None of those in `but`.
+-- Removes the oldest deliveries until all take at most `most` bytes: finished ones first, then, with `pending`, those that are
+-- still to be delivered. None of those in `but`.
 local function shed(most, pending, but)
   local left, begin = DROPPED_AT_ONCE, stored_bytes()
   for _, set in ipairs(pending and {DELIVERED, DEAD, KEPT} or {DELIVERED, DEAD}) do

@@ -1,25 +1,23 @@
--- Purpose: a worker's record, its machine's, and what every transition of them does. Needs clock.
+-- Purpose: a worker's record, its machine's, and the common parts of their transitions. Needs clock.
 -- Fields of a worker (tracker/schema/fields.go), absent when empty or default; times are wall ms:
---   s status: N online, D draining, F offline; q queue; y types, comma-separated; rn runtimes, comma-separated; n
---   name; m machine; h hostname; p process id; v version; mc how many tasks it takes at once; l labels as JSON; u
---   probe URL; id hash of its identity; ln hash of its lineage; i heartbeat interval, ms; t timeout, ms; bl last
---   beat, shard time; lb the same, wall ms; la since when it is late; pb probes answered since its last beat; px the
---   last of these, shard time; a how many tasks it says that it has; ae of these those that it did not claim; sq
---   last sequence number; bn inventories heard; tc tasks completed in all; tf tasks failed in all; c when it
---   registered; e since when it is offline; r why it is offline; gr reason that was given for that; dr reason that
---   was given for its drain; ds when its drain began; dd deadline of its drain; dt 1: it knows of its drain; md 1:
---   it drains with its machine, w: it registered on a drained one and waits, draining; ll 1: its lost tasks count as
---   losses; rt attempts recovered from it; rf how many of these failed for good; rx how many of those had used up
---   their retries; ls when it was last selected; hb how
---   many attempts it holds at most; hg reservations that have ended; sp the worker that it superseded; sx when its
---   identity was last taken over, newest first, comma-separated; st when that was told; br when the mass expiry brake
---   spared it, shard time; si how long it had been silent when it ended, ms; lg how long its end had been due, ms; co
---   since when it is cordoned; cw reason that was given for that, as JSON string; ho 1: it is held offline while its lineage
---   has a hold.
+--   s status: N online, D draining, F offline; q queue; y types, comma-separated; rn runtimes, comma-separated; n name; m
+--   machine; h hostname; p process id; v version; mc how many tasks it takes at once; l labels as JSON; u probe URL; id hash
+--   of its identity; ln hash of its lineage; i heartbeat interval, ms; t timeout, ms; bl last heartbeat, shard time; lb the
+--   same, wall ms; la since when it is late; pb probes it has responded to since its last heartbeat; px the last of these,
+--   shard time; a how many tasks it reports as active; ae of these those that it did not claim; sq last sequence number; bn
+--   number of inventories received; tc tasks completed in all; tf tasks failed in all; c when it registered; e since when it
+--   is offline; r why it is offline; gr reason from the request for that; dr reason from the request for its drain; ds when
+--   its drain began; dd deadline of its drain; dt 1: it knows of its drain; md 1: it drains with its machine, w: it registered
+--   on a drained one and waits, draining; ll 1: its lost tasks count as losses; rt attempts recovered from it; rf how many of
+--   these failed for good; rx how many of those had used up their retries; ls when it was last selected; hb how many attempts
+--   it holds at most; hg reservations that have ended; sp the worker that it superseded; sx when its identity was last taken
+--   over, latest first, comma-separated; st when that was reported; br when the mass-expiry brake held it, shard time; si how
+--   long it had been silent when it ended, ms; lg how long its end had been due, ms; co since when it is cordoned; cw reason
+--   from the request for that, as JSON string; ho 1: it is held offline while its lineage has a hold.
 -- Fields of a machine:
---   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds
---   since when it is drained; dd deadline of that; dr reason that was given for it; rs when it was last resumed; ho since
---   when it is held offline; hr reason that was given for that.
+--   s status: N, D or F, which follows from its workers'; on since when it is online; c when it was first seen; ds since when
+--   it is drained; dd deadline of that; dr reason from the request for it; rs when it was last resumed; ho since when it is
+--   held offline; hr reason from the request for that.
 --#include lib/primary.lua
 --#include lib/event.lua
 --#include lib/wake.lua
@@ -31,12 +29,12 @@ local NEVER = 9007199254740991
 local DAY_MS = 86400000
 local MAX_PERIODS = 500 -- online periods kept for a machine
 local MAX_LIVES = 100   -- registrations kept for a lineage
-local MAX_STALES = 1000 -- times kept that a lineage or a machine went stale within a day
-local MAX_FLAPPING = 10000 -- lineages and machines kept that flap
-local EMPTY_MS = 2592000000 -- a drained or held machine without workers, and a held worker, are remembered for 30 days
-local DRAINING_MS = 1000 -- a drain of a worker that has nothing to do is seen for so long before it ends
+local MAX_STALES = 1000 -- times kept at which a lineage or a machine was declared stale within a day
+local MAX_FLAPPING = 10000 -- flapping lineages and machines kept
+local EMPTY_MS = 2592000000 -- how long a drained or held machine without workers, and a held worker, are kept: 30 days
+local DRAINING_MS = 1000 -- how long the drain of an idle worker is shown before it ends
 
--- Opens the worker whose keys begin at KEYS[first]; f is nil when there is no record.
+-- Opens the worker whose keys begin at KEYS[first]; f is nil if there is no record.
 local function open_worker(first, scope, id)
   local w = {scope = scope, id = id, name = scope .. '/' .. id, key = KEYS[first], machine = KEYS[first + 1],
     members = KEYS[first + 2], periods = KEYS[first + 3], stales = KEYS[first + 4], machine_stales = KEYS[first + 5],
@@ -51,14 +49,14 @@ local function open_worker(first, scope, id)
   return w
 end
 
--- Wakes the claims of the worker that wait: they get nothing more.
+-- Wakes the waiting claims of the worker: they get nothing more.
 local function stop_claims(w) wake_worker(w.name) end
 
 local function emit(w, type, data)
   write_event(EVENTS, type, {scope = w.scope, subject = w.id, queue = w.f.q, worker = w.id, machine = w.f.m}, data)
 end
 
--- The same of the worker's machine.
+-- The same for the worker's machine.
 local function emit_machine(w, type, data)
   write_event(EVENTS, type, {scope = w.scope, subject = w.f.m, queue = w.f.q, worker = w.id, machine = w.f.m}, data)
 end
@@ -67,9 +65,9 @@ local function count_machine(members, status)
   return redis.call('ZLEXCOUNT', members, '(' .. status .. '/', '(' .. status .. '0')
 end
 
--- What WORKERS has for counts and lists behind the names of all scopes: machines by status, {<scope>/m/<status>/<machine>,
--- workers that are late, |<scope>/<worker>, workers by queue (lib/queueentry.lua), and workers that were lost,
--- ~<scope>/<ended wall ms>/<worker>.
+-- WORKERS also has entries for counts and lists, after the names of all scopes: machines by status,
+-- {<scope>/m/<status>/<machine>, workers that are late, |<scope>/<worker>, workers by queue (lib/queueentry.lua), and workers
+-- that were lost, ~<scope>/<ended wall ms>/<worker>.
 local function machine_entry(scope, status, machine) return '{' .. scope .. '/m/' .. status .. '/' .. machine end
 
 local function lost_entry(w) return '~' .. w.scope .. '/' .. string.format('%013.0f', tonumber(w.f.e)) .. '/' .. w.id end
@@ -79,8 +77,7 @@ local function forget_machine(scope, machine)
     machine_entry(scope, 'F', machine))
 end
 
--- Lets the machine's status follow from its workers', and returns it when it is another now. `ended`: until when it was
--- online, wall ms.
+-- Sets the machine's status from its workers', and returns it if it has changed. `ended`: until when it was online, wall ms.
 local function follow(w, ended)
   local was = redis.call('HGET', w.machine, 's')
   local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
@@ -115,7 +112,7 @@ local function queue_entry(w)
   return worker_in_queue(w.scope, w.id, f.q, f.s, f.co, f.y, f.rn, f.l)
 end
 
--- Puts the worker into the lists of its status, out of those of the status before (nil: it had none).
+-- Moves the worker from the lists of its previous status (nil: it had none) to those of its new one.
 local function set_status(w, status)
   local was = w.f.s
   if was == status then return end
@@ -129,7 +126,7 @@ local function set_status(w, status)
   redis.call('HSET', w.key, 's', status)
 end
 
--- Notes since when the worker is cordoned, nil that it is not, and lists it accordingly.
+-- Sets since when the worker is cordoned, nil if it is not, and lists it accordingly.
 local function set_cordon(w, since)
   redis.call('ZREM', WORKERS, queue_entry(w))
   w.f.co = since
@@ -137,7 +134,7 @@ local function set_cordon(w, since)
   if since then redis.call('HSET', w.key, 'co', since) else redis.call('HDEL', w.key, 'co', 'cw') end
 end
 
--- Lets a worker that has just come begin or, where its machine is drained, wait.
+-- Makes a new worker ONLINE or, if its machine is drained, lets it wait.
 local function enter(w)
   local m = redis.call('HMGET', w.machine, 'ds', 'dr')
   if not m[1] then return set_status(w, 'N') end
@@ -147,14 +144,14 @@ local function enter(w)
   emit(w, 'worker.draining', '{"deadlineMs":null,"machineDrained":true}')
 end
 
--- Lets the worker take nothing new. `reason`: as JSON string, null for none; `data`: of the event.
+-- Stops new tasks for the worker. `reason`: as JSON string, null for none; `data`: of the event.
 local function cordon(w, reason, data)
   set_cordon(w, now)
   if reason ~= 'null' then redis.call('HSET', w.key, 'cw', reason) end
   emit(w, 'worker.cordoned', data)
 end
 
--- Takes the worker's drain back. `data`: of the event.
+-- Undoes the worker's drain. `data`: of the event.
 local function resume(w, data)
   redis.call('HDEL', w.key, 'dr', 'ds', 'dd', 'dt', 'md')
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
@@ -163,8 +160,8 @@ local function resume(w, data)
   follow(w)
 end
 
--- Notes from when until when a worker was alive, and whether it was lost then, for the uptime of its lineage. What its end
--- was planned for is no downtime.
+-- Records from when until when a worker was alive, and whether it was lost then, for the uptime of its lineage. The time after
+-- a planned end is no downtime.
 local function note_life(w, ended, v)
   local lost = v.reason == 'HEARTBEAT_TIMEOUT' and 'l' or 'p'
   redis.call('RPUSH', w.lives, string.format('%.0f:%.0f:%s', tonumber(w.f.c or now), math.min(now, ended or now), lost))
@@ -172,14 +169,15 @@ local function note_life(w, ended, v)
   redis.call('PEXPIRE', w.lives, string.format('%.0f', DAY_MS + v.retention))
 end
 
--- Reports whether the worker's machine is drained or held offline: then it is remembered without workers, too.
+-- Reports whether the worker's machine is drained or held offline: then it is kept even without workers.
 local function is_closed(w)
   local m = redis.call('HMGET', w.machine, 'ds', 'ho')
   return m[1] or m[2]
 end
 
--- Holds an OFFLINE worker: registrations of its lineage are refused until it is resumed. The hold and the record that it is
--- resumed by end together. `hold`: key of the lineage's hold; `reason`: that was given, or ''; `json`: the same, null for none.
+-- Holds an OFFLINE worker: registrations of its lineage are refused until it is resumed. The hold and the worker's record,
+-- which is needed to resume it, end together. `hold`: key of the lineage's hold; `reason`: from the request, or ''; `json`:
+-- the same, null for none.
 local function hold_offline(w, hold, reason, json)
   redis.call('HSET', w.key, 'ho', 1)
   redis.call('SET', hold, pack_hold(w.id, now, reason), 'PX', EMPTY_MS)
@@ -187,8 +185,8 @@ local function hold_offline(w, hold, reason, json)
   emit(w, 'worker.held_offline', '{"reason":' .. json .. '}')
 end
 
--- Returns the worker by whose hold its lineage is held offline and the reason of that, '' and the reason where the machine is
--- held, nil where neither is.
+-- Returns the worker whose hold covers the lineage and the reason of that, '' and the reason if the machine is held, nil if
+-- neither is.
 local function held_by(w, hold)
   local worker, _, reason = unpack_hold(redis.call('GET', hold))
   if worker then return worker, reason end
@@ -196,10 +194,10 @@ local function held_by(w, hold)
   if m[1] then return '', m[2] or '' end
 end
 
--- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: whoever
--- finds it fences the worker there and takes what it held. `v`: reason, loss (its tasks count as lost), shards,
--- retention ms, ended (until when it was alive, wall ms), lag (how long its end was due, ms), data (JSON members of the
--- event, beginning with a comma). Returns the machine's status when that is another now.
+-- Ends the worker for good. The entry of its recovery, which lists every shard, is part of the same step: the sweeper that
+-- finds it fences the worker there and takes what it held. `v`: reason, loss (its tasks count as lost), shards, retention ms,
+-- ended (until when it was alive, wall ms), lag (how long its end was due, ms), data (JSON members of the event, beginning
+-- with a comma). Returns the machine's status if it has changed.
 local function retire(w, v)
   local f = w.f
   set_status(w, 'F')
@@ -231,9 +229,9 @@ local function bound(key, most)
   if redis.call('ZCARD', key) > most then redis.call('ZREM', key, redis.call('ZRANGE', key, 0, 0)[1]) end
 end
 
--- Notes that a worker's lineage or a machine went stale, of which `key` keeps each time. One that has done so for the
--- `threshold`-th time within a day flaps, until the first of its last `threshold` times is a day ago: `name` is then kept in
--- `flapping` for so long. Returns the data of the event about one that flaps, nil of others.
+-- Records that a worker's lineage or a machine was declared stale; `key` has each time. After the `threshold`-th time within a
+-- day it flaps, until the first of its last `threshold` times is a day ago: until then `name` is in `flapping`. Returns the
+-- data of the event if it flaps, else nil.
 local function note_stale(w, key, threshold, flapping, name)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - DAY_MS)
   redis.call('ZADD', key, now, string.format('%.0f', now) .. ':' .. w.id)
@@ -248,16 +246,16 @@ local function note_stale(w, key, threshold, flapping, name)
   return '{"staleCount24h":' .. times .. '}'
 end
 
--- Reports whether the mass expiry brake has spared the worker since its last beat.
+-- Reports whether the mass-expiry brake has held the worker since its last heartbeat.
 local function was_spared(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
 
--- Where a worker's silence is counted from, in shard time: its last beat, or a probe that was answered since, or what
--- the mass expiry brake put in its place, or a change of the primary.
+-- Where a worker's silence is counted from, in shard time: its last heartbeat, or a later response to a probe, or the time
+-- that the mass-expiry brake has set, or a change of the primary.
 local function sign_of(f)
   return silent_since(math.max(tonumber(f.bl), tonumber(f.px) or 0, tonumber(f.br) or 0), tonumber(f.t))
 end
 
--- When a worker must next be checked, in shard time: when it will be late, or, late already, when it will be lost.
+-- When a worker must next be checked, in shard time: when it will be late, or, if it is late already, when it will be lost.
 local function look_at(f)
   return sign_of(f) + (f.la and tonumber(f.t) or math.floor(1.5 * f.i))
 end

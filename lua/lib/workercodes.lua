@@ -1,2 +1,2 @@
--- Purpose: further answers of scripts about a worker, mirrored once in Go (tracker/schema/codes.go).
+-- Purpose: further reply codes of scripts about a worker, which tracker/schema/codes.go has too.
 local OFFLINE, DRAINING = 20, 21

@@ -1,13 +1,13 @@
 -- Purpose: hands waiting tasks to a worker that can run them: dispatches the next attempt of each.
--- Guarantees: each is taken by one worker only and only if it still waits, its queue is not paused, its deadline has
---   not passed and the worker is not fenced; the attempt, who holds it, its start timeout and its event are one step;
---   the same call again gets the same answer.
+-- Guarantees: each is taken by one worker only, and only if it still waits, its queue is not paused, its deadline has not
+--   passed and the worker is not fenced; the attempt, its holder, its start timeout and its event are one step; a repeat of
+--   the same call gets the same reply.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:pauses, 14 …:fences, then five for each task:
 --   …:task:<scope>/<id>, …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 default token life s, 2 longest token life s, 3 default start timeout ms, 4 worker, 5 hash of the claim's id
 --   or '', then four for each task: scope, id, its entry in ready, fence of the attempt
--- Reply: {wall ms, 1 when the worker is fenced, else 0, then for each task {record fields}, {document fields}, {newest
---   history entry}, or {}, {}, {} when it was not taken}
+-- Reply: {wall ms, 1 if the worker is fenced, else 0, then for each task {record fields}, {document fields}, {latest history
+--   entry}, or {}, {}, {} if it was not taken}
 -- Cost: O(log n) for each and the size of the task; one event each; at most 25 a call, and 512 KiB and one task more
 --#include lib/clock.lua
 --#include lib/shard.lua
@@ -17,7 +17,7 @@
 local L = shard_time(CLOCK)
 local worker, claim = ARGV[4], ARGV[5] ~= '' and ARGV[5] or nil
 local fenced = redis.call('ZSCORE', KEYS[14], worker)
-local MAX_BYTES = 524288 -- of documents, of which one may be twice as long: those behind it wait for the next claim
+local MAX_BYTES = 524288 -- of documents, of which one may be twice as long: those after it wait for the next claim
 local reply, bytes = {now, fenced and 1 or 0}, 0
 
 local function token_life(f)
@@ -30,7 +30,7 @@ end
 local function waits(task, entry)
   local f = task.f
   if not f or f.s ~= 'Q' or not f.rd or ready_entry(task) ~= entry then
-    redis.call('ZREM', READY, entry) -- an entry that nothing stands behind
+    redis.call('ZREM', READY, entry) -- an entry without a record
     return false
   end
   if f.x and tonumber(f.x) <= now then -- the sweeper is about to end it

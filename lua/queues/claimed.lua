@@ -1,24 +1,23 @@
--- Purpose: remembers which request makes a claim and what came of it, so that a repeat gets the same answer.
--- Guarantees: of the requests with one claim id one at a time may take tasks, and once one has taken some no other
---   takes any; of those that only wait the latest stands. A request that dies while it may take loses that by itself,
---   also when the clock is put back. Whoever was told to wait for another is woken when that one takes nothing more,
---   and all that wait under the id are when it has got its tasks.
---   Repeating a call changes nothing.
+-- Purpose: records which request makes a claim and its result, so that a repeat gets the same response.
+-- Guarantees: of the requests with one claim id, one at a time may take tasks, and once one has taken some no other takes any;
+--   of those that only wait the latest counts. A request that dies while it may take loses that right automatically, even if
+--   the clock is set back. A request that waits for another is woken when that one takes nothing more, and all that
+--   wait under the id are woken when it has got its tasks. Repeating a call changes nothing.
 -- KEYS: 1 lubdub:{shard}:claim:<scope>/<worker>/<claim>
--- ARGV: 1 request, 2 life ms, 3 what it does: make (it begins, and may take), take (it has waited, and may take again),
---   wait (it may not take for now), done (it has taken tasks), ask (to be woken) or look, 4 for how many ms it may take
--- Reply: {0 it makes the claim, 1 another one takes, or died while it did, 2 the claim has got its tasks or 3 nobody
---   takes and this one may not, 1 when there was one before, else 0, ms for which another one may take, else 0}
+-- ARGV: 1 request, 2 life ms, 3 step: make (it begins, and may take), take (it has waited, and may take again), wait (it may
+--   not take for now), done (it has taken tasks), ask (to be woken) or look, 4 for how many ms it may take
+-- Reply: {0 it makes the claim, 1 another one takes, or died while it did, 2 the claim has got its tasks or 3 no request takes
+--   and this one may not, 1 if there was one before, else 0, ms for which another one may take, else 0}
 -- Cost: O(1)
 --#include lib/clock.lua
 --#include lib/wake.lua
 local request, step = ARGV[1], ARGV[3]
--- n: somebody asked to be woken; r: it was repeated
+-- n: a request asked to be woken; r: it was repeated
 local f = redis.call('HMGET', KEYS[1], 'o', 's', 'u', 't', 'n', 'r')
 local known, mine = f[1] and 1 or 0, f[1] == request
 local taking = f[2] == 'take' and not mine
 local left = taking and tonumber(f[3]) - now or 0
-if left < 0 or left > tonumber(f[4] or 10000) then left = 0 end -- over, or set before the clock was put back
+if left < 0 or left > tonumber(f[4] or 10000) then left = 0 end -- over, or set before the clock was set back
 if f[2] == 'done' then return {2, 1, 0} end
 if left > 0 or step == 'ask' or step == 'look' or step ~= 'make' and not mine then
   if known == 1 and step ~= 'look' then redis.call('HSET', KEYS[1], 'n', 1) end

@@ -1,8 +1,8 @@
 -- Purpose: counts the entries of a set that is ordered by name, group by group: those whose names begin with the same parts.
 -- Guarantees: writes nothing; bounded by the limit.
 -- KEYS: 1 lubdub:{shard}:ix or …:workers
--- ARGV: 1 how the names of all begin, with the '/' behind it, 2 how many parts behind that name a group, 3 group after which to
---   begin, without its last '/', or '', 4 limit of groups
+-- ARGV: 1 the common prefix of the names, with its final '/', 2 number of further parts that identify a group, 3 group after
+--   which to begin, without its last '/', or '', 4 limit of groups
 -- Reply: {{first entry of each group}, {its entries}}
 -- Cost: O(log n) for each group
 local prefix, limit = ARGV[1], tonumber(ARGV[4])

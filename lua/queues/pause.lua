@@ -1,11 +1,11 @@
--- Purpose: pauses a queue in one shard, or lets it go on.
--- Guarantees: repeating it changes nothing and tells nothing. A paused queue takes tasks and hands none out (ready.lua, claim.lua). A
---   workspace has no more paused queues than the limit.
+-- Purpose: pauses a queue in one shard, or resumes it.
+-- Guarantees: repeating it changes nothing and writes no event. A paused queue accepts tasks and hands none out (ready.lua,
+--   claim.lua). A workspace has no more paused queues than the limit.
 -- KEYS: 1 lubdub:{shard}:pauses, 2 …:events
--- ARGV: 1 <scope>/<queue>, 2 1 to pause, '' to go on, 3 1 to wake those who wait for the queue's tasks, else '',
---   4 limit of paused queues of the workspace, or '' where another shard has judged that, 5 1 where this shard is the
---   one that tells of it, else ''
--- Reply: {OK} or {REFUSED} when it would be more than the limit
+-- ARGV: 1 <scope>/<queue>, 2 1 to pause, '' to resume, 3 1 to wake the claims that wait for the queue's tasks, else '', 4
+--   limit of paused queues of the workspace, or '' if another shard has checked it, 5 1 if this shard writes the event, else
+--   ''
+-- Reply: {OK}, or {REFUSED} if it would exceed the limit
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/codes.lua

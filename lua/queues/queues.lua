@@ -1,4 +1,4 @@
--- Purpose: counts what waits in the queues of a scope, in one of them, or in all scopes, class by class.
+-- Purpose: counts the waiting tasks in the queues of a scope, in one of them, or in all scopes, class by class.
 -- Guarantees: writes nothing; bounded by the limits.
 -- KEYS: 1 lubdub:{shard}:ready, 2 …:pauses
 -- ARGV: 1 <scope>/, <scope>/<queue>/ or '' for all scopes, 2 class after which to begin, or '', 3 limit of classes, 4 limit of

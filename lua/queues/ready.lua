@@ -1,10 +1,10 @@
 -- Purpose: lists tasks of one queue that wait to be claimed, class by class, oldest first.
 -- Guarantees: writes nothing; bounded by the limits. What it lists must be taken by claim.lua, which checks again.
 -- KEYS: 1 lubdub:{shard}:ready, 2 …:paused
--- ARGV: 1 <scope>/<queue>, 2 limit of a class, 3 limit of classes, then for each group of classes its prefix behind
---   that, and the class after which to begin, or '': </><pin>/ for what is pinned to a worker, <//><type>/ for a type
--- Reply: {1 when the queue is paused, else 0, tasks that wait in the queue, {entries}, {for each group the class after
---   which there is more, '/' when that is its first, or ''}}
+-- ARGV: 1 <scope>/<queue>, 2 limit of a class, 3 limit of classes, then for each group of classes its prefix after that, and
+--   the class after which to begin, or '': </><pin>/ for what is pinned to a worker, <//><type>/ for a type
+-- Reply: {1 if the queue is paused, else 0, tasks that wait in the queue, {entries}, {for each group the class after which
+--   there is more, '/' if that is its first, or ''}}
 -- Cost: O(log n) for each class and entry; no more than about 250 classes or 500 entries a call
 --#include lib/ready.lua
 local queue, limit, classes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,8 +1,8 @@
--- Purpose: counts what a tenant has in some states, workspace by workspace.
+-- Purpose: counts a tenant's entries in some states, workspace by workspace.
 -- Guarantees: writes nothing; bounded by the limit.
 -- KEYS: 1 lubdub:{shard}:ix or …:workers
 -- ARGV: 1 tenant, 2 states that count, a letter each, 3 workspace after which to begin, or '', 4 limit of workspaces
--- Reply: {how many, workspace after which there may be more, or ''}
+-- Reply: {their number, workspace after which there may be more, or ''}
 -- Cost: O(log n) for each workspace and state
 local tenant, after, count = ARGV[1] .. '/', ARGV[3], 0
 for n = 1, tonumber(ARGV[4]) do

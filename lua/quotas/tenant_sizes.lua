@@ -1,10 +1,9 @@
--- Purpose: counts the tasks of a tenant by what they take.
+-- Purpose: counts the tasks of a tenant by size.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:ix
 -- ARGV: 1 tenant
--- Reply: {its tasks, then for each class of those that take more than a little (lib/task.lua) its letter and how many
---   there are}
--- Cost: O(log n) for each class, of which there are 58 at most
+-- Reply: {number of tasks, then for each class of those that are not small (lib/task.lua) its letter and their number}
+-- Cost: O(log n) for each class, of which there are at most 58
 local sizes = '~' .. ARGV[1] .. '/'
 local function count(prefix) return redis.call('ZLEXCOUNT', KEYS[1], '[' .. prefix .. '/', '(' .. prefix .. '0') end
 local reply, from = {count(ARGV[1])}, '[' .. sizes

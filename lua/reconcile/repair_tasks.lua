@@ -1,14 +1,14 @@
--- Purpose: compares entries of one set with the tasks' records, and these with everything that must know of them,
---   and repairs what differs.
--- Guarantees: all is judged again in this step, so a transition that comes in between is never undone; what fits is
---   left alone; each repair is an event. Nothing is ended earlier than it would have been: a timer that was lost runs
---   anew, an attempt that was lost from its set gets a whole timeout.
--- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 the set that is walked over, 14 …:fences, then five for each
---   task: …:task:<scope>/<id>, …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
--- ARGV: 1 what the set is (its name in docs/redis-keys.md), 2 its timeout when it is a beats set, 3 sweeper,
---   4 retention ms, 5 default cancel grace ms, 6 default start timeout ms of a claimed attempt, 7 default token life s,
---   8 timeout ms of workers, then for each task scope, id, its entry and what became of the worker that the entry names
---   (1 it is OFFLINE, 2 it has no record, else '')
+-- Purpose: compares entries of one set with the tasks' records, and the records with all entries that they need, and repairs
+--   differences.
+-- Guarantees: everything is checked again in this step, so a transition that comes in between is never undone; correct entries
+--   are left unchanged; each repair is an event. Nothing is ended earlier than it would have been: a lost timer starts again,
+--   an attempt that was lost from its set gets a whole timeout.
+-- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 the set that is walked over, 14 …:fences, then five for each task:
+--   …:task:<scope>/<id>, …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
+-- ARGV: 1 the kind of set (its name in docs/redis-keys.md), 2 its timeout if it is a beats set, 3 sweeper, 4 retention ms, 5
+--   default cancel grace ms, 6 default start timeout ms of a claimed attempt, 7 default token life s, 8 timeout ms of workers,
+--   then for each task scope, id, its entry and the state of the worker that the entry names (1 it is OFFLINE, 2 it has no
+--   record, else '')
 -- Reply: for each task {what was repaired}
 -- Cost: O(log n) for each, and its events; at most 25 a call
 --#include lib/clock.lua
@@ -30,15 +30,15 @@ end
 
 local function in_set(key, member) return redis.call('ZSCORE', key, member) end
 
--- Puts what is missing into a sorted set.
+-- Adds a missing entry to a sorted set.
 local function ensure(task, what, key, score, member)
   if in_set(key, member) then return end
   redis.call('ZADD', key, score, member)
   repaired(task, what)
 end
 
--- What lists and counts go by, and nothing else: it is put right without an event, for a release that knows no such lists may
--- have written beside this one.
+-- Entries that only lists and counts use: they are repaired without an event, since a release without these lists may have
+-- written concurrently.
 local function relist(key, member)
   if in_set(key, member) then return end
   redis.call('ZADD', key, 0, member)
@@ -47,7 +47,7 @@ end
 
 local function is_for_lists(entry) return kind == 'ix' and string.find(entry, '^[{|}]') end
 
--- Reports whether the record stands behind an entry, or, of a verdict, whether it is young enough.
+-- Reports whether the record justifies an entry, or, for a verdict, whether it is recent enough.
 local function justified(task, entry)
   local f = task.f
   local first = kind == 'ix' and string.sub(entry, 1, 1)
@@ -135,8 +135,8 @@ local function check(task)
   if f.s ~= 'Q' and held_by(task) then ensure(task, 'missing_held', HELD, 0, held_entry(task)) end
 end
 
--- Reports whether an attempt has lost its worker for good. A store that lost the worker's record has perhaps lost a live
--- one: then only what has no timeout of its own, and was silent for as long as a worker may be, is taken.
+-- Reports whether an attempt has lost its worker for good. A store that lost the worker's record may have lost a live one:
+-- then only an attempt without its own timeout, which was silent for the timeout of a worker, is taken.
 local function forsaken(task, ended)
   if ended ~= '2' then return ended == '1' end
   local heard = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member_of(task))))

@@ -1,9 +1,9 @@
--- Purpose: compares entries about workers with their records, and these with everything that must know of them, and
---   repairs what differs: lists, machines, checks, drains, recoveries.
--- Guarantees: all is judged again in this step; what fits is left alone; each repair is an event.
+-- Purpose: compares entries about workers with their records, and the records with all entries that they need, and repairs
+--   differences: lists, machines, checks, drains, recoveries.
+-- Guarantees: everything is checked again in this step; correct entries are left unchanged; each repair is an event.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the ten of worker_register.lua
--- ARGV: 1 retention ms, 2 shards, then for each worker scope, id, machine, where the entry stands (workers,
---   workerbeats, workerdue, recoveries; machineworkers of that machine; machine: it is the machine's own) and the entry
+-- ARGV: 1 retention ms, 2 shards, then for each worker scope, id, machine, the set of the entry (workers, workerbeats,
+--   workerdue, recoveries; machineworkers of that machine; machine: it is the machine's own) and the entry
 -- Reply: for each worker {what was repaired}
 -- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
@@ -31,8 +31,8 @@ local function remove(w, what, key, member)
   if redis.call('ZREM', key, member) == 1 then repaired(w, what) end
 end
 
--- What lists and counts go by, and nothing else, is put right without an event: a release that does not know it may have
--- written beside this one.
+-- Entries that only lists and counts use are repaired without an event: a release that does not know them may have written
+-- concurrently.
 local function relist(member)
   if redis.call('ZADD', WORKERS, 0, member) == 1 then done[#done + 1] = 'missing_list' end
 end
@@ -41,7 +41,7 @@ local function unlist(member)
   if redis.call('ZREM', WORKERS, member) == 1 then done[#done + 1] = 'stray_list' end
 end
 
--- Lists a machine under its status alone; nil: it is not there.
+-- Lists a machine under its status alone; nil: it does not exist.
 local function list_machine(w, is)
   for _, s in ipairs(LETTERS) do
     if s == is then relist(machine_entry(w.scope, s, w.f.m)) else unlist(machine_entry(w.scope, s, w.f.m)) end
@@ -73,7 +73,7 @@ local function check_machine(w)
   list_machine(w, is)
 end
 
--- Reports whether a worker that registered on a drained machine still has that to wait for, or was just about to be resumed.
+-- Reports whether a worker that registered on a drained machine still has to wait, or is about to be resumed.
 local function waits(w)
   local m = redis.call('HMGET', w.machine, 'ds', 'rs')
   return m[1] or m[2] and now - m[2] < RESUMING_MS
@@ -108,7 +108,7 @@ local function check(w)
   if f.ll and f.e then relist(lost_entry(w)) end
   ensure(w, 'missing_retention', WORKERDUE, string.format('%.0f', now + (f.ho and EMPTY_MS or retention)), 'x:' .. w.name)
   local entered, left = redis.call('ZSCORE', RECOVERIES, w.name), redis.call('SCARD', w.recovery)
-  if entered and left == 0 then -- nobody would find anything to do, nor ever tick the last shard off
+  if entered and left == 0 then -- a recovery without shards would never find its last shard done
     for shard = 0, shards - 1 do redis.call('SADD', w.recovery, shard) end
     repaired(w, 'stuck_recovery')
   elseif left > 0 and not entered then

@@ -1,5 +1,5 @@
--- Purpose: reads a stretch of one sorted set, hash or set, for a walk over all of it, and returns who sweeps the shard.
--- Guarantees: writes nothing; a walk from cursor 0 until it is 0 again sees whatever was there all the time.
+-- Purpose: reads a part of one sorted set, hash or set, for a walk over all of it, and returns who sweeps the shard.
+-- Guarantees: writes nothing; a walk from cursor 0 until it is 0 again returns every entry that exists all the time.
 -- KEYS: 1 the key to walk over, 2 lubdub:{shard}:sweepers
 -- ARGV: 1 ZSCAN, HSCAN or SSCAN, 2 cursor, 3 entries, about
 -- Reply: {next cursor, {members, or fields}, {sweepers}}

@@ -1,9 +1,9 @@
--- Purpose: returns which workers have ended and are not being recovered: whatever they still hold nobody will end.
--- Guarantees: writes nothing. Both are for good: an OFFLINE worker never comes back, and one without a record registers
---   anew, as another. A recovery that is under way is entered in the step that ends the worker.
+-- Purpose: returns which workers have ended and are not being recovered, so that nothing would end what they still hold.
+-- Guarantees: writes nothing. Both results are final: an OFFLINE worker never returns, and one without a record registers
+--   again as another one. The step that ends a worker also enters its recovery.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:recoveries, then …:worker:<scope>/<id> of each worker
 -- ARGV: <scope>/<id> of each worker
--- Reply: shard time ms, then for each worker 1 when it is OFFLINE, 2 when it has no record, 0 otherwise
+-- Reply: shard time ms, then for each worker 1 if it is OFFLINE, 2 if it has no record, 0 otherwise
 -- Cost: O(log n) for each
 --#include lib/clock.lua
 local reply = {(shard_time(KEYS[1]))}

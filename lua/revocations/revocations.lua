@@ -1,9 +1,9 @@
--- Purpose: lists the tokens that were taken back to whoever does not know the list as it is now.
--- Guarantees: it changes nothing but that it makes the list where there is none, so that its key is always there.
+-- Purpose: lists the revoked tokens for a client that does not have the current list.
+-- Guarantees: changes nothing, except that it creates the list if there is none, so that its key always exists.
 -- KEYS: 1 lubdub:{0}:revocations
--- ARGV: 1 version that is known, '' for none, 2 revocations to skip, 3 limit of those that are listed
--- Reply: wall ms, version, {of each revocation what it takes back and until when it stands, wall ms}; none where the version
---   is the one that is known
+-- ARGV: 1 version that the client has, '' for none, 2 revocations to skip, 3 limit of listed revocations
+-- Reply: wall ms, version, {for each revocation what it revokes and until when it applies, wall ms}; none if the client has
+--   the current version
 -- Cost: O(log n + those skipped and listed)
 --#include lib/clock.lua
 --#include lib/revocations.lua

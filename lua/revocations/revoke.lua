@@ -1,11 +1,11 @@
--- Purpose: takes tokens back, or puts back what the store has lost of that.
--- Guarantees: repeating it changes nothing and tells nothing; of two revocations of the same tokens the later one stands.
---   There are never more than the limit; those that are over make room.
+-- Purpose: revokes tokens, or restores revocations that the store has lost.
+-- Guarantees: repeating it changes nothing and writes no event; of two revocations of the same tokens the later one counts.
+--   There are never more than the limit; expired ones make room.
 -- KEYS: 1 lubdub:{0}:revocations, 2 …:events
--- ARGV: 1 limit of revocations, 2 data of the event as JSON, '' where it was told already, then of each revocation until
---   when it stands, wall ms, and what it takes back
--- Reply: {OK} or {REFUSED} when there would be more than the limit
--- Cost: O(log n) for each, and for each that is over
+-- ARGV: 1 limit of revocations, 2 data of the event as JSON, '' if there already was one, then for each revocation until when
+--   it applies, wall ms, and what it revokes
+-- Reply: {OK}, or {REFUSED} if there would be more than the limit
+-- Cost: O(log n) for each, and for each expired one
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/event.lua

@@ -1,10 +1,10 @@
--- Purpose: records fires that somebody asks for: one now, or those of a time that is over.
--- Guarantees: a fire that waits for its task, or was dealt with among the last ten, is not recorded again. They move no last
---   fire. There is a limit to how many wait.
+-- Purpose: records requested fires: one now, or those of a past time.
+-- Guarantees: a fire that waits for its task, or is among the last ten handled ones, is not recorded again. The last fire does
+--   not change. The number of waiting fires is limited.
 -- KEYS: 1 lubdub:{shard}:scheduledue, 2 …:schedule:<scope>/<id>, 3 …:pending:<scope>/<id>, 4 …:fired:<scope>/<id>
--- ARGV: 1 name, 2 kind: m (one now; none is given) or b, 3 limit of fires that wait, then the fires, wall ms in 13 digits,
---   with an r behind one that has its task
--- Reply: {OK, wall ms of the fire now}, {NOT_FOUND} or {REFUSED} when too many wait
+-- ARGV: 1 name, 2 kind: m (one now; none is given) or b, 3 limit of waiting fires, then the fires, wall ms in 13 digits,
+--   followed by an r if it has its task
+-- Reply: {OK, wall ms of the fire now}, {NOT_FOUND}, or {REFUSED} if too many wait
 -- Cost: O(fires log n); at most 250
 --#include lib/clock.lua
 --#include lib/codes.lua

@@ -1,9 +1,9 @@
--- Purpose: settles that a fire gets a task, where tasks of one schedule must not run beside each other: another sweeper that
---   saw an older state of things skips it no more.
--- Guarantees: a repeat changes nothing; a fire that was dealt with is left alone.
+-- Purpose: decides that a fire gets a task, for schedules that skip overlaps: another sweeper that has read an older state
+--   cannot skip it any more.
+-- Guarantees: a repeat changes nothing; a fire that was handled is left unchanged.
 -- KEYS: 1 lubdub:{shard}:schedule:<scope>/<id>, 2 …:pending:<scope>/<id>
--- ARGV: 1 fire as it waits, 2 its wall ms in 13 digits, 3 task of the fire before as it was read, or ''
--- Reply: {OK} or {MISMATCH} when the fire waits no more, or another has come in between
+-- ARGV: 1 fire as it waits, 2 its wall ms in 13 digits, 3 task of the previous fire as it was read, or ''
+-- Reply: {OK}, or {MISMATCH} if the fire does not wait any more, or another came in between
 -- Cost: O(log n)
 --#include lib/codes.lua
 local fire, ms, before = unpack(ARGV, 1, 3)

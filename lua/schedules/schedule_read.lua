@@ -1,11 +1,11 @@
--- Purpose: reads schedules of one shard, and what of their tasks is asked for.
+-- Purpose: reads schedules of one shard, and the requested parts of their tasks.
 -- Guarantees: writes nothing.
 -- KEYS: for each schedule lubdub:{shard}:schedule:<scope>/<id>, …:scheduletask:<scope>/<id>, …:pending:<scope>/<id>,
 --   …:fired:<scope>/<id>
--- ARGV: 1 limit of fires that wait for their tasks, of each, 2 of their tasks: whole, short (without payload and resources)
---   or '' for nothing
--- Reply: wall ms, then for each schedule {{fields and values; none: there is no such schedule}, {fires that wait}, how many
---   these are in all, {fires that were dealt with, newest first}, {task, payload, resources}}
+-- ARGV: 1 limit of waiting fires of each, 2 part of their tasks: whole, short (without payload and resources) or '' for
+--   nothing
+-- Reply: wall ms, then for each schedule {{fields and values; none: the schedule does not exist}, {waiting fires}, number of
+--   waiting fires, {handled fires, latest first}, {task, payload, resources}}
 -- Cost: O(fields + limit) for each; at most 25 a call, 1 with whole
 --#include lib/clock.lua
 local KEYS_PER_SCHEDULE = 4

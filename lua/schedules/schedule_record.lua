@@ -1,15 +1,16 @@
--- Purpose: records the fires of a schedule whose time has come, and moves its last fire on, in one step. Their tasks are
---   created after that, each by the key of its fire, so whoever dies in between loses none and makes none twice.
--- Guarantees: only by what was read: the same version and the same last fire; of two sweepers one records. No more than the
---   newest that are to be caught up wait for their tasks; the others are counted as skipped. A fire that has got its task, or
---   waits for it, since somebody asked for it, is no other one.
+-- Purpose: records the due fires of a schedule and advances its last fire, in one step. Their tasks are created afterwards,
+--   each by the key of its fire, so a sweeper that dies in between loses none and creates none twice.
+-- Guarantees: only if the version and the last fire are those that were read; of two sweepers one records. No more than the
+--   latest fires that are to be caught up wait for their tasks; the others are counted as skipped. A requested fire of the
+--   same time that waits or has got its task is the same fire.
 -- KEYS: 1 lubdub:{shard}:scheduledue, 2 …:schedule:<scope>/<id>, 3 …:pending:<scope>/<id>,
 --   4 …:fired:<scope>/<id>
--- ARGV: 1 name, 2 version that was read, 3 last fire that was read, wall ms, 4 last fire from now on, wall ms, 5 when to look
---   next, wall ms, '' for never, 6 fires that are skipped, 7 how many of those that wait are answered, then the fires, wall ms in 13
+-- ARGV: 1 name, 2 version that was read, 3 last fire that was read, wall ms, 4 new last fire, wall ms, 5 next examination,
+--   wall ms, '' for never, 6 fires that are skipped, 7 limit of waiting fires in the reply, then the fires, wall ms in 13
 --   digits, oldest first
--- Reply: {OK, fires that were skipped, {fires that wait, oldest first}}, {NOT_FOUND} or {MISMATCH} when another was faster
--- Cost: O(fires log n), at most 250 of them; O(those that wait) when more wait than are to be caught up
+-- Reply: {OK, fires that were skipped, {waiting fires, oldest first}}, {NOT_FOUND}, or {MISMATCH} if another sweeper was
+--   faster
+-- Cost: O(fires log n), at most 250 of them; O(waiting fires) if more wait than are to be caught up
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/schedule.lua
@@ -42,6 +43,6 @@ if tonumber(skipped) > 0 then
   redis.call('HINCRBY', KEYS[2], 'sk', skipped)
   redis.call('HINCRBY', KEYS[2], 'su', skipped)
 end
-local since = tonumber(redis.call('ZSCORE', KEYS[1], name)) or now -- whoever has been due longest comes first
+local since = tonumber(redis.call('ZSCORE', KEYS[1], name)) or now -- the one that has been due longest comes first
 look_at(KEYS[1], KEYS[3], name, next, digits(math.min(since, now)))
 return {OK, tonumber(skipped), redis.call('ZRANGE', KEYS[3], 0, ARGV[7] - 1)}

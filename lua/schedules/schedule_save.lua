@@ -1,10 +1,10 @@
--- Purpose: creates a schedule, or changes what one says.
--- Guarantees: the same creation again (same nonce) is told apart from another schedule with that id; a change is made only to
---   the version that it was made from, and goes on from the last fire.
+-- Purpose: creates a schedule, or changes the definition of one.
+-- Guarantees: a repeated creation (same nonce) is distinguished from another schedule with that id; a change applies only to
+--   the version that it was made from, and continues from the last fire.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:schedules, 3 …:scheduledue, 4 …:schedule:<scope>/<id>, 5 …:scheduletask:<scope>/<id>,
 --   6 …:pending:<scope>/<id>, 7 …:fired:<scope>/<id>
--- ARGV: 1 scope, 2 id, 3 nonce of the creation, or '' for a change, 4 version that is changed, 5 cron expression, 6 overlap:
---   1 to skip, else '', 7 most fires to catch up, 8 queue, 9 type, 10 task as JSON without 11 payload and 12 resources
+-- ARGV: 1 scope, 2 id, 3 nonce of the creation, or '' for a change, 4 version that is changed, 5 cron expression, 6 overlap: 1
+--   to skip, else '', 7 maximum of fires to catch up, 8 queue, 9 type, 10 task as JSON without 11 payload and 12 resources
 -- Reply: {OK or REPEATED, wall ms}, {EXISTS}, {NOT_FOUND} or {MISMATCH}
 -- Cost: O(log n + bytes)
 --#include lib/clock.lua

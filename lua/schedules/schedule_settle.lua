@@ -1,11 +1,12 @@
--- Purpose: notes what became of fires that waited: their tasks were created, refused, or not wanted since another runs.
--- Guarantees: each fire is noted and told once; one that was asked for again though it had its task is noted only. A fire for
---   which a task was decided on is not skipped. What has changed since it was read is looked at again at once.
+-- Purpose: records the outcomes of waiting fires: their tasks were created, refused, or not wanted since another one runs.
+-- Guarantees: each fire is recorded once, with one event; one that was requested again although it had its task gets no event.
+--   A fire for which a task was decided on is not skipped. A schedule that has changed since it was read is examined again at
+--   once.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:scheduledue, 3 …:schedule:<scope>/<id>, 4 …:pending:<scope>/<id>, 5 …:fired:<scope>/<id>
--- ARGV: 1 scope, 2 id, 3 version that was read, 4 when to look next, wall ms, '' for never, 5 ms after which to look while
---   fires wait, 0 unless one was refused for now, 6 number of fires, then for each: the fire as it waits, its time in RFC 3339,
---   outcome c (created), o (not wanted) or r (refused), its task, that which runs, or why it was refused
--- Reply: for each fire 1 when it was noted, else 0
+-- ARGV: 1 scope, 2 id, 3 version that was read, 4 next examination, wall ms, '' for never, 5 ms until the next one while fires
+--   wait, 0 unless one was refused for now, 6 number of fires, then for each: the fire as it waits, its time in RFC 3339,
+--   outcome c (created), o (not wanted) or r (refused), its task, the one that runs, or why it was refused
+-- Reply: for each fire 1 if it was recorded, else 0
 -- Cost: O(fires log n), an event each; at most 100
 --#include lib/clock.lua
 --#include lib/scheduleevent.lua

@@ -1,9 +1,9 @@
--- Purpose: pauses a schedule, lets it go on, or deletes it.
--- Guarantees: repeating it changes nothing. What it has fired before is not taken back, but a deleted one creates no more.
--- KEYS: as those of schedule_save.lua
+-- Purpose: pauses, resumes or deletes a schedule.
+-- Guarantees: repeating it changes nothing. Earlier fires are not undone, but a deleted schedule creates no more tasks.
+-- KEYS: those of schedule_save.lua
 -- ARGV: 1 scope, 2 id, 3 pause, resume or delete
 -- Reply: {OK} or {NOT_FOUND}
--- Cost: O(log n + fires that wait for their tasks)
+-- Cost: O(log n + waiting fires)
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/scheduleevent.lua

@@ -1,9 +1,9 @@
--- Purpose: tells which schedules of some shards are to be looked at, and who else sweeps these.
--- Guarantees: writes nothing. What it lists must be dealt with by scripts that check again.
--- KEYS: for each shard lubdub:{shard}:scheduledue, …:sweepers. On Cluster a call is about one shard only.
--- ARGV: 1 ms after which a silent sweeper counts no more, 2 limit of each shard, then for each shard how many of the first
---   entries to pass over: one call lists what the call before did not
--- Reply: wall ms, then for each shard {wall ms at which the next one behind these is due, {name and since when, wall ms, for
+-- Purpose: lists which schedules of some shards are due for examination, and the sweepers of these shards.
+-- Guarantees: writes nothing. The listed schedules must be handled by scripts that check again.
+-- KEYS: for each shard lubdub:{shard}:scheduledue, …:sweepers. On Cluster a call covers one shard only.
+-- ARGV: 1 ms after which a silent sweeper does not count, 2 limit of each shard, then for each shard how many of the first
+--   entries to skip: a call lists what the previous call did not
+-- Reply: wall ms, then for each shard {wall ms at which the next one after these is due, {name and since when, wall ms, for
 --   each, longest due first}, {sweepers}}
 -- Cost: O(log n + limit) for each shard
 --#include lib/clock.lua

@@ -1,9 +1,9 @@
 -- Purpose: lists schedules by id, and counts them, in the indexes of some shards.
 -- Guarantees: writes nothing.
--- KEYS: lubdub:{shard}:schedules of each shard. On Cluster a call is about one shard only.
--- ARGV: 1 prefix: <scope>/ or <tenant>/, 2 what follows it in the entry after which to begin, or '', 3 limit of each shard, 4 desc
---   for the other order, else ''
--- Reply: for each shard {entries without the prefix}, how many there are in all
+-- KEYS: lubdub:{shard}:schedules of each shard. On Cluster a call covers one shard only.
+-- ARGV: 1 prefix: <scope>/ or <tenant>/, 2 rest of the entry after which to begin, or '', 3 limit of each shard, 4 desc for
+--   the reverse order, else ''
+-- Reply: for each shard {entries without the prefix}, their total number
 -- Cost: O(log n + limit) for each shard
 local prefix, limit = ARGV[1], tonumber(ARGV[3])
 local reply = {}

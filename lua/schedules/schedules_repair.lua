@@ -1,10 +1,10 @@
--- Purpose: holds entries about schedules against their records, and these against what must know of them.
--- Guarantees: all is judged again in this step; what fits is left alone; each repair is an event.
+-- Purpose: compares entries about schedules with their records, and the records with all entries that they need.
+-- Guarantees: everything is checked again in this step; correct entries are left unchanged; each repair is an event.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:schedules, 3 …:scheduledue, then for each schedule lubdub:{shard}:schedule:<scope>/<id>,
 --   …:scheduletask:<scope>/<id>, …:pending:<scope>/<id>, …:fired:<scope>/<id>
 -- ARGV: 1 number of schedules, then scope and id of each
 -- Reply: for each schedule {what was repaired}
--- Cost: O(log n) for each, and what one that is gone has left; at most 25 a call
+-- Cost: O(log n) for each, and for what a deleted one has left; at most 25 a call
 --#include lib/clock.lua
 --#include lib/scheduleevent.lua
 --#include lib/schedule.lua

@@ -1,11 +1,11 @@
--- Purpose: counts what a shard has of some scopes.
+-- Purpose: counts a shard's entries of some scopes.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:ix, 2 …:workers, 3 …:workerbeats, 4 …:clock
 -- ARGV: scopes
 -- Reply: for each scope its tasks that are QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED, its workers that are
 --   ONLINE, DRAINING, OFFLINE, those that are late or lost, those that are lost, its machines that are ONLINE, DRAINING,
 --   OFFLINE
--- Cost: O(log n) for each scope, and 500 workers that are due for a look; at most 50 scopes a call
+-- Cost: O(log n) for each scope, and 500 workers that are due for a check; at most 50 scopes a call
 --#include lib/clock.lua
 local L, reply, lost = shard_time(KEYS[4]), {}, {}
 local function count(key, prefix) return redis.call('ZLEXCOUNT', key, '(' .. prefix .. '/', '(' .. prefix .. '0') end

@@ -11,7 +11,7 @@ local function count(queue, status)
 end
 
 for _ = 1, tonumber(ARGV[2]) do
-  local from = after == '' and '[}' or '(}' .. after .. '0' -- '0' comes after '/', which stands behind the queue
+  local from = after == '' and '[}' or '(}' .. after .. '0' -- '0' follows '/', which comes after the queue
   local entry = redis.call('ZRANGEBYLEX', KEYS[1], from, '(~', 'LIMIT', 0, 1)[1]
   local queue = entry and string.match(entry, '^}([^/]*/[^/]*/[^/]*)/')
   if not queue then break end

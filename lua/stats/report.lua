@@ -1,12 +1,13 @@
--- Purpose: a replica says that it is there and what it is, and leaves what it has counted in a step of time.
--- Guarantees: what a replica counted in a step is added once, however often it says so; a replica that is silent for too
---   long is forgotten, and more than 1,000 are refused. One replica at a time tells what there is in the whole deployment; another
---   does when that one has not been heard for its lease.
+-- Purpose: registers a replica with its facts, and adds what it has counted in a step of time.
+-- Guarantees: what a replica counted in a step is added once, however often it is reported; a replica that is silent for too
+--   long is dropped, and more than 1,000 are refused. One replica at a time shows the counts of the whole deployment; another
+--   one does so when that one has not reported for its lease.
 -- KEYS: 1 lubdub:{0}:fleet, 2 lubdub:{0}:replica:<replica>, 3 lubdub:{0}:step:<step>, 4 lubdub:{0}:teller
--- ARGV: 1 replica, 2 what it is as JSON, 3 ms after which a silent one is forgotten, 4 begin of the step, wall ms, or '' for
---   none, 5 life of a step ms, 6 sweep lag ms, 7 lease ms of who tells, then counters as name and increment
--- Reply: {OK, wall ms, 1 when nobody has told yet what there was in the step, else 0, 1 when this replica tells, else 0} or
---   {REFUSED, wall ms}
+-- ARGV: 1 replica, 2 its facts as JSON, 3 ms after which a silent one is dropped, 4 begin of the step, wall ms, or '' for
+--   none, 5 life of a step ms, 6 sweep lag ms, 7 lease ms of the replica that shows the counts, then counters as name and
+--   increment
+-- Reply: {OK, wall ms, 1 if the levels of the step are not recorded yet, else 0, 1 if this replica shows the counts, else 0}
+--   or {REFUSED, wall ms}
 -- Cost: O(log n + counters)
 --#include lib/clock.lua
 --#include lib/codes.lua

@@ -1,8 +1,8 @@
--- Purpose: lists the scopes that a shard has tasks or workers of.
+-- Purpose: lists the scopes with tasks or workers in a shard.
 -- Guarantees: writes nothing; bounded by the limit.
 -- KEYS: 1 lubdub:{shard}:ix, 2 …:workers
 -- ARGV: 1 tenant, or '' for all, 2 scope after which to begin, as replied, or '', 3 limit of scopes, 4 1 for the reverse order, else ''
--- Reply: {<tenant>/<workspace>/, …} in their order
+-- Reply: {<tenant>/<workspace>/, …} in order
 -- Cost: O(log n) for each
 local tenant, after, limit, reverse = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local low, high = tenant == '' and '[0' or '[' .. tenant .. '/', tenant == '' and '({' or '(' .. tenant .. '0'

@@ -1,11 +1,11 @@
--- Purpose: tells how shards do: who sweeps them, what is overdue, whether their time runs, how long their streams are.
+-- Purpose: reads the state of shards: who sweeps them, what is overdue, whether their time runs, how long their streams are.
 -- Guarantees: writes nothing.
 -- KEYS: for each shard lubdub:{shard}:clock, …:timers, …:due, …:workerbeats, …:timeouts, …:sweepers, …:recoveries, …:events,
---   …:outages, …:braked. On Cluster a call is about one shard only.
+--   …:outages, …:braked. On Cluster a call covers one shard only.
 -- ARGV: 1 ms of wall time within which outages count
--- Reply: wall ms, then for each shard {shard time, ms by which timers, due or workers are overdue, ms for which time stands,
---   outage credit ms within that time, recoveries, events, id of the oldest event, tasks and workers that the brake holds, {sweepers},
---   {timeouts in use, ms}}
+-- Reply: wall ms, then for each shard {shard time, ms by which timers, due or workers are overdue, ms for which time has been
+--   paused, outage credit ms within that time, recoveries, events, id of the oldest event, tasks and workers that the brake
+--   holds, {sweepers}, {timeouts in use, ms}}
 -- Cost: O(timeouts in use + 50 outages + 100 entries of the brake) for each shard
 --#include lib/clock.lua
 --#include lib/outage.lua
@@ -14,8 +14,8 @@ local function overdue(key, at)
   local head = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
   return math.max(0, at - head)
 end
--- The entries of the brake that are in force, without those about whole scopes (lib/brake.lua). Beyond SAMPLE entries it may count
--- some scopes, never none for some.
+-- The entries of the brake that are in force, without those about whole scopes (lib/brake.lua). Beyond SAMPLE entries it may
+-- include some scopes, but it is never 0 while members are held.
 local SAMPLE = 100
 local function held(key, L)
   local from = '(' .. string.format('%.0f', L)

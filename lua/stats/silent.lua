@@ -1,9 +1,9 @@
--- Purpose: tells by how much the attempt of a shard is overdue that is so most.
+-- Purpose: returns by how much the most overdue attempt of a shard is overdue.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:clock, then …:beats:<timeoutMs> of the timeouts in use
 -- ARGV: these timeouts, ms
--- Reply: ms; 0: none is
--- Cost: O(log n) for each timeout, of which there are 437 at most
+-- Reply: ms; 0: none is overdue
+-- Cost: O(log n) for each timeout, at most 437
 --#include lib/clock.lua
 local L, overdue = shard_time(KEYS[1]), 0
 for i, timeout in ipairs(ARGV) do

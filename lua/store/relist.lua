@@ -1,5 +1,5 @@
 -- Purpose: lists workers and running tasks under their queues.
--- Guarantees: by their records as they are in this step; what is listed already stays; nothing is taken away.
+-- Guarantees: according to their records in this step; existing entries stay; nothing is removed.
 -- KEYS: 1 lubdub:{shard}:ix, 2 …:workers, then …:task:<scope>/<id> or …:worker:<scope>/<id> of each
 -- ARGV: for each 't' or 'w', scope, id
 -- Reply: none

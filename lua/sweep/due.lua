@@ -1,12 +1,11 @@
--- Purpose: takes what is due in wall time: deadlines (d), backoffs and notBefore that are over (b), retention
---   (x), placed tasks without a worker (p).
+-- Purpose: takes what is due in wall time: deadlines (d), backoffs and notBefore that have passed (b), retention (x), placed
+--   tasks without a worker (p).
 -- Guarantees: each entry is checked again, against wall time and against the task's own field; two sweepers cannot
 --   take the same one; each transition, its evidence and its events are one step.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
 --   …:doc:<scope>/<id>, …:history:<scope>/<id>, …:run:<scope>/<run>, …:beats:<timeoutMs>
 -- ARGV: 1 sweeper, 2 retention ms, then scope, id and entry for each task
--- Reply: for each task 0 (not taken), 1 (failed), 3 (ready to be claimed), 4 (removed) or 5 (to be placed) and the
---   lag in ms
+-- Reply: for each task 0 (not taken), 1 (failed), 3 (ready to be claimed), 4 (removed) or 5 (to be placed) and the lag in ms
 -- Cost: O(log n) for each; at most 16 a call
 --#include lib/clock.lua
 --#include lib/shard.lua
@@ -15,12 +14,12 @@
 --#include lib/bulk.lua
 local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
--- A task that finds no worker is placed again after as long as it has waited, within these bounds.
+-- A task without a worker is placed again after as long as it has already waited, within these bounds.
 local PLACE_AGAIN_MS, MAX_PLACE_AGAIN_MS = 1000, 30000
-local FORGET = 64 -- verdicts of a scope that are older than any task, a call
+local FORGET = 64 -- verdicts of a scope that are older than any task, in a call
 local forgotten = {}
 
--- Forgets the oldest verdicts of the task's scope that are past the retention, as the task is now.
+-- Removes the oldest verdicts of the task's scope that are past the retention, as the task is now.
 local function forget_verdicts(task)
   if forgotten[task.scope] then return end
   forgotten[task.scope] = true

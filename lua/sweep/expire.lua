@@ -1,15 +1,15 @@
 -- Purpose: takes attempts that have been silent for longer than their heartbeat timeout: zombies.
--- Guarantees: each score is checked again against shard time, so a beat that came in between wins; two sweepers cannot
+-- Guarantees: each score is checked again against shard time, so a heartbeat that came in between wins; two sweepers cannot
 --   take the same one; the transition, its evidence and its events are one step. A change of the primary counts as a
 --   heartbeat.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:beats:<timeoutMs>, then for each attempt
---   …:task:<scope>/<id>, …:history:<scope>/<id> and, when runs are told, …:run:<scope>/<run>
--- ARGV: 1 sweeper, 2 retention ms, 3 heartbeat timeout ms, 4 words for each attempt: 1 or, when runs are told, 2; then
---   for each attempt its member and, when runs are told, its run
--- Reply: for each attempt two words: 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms; or 6 (not
---   taken, ask again and tell its run) and the run
--- Cost: O(log n) for each; at most 32 a call. Most tasks have no run of another name than theirs, so a sweeper asks
---   without runs first: that spares it reading every record.
+--   …:task:<scope>/<id>, …:history:<scope>/<id> and, if runs are passed, …:run:<scope>/<run>
+-- ARGV: 1 sweeper, 2 retention ms, 3 heartbeat timeout ms, 4 arguments for each attempt: 1 or, if runs are passed, 2; then for
+--   each attempt its member and, if runs are passed, its run
+-- Reply: for each attempt two values: 0 (not taken), 1 (failed) or 2 (requeued) and the detection lag in ms; or 6 (not taken,
+--   repeat the call with its run) and the run
+-- Cost: O(log n) for each; at most 32 a call. The run of most tasks is named after them, so a sweeper first calls without
+--   runs, which saves it from reading every record.
 --#include lib/clock.lua
 --#include lib/primary.lua
 --#include lib/shard.lua
@@ -36,7 +36,7 @@ for n, member in ipairs(members) do
     local f = fields_at(KEYS[first])
     local task = {scope = scope, id = id, name = name, f = f, key = KEYS[first], history = KEYS[first + 1],
       run = runs and KEYS[first + 2], beats = beats, member = member, score = score, report = reports[n] or ''}
-    if not f or f.s ~= 'R' or attempt ~= digits(f.a) .. '.' .. (f.f or '') then -- an entry that nothing stands behind
+    if not f or f.s ~= 'R' or attempt ~= digits(f.a) .. '.' .. (f.f or '') then -- an entry without a record
       write('ZREM', beats, member)
       write('HDEL', PROGRESS, member)
       write('HDEL', CANCELS, member)

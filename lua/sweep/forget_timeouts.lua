@@ -1,10 +1,10 @@
--- Purpose: drops heartbeat timeouts by which nobody lives any more, each with its set.
--- Guarantees: it is checked again that a set holds nothing but its sentinel, so that an attempt which came in between
---   stays; whatever puts an attempt into a set later makes the set and its entry anew (lib/shard.lua, ensure_beats).
---   Repeating it changes nothing. It only frees.
+-- Purpose: drops heartbeat timeouts that no attempt uses any more, each with its set.
+-- Guarantees: it checks again that a set has nothing but its sentinel, so that an attempt which came in between stays; adding
+--   an attempt later creates the set and its entry again (lib/shard.lua, ensure_beats). Repeating it changes nothing. It only
+--   frees memory.
 -- KEYS: 1 lubdub:{shard}:timeouts, then …:beats:<timeoutMs> of each timeout
 -- ARGV: the timeouts, ms
--- Reply: how many were dropped
+-- Reply: the number of dropped timeouts
 -- Cost: O(log n) for each; at most 200 a call
 local dropped = 0
 for i, timeout in ipairs(ARGV) do

@@ -1,12 +1,12 @@
--- Purpose: tells a sweeper when anything in some shards may next be due, and who else sweeps them.
--- Guarantees: writes nothing but the sweeper's own presence and changes of the primary. Works above maxmemory, since what it
---   writes first only frees.
--- KEYS: for each shard lubdub:{shard}:clock, …:timers, …:due, …:timeouts, …:sweepers, …:outbox, …:replicas. On Cluster a
---   call is about one shard only.
--- ARGV: 1 sweeper, 2 ms after which a silent sweeper is forgotten
--- Reply: wall ms, then for each shard {shard time ms, first timer in shard time ms, first due in wall ms, first notice in
---   the outbox in wall ms, {sweepers}, {timeouts in use, ms}, shard time of the newest change of the primary or 0, 1 while that
---   is in progress, else 0, 1 while replicas may be cut off from their clients, else 0}
+-- Purpose: returns when anything in some shards may next be due, and the sweepers of these shards.
+-- Guarantees: writes nothing but the sweeper's own presence and changes of the primary. Works above maxmemory, since its first
+--   write only frees memory.
+-- KEYS: for each shard lubdub:{shard}:clock, …:timers, …:due, …:timeouts, …:sweepers, …:outbox, …:replicas. On Cluster a call
+--   covers one shard only.
+-- ARGV: 1 sweeper, 2 ms after which a silent sweeper is dropped
+-- Reply: wall ms, then for each shard {shard time ms, first timer in shard time ms, first due in wall ms, first notice in the
+--   outbox in wall ms, {sweepers}, {timeouts in use, ms}, shard time of the latest change of the primary or 0, 1 while that is
+--   in progress, else 0, 1 while replicas may be cut off from their clients, else 0}
 -- Cost: O(timeouts in use), at most 437 for each shard
 --#include lib/clock.lua
 --#include lib/primary.lua

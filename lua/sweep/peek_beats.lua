@@ -1,8 +1,8 @@
--- Purpose: tells a sweeper when the attempts that have been silent for longest were last heard.
+-- Purpose: returns the last heartbeats of the attempts that have been silent longest.
 -- Guarantees: writes nothing.
--- KEYS: lubdub:{shard}:beats:<timeoutMs> of some timeouts. On Cluster a call is about one shard only.
+-- KEYS: lubdub:{shard}:beats:<timeoutMs> of some timeouts. On Cluster a call covers one shard only.
 -- ARGV: none
--- Reply: for each key its first beat in shard time ms, or '' when no attempt beats there
+-- Reply: for each key its first heartbeat in shard time ms, or '' if it has no attempt
 -- Cost: O(log n) for each; at most 200 a call
 local reply = {}
 for i, key in ipairs(KEYS) do

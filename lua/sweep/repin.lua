@@ -1,10 +1,10 @@
--- Purpose: pins a placed task that waits in its queue to the worker that was selected for it anew.
--- Guarantees: a task that was claimed, pinned or ended in between is left alone, and so is one whose worker is fenced;
---   it keeps its place in the order of waiting.
+-- Purpose: pins a placed task that waits in its queue to the newly selected worker.
+-- Guarantees: a task that was claimed, pinned or ended in between is left unchanged, and so is one whose worker is fenced; it
+--   keeps its position in the order of waiting.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 worker
--- Reply: 1 when it is pinned, else 0
+-- Reply: 1 if it is pinned, else 0
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/shard.lua

@@ -1,5 +1,5 @@
--- Purpose: tells of a sweep that somebody has asked for, when it is done.
--- Guarantees: repeating it tells nothing.
+-- Purpose: writes the event about a sweep on request, when it is done.
+-- Guarantees: repeating it writes nothing.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:told:<act>
 -- ARGV: 1 data of the event as JSON
 -- Reply: 1

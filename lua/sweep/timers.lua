@@ -1,4 +1,4 @@
--- Purpose: takes attempts whose start timeout (s), run timeout (r) or cancel grace (c) is over in shard time.
+-- Purpose: takes attempts whose start timeout (s), run timeout (r) or cancel grace (c) has passed in shard time.
 -- Guarantees: each timer is checked again, against shard time and against the attempt that it was set for; two
 --   sweepers cannot take the same one; the transition, its evidence and its events are one step.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), then five for each task: lubdub:{shard}:task:<scope>/<id>,
@@ -18,8 +18,8 @@ read_change(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
 local reply = {}
 
--- A start that was accepted right before the primary changed may be lost, and its worker reports it again with its next heartbeat: a start
--- timer gives it one heartbeat timeout from then on.
+-- A start that was accepted right before the primary changed may be lost, and its worker reports it again with its next
+-- heartbeat: the start timer gives it one heartbeat timeout from the change on.
 local function restart_by(at, f)
   local timeout = tonumber(f.t) or 0
   return math.min(changed, at) + (timeout > 0 and timeout or tonumber(f.so) or 0)

@@ -1,8 +1,8 @@
--- Purpose: reads what the end of a drain depends on, before what the workers hold is counted.
--- Guarantees: writes nothing. Reservations only end while a worker drains, so that one without any gets no more tasks.
+-- Purpose: reads the conditions for the end of a drain, before what the workers hold is counted.
+-- Guarantees: writes nothing. While a worker drains, reservations only end, so a worker without any gets no more tasks.
 -- KEYS: for each worker lubdub:{shard}:worker:<scope>/<id> and …:reserved:<scope>/<id>
 -- ARGV: none
--- Reply: for each worker when its drain began, wall ms, or '' when it does not drain or a claim of it is under way
+-- Reply: for each worker when its drain began, wall ms, or '' if it does not drain or one of its claims is in progress
 -- Cost: O(workers)
 --#include lib/clock.lua
 local reply = {}

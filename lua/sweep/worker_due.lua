@@ -1,12 +1,12 @@
--- Purpose: takes what is due for workers in wall time: drains to look after (g), records to remove (x), and drained or
---   held machines that have had no worker for 30 days (m; the machine stands in the worker's place).
--- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and has drained for a second,
---   or when its deadline has passed; a record goes with its entries in every index, the last one of a machine with the
---   machine, unless that is drained or held.
+-- Purpose: takes what is due for workers in wall time: drains to check (g), records to remove (x), and drained or held
+--   machines that have had no worker for 30 days (m; the machine is in the worker's place).
+-- Guarantees: each entry is checked again; a draining worker ends when it holds nothing and has drained for a second, or when
+--   its deadline has passed; a record is removed with its entries in every index, the last one of a machine with the machine,
+--   unless that is drained or held.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), then for each worker the ten of worker_register.lua
--- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is checked again, then for each worker scope, id, entry, when
---   the drain began that was judged, wall ms or '', and 1 when it held nothing then, else ''
--- Reply: for each worker 0 (nothing), 1 (offline now) or 2 (removed) and its machine
+-- ARGV: 1 retention ms, 2 shards, 3 ms until a drain is checked again, then for each worker scope, id, entry, when the drain
+--   began that was checked, wall ms or '', and 1 if it held nothing then, else ''
+-- Reply: for each worker 0 (nothing), 1 (OFFLINE now) or 2 (removed) and its machine
 -- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
@@ -38,7 +38,7 @@ for n = 1, (#ARGV - 3) / 5 do
         redis.call('DEL', w.key, w.reserved)
         if redis.call('ZCARD', w.members) == 0 then
           redis.call('DEL', w.periods, w.machine_stales)
-          if id ~= f.m and is_closed(w) then -- a host that comes back must still find it so
+          if id ~= f.m and is_closed(w) then -- a host that returns must still find it so
             redis.call('ZADD', WORKERDUE, string.format('%.0f', now + EMPTY_MS), 'm:' .. scope .. '/' .. f.m)
           else
             redis.call('DEL', w.machine)
@@ -47,7 +47,7 @@ for n = 1, (#ARGV - 3) / 5 do
         end
         result = 2
       end
-    elseif kind == 'x' and f and f.s == 'F' then -- its recovery is not done: it must still be known why
+    elseif kind == 'x' and f and f.s == 'F' then -- its recovery is not done and still needs the reason
       redis.call('ZADD', WORKERDUE, now + 1000, entry)
     elseif kind == 'm' and redis.call('ZCARD', w.members) == 0 then
       redis.call('DEL', w.machine)

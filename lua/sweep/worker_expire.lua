@@ -1,13 +1,13 @@
--- Purpose: checks workers that are due for it: late ones are reported, those silent for their timeout end.
--- Guarantees: silence is judged again against shard time, so a beat that came in between wins; two sweepers cannot
---   take the same one; the verdict, the machine's status, the events and the entry of the recovery are one step. A
---   worker whose last beat is not on record is stale.
+-- Purpose: checks due workers: late ones are reported, those silent for their timeout end.
+-- Guarantees: silence is checked again against shard time, so a heartbeat that came in between wins; two sweepers cannot take
+--   the same one; the verdict, the machine's status, the events and the entry of the recovery are one step. A worker without a
+--   recorded heartbeat is stale.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8 lubdub:{shard}:flapping, then for each worker the ten of
 --   worker_register.lua
--- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 when late workers are probed, else '', 5 how many times stale within a
---   day are flapping, then of each worker its scope, its id and 1 when it may end by this call, else ''
--- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine, of a late one its
---   probe URL, its last beat, wall ms, or '', of a stale one what flaps: w it, m its machine, wm both, and its queue
+-- ARGV: 1 sweeper, 2 retention ms, 3 shards, 4 1 if late workers are probed, else '', 5 how many stale verdicts within a day
+--   are flapping, then for each worker its scope, its id and 1 if it may end by this call, else ''
+-- Reply: for each worker 0 (nothing to do), 1 (late now) or 2 (stale), the lag in ms, its machine, for a late one its probe
+--   URL, its last heartbeat, wall ms, or '', for a stale one what flaps: w it, m its machine, wm both, and its queue
 -- Cost: O(log n + shards) for each; at most 25 a call
 --#include lib/clock.lua
 --#include lib/worker.lua
@@ -16,7 +16,7 @@ read_change(CLOCK)
 local sweeper, retention, shards, probing = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 actor = sweeper
 local FLAPPING, threshold = KEYS[8], tonumber(ARGV[5])
-local MAX_PROBES = 3 -- answered in a row without a beat; past them the worker dies of its silence
+local MAX_PROBES = 3 -- responses in a row without a heartbeat; after them its silence ends the worker
 local reply = {}
 for n = 1, (#ARGV - 5) / 3 do
   local w = open_worker(9 + KEYS_PER_WORKER * (n - 1), ARGV[3 * n + 3], ARGV[3 * n + 4])
@@ -52,7 +52,7 @@ for n = 1, (#ARGV - 5) / 3 do
         flapping = flapping .. 'm'
       end
       result = 2
-    elseif over then -- since the brake was asked: the next sweep asks it again
+    elseif over then -- since the brake decided: the next sweep consults it again
     elseif 2 * silent >= 3 * f.i and not f.la then
       f.la = now
       redis.call('ZREM', WORKERBEATS, w.name) -- first: above maxmemory Redis refuses a script that does not free first

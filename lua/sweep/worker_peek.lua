@@ -1,7 +1,7 @@
--- Purpose: tells a sweeper when anything about workers may next be due in some shards.
+-- Purpose: returns when anything about workers may next be due in some shards.
 -- Guarantees: writes nothing.
--- KEYS: for each shard lubdub:{shard}:clock, …:workerbeats, …:workerdue, …:recoveries, …:sweepers. On Cluster a call is
---   about one shard only.
+-- KEYS: for each shard lubdub:{shard}:clock, …:workerbeats, …:workerdue, …:recoveries, …:sweepers. On Cluster a call covers
+--   one shard only.
 -- ARGV: none
 -- Reply: wall ms, then for each shard {shard time ms, first check of a worker in shard time ms, first due in wall ms,
 --   first recovery in wall ms, {sweepers}}

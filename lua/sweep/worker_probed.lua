@@ -1,8 +1,8 @@
--- Purpose: notes that a late worker has answered its probe: it is not dead yet.
--- Guarantees: a worker that has beaten since, or that is OFFLINE, is left alone.
+-- Purpose: records that a late worker has responded to its probe: it is not dead yet.
+-- Guarantees: a worker that has sent a heartbeat since, or that is OFFLINE, is left unchanged.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
 -- ARGV: 1 scope, 2 id
--- Reply: 1 when it was noted, else 0
+-- Reply: 1 if it was recorded, else 0
 -- Cost: O(log n)
 --#include lib/clock.lua
 --#include lib/worker.lua

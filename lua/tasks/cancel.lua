@@ -1,12 +1,12 @@
--- Purpose: asks a running attempt to cancel, or cancels at once a task that no worker has begun, or any that is to end
---   now.
--- Guarantees: repeating it changes nothing and gets the same answer, also once the task is CANCELLED by it; the first
---   reason stands, and the last grace that was said; a task that finished otherwise is left alone. The grace period does
---   not start here but when a reply has carried the signal (deliver.lua).
+-- Purpose: requests the cancellation of a running attempt, or cancels at once a task that no worker has started, or any task
+--   that must end now.
+-- Guarantees: repeating it changes nothing and gets the same reply, even once it has made the task CANCELLED; the first reason
+--   counts, and the last grace that was given; a task that finished otherwise is left unchanged. The grace period starts when
+--   a response has delivered the cancel (deliver.lua), not here.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
--- ARGV: 1 scope, 2 id, 3 reason as JSON string or '', 4 default cancel grace ms, 5 retention ms, 6 grace of this
---   cancel ms, 0 to end the task now, or '': the task's own
+-- ARGV: 1 scope, 2 id, 3 reason as JSON string or '', 4 default cancel grace ms, 5 retention ms, 6 grace of this cancel ms, 0
+--   to end the task now, or '': the task's own
 -- Reply: {OK} or {TERMINAL, state} or {NOT_FOUND}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua
@@ -19,7 +19,7 @@ local task, reason, grace, retention = open_task(TASKS, ARGV[1], ARGV[2]), ARGV[
 if not task.f then return {NOT_FOUND} end
 local state = task.f.s
 
--- Ends the task whether or not its worker knows, and tells the worker as of any attempt that Lubdub has ended.
+-- Ends the task whether or not its worker knows, and notifies the worker as for any attempt that Lubdub has ended.
 local function terminate()
   if state ~= 'Q' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
@@ -31,7 +31,7 @@ local function terminate()
   emit(task, 'task.cancelled', '{"reason":"TERMINATED"}')
 end
 
--- Gives the worker another grace than the request before did; where it has been told, from then on.
+-- Replaces the grace of an earlier request; if that was delivered, the new grace starts with the delivery.
 local function set_grace()
   local member = member_of(task)
   local was, delivered, why = unpack_cancel(redis.call('HGET', CANCELS, member))
@@ -40,7 +40,7 @@ local function set_grace()
   if delivered ~= '' then redis.call('ZADD', TIMERS, delivered + grace, 'c:' .. member) end
 end
 
-if task.f.cr and state ~= 'S' and state ~= 'F' then -- it is on its way, or has had its effect
+if task.f.cr and state ~= 'S' and state ~= 'F' then -- it is in progress, or has taken effect
   if state ~= 'C' and grace == '0' then
     terminate()
   elseif state == 'R' and grace ~= '' then

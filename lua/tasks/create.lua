@@ -1,13 +1,13 @@
 -- Purpose: creates a task, dispatched at once (pushed) or waiting in its queue.
--- Guarantees: all or nothing; a task that exists is left alone; the same creation again (same first fence) is told
---   apart from another task with that id.
+-- Guarantees: all or nothing; an existing task is left unchanged; a repeat of the same creation (same first fence) is
+--   distinguished from another task with that id.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
--- ARGV: 1 scope, 2 id, 3 state (D or Q), or '' to find it only, 4 fence of the creation, 5 heartbeat timeout ms,
---   6 deadline wall ms or '', 7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then
---   those as name and value, then the document's fields as name and value
--- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {NOT_FOUND} or, of the task that is there, {EXISTS,
---   created ms, worker that it waits for or '', schedule that it is a fire of or '', queue or ''}
+-- ARGV: 1 scope, 2 id, 3 state (D or Q), or '' only to find it, 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline
+--   wall ms or '', 7 start timeout ms (D only), 8 not before wall ms or '', 9 number of record fields, then those as name and
+--   value, then the document's fields as name and value
+-- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {NOT_FOUND} or, for an existing task, {EXISTS,
+--   created ms, worker that it waits for or '', schedule of whose fire it is or '', queue or ''}
 -- Cost: O(log n), two events
 --#include lib/clock.lua
 --#include lib/codes.lua

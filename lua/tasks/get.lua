@@ -1,11 +1,11 @@
--- Purpose: reads tasks, or a part of each of them, at one moment.
+-- Purpose: reads tasks, or a part of each, at one moment.
 -- Guarantees: writes nothing.
 -- KEYS: lubdub:{shard}:clock, …:outages, …:progress, then of each task lubdub:{shard}:task:<scope>/<id>, …:doc:<scope>/<id>,
 --   …:history:<scope>/<id>, …:beats:<timeoutMs>
--- ARGV: 1 what of them: all, list, glance or labels (lib/view.lua), 2 how many bytes of documents and histories are read
---   together, about, or '' for all, then of each task <scope>/<id>
--- Reply: for each task its view (lib/view.lua), or 0 where there was no room for it
--- Cost: O(size of the parts); at most 8 tasks a call, and one that takes more than there is room for
+-- ARGV: 1 part: all, list, glance or labels (lib/view.lua), 2 approximate number of bytes of documents and histories that are
+--   read together, or '' for all, then for each task <scope>/<id>
+-- Reply: for each task its view (lib/view.lua), or 0 if it does not fit
+-- Cost: O(size of the parts); at most 8 tasks a call, and one that exceeds the room
 --#include lib/clock.lua
 --#include lib/digits.lua
 --#include lib/member.lua

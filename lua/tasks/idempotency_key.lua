@@ -1,11 +1,11 @@
--- Purpose: remembers what an idempotency key stands for, before the creation that it guards and again after it.
--- Guarantees: the first reservation stands until it expires; another body is told apart; the time of creation is
---   recorded once, and the worker with it.
+-- Purpose: stores what an idempotency key identifies, before the creation that it guards and again after it.
+-- Guarantees: the first reservation counts until it expires; another body is recognized; the time of creation is recorded
+--   once, and the worker with it.
 -- KEYS: 1 lubdub:{shard}:idem:<scope>/<key>
 -- ARGV: 1 hash of the body, 2 task id and 3 fence to reserve, 4 life ms (0: reserve nothing), 5 created wall ms
 --   or '', 6 worker that was chosen for it then, or '', 7 traceparent to reserve, or ''
--- Reply: {1 when the body is the same, else 0, task id, fence, created wall ms or '', worker or '', traceparent or ''}; no
---   id when the key is not known and none was reserved
+-- Reply: {1 if the body is the same, else 0, task id, fence, created wall ms or '', worker or '', traceparent or ''}; no id if
+--   the key is not known and none was reserved
 -- Cost: O(1)
 local r = redis.call('HMGET', KEYS[1], 'h', 'id', 'f', 'c', 'w', 'tp')
 if not r[1] and ARGV[4] == '0' then return {1, '', '', '', '', ''} end

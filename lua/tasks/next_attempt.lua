@@ -1,7 +1,7 @@
--- Purpose: makes the next attempt of a task: dispatches a pushed task, or puts a queue task back into its queue at once.
--- Guarantees: the old attempt is fenced in the same step; the same request again changes nothing and is told so; a
---   succeeded or cancelled task stays as it is. What is told of the task is as of this step: nobody gets the envelope
---   of an attempt that somebody else has asked for since.
+-- Purpose: creates the next attempt of a task: dispatches a pushed task, or returns a queue task to its queue at once.
+-- Guarantees: the old attempt is fenced in the same step; a repeat of the same request changes nothing and is reported as
+--   such; a succeeded or cancelled task is left unchanged. The view of the task is as of this step, so no client gets the
+--   envelope of an attempt that another one has requested since.
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>
 -- ARGV: 1 scope, 2 id, 3 from attempt, 4 fence of the new attempt, 5 token life s, 6 start timeout ms

@@ -2,7 +2,7 @@
 -- Guarantees: writes nothing.
 -- KEYS: lubdub:{shard}:task:<scope>/<id> of each task
 -- ARGV: none
--- Reply: for each task its state, a letter ('' : there is no such task), and why it failed or was put back, or ''
+-- Reply: for each task its state, a letter ('' : the task does not exist), and why it failed or was requeued, or ''
 -- Cost: O(tasks); at most 200 a call
 local reply = {}
 for _, key in ipairs(KEYS) do

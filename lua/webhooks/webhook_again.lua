@@ -1,5 +1,5 @@
--- Purpose: has one delivery tried again now, whatever became of it.
--- Guarantees: a delivery that is under way, or that nothing is kept of, stays as it is.
+-- Purpose: schedules one delivery to be tried again now, whatever its status.
+-- Guarantees: a delivery that is in progress, or that is not stored, is left unchanged.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
 -- ARGV: 1 <scope>/<id>, 2 number of the delivery

@@ -1,10 +1,10 @@
--- Purpose: gives up what a webhook that is off was still to be sent.
+-- Purpose: gives up the pending deliveries of a webhook that is off.
 -- Guarantees: nothing is given up while it is on.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 <scope>/<id>, 2 how many of those that are dead are kept, 3 how many to give up
--- Reply: how many are left
--- Cost: O(how many log n), at most 100
+-- ARGV: 1 <scope>/<id>, 2 how many dead deliveries are kept, 3 how many to give up
+-- Reply: the number of pending ones left
+-- Cost: O(given up × log n), at most 100
 --#include lib/clock.lua
 --#include lib/webhook.lua
 local name, most, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,13 +1,13 @@
--- Purpose: takes what a webhook is to be sent now out of its queue, for one who delivers it.
--- Guarantees: what is taken is under way until it is settled. What another one had under way goes back to where it was
---   before anything is taken: that one is dead, or does not know yet that it is not its turn. Of a webhook that failed last,
---   a turn begins with one.
+-- Purpose: takes due deliveries of a webhook out of its queue, for a process that delivers them.
+-- Guarantees: what is taken is in progress until it is settled. Before that, what another process had in progress returns to
+--   its place: that process is dead, or does not know yet that its turn is over. If the webhook failed last, a turn begins
+--   with one delivery.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
 -- ARGV: 1 <scope>/<id>, 2 who delivers, 3 how many to take
--- Reply: {OK, what it says, secrets, wall ms, then for each its number, what is kept about it, and its body}, {NOT_FOUND}, or
+-- Reply: {OK, its definition, secrets, wall ms, then for each its number, the entry about it, and its body}, {NOT_FOUND}, or
 --   {REFUSED}: it is off
--- Cost: O(how many, and how many were under way, log n), at most 64 of 6 KB
+-- Cost: O((taken + in progress before) × log n), at most 64 of 6 KB
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/webhook.lua

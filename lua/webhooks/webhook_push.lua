@@ -1,18 +1,17 @@
--- Purpose: puts messages into a webhook's queue.
--- Guarantees: of events that one shard tells, each is put there once: those up to the last that was are left out. Where the
---   shard is read anew that begins again, once for each such reading however often it is repeated. A request of its own is
---   done once, too. Where the deliveries would take too many bytes, the oldest are dropped, those that are over first; the
---   message of a gap reports those that were still to be delivered. A request drops only what is over, and is refused where that is
---   not enough.
+-- Purpose: adds messages to a webhook's queue.
+-- Guarantees: each event of a shard is added once: those up to the last one added are left out. If the shard is read again,
+--   this starts over, once for each such reading however often it is repeated. A request that queues a delivery itself takes
+--   effect once, too. If the deliveries would take too many bytes, the oldest are dropped, finished ones first; the message of
+--   a gap reports the pending ones. A request drops only finished ones, and is refused if that is not enough.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 scope, 2 id, 3 bytes that all deliveries may take, 4 shard that tells, or '' for a request of its own, 5 that request, or
---   the id of the last event, 6 name of the reading where the shard is read anew, else '', 7 message of a gap with $F and $T for when
---   the first and last that it stands for happened and $N for how many there are, 8 its type, 9 how its id begins,
---   then for each message: id of the event's entry, the event, its type and subject, the message's id and body
--- Reply: {OK, how many were dropped, number of the newest delivery, how many were put, 1 where nothing was put since more must be
---   dropped first: call again}, {NOT_FOUND}, {REFUSED}: it is off, or {TERMINAL}: a request does not fit
--- Cost: O(messages log n), at most 128 of 6 KB, and 500 that are dropped
+-- ARGV: 1 scope, 2 id, 3 bytes that all deliveries may take, 4 shard of the events, or '' for a request, 5 the request, or the
+--   id of the last event, 6 name of the reading if the shard is read again, else '', 7 message of a gap with $F and $T for the
+--   times of the first and last dropped event and $N for their number, 8 its type, 9 prefix of its id, then for each message:
+--   id of the event's entry, the event, its type and subject, the message's id and body
+-- Reply: {OK, number of dropped deliveries, number of the latest delivery, number of added deliveries, 1 if none was added
+--   since more must be dropped first: call again}, {NOT_FOUND}, {REFUSED}: it is off, or {TERMINAL}: a request does not fit
+-- Cost: O(messages log n), at most 128 of 6 KB, and 500 dropped ones
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/streamid.lua
@@ -28,7 +27,7 @@ local goes_on = anew == '' or redis.call('HGET', SEEN, ANEW) == anew
 local seen = shard ~= '' and goes_on and redis.call('HGET', SEEN, shard)
 if shard == '' and request == last then return {OK, 0, number, 0, 0} end
 
-local new, added = {}, 0 -- where the new messages begin in ARGV, and the bytes that they take
+local new, added = {}, 0 -- where the new messages begin in ARGV, and their bytes
 for i = 10, #ARGV, 6 do
   if not seen or is_newer(ARGV[i], seen) then
     new[#new + 1] = i

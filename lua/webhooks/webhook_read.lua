@@ -3,7 +3,8 @@
 -- KEYS: for each webhook of one shard 1 lubdub:{shard}:webhook:<scope>/<id>, 2 …:hookqueue:, 3 …:hookflight:, 4 …:hookdead: of
 --   the same
 -- ARGV: none
--- Reply: for each {names and values of the record's fields, how many deliveries wait or are under way, how many are dead}
+-- Reply: for each {names and values of the record's fields, number of deliveries that wait or are in progress, number of dead
+--   ones}
 -- Cost: O(webhooks), at most 25 of 8 KB
 local reply = {}
 for i = 1, #KEYS, 4 do

@@ -1,11 +1,12 @@
--- Purpose: holds an entry about a webhook against its record, and this against all that must know of it, and repairs what differs.
--- Guarantees: all is judged again in this step; what fits is left alone; what is repaired is an event, one for all
---   deliveries of a call. What was still to be sent is sent, unless its message is lost.
+-- Purpose: compares an entry about a webhook with its record, and the record with all entries that it needs, and repairs
+--   differences.
+-- Guarantees: everything is checked again in this step; correct entries are left unchanged; each repair is an event, one for
+--   all deliveries of a call. Pending deliveries are sent, unless their messages are lost.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 scope, 2 id, 3 how many deliveries to look at, 4 where to go on with them, '' at the beginning
--- Reply: {{what was repaired}, where to go on, '' at the end}
--- Cost: O(deliveries log n), at most 50 of 7 KB, none where their numbers fit
+-- ARGV: 1 scope, 2 id, 3 how many deliveries to examine, 4 where to continue with them, '' at the beginning
+-- Reply: {{what was repaired}, where to continue, '' at the end}
+-- Cost: O(deliveries log n), at most 50 of 7 KB, none if their numbers match
 --#include lib/clock.lua
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua
@@ -53,7 +54,7 @@ local function check(number)
   if not (kept and is_home) then repaired('missing_delivery') end
 end
 
--- First what is known of deliveries is gone through, then their list and their messages, of which nothing may be known.
+-- First the entries about deliveries are examined, then their list and their messages, which may have no entry.
 local go_on = ''
 if from ~= '' or not fits() then
   local part, cursor = string.match(from, '^(%a):(%d+)$')

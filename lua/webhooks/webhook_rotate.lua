@@ -1,8 +1,8 @@
--- Purpose: gives a webhook another secret; those that it had go on beside it for a while.
--- Guarantees: the same secret again changes nothing.
+-- Purpose: gives a webhook a new secret; its previous ones stay valid for a while.
+-- Guarantees: setting the same secret again changes nothing.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 scope, 2 id, 3 secret, 4 for how many ms the one before goes on, 5 how many old ones go on at most
+-- ARGV: 1 scope, 2 id, 3 secret, 4 for how many ms the previous one stays valid, 5 how many old ones stay valid at most
 -- Reply: {OK or NOT_FOUND}
 -- Cost: O(1), one event
 --#include lib/clock.lua

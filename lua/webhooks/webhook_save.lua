@@ -1,9 +1,9 @@
--- Purpose: creates a webhook, or changes what one says.
--- Guarantees: the same creation again (same nonce) is told apart from another webhook with that id. One that is switched on is
---   told of what happens from half a minute before; what waits when it is switched off is given up by sweepers.
+-- Purpose: creates a webhook, or changes the definition of one.
+-- Guarantees: a repeat of the same creation (same nonce) is distinguished from another webhook with that id. A webhook that is
+--   switched on gets events from half a minute before; sweepers give up what waits when it is switched off.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 scope, 2 id, 3 nonce of the creation, or '' for a change, 4 what it says as JSON, 5 1 on, '' off, 6 secret of the
+-- ARGV: 1 scope, 2 id, 3 nonce of the creation, or '' for a change, 4 its definition as JSON, 5 1 on, '' off, 6 secret of the
 --   creation, else ''
 -- Reply: {OK, REPEATED, EXISTS or NOT_FOUND}
 -- Cost: O(log n), one event

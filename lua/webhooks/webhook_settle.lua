@@ -1,14 +1,14 @@
--- Purpose: records what became of deliveries that were under way.
--- Guarantees: what is not under way for this one any more is left as it is, so a repeat changes nothing. A webhook that
---   answered that it is gone, or only failed for too long, is switched off.
+-- Purpose: records the results of deliveries that were in progress.
+-- Guarantees: a delivery that is not in progress for this process any more is left unchanged, so a repeat changes nothing. A
+--   webhook that responded that it is gone, or that failed for too long, is switched off.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 scope, 2 id, 3 who delivers, 4 how many of those that are over are kept, of each kind, 5 ms of failures after which
---   the webhook is switched off, 6 message of a gap with $F and $T for when the first and last that it stands for happened and $N for how
---   many there are, 7 its type, 8 how its id begins, then for each its number, d delivered, r to be tried again, x dead or g dead and
---   the webhook is gone, ms until it is tried again, and the answer as JSON, which is left out where there is no room for it
--- Reply: {how many were recorded, '' or why it was switched off, how many were dropped}
--- Cost: O(deliveries log n), at most 64 of 7 KB, and 500 that are dropped
+-- ARGV: 1 scope, 2 id, 3 who delivers, 4 how many finished deliveries of each kind are kept, 5 ms of failures after which the
+--   webhook is switched off, 6 message of a gap with $F and $T for the times of the first and last dropped event and $N for
+--   their number, 7 its type, 8 prefix of its id, then for each its number, d delivered, r to be tried again, x dead or g dead
+--   and the webhook is gone, ms until it is tried again, and the response as JSON, which is left out if it does not fit
+-- Reply: {number of recorded results, '' or why it was switched off, number of dropped deliveries}
+-- Cost: O(deliveries log n), at most 64 of 7 KB, and 500 dropped ones
 --#include lib/clock.lua
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua
@@ -17,7 +17,7 @@ local scope, id, who, most, longest, gap_text, gap_type, gap_begins = unpack(ARG
 local owner, on, failing, may = unpack(redis.call('HMGET', HOOK, 'o', 'e', 'fs', 'm'))
 if owner ~= who then return {0, '', 0} end
 
--- Makes room for the answers, and returns whether there is some.
+-- Makes room for the responses, and reports whether they fit.
 local function make_room()
   if not may then return true end
   local added, these = 0, {}
@@ -38,7 +38,7 @@ for i = 9, #ARGV, 4 do
     local next = fate == 'r' and digits(now + wait) or ''
     local status = fate == 'd' and 'D' or fate == 'r' and 'P' or 'X'
     if not set_status(number, status, '+', next, NOW, has_room and answer or nil) then
-      forget({number}) -- the store has lost what it was about
+      forget({number}) -- the store has lost its entry
     elseif fate == 'r' then
       redis.call('ZADD', QUEUE, next, number)
     else
@@ -60,7 +60,7 @@ if off ~= '' and on == '1' and recorded > 0 then
 else
   off = ''
 end
-tell_gap(scope, id, gap_text, gap_type, gap_begins) -- now that the one that was under way waits again, if it failed
+tell_gap(scope, id, gap_text, gap_type, gap_begins) -- after the one that was in progress waits again, if it failed
 put_all()
 look_at_hook(scope .. '/' .. id)
 record_bytes()

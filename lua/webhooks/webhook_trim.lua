@@ -1,11 +1,11 @@
--- Purpose: says how many bytes a webhook's deliveries may take, and drops the oldest where they take more.
--- Guarantees: those that are over are dropped first; the message of a gap reports those that were still to be delivered.
+-- Purpose: sets how many bytes a webhook's deliveries may take, and drops the oldest if they take more.
+-- Guarantees: finished ones are dropped first; the message of a gap reports the pending ones.
 -- KEYS: 1 lubdub:{shard}:events, 2 …:webhooks, 3 …:hookdue, 4 …:webhook:<scope>/<id>, then …:hookqueue:, 6 …:hookflight:,
 --   7 …:hookkept:, 8 …:hookabout:, 9 …:hookbodies:, 10 …:hookdelivered:, 11 …:hookdead:, 12 …:hookseen: of the same
--- ARGV: 1 scope, 2 id, 3 bytes that all deliveries may take, 4 message of a gap with $F and $T for when the first and last that
---   it stands for happened and $N for how many there are, 5 its type, 6 how its id begins
--- Reply: {how many were dropped, 1 where there are more to drop: call again}
--- Cost: O(log n), and 500 that are dropped
+-- ARGV: 1 scope, 2 id, 3 bytes that all deliveries may take, 4 message of a gap with $F and $T for the times of the first and
+--   last dropped event and $N for their number, 5 its type, 6 prefix of its id
+-- Reply: {number of dropped deliveries, 1 if there are more to drop: call again}
+-- Cost: O(log n), and 500 dropped ones
 --#include lib/clock.lua
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua

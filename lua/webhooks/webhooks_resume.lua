@@ -1,8 +1,9 @@
--- Purpose: has the events of a shard be taken for webhooks again where that is recorded no more.
--- Guarantees: where it is recorded nothing changes; else it begins with the shard's first event, and is told.
+-- Purpose: restarts the collection of a shard's events for webhooks if its position is lost.
+-- Guarantees: if there is a position nothing changes; else the collection begins with the shard's first event, and there is an
+--   event about it.
 -- KEYS: 1 lubdub:{shard}:eventmarks, 2 …:events
 -- ARGV: none
--- Reply: 1 where it begins anew, else 0
+-- Reply: 1 if it starts again, else 0
 -- Cost: O(1), one event
 --#include lib/clock.lua
 --#include lib/event.lua

@@ -1,10 +1,10 @@
--- Purpose: counts what every worker holds in a shard, and what waits there in some queues for one worker alone: for
---   many workers at once less work than a count for each (loads.lua).
+-- Purpose: counts what every worker holds in a shard, and what waits there in some queues for one worker alone: for many
+--   workers at once this is less work than a count for each (loads.lua).
 -- Guarantees: writes nothing; bounded by the limit.
 -- KEYS: 1 lubdub:{shard}:held, 2 …:ready
 -- ARGV: 1 limit of entries to examine, then <scope>/<queue> of each queue
--- Reply: {1, for each worker that has any its id, how many attempts it holds and how many tasks wait for it}, or {0}
---   when there is more than the limit
+-- Reply: {1, for each worker with any its id, how many attempts it holds and how many tasks wait for it}, or {0} if there are
+--   more than the limit
 -- Cost: O(limit)
 --#include lib/ready.lua
 --#include lib/held.lua

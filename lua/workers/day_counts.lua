@@ -1,4 +1,4 @@
--- Purpose: counts what lies within the last day in sorted sets whose scores are wall times.
+-- Purpose: counts the entries of the last day in sorted sets whose scores are wall times.
 -- Guarantees: writes nothing.
 -- KEYS: any sorted sets of one shard
 -- ARGV: none

@@ -1,7 +1,7 @@
 -- Purpose: counts what workers hold in a shard, and what waits there for them alone.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:held, 2 …:ready
--- ARGV: for each worker its id and the beginning of what is pinned to it, <scope>/<queue>/<id>, or '' for none
+-- ARGV: for each worker its id and the prefix of what is pinned to it, <scope>/<queue>/<id>, or '' for none
 -- Reply: for each worker how many attempts it holds and how many tasks wait for it
 -- Cost: O(workers × log n)
 local reply = {}

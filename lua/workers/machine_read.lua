@@ -3,9 +3,9 @@
 -- KEYS: 1 lubdub:{shard}:machine:<scope>/<machine>, 2 …:machineworkers:<scope>/<machine>,
 --   3 …:machineperiods:<scope>/<machine>, 4 …:stales:<scope>/m:<machine>
 -- ARGV: 1 limit of workers to name
--- Reply: {wall ms, status letter or '', first seen wall ms, online since wall ms or '', {online periods as begin:end},
---   times it went stale within a day, {ONLINE, DRAINING, OFFLINE workers}, {names of those that registered last among
---   the first of these that it has}}
+-- Reply: {wall ms, status letter or '', first seen wall ms, online since wall ms or '', {online periods as begin:end}, how
+--   often it was declared stale within a day, {ONLINE, DRAINING, OFFLINE workers}, {names of those that registered last, of
+--   the first of these statuses that it has}}
 -- Cost: O(log n + limit + periods)
 --#include lib/clock.lua
 local counts, names = {}, {}

@@ -1,11 +1,10 @@
--- Purpose: remembers which worker the key of a registration stands for, before the worker is registered.
--- Guarantees: the first reservation stands until it expires, with all that the server chose then; another body is told
---   apart.
+-- Purpose: stores which worker the key of a registration identifies, before the worker is registered.
+-- Guarantees: the first reservation counts until it expires, with all that the server chose then; another body is recognized.
 -- KEYS: 1 lubdub:{shard}:registration:<scope>/<key>
--- ARGV: 1 hash of the body, 2 worker, 3 interval ms, 4 the same again, for the release before, 5 timeout ms, 6 life ms (0:
+-- ARGV: 1 hash of the body, 2 worker, 3 interval ms, 4 the same again, for the previous release, 5 timeout ms, 6 life ms (0:
 --   reserve nothing)
--- Reply: {1 when the body is the same, else 0, worker, interval, interval again, timeout, until when the worker may be
---   registered under the key, wall ms}; no worker when the key is not known and none was reserved
+-- Reply: {1 if the body is the same, else 0, worker, interval, interval again, timeout, until when the worker may be
+--   registered under the key, wall ms}; no worker if the key is not known and none was reserved
 -- Cost: O(1)
 --#include lib/clock.lua
 local r = redis.call('HMGET', KEYS[1], 'h', 'w', 'i', 'j', 't', 'u')

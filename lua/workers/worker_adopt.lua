@@ -1,8 +1,8 @@
--- Purpose: adopts a worker whose record the store has lost, from what its token says: a verified token proves that it
---   was registered.
--- Guarantees: a worker that has a record is left alone; adoption counts as a beat; when its identity has been
---   registered anew meanwhile, the worker is superseded in the same step, and its recovery entered; so it is OFFLINE where
---   its lineage or machine is held so.
+-- Purpose: adopts a worker whose record the store has lost, from the content of its token: a verified token proves that it was
+--   registered.
+-- Guarantees: a worker with a record is left unchanged; adoption counts as a heartbeat; if its identity has been registered
+--   again meanwhile, the worker is superseded in the same step, and its recovery entered; likewise it is OFFLINE if its
+--   lineage or machine is held.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them,
 --   18 lubdub:{shard}:hold:<scope>/<lineage>
 -- ARGV: 1 scope, 2 id, 3 shards, 4 retention ms, then the record's fields as name and value, c among them
@@ -16,7 +16,7 @@ if w.f then return {OK, now} end
 local f = {}
 for i = 5, #ARGV, 2 do f[ARGV[i]] = ARGV[i + 1] end
 local L = shard_time(CLOCK)
--- How many it holds is not known: at most as many as it may, so that its next claim counts them.
+-- How many it holds is not known: at most its maximum, so that its next claim counts them.
 redis.call('HSET', w.key, 'bl', L, 'lb', now, 'hb', f.mc, unpack(ARGV, 5))
 f.bl, f.lb = L, now
 w.f = f

@@ -1,16 +1,16 @@
--- Purpose: lands a beat of a worker, and with it of every task it holds that has no timeout of its own.
--- Guarantees: one write of liveness however many tasks it holds; an OFFLINE worker is told so and nothing is written;
---   totals are added once for each seq; an inventory of more than the worker may hold is refused and nothing is
---   written; a worker whose drain has ended it before it was told is told so once, as
---   draining; inventories are numbered as they come.
+-- Purpose: stores a heartbeat of a worker, which also counts for every task it holds without its own timeout.
+-- Guarantees: one write of liveness however many tasks it holds; for an OFFLINE worker the reply says so and nothing is
+--   written; totals are added once for each seq; an inventory of more than the worker may hold is refused and nothing is
+--   written; a worker whose drain ended before a heartbeat reported it gets one reply as draining; inventories are numbered in
+--   the order of arrival.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:workerbeats, 3 …:worker:<scope>/<id>, 4 …:notices:<scope>/<id>, 5 …:workers,
 --   6 …:events
--- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 how
---   many attempts its inventory lists, or '' when it brings none, 10 how many more than it may hold these may be
--- Reply: {OK, wall ms, status (F: it has ended, and is told of its drain), drain deadline wall ms or '', interval ms,
---   timeout ms, {notices for it}, number of the beat among those with an inventory, or '' when it brings none or one that
---   is older than the last, ms since its last beat and its timeout until now, '' where it has ended or no beat is on
---   record} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
+-- ARGV: 1 scope, 2 id, 3 active or '', 4 seq or '', 5 completed, 6 failed, 7 interval ms, 8 timeout multiplier, 9 how many
+--   attempts its inventory lists, or '' without an inventory, 10 how many more than it may hold these may be
+-- Reply: {OK, wall ms, status (F: it has ended, and this reports its drain), drain deadline wall ms or '', interval ms,
+--   timeout ms, {notices for it}, number of the heartbeat among those with an inventory, or '' if it has none or one that is
+--   older than the last, ms since its last heartbeat and its timeout until now, '' if it has ended or no heartbeat is
+--   recorded} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), whatever the worker holds; one event when the worker was late
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -26,7 +26,7 @@ if status == 'F' then
   return {OK, now, 'F', f[5] or '', interval, timeout, {}, '', '', ''}
 end
 if ARGV[9] ~= '' and tonumber(ARGV[9]) > (f[12] or 0) + ARGV[10] then return {REFUSED, now, f[12] or 0} end
--- The first notices for the worker, as many as one answer may carry; the others come when it has been told of these.
+-- The first notices for the worker, as many as one response may include; the others follow after these are delivered.
 local function notices(key)
   local found, bytes = {}, 0
   while #found < 500 and bytes < 131072 do
@@ -46,7 +46,7 @@ local function set(field, value)
   record[#record + 1] = field
   record[#record + 1] = value
 end
--- A shorter interval comes in steps of a half: a worker that did not get the answer still beats within the new timeout.
+-- A shorter interval comes in steps of a half: a worker that did not get the response still beats within the new timeout.
 local wanted = math.max(tonumber(ARGV[7]), math.ceil(interval / 2))
 if wanted ~= interval then
   interval = wanted

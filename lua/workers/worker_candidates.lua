@@ -1,10 +1,10 @@
--- Purpose: reads of many workers only what a selection asks for.
+-- Purpose: reads only the fields of many workers that a selection needs.
 -- Guarantees: writes nothing.
 -- KEYS: 1 lubdub:{shard}:clock, then …:worker:<scope>/<id> of each worker
--- ARGV: 1 how many conditions there are, then of each a field, how it must be ('=' the text that follows, '~' contain that, ','
---   have it in its comma-separated list) and the text; then the fields to read
--- Reply: {wall ms, shard ms, for each worker its last beat in shard ms or '' and those fields, TAB-separated, or '' for one
---   that is gone or does not meet the conditions}
+-- ARGV: 1 number of conditions, then for each a field, its kind ('=' equals the text, '~' contains it, ',' has it in its
+--   comma-separated list) and the text; then the fields to read
+-- Reply: {wall ms, shard ms, for each worker its last heartbeat in shard ms or '' and those fields, TAB-separated, or '' for
+--   one that is gone or does not meet the conditions}
 -- Cost: O(workers)
 --#include lib/clock.lua
 local L = shard_time(KEYS[1])

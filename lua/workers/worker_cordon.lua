@@ -1,8 +1,8 @@
--- Purpose: cordons a worker, so that it takes nothing new, or takes that back.
--- Guarantees: repeating it changes nothing, and the first reason stands; the worker's status stays as it is, so it goes
---   on with what it holds and does not end when it is idle; an OFFLINE worker stays as it is.
+-- Purpose: cordons a worker, so that it takes no new tasks, or uncordons it.
+-- Guarantees: repeating it changes nothing, and the first reason counts; the worker's status does not change, so it continues
+--   with what it holds and does not end when it is idle; an OFFLINE worker is left unchanged.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them
--- ARGV: 1 scope, 2 id, 3 1 to cordon it, '' to take that back, 4 reason that was given as JSON string, null for none
+-- ARGV: 1 scope, 2 id, 3 1 to cordon it, '' to uncordon it, 4 reason from the request as JSON string, null for none
 -- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms}
 -- Cost: O(log n), at most one event
 --#include lib/clock.lua
@@ -20,5 +20,5 @@ else
   set_cordon(w, nil)
   emit(w, 'worker.uncordoned', '{"reason":' .. ARGV[4] .. '}')
 end
-wake_worker(w.name) -- claims that wait may get something now, or nothing more
+wake_worker(w.name) -- waiting claims may get something now, or nothing more
 return {OK, now}

@@ -2,7 +2,7 @@
 -- Guarantees: writes nothing.
 -- KEYS: lubdub:{shard}:hold:<scope>/<lineage> of each
 -- ARGV: none
--- Reply: for each since when it is held, wall ms, and the reason that was given, or '' and '' when it is not held
+-- Reply: for each since when it is held, wall ms, and the reason from the request, or '' and '' if it is not held
 -- Cost: O(keys), with 600 B each; at most 100 a call
 --#include lib/hold.lua
 local reply = {}

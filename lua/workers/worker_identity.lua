@@ -1,4 +1,4 @@
--- Purpose: returns who has an identity now.
+-- Purpose: returns which worker has an identity now.
 -- Guarantees: writes nothing; worker_register.lua checks it again.
 -- KEYS: 1 lubdub:{shard}:identity:<scope>/<identity>
 -- ARGV: none

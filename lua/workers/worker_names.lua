@@ -1,8 +1,8 @@
--- Purpose: reads the fields of workers that never change and that name their other keys.
+-- Purpose: reads the fields of workers that never change and that identify their other keys.
 -- Guarantees: writes nothing.
 -- KEYS: lubdub:{shard}:worker:<scope>/<id> of each worker
 -- ARGV: none
--- Reply: for each worker its machine ('' : there is no such worker), its lineage and its identity ('' : none)
+-- Reply: for each worker its machine ('' : the worker does not exist), its lineage and its identity ('' : none)
 -- Cost: O(workers)
 local reply = {}
 for i, key in ipairs(KEYS) do

@@ -1,31 +1,30 @@
--- Purpose: registers a worker, which counts as its first beat, and ends the registration that it supersedes.
--- Guarantees: one registration an identity (scope, queue, machine, name, hostname, pid); the old one is OFFLINE and its
---   recovery entered in the same step; the machine's status follows in the same step; the same registration again
---   changes nothing, whatever has become of the worker. One that is superseded hands its cordon on. Three supersessions
---   of one identity within ten minutes or ten intervals are told, once in that time. On a drained machine it waits,
---   DRAINING. One whose lineage or machine is held offline is refused.
+-- Purpose: registers a worker, which counts as its first heartbeat, and ends the registration that it supersedes.
+-- Guarantees: one registration for an identity (scope, queue, machine, name, hostname, pid); the old one is OFFLINE and its
+--   recovery entered in the same step; the machine's status follows in the same step; a repeat of the same registration
+--   changes nothing, whatever the state of the worker. A superseded worker passes its cordon on. Three supersessions of one
+--   identity within ten minutes or ten intervals are reported, once in that time. On a drained machine it waits, DRAINING. A
+--   worker whose lineage or machine is held offline is refused.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:outages, 3 …:events, 4 …:workers, 5 …:workerbeats, 6 …:workerdue, 7 …:recoveries,
 --   8 …:worker:<scope>/<id>, 9 …:machine:<scope>/<machine>, 10 …:machineworkers:<scope>/<machine>,
 --   11 …:machineperiods:<scope>/<machine>, 12 …:stales:<scope>/<lineage>, 13 …:stales:<scope>/m:<machine>,
 --   14 …:recovery:<scope>/<id>, 15 …:identity:<scope>/<identity>, 16 …:reserved:<scope>/<id>,
 --   17 …:lives:<scope>/<lineage>, 18 …:hold:<scope>/<lineage>, then 8–17 of the worker that it supersedes, or none
--- ARGV: 1 scope, 2 id, 3 worker that it supersedes, or '', 4 shards, 5 retention ms, 6 until when it may take
---   place, wall ms, or '', then the record's fields as name and value (m, i and t among them; id only when it has an
---   identity)
--- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 when a conflict is told, else '', its status} or
---   {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late, or {OFFLINE, wall ms,
---   worker by whose hold it is refused or '' for its machine's, reason of that or ''}
+-- ARGV: 1 scope, 2 id, 3 worker that it supersedes, or '', 4 shards, 5 retention ms, 6 until when it may take place, wall ms,
+--   or '', then the record's fields as name and value (m, i and t among them; id only if it has an identity)
+-- Reply: {OK, wall ms of the registration, worker that it superseded or '', 1 if a conflict is reported, else '', its status}
+--   or {MISMATCH, wall ms, worker that has the identity} or {NOT_FOUND, wall ms}: it comes too late, or {OFFLINE, wall ms,
+--   worker whose hold refuses it or '' for its machine's, reason of that or ''}
 -- Cost: O(log n + shards), at most eight events
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/workercodes.lua
 --#include lib/worker.lua
-local CONFLICT = 3            -- supersessions of one identity that are one too many
-local CONFLICT_MS = 600000    -- within so long, or within so many intervals
+local CONFLICT = 3            -- supersessions of one identity that are reported
+local CONFLICT_MS = 600000    -- within this time, or within this many intervals
 local CONFLICT_INTERVALS = 10
 
--- Notes that a worker has taken another's place, and tells of processes that keep doing that to each other. What is
--- remembered goes from worker to worker: sx when the last ones did, wall ms, st when that was told.
+-- Records that a worker has superseded another one, and reports processes that keep doing that to each other. The record
+-- passes from worker to worker: sx when the last ones did, wall ms, st when that was reported.
 local function note_conflict(w, old)
   local window = math.max(CONFLICT_MS, CONFLICT_INTERVALS * w.f.i)
   local recent = {string.format('%.0f', now)}
@@ -69,7 +68,7 @@ if ARGV[3] ~= '' then
   if old.f and old.f.s ~= 'F' then
     superseded = old.id
     redis.call('HSET', w.key, 'sp', superseded)
-    if old.f.co then -- an operator's word about this process, which only an operator takes back
+    if old.f.co then -- an operator's decision about this process, which only an operator undoes
       local reason = old.f.cw or 'null'
       cordon(w, reason, '{"reason":' .. reason .. ',"inheritedFrom":"' .. superseded .. '"}')
     end

@@ -1,16 +1,15 @@
 -- Purpose: reserves places for a claim of a worker, or ends a reservation when its claim is over.
--- Guarantees: only an ONLINE worker that is neither LOST nor cordoned gets any, and never more than its maxConcurrent
---   leaves: what it holds is known here as a number that is never too low, since claims add to it and only a count lowers
---   it. Places that other claims have reserved are not given twice. A reservation that nobody ends does so by itself and
---   counts as used. A claim that has just come is heard as a beat is: nobody who asks is LOST; one that waits tells
---   nothing.
+-- Guarantees: only an ONLINE worker that is neither LOST nor cordoned gets any, and never more than its maxConcurrent leaves:
+--   the recorded number of what it holds is never too low, since claims add to it and only a count lowers it. Places that
+--   other claims have reserved are not given twice. A reservation that is not ended expires and counts as used. A new claim
+--   counts as a heartbeat, so no claiming worker is LOST; a waiting one does not.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>, 3 …:clock, 4 …:workerbeats, 5 …:workers,
 --   6 …:events
--- ARGV: 1 name of the reservation, 2 how many are wanted (-1: end it), 3 life ms, 4 ending: how many were claimed;
---   reserving: how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as
---   workerbeats names it when its claim has just come, else ''
--- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that
---   rises with each reservation that ends, 1 when the worker is LOST, else 0, 1 when it is cordoned, else 0}
+-- ARGV: 1 name of the reservation, 2 how many are wanted (-1: end it), 3 life ms, 4 ending: how many were claimed; reserving:
+--   how many it holds, as counted, or '', 5 the reply's number when that count began, or '', 6 the worker as workerbeats names
+--   it if its claim is new, else ''
+-- Reply: {code, wall ms, granted, max concurrent, queue, machine, types, runtimes, labels as JSON, reason, number that rises
+--   with each reservation that ends, 1 if the worker is LOST, else 0, 1 if it is cordoned, else 0}
 -- Cost: O(reservations of the worker + log n); one event when the worker was late
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -37,7 +36,7 @@ for i = 1, #entries, 2 do
   end
 end
 if want > 0 and ARGV[5] == tostring(ended) then held = tonumber(ARGV[4]) end
--- One that its drain has ended is told that it drains, as its next beat will be.
+-- For a worker that its drain has ended the reply is draining, like that of its next heartbeat.
 local drains = status == 'D' or status == 'F' and f[8] == 'DRAINED' and not f[11]
 local code = drains and DRAINING or status == 'F' and OFFLINE or OK
 local lost = false

@@ -1,9 +1,8 @@
--- Purpose: notes that a worker was selected and, for a placement, reserves its place until the task stands in the
---   queue.
--- Guarantees: only an ONLINE worker that is not cordoned is noted; a reservation that nobody returns ends by itself.
+-- Purpose: records that a worker was selected and, for a placement, reserves its place until the task is in the queue.
+-- Guarantees: only an ONLINE worker that is not cordoned is recorded; a reservation that is not returned expires.
 -- KEYS: 1 lubdub:{shard}:worker:<scope>/<id>, 2 …:reserved:<scope>/<id>
 -- ARGV: 1 name of the reservation or '', 2 its life ms
--- Reply: {code, reserved by others, when it was selected before, wall ms, or ''}
+-- Reply: {code, reserved by others, when it was last selected, wall ms, or ''}
 -- Cost: O(reservations of the worker)
 --#include lib/clock.lua
 --#include lib/codes.lua
@@ -16,7 +15,7 @@ for _, entry in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format
   local _, places = unpack_reservation(entry)
   others = others + places
 end
--- Two within a millisecond must not look alike to round robin.
+-- Two selections within a millisecond must not look alike to round robin.
 local last = tonumber(redis.call('HGET', KEYS[1], 'ls')) or 0
 redis.call('HSET', KEYS[1], 'ls', string.format('%.0f', math.max(now, last + 1)))
 if ARGV[1] ~= '' then

@@ -1,17 +1,16 @@
--- Purpose: drains a worker, takes a drain or a hold back, or ends the worker at once and may hold it offline.
--- Guarantees: repeating it changes nothing; an OFFLINE worker stays so, and is held unless another has its identity; the
---   hold is its lineage's, so that to resume one of several that were held lifts it; a drain
---   that was asked for by itself outlasts its machine's; the machine's status follows, and the recovery of an ended
---   worker is entered, in the same step.
+-- Purpose: drains a worker, undoes a drain or a hold, or ends the worker at once and may hold it offline.
+-- Guarantees: repeating it changes nothing; an OFFLINE worker stays so, and is held unless another has its identity; the hold
+--   is its lineage's, so resuming one of several held workers lifts it; a drain that was requested separately lasts longer
+--   than its machine's; the machine's status follows, and the recovery of an ended worker is entered, in the same step.
 -- KEYS: 1–7 the shard's fixed keys of workers (lib/worker.lua), 8–17 the worker's, as worker_register.lua has them,
 --   18 lubdub:{shard}:hold:<scope>/<lineage>
--- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '',
---   6 1 when the worker asked for it itself, 7 shards, 8 retention ms, 9 1 when its tasks count as lost, 10 reason that
---   was given, or '', 11 the same as JSON, null for none, 12 1 when this is part of its machine's drain, or of the
---   machine's being resumed, which resumes only those that it drained, 13 for how many ms one that is retired must have
---   been silent, in shard time, or '', 14 1 when one that is retired is held offline
+-- ARGV: 1 scope, 2 id, 3 drain, resume or retire, 4 code of the end (retire), 5 drain deadline in ms from now or '', 6 1 if
+--   the worker requested it itself, 7 shards, 8 retention ms, 9 1 if its tasks count as lost, 10 reason from the request, or
+--   '', 11 the same as JSON, null for none, 12 1 if this is part of its machine's drain, or of the machine's resume, which
+--   resumes only those that it drained, 13 for how many ms a retired one must have been silent, in shard time, or '', 14 1 if
+--   a retired one is held offline
 -- Reply: {OK, wall ms} or {REPEATED, wall ms} or {OFFLINE, wall ms, reason} or {NOT_FOUND, wall ms} or {REFUSED, wall ms}: it
---   has been heard meanwhile
+--   has sent a heartbeat meanwhile
 -- Cost: O(log n + shards), at most three events
 --#include lib/clock.lua
 --#include lib/codes.lua

@@ -20,42 +20,42 @@ import (
 // A task is held by a new score in its beats set, a worker by a later check. The record keeps that score and the last
 // beat before it, so a second timeout is granted only after another beat.
 const (
-	// Share is the percentage of a scope that must be silent together for the brake to engage.
+	// Share is the percentage of a scope that must be silent at once for the brake to engage.
 	Share = 50
 
-	floor        = 50               // with fewer live or fewer silent members than this in a scope the brake does not engage
-	silentFrom   = 60               // percent of its timeout from which on a member counts as silent
-	censusEvery  = time.Second      // one census is valid for so long,
-	censusShare  = 20               // or for so many times what it took
-	censusForget = 10 * time.Minute // after so long the census of a scope without verdicts is forgotten
+	floor        = 50               // with fewer live or fewer silent members in a scope the brake does not engage
+	silentFrom   = 60               // percent of its timeout after which a member counts as silent
+	censusEvery  = time.Second      // a census is valid for this long,
+	censusShare  = 20               // or for this many times its own duration
+	censusForget = 10 * time.Minute // after this long the census of a scope without verdicts is dropped
 
 	workersPerCall = 25
 )
 
-// Brake is what one sweeper knows of the scopes in which something was about to expire. Its methods may be called concurrently.
+// Brake is what one sweeper knows about scopes in which something was about to expire. Its methods may be called concurrently.
 type Brake struct {
 	service  *Service
 	sweeper  string // its ID, for events
 	timeouts Timeouts
 
-	mu   sync.Mutex // held while a census is taken as well, so that concurrent callers share its result
+	mu   sync.Mutex // also held during a census, so that concurrent callers share its result
 	seen map[model.Scope]censusResult
 }
 
-// Timeouts are the heartbeat timeouts in use, in ms, as far as a sweeper knows them.
+// Timeouts are the heartbeat timeouts in use, in ms, that a sweeper knows.
 type Timeouts interface {
 	Of(shard int) []string
 	Learn(shard int, inUse []string) (more bool) // reports whether there are new ones
 }
 
-// censusResult is what the last census found in a scope.
+// censusResult is the result of the last census of a scope.
 type censusResult struct {
 	at      time.Time
 	valid   time.Duration
 	engaged bool
 }
 
-// NewBrake makes the brake of one sweeper.
+// NewBrake returns the brake of one sweeper.
 func NewBrake(s *Service, sweeper string, known Timeouts) *Brake {
 	return &Brake{service: s, sweeper: sweeper, timeouts: known, seen: map[model.Scope]censusResult{}}
 }
@@ -88,8 +88,8 @@ type silence struct {
 	set     beatsSet
 }
 
-// DecideTasks returns the decision about each of these attempts, which are silent for their timeouts. Those of one set follow
-// each other. With an error the decisions that could not be made are Wait.
+// DecideTasks returns the decision about each of these attempts, which are silent for their timeouts. Attempts of one set must be
+// adjacent. With an error, the decisions that could not be made are Wait.
 func (b *Brake) DecideTasks(ctx context.Context, n *store.Node, silent []Attempt) ([]Decision, error) {
 	members := make([]silence, len(silent))
 	for i, a := range silent {
@@ -101,7 +101,7 @@ func (b *Brake) DecideTasks(ctx context.Context, n *store.Node, silent []Attempt
 	})
 }
 
-// DecideWorkers does the same for workers, of which those of one shard follow each other.
+// DecideWorkers does the same for workers, of which those of one shard must be adjacent.
 func (b *Brake) DecideWorkers(ctx context.Context, n *store.Node, silent []*schema.WorkerRef) ([]Decision, error) {
 	s := b.service
 	members := make([]silence, len(silent))
@@ -122,7 +122,8 @@ func pick[T any](items []T, at []int) []T {
 	return picked
 }
 
-// decide has the scripts decide about members of scopes in which the brake is engaged, at most so many with each call. All others expire.
+// decide runs the scripts that decide about members of scopes in which the brake is engaged, with at most that many per call. All
+// others expire.
 func (b *Brake) decide(ctx context.Context, n *store.Node, members []silence, atMost int, held prometheus.Counter,
 	call func(piece []int) *store.Call) ([]Decision, error) {
 	decisions := make([]Decision, len(members))
@@ -162,7 +163,7 @@ func (b *Brake) decide(ctx context.Context, n *store.Node, members []silence, at
 	return decisions, store.FirstError(calls)
 }
 
-// overdueTimeouts has, for each scope with silent members, the shortest and the longest timeout that has passed.
+// overdueTimeouts are, for each scope with silent members, the shortest and the longest timeout that has passed.
 type overdueTimeouts map[model.Scope]struct{ shortest, longest time.Duration }
 
 func overdueTimeoutsOf(members []silence) overdueTimeouts {
@@ -178,7 +179,7 @@ func overdueTimeoutsOf(members []silence) overdueTimeouts {
 	return over
 }
 
-// engagedScopes returns in which scopes of these members the brake is engaged. It takes a census where the last one is too old.
+// engagedScopes returns the scopes of these members in which the brake is engaged. It takes a census if the last one is too old.
 func (b *Brake) engagedScopes(ctx context.Context, members []silence) (map[model.Scope]bool, error) {
 	over := overdueTimeoutsOf(members)
 	b.mu.Lock()
@@ -207,7 +208,7 @@ func (b *Brake) engagedScopes(ctx context.Context, members []silence) (map[model
 	return engaged, nil
 }
 
-// count takes a census and keeps its result. The caller holds the mutex.
+// count takes a census and stores its result. The caller holds the mutex.
 func (b *Brake) count(ctx context.Context, ask []model.Scope, over overdueTimeouts, now time.Time) error {
 	start := time.Now()
 	counts, err := b.takeCensus(ctx, ask)
@@ -239,8 +240,8 @@ func (b *Brake) count(ctx context.Context, ask []model.Scope, over overdueTimeou
 	return nil
 }
 
-// engage engages the brake in a scope; false: operators have released it. If the shard that records this does not answer,
-// the brake engages: each shard knows of a release itself, and members in other shards need not wait.
+// engage engages the brake in a scope; false: operators have released it. If the shard that records this does not respond, the
+// brake engages: each shard knows of a release itself, and members in other shards need not wait.
 func (b *Brake) engage(ctx context.Context, scope model.Scope, counts *scopeCensus, timeout time.Duration) bool {
 	st := b.service.store
 	shard := b.service.homeOf(scope)

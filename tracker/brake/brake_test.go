@@ -13,15 +13,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// spread has as many shards as a deployment.
+// spread sets as many shards as a deployment has.
 func spread(o *tracker.Options) { o.Shards = 16 }
 
 const (
 	brakeTimeout = 10 * time.Second
-	justOver     = 50 * time.Millisecond // the least that is written to a shard's clock
+	justOver     = 50 * time.Millisecond // the smallest step that is written to a shard's clock
 )
 
-// herd has n running tasks of a scope that have just beaten.
+// herd creates n running tasks of a scope that have just sent a heartbeat.
 func herd(h *trackertest.Harness, n int, change ...func(*model.NewTask)) []*model.Attempt {
 	h.Helper()
 	tasks := make([]*model.Attempt, n)
@@ -33,7 +33,7 @@ func herd(h *trackertest.Harness, n int, change ...func(*model.NewTask)) []*mode
 	return tasks
 }
 
-// wantSweep does one sweep and holds it against what it must do.
+// wantSweep does one sweep and checks its result.
 func wantSweep(h *trackertest.Harness, held, zombies int) {
 	h.Helper()
 	if r := h.MustSweep(); r.MassExpiryHeld != held || r.Zombies != zombies {
@@ -48,7 +48,7 @@ func TestBrakeHoldsMassSilenceForOneTimeout(t *testing.T) {
 		silent, alive := tasks[:60], tasks[60:]
 		last := h.Store.Clock.Now()
 		h.AdvanceBeating(brakeTimeout, alive...)
-		wantSweep(h, 0, 0) // a timeout is over when it is over
+		wantSweep(h, 0, 0) // a timeout has not passed before its end
 		h.Advance(justOver)
 		wantSweep(h, 60, 0)
 		for _, a := range silent {
@@ -107,7 +107,7 @@ func TestBrakeIsOffByDefault(t *testing.T) {
 	})
 }
 
-// A beat of a held task makes it one like all others: alive, and held once more when it goes silent with them.
+// A heartbeat makes a held task like all others: alive, and held again if it goes silent with them.
 func TestBrakeIsArmedAgainByABeat(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -122,9 +122,9 @@ func TestBrakeIsArmedAgainByABeat(t *testing.T) {
 			}
 		}
 		h.Advance(5*time.Second + justOver)
-		wantSweep(h, 0, 5) // the truly dead die now, whoever came back lives
+		wantSweep(h, 0, 5) // the truly dead expire now, those that returned stay alive
 		h.Advance(5 * time.Second)
-		wantSweep(h, 55, 0) // all that is left has gone silent again
+		wantSweep(h, 55, 0) // all remaining tasks have gone silent again
 		h.Advance(brakeTimeout)
 		wantSweep(h, 0, 0)
 		h.Advance(justOver)
@@ -135,12 +135,12 @@ func TestBrakeIsArmedAgainByABeat(t *testing.T) {
 	}, trackertest.Braked)
 }
 
-// Beats are spread over time, and so are expiries: those that are held already still count as silent.
+// Heartbeats are spread over time, and so are expiries: held members still count as silent.
 func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		tasks := herd(h, 100)
-		for i := range tasks { // over 4 s, each its own time
+		for i := range tasks { // over 4 s, each at its own time
 			h.Store.Clock.Advance(40 * time.Millisecond)
 			h.MustTick()
 			if b := h.MustBeat(tasks[i], ""); b.Err != nil {
@@ -163,7 +163,7 @@ func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
 	}, trackertest.Braked)
 }
 
-// Each scope is judged by itself, however thinly it is spread over the shards.
+// Each scope is evaluated separately, no matter how thinly it is spread over the shards.
 func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -184,7 +184,7 @@ func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
 	}, trackertest.Braked, spread)
 }
 
-// Timeouts of many lengths are one scope.
+// All timeouts of a scope count together.
 func TestBrakeCountsEveryTimeout(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -276,7 +276,7 @@ func gathered(t *testing.T, g prometheus.Gatherer, name, label string) float64 {
 	return 0
 }
 
-// Silent workers tell that their tasks are silent for the same reason, and the other way round.
+// Silent workers indicate that their tasks are silent for the same reason, and vice versa.
 func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -292,7 +292,7 @@ func TestBrakeHoldsTasksForTheirWorkers(t *testing.T) {
 	}, trackertest.Braked)
 }
 
-// What the brake remembers goes when it is over.
+// The brake's data is removed when it is no longer needed.
 func TestBrakeForgets(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -309,13 +309,13 @@ func TestBrakeForgets(t *testing.T) {
 		for shard := range h.Tracker.Store.Shards() {
 			n += int(h.Store.Client.ZCard(h.Ctx, fmt.Sprintf("lubdub:{%d}:braked", shard)).Val()) - 1
 		}
-		if n != 61 { // the held, and that it was told
+		if n != 61 { // the held ones, and the report of it
 			h.Errorf("%d entries", n)
 		}
 	}, trackertest.Braked)
 }
 
-// A verdict that falls after the mass expiry brake has held its attempt, or its worker, says so; any other does not.
+// A verdict states whether the mass-expiry brake had held its attempt or its worker.
 func TestVerdictsNameTheBrake(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -16,8 +16,8 @@ const (
 	censusHeld = 250  // held members that one script counts: each is looked up in its set as well
 )
 
-// census counts the live and the silent members of some scopes over all shards. Tasks whose worker beats for them are not
-// counted as silent; their workers are.
+// census counts the live and the silent members of some scopes over all shards. Tasks without their own timeout are not counted as
+// silent; their workers are.
 type census struct {
 	service  *Service
 	timeouts Timeouts
@@ -32,12 +32,13 @@ type scopeCensus struct {
 
 type headcount struct{ live, silent int }
 
-// mass reports whether so many are silent that the brake is to engage.
+// mass reports whether enough members are silent for the brake to engage.
 func (h headcount) mass() bool {
 	return h.live >= floor && h.silent >= max(floor, (h.live*Share+99)/100)
 }
 
-// mass takes either kind as a sign for both: a front end that does not hear workers does not hear tasks either.
+// mass accepts either kind as a sign for both: a front end that its workers cannot reach does not receive heartbeats of tasks
+// either.
 func (c *scopeCensus) mass() bool { return c.tasks.mass() || c.workers.mass() }
 
 func (c *scopeCensus) String() string {
@@ -79,8 +80,8 @@ func (c *census) undecided() bool {
 	})
 }
 
-// execAll runs calls on their nodes, all nodes at once, in one round trip to each. A node that does not answer leaves
-// its errors in its calls.
+// execAll runs calls on their nodes concurrently, in one round trip to each. A node that does not respond leaves its errors in its
+// calls.
 func (c *census) execAll(ctx context.Context, calls []*store.Call) {
 	st := c.service.store
 	groups := map[*store.Node][]*store.Call{}
@@ -95,15 +96,15 @@ func (c *census) execAll(ctx context.Context, calls []*store.Call) {
 	running.Wait()
 }
 
-// execEvery does the same and fails unless every call was answered.
+// execEvery does the same and fails unless every call succeeded.
 func (c *census) execEvery(ctx context.Context, calls []*store.Call) error {
 	c.execAll(ctx, calls)
 	return store.FirstError(calls)
 }
 
-// answered drops the calls of nodes that did not answer, and of shards on their way between two: what is there cannot be
-// counted, as live or as silent. An error means that no node answered, or that something is missing from one that did: a count
-// without that would let live ones die.
+// answered drops the calls of nodes that did not respond, and of shards that are moving between two: their members cannot be
+// counted, as live or as silent. It fails if no node responded, or if a part of a node that did is missing: without that part the
+// count would let live members expire.
 func (c *census) answered(calls []*store.Call) (left []*store.Call, err error) {
 	st := c.service.store
 	by := map[*store.Node]bool{}
@@ -121,20 +122,21 @@ func (c *census) answered(calls []*store.Call) (left []*store.Call, err error) {
 	return left, nil
 }
 
-// stretch is what may be silent in one beats set.
+// stretch is the possibly silent part of one beats set.
 type stretch struct {
 	beatsSet
 	members int
 }
 
-// sizes counts what is live, and how much there is to examine: the silent of each set, and by shard how many the brake holds.
+// sizes counts what is live and how much there is to examine: the silent members of each set, and how many the brake holds in each
+// shard.
 func (c *census) sizes(ctx context.Context) (silent []stretch, held map[int]int, err error) {
 	calls, asked := c.askSizes(ctx)
 	ok, err := c.answered(calls)
 	if err != nil {
 		return nil, nil, err
 	}
-	own, held := 0, map[int]int{} // own: attempts with a timeout of their own
+	own, held := 0, map[int]int{} // own: attempts with their own timeout
 	for _, call := range ok {
 		is := readCensus(call.Reply)
 		if is.braked > 0 {
@@ -155,14 +157,14 @@ func (c *census) sizes(ctx context.Context) (silent []stretch, held map[int]int,
 			}
 		}
 	}
-	for _, sc := range c.scopes { // running tasks whose worker beats for them are not among those that can be silent
+	for _, sc := range c.scopes { // running tasks that their worker keeps alive cannot be silent
 		sc.tasks.live = min(sc.tasks.live, own)
 	}
 	return silent, held, nil
 }
 
-// askSizes asks all shards, and returns with which timeouts. It repeats this where one is in use that this sweeper did not
-// know.
+// askSizes queries all shards and returns the timeouts that it used. It repeats the query if a timeout is in use that this sweeper
+// did not know.
 func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts [][]string) {
 	timeouts = make([][]string, c.service.store.Shards())
 	for again := true; again; {
@@ -183,7 +185,7 @@ func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts []
 	return calls, timeouts
 }
 
-// countSilent counts page by page, all sets concurrently, until nothing is left or enough is known.
+// countSilent counts page by page, all sets concurrently, until nothing is left or the result is certain.
 func (c *census) countSilent(ctx context.Context, silent []stretch) error {
 	for from := 0; len(silent) > 0 && c.undecided(); from += censusPage {
 		calls := store.CallEach(silent, func(st stretch) *store.Call {
@@ -221,7 +223,7 @@ func (c *census) countHeld(ctx context.Context, held map[int]int) error {
 	return nil
 }
 
-// addTasks adds counts of silent tasks; those of other scopes are left out.
+// addTasks adds counts of silent tasks and leaves out those of other scopes.
 func (c *census) addTasks(counts []scopeCount) {
 	for _, n := range counts {
 		if sc := c.scopes[n.scope]; sc != nil {
@@ -236,15 +238,15 @@ type workerList struct {
 	letter string
 }
 
-// countSilentWorkers examines every worker of the scopes that have enough of them: their scores say when to check them next,
-// not how long they have been silent.
+// countSilentWorkers examines every worker of the scopes that have enough of them: their scores are the times of their next
+// checks, not of their last heartbeats.
 func (c *census) countSilentWorkers(ctx context.Context) error {
 	for _, scope := range c.ask {
 		sc := c.scopes[scope]
 		if sc.workers.live < floor || sc.tasks.mass() {
 			continue
 		}
-		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last id that was examined
+		after := make(map[workerList]string, 2*len(sc.workerShards)) // the last ID that was examined
 		for _, shard := range sc.workerShards {
 			after[workerList{shard, "N"}], after[workerList{shard, "D"}] = "", ""
 		}
@@ -257,7 +259,7 @@ func (c *census) countSilentWorkers(ctx context.Context) error {
 	return nil
 }
 
-// countWorkerPages counts one page of each list that is not at its end, and moves the list's position forward.
+// countWorkerPages counts one page of each unfinished list and advances the list's position.
 func (c *census) countWorkerPages(ctx context.Context, scope model.Scope, sc *scopeCensus, after map[workerList]string) error {
 	const page = 500
 	var calls []*store.Call

@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A sweeper asks the brake, and takes after that. What is not silent for its timeout when the brake looks is not held,
-// and a moment later the script that takes would find it overdue.
+// A sweeper consults the brake before it takes. A member that is not silent for its timeout when the brake checks it is not held,
+// and must not be taken even if it is overdue a moment later.
 func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 	t.Parallel()
 	t.Run("tasks", func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 			first := herd(h, 1)
 			h.Advance(justOver)
 			herd(h, 59)
-			h.Advance(brakeTimeout) // the first one is overdue, the others are on the edge of it
+			h.Advance(brakeTimeout) // the first one is overdue, the others almost
 			trackertest.After(h.Tracker, "brake_tasks", func() { h.Advance(justOver) })
 			for held := 0; held < 60; {
 				r := h.MustSweep()
@@ -38,7 +38,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 				c.Hire(fmt.Sprintf("w%03d", i))
 			}
 			c.Advance(29 * time.Second)
-			trackertest.After(c.Tracker, "brake_workers", func() { c.Advance(time.Second) }) // it is asked because they are late
+			trackertest.After(c.Tracker, "brake_workers", func() { c.Advance(time.Second) }) // the brake is consulted because they are late
 			for _, held := range []int{0, 60} {
 				if r := c.MustSweep(); r.MassExpiryHeld != held || r.StaleWorkers != 0 {
 					c.Fatalf("%d held and %d ended, want %d and none", r.MassExpiryHeld, r.StaleWorkers, held)
@@ -48,7 +48,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 	})
 }
 
-// While it is not known whether the brake holds nobody dies, and whatever does not end for silence still ends.
+// While it is unknown whether the brake holds, nothing expires for silence, and everything else still ends.
 func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"census", "census_silent", "brake_engage", "brake_tasks"} {
@@ -79,7 +79,7 @@ func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
 	}
 }
 
-// The sentinel of a set is not counted as silent, also when it moves up since somebody else goes.
+// The sentinel of a set is not counted as silent, even if it moves up when another member is removed.
 func TestBrakeCountsWhileOthersGo(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

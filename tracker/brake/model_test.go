@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// TestBrakeModel holds the brake against its rule in plain words: when as much of a scope is silent for 60 % of its
-// timeout, whatever is overdue and has beaten since it was last held is held; whatever else is overdue dies.
+// TestBrakeModel compares the brake with its rule: when enough of a scope is silent for 60 % of its timeout, every overdue member
+// that has sent a heartbeat since it was last held is held; every other overdue member expires.
 func TestBrakeModel(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -22,15 +22,15 @@ func TestBrakeModel(t *testing.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
 				rt.Fatal(err)
 			}
-			s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+			s.Clock.Set(s.Clock.Now()) // the flush reset the test's clock too
 			h := trackertest.NewHarness(t, s, trackertest.Braked)
 			defer func() { _ = h.Close(h.Ctx) }()
 			timeouts := []time.Duration{2 * time.Second, 3 * time.Second}
 			type member struct {
 				a       *model.Attempt
 				timeout time.Duration
-				last    time.Duration // beat
-				held    time.Duration // since when; 0: not since the last beat
+				last    time.Duration // last heartbeat
+				held    time.Duration // since when; 0: not since the last heartbeat
 				dead    bool
 			}
 			var members []*member
@@ -80,7 +80,7 @@ func TestBrakeModel(t *testing.T) {
 						wantDead++
 					}
 				}
-				r, err := h.Tracker.Sweeper.Sweep(h.Ctx) // a sweeper that knows of no census before
+				r, err := h.Tracker.Sweeper.Sweep(h.Ctx) // a sweeper without an earlier census
 				if err != nil || r.MassExpiryHeld != wantHeld || r.Zombies != wantDead {
 					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.MassExpiryHeld, r.Zombies, err,
 						wantHeld, wantDead, live, silent)

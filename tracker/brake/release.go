@@ -19,14 +19,15 @@ const (
 	MaxRelease     = 24 * time.Hour
 )
 
-// Released counts what a release has released.
+// Released is the result of a release.
 type Released struct {
 	Tasks, Workers int
 	Until          time.Time // until then the brake holds nothing of the scope
 }
 
-// Release releases everything of a scope that the brake holds, and keeps the brake from holding more for so long; 0: DefaultRelease.
-// Each shard records the release before it is searched, so that nothing is held in between. After an error the same call completes it.
+// Release releases everything of a scope that the brake holds, and keeps it from holding more for this long; 0: DefaultRelease.
+// Each shard records the release before it is searched, so that nothing is held in between. After an error, repeating the call
+// completes it.
 func (s *Service) Release(ctx context.Context, scope model.Scope, lasts time.Duration) (*Released, error) {
 	ctx = s.store.Within(ctx, 0)
 	const op = "release"

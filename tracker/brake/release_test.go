@@ -36,10 +36,10 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		if err != nil || r.Tasks != 60 || r.Workers != 0 {
 			h.Fatalf("%+v %v", r, err)
 		}
-		wantSweep(h, 0, 60) // those of the other scope are held on
-		wantHeld(h, 60)     // the release is no hold
+		wantSweep(h, 0, 60) // those of the other scope are still held
+		wantHeld(h, 60)     // the release itself does not count as held
 		h.Advance(8*time.Second + justOver)
-		wantSweep(h, 0, 110) // of the released none is held any more, of the other all have had their time
+		wantSweep(h, 0, 110) // none of the released is held any more, and those of the other scope have had their time
 		wantHeld(h, 0)
 		h.Advance(7 * time.Second)
 		if s := h.MustSweep(); s.StaleWorkers != 60 || s.MassExpiryHeld != 0 {
@@ -48,7 +48,7 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 		h.Advance(20 * time.Second)
 		herd(h, 60)
 		h.Advance(brakeTimeout + justOver)
-		wantSweep(h, 60, 0) // it is itself again
+		wantSweep(h, 60, 0) // it works as before
 		for _, d := range []time.Duration{time.Millisecond, brake.MaxRelease + 1, -1} {
 			_, err := h.Brake.Release(h.Ctx, trackertest.Scope, d)
 			h.WantCode(err, model.Invalid)
@@ -56,16 +56,16 @@ func TestOperatorsReleaseTheBrake(t *testing.T) {
 	}, trackertest.Braked)
 }
 
-// wantHeld fails unless operators see that the brake holds so many tasks and workers.
+// wantHeld fails unless the system view shows that the brake holds this many tasks and workers.
 func wantHeld(h *trackertest.Harness, want int) {
 	h.Helper()
-	s, err := h.Replica().Stats.System(h.Ctx) // another replica, as one remembers its answer for a second
+	s, err := h.Replica().Stats.System(h.Ctx) // another replica, since a replica caches its result for a second
 	if err != nil || s.Held != want {
 		h.Fatalf("the brake is said to hold %d, want %d (%v)", s.Held, want, err)
 	}
 }
 
-// A release where the brake holds nothing, or is off, is no hold.
+// A release does not count as held where the brake holds nothing, or is off.
 func TestAReleaseIsNoHold(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -76,7 +76,7 @@ func TestAReleaseIsNoHold(t *testing.T) {
 	})
 }
 
-// While a release lists what is held, holds of others end.
+// Holds of other members end while a release lists what is held.
 func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -108,7 +108,7 @@ func TestAReleaseOfVeryManyLosesNone(t *testing.T) {
 	}, trackertest.Braked, func(o *tracker.Options) { o.Shards = 1 })
 }
 
-// A sweeper that has just found that it is to hold does not know of the release; the shards do.
+// A sweeper that has just decided to hold does not know of the release; the shards do.
 func TestAReleaseOvertakesTheCensus(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those of the package: for each a function that makes its call, with arguments as the script's header labels
-// them, and one that reads its reply. No other file knows positions in either.
+// scripts are the Lua scripts of this package. For each there is a function that builds its call, with arguments as the script's
+// header names them, and one that reads its reply. No other file knows the positions in either.
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
@@ -28,8 +28,8 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 	}
 }
 
-// engageCall goes to the home shard of the scope; lasts is how long the brake does not write a second event, data is that of the event,
-// as JSON.
+// engageCall goes to the home shard of the scope; lasts is how long the brake writes no second event, data is the JSON of the
+// event.
 func (s *scripts) engageCall(shard int, scope model.Scope, lasts time.Duration, data string) *store.Call {
 	k := s.keys[shard]
 	return store.NewCall(shard, s.engage, []string{k.Clock, k.Braked, k.Events}, scope.String(), model.Millis(lasts), data)
@@ -38,7 +38,7 @@ func (s *scripts) engageCall(shard int, scope model.Scope, lasts time.Duration, 
 // readEngage reports whether the brake may hold silent members.
 func readEngage(r store.Reply) bool { return r.Int(0) == 1 }
 
-// releaseCall is for one shard; data is that of the event, as JSON, "" where another shard writes it.
+// releaseCall is for one shard; data is the JSON of the event, "" if another shard writes it.
 func (s *scripts) releaseCall(shard int, scope model.Scope, lasts time.Duration, data string) *store.Call {
 	k := s.keys[shard]
 	return store.NewCall(shard, s.release, []string{k.Clock, k.Braked, k.Events}, scope.String(), model.Millis(lasts), data)
@@ -47,7 +47,7 @@ func (s *scripts) releaseCall(shard int, scope model.Scope, lasts time.Duration,
 // readRelease returns when the release ends.
 func readRelease(r store.Reply) time.Time { return r.Time(0) }
 
-// action is what the scripts do with the members that they get.
+// action is what the scripts do with the given members.
 type action string
 
 const (
@@ -55,7 +55,7 @@ const (
 	free action = "free"
 )
 
-// beatsSet is the beats set of one timeout in one shard; without a timeout it is that of the workers.
+// beatsSet is the beats set of one timeout in one shard; without a timeout it is the set of the workers.
 type beatsSet struct {
 	shard   int
 	timeout string // ms
@@ -147,10 +147,10 @@ func (s *scripts) censusCall(shard, percent int, timeouts []string, scopes []mod
 	return store.NewCall(shard, s.census, keys, args...)
 }
 
-// shardCensus is what is live in a shard, and how much may be silent there.
+// shardCensus is how much is live in a shard and how much may be silent.
 type shardCensus struct {
 	timeouts []string    // in use, ms, and the sentinel
-	braked   int         // entries of the brake but for the sentinel
+	braked   int         // entries of the brake without the sentinel
 	attempts []headcount // of each timeout in the call
 	scopes   []struct{ tasks, workers int }
 	workers  headcount // of which the late count as silent
@@ -176,7 +176,7 @@ func (s *scripts) censusSilentCall(set beatsSet, first, last int) *store.Call {
 	return store.NewCall(set.shard, s.censusSilent, []string{s.keys[set.shard].Beats(set.timeout)}, first, last)
 }
 
-// scopeCount is how many attempts were counted of a scope.
+// scopeCount is the number of attempts counted for a scope.
 type scopeCount struct {
 	scope    model.Scope
 	attempts int
@@ -200,7 +200,7 @@ func (s *scripts) censusHeldCall(shard, percent, from, limit int, timeouts []str
 	return store.NewCall(shard, s.censusHeld, keys, args...)
 }
 
-// readCensusHeld returns how many entries were looked at, and what they are.
+// readCensusHeld returns how many entries were examined and the counts by scope.
 func readCensusHeld(r store.Reply) (seen int, counts []scopeCount) {
 	return int(r.Int(0)), readCensusSilent(r[min(1, len(r)):])
 }

@@ -17,11 +17,11 @@ type Options struct {
 	Enabled       bool          // false: nothing is held
 	WorkerTimeout time.Duration // how long a worker may be silent
 	Logger        *slog.Logger
-	Registerer    prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer    prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service is the part of the mass-expiry brake that the sweepers of a process share. No field changes once it is made, so its methods
-// may be called from any goroutine.
+// Service is the part of the mass-expiry brake that the sweepers of a process share. Its fields do not change, so its methods may
+// be called from any goroutine.
 type Service struct {
 	store   *store.Store
 	beats   *beats.Service
@@ -32,7 +32,7 @@ type Service struct {
 	metrics metrics
 }
 
-// New makes the service.
+// New creates the service.
 func New(s *store.Store, b *beats.Service, w *workers.Service, o Options) *Service {
 	return &Service{
 		store: s, beats: b, workers: w, scripts: newScripts(s.Scripts, s.Keys), opts: o, log: o.Logger, metrics: newMetrics(o.Registerer),

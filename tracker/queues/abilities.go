@@ -9,38 +9,38 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// abilities are what the workers of queues can run that are ONLINE and not cordoned, each ability once however many workers have
-// it. They say whether what waits can be run by any of them, within bounds: what is beyond these is taken to be runnable, as is
-// what nobody can judge because its task, or the worker that could tell, is gone.
+// abilities are what the ONLINE, uncordoned workers of queues can run, each ability once no matter how many workers have it. They
+// determine whether any worker can run the waiting tasks, within bounds: tasks beyond the bounds count as runnable, and so do
+// tasks that cannot be evaluated because the task or the worker that would show it is gone.
 type abilities struct {
 	queues *Service
 	op     string
 	scope  model.Scope
-	prefix string // of the workers by queue, and how many parts behind it name an ability
+	prefix string // of the workers by queue, and how many parts after it identify an ability
 	parts  int
 
-	known   bool                           // they were read
-	byQueue map[string]map[string]*ability // by queue and hash; nil: not known what it is
-	pinned  map[string]*ability            // of workers that tasks are pinned to, as <queue>/<worker>; nil: it takes nothing
+	known   bool                           // the abilities were read
+	byQueue map[string]map[string]*ability // by queue and hash; nil: the ability is not known
+	pinned  map[string]*ability            // of workers that tasks are pinned to, by <queue>/<worker>; nil: the worker takes no tasks
 
-	judgements int // of one ability about one class, that are still made; -1: not all abilities are known
-	labelSets  int // that are still looked up
-	pins       int // workers that tasks are pinned to that are still looked up
+	judgements int // comparisons of an ability with a class that are left; -1: not all abilities are known
+	labelSets  int // lookups that are left
+	pins       int // workers that tasks are pinned to that may still be looked up
 }
 
 const (
-	maxAbilities  = 1000 // 8 MiB when all say as much as they may
+	maxAbilities  = 1000 // 8 MiB if all are as large as allowed
 	maxJudgements = 1_000_000
 	maxPins       = 1000
 )
 
-// What a hash of an ability stands for never changes, so it is read from one worker once, and remembered while there is room.
+// The ability that a hash identifies never changes, so it is read from one worker once and cached.
 func newAbleCache() *lru.Cache[string, *ability] {
-	cache, _ := lru.New[string, *ability](maxAskedLabels) // fails for a size of 0 only
+	cache, _ := lru.New[string, *ability](maxAskedLabels) // fails only for a size of 0
 	return cache
 }
 
-// learn reads what is to be known to judge classes, as far as that is still done, and returns which labels they ask for.
+// learn reads what is needed to evaluate the classes, within the bounds, and returns the labels that they require.
 func (a *abilities) learn(ctx context.Context, classes []waitingClass) (askedLabels, error) {
 	if len(classes) > 0 && !a.known {
 		if err := a.read(ctx); err != nil {
@@ -60,7 +60,7 @@ func (a *abilities) learn(ctx context.Context, classes []waitingClass) (askedLab
 	return a.queues.labelsOf(ctx, heads), nil
 }
 
-// read reads the abilities that there are, of each one worker where it is not remembered what it is.
+// read reads the existing abilities; one that is not cached is read from one of its workers.
 func (a *abilities) read(ctx context.Context) error {
 	a.known, a.byQueue, a.pinned = true, map[string]map[string]*ability{}, map[string]*ability{}
 	a.judgements, a.labelSets, a.pins = maxJudgements, maxAskedLabels, maxPins
@@ -106,7 +106,7 @@ func (a *abilities) read(ctx context.Context) error {
 	return err
 }
 
-// readPinned reads the workers that tasks of classes are pinned to.
+// readPinned reads the workers that tasks of the classes are pinned to.
 func (a *abilities) readPinned(ctx context.Context, classes []waitingClass) error {
 	var refs []*schema.WorkerRef
 	for _, c := range classes {

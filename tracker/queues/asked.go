@@ -9,10 +9,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// askedLabels maps hashes, as they stand in classes, to the labels that they stand for.
+// askedLabels maps the label hashes of classes to the labels.
 type askedLabels map[string]map[string]string
 
-// of returns the labels that a class asks for; false: they are not known, since the task that could tell is gone.
+// of returns the labels that a class requires; false: they are not known, since the task that has them is gone.
 func (a askedLabels) of(k schema.Class) (map[string]string, bool) {
 	if k.Labels == "" {
 		return nil, true
@@ -21,19 +21,19 @@ func (a askedLabels) of(k schema.Class) (map[string]string, bool) {
 	return labels, known
 }
 
-// What a hash stands for never changes, so it is read from a task once, and remembered while there is room: very large ones only
-// for as long as they are needed.
+// The labels that a hash identifies never change, so they are read from a task once and cached; very large ones are kept only
+// while they are needed.
 const (
-	maxAskedLabels     = 10_000 // sets that are remembered
-	maxRememberedBytes = 1024   // of each, as JSON
+	maxAskedLabels     = 10_000 // sets that are cached
+	maxRememberedBytes = 1024   // of each set, as JSON
 )
 
 func newAskedCache() *lru.Cache[string, map[string]string] {
-	cache, _ := lru.New[string, map[string]string](maxAskedLabels) // fails for a size of 0 only
+	cache, _ := lru.New[string, map[string]string](maxAskedLabels) // fails only for a size of 0
 	return cache
 }
 
-// labelsOf finds what the classes of entries ask for, everything that is not remembered in one go.
+// labelsOf returns the labels that the classes of entries require, and reads all that are not cached in one round trip.
 func (s *Service) labelsOf(ctx context.Context, entries []*schema.ReadyEntry) askedLabels {
 	found := askedLabels{}
 	var missing []*schema.ReadyEntry

@@ -23,13 +23,13 @@ type ClaimRequest struct {
 	Scope    model.Scope
 	WorkerID string
 	Queue    string
-	Types    []string      // of those that the worker registered; nil: all of them, and tasks without a type
-	Max      int           // 1 or more; MaxClaim is what it gets at most
+	Types    []string      // a subset of those that the worker registered; nil: all of them, and tasks without a type
+	Max      int           // at least 1; a claim gets at most MaxClaim
 	Wait     time.Duration // how long to wait for the first task; 0: not at all
-	ClaimID  string        // empty: none; the same one again gets the same tasks, those that are done left out
+	ClaimID  string        // empty: none; a repeat with the same ID gets the same tasks, without those that are done
 }
 
-// Validate checks what can be judged without the store.
+// Validate checks what can be checked without the store.
 func (r *ClaimRequest) Validate() error {
 	if err := model.CheckID("queue", r.Queue); err != nil {
 		return err
@@ -56,15 +56,15 @@ func (r *ClaimRequest) Validate() error {
 	return nil
 }
 
-// fullRetry is how often a claim of a worker without a free place checks for one although nobody said so: places that other
-// claims of the worker have reserved come free without a word.
+// fullRetry is how often the claim of a full worker checks for a free place without a notification: when other claims of the
+// worker release places, no notification is sent.
 const fullRetry = time.Second
 
-// Forbidden is the code of a request that the caller's token does not open.
+// Forbidden is the code of a request that the caller's token does not allow.
 const Forbidden model.Code = "forbidden"
 
-// Claim hands a worker up to r.Max tasks that it can run, oldest first within each kind of task and fair across
-// kinds. It answers as soon as there is one, and with none when r.Wait is over or ctx ends: from then on it takes nothing.
+// Claim hands a worker up to r.Max tasks that it can run, oldest first within each type and fair across types. It returns as soon
+// as there is one task, and with none when r.Wait is over or ctx ends; after that it takes nothing.
 func (s *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -79,23 +79,23 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) ([]*model.Envelope,
 	return tasks, err
 }
 
-// claim is one request on its way, owned by the goroutine that makes it. It keeps reserved places only while it may use them.
+// claim is one request in progress, owned by its goroutine. It keeps reserved places only while it may use them.
 type claim struct {
 	ClaimRequest
 	queues *Service
-	server context.Context // ends when nobody is to wait for anything any more
-	nudge  chan struct{}   // has something when the worker's status, its places or a request with its id may have changed
-	leave  func()          // ends that; nil: it is not nudged
+	server context.Context // ends when the server stops and no claim may wait any longer
+	nudge  chan struct{}   // receives when the worker's status, its places or a request with this claim ID may have changed
+	leave  func()          // stops the nudges; nil: the claim is not nudged
 
 	reservation *reservation
 	can         *ability
-	places      int // that are reserved for it now
-	used        int // of these, those that hold tasks, or may
+	places      int // reserved for it now
+	used        int // of these, those that hold tasks or may do so
 
-	mark   string    // hash of its id; "": it has none
-	owner  string    // names this request among those with that id
-	making bool      // no other request with that id may take tasks now
-	turn   time.Time // when that is over
+	mark   string    // hash of its claim ID; "": it has none
+	owner  string    // identifies this request among those with the same claim ID
+	making bool      // no other request with this claim ID may take tasks now
+	turn   time.Time // until when
 	over   bool      // another request makes the claim
 }
 
@@ -142,13 +142,13 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// awaitPlaces waits until the full worker has a free place or the cordoned one is uncordoned, the claim is answered under its id,
-// or the wait is over.
+// awaitPlaces waits until the full worker has a free place or the cordoned one is uncordoned, until another request with the claim
+// ID has its tasks, or until the wait is over.
 func (c *claim) awaitPlaces(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest(ctx)
 		if !c.reservation.Cordoned {
-			c.queues.tellWhenFree(ctx, c.WorkerID) // first: what ends from here on says so
+			c.queues.tellWhenFree(ctx, c.WorkerID) // first, so that attempts that end from here on are announced
 		}
 		if err := c.reserve(ctx, false); err != nil || c.places > 0 {
 			return err
@@ -168,7 +168,7 @@ func (c *claim) awaitPlaces(ctx context.Context) error {
 	return nil
 }
 
-// refused returns why a claim that has waited for nothing would be refused by now, nil when it would not.
+// refused returns the error that a claim which waited in vain would get now, nil if it would not be refused.
 func (c *claim) refused(ctx context.Context) error {
 	if c.Wait == 0 || c.server.Err() != nil {
 		return nil
@@ -177,10 +177,10 @@ func (c *claim) refused(ctx context.Context) error {
 	if err := c.queues.extend(ctx, asked, workers.ReserveArgs{Life: reservationLife}); model.CodeOf(err) != model.Unavailable {
 		return err
 	}
-	return nil // it waited in vain, which is as true
+	return nil // it waited in vain, which is true as well
 }
 
-// reserve asks the registry for as many places as the claim wants. `heard`: the worker has just asked for them.
+// reserve reserves as many places as the claim wants. `heard`: this counts as a heartbeat of the worker.
 func (c *claim) reserve(ctx context.Context, heard bool) error {
 	r, err := c.queues.reserve(ctx, c.Scope, c.WorkerID, c.Max, heard)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *claim) reserve(ctx context.Context, heard bool) error {
 	}
 	c.reservation, c.places = r, r.Places
 	c.can = &ability{types: r.Types, runtimes: r.Runtimes, labels: r.Labels}
-	if len(r.Types) == 0 { // adopted from a token that was too short for them
+	if len(r.Types) == 0 { // adopted from a token that was too short to include them
 		c.giveBack(ctx)
 		return &model.Error{Code: workers.WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; " +
 			"let it finish what it holds, and register again for more"}
@@ -226,13 +226,13 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 	defer list.leave(w)
 	late := time.NewTimer(time.Until(store.Until(ctx)))
 	defer late.Stop()
-	var over <-chan struct{} // even a claim that does not wait has the queue looked through once
+	var over <-chan struct{} // set after the first look: even a claim that does not wait gets one
 	nudged := false
 	for {
 		if c.server.Err() != nil {
 			return nil, nil
 		}
-		if nudged && c.places == 0 { // what it may take it tries to take first
+		if nudged && c.places == 0 { // it first tries to take what it is offered
 			if err := c.refused(ctx); err != nil {
 				return nil, err
 			}
@@ -243,7 +243,7 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 			return nil, nil
 		case <-c.queues.store.Broken():
 			return nil, store.AsUnavailable("claim", c.queues.store.Bug())
-		case <-late.C: // the queue could not be looked through in time
+		case <-late.C: // the queue could not be read in time
 			return nil, store.AsUnavailable("claim", c.queues.store.Late())
 		case <-c.nudge:
 			if c.overtaken(ctx) {
@@ -254,7 +254,7 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 			if o.err != nil {
 				return nil, o.err
 			}
-			if len(o.entries) == 0 { // nothing now: others may have the places while this one waits
+			if len(o.entries) == 0 { // nothing now: others may use the places while this claim waits
 				over = ctx.Done()
 				c.giveBack(ctx)
 				c.rest(ctx)
@@ -269,7 +269,7 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// accept takes what it can of an offer, in one round trip for each shard.
+// accept takes what it can of an offer, in one round trip per shard.
 func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, tried int, err error) {
 	if c.places == 0 {
 		if err := c.reserve(ctx, false); err != nil || c.places == 0 {
@@ -284,15 +284,15 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 		return nil, 0, nil
 	}
 	tried = min(len(o.entries), c.places)
-	c.used = tried // should it not become known what was taken
+	c.used = tried // in case the result of the calls stays unknown
 	if tasks, err = c.take(ctx, o.entries[:tried]); err != nil {
 		return nil, 0, err
 	}
 	return tasks, tried, err
 }
 
-// take dispatches the entries to the claim's worker. Those that another claim was faster with are left out. If it is not known
-// whether one was taken, it counts as used: what the worker holds will tell when it matters.
+// take dispatches the entries to the claim's worker and leaves out those that another claim took first. An entry with an unknown
+// result counts as used; what the worker really holds is counted when that matters.
 func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*model.Envelope, error) {
 	groups := byShard(entries, claimedAtOnce)
 	calls := store.CallEach(groups, func(group []*schema.ReadyEntry) *store.Call { return c.queues.claimCall(c.WorkerID, c.mark, group) })
@@ -327,7 +327,7 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 	}
 	c.used = len(tasks) + unknown
 	if len(tasks) > 0 {
-		return tasks, nil // what failed is found by the start timeout, or still waits
+		return tasks, nil // what failed still waits, or its start timeout expires
 	}
 	return nil, failed
 }

@@ -44,7 +44,7 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// A task that nobody here can run never blocks those behind it, however many there are.
+// A task that no worker here can run never blocks those behind it, no matter how many there are.
 func TestNoTypePoisoning(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -62,7 +62,7 @@ func TestNoTypePoisoning(t *testing.T) {
 		for i := range 60 {
 			c.MustQueue(fmt.Sprintf("bad-%02d", i), "good", poison[i%len(poison)])
 		}
-		for i := range 250 { // more classes than one look lists
+		for i := range 250 { // more classes than one script lists
 			c.MustQueue(fmt.Sprintf("odd-%03d", i), "good", func(n *model.NewTask) { n.Runtime = fmt.Sprintf("a%03d", i) })
 		}
 		c.MustQueue("good-1", "good")
@@ -71,14 +71,14 @@ func TestNoTypePoisoning(t *testing.T) {
 		c.MustQueue("good-4", "good", func(n *model.NewTask) { n.WorkerID = c.IDs["w1"] })
 		c.MustQueue("good-5", "")
 		var got []*model.Envelope
-		for range 6 { // a claim answers with what it finds first
+		for range 6 { // a claim returns with the first tasks that it finds
 			got = append(got, c.MustClaim("w1", 10)...)
 		}
 		c.WantIDs(got, "good-1", "good-2", "good-3", "good-4", "good-5")
 	})
 }
 
-// A flood of one type does not starve another: the types take turns, and each goes by age.
+// A flood of one type does not starve another: the types take turns, oldest task first.
 func TestClaimsAreFairAcrossTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -103,7 +103,7 @@ func TestClaimsAreFairAcrossTypes(t *testing.T) {
 				rare = append(rare, id)
 			}
 		}
-		// An offer that came when its claim had left is a turn too, which shows nowhere.
+		// An offer to a claim that had already left is a turn too, which is not visible here.
 		if len(rare) != 3 || len(flood) != 7 || !slices.IsSorted(flood) || !slices.IsSorted(rare) || slices.Index(order, rare[2]) > 7 {
 			c.Fatalf("in the order %v", order)
 		}
@@ -128,7 +128,7 @@ func TestClaimsOldestFirst(t *testing.T) {
 	})
 }
 
-// However many claim at once, each task goes to exactly one of them, and none is left.
+// No matter how many claim at once, each task goes to exactly one of them, and none is left.
 func TestClaimsRace(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -199,7 +199,7 @@ func TestClaimRespectsCapacity(t *testing.T) {
 	})
 }
 
-// The same claim again gets the same tasks, whatever became of the first answer.
+// The same claim again gets the same tasks, whether or not the first response arrived.
 func TestClaimID(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -219,7 +219,7 @@ func TestClaimID(t *testing.T) {
 			}
 		}
 		other := c.MustClaim("w1", 2, named("c2"))
-		foreign := c.MustClaim("w2", 2, named("c1")) // its own claim, though of that name
+		foreign := c.MustClaim("w2", 2, named("c1")) // its own claim, although with the same ID
 		seen := map[string]bool{}
 		for _, e := range slices.Concat(first, other, foreign) {
 			if seen[e.Task.ID] {
@@ -235,7 +235,7 @@ func TestClaimID(t *testing.T) {
 	})
 }
 
-// A claim's reply that got lost is found by the start timeout.
+// A task whose claim response was lost ends by its start timeout.
 func TestStartTimeoutAfterAClaim(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -308,7 +308,7 @@ func TestClaimRefusals(t *testing.T) {
 	})
 }
 
-// What is on its way to other claims does not hide what stands behind it, however much it is.
+// Tasks that are offered to other claims do not hide those behind them, no matter how many there are.
 func TestAClaimBehindManyOffers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -31,7 +31,7 @@ func fill(c *trackertest.Crew, n int) {
 	}
 }
 
-// BenchmarkClaim has workers claim one task after the other from a full queue, and complete each.
+// BenchmarkClaim claims one task after the other from a full queue and completes each.
 func BenchmarkClaim(b *testing.B) {
 	for _, workers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkerBeat shows that a worker's beat costs the same whatever the worker holds.
+// BenchmarkWorkerBeat shows that the cost of a worker's heartbeat does not depend on what it holds.
 func BenchmarkWorkerBeat(b *testing.B) {
 	for _, holds := range []int{0, 10000} {
 		b.Run(fmt.Sprintf("holds=%d", holds), func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkWorkerBeat(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleClaims shows what 1,000 claims cost that wait for nothing: looks at Redis a second.
+// BenchmarkIdleClaims shows the cost of 1,000 claims that wait in vain, in reads of Redis per second.
 func BenchmarkIdleClaims(b *testing.B) {
 	c := trackertest.BenchCrew(b)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -111,7 +111,7 @@ func BenchmarkIdleClaims(b *testing.B) {
 	all.Wait()
 }
 
-// BenchmarkRecover recovers 10,000 attempts of a worker that was given up.
+// BenchmarkRecover recovers 10,000 attempts of a worker that was retired.
 func BenchmarkRecover(b *testing.B) {
 	const holds = 10000
 	for range b.N {

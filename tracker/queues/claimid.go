@@ -13,16 +13,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// claimFollow is how long a request that was superseded waits for the answer of its successor.
+// claimFollow is how long a superseded request waits for the result of its successor.
 const claimFollow = time.Second
 
-// claimTurn is how long a request may take tasks without asking again, and so how long the mark of one that died holds up
-// another: longer than an answer takes, a wait for tasks aside.
+// claimTurn is how long a request may take tasks without a check, and so how long the mark of a request that died blocks another
+// one. It is longer than a request takes, apart from its wait for tasks.
 func (s *Service) claimTurn() time.Duration { return s.store.Timeout() * 3 / 2 }
 
-// identify makes the claim under its id. When a request with this id has taken tasks before, their answer is this one's
-// too: the tasks of it that the worker still holds, as their entries in the held sets say, whatever became of that
-// request, and whatever has become of the worker since.
+// identify starts the claim under its ID. If an earlier request with this ID has taken tasks, this one returns the same tasks:
+// those that the worker still holds according to the held sets, whatever the fate of that request and of the worker.
 func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Envelope, err error) {
 	if c.ClaimID == "" {
 		return false, nil, nil
@@ -40,15 +39,15 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 		case now.state == claimAnswered:
 			tasks, err = c.marked(ctx)
 			return true, tasks, err
-		case now.state == claimBusy: // it will have taken something, or not, in a moment
-			if !c.listen() { // else it may have ended before this one could hear of it
+		case now.state == claimBusy: // it will have taken tasks, or not, in a moment
+			if !c.listen() { // else it may have ended before this claim was listening
 				c.awaitNudge(ctx, now.left+time.Millisecond)
 			}
 			if c.server.Err() != nil || c.queues.store.IsLate(ctx, nil) {
 				return false, nil, store.AsUnavailable("claim", errClaimBusy())
 			}
 			continue
-		case now.known: // a request with this id may have died after it took tasks
+		case now.known: // a request with this ID may have died after it took tasks
 			tasks, err = c.marked(ctx)
 		}
 		c.making, c.turn = true, begun.Add(c.queues.claimTurn())
@@ -62,14 +61,14 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 	}
 }
 
-// errClaimBusy is an error, so that the request is repeated: an empty answer would end the claim for its worker, and not
-// for the request that is taking tasks under its id.
+// errClaimBusy is an error so that the client repeats the request: an empty response would end the claim for the worker, but not
+// for the request that is taking tasks under its ID.
 func errClaimBusy() *model.Error {
 	return &model.Error{Code: model.Overloaded, RetryAfter: time.Second, Message: "another request with this claimId is being answered; " +
 		"send it again with the same claimId, which gets the same tasks"}
 }
 
-// resume lets a claim that has waited take again; false: a later request makes it, or has made it, by now.
+// resume lets a claim that has waited take tasks again; false: a later request makes the claim, or has made it.
 func (c *claim) resume(ctx context.Context) (bool, error) {
 	begun := time.Now()
 	if c.mark == "" || c.making && begun.Before(c.turn) {
@@ -80,17 +79,17 @@ func (c *claim) resume(ctx context.Context) (bool, error) {
 	return c.making, err
 }
 
-// rest lets later requests with its id make the claim, for as long as this one takes nothing.
+// rest lets later requests with the same ID make the claim while this one takes nothing.
 func (c *claim) rest(ctx context.Context) {
 	if c.making {
 		c.making = false
-		c.queues.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.step(ctx, stepWait) }) // else its turn ends by itself
+		c.queues.store.Tidy(ctx, func(ctx context.Context) { _, _ = c.step(ctx, stepWait) }) // else its turn ends automatically
 	}
 }
 
-// answered records that the claim has got its tasks. Without that the answer must not go out: once the worker had finished them,
-// nothing would tell a repeat from a new claim. A request whose time ran out while it took them answers as the one that makes
-// the claim by then.
+// answered records that the claim has its tasks. The response must not be sent before: once the worker had finished the tasks, a
+// repeat would look like a new claim. A request whose turn ended while it took tasks returns the result of the request that makes
+// the claim now.
 func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model.Envelope, error) {
 	if c.mark == "" {
 		return tasks, nil
@@ -106,8 +105,8 @@ func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model
 	return c.follow(ctx)
 }
 
-// overtaken reports whether another request with its id has got tasks. What cannot be learned now is asked at the end of the
-// wait.
+// overtaken reports whether another request with its ID has got tasks. If it cannot be checked now, the end of the wait checks
+// again.
 func (c *claim) overtaken(ctx context.Context) bool {
 	if c.mark == "" || c.making {
 		return false
@@ -117,8 +116,8 @@ func (c *claim) overtaken(ctx context.Context) bool {
 	return c.over
 }
 
-// inVain answers a claim that gets nothing for the reason given, none when its wait is over: as the request with its id
-// that has got tasks meanwhile, or that takes some just now.
+// inVain ends a claim that gets no tasks: with the reason, nil when its wait is over, or with the result of another request with
+// its ID that has got tasks or is taking some.
 func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, error) {
 	if code := model.CodeOf(reason); c.mark == "" || code == model.Unavailable || code == model.Overloaded {
 		return nil, reason
@@ -132,8 +131,8 @@ func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, er
 	return nil, reason
 }
 
-// follow returns the answer of the later request that makes the claim instead, should it have one soon. While that one is taking
-// tasks, nobody knows whether there will be one.
+// follow returns the result of the later request that makes the claim, if there is one soon. While that request is taking tasks,
+// the result is unknown.
 func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	c.listen()
 	for latest := time.Now().Add(claimFollow); ; {
@@ -153,20 +152,20 @@ func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// step does a step of the claim's record.
+// step executes a step on the claim's record.
 func (c *claim) step(ctx context.Context, what claimStep) (claimedReply, error) {
 	re, err := c.queues.store.Do(ctx, "claim", c.queues.claimedCall(c.Scope, c.WorkerID, c.mark,
 		claimedArgs{request: c.owner, step: what, turn: c.queues.claimTurn()}))
 	return readClaimed(re), err
 }
 
-// markOf returns the hash of a claim's id, by which the tasks that it got are known.
+// markOf returns the hash of a claim's ID, which marks the tasks that it got.
 func markOf(claimID string) string {
 	sum := sha256.Sum256([]byte(claimID))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// marked returns the tasks that were claimed under this id and that the worker still holds.
+// marked returns the tasks that were claimed under this ID and that the worker still holds.
 func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
 	held, err := c.queues.holdings.HeldBy(ctx, "claim", c.Scope, c.WorkerID)
 	if err != nil {
@@ -181,7 +180,7 @@ func (c *claim) marked(ctx context.Context) ([]*model.Envelope, error) {
 	return c.queues.envelopesOf(ctx, refs, c.WorkerID)
 }
 
-// envelopesOf reads tasks that a worker holds and returns the envelopes of their attempts again.
+// envelopesOf reads tasks that a worker holds and returns the envelopes of their attempts.
 func (s *Service) envelopesOf(ctx context.Context, refs []*schema.TaskRef, workerID string) ([]*model.Envelope, error) {
 	calls := store.CallEach(refs, func(r *schema.TaskRef) *store.Call { return s.tasks.GetCall(r, tasks.Whole) })
 	s.store.DoAll(ctx, "claim", calls)

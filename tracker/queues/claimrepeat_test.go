@@ -18,7 +18,7 @@ func named(id string) func(*queues.ClaimRequest) {
 	return func(r *queues.ClaimRequest) { r.ClaimID = id }
 }
 
-// A claim stays the claim that it was: nothing is claimed anew under its id once its tasks are done.
+// A claim ID is not used twice: a repeat claims nothing new once its tasks are done.
 func TestAClaimIDIsNotUsedTwice(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -39,7 +39,7 @@ func TestAClaimIDIsNotUsedTwice(t *testing.T) {
 	})
 }
 
-// A claim that got nothing has not been made: the same id may get something later.
+// A claim that got nothing was not made: the same ID may get something later.
 func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -50,7 +50,7 @@ func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
 	})
 }
 
-// What a claim has got it is told again whatever its worker's status is by then; only a new one is refused.
+// A repeat gets the tasks of its claim whatever the status of its worker is by then; only a new claim is refused.
 func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -77,7 +77,7 @@ func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 	})
 }
 
-// Requests with one claim id that race get one answer, on whichever replicas they are.
+// Racing requests with one claim ID get one result, on any replicas.
 func TestAClaimIDRace(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -112,7 +112,7 @@ func TestAClaimIDRace(t *testing.T) {
 	})
 }
 
-// A request that waits does not hold up a later one with its id, and answers like it.
+// A waiting request does not delay a later one with its ID, and returns the same result.
 func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -135,7 +135,7 @@ func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 		if got := trackertest.IDs(<-later); !slices.Equal(got, []string{"t1"}) {
 			c.Errorf("the later one got %v", got)
 		}
-		c.MustQueue("t2", "x") // for which the first one is woken, if it was not before
+		c.MustQueue("t2", "x") // which wakes the first one, unless it is awake already
 		if got := <-waits; !slices.Equal(got, []string{"t1"}) {
 			c.Errorf("the first one got %v", got)
 		}
@@ -143,8 +143,8 @@ func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 	})
 }
 
-// Of a claim whose answer from one shard got lost nobody knows what it took there: the worker is not given more than it
-// may hold.
+// If the response to a claim from one shard is lost, it is unknown what the claim took there: the worker still gets no more than
+// it may hold.
 func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -169,7 +169,7 @@ func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 			c.Fatal("no answer arrived")
 		}
 		for range 8 {
-			c.MustClaim("w1", 1) // it would have room, did only those count that it knows of
+			c.MustClaim("w1", 1) // there would be room if only the known tasks counted
 		}
 		if w := c.MustWorker(c.IDs["w1"]); w.Held > 8 {
 			c.Fatalf("a worker of 8 places holds %d", w.Held)
@@ -177,7 +177,7 @@ func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 	})
 }
 
-// A request whose time was over when it took something answers as the later one that makes the claim by then.
+// A request whose turn was over when it took tasks returns the result of the later one that makes the claim by then.
 func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

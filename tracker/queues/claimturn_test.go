@@ -15,7 +15,7 @@ import (
 
 const turnTimeout = time.Second // redis-timeout
 
-// turns tries claims under an id that another request has, which takes tasks just now.
+// turns tries claims under an ID with which another request is taking tasks.
 func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string),
 	ask func(wait time.Duration) ([]*model.Envelope, error))) {
 	t.Helper()
@@ -40,8 +40,8 @@ func turnsOn(t *testing.T, s *redistest.Store, test func(c *trackertest.Crew, an
 	})
 }
 
-// While another request with its id takes tasks a claim waits no longer than it says and Redis may take, asks seldom, and is
-// refused then, so that it comes again.
+// While another request with its ID takes tasks, a claim waits no longer than its wait and the Redis timeout allow, rarely reads
+// Redis and is then refused so that the client repeats it.
 func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
 	redistest.EachMeasured(t, repeatedClaim)
 }
@@ -72,7 +72,7 @@ func repeatedClaim(t *testing.T, s *redistest.Store) redistest.TooLong {
 	return late
 }
 
-// It is woken by what the other comes to: the same tasks, or none, so that it may take them itself.
+// The result of the other request wakes it: it gets the same tasks, or none, so that it may take tasks itself.
 func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"wait", "done"} {
@@ -96,7 +96,7 @@ func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 			a := <-got
 			c.WantCode(a.err, "")
 			if end == "done" {
-				c.WantIDs(a.tasks) // the other one, which was made up here, got none
+				c.WantIDs(a.tasks) // the other one, which this test made up, got none
 			} else {
 				c.WantIDs(a.tasks, "t1")
 			}
@@ -107,7 +107,7 @@ func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 	}
 }
 
-// The mark of a request that died holds up nobody for longer than a request may take, also when the clock is put back.
+// The mark of a request that died blocks others no longer than a request may take, even if the clock is set back.
 func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]time.Duration{"time goes by": turnTimeout*3/2 + time.Millisecond, "the clock is put back": -time.Hour} {
@@ -123,8 +123,8 @@ func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 	}
 }
 
-// Requests with one id that wait side by side on several replicas all get the tasks that one of them takes, and do not sit
-// out their waits for that.
+// Requests with one ID that wait on several replicas at once all get the tasks that one of them takes, without waiting until the
+// end of their waits.
 func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -134,7 +134,7 @@ func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
 			id, task, answers := fmt.Sprintf("c%d", round), fmt.Sprintf("t%d", round), []<-chan []*model.Envelope{}
 			for i := range 2 + round%4 {
 				answers = append(answers, awaitFor(c, c.Ctx, trackers[(i+round)%2], "w1", 1, time.Minute, named(id)))
-				if round%3 == 0 { // else they meet on their way
+				if round%3 == 0 { // else they meet halfway
 					waitingOn(c, trackers, i+1)
 				}
 			}
@@ -165,7 +165,7 @@ func waitingOn(c *trackertest.Crew, trackers []*tracker.Tracker, n int) {
 	})
 }
 
-// A claim whose wait ends asks what became of its id: it never says that there is nothing while another may have taken.
+// A claim whose wait ends checks the state of its ID: it never returns nothing while another request may have taken tasks.
 func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]model.Code{"": "", "make": model.Overloaded} {
@@ -188,7 +188,7 @@ func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
 				return c.Store.Client.HGet(c.Ctx, c.Queues.ClaimKey(trackertest.Scope, c.IDs["w1"], "c1"), "s").Val() == "wait"
 			})
 			if what != "" {
-				another(what) // no word is sent of that
+				another(what) // no notification of that is sent
 			}
 			cancel()
 			c.WantCode(<-ended, want)

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A claim that waits when the cordon comes goes on waiting and gets nothing, not even what it is offered; as soon as the cordon is
-// taken back it gets what there is.
+// A claim that is waiting when its worker is cordoned keeps waiting and gets nothing, not even what it is offered; when the cordon
+// is undone it gets what is ready.
 func TestAClaimThatWaitsThroughACordon(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -22,7 +22,7 @@ func TestAClaimThatWaitsThroughACordon(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.MustQueue("late", "x")
-		waiting(c, 0) // it was offered the task, and was refused a place
+		waiting(c, 0) // it was offered the task and was refused a place
 		c.WantState("late", model.Queued, "")
 		c.Advance(time.Second)
 		if _, err := c.Workers.Uncordon(c.Ctx, trackertest.Scope, c.IDs["w"], ""); err != nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// ScopedQueue is a queue and whose it is.
+// ScopedQueue is a queue with its scope.
 type ScopedQueue struct {
 	Scope model.Scope
 	*Queue
 }
 
-// maxClassesLooked bounds what Deepest looks through: very many queues are not gone through every ten seconds.
+// maxClassesLooked bounds what Deepest reads, since it runs every ten seconds.
 const maxClassesLooked = 20_000
 
 var errLookedEnough = errors.New("looked through enough")
 
-// Deepest returns, of all scopes, the queues in which most tasks wait, the deepest first; those in which none waits are left out.
-// Where tasks wait in more than 20,000 classes of type, runtime, labels and pin, some are not looked at.
+// Deepest returns, across all scopes, the queues in which most tasks wait, the deepest first and without empty ones. If tasks wait
+// in more than 20,000 classes of type, runtime, labels and pin, some classes are not read.
 func (s *Service) Deepest(ctx context.Context, most int) ([]ScopedQueue, error) {
 	const op = "queues"
 	ctx = s.store.Within(ctx, 0)
@@ -56,14 +56,14 @@ func (s *Service) Deepest(ctx context.Context, most int) ([]ScopedQueue, error) 
 		if err != nil {
 			return nil, err
 		}
-		for _, q := range of { // one, or none since its last task was taken just now
+		for _, q := range of { // one, or none if its last task was just taken
 			found = append(found, ScopedQueue{scope, q})
 		}
 	}
 	return found, nil
 }
 
-// Unrunnable counts what waits for a worker that there is not.
+// Unrunnable counts the waiting tasks without an eligible worker.
 func (q *Queue) Unrunnable() (n int) {
 	for _, k := range q.Kinds {
 		n += k.Unrunnable

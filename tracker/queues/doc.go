@@ -1,2 +1,3 @@
-// Package queues leads from a created task to the worker that claims it: who waits, what is ready, who gets it, once.
+// Package queues hands waiting tasks to the workers that claim them: it tracks the waiting claims and the ready tasks, and gives
+// each task to one claim, once.
 package queues

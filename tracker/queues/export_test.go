@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// WaitingClaims counts the claims of this tracker that wait and have been told that there is nothing.
+// WaitingClaims counts the claims of this tracker that wait after they learned that nothing is ready.
 func (s *Service) WaitingClaims() (n int) {
 	s.waitlists.mu.Lock()
 	defer s.waitlists.mu.Unlock()
@@ -26,30 +26,30 @@ func (s *Service) WaitingClaims() (n int) {
 	return n
 }
 
-// Looks counts the looks at what is ready in a shard.
+// Looks counts the reads of what is ready in a shard.
 func (s *Service) Looks() int { return int(testutil.ToFloat64(s.metrics.reads)) }
 
-// ReserveClaim reserves places for a claim that is under way; call the result when it is over.
+// ReserveClaim reserves places for a claim in progress; call the result when it is over.
 func (s *Service) ReserveClaim(scope model.Scope, worker string, n int) (settle func(), err error) {
 	r, err := s.reserve(context.Background(), scope, worker, n, true)
 	return func() { s.settle(context.Background(), r, 0) }, err
 }
 
-// Nudged returns a channel that is closed when the claims of a worker are.
+// Nudged returns a channel that is closed when the claims of a worker are nudged.
 func (s *Service) Nudged(scope model.Scope, worker string) (told <-chan struct{}, leave func()) {
 	c := &claim{ClaimRequest: ClaimRequest{Scope: scope, WorkerID: worker}, queues: s}
 	leave = s.nudges.join(c)
 	heard := make(chan struct{})
 	go func() {
 		<-c.nudge
-		s.nudges.mu.Lock() // until the others have been told
+		s.nudges.mu.Lock() // until the others have been nudged
 		defer s.nudges.mu.Unlock()
 		close(heard)
 	}()
 	return heard, leave
 }
 
-// HoldOffer has a claim be offered tasks that it neither takes nor leaves until `leave` is called.
+// HoldOffer has a claim be offered tasks that it neither takes nor gives back until `leave` is called.
 func (s *Service) HoldOffer(r ClaimRequest) (offered int, leave func(), err error) {
 	c := &claim{ClaimRequest: r, queues: s}
 	if err := c.reserve(context.Background(), true); err != nil {
@@ -61,13 +61,14 @@ func (s *Service) HoldOffer(r ClaimRequest) (offered int, leave func(), err erro
 	return len(o.entries), func() { l.leave(w); c.giveBack(context.Background()) }, o.err
 }
 
-// OnlyWhenTold has claims look for a task, and full ones for a free place, only when they are told. Call it before any waits.
+// OnlyWhenTold lets claims check for a task, or for a free place of a full worker, only after a notification. Call it before any
+// claim waits.
 func (s *Service) OnlyWhenTold() { s.fullRetry, s.safety = time.Hour, time.Hour }
 
-// TellWhenFree asks what a claim of a full worker asks for.
+// TellWhenFree requests the notifications that the claim of a full worker requests.
 func (s *Service) TellWhenFree(worker string) { s.tellWhenFree(context.Background(), worker) }
 
-// FullClaims counts the shards that are asked to say when an attempt of a worker ends.
+// FullClaims counts the shards that are to announce the end of an attempt of a worker.
 func (s *Service) FullClaims(worker string) (n int) {
 	for shard, k := range s.store.Keys {
 		asked, err := s.store.Do(context.Background(), "test",
@@ -79,7 +80,7 @@ func (s *Service) FullClaims(worker string) (n int) {
 	return n
 }
 
-// ClaimStep does a step of a claim's record as another request does, which may take tasks for so long.
+// ClaimStep executes a step on a claim's record as another request, which may take tasks for that long.
 func (s *Service) ClaimStep(scope model.Scope, worker, claimID, request, what string, turn time.Duration) error {
 	_, err := s.store.Do(context.Background(), "test", s.claimedCall(scope, worker, markOf(claimID),
 		claimedArgs{request: request, step: claimStep(what), turn: turn}))
@@ -91,5 +92,5 @@ func (s *Service) ClaimKey(scope model.Scope, worker, claimID string) string {
 	return s.store.Keys[s.store.ShardOf(scope, worker)].Claim(scope, worker, markOf(claimID))
 }
 
-// BreakLooks has every look at a queue panic.
+// BreakLooks makes every read of a queue panic.
 func (s *Service) BreakLooks() { s.metrics.reads = nil }

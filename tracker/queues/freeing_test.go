@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// usedMemory is what Redis says that it uses, in bytes.
+// usedMemory is the memory that Redis reports as used, in bytes.
 func usedMemory(h *trackertest.Harness) int {
 	h.Helper()
 	info, err := h.Store.Client.InfoMap(h.Ctx, "memory").Result()
@@ -34,8 +34,8 @@ func limitMemory(h *trackertest.Harness, bytes int) {
 	}
 }
 
-// Above maxmemory Redis refuses whatever may grow. What is past its retention still goes, tasks and workers alike, though
-// verdicts fall due beside it; and once there is room again all goes on.
+// Above maxmemory Redis refuses every write that may grow. Tasks and workers past their retention are still removed, even with
+// verdicts due at the same time; and once there is room again, everything works again.
 func TestRetentionFreesAFullStore(t *testing.T) {
 	t.Parallel()
 	s, _ := redistest.Own(t)
@@ -53,9 +53,9 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	}
 	h.MustSweep()
 	live := h.Running(func(n *model.NewTask) { n.TaskID = "live" })
-	h.Store.Clock.Advance(model.DefaultFinishedRetention) // an outage: no time passes for those who live
+	h.Store.Clock.Advance(model.DefaultFinishedRetention) // an outage: no time passes for running attempts
 	h.MustTick()
-	// Due together with what is past retention, and written about first.
+	// Due together with what is past its retention, and written first.
 	h.Running(func(n *model.NewTask) { n.TaskID = "silent" })
 	late := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-late" }).WorkerID
 	drained := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-drained" }).WorkerID
@@ -79,7 +79,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	}
 
 	full := usedMemory(h)
-	limitMemory(h, 100<<10) // less than an empty Redis uses: full to the end of the sweep
+	limitMemory(h, 100<<10) // less than an empty Redis uses: full until the end of the sweep
 	h.WantCode(h.MustBeat(live, "").Err, model.Unavailable)
 	r := h.MustSweep()
 	if r.Removed != 64 || r.RemovedWorkers != 1 || r.Zombies != 1 {
@@ -88,7 +88,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	if told := h.Events(late); told["worker.late"] != 1 {
 		h.Errorf("the late worker: %v", told)
 	}
-	limitMemory(h, full-1<<20) // there is room by what was freed
+	limitMemory(h, full-1<<20) // what was freed makes room
 	if b := h.MustBeat(live, ""); b.Err != nil {
 		h.Fatal(b.Err)
 	}
@@ -99,7 +99,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	h.WantWorker(drained, model.Offline, model.WorkerDrained)
 }
 
-// What a claim has just taken the worker cannot list while that claim's answer is not out.
+// A worker cannot list the tasks of a claim before it receives the response.
 func TestInventoryDuringAClaim(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Whatever stands in the store, reading it ends in a value or a refusal.
+// Reading any stored bytes returns a value or an error.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
 		(&listener{queues: &Service{store: &store.Store{Keyspace: &store.Keyspace{Keys: make([]*schema.ShardKeys, 2)}}}}).hear(text)

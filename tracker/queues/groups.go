@@ -8,28 +8,28 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// grouping counts what every shard has in one of its indexes, by how the names begin.
+// grouping counts the entries of one of the shards' indexes by the first parts of their names.
 type grouping struct {
 	key    func(*schema.ShardKeys) string
-	prefix string // of the names, with the slash behind it
-	parts  int    // behind that, which name a group
+	prefix string // of the names, with the final slash
+	parts  int    // the number of parts after it that identify a group
 	each   func(group) (more bool)
 }
 
-// group is those entries of a shard that a grouping takes for one.
+// group is the entries of a shard that a grouping counts as one.
 type group struct {
 	names   []string // the parts of its first entry's name
 	entries int
 }
 
-// of returns the part of its name at a place behind the scope.
+// of returns the i-th part of its name after the scope.
 func (g group) of(i int) string { return g.names[2+i] }
 
 func workersKey(k *schema.ShardKeys) string { return k.Workers }
 
 func indexKey(k *schema.ShardKeys) string { return k.Index }
 
-// count goes through groupings in all shards, a page of each at a time, until each has come to its end or wants no more.
+// count reads groupings in all shards, a page of each at a time, until each is complete or wants no more.
 func (s *Service) count(ctx context.Context, op string, groupings ...*grouping) error {
 	type place struct {
 		shard int

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// asked is what an answer took: scripts, keys and bytes to them, and commands that they ran.
+// asked is the cost of a request: scripts, their keys and bytes, and the commands that they ran.
 type asked struct {
 	scripts, keys int
 	commands      string
@@ -21,7 +21,7 @@ type asked struct {
 
 var commandCalls = regexp.MustCompile(`cmdstat_(hmget|hgetall|zlexcount|zrange\w*|zrevrange\w*|zscan|zscore|zmscore):calls=\d+`)
 
-// ask asks something and tells what that took.
+// ask makes a request and returns its cost.
 func ask(h *trackertest.Harness, do func()) asked {
 	h.Helper()
 	h.Store.Client.ConfigResetStat(h.Ctx)
@@ -38,7 +38,7 @@ func ask(h *trackertest.Harness, do func()) asked {
 	return got
 }
 
-// What is asked about queues takes the same whether they have few workers or many, in each status, and whatever these run.
+// The cost of requests about queues does not depend on the number of their workers, on their status or on what they run.
 func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	t.Parallel()
 	c := trackertest.NewCrew(trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 }).Harness)
@@ -96,8 +96,7 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	}
 }
 
-// A queue's workers are counted by the status that they have now, and only those that take tasks can run them, whatever becomes of
-// them.
+// A queue's workers are counted by their current status, and only those that take tasks count as able to run them.
 func TestAQueueFollowsItsWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -150,7 +149,7 @@ func TestAQueueFollowsItsWorkers(t *testing.T) {
 	})
 }
 
-// What waits for more workers than are looked at, and what nobody can run among more abilities than are compared, is taken to be
+// Tasks that wait for more workers than are looked up, and tasks that none of more abilities than are compared can run, count as
 // runnable.
 func TestUnrunnableTasksAreJudgedWithinBounds(t *testing.T) {
 	t.Parallel()

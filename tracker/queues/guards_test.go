@@ -12,8 +12,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A shard's clock comes back older than the beats that it once scored, as from a backup of a part. Beats go on landing,
-// and no score falls: who beat last would look longer silent than he was, and die of it.
+// A shard's clock returns older than its stored beats, as from a partial backup. Further heartbeats are still stored and no score
+// falls: otherwise the latest heartbeats would look too old and their attempts would be declared dead.
 func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -56,8 +56,8 @@ func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 	})
 }
 
-// The grace period of a cancel runs from the delivery of the first reply that carried it, not from the request: a
-// worker that could not know yet is not late.
+// The grace period of a cancel starts when the first response that includes it is delivered, not at the request: a worker that
+// could not know of it is not late.
 func TestGraceRunsFromTheDelivery(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -65,7 +65,7 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 		if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t1", model.CancelRequest{}); err != nil {
 			h.Fatal(err)
 		}
-		for range 3 { // three times the grace period, and no reply has got through
+		for range 3 { // three times the grace period, and no response has arrived
 			h.Advance(time.Second)
 			if b := h.MustBeat(a, ""); b.Err != nil || b.Cancel == nil || b.Cancel.Delivered {
 				h.Fatalf("%+v", b)
@@ -88,7 +88,7 @@ func TestGraceRunsFromTheDelivery(t *testing.T) {
 	})
 }
 
-// However much is overdue, one look at it is bounded.
+// No matter how much is overdue, one look at it is bounded.
 func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -107,7 +107,7 @@ func TestALookAtWhatIsOverdueIsBounded(t *testing.T) {
 	})
 }
 
-// A task stands in the list of its state and in no other: the counts, which are read from the lists, are exact.
+// A task is in the list of its state and in no other, so the counts that are read from the lists are exact.
 func TestATaskIsInOneList(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -137,7 +137,7 @@ func TestATaskIsInOneList(t *testing.T) {
 	})
 }
 
-// Claims that wait together are served by one look, and each gets only what its own worker can run.
+// Claims that wait together are served by one read, and each gets only what its own worker can run.
 func TestClaimsThatWaitTogetherGetTheirOwnTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

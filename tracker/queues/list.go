@@ -12,16 +12,16 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Queue is what waits in one queue and who works for it.
+// Queue is one queue with its waiting tasks and its workers.
 type Queue struct {
 	Name    string
 	Paused  bool
-	Kinds   []QueueKind // by type, in their order; those with tasks that wait
+	Kinds   []QueueKind // ordered by type; only those with waiting tasks
 	Workers map[model.WorkerStatus]int
-	Running int // tasks of it that are dispatched or run
+	Running int // its tasks that are dispatched or running
 }
 
-// QueueKind is what waits of one type.
+// QueueKind is the waiting tasks of one type.
 type QueueKind struct {
 	Type       string // empty: tasks without a type
 	Depth      int    // tasks that could be claimed now
@@ -29,7 +29,7 @@ type QueueKind struct {
 	OldestWait time.Duration
 }
 
-// Depth counts all that waits.
+// Depth counts the waiting tasks.
 func (q *Queue) Depth() (n int) {
 	for _, k := range q.Kinds {
 		n += k.Depth
@@ -37,7 +37,7 @@ func (q *Queue) Depth() (n int) {
 	return n
 }
 
-// OldestWait is how long the oldest has waited; zero when nothing waits.
+// OldestWait is how long the oldest task has waited; zero when none waits.
 func (q *Queue) OldestWait() (d time.Duration) {
 	for _, k := range q.Kinds {
 		d = max(d, k.OldestWait)
@@ -45,21 +45,21 @@ func (q *Queue) OldestWait() (d time.Duration) {
 	return d
 }
 
-// QueueNotFound is the code of a queue of which nothing is known.
+// QueueNotFound is the code for a queue that is not known.
 const QueueNotFound model.Code = "queue_not_found"
 
-// Outstanding counts all that waits or runs.
+// Outstanding counts the tasks that wait or run.
 func (q *Queue) Outstanding() int { return q.Depth() + q.Running }
 
-// Queues lists, by name, the queues of a scope that hold tasks, have workers or are paused.
+// List returns, by name, the queues of a scope that hold tasks, have workers or are paused.
 func (s *Service) List(ctx context.Context, scope model.Scope) ([]*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.queues(ctx, "queues", scope, "")
 }
 
-// Queue returns one queue. A queue that has no tasks that wait or run and no workers, and is not paused, is unknown. One all of whose
-// tasks wait for their time is looked for among the newest that are QUEUED, as many as a page of a list looks at: whoever polls it
-// is to learn that nothing can be claimed now, and not that its name is wrong.
+// Get returns one queue. A queue without waiting or running tasks and without workers that is not paused is unknown. If all of its
+// tasks are not due yet, it is found among the newest QUEUED tasks, as many as a page of a list examines: a client that polls it
+// must learn that nothing can be claimed now, not that its name is wrong.
 func (s *Service) Get(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
 	found, err := s.queues(ctx, "queue", scope, name)
@@ -147,12 +147,12 @@ func (q *Queue) kind(name string) *QueueKind {
 	return &q.Kinds[len(q.Kinds)-1]
 }
 
-// waitingClass is what waits of one class in one shard.
+// waitingClass is the waiting tasks of one class in one shard.
 type waitingClass struct {
 	queue  string
 	head   *schema.ReadyEntry
 	tasks  int
-	waited time.Duration // its oldest, by the clock of its shard
+	waited time.Duration // of its oldest task, by the clock of its shard
 }
 
 // waitingClasses reads what waits in every shard below a prefix, a page of each at a time, and which queues are paused.

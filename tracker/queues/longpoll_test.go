@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// await is a claim in the background that waits for as long as one may. After OnlyWhenTold what it gets it was woken for.
+// await is a claim in the background with the longest wait. After OnlyWhenTold only a notification can wake it.
 func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int,
 	change ...func(*queues.ClaimRequest)) <-chan []*model.Envelope {
 	return awaitFor(c, ctx, tr, worker, max, queues.MaxClaimWait, change...)
@@ -36,13 +36,13 @@ func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, wor
 	return got
 }
 
-// waiting returns when n claims wait, having been told that there is nothing.
+// waiting returns when n claims wait after they learned that nothing is ready.
 func waiting(c *trackertest.Crew, n int) {
 	c.Helper()
 	trackertest.Until(c, func() bool { return c.Queues.WaitingClaims() == n })
 }
 
-// A claim that waits gets a task as soon as there is one, on whichever replica it waits.
+// A waiting claim gets a task as soon as one is ready, on any replica.
 func TestLongPollWakesAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -65,7 +65,7 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 	})
 }
 
-// Of those who wait the one who can run it gets it, though others wait longer.
+// Of the waiting claims, the one that can run the task gets it, although others have waited longer.
 func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -90,7 +90,7 @@ func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 	})
 }
 
-// What becomes ready wakes as well: a backoff that is over, a queue that goes on, a dead worker's task.
+// Everything that makes a task ready wakes claims: the end of a backoff, a resumed queue, a dead worker's task.
 func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -126,12 +126,12 @@ func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 	})
 }
 
-// retireHolder has a worker claim a task and leave.
+// retireHolder has a worker claim a task and then retires it.
 func retireHolder(c *trackertest.Crew) {
 	c.Helper()
 	c.Hire("leaver", func(n *model.NewWorker) { n.Labels = map[string]string{"only": "me"} })
 	c.MustQueue("left", "x", func(n *model.NewTask) { n.Runtime = "" })
-	if len(c.MustClaim("leaver", 1)) == 0 { // the one who waits was faster
+	if len(c.MustClaim("leaver", 1)) == 0 { // the waiting claim was faster
 		return
 	}
 	if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["leaver"], model.WorkerDeregistered, ""); err != nil {
@@ -139,8 +139,8 @@ func retireHolder(c *trackertest.Crew) {
 	}
 }
 
-// A claim that waits leaves with nothing when its wait is over, its server stops or it is asked to, and what it was
-// offered meanwhile is free for others.
+// A waiting claim ends with nothing when its wait is over, its server stops or it is cancelled, and what it was offered is free
+// for others.
 func TestLongPollEnds(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -157,7 +157,7 @@ func TestLongPollEnds(t *testing.T) {
 	})
 }
 
-// Idle claims cost nothing while nothing becomes ready for them, and what they cannot run wakes none of them.
+// Waiting claims cost nothing while nothing becomes ready for them, and tasks that they cannot run wake none of them.
 func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -168,7 +168,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 		first := await(c, ctx, c.Tracker, "first", 1)
 		waiting(c, 1)
 		c.MustQueue("t0", "x")
-		<-first // so the subscription stands
+		<-first // so the subscription is active
 		const n = 50
 		var all []<-chan []*model.Envelope
 		for i := range n {
@@ -215,7 +215,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 	})
 }
 
-// A paused queue takes tasks and hands none out; what it shows says so.
+// A paused queue accepts tasks and hands none out, and its view shows that it is paused.
 func TestPausedQueuesHandNothingOut(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -240,7 +240,7 @@ func TestPausedQueuesHandNothingOut(t *testing.T) {
 	})
 }
 
-// A type with work and no worker that can run it is shown.
+// The list of queues shows a type with waiting tasks that no worker can run.
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A claim counts as its worker's beat: until the verdict has fallen nobody who asks for work is dead, whether or not a
-// sweeper is there to look; after it nobody is alive.
+// A claim counts as its worker's heartbeat: before the verdict a worker that claims is alive, whether or not a sweeper is running;
+// after it the worker is not.
 func TestAClaimCountsAsABeat(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -32,7 +32,7 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 			}
 		}
 		c.Advance(15 * time.Second)
-		c.MustSweep() // it is late now, and told of as such
+		c.MustSweep() // it is late now and reported as such
 		c.MustClaim("w", 1)
 		c.Advance(29750 * time.Millisecond)
 		c.MustSweep()
@@ -46,8 +46,8 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 	})
 }
 
-// A claim that waits says nothing about its worker: once that has been silent for its timeout the claim gets nothing,
-// though no sweeper has looked, until the worker is heard again.
+// A waiting claim is no heartbeat of its worker: once the worker has been silent for its timeout, the claim gets nothing until the
+// next heartbeat, even before a sweeper checks.
 func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -56,7 +56,7 @@ func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
 		waiting(c, 1)
 		c.Advance(30 * time.Second)
 		c.MustQueue("t1", "x")
-		waiting(c, 0) // it has been told of the task, and cannot have it
+		waiting(c, 0) // it was offered the task and cannot have it
 		if task := c.MustGet("t1"); task.State != model.Queued {
 			c.Fatalf("it is %s at %s", task.State, task.WorkerID)
 		}

@@ -11,17 +11,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// match pairs the claims that wait in a queue with what is ready there, once: it reads as few shards as the claims need, and
-// offers what fits. The goroutine that makes it owns it.
+// match pairs the waiting claims of a queue with its ready tasks, once: it reads as few shards as the claims need and offers what
+// fits. Its goroutine owns it.
 type match struct {
 	waitlist *waitlist
 	open     []*waitingClaim
-	todo     map[int]map[string]bool // groups to look through, by shard
-	all      []string                // groups to look through in every shard
+	todo     map[int]map[string]bool // groups to read, by shard
+	all      []string                // groups to read in every shard
 
-	shards int // that were read
+	shards int // number of shards read
 
-	wants map[*waitingClaim]int // places that still have nothing
+	wants map[*waitingClaim]int // places without a task so far
 	found map[*waitingClaim][]*schema.ReadyEntry
 }
 
@@ -32,7 +32,7 @@ func (m *match) run(ctx context.Context) error {
 	}
 	var err error
 	for shards := m.order(); len(shards) > 0 && m.hungry(); {
-		// When much waits in many shards, a few of them are enough; what they lack the next ones may have.
+		// When many tasks wait in many shards, a few shards are enough; the next ones may have what is missing.
 		k := min(len(shards), max(1, (m.want()+3)/4))
 		if m.waitlist.depth[shards[0]] == 0 {
 			k = len(shards) // nothing is known to wait: one round trip for all
@@ -58,13 +58,13 @@ func (m *match) want() (n int) {
 	return n
 }
 
-// hungry reports whether some claim has nothing yet. Those that have something do not wait for more.
+// hungry reports whether some claim has no task yet. Claims that have one do not wait for more.
 func (m *match) hungry() bool {
 	return slices.ContainsFunc(m.open, func(w *waitingClaim) bool { return len(m.found[w]) == 0 })
 }
 
-// order lists the shards to read: first those in which something waited when they were last read, beginning with a different one
-// each time, then the others.
+// order lists the shards to read: first those with waiting tasks at their last read or with something new, starting with a
+// different one each time, then the others.
 func (m *match) order() []int {
 	l := m.waitlist
 	n := len(l.depth)
@@ -83,8 +83,8 @@ func (m *match) order() []int {
 	return append(some, none...)
 }
 
-// read reads shards and shares out what it finds. It continues where the classes of a group are more than a script lists at
-// once, so that tasks which nobody here can run do not hide those behind them.
+// read reads shards and distributes what it finds. It continues where a group has more classes than a script lists at once, so
+// that tasks that no claim here can take do not hide those behind them.
 func (m *match) read(ctx context.Context, shards []int) error {
 	left := map[int][]groupAfter{}
 	for _, shard := range shards {
@@ -116,8 +116,8 @@ func (m *match) read(ctx context.Context, shards []int) error {
 	return nil
 }
 
-// groupsIn returns the groups to look through in a shard, in random order: otherwise it would always be the same ones that a
-// script runs out of time for.
+// groupsIn returns the groups to read in a shard, in random order: otherwise a script would always run out of time for the same
+// ones.
 func (m *match) groupsIn(shard int) map[string]bool {
 	groups := map[string]bool{}
 	for _, group := range m.all {
@@ -130,7 +130,7 @@ func (m *match) groupsIn(shard int) map[string]bool {
 func (m *match) calls(left map[int][]groupAfter) (calls []*store.Call) {
 	l := m.waitlist
 	l.mu.Lock()
-	out := slices.Clone(l.out) // may all stand before those that are free
+	out := slices.Clone(l.out) // all of these may come before the free ones
 	l.mu.Unlock()
 	limit := min(m.want(), matchLimit)
 	for shard, groups := range left {
@@ -139,8 +139,8 @@ func (m *match) calls(left map[int][]groupAfter) (calls []*store.Call) {
 	return calls
 }
 
-// share deals entries out to claims that can run them: class by class in turn, beginning with the class that was served longest
-// ago; within a class the oldest first; among claims to the one that has got least.
+// share distributes entries to claims that can run them: the classes take turns, starting with the one served longest ago; within
+// a class the oldest entry is first; among claims the one with the fewest gets it.
 func (m *match) share(ctx context.Context, entries []*schema.ReadyEntry) {
 	l := m.waitlist
 	l.mu.Lock()
@@ -211,7 +211,7 @@ func (m *match) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim
 	return takers
 }
 
-// least returns the claim that has got least and wants more; among equals the one that came first.
+// least returns the claim with the fewest entries that wants more; among equals the one that came first.
 func (m *match) least(takers []*waitingClaim) *waitingClaim {
 	var least *waitingClaim
 	for _, w := range takers {

@@ -2,7 +2,7 @@ package queues
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics count what claims do.
+// metrics are the counters of claims.
 type metrics struct {
 	results *prometheus.CounterVec
 	tasks   prometheus.Counter

@@ -9,14 +9,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// nudges are the waiting claims of this replica, by worker. Whatever changes what they may get (a drain, the end of the worker,
-// the end of an attempt that a full one holds) is announced on the channel on which they are woken (wake.go).
+// nudges are the waiting claims of this replica, by worker. Changes that affect them (a drain, the end of the worker, the end of
+// an attempt of a full worker) are announced on the channel that also wakes claims (wake.go).
 type nudges struct {
 	mu sync.Mutex
 	of map[string]map[*claim]bool // <scope>/<worker>
 }
 
-// join lets a claim be nudged; call leave when it is over.
+// join registers a claim for nudges; call leave when it is over.
 func (n *nudges) join(c *claim) (leave func()) {
 	c.queues.listener.start()
 	name := schema.TaskName(c.Scope, c.WorkerID)
@@ -40,7 +40,7 @@ func (n *nudges) join(c *claim) (leave func()) {
 	}
 }
 
-// nudge has the claims of a worker check how they stand.
+// nudge makes the claims of a worker check their state.
 func (n *nudges) nudge(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +59,7 @@ func (n *nudges) all() {
 	}
 }
 
-// listen has the claim nudged from now on; false: it already was.
+// listen registers the claim for nudges; false: it already was.
 func (c *claim) listen() bool {
 	if c.leave != nil {
 		return false
@@ -68,7 +68,7 @@ func (c *claim) listen() bool {
 	return true
 }
 
-// awaitNudge waits for a nudge, for so long, until the claim must be answered, or until nobody waits any more.
+// awaitNudge waits for a nudge, for at most this long, until the claim must return, or until the server stops.
 func (c *claim) awaitNudge(ctx context.Context, atMost time.Duration) {
 	timer := time.NewTimer(min(atMost, time.Until(store.Until(ctx))-c.queues.store.LeastTrip(nil)))
 	defer timer.Stop()
@@ -82,12 +82,12 @@ func (c *claim) awaitNudge(ctx context.Context, atMost time.Duration) {
 func (c *claim) wake() {
 	select {
 	case c.nudge <- struct{}{}:
-	default: // it has not checked since the last one
+	default: // it has not handled the last one yet
 	}
 }
 
-// tellWhenFree asks every shard to say so when an attempt ends that the worker holds there. Where that fails the claim checks by
-// itself after a while.
+// tellWhenFree makes every shard announce the end of an attempt that the worker holds there. If that fails, the claim still checks
+// periodically.
 func (s *Service) tellWhenFree(ctx context.Context, workerID string) {
 	_, _ = s.store.EachShard(ctx, "claim", func(shard int, _ *schema.ShardKeys) *store.Call { return s.tellWhenFreeCall(shard, workerID) })
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A bug in whatever runs beside the callers is told with its place, and nobody hangs for it: who waits, in whichever lane,
-// and who comes later is answered 503.
+// A panic in background work is logged with its stack, and no caller hangs because of it: waiting and later callers in every lane
+// get a 503.
 func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	for script, where := range map[string]string{
@@ -75,7 +75,7 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 			if err := tr.Store.BrokenBy(); err == nil || !strings.Contains(err.Error(), "panic in "+where+": ") {
 				t.Errorf("%v; want it to name %s", err, where)
 			}
-			all.Wait() // nobody hangs
+			all.Wait() // no caller hangs
 			for i, call := range calls {
 				if code := model.CodeOf(call()); code != model.Unavailable {
 					t.Errorf("call %d afterwards: %q", i, code)

@@ -9,15 +9,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// MaxPausedQueues is how many queues of one workspace may be paused at a time: each is kept in every shard until it is
-// resumed.
+// MaxPausedQueues is how many queues of one workspace may be paused at a time: every shard keeps each of them until it is resumed.
 const MaxPausedQueues = 1000
 
 // judge is the shard that decides whether a workspace has too many paused queues.
 const judge = 0
 
-// PauseQueue stops claims from a queue; what waits in it stays, and new tasks are accepted. What workers already hold goes on.
-// It reports whether the queue was created by that: nothing was known of it before.
+// Pause stops claims from a queue: its tasks keep waiting, new tasks are accepted, and workers keep what they hold. It reports
+// whether that created the queue, which was not known before.
 func (s *Service) Pause(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
 	ctx = s.store.Within(ctx, 0)
 	_, err = s.Get(ctx, scope, queue)
@@ -36,7 +35,7 @@ func (s *Service) Pause(ctx context.Context, scope model.Scope, queue string) (c
 	return created, s.pauseOthers(ctx, "pause", scope, queue, pauseArgs{pause: true})
 }
 
-// ResumeQueue lets claims go on and wakes those that wait.
+// Resume allows claims again and wakes those that wait.
 func (s *Service) Resume(ctx context.Context, scope model.Scope, queue string) error {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.pauseOthers(ctx, "resume", scope, queue, pauseArgs{}); err != nil {
@@ -46,8 +45,8 @@ func (s *Service) Resume(ctx context.Context, scope model.Scope, queue string) e
 	return err
 }
 
-// pauseOthers pauses or resumes in every shard but the judge, since each hands out its tasks by itself. The judge comes before
-// the others where a queue is paused, and after them where it goes on. What fails half-way is done by a repeat.
+// pauseOthers pauses or resumes the queue in every shard but the judge, since each shard hands out its own tasks. A pause sets the
+// judge first, a resume sets it last. Repeating the call completes one that failed halfway.
 func (s *Service) pauseOthers(ctx context.Context, op string, scope model.Scope, queue string, a pauseArgs) error {
 	var calls []*store.Call
 	for shard := range s.store.Keys {

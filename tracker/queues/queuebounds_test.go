@@ -28,7 +28,7 @@ func evals(h *trackertest.Harness) int {
 	return n
 }
 
-// What more sets of worker labels ask for than are remembered is looked up many at a time.
+// Sets of worker labels beyond those that are cached are looked up many at a time.
 func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// The scripts about the largest sets of labels, and about a worker that could run a thousand types, are short.
+// The scripts about the largest sets of labels, and about a worker that can run a thousand types, are short.
 func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 	})
 }
 
-// A workspace has so many paused queues at most, and nobody reads those of others.
+// The number of paused queues of a workspace is limited, and no request reads those of other workspaces.
 func TestPausedQueuesAreBounded(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 	})
 }
 
-// Pausing a queue of which nothing was known says so: its name may be mistyped.
+// The response to pausing an unknown queue says so, since its name may be mistyped.
 func TestOneQueue(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -12,15 +12,15 @@ import (
 // reservation is the places of a worker that a claim keeps while it takes tasks.
 type reservation struct {
 	workers.Reservation
-	workers.Reserved // what there was when it was made; Places 0: the worker is at its maxConcurrent, or cordoned
+	workers.Reserved // the state when it was made; Places 0: the worker is at its maxConcurrent, or cordoned
 }
 
-// reservationLife is longer than any claim takes: a reservation that a dead replica left behind ends by then.
+// reservationLife is longer than any claim takes: it ends reservations that a dead replica left behind.
 const reservationLife = 10 * time.Second
 
-// reserve reserves up to `want` places of a worker. The registration knows an upper bound of what the worker holds; only when
-// that leaves too little is what it holds counted in every shard. Settle the reservation when what was claimed stands in the
-// held sets, or nothing was. `heard`: the worker has just asked, which counts as its beat.
+// reserve reserves up to `want` places of a worker. The registration has an upper bound of what the worker holds; only if that
+// leaves too little, what it holds is counted in every shard. Settle the reservation when the claimed tasks are in the held sets,
+// or when nothing was claimed. `heard`: this counts as a heartbeat of the worker.
 func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID string, want int, heard bool) (*reservation, error) {
 	ref, ok := s.store.WorkerRef(scope, workerID)
 	if !ok {
@@ -45,7 +45,7 @@ func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID strin
 	return r, nil
 }
 
-// extend makes a reservation, or renews it with what is known by now.
+// extend makes a reservation, or renews it with the current count.
 func (s *Service) extend(ctx context.Context, r *reservation, a workers.ReserveArgs) error {
 	re, err := s.store.Do(ctx, "claim", s.workers.ReserveCall(r.Reservation, a))
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *Service) extend(ctx context.Context, r *reservation, a workers.ReserveA
 	return workers.WorkerRefusal("claim", r.Code, r.Reason)
 }
 
-// settle ends a reservation of which `used` places now hold tasks. It waits, so that the worker's next claim does not find it;
-// one that could not be settled ends by itself.
+// settle ends a reservation of which `used` places now hold tasks. It waits for the result, so that the worker's next claim does
+// not find the reservation; one that cannot be settled expires.
 func (s *Service) settle(ctx context.Context, r *reservation, used int) {
 	s.store.DoAll(ctx, "claim", []*store.Call{s.workers.EndReservationCall(r.Reservation, used)})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
-// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+// scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
+// this file only.
 type scripts struct {
 	askedLabels, claim, claimed, groups, pause, queues, ready, tellWhenFree *lua.Script
 }
@@ -23,7 +24,7 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// flag is how scripts are told yes or no.
+// flag encodes a bool for scripts.
 func flag(yes bool) string {
 	if yes {
 		return "1"
@@ -34,7 +35,7 @@ func flag(yes bool) string {
 // askedAtOnce is how many sets of labels one script reads: the largest are near 100 KB.
 const askedAtOnce = 25
 
-// askedLabelsCall reads which labels tasks of one shard ask of their workers.
+// askedLabelsCall reads the worker labels that tasks of one shard require.
 func (s *Service) askedLabelsCall(entries []*schema.ReadyEntry) *store.Call {
 	shard := entries[0].Shard
 	keys := make([]string, len(entries))
@@ -44,13 +45,13 @@ func (s *Service) askedLabelsCall(entries []*schema.ReadyEntry) *store.Call {
 	return store.NewCall(shard, s.scripts.askedLabels, keys)
 }
 
-// readAskedLabels returns them as JSON for each task; "": it asks for none, or is gone.
+// readAskedLabels returns them as JSON for each task; "": it requires none, or is gone.
 func readAskedLabels(re store.Reply) []string { return re.Strings() }
 
-// claimedAtOnce is how many tasks one script hands out, since it answers with them.
+// claimedAtOnce is how many tasks one script hands out, since its reply contains them.
 const claimedAtOnce = 25
 
-// claimCall hands entries of one shard to a worker. The mark is the hash of the claim's id; "": it has none.
+// claimCall hands entries of one shard to a worker. The mark is the hash of the claim's ID; "": it has none.
 func (s *Service) claimCall(workerID, mark string, entries []*schema.ReadyEntry) *store.Call {
 	shard := entries[0].Shard
 	k := s.store.Keys[shard]
@@ -64,7 +65,7 @@ func (s *Service) claimCall(workerID, mark string, entries []*schema.ReadyEntry)
 	return store.NewCall(shard, s.scripts.claim, keys, args...)
 }
 
-// claimReply is what claim.lua answers.
+// claimReply is the reply of claim.lua.
 type claimReply struct {
 	fenced bool          // the worker has ended
 	tasks  []*tasks.View // for each entry; nil: it was not taken
@@ -81,7 +82,7 @@ func readClaim(re store.Reply, entries []*schema.ReadyEntry) claimReply {
 	return reply
 }
 
-// claimStep is what a request does to the record of its claim.
+// claimStep is a step of a request on the record of its claim.
 type claimStep string
 
 const (
@@ -93,10 +94,10 @@ const (
 	stepLook claimStep = "look"
 )
 
-// claimLife is how long a claim id stands for the tasks that were claimed with it.
+// claimLife is how long a claim ID identifies the tasks that were claimed with it.
 const claimLife = time.Hour
 
-// claimedArgs is what claimed.lua is told of a request.
+// claimedArgs are the arguments of claimed.lua about a request.
 type claimedArgs struct {
 	request string
 	step    claimStep
@@ -109,17 +110,17 @@ func (s *Service) claimedCall(scope model.Scope, workerID, mark string, a claime
 		a.request, model.Millis(claimLife), string(a.step), model.Millis(a.turn))
 }
 
-// claimState is how a claim stands with a request; lua/queues/claimed.lua has the same numbers.
+// claimState is the state of a claim for one request; lua/queues/claimed.lua has the same numbers.
 type claimState int64
 
 const (
 	claimMine     claimState = iota // this request makes it
 	claimBusy                       // another one takes tasks, or died while it did
 	claimAnswered                   // it has got its tasks
-	claimOver                       // nobody takes, and this one may not
+	claimOver                       // no request takes, and this one may not
 )
 
-// claimedReply is what claimed.lua answers.
+// claimedReply is the reply of claimed.lua.
 type claimedReply struct {
 	state claimState
 	known bool          // there was a request before
@@ -130,11 +131,11 @@ func readClaimed(re store.Reply) claimedReply {
 	return claimedReply{state: claimState(re.Int(0)), known: re.Int(1) == 1, left: time.Duration(re.Int(2)) * time.Millisecond}
 }
 
-// pauseArgs is what pause.lua is told of a queue in one shard.
+// pauseArgs are the arguments of pause.lua about a queue in one shard.
 type pauseArgs struct {
-	pause bool // else it goes on
-	wake  bool // those who wait for its tasks
-	judge bool // whether the workspace has too many paused queues; else another shard has done that
+	pause bool // else it is resumed
+	wake  bool // wakes the claims that wait for its tasks
+	judge bool // checks the limit of paused queues of the workspace; else another shard has done that
 }
 
 func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseArgs) *store.Call {
@@ -143,24 +144,24 @@ func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseA
 		limit = MaxPausedQueues
 	}
 	k := s.store.Keys[shard]
-	tells := shard == s.store.ShardOf(scope, queue) // which is where a subject's events are looked for
+	tells := shard == s.store.ShardOf(scope, queue) // the shard in which the events of the queue are looked up
 	return store.NewCall(shard, s.scripts.pause, []string{k.Pauses, k.Events},
 		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit, flag(tells))
 }
 
-// readPause reports whether the queue was refused: more than the limit would be paused.
+// readPause reports whether the pause was refused because it would exceed the limit.
 func readPause(re store.Reply) (tooMany bool) { return re.Int(0) == schema.CodeRefused }
 
-// classPage is how many classes of what waits one script counts.
+// classPage is how many classes of waiting tasks one script counts.
 const classPage = 150
 
-// queuesCall counts what waits below <scope>/ or <scope>/<queue>/ in one shard, behind a class.
+// queuesCall counts the waiting tasks below <scope>/ or <scope>/<queue>/ in one shard, after a class.
 func (s *Service) queuesCall(shard int, prefix, after string, pausedLimit int) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.queues, []string{k.Ready, k.Pauses}, prefix, after, classPage, pausedLimit)
 }
 
-// queuesReply is what queues.lua answers.
+// queuesReply is the reply of queues.lua.
 type queuesReply struct {
 	now    time.Time // by Redis's clock
 	paused []string  // <scope>/<queue>
@@ -179,7 +180,7 @@ func readQueues(re store.Reply) queuesReply {
 // groupPage is how many groups of names one script counts.
 const groupPage = 100
 
-// groupsCall counts the groups of one shard, behind one of them, "" for all.
+// groupsCall counts the groups of one shard after one of them, or all for "".
 func (s *Service) groupsCall(shard int, g *grouping, after string) *store.Call {
 	return store.NewCall(shard, s.scripts.groups, []string{g.key(s.store.Keys[shard])}, g.prefix, g.parts, after, groupPage)
 }
@@ -195,7 +196,7 @@ func readGroups(re store.Reply) []group {
 // groupAfter is a group of classes to list, and the class after which to begin; "": at its first.
 type groupAfter struct{ group, after string }
 
-// readyCall lists up to so many entries of each class of the groups that wait in a queue, <scope>/<queue>, of one shard.
+// readyCall lists up to `limit` entries of each class of the groups that wait in a queue, <scope>/<queue>, of one shard.
 func (s *Service) readyCall(shard int, queue string, limit int, groups []groupAfter) *store.Call {
 	k := s.store.Keys[shard]
 	args := []any{queue, limit, classLimit}
@@ -205,7 +206,7 @@ func (s *Service) readyCall(shard int, queue string, limit int, groups []groupAf
 	return store.NewCall(shard, s.scripts.ready, []string{k.Ready, k.Pauses}, args...)
 }
 
-// readyReply is what ready.lua answers.
+// readyReply is the reply of ready.lua.
 type readyReply struct {
 	waiting int64 // tasks in the queue
 	entries []*schema.ReadyEntry
@@ -222,7 +223,7 @@ func readReady(re store.Reply, shard int, groups []groupAfter) readyReply {
 	for i, after := range re.List(3).Strings() {
 		switch after {
 		case "": // there is no more
-		case "/": // the script had enough before it
+		case "/": // the script stopped before it
 			reply.rest = append(reply.rest, groupAfter{groups[i].group, ""})
 		default:
 			reply.rest = append(reply.rest, groupAfter{groups[i].group, after})
@@ -231,7 +232,7 @@ func readReady(re store.Reply, shard int, groups []groupAfter) readyReply {
 	return reply
 }
 
-// tellWhenFreeCall asks that a worker's claims be told when an attempt that it holds in a shard ends.
+// tellWhenFreeCall makes a shard notify a worker's claims when an attempt that it holds there ends.
 func (s *Service) tellWhenFreeCall(shard int, workerID string) *store.Call {
 	k := s.store.Keys[shard]
 	return store.NewCall(shard, s.scripts.tellWhenFree, []string{k.Held, k.Fences}, workerID)

@@ -14,11 +14,11 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	Registerer prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service hands the tasks that wait in queues to the workers that claim them. Its methods may be called from any goroutine; what
-// changes protects itself: waitlists, listener and nudges have locks of their own, as has the cache.
+// Service hands the waiting tasks of queues to the workers that claim them. Its methods may be called from any goroutine;
+// waitlists, listener, nudges and the cache have their own locks.
 type Service struct {
 	store     *store.Store
 	holdings  *holdings.Service
@@ -31,11 +31,11 @@ type Service struct {
 	nudges    nudges
 	asked     *lru.Cache[string, map[string]string] // labels by their hash
 	able      *lru.Cache[string, *ability]          // by its hash too
-	fullRetry time.Duration                         // set when it is made, and by tests
+	fullRetry time.Duration                         // set by New and by tests
 	safety    time.Duration                         // the same
 }
 
-// New makes the service. Close it.
+// New creates the service; close it after use.
 func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
 	made := &Service{
 		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),

@@ -18,7 +18,7 @@ func abilityOf(w *model.Worker) *ability {
 	return &ability{types: w.Types, runtimes: w.Runtimes, labels: w.Labels}
 }
 
-// bytes is about what it takes to remember.
+// bytes estimates its size in memory.
 func (a *ability) bytes() (n int) {
 	for _, name := range slices.Concat(a.types, a.runtimes) {
 		n += len(name)
@@ -29,7 +29,7 @@ func (a *ability) bytes() (n int) {
 	return n
 }
 
-// runs reports whether it suffices for the tasks of a class that asks for these labels, whatever they are pinned to.
+// runs reports whether it suffices for the tasks of a class that requires these labels, regardless of a pin.
 func (a *ability) runs(k schema.Class, asked map[string]string) bool {
 	switch {
 	case k.Kind != "" && !slices.Contains(a.types, k.Kind):
@@ -40,31 +40,31 @@ func (a *ability) runs(k schema.Class, asked map[string]string) bool {
 	return model.HasLabels(a.labels, asked)
 }
 
-// waitingClaim is one claim in a waitlist, whose lock owns it.
+// waitingClaim is one claim in a waitlist, whose lock protects it.
 type waitingClaim struct {
 	ClaimRequest
 	can    *ability
 	places int
-	offers chan *offer // one at a time, and before it perhaps the answer that there is none
-	fresh  bool        // nothing was offered yet, and not everything was looked through for it
-	offer  *offer      // out and not resolved
+	offers chan *offer // one at a time, possibly after one that says that nothing is ready
+	fresh  bool        // no offer yet, and not everything was read for it
+	offer  *offer      // handed out and not resolved
 }
 
-// offer is what a claim may try to take. None means that there is nothing now.
+// offer is what a claim may try to take. Without entries it says that nothing is ready now.
 type offer struct {
 	to      *waitingClaim
 	entries []*schema.ReadyEntry
 	err     error
 }
 
-// wants reports whether the claim has yet to be told what there is.
+// wants reports whether the claim still waits for its first offer.
 func (w *waitingClaim) wants() bool { return w.fresh && w.offer == nil }
 
-// groups lists what the claim can be offered: what is pinned to its worker, and what is of its types.
+// groups lists what the claim can be offered: tasks that are pinned to its worker, and tasks of its types.
 func (w *waitingClaim) groups() []string {
 	types := w.Types
 	if types == nil {
-		types = append(slices.Clip(w.can.types), "") // tasks without a type ask for none
+		types = append(slices.Clip(w.can.types), "") // a task without a type requires none
 	}
 	list := []string{"/" + w.WorkerID + "/"}
 	for _, y := range types {
@@ -73,7 +73,7 @@ func (w *waitingClaim) groups() []string {
 	return list
 }
 
-// fits reports whether the claim can be offered the tasks of a class that asks for these labels.
+// fits reports whether the claim can be offered the tasks of a class that requires these labels.
 func (w *waitingClaim) fits(k schema.Class, labels map[string]string) bool {
 	switch {
 	case k.Pin != "" && k.Pin != w.WorkerID:

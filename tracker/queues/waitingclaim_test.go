@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A claim that waits is refused as a new one would be as soon as its worker drains or ends, on whichever replica.
+// A waiting claim is refused like a new one as soon as its worker drains or ends, on any replica.
 func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -54,7 +54,7 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 	})
 }
 
-// A drain that comes between the claim's reservation and its first look is no less heard.
+// A drain that comes between the claim's reservation and its first read reaches the claim too.
 func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -72,7 +72,7 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		c.Hire("w2")
 		heard, leave = c.Queues.Nudged(trackertest.Scope, c.IDs["w2"])
 		defer leave()
-		c.MustQueue("t1", "other") // so that the queue is looked through for each claim
+		c.MustQueue("t1", "other") // so that the queue is read for each claim
 		drained := make(chan struct{})
 		trackertest.After(c.Tracker, "ready", sync.OnceFunc(func() {
 			defer close(drained)
@@ -93,11 +93,11 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 		case <-time.After(40 * time.Second):
 			c.Fatal("it sits out its wait")
 		}
-		<-drained // whoever drains has more to do than what the claim hears of
+		<-drained // the drain has more to do than to notify the claim
 	})
 }
 
-// Should the word of it be lost, the end of the wait tells.
+// If the notification is lost, the end of the wait returns the refusal.
 func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -109,12 +109,12 @@ func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 			refused <- err
 		}()
 		waiting(c, 1)
-		c.Store.Client.HSet(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, c.IDs["w1"]), "s", "D") // without a word
+		c.Store.Client.HSet(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, c.IDs["w1"]), "s", "D") // without a notification
 		c.WantCode(<-refused, workers.WorkerDraining)
 	})
 }
 
-// A full worker's claim that waits goes on when an attempt ends, however it ends and on whichever replica.
+// The waiting claim of a full worker continues when an attempt ends, however it ends and on any replica.
 func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -159,7 +159,7 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 	})
 }
 
-// A claim that asks to be told after its worker has ended leaves nothing behind.
+// A claim that requests notifications after its worker has ended leaves nothing behind.
 func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -175,7 +175,7 @@ func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 	})
 }
 
-// A look that fails costs no task that was to be looked for its time: it is looked for again, without haste.
+// Tasks are not lost for a claim when a read fails: the read is retried after a pause.
 func TestALookThatFailedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -12,17 +12,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// waitlists are the queues in which claims of this replica wait. One read of Redis serves all that wait in one, and while
-// nothing becomes ready nobody reads: the first task of a class to become ready wakes the waitlist (wake.go), and a slow scan
-// now and then finds what a lost message would have told.
+// waitlists are the queues in which claims of this replica wait. One read of Redis serves all claims of a queue, and while nothing
+// becomes ready Redis is not read: the first ready task of a class wakes the waitlist (wake.go), and a slow periodic scan finds
+// what a lost message would have announced.
 type waitlists struct {
-	mu     sync.Mutex           // owns the map
+	mu     sync.Mutex           // protects the map
 	byName map[string]*waitlist // <tenant>/<workspace>/<queue>
 }
 
 const maxIdleWaitlists = 10000
 
-// of returns the waitlist of a queue, which expects a claim from then on.
+// of returns the waitlist of a queue, which then expects a claim.
 func (w *waitlists) of(s *Service, scope model.Scope, queue string) *waitlist {
 	name := scope.String() + "/" + queue
 	w.mu.Lock()
@@ -55,7 +55,7 @@ func (w *waitlists) find(name string) *waitlist {
 	return w.byName[name]
 }
 
-// wakeAll has every waitlist look through everything: something may have become ready unnoticed.
+// wakeAll makes every waitlist read everything: a task may have become ready unnoticed.
 func (w *waitlists) wakeAll() {
 	w.mu.Lock()
 	lists := slices.Collect(maps.Values(w.byName))
@@ -65,35 +65,35 @@ func (w *waitlists) wakeAll() {
 	}
 }
 
-// waitlist has the claims that wait in one queue; they are matched with what is ready there (match.go).
+// waitlist is the claims that wait in one queue; they are matched with what is ready there (match.go).
 type waitlist struct {
 	queues *Service
 	name   string // <tenant>/<workspace>/<queue>
 
-	mu      sync.Mutex // owns what follows
+	mu      sync.Mutex // protects what follows
 	joining int        // claims that are about to join
 	waiters []*waitingClaim
-	offered map[string]bool         // entries that a claim of this replica tries to take just now
+	offered map[string]bool         // entries that a claim of this replica is trying to take
 	out     []int                   // how many of them there are in each shard
 	todo    map[int]map[string]bool // by shard: the groups of classes in which something may be new
-	running bool                    // somebody matches
+	running bool                    // a goroutine is matching
 	safety  *time.Timer
 
-	emptySince time.Time // all shards were looked through then, nothing waited and no wake has come since; zero: not so
-	wakes      uint64    // that have come
+	emptySince time.Time // when all shards were read while nothing waited, if no wake has come since; else zero
+	wakes      uint64    // number of wakes so far
 
-	// Whoever matches owns these, one at a time; `running` sees to that.
-	served map[string]uint64 // by class: when a task of it was offered last, in turns
+	// Only the goroutine that matches uses these; `running` ensures that there is one at a time.
+	served map[string]uint64 // by class: when a task of it was last offered, in turns
 	turn   uint64
 	next   int     // shard to begin with
-	depth  []int64 // tasks that waited in each shard when it was read last; round reads it in between
+	depth  []int64 // tasks that waited in each shard at its last read; round reads it in between
 }
 
 const (
-	matchLimit   = 200 // entries of a class, a match, besides those on offer
-	classLimit   = 100 // classes of a group, a script
+	matchLimit   = 200 // entries of a class per match, in addition to those on offer
+	classLimit   = 100 // classes of a group per script
 	safetyPeriod = 10 * time.Second
-	matchRetry   = 500 * time.Millisecond // until a match that failed is tried again
+	matchRetry   = 500 * time.Millisecond // until a failed match is retried
 )
 
 func (l *waitlist) expect() {
@@ -114,7 +114,7 @@ func (l *waitlist) join(c *claim) *waitingClaim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.Wait > 0 && time.Since(l.emptySince) < l.queues.safety {
-		w.fresh = false // a wake that is still on its way will reach it; a claim that does not wait must look
+		w.fresh = false // a wake that is still on its way will reach it; a claim that does not wait must read
 		w.offers <- &offer{to: w}
 	}
 	l.joining--
@@ -127,7 +127,7 @@ func (l *waitlist) join(c *claim) *waitingClaim {
 	return w
 }
 
-// leave takes a claim out. An offer that it did not get to see goes back.
+// leave removes a claim and gives back an offer that it has not seen.
 func (l *waitlist) leave(w *waitingClaim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *waitlist) leave(w *waitingClaim) {
 	}
 }
 
-// resolve says what became of an offer: the first `tried` of its entries were taken, by this claim or by another.
+// resolve ends an offer: this claim or another one took its first `tried` entries.
 func (l *waitlist) resolve(o *offer, tried int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,14 +157,14 @@ func (l *waitlist) release(o *offer, tried int) {
 	for i, e := range o.entries {
 		delete(l.offered, e.Text)
 		l.out[e.Shard]--
-		if i >= tried || len(l.waiters) > 1 { // behind what was taken more may wait: only the first of a class is told
+		if i >= tried || len(l.waiters) > 1 { // more may wait behind what was taken: only the first task of a class is announced
 			l.note(e.Shard, e.Class.Group())
 		}
 	}
 	l.start()
 }
 
-// note has a group of a shard looked through again.
+// note marks a group of a shard to be read again.
 func (l *waitlist) note(shard int, group string) {
 	if l.todo[shard] == nil {
 		l.todo[shard] = map[string]bool{}
@@ -172,13 +172,13 @@ func (l *waitlist) note(shard int, group string) {
 	l.todo[shard][group] = true
 }
 
-// noteWake forgets that the queue was empty: a wake has come.
+// noteWake records a wake, after which the queue may not be empty.
 func (l *waitlist) noteWake() {
 	l.emptySince = time.Time{}
 	l.wakes++
 }
 
-// woken is told that the first task of a class became ready in a shard.
+// woken handles the message that the first task of a class became ready in a shard.
 func (l *waitlist) woken(shard int, group string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +189,7 @@ func (l *waitlist) woken(shard int, group string) {
 	}
 }
 
-// matchAll has everything looked through for everyone.
+// matchAll makes all shards be read for all claims.
 func (l *waitlist) matchAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,7 +208,7 @@ func (l *waitlist) matchAll() {
 	l.start()
 }
 
-// start has somebody match unless somebody does. The caller holds the mutex.
+// start starts a goroutine that matches unless one is running. The caller holds the mutex.
 func (l *waitlist) start() {
 	if !l.running && (len(l.todo) > 0 || slices.ContainsFunc(l.waiters, (*waitingClaim).wants)) {
 		l.running = true
@@ -216,13 +216,13 @@ func (l *waitlist) start() {
 	}
 }
 
-// run matches until everyone who waits knows what there is.
+// run matches until all waiting claims know what is ready.
 func (l *waitlist) run() {
 	for l.round() {
 	}
 }
 
-// round matches once: through everything for those who have just come, and where something may be new for everyone.
+// round matches once: everything for new claims, and what may be new for all claims.
 func (l *waitlist) round() (more bool) {
 	l.mu.Lock()
 	if len(l.waiters) == 0 {
@@ -231,7 +231,7 @@ func (l *waitlist) round() (more bool) {
 	open := l.open()
 	fresh := slices.DeleteFunc(slices.Clone(open), func(w *waitingClaim) bool { return !w.fresh })
 	if len(open) == 0 || len(fresh) == 0 && len(l.todo) == 0 {
-		l.running = false // whoever is free again starts the next match
+		l.running = false // the next claim that becomes free starts the next match
 		l.mu.Unlock()
 		return false
 	}
@@ -244,13 +244,13 @@ func (l *waitlist) round() (more bool) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil { // what it was to look through must not be forgotten, and Redis not be asked again at once
+	if err != nil { // keep the groups to read, and do not read Redis again at once
 		for shard, groups := range m.todo {
 			for group := range groups {
 				l.note(shard, group)
 			}
 		}
-		l.joining++ // nor may the waitlist
+		l.joining++ // nor may the waitlist be dropped
 		time.AfterFunc(store.Jittered(matchRetry), l.retry)
 	}
 	nothing := !slices.ContainsFunc(l.depth, func(n int64) bool { return n > 0 })
@@ -259,7 +259,7 @@ func (l *waitlist) round() (more bool) {
 	}
 	told := fresh
 	if err != nil {
-		told = l.waiters // also those who came meanwhile: the next match is a while away
+		told = l.waiters // also those that came meanwhile: the next match takes a while
 	}
 	for _, w := range told {
 		if w.wants() {
@@ -271,7 +271,7 @@ func (l *waitlist) round() (more bool) {
 	return l.running
 }
 
-// retry matches again after a match that failed.
+// retry matches again after a failed match.
 func (l *waitlist) retry() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,7 +285,7 @@ func (l *waitlist) open() []*waitingClaim {
 	return slices.DeleteFunc(slices.Clone(l.waiters), func(w *waitingClaim) bool { return w.offer != nil })
 }
 
-// offerTo hands an offer over, unless the claim has left. Then the next match finds what it would have got.
+// offerTo hands an offer to the claim unless it has left; then the next match finds the entries again.
 func (l *waitlist) offerTo(w *waitingClaim, entries []*schema.ReadyEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

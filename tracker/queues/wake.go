@@ -11,7 +11,7 @@ import (
 )
 
 // listener receives, with one subscription for the whole replica, what becomes ready: scripts announce it on a channel of their
-// database. It begins with the first claim: a replica without any needs none.
+// database. It starts with the first claim, since a replica without claims needs none.
 type listener struct {
 	queues *Service
 	once   sync.Once
@@ -41,8 +41,8 @@ func (l *listener) run(ctx context.Context) {
 	}, l.hear)
 }
 
-// hear reads <shard>/<class>; an empty class means that everything of a queue may be ready: <shard>/<scope>/<queue>.
-// w/<scope>/<worker> is for the claims of one worker.
+// hear handles <shard>/<class>, and <shard>/<scope>/<queue> when everything of a queue may be ready; w/<scope>/<worker> is for the
+// claims of one worker.
 func (l *listener) hear(message string) {
 	number, name, _ := strings.Cut(message, "/")
 	if number == "w" {

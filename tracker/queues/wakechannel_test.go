@@ -14,8 +14,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Channels are the same in all databases of a Redis. What becomes ready in one wakes those who wait there, and nobody of
-// another deployment.
+// Channels are shared by all databases of a Redis. What becomes ready in one database wakes the claims that wait there, and none
+// of another deployment.
 func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartServer(t)

@@ -9,11 +9,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A worker is found by its entry in the set of workers to check. Should the store lose that entry, nothing else would ever find
-// the worker silent, so the sweepers also scan the index of workers, slowly.
+// A worker is found by its entry in the set of workers to check. If the store loses that entry, nothing else would ever find the
+// worker silent, so the sweepers also scan the index of workers, slowly.
 const (
 	auditEvery = 5 * time.Second
-	auditLimit = 500 // entries of one shard's index a step
+	auditLimit = 500 // entries of one shard's index in a step
 )
 
 // Audit is that scan by one sweeper.
@@ -24,16 +24,16 @@ type Audit struct {
 	shard []audited
 }
 
-// audited is how far the scan has come in one shard.
+// audited is the position of the scan in one shard.
 type audited struct {
 	after string
 	next  time.Time
 }
 
-// NewAudit makes the scan of one sweeper.
+// NewAudit returns the scan of one sweeper.
 func NewAudit(s *Service) *Audit { return &Audit{service: s, shard: make([]audited, s.store.Shards())} }
 
-// Step continues in each of these shards of a node where it is time, or scans all of them to the end.
+// Step continues the scan in each of these shards of a node where it is time, or scans all of them to the end.
 func (a *Audit) Step(ctx context.Context, n *store.Node, shards []int, toTheEnd bool) error {
 	for len(shards) > 0 {
 		var calls []*store.Call
@@ -74,7 +74,7 @@ func (a *Audit) Step(ctx context.Context, n *store.Node, shards []int, toTheEnd 
 	return nil
 }
 
-// repairLooks restores the entries of workers; the round that begins now finds those that are overdue.
+// repairLooks restores the entries of workers; the round that is starting finds those that are overdue.
 func (a *Audit) repairLooks(ctx context.Context, n *store.Node, found []workerEntry) error {
 	if err := a.service.resolve(found, func(calls []*store.Call) { a.service.store.Exec(ctx, n, calls) }); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *Audit) at(shard int) audited {
 	return a.shard[shard]
 }
 
-// moveOn continues after an entry; "": that was the last one. It reports whether there is more.
+// moveOn sets the position after an entry; "": it was the last one. It reports whether there is more.
 func (a *Audit) moveOn(shard int, after string) (more bool) {
 	at := audited{after: after}
 	if after == "" {

@@ -12,20 +12,20 @@ import (
 type taskEntry struct {
 	ref    *schema.TaskRef
 	text   string
-	worker string // that the entry names too
+	worker string // named by the entry too
 }
 
 func taskNamed(scope model.Scope, id, entry string, shard int) taskEntry {
 	return taskEntry{ref: &schema.TaskRef{Scope: scope, ID: id, Shard: shard}, text: entry}
 }
 
-// ofMember reads a member, an attempt or a task.
+// ofMember reads a member: an attempt or a task.
 func ofMember(entry string, shard int) (taskEntry, bool) {
 	scope, id, ok := schema.SplitName(entry)
 	return taskNamed(scope, id, entry, shard), ok
 }
 
-// ofTimer reads a member behind a letter that says what is due.
+// ofTimer reads a member after a letter for what is due.
 func ofTimer(entry string, shard int) (taskEntry, bool) {
 	_, member, _ := strings.Cut(entry, ":")
 	scope, id, ok := schema.SplitName(member)
@@ -72,7 +72,7 @@ func ofReady(entry string, shard int) (taskEntry, bool) {
 // workerEntry is an entry of a set that names a worker, or a machine that has none.
 type workerEntry struct {
 	ref  *schema.WorkerRef // that of a machine has no ID
-	set  string            // where it stands, as repair_workers.lua names it
+	set  string            // the set that has the entry, as repair_workers.lua names it
 	text string
 }
 
@@ -94,7 +94,7 @@ func ofRecovery(entry string, shard int) (workerEntry, bool) {
 	return workerNamed(entry, "recoveries", entry, shard)
 }
 
-// ofWorkerDue reads a name behind a letter that says what is due.
+// ofWorkerDue reads a name after a letter for what is due.
 func ofWorkerDue(entry string, shard int) (workerEntry, bool) {
 	_, name, _ := strings.Cut(entry, ":")
 	return workerNamed(name, "workerdue", entry, shard)

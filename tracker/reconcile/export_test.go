@@ -2,7 +2,7 @@ package reconcile
 
 import "context"
 
-// WalkSome takes so many steps in each shard as Run does, and returns how many entries each shard showed.
+// WalkSome takes this many steps in each shard, as Run does, and returns how many entries each shard had.
 func (r *Reconciler) WalkSome(steps int) ([]int, error) {
 	seen := make([]int, len(r.shard))
 	for shard := range seen {

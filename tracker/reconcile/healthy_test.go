@@ -19,7 +19,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Every shard is some sweeper's to walk over.
+// Every shard is walked by some sweeper.
 func TestReconcilerLeavesNoShardOut(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -45,7 +45,7 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 	}, func(o *tracker.Options) { o.Shards = 16 })
 }
 
-// A healthy store has nothing to repair, whatever goes on in it meanwhile.
+// There is nothing to repair in a healthy store, whatever happens in it meanwhile.
 func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -83,7 +83,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 		for walks, done := 0, false; !done; walks++ {
 			select {
 			case <-ended:
-				done = true // and once more, over all that is left
+				done = true // and again, over everything that is left
 			default:
 			}
 			r, err := sweep.NewSweeper(c.Tracker.Sweeper, sweep.SweeperOptions{}).Reconcile(c.Ctx)
@@ -101,7 +101,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 	})
 }
 
-// life gives a task one of the lives that there are.
+// life gives a task one of the possible histories.
 func life(c *trackertest.Crew, id string, n int) {
 	deadline := c.Store.Clock.Now().Add(time.Duration(n%7+1) * time.Second)
 	task := model.NewTask{Scope: trackertest.Scope, TaskID: id, RunID: "r" + strconv.Itoa(n%3), HeartbeatInterval: 500 * time.Millisecond,
@@ -144,7 +144,7 @@ func life(c *trackertest.Crew, id string, n int) {
 		a = envelopes[0].Attempt
 	}
 	if n%6 == 0 {
-		return // never heard
+		return // never sent a heartbeat
 	}
 	_, _ = c.Beats.Start(c.Ctx, a, model.Report{WorkerID: "p"})
 	c.Beats.Beat(&beats.Beat{Attempt: a, Report: "\t\t50\t\"half\""})
@@ -161,7 +161,7 @@ func life(c *trackertest.Crew, id string, n int) {
 	}
 }
 
-// crewLife lets workers beat, come, drain and go.
+// crewLife lets workers send heartbeats, register, drain and end.
 func crewLife(c *trackertest.Crew, n int) {
 	for _, id := range c.IDs {
 		_, _ = c.Workers.Beat(c.Ctx, trackertest.Scope, id, workers.WorkerBeat{})

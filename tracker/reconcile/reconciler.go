@@ -9,21 +9,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// The reconciler scans everything that names a task or a worker, slowly, and compares it with the records: entries without a record
-// are removed, what a record needs to come to an end is restored. In a healthy store it finds nothing: every transition
-// writes all of it in one step. A store that lost writes, or a deleted key, leaves what no sweeper would ever see.
+// The reconciler slowly scans everything that names a task or a worker and compares it with the records: it removes entries
+// without a record and restores what a record needs to end. In a healthy store it finds nothing, since every transition writes
+// everything in one step. After lost writes or a deleted key, it finds what no sweeper would ever see.
 const (
-	reconcilePage = 50 // entries of one step, about
-	reconcileIdle = 25 // entries that a step counts as at least: reading an empty set costs too
+	reconcilePage = 50 // entries of one step, approximately
+	reconcileIdle = 25 // the minimum that a step counts, since reading an empty set costs too
 	repairLimit   = 25 // tasks or workers of one script call
 
-	// Rate is how many entries all sweepers together examine a second. Each costs Redis about 25 µs, so all take less than one
+	// Rate is how many entries all sweepers together examine per second. Each costs Redis about 25 µs, so all take less than one
 	// percent of a core.
 	Rate = 250
 )
 
-// walk is one set of a shard to walk over. One of the three functions reads what its entries are about; without one they are the
-// timeouts in use.
+// walk is one set of a shard to walk over. One of the three functions reads its entries; without one they are the timeouts in use.
 type walk struct {
 	set     string // its name in docs/redis-keys.md
 	scan    string
@@ -31,11 +30,11 @@ type walk struct {
 	key     func(*schema.ShardKeys) string
 	task    func(entry string, shard int) (taskEntry, bool)
 	worker  func(entry string, shard int) (workerEntry, bool)
-	// repair is for sets of other packages, which repair them.
+	// repair is for sets of other packages, which repair them themselves.
 	repair func(ctx context.Context, s *Service, shard int, entries []string) (map[string]int, error)
 }
 
-// walks are the sets of a shard in the order of the walk; the beats sets come behind, as timeouts lists them.
+// walks are the sets of a shard in the order of the walk; the beats sets follow, as timeouts lists them.
 var walks = []walk{
 	{set: "timeouts", scan: "SSCAN", key: func(k *schema.ShardKeys) string { return k.Timeouts }},
 	{set: "ix", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Index }, task: ofIndex},
@@ -56,7 +55,7 @@ var walks = []walk{
 	{set: "workers", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Workers }, worker: ofWorkerIndex},
 }
 
-// walkOfBeats is over the beats set of one timeout.
+// walkOfBeats returns the walk over the beats set of one timeout.
 func walkOfBeats(timeout string) walk {
 	return walk{
 		set: "beats", scan: "ZSCAN", timeout: timeout, task: ofMember,
@@ -64,10 +63,10 @@ func walkOfBeats(timeout string) walk {
 	}
 }
 
-// position is how far the walk over one shard has come.
+// position is the position of the walk in one shard.
 type position struct {
 	at       int
-	cursor   string // "": at the beginning of a set
+	cursor   string // "": at the start of a set
 	timeouts []string
 }
 
@@ -78,7 +77,7 @@ func (p *position) walk() walk {
 	return walkOfBeats(p.timeouts[p.at-len(walks)])
 }
 
-// moveOn moves behind a page; the next one begins at its cursor.
+// moveOn moves to the page that begins at the cursor.
 func (p *position) moveOn(cursor string) {
 	if p.cursor = cursor; cursor != "0" {
 		return
@@ -89,16 +88,16 @@ func (p *position) moveOn(cursor string) {
 	}
 }
 
-// Reconciler is the walk of one sweeper over all shards. One goroutine takes its steps.
+// Reconciler is the walk of one sweeper over all shards. Only one goroutine takes its steps.
 type Reconciler struct {
 	service    *Service
 	sweeper    string                             // its ID, for evidence
-	rank       func(shard int, live []string) int // of the sweeper for a shard; the first examines it
+	rank       func(shard int, live []string) int // of the sweeper for a shard; rank 0 examines it
 	shard      []position
 	recordless *recordless
 }
 
-// NewReconciler makes the reconciler of a sweeper.
+// NewReconciler returns the reconciler of a sweeper.
 func NewReconciler(s *Service, sweeper string, rank func(shard int, live []string) int) *Reconciler {
 	return &Reconciler{
 		service: s, sweeper: sweeper, rank: rank, shard: make([]position, s.store.Shards()),
@@ -106,8 +105,8 @@ func NewReconciler(s *Service, sweeper string, rank func(shard int, live []strin
 	}
 }
 
-// Run takes a step in a shard drawn at random whenever its pace allows one, until the context ends. A shard is left to
-// the sweeper that is first in it, so all together keep the pace.
+// Run takes a step in a random shard whenever its pace allows one, until the context ends. It leaves a shard to the sweeper with
+// rank 0 for it, so all sweepers together keep the pace.
 func (r *Reconciler) Run(ctx context.Context) {
 	wait := time.Second
 	for {
@@ -119,7 +118,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 		seen, _, err := r.step(ctx, rand.IntN(len(r.shard)), true)
 		wait = time.Duration(max(seen, reconcileIdle)) * time.Second / Rate
 		if err != nil {
-			wait = max(wait, time.Second) // the store does not answer; the sweeper logs it
+			wait = max(wait, time.Second) // the store does not respond, which the sweeper logs
 		}
 	}
 }
@@ -146,7 +145,7 @@ func (r *Reconciler) WalkOnce(ctx context.Context) (map[string]int, error) {
 	return repairs, nil
 }
 
-// step examines one page of one shard and moves on. It returns how many entries it saw.
+// step examines one page of one shard and moves on. It returns how many entries it examined.
 func (r *Reconciler) step(ctx context.Context, shard int, ranked bool) (seen int, repairs map[string]int, err error) {
 	s, p := r.service, &r.shard[shard]
 	w := p.walk()
@@ -196,7 +195,7 @@ func (s *Service) countRepairs(calls []*store.Call) (map[string]int, error) {
 	return repairs, store.FirstError(calls)
 }
 
-// reportRepairs counts and logs what was repaired.
+// reportRepairs counts and logs the repairs.
 func (s *Service) reportRepairs(repairs map[string]int) {
 	for what, n := range repairs {
 		s.repairs.WithLabelValues(what).Add(float64(n))

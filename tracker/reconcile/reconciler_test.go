@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// find returns the one member of a sorted set that has a text in it.
+// find returns the one member of a sorted set that contains a text.
 func find(h *trackertest.Harness, key, text string) string {
 	h.Helper()
 	found := ""
@@ -172,7 +172,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			}
 			c.Beats.CancelDelivered(a)
 			for b := c.MustBeat(a, ""); !b.Cancel.Delivered; b = c.MustBeat(a, "") {
-				continue // recorded beside the caller
+				continue // recorded concurrently with the caller
 			}
 			c.Remove(c.Key("t1", "timers"), "c:acme/prod/t1#1."+a.Fence)
 			c.WantRepairs("missing_timer")
@@ -233,7 +233,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 
 func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 	t.Parallel()
-	// Without its recovery an ended worker holds its tasks for good. Its fences may be long forgotten.
+	// Without its recovery an ended worker would hold its tasks forever. Its fences may have been dropped long ago.
 	forget := func(c *trackertest.Crew, id string) {
 		c.Remove(trackertest.WorkerKey(id, "recoveries"), "acme/prod/"+id)
 		c.Store.Client.Del(c.Ctx, trackertest.WorkerKey(id, "recovery:acme/prod/"+id))
@@ -245,7 +245,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
 				c.Fatal(err)
 			}
-			if r := c.Reconcile(); len(r) != 0 { // its recovery is under way
+			if r := c.Reconcile(); len(r) != 0 { // its recovery is in progress
 				c.Fatal(r)
 			}
 			forget(c, c.IDs["w1"])
@@ -274,7 +274,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			}
 			c.WantState(a.TaskID, model.Running, "")
 			c.WantRepairs("held_by_ended_worker")
-			c.WantState(a.TaskID, model.Failed, model.WorkerLost) // its queue went with the record
+			c.WantState(a.TaskID, model.Failed, model.WorkerLost) // its queue was lost with the record
 		})
 	})
 	t.Run("a live worker whose record the store lost", func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			c.AdvanceAlive(35*time.Second, c.IDs["w1"])
 			c.Store.Client.Del(c.Ctx, trackertest.WorkerKey(c.IDs["w1"], "worker:acme/prod/"+c.IDs["w1"]))
 			c.Reconcile()
-			c.WantState(a.TaskID, model.Running, "") // its next beat brings it back
+			c.WantState(a.TaskID, model.Running, "") // its next heartbeat restores it
 		})
 	})
 	t.Run("a worker that the store lost", func(t *testing.T) {
@@ -296,12 +296,12 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 			for _, id := range c.IDs {
 				c.Store.Client.Del(c.Ctx, trackertest.WorkerKey(id, "worker:acme/prod/"+id))
 			}
-			c.Reconcile() // its entries go
+			c.Reconcile() // its entries are removed
 			c.WantState(a.TaskID, model.Running, "")
 			c.Advance(31 * time.Second)
 			c.WantRepairs("held_by_ended_worker")
 			c.WantState(a.TaskID, model.Queued, "")
-			c.WantState(own.TaskID, model.Running, "") // its own beats tell
+			c.WantState(own.TaskID, model.Running, "") // its own heartbeats show it
 		})
 	})
 }

@@ -40,8 +40,8 @@ func (r *Reconciler) repairTasks(ctx context.Context, shard int, w walk, texts [
 	return s.countRepairs(calls)
 }
 
-// endedWorkers returns what became of those workers that hold these tasks and have ended: OFFLINE, or without a record for as
-// long as one may be silent. Until then a worker may live and be adopted by its next beat.
+// endedWorkers returns how those workers have ended that hold these tasks: OFFLINE, or without a record for longer than the worker
+// timeout. Until then a worker may be alive, and its next heartbeat would restore it.
 func (r *Reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map[string]workerEnd, error) {
 	s, ended := r.service, map[string]workerEnd{}
 	var holders []*schema.WorkerRef
@@ -72,15 +72,15 @@ func (r *Reconciler) endedWorkers(ctx context.Context, entries []taskEntry) (map
 	return ended, nil
 }
 
-// recordless remembers workers that were found without a record. Walks of one sweeper share it; mu guards it.
+// recordless are workers that were found without a record. The walks of one sweeper share it, under mu.
 type recordless struct {
 	mu    sync.Mutex
-	since map[string]int64 // worker id → shard time at which it was first found so, ms
+	since map[string]int64 // worker ID → shard time at which it was first found so, ms
 }
 
-// note returns how long, in shard time, a worker has been found without a record: 0 if only just now, or not at all.
+// note returns how long, in shard time, a worker has been found without a record: 0 if only just now, or if it has one.
 func (w *recordless) note(id string, is bool, now int64) time.Duration {
-	const most = 100_000 // of those that are remembered
+	const most = 100_000 // of cached workers
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !is {
@@ -97,8 +97,7 @@ func (w *recordless) note(id string, is bool, now int64) time.Duration {
 	return time.Duration(now-since) * time.Millisecond
 }
 
-// repairWorkers compares entries of a set about workers with their records, and the lists of the machines that it names
-// as well.
+// repairWorkers compares entries of a set about workers with their records, and the lists of the machines that it names too.
 func (s *Service) repairWorkers(ctx context.Context, shard int, w walk, texts []string) (map[string]int, error) {
 	var found, machines []workerEntry
 	for _, text := range texts {
@@ -121,7 +120,7 @@ func (s *Service) repairWorkers(ctx context.Context, shard int, w walk, texts []
 	return s.countRepairs(calls)
 }
 
-// resolve reads what names the keys of the workers of entries; run runs its calls.
+// resolve reads what identifies the keys of the workers of entries; run runs its calls.
 func (s *Service) resolve(entries []workerEntry, run func([]*store.Call)) error {
 	machineOf := make([]string, len(entries))
 	refs := make([]*schema.WorkerRef, len(entries))
@@ -135,7 +134,7 @@ func (s *Service) resolve(entries []workerEntry, run func([]*store.Call)) error 
 	}
 	resolve()
 	for i, r := range refs {
-		if r.Machine == "" { // no record: its machine is the one that listed it
+		if r.Machine == "" { // no record: the machine that listed it
 			r.Machine, r.Lineage, r.Identity = machineOf[i], r.ID, r.ID
 			if r.Machine == "" {
 				r.Machine = r.ID
@@ -145,7 +144,7 @@ func (s *Service) resolve(entries []workerEntry, run func([]*store.Call)) error 
 	return nil
 }
 
-// machineMembers lists the workers that machines count as theirs.
+// machineMembers lists the workers in the lists of machines.
 func (s *Service) machineMembers(ctx context.Context, shard int, machines []workerEntry) (found []workerEntry, err error) {
 	const limit = 100 // of each status; a machine has few
 	calls := store.CallEach(machines, func(m workerEntry) *store.Call {
@@ -166,7 +165,7 @@ func (s *Service) machineMembers(ctx context.Context, shard int, machines []work
 	return found, nil
 }
 
-// repairWorkerCalls makes the calls for entries of one shard whose keys are resolved.
+// repairWorkerCalls returns the calls for entries of one shard whose keys are resolved.
 func (s *Service) repairWorkerCalls(entries []workerEntry) (calls []*store.Call) {
 	for part := range slices.Chunk(entries, repairLimit) {
 		calls = append(calls, s.scripts.repairWorkersCall(s.opts.Retention, part))

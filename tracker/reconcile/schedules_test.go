@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A schedule that no list has, or that nobody would look at, is put back; what names none goes.
+// A schedule that is missing in a list, or that no sweeper would examine, is restored; entries without a schedule are removed.
 func TestReconcilerRepairsSchedules(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(c *trackertest.Crew, key func(string) string){

@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// scripts are those of the package: for each a function that makes its call, with arguments as the script's header labels
-// them, and one that reads its reply. No other file knows positions in either.
+// scripts are the Lua scripts of this package. For each there is a function that builds its call, with arguments as the script's
+// header names them, and one that reads its reply. No other file knows the positions in either.
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
@@ -33,10 +33,10 @@ func (s *scripts) walkCall(shard int, set, scan, cursor string, entries int) *st
 	return store.NewCall(shard, s.walk, []string{set, s.keys[shard].Sweepers}, scan, cursor, entries)
 }
 
-// walkPage is a stretch of a set.
+// walkPage is one page of a set.
 type walkPage struct {
 	cursor   string   // where the next one begins; 0: this is the last
-	entries  []string // but for the sentinel
+	entries  []string // without the sentinel
 	sweepers []string
 }
 
@@ -55,7 +55,7 @@ func (s *scripts) repairTasksCall(
 	for _, e := range entries {
 		timeout := e.ref.TimeoutMs
 		if timeout == "" {
-			timeout = "0" // there is no record, so nothing is put into a beats set
+			timeout = "0" // there is no record, so nothing is added to a beats set
 		}
 		keys = k.OfTask(keys, e.ref.Scope, e.ref.ID, e.ref.Run, timeout)
 		args = append(args, e.ref.Scope.String(), e.ref.ID, e.text, string(ended[e.worker]))
@@ -93,7 +93,7 @@ const (
 	withoutRecord workerEnd = "2"
 )
 
-// workerEndedCall is about workers of one shard.
+// workerEndedCall reads the ends of workers of one shard.
 func (s *scripts) workerEndedCall(workers []*schema.WorkerRef) *store.Call {
 	shard := workers[0].Shard
 	k := s.keys[shard]
@@ -130,11 +130,11 @@ func readWorkerMissing(r store.Reply) (after string, names []string) {
 // workerLetters are those of all statuses of workers.
 const workerLetters = "NDF"
 
-// listMachineCall lists the workers of a machine, of each status so many.
+// listMachineCall lists the workers of a machine, up to a limit for each status.
 func (s *Service) listMachineCall(shard int, machine string, limit int) *store.Call {
 	return s.workers.ListCall(shard, []string{s.store.Keys[shard].MachineWorkers(machine)},
 		workers.ListArgs{States: workerLetters, Limit: limit})
 }
 
-// readList returns the ids of each of so many statuses that were asked for.
+// readList returns the IDs of each of the requested statuses.
 func readList(r store.Reply, statuses int) [][]string { return workers.ReadList(r, 1, statuses)[0].IDs }

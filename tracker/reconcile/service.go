@@ -18,11 +18,10 @@ type Options struct {
 	Retention     time.Duration // how long finished tasks and OFFLINE workers are kept
 	WorkerTimeout time.Duration // how long a worker may be silent
 	Logger        *slog.Logger
-	Registerer    prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer    prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service is what the reconcilers of a process share. No field changes once it is made, so its methods may be called from any
-// goroutine.
+// Service is what the reconcilers of a process share. Its fields do not change, so its methods may be called from any goroutine.
 type Service struct {
 	store     *store.Store
 	workers   *workers.Service
@@ -37,7 +36,7 @@ type Service struct {
 	entries prometheus.Counter     // compared with their records
 }
 
-// New makes the service.
+// New creates the service.
 func New(
 	s *store.Store, w *workers.Service, ta *tasks.Service, sc *schedules.Service, wh *webhooks.Service, o Options,
 ) *Service {

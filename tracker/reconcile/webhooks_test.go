@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// mailbox is where webhooks of tests lead: it remembers about which subjects it was told.
+// mailbox is the receiver of webhooks in tests: it stores the subjects of their messages.
 type mailbox struct {
 	mu     sync.Mutex
 	status int
@@ -31,7 +31,7 @@ func (m *mailbox) Post(_ context.Context, _ string, header map[string]string, _ 
 	return m.status, nil, nil
 }
 
-// take returns how many different messages came since the last time.
+// take returns how many different messages came since the last call.
 func (m *mailbox) take() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,7 +47,7 @@ func (m *mailbox) answer(status int) {
 	m.status = status
 }
 
-// Whatever is lost of a webhook, in the end its list, its look and its deliveries fit together, and what waited for it arrives.
+// Whatever is lost of a webhook, in the end its list, its look and its deliveries are consistent, and its waiting messages arrive.
 // Before a test three deliveries have arrived, two are dead, and four wait for their next try.
 func TestReconcilerRepairsWebhooks(t *testing.T) {
 	t.Parallel()
@@ -114,8 +114,8 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 				g.Store.Client.HDel(g.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "mark")
 			}
 			g.MustCreate()
-			g.Store.Clock.Advance(5 * time.Second)                               // nobody has the shards then
-			again := sweep.NewSweeper(g.Tracker.Sweeper, sweep.SweeperOptions{}) // a process counts webhooks when it comes, and each minute
+			g.Store.Clock.Advance(5 * time.Second)                               // no replica has the shards then
+			again := sweep.NewSweeper(g.Tracker.Sweeper, sweep.SweeperOptions{}) // a process counts webhooks when it starts, and each minute
 			g.answer(200)
 			if err := again.Deliver(g.Ctx); err != nil {
 				g.Fatal(err)
@@ -169,7 +169,7 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 	}
 }
 
-// arrive has what waits be sent to a receiver that is well again, and wants so many messages to come.
+// arrive delivers the waiting messages to a receiver that works again, and checks how many come.
 func (m *mailbox) arrive(t *testing.T, c *trackertest.Crew, want int) {
 	t.Helper()
 	c.Store.Clock.Advance(time.Hour)

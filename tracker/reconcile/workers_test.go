@@ -139,7 +139,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			}
 			c.Remove(trackertest.WorkerKey(id, "workerdue"), "g:acme/prod/"+id)
 			c.WantRepairs("missing_drain")
-			c.Advance(2 * time.Second) // a drain stands for a second
+			c.Advance(2 * time.Second) // a drain is shown for a second
 			c.MustSweep()
 			c.WantWorker(id, model.Offline, model.WorkerDrained)
 		},

@@ -9,17 +9,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// maxWaiting bounds how many fires of one schedule may wait for their tasks when some are asked for.
+// maxWaiting bounds how many fires of one schedule may wait for their tasks when further ones are requested.
 const maxWaiting = 2 * MaxMaxCatchup
 
-// Asked is what somebody's asking for fires has come to.
+// Asked is the result of a request for fires.
 type Asked struct {
-	Fires   []Fire // oldest first; their tasks are created, or will be by a sweeper
-	Skipped int64  // older ones that are more than MaxCatchup, or of which the tasks would come to more than maxPendingBytes
+	Fires   []Fire // oldest first; their tasks are created, now or later by a sweeper
+	Skipped int64  // older ones beyond MaxCatchup, or whose tasks would exceed maxPendingBytes
 }
 
-// FireSchedule fires it now, once, whether it is paused or not and whatever still runs. The fire's time is the second it
-// happens in: twice within one is once. When it is recorded its task is created, here or by a sweeper.
+// Fire fires a schedule now, once, whether it is paused or not and whatever still runs. The fire's time is the current second: two
+// requests within one second are one fire. Once it is recorded, its task is created here or by a sweeper.
 func (s *Service) Fire(ctx context.Context, scope model.Scope, id string) (*Fire, error) {
 	const op = "fireSchedule"
 	ctx = s.store.Within(ctx, 0)
@@ -31,11 +31,11 @@ func (s *Service) Fire(ctx context.Context, scope model.Scope, id string) (*Fire
 	f := &Fire{At: at, Kind: ByHand, TaskID: taskOf(scope, id, at)}
 	all, now, err := s.readAll(ctx, op, []ref{r}, maxWaiting+MaxMaxCatchup, noTask)
 	if err != nil || all[0].Schedule == nil {
-		return f, nil // it is recorded, and sweepers go on
+		return f, nil // it is recorded, and sweepers continue
 	}
 	j := &job{found: all[0]}
 	if times, err := cron.Parse(j.Cron); err == nil {
-		j.Next = times.Next(j.Last) // not after now: what has been missed by now is looked at as before
+		j.Next = times.Next(j.Last) // not after now: fires missed by now are examined as before
 	}
 	for _, w := range j.waiting {
 		if w.at.Equal(at) {
@@ -43,7 +43,7 @@ func (s *Service) Fire(ctx context.Context, scope model.Scope, id string) (*Fire
 		}
 	}
 	if s.paces.take(scope.Tenant, now, 1, j.bytes) == 0 {
-		return f, nil // the tenant has had its fires for now, and sweepers go on
+		return f, nil // the tenant has used up its fires for now, and sweepers continue
 	}
 	done, err := s.create(ctx, op, now, []*job{j})
 	if err == nil && len(done) == 1 {
@@ -55,8 +55,8 @@ func (s *Service) Fire(ctx context.Context, scope model.Scope, id string) (*Fire
 	return f, nil
 }
 
-// BackfillSchedule fires for times within (from, to], which must be over: the newest MaxCatchup of them, and no more than come to
-// maxPendingBytes. It moves no last fire, and does not mind what still runs. Sweepers create the tasks.
+// Backfill fires for times within (from, to], which must be in the past: the latest MaxCatchup of them, up to maxPendingBytes. It
+// does not change the last fire and ignores tasks that still run. Sweepers create the tasks.
 func (s *Service) Backfill(ctx context.Context, scope model.Scope, id string, from, to time.Time) (*Asked, error) {
 	const op = "backfillSchedule"
 	ctx = s.store.Within(ctx, 0)
@@ -84,7 +84,7 @@ func (s *Service) Backfill(ctx context.Context, scope model.Scope, id string, fr
 	if err != nil {
 		return nil, err
 	}
-	for left := recorded; len(left) > 0; { // where a part fails, the repeat does the rest
+	for left := recorded; len(left) > 0; { // if a part fails, a repeat does the rest
 		some := left[:min(len(left), firesAtOnce)]
 		left = left[len(some):]
 		if _, err := s.ask(ctx, op, r, some, min(maxWaiting, 2*most)-len(left)); err != nil {
@@ -97,7 +97,7 @@ func (s *Service) Backfill(ctx context.Context, scope model.Scope, id string, fr
 	return asked, nil
 }
 
-// askedFires finds out which fires have their tasks already.
+// askedFires finds out which fires already have their tasks.
 func (s *Service) askedFires(ctx context.Context, op string, r ref, fires []time.Time) ([]askedFire, error) {
 	refs := make([]*schema.TaskRef, len(fires))
 	for i, at := range fires {
@@ -114,7 +114,7 @@ func (s *Service) askedFires(ctx context.Context, op string, r ref, fires []time
 	return asked, nil
 }
 
-// ask records fires; none: one now, whose time it returns. No more than limit may wait then.
+// ask records fires, or without any a fire now, and returns its time. At most limit may wait afterwards.
 func (s *Service) ask(ctx context.Context, op string, r ref, fires []askedFire, limit int) (at time.Time, err error) {
 	c := s.askCall(r, fires, limit)
 	s.store.DoDurably(ctx, op, c)

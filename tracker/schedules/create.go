@@ -13,30 +13,30 @@ import (
 
 const (
 	batchFires = 100     // whose tasks are created together
-	batchBytes = 4 << 20 // of their payloads and the rest, unless one has more by itself
+	batchBytes = 4 << 20 // size of their payloads and other fields, unless a single one is larger
 
-	retryPause     = time.Second // after which a fire that was refused for now is tried again; it doubles with each refusal,
+	retryPause     = time.Second // after which a refused fire is retried; it doubles with each refusal,
 	retryPauseMost = time.Minute // up to this
 )
 
-// job are fires of one schedule that wait for their tasks, and are dealt with together.
+// job is the waiting fires of one schedule that are handled together.
 type job struct {
 	found
 	fires []waiting
 	done  []settled
-	pause time.Duration // for how long the rest is let be: what was tried would fail again just now
+	pause time.Duration // how long the remaining fires wait: they would fail for now as well
 }
 
-// settled is a fire of which it is known what became of it.
+// settled is a fire whose outcome is known.
 type settled struct {
 	fire    waiting
 	outcome Outcome
-	detail  string // the task, that which still runs, or the code of the refusal
+	detail  string // the task, the one that still runs, or the code of the refusal
 	err     error  // of a refusal
 }
 
-// jobsOf takes as many of the fires that wait as may be dealt with, and as their tenants may have. Of a schedule whose last fires
-// were refused for now it takes one: if that is refused too, the others would be.
+// jobsOf takes as many of the waiting fires as may be handled and as their tenants may have. Of a schedule whose last fires were
+// refused for now it takes one: if that one is refused too, the others would be.
 func (s *Service) jobsOf(now time.Time, all []found, allow func(fires int) int) (jobs []*job) {
 	for _, f := range all {
 		if f.Schedule == nil || len(f.waiting) == 0 {
@@ -57,7 +57,7 @@ func (s *Service) jobsOf(now time.Time, all []found, allow func(fires int) int) 
 	return jobs
 }
 
-// batches cuts jobs into such as are created together.
+// batches splits jobs into batches that are created together.
 func batches(jobs []*job) (all [][]*job) {
 	fires, bytes := batchFires, batchBytes
 	for _, j := range jobs {
@@ -71,8 +71,8 @@ func batches(jobs []*job) (all [][]*job) {
 	return all
 }
 
-// create creates the tasks of fires that wait, notes what became of each, and returns those that it was first to note. Whatever
-// fails on the way is done again by the next look: a task that was created is found by its key then.
+// create creates the tasks of waiting fires, records their outcomes, and returns those that this call recorded. Whatever fails is
+// repeated by the next look, which finds a created task by its key.
 func (s *Service) create(ctx context.Context, op string, now time.Time, jobs []*job) (done []settled, err error) {
 	if err := s.skipOverlaps(ctx, op, jobs); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Service) create(ctx context.Context, op string, now time.Time, jobs []*
 	return done, store.FirstError(calls)
 }
 
-// readTasks reads what tasks of schedules are made from.
+// readTasks reads the specifications of the tasks.
 func (s *Service) readTasks(ctx context.Context, op string, jobs []*job) error {
 	var calls []*store.Call
 	var of []*job
@@ -123,8 +123,8 @@ func (s *Service) readTasks(ctx context.Context, op string, jobs []*job) error {
 	return nil
 }
 
-// findOlder settles fires whose tasks an older release has created, which named them otherwise. While their idempotency keys are
-// kept these tell; after that their ids do.
+// findOlder settles fires whose tasks an older release has created under other IDs. It finds them by their idempotency keys while
+// these are kept, later by their IDs.
 func (s *Service) findOlder(ctx context.Context, op string, now time.Time, jobs []*job) error {
 	var refs []*schema.TaskRef
 	var of []*job
@@ -158,8 +158,8 @@ func (s *Service) findOlder(ctx context.Context, op string, now time.Time, jobs 
 	return nil
 }
 
-// createTasks creates the tasks of the jobs' fires. One that this fire has created before is found; any other task with its id is
-// none of this schedule's, and the fire is refused.
+// createTasks creates the tasks of the jobs' fires. A task that this fire created before is found; any other task with its ID does
+// not belong to the fire, which is then refused.
 func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 	var tasks []model.NewTask
 	var of []*job
@@ -191,8 +191,8 @@ func (s *Service) createTasks(ctx context.Context, jobs []*job) {
 	}
 }
 
-// pauseAfter returns how long the fires of a schedule are let be after a refusal. Where Redis is slow or away that is no doing of
-// the tenant's, and concerns the fires of all that were created together: they are tried again soon.
+// pauseAfter returns how long the fires of a schedule wait after a refusal. If Redis is slow or down, the tenant did not cause it,
+// and the fires of all that were created together are affected: they are retried soon.
 func pauseAfter(refusal error, before time.Duration) time.Duration {
 	var e *model.Error
 	switch code := model.CodeOf(refusal); {
@@ -202,19 +202,19 @@ func pauseAfter(refusal error, before time.Duration) time.Duration {
 	return min(max(retryPause, 2*before), retryPauseMost)
 }
 
-// passing are refusals after which a creation is tried again: the store is away, a quota is used up, or it has to be placed and
-// no worker can take it just now.
+// passing are refusals after which a creation is retried: the store is down, a quota is used up, or no worker can take a placed
+// task now.
 var passing = []model.Code{model.Unavailable, model.Overloaded, model.NoFreshWorkers, model.NoMatchingWorkers, model.NoCapacity}
 
-// skipOverlaps takes out of the jobs of schedules whose tasks must not run beside each other the fires that find one running,
-// and of the others all but the first. What was asked for by hand is not held up by that.
+// skipOverlaps removes from the jobs of schedules that skip overlaps the fires whose previous task still runs, and of the others
+// all but the first. It does not affect fires that were requested manually.
 func (s *Service) skipOverlaps(ctx context.Context, op string, jobs []*job) error {
 	var refs []*schema.TaskRef
 	var judged []*job
 	for _, j := range jobs {
 		if j.SkipOverlap && slices.ContainsFunc(j.fires, isByTime) {
 			judged = append(judged, j)
-			refs = append(refs, s.store.Ref(j.scope, j.task)) // "": no task has that id
+			refs = append(refs, s.store.Ref(j.scope, j.task)) // "": no task has that ID
 		}
 	}
 	states, err := s.tasks.States(ctx, op, refs)
@@ -250,7 +250,7 @@ func (s *Service) skipOverlaps(ctx context.Context, op string, jobs []*job) erro
 
 func isByTime(w waiting) bool { return w.kind == ByTime }
 
-// split returns those of a list that are so, and the others.
+// split returns the items of a list that match, and the others.
 func split(all []waiting, is func(waiting) bool) (yes, no []waiting) {
 	for _, w := range all {
 		if is(w) {
@@ -262,7 +262,7 @@ func split(all []waiting, is func(waiting) bool) (yes, no []waiting) {
 	return yes, no
 }
 
-// count counts what became of a schedule's fire.
+// count counts the outcome of a schedule's fire.
 func (s *Service) count(of ref, d settled) {
 	switch d.outcome {
 	case Created:

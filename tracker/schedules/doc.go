@@ -1,3 +1,3 @@
-// Package schedules makes tasks by the clock: each fire of a schedule creates its task exactly once, however many sweepers there
-// are and whenever they die, and fires that were missed are caught up within a bound.
+// Package schedules creates tasks at scheduled times: each fire of a schedule creates its task exactly once, no matter how many
+// sweepers run and when they die, and missed fires are caught up within a bound.
 package schedules

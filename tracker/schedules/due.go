@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	sweeperLease = time.Second            // a sweeper that has not been heard for so long is left nothing
-	lookAtLeast  = 500 * time.Millisecond // between two listings of what is due: a schedule may be saved that fires soon
-	restAtLeast  = 250 * time.Millisecond // while all that is due belongs to tenants that have had their fires for now
+	sweeperLease = time.Second            // a sweeper that has not reported for this long is left nothing
+	lookAtLeast  = 500 * time.Millisecond // between two listings of what is due: a new schedule may fire soon
+	restAtLeast  = 250 * time.Millisecond // while all tenants with due schedules have used up their fires for now
 	dueAtOnce    = 100                    // schedules of one look
-	waitingRead  = 10                     // fires of one schedule that one look deals with, so that others have their turn
-	onTime       = 10 * time.Second       // a fire that is no older is none that was missed
+	waitingRead  = 10                     // fires of one schedule that one look handles, so that others have their turn
+	onTime       = 10 * time.Second       // an older fire counts as missed
 )
 
-// Look is one look at what is due in the shards of a node.
+// Look configures one look at what is due in the shards of a node.
 type Look struct {
 	Node   *store.Node
 	Shards []int
 	Turns  *Turns                                           // of the node
-	Grace  func(shard int, sweepers []string) time.Duration // how long what is due is left to others
-	Allow  func(fires int) int                              // how many of some fires may be dealt with
+	Grace  func(shard int, sweepers []string) time.Duration // how long due schedules are left to other sweepers
+	Allow  func(fires int) int                              // how many of some fires may be handled
 }
 
-// Looked is what came of it.
+// Looked is the result of a look.
 type Looked struct {
 	More bool          // there is more due now
 	Next time.Duration // until something may be due again
 }
 
-// FireDue looks once: it records the fires whose time has come, and creates tasks for those that are recorded. Whoever dies in it
-// leaves the rest to the next look, of any sweeper.
+// FireDue looks once: it records due fires and creates the tasks of recorded ones. If it is interrupted, the next look of any
+// sweeper does the rest.
 func (s *Service) FireDue(ctx context.Context, look Look) (Looked, error) {
 	const op = "sweep"
 	t := look.Turns
@@ -48,7 +48,7 @@ func (s *Service) FireDue(ctx context.Context, look Look) (Looked, error) {
 	due, rest := t.take(s.paces)
 	looked := Looked{Next: t.next}
 	if len(due) == 0 {
-		if rest > 0 { // what else is due belongs to tenants that have had their fires for now
+		if rest > 0 { // the remaining schedules belong to tenants that have used up their fires for now
 			t.listed = time.Time{}
 			looked.Next = min(looked.Next, max(rest, restAtLeast))
 		}
@@ -78,15 +78,15 @@ func (s *Service) FireDue(ctx context.Context, look Look) (Looked, error) {
 	return looked, nil
 }
 
-// plan is what a schedule's time has brought.
+// plan is what is due of a schedule.
 type plan struct {
 	fires   []time.Time // to record, oldest first
-	skipped int64       // older ones
-	last    time.Time   // fire that is dealt with by that
-	next    time.Time   // fire to come; zero: none
+	skipped int64       // older fires that are dropped
+	last    time.Time   // the last fire that this covers
+	next    time.Time   // the next fire; zero: none
 }
 
-// planOf works out what a schedule has to fire within (last, now].
+// planOf computes what a schedule has to fire within (last, now].
 func planOf(of *Schedule, now time.Time) (*plan, error) {
 	times, err := cron.Parse(of.Cron)
 	if err != nil {
@@ -99,7 +99,7 @@ func planOf(of *Schedule, now time.Time) (*plan, error) {
 	}
 	p.fires = times.Newest(of.Last, now, max(of.MaxCatchup, 1))
 	p.skipped = total - int64(len(p.fires))
-	if len(p.fires) > firesAtOnce { // the rest is for the next look
+	if len(p.fires) > firesAtOnce { // the next look handles the rest
 		p.fires = p.fires[:firesAtOnce]
 	}
 	p.last = p.fires[len(p.fires)-1]
@@ -109,8 +109,8 @@ func planOf(of *Schedule, now time.Time) (*plan, error) {
 	return p, nil
 }
 
-// recordAll records the fires of schedules whose time has come, and says of each which wait then. Of those that another sweeper
-// has been faster with, nothing is done.
+// recordAll records the due fires of schedules and sets which fires of each wait then. It skips schedules that another sweeper has
+// handled first.
 func (s *Service) recordAll(ctx context.Context, op string, now time.Time, all []found) error {
 	var calls []*store.Call
 	var of []*found

@@ -24,13 +24,13 @@ import (
 var deaths = flag.Int("deaths", testenv.Of(60, 300),
 	"how often a sweeper dies, or loses a reply, in TestEachFireCreatesItsTaskOnce; on miniredis a tenth of it")
 
-// steps are the scripts that a fire goes through.
+// steps are the scripts that handle a fire.
 var steps = []string{
 	"schedules_due", "schedule_read", "schedule_record", "schedule_decide", "idempotency_key", "create", "states", "schedule_settle",
 }
 
-// Three sweepers fire the same schedules at once. Each dies again and again, after a random number of calls to Redis, or loses the
-// reply of a random step. In the end each fire has its task exactly once, and was told exactly once.
+// Three sweepers fire the same schedules concurrently. Each repeatedly dies after a random number of calls to Redis, or loses the
+// reply of a random step. In the end each fire has its task exactly once, and exactly one event.
 func TestEachFireCreatesItsTaskOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -63,7 +63,7 @@ func TestEachFireCreatesItsTaskOnce(t *testing.T) {
 			})
 		}
 		sweepers.Wait()
-		s.Clock.Advance(2 * time.Second) // what failed last is let be for a second
+		s.Clock.Advance(2 * time.Second) // a fire that failed last waits for a second
 		for range 1 + lives/10 {
 			h.MustSweep()
 		}
@@ -74,7 +74,7 @@ func TestEachFireCreatesItsTaskOnce(t *testing.T) {
 	})
 }
 
-// live is the life of one sweeper: it sweeps until something goes wrong, which it reports.
+// live runs one sweeper until something fails, which it reports.
 func live(t *testing.T, s *redistest.Store) (died bool) {
 	ctx := context.Background()
 	tr, err := tracker.Open(ctx, tracker.Options{
@@ -100,7 +100,7 @@ func live(t *testing.T, s *redistest.Store) (died bool) {
 	return false
 }
 
-// endAlone finishes what runs of the schedule that wants no task beside another, now and then.
+// endAlone occasionally finishes the running tasks of the schedule that skips overlaps.
 func endAlone(h *trackertest.Harness) {
 	page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, RunID: "alone", PageSize: 100})
 	if err != nil {
@@ -114,7 +114,7 @@ func endAlone(h *trackertest.Harness) {
 	}
 }
 
-// checkFires compares the seconds that have passed with the tasks that there are and what was told.
+// checkFires compares the seconds that have passed with the existing tasks and the events.
 func checkFires(h *trackertest.Harness, id string, seconds int) {
 	h.Helper()
 	run, err := h.Tasks.Run(h.Ctx, trackertest.Scope, id)
@@ -149,8 +149,8 @@ func checkFires(h *trackertest.Harness, id string, seconds int) {
 	}
 }
 
-// A sweeper saw the task of the fire before run, and notes only then that it skips the next one, for which another sweeper has
-// created the task meanwhile, and died. The fire is not skipped.
+// A sweeper read that the previous task is running, and records only later that it skips the next fire. Meanwhile another sweeper
+// has created the task of that fire and died. The fire is not skipped.
 func TestASkipByAnOlderStateOfThingsDoesNotStand(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -164,7 +164,7 @@ func TestASkipByAnOlderStateOfThingsDoesNotStand(t *testing.T) {
 		other := trackertest.NewHarness(t, s)
 		trackertest.FailCalls(other.Tracker, "schedule_settle", false, func(int) bool { return true })
 		slow := trackertest.NewHarness(t, s)
-		trackertest.After(slow.Tracker, "states", sync.OnceFunc(func() { // it has read that the first task runs
+		trackertest.After(slow.Tracker, "states", sync.OnceFunc(func() { // it has read that the first task is running
 			ends(h, first)
 			if _, err := other.Sweeper.RunOnce(h.Ctx); err == nil {
 				t.Error("the other sweeper did not die")
@@ -180,7 +180,7 @@ func TestASkipByAnOlderStateOfThingsDoesNotStand(t *testing.T) {
 	})
 }
 
-// Two sweepers have read the same schedule. The one that comes second records nothing: what was missed is counted once.
+// Two sweepers have read the same schedule. The second one records nothing: missed fires are counted once.
 func TestOfTwoSweepersOneRecords(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -197,7 +197,7 @@ func TestOfTwoSweepersOneRecords(t *testing.T) {
 	})
 }
 
-// Schedules that come back together are worked off so many fires at a time, all of them in turn.
+// Schedules that become due together are handled at a limited rate, all of them in turn.
 func TestSchedulesThatComeBackTogetherStampedeNobody(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

@@ -11,10 +11,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// begins is when the clock of these tests starts: half a second behind a full minute, on a Thursday.
+// begins is when the clock of these tests starts: half a second after a full minute, on a Thursday.
 var begins = time.Date(2026, 1, 15, 10, 0, 0, int(500*time.Millisecond), time.UTC)
 
-// saved makes a schedule that fires at each full minute; change edits it first.
+// saved creates a schedule that fires at each full minute; change edits it first.
 func saved(h *trackertest.Harness, change ...func(*schedules.Spec)) *schedules.Schedule {
 	h.Helper()
 	d := spec(change...)
@@ -50,7 +50,7 @@ func got(h *trackertest.Harness, id string) *schedules.Schedule {
 	return s
 }
 
-// queued lists the tasks that there are.
+// queued lists the existing tasks.
 func queued(h *trackertest.Harness) []*model.Task {
 	h.Helper()
 	var all []*model.Task
@@ -66,7 +66,7 @@ func queued(h *trackertest.Harness) []*model.Task {
 	}
 }
 
-// fires lists what became of the last fires, oldest first, each as minute:second, kind and outcome.
+// fires lists the outcomes of the last fires, oldest first, each as minute:second, kind and outcome.
 func fires(s *schedules.Schedule) string {
 	var all []string
 	for _, f := range slices.Backward(s.Recent) {
@@ -75,7 +75,7 @@ func fires(s *schedules.Schedule) string {
 	return strings.Join(all, ", ")
 }
 
-// want compares what became of the last fires.
+// want compares the outcomes of the last fires.
 func want(h *trackertest.Harness, id, all string) *schedules.Schedule {
 	h.Helper()
 	s := got(h, id)
@@ -85,7 +85,7 @@ func want(h *trackertest.Harness, id, all string) *schedules.Schedule {
 	return s
 }
 
-// ends finishes a task as a worker would.
+// ends finishes a task like a worker.
 func ends(h *trackertest.Harness, id string) {
 	h.Helper()
 	if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, id, model.CancelRequest{Reason: "done"}); err != nil {
@@ -93,7 +93,7 @@ func ends(h *trackertest.Harness, id string) {
 	}
 }
 
-// firesTold lists the times of fires that events about a schedule tell.
+// firesTold lists the times of fires in the events about a schedule.
 func firesTold(h *trackertest.Harness, id string) (told []string) {
 	h.Helper()
 	for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope,

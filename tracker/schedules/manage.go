@@ -14,8 +14,8 @@ func notFound(op string) error {
 		Message: "no schedule with this id in this tenant and workspace; check the id, tenantId and workspaceId"}
 }
 
-// CreateSchedule saves a schedule that Validate has checked. Its first fire is the first one after now. Creations of one tenant
-// that are under way together may come to more than its bound by as many as they are.
+// Create saves a schedule that Validate has checked. Its first fire is the first one after now. Concurrent creations of one tenant
+// may exceed its limit by their number.
 func (s *Service) Create(ctx context.Context, d Spec) (*Schedule, error) {
 	const op = "createSchedule"
 	ctx = s.store.Within(ctx, 0)
@@ -38,7 +38,7 @@ func (s *Service) Create(ctx context.Context, d Spec) (*Schedule, error) {
 	return s.one(ctx, op, r)
 }
 
-// admit refuses one schedule more than a tenant may have.
+// admit refuses a schedule beyond the limit of its tenant.
 func (s *Service) admit(ctx context.Context, op, tenant string) error {
 	_, total, err := s.names(ctx, op, tenant+"/", "", 0, false)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Service) admit(ctx context.Context, op, tenant string) error {
 	return nil
 }
 
-// ChangeSchedule has change make a new definition from the present one, checks that, and saves it. What was missed since the
-// last fire is caught up by what the schedule says then. change may be called more than once.
+// Change calls change on the current definition, validates the result and saves it. Fires missed since the last one are caught up
+// under the new definition. change may be called more than once.
 func (s *Service) Change(ctx context.Context, scope model.Scope, id string, change func(*Spec) error) (*Schedule, error) {
 	const op = "changeSchedule"
 	ctx = s.store.Within(ctx, 0)
@@ -72,7 +72,7 @@ func (s *Service) Change(ctx context.Context, scope model.Scope, id string, chan
 			return nil, err
 		}
 		if d.says() == present.says() {
-			return present, s.complete(ctx, op, now, present) // it has been changed so before
+			return present, s.complete(ctx, op, now, present) // it has already been changed like this
 		}
 		c := s.saveCall(r, &d, "", present.version)
 		if s.store.DoDurably(ctx, op, c); c.Err != nil {
@@ -87,17 +87,17 @@ func (s *Service) Change(ctx context.Context, scope model.Scope, id string, chan
 	}
 }
 
-// PauseSchedule stops new fires; those that were recorded before still get their tasks.
+// Pause stops new fires; those that were recorded before still get their tasks.
 func (s *Service) Pause(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
 	return s.switched(ctx, "pauseSchedule", scope, id, toPaused)
 }
 
-// ResumeSchedule lets it go on. What it has missed is caught up, the newest MaxCatchup fires.
+// Resume allows fires again. The latest MaxCatchup missed fires are caught up.
 func (s *Service) Resume(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
 	return s.switched(ctx, "resumeSchedule", scope, id, toRunning)
 }
 
-// DeleteSchedule deletes it; its tasks stay.
+// Delete deletes a schedule; its tasks stay.
 func (s *Service) Delete(ctx context.Context, scope model.Scope, id string) error {
 	_, err := s.switched(ctx, "deleteSchedule", scope, id, toDeleted)
 	return err

@@ -2,7 +2,7 @@ package schedules
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics count what became of fires that this process dealt with.
+// metrics count the outcomes of fires that this process handled.
 type metrics struct {
 	fires    *prometheus.CounterVec
 	missed   prometheus.Counter
@@ -32,7 +32,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 	}
 	for _, outcome := range []string{"created", "overlap", "refused"} {
-		m.fires.WithLabelValues(outcome) // a rate sees only what was there before
+		m.fires.WithLabelValues(outcome) // rate() needs the series to exist before the first event
 	}
 	if r != nil {
 		r.MustRegister(m.fires, m.missed, m.deferred, m.lag)

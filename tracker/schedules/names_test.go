@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// backfilledTask asks for the fire of one minute and returns its task's id, which has not been created yet.
+// backfilledTask requests the fire of one minute and returns the ID of its task, which is not created yet.
 func backfilledTask(h *trackertest.Harness, at time.Time) string {
 	h.Helper()
 	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", at.Add(-time.Second), at)
@@ -21,7 +21,7 @@ func backfilledTask(h *trackertest.Harness, at time.Time) string {
 	return asked.Fires[0].TaskID
 }
 
-// planted creates a task as a release that reserves no names would, and as no request of this one can.
+// planted creates a task like a release that reserves no names; no request of this release can do that.
 func planted(h *trackertest.Harness, change ...func(*model.NewTask)) {
 	h.Helper()
 	n := model.NewTask{Scope: trackertest.Scope, Queue: "q", Type: "x"}
@@ -36,8 +36,8 @@ func planted(h *trackertest.Harness, change ...func(*model.NewTask)) {
 	}
 }
 
-// A task with a fire's id, or one under its idempotency key, is not taken for the fire's unless the fire has created it. The fire
-// is refused and says why; the task is left as it is.
+// A task with a fire's ID, or one under its idempotency key, is not taken for the fire's task unless the fire has created it. The
+// fire is refused with the reason, and the task is left unchanged.
 func TestAFireTakesNoOtherTaskForItsOwn(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -80,8 +80,8 @@ func TestAFireTakesNoOtherTaskForItsOwn(t *testing.T) {
 	})
 }
 
-// A fire that has created its task does not create another, also when its idempotency key is forgotten: not after a repeat of its
-// backfill, nor if a token has brought the task back that the store had lost.
+// A fire that has created its task does not create another, even when its idempotency key is gone: neither after a repeat of its
+// backfill, nor if a token has restored a task that the store had lost.
 func TestAFireFindsItsOwnTask(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -119,8 +119,8 @@ func keyOf(h *trackertest.Harness, what string) string {
 	return fmt.Sprintf("lubdub:{%d}:%s:%s/s1", h.Tracker.Store.ShardOf(trackertest.Scope, "s1"), what, trackertest.Scope)
 }
 
-// forgetsFired lets a day and an hour pass: idempotency keys are kept for a day. The schedule, which is paused, forgets the fires
-// that it was the last to deal with, by which they would be known too.
+// forgetsFired lets a day and an hour pass, since idempotency keys are kept for a day. The schedule is paused and drops its last
+// handled fires, by which they would be known too.
 func forgetsFired(h *trackertest.Harness) {
 	h.Helper()
 	if _, err := h.Schedules.Pause(h.Ctx, trackertest.Scope, "s1"); err != nil {
@@ -131,7 +131,7 @@ func forgetsFired(h *trackertest.Harness) {
 	h.Store.Client.Del(h.Ctx, keyOf(h, "fired"))
 }
 
-// wantFire wants the last fire of s1 that was dealt with to be that of a time, and to have a task.
+// wantFire checks that the last handled fire of s1 is that of a time, and has a task.
 func wantFire(h *trackertest.Harness, at time.Time, task string) {
 	h.Helper()
 	for _, f := range got(h, "s1").Recent { // newest first
@@ -154,10 +154,10 @@ func tasksWith(h *trackertest.Harness, id string) (all []*model.Task) {
 	return all
 }
 
-// olderName is the id that releases before this one would have given to a fire's task.
+// olderName is the ID that earlier releases gave to a fire's task.
 func olderName(id string) string { return strings.Replace(id, "fire_", "task_", 1) }
 
-// What an older release has fired remains fired, though it named tasks otherwise: while the idempotency key is kept, and after it.
+// Fires of an older release stay fired, although it named tasks differently: while the idempotency key is kept, and after it.
 func TestFiresOfAnOlderReleaseRemainFired(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -180,7 +180,7 @@ func TestFiresOfAnOlderReleaseRemainFired(t *testing.T) {
 			h.Errorf("%d tasks", n)
 		}
 
-		// A time at which no older release ran: nobody's task with such a name is the fire's.
+		// A time at which no older release ran: no task with such a name belongs to the fire.
 		h.Store.Clock.Advance(48 * time.Hour)
 		at = h.Store.Clock.Now().Add(-26 * time.Hour).Truncate(time.Minute)
 		id := backfilledTask(h, at)

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// paceBytes is what the tasks of one tenant's fires may come to in a second through one process. It is what one request may
-	// bring: a batch creation.
+	// paceBytes bounds the size of the tasks that one process creates per second for one tenant's fires. It equals the limit of
+	// one request: a batch creation.
 	paceBytes = 4 << 20
 
-	// maxPendingBytes bounds what the tasks of the fires of one schedule that wait will come to, where somebody asks for fires.
+	// maxPendingBytes bounds the size of the tasks of one schedule's waiting fires when fires are requested.
 	maxPendingBytes = 64 << 20
 
-	pacedTenants = 10_000 // that are remembered
+	pacedTenants = 10_000 // that are cached
 )
 
-// paces hold each tenant's fires to what its requests are held to: so many creations a second, and so many bytes. What a second
-// allows may come at once. Time is Redis's.
+// paces limit each tenant's fires as its requests are limited: creations and bytes per second. The share of a second may be used
+// at once. Time is Redis's.
 type paces struct {
-	perFire float64 // what one fire is of a second's share; 0: any number may come
+	perFire float64 // the part of a second's share that one fire takes; 0: unlimited
 
-	mu sync.Mutex // guards all paces
+	mu sync.Mutex // protects all paces
 	of *lru.Cache[string, *pace]
 }
 
-// pace is what a tenant has had of a second's share: 1 is all of it. It wears off as time passes.
+// pace is the part of a second's share that a tenant has used: 1 is all of it. It falls as time passes.
 type pace struct {
 	at           time.Time
-	fires, bytes float64 // bytes come to more than 1 by as much as the last fire brought
+	fires, bytes float64 // the last fire may take bytes above 1
 }
 
 func newPaces(perSecond int) *paces {
-	cache, _ := lru.New[string, *pace](pacedTenants) // fails for a size of 0 only
+	cache, _ := lru.New[string, *pace](pacedTenants) // fails only for a size of 0
 	p := &paces{of: cache}
 	if perSecond > 0 {
 		p.perFire = 1 / float64(perSecond)
@@ -42,8 +42,8 @@ func newPaces(perSecond int) *paces {
 	return p
 }
 
-// take returns how many of some fires, each of so many bytes, a tenant may have now, and counts these. Where fewer bytes are left
-// than the next one brings it is let through all the same, and the others wait for so much longer.
+// take returns how many of some fires, each of that many bytes, a tenant may have now, and counts them. If fewer bytes are left
+// than the next one takes, it is allowed nevertheless, and the others wait longer.
 func (p *paces) take(tenant string, now time.Time, fires, bytes int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,14 +66,14 @@ func (p *paces) rest(tenant string, now time.Time) time.Duration {
 	return 0
 }
 
-// over returns by how much of a second's share a tenant has had too much for one more fire.
+// over returns how much of a second's share a tenant lacks for one more fire.
 func (p *paces) over(of *pace) float64 {
 	const rounding = 1e-9
 	return max(of.fires+p.perFire-1, of.bytes-1) - rounding
 }
 
-// now returns what a tenant has had as of now. Redis's clock may be set, and those of two servers differ: no more than a second
-// counts at once, and a clock that was set back by more than that is followed.
+// now returns what a tenant has used as of now. Redis's clock may be set, and the clocks of two servers differ: at most one second
+// counts at once, and if the clock was set back by more than that the pace follows it.
 func (p *paces) now(tenant string, now time.Time) *pace {
 	of, ok := p.of.Get(tenant)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Fires count as calls and bytes of their tenant, wherever they come from: what a second allows may come at once, and then so many
-// more each second.
+// Fires count as calls and bytes of their tenant, whatever their kind: the share of one second may be used at once, and then the
+// same amount each second.
 func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 	t.Parallel()
 	hour := begins.Add(-time.Hour)
@@ -82,10 +82,10 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 	}
 }
 
-// fewLarge are as many tasks of a megabyte as 4 MiB a second come to.
+// fewLarge is the number of tasks of a megabyte that 4 MiB per second allow.
 func fewLarge(seconds int) int { return 4*(seconds+1) + seconds/4 + 1 }
 
-// backfilled asks for fires of an hour; those that wait already may be as many as may.
+// backfilled requests fires of an hour; up to the limit may already wait.
 func backfilled(h *trackertest.Harness, id string, from time.Time) {
 	h.Helper()
 	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, id, from, from.Add(time.Hour-time.Minute))
@@ -98,8 +98,8 @@ func backfilled(h *trackertest.Harness, id string, from time.Time) {
 	}
 }
 
-// The tasks of the fires that wait come to a bounded number of bytes, however many are asked for: the newest are taken, and the
-// answer says how many are not.
+// The size of the tasks of waiting fires is bounded, no matter how many are requested: the latest are taken, and the response
+// states how many are not.
 func TestABackfillIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -126,8 +126,8 @@ func TestABackfillIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// A fire that is refused for now is tried again after a second, and then after twice as long each time, up to a minute. What
-// waits meanwhile is not lost: it is created when it can be.
+// A fire that is refused for now is retried after a second, and then after twice as long each time, up to a minute. Waiting fires
+// are not lost: their tasks are created when possible.
 func TestRefusedFiresBackOff(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -164,7 +164,7 @@ func TestRefusedFiresBackOff(t *testing.T) {
 	})
 }
 
-// While Redis is in trouble fires of all tenants fail together: they are tried again each second, and none waits for a minute
+// While Redis has problems, the fires of all tenants fail together: they are retried each second, and none waits for a minute
 // afterwards.
 func TestFiresDoNotBackOffWhileRedisIsInTrouble(t *testing.T) {
 	t.Parallel()

@@ -11,22 +11,22 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Filter chooses schedules of one scope.
+// Filter selects schedules of one scope.
 type Filter struct {
 	Scope      model.Scope
-	Descending bool   // by id
+	Descending bool   // by ID
 	PageSize   int    // 1 to 100
-	After      string // id after which the page begins; empty: from the start
+	After      string // ID after which the page begins; empty: from the start
 }
 
-// Page is one page of a list, in the order of ids.
+// Page is one page of a list, ordered by ID.
 type Page struct {
 	Schedules []*Schedule // without the payloads and resources of their tasks
-	Next      string      // pass it as After for the next page; empty: this was the last
+	Next      string      // After for the next page; empty: this is the last one
 	Total     int
 }
 
-// Schedule reads one schedule.
+// Get reads one schedule.
 func (s *Service) Get(ctx context.Context, scope model.Scope, id string) (*Schedule, error) {
 	ctx = s.store.Within(ctx, 0)
 	return s.one(ctx, "schedule", s.ref(scope, id))
@@ -40,7 +40,7 @@ func (s *Service) one(ctx context.Context, op string, r ref) (*Schedule, error) 
 	return found, s.complete(ctx, op, now, found)
 }
 
-// read reads one schedule as it stands in the store.
+// read reads one schedule as it is stored.
 func (s *Service) read(ctx context.Context, op string, r ref) (now time.Time, found *Schedule, err error) {
 	re, err := s.store.Do(ctx, op, s.readCall([]ref{r}, 0, wholeTask))
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) read(ctx context.Context, op string, r ref) (now time.Time, fo
 	return reply.now, reply.schedules[0], nil
 }
 
-// complete adds what the record does not hold: the next fire and the outcomes of tasks.
+// complete adds what the record does not have: the next fire and the states of tasks.
 func (s *Service) complete(ctx context.Context, op string, now time.Time, all ...*Schedule) error {
 	var names []tasksOf
 	for _, of := range all {
@@ -92,7 +92,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// Schedules returns one page of a scope's schedules and counts all.
+// List returns one page of a scope's schedules and counts all.
 func (s *Service) List(ctx context.Context, f Filter) (*Page, error) {
 	const op = "schedules"
 	ctx = s.store.Within(ctx, 0)
@@ -122,7 +122,7 @@ func (s *Service) List(ctx context.Context, f Filter) (*Page, error) {
 	return page, s.complete(ctx, op, now, page.Schedules...)
 }
 
-// names lists what is named behind a prefix over all shards, in order, and counts all of it.
+// names lists the names with a prefix in all shards, in order, and counts all of them.
 func (s *Service) names(ctx context.Context, op, prefix, after string, limit int, descending bool) (names []string, total int, err error) {
 	groups := s.store.AllTogether()
 	calls := store.CallEach(groups, func(shards []int) *store.Call { return s.listCall(shards, prefix, after, limit, descending) })
@@ -141,10 +141,10 @@ func (s *Service) names(ctx context.Context, op, prefix, after string, limit int
 	return names[:min(len(names), limit)], total, nil
 }
 
-// found is a schedule as it was read, and fires of its that wait.
+// found is a schedule that was read, with some of its waiting fires.
 type found struct {
 	ref
-	*Schedule // nil: there is no such one
+	*Schedule // nil: it does not exist
 	waiting   []waiting
 }
 
@@ -178,7 +178,7 @@ func (s *Service) readAll(ctx context.Context, op string, refs []ref, waiting in
 	return all, now, nil
 }
 
-// NextFires returns the next fires after now, at most so many, as if the schedule were not paused.
+// NextFires returns the next fires after now, at most count, as if the schedule were not paused.
 func (s *Service) NextFires(ctx context.Context, scope model.Scope, id string, count int) ([]time.Time, error) {
 	ctx = s.store.Within(ctx, 0)
 	now, of, err := s.read(ctx, "nextFires", s.ref(scope, id))

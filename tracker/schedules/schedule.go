@@ -23,22 +23,22 @@ const (
 const (
 	DefaultMaxCatchup = 100
 	MaxMaxCatchup     = 1000
-	MaxNext           = 100 // fires that one look ahead shows
-	KeptFires         = 10  // that a schedule shows of those that were dealt with; schedule_settle.lua has the same number
+	MaxNext           = 100 // fires that a preview returns
+	KeptFires         = 10  // recent fires that a schedule keeps; schedule_settle.lua has the same number
 )
 
-// Spec is what a schedule says. Validate it before it is saved.
+// Spec is the definition of a schedule. Validate it before it is saved.
 type Spec struct {
 	Scope       model.Scope
-	ID          string // empty in a creation: Lubdub makes one
+	ID          string // empty in a creation: Lubdub generates one
 	Cron        string // seconds minutes hours day-of-month month day-of-week [year], UTC
-	SkipOverlap bool   // a fire is skipped while the task of the one before is not finished
-	MaxCatchup  int    // missed fires that are caught up, the newest; 0: none
+	SkipOverlap bool   // a fire is skipped while the task of the previous one is not finished
+	MaxCatchup  int    // how many missed fires are caught up, the latest ones; 0: none
 	Task        model.NewTask
 }
 
-// Validate checks all that can be judged without the store, and fills in what the task leaves out. A refusal is an *Error with
-// the code Invalid or InvalidID whose message names the field as the API does.
+// Validate checks what can be checked without the store and sets the defaults of the task. It fails with an *Error with the code
+// Invalid or InvalidID whose message names the field as the API does.
 func (d *Spec) Validate(now time.Time) error {
 	for _, id := range []struct{ field, value string }{
 		{"tenantId", d.Scope.Tenant}, {"workspaceId", d.Scope.Workspace}, {"scheduleId", d.ID},
@@ -77,7 +77,7 @@ func (d *Spec) checkCron(now time.Time) error {
 	return nil
 }
 
-// checkTask holds the task to what creations are held to, and to what only one task could be given.
+// checkTask applies the checks of creations to the task, and refuses fields that only a single task can have.
 func (d *Spec) checkTask(now time.Time) error {
 	d.Task.Scope = d.Scope
 	for _, f := range []struct {
@@ -103,29 +103,29 @@ func (d *Spec) checkTask(now time.Time) error {
 	return err
 }
 
-// Schedule is one as it stands in the store.
+// Schedule is a stored schedule.
 type Schedule struct {
 	Spec
-	PausedAt  time.Time // zero: it is not
+	PausedAt  time.Time // zero: it is not paused
 	CreatedAt time.Time
-	ChangedAt time.Time // what it says
-	Last      time.Time // fire that was dealt with; before the first, the creation
-	Next      time.Time // fire to come; zero: none, or it is paused
+	ChangedAt time.Time // of the definition
+	Last      time.Time // the last fire that was handled; before the first, the creation
+	Next      time.Time // the next fire; zero: none, or it is paused
 	Fires     int64     // whose tasks were created
 	Skipped   int64     // missed or not wanted
 	Waiting   int       // fires that wait for their tasks
-	Recent    []Fire    // dealt with, newest first, at most KeptFires
+	Recent    []Fire    // handled, latest first, at most KeptFires
 
 	version string
 	resumed time.Time     // since when it has not been paused
 	task    string        // of the last fire
 	decided string        // fire that is to get a task
-	bytes   int           // of its task
-	backoff time.Duration // for how long its fires were let be, since the last of them was refused for now; 0: it was not
-	named   time.Time     // since when tasks of its fires have the ids of taskOf; zero: not known yet
+	bytes   int           // size of its task
+	backoff time.Duration // the pause of its fires if the last of them was refused for now; 0: it was not
+	named   time.Time     // since when the tasks of its fires have the IDs of taskOf; zero: not known yet
 }
 
-// Kind is where a fire comes from.
+// Kind is the origin of a fire.
 type Kind string
 
 const (
@@ -134,14 +134,14 @@ const (
 	Backfill Kind = "backfill"
 )
 
-// Outcome is what became of a fire.
+// Outcome is the outcome of a fire.
 type Outcome string
 
 const (
 	Created  Outcome = "CREATED"
-	Skipped  Outcome = "SKIPPED" // the task of the fire before still ran
+	Skipped  Outcome = "SKIPPED" // the task of the previous fire was still running
 	Refused  Outcome = "REFUSED"
-	ToCreate Outcome = "" // its task is still to be created
+	ToCreate Outcome = "" // its task is not created yet
 )
 
 // Fire is one time at which a schedule fired.
@@ -150,31 +150,31 @@ type Fire struct {
 	Kind    Kind
 	Outcome Outcome
 	NotedAt time.Time   // zero with ToCreate
-	TaskID  string      // that was created; with Skipped that which still ran; with Refused empty
-	State   model.State // of the task that was created; empty: it is forgotten
+	TaskID  string      // the task that was created; with Skipped the one that was still running; with Refused empty
+	State   model.State // of the task that was created; empty: it is gone
 	Reason  model.Reason
 	Error   string // with Refused: the code of the refusal
 }
 
-// timeOf writes a fire's time as its idempotency key has it.
+// timeOf formats a fire's time for its idempotency key.
 func timeOf(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// toldTime writes a fire's time as its events have it, like all times of the API.
+// toldTime formats a fire's time for its events, like all times of the API.
 func toldTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // keyOf is the idempotency key of a fire.
 func keyOf(id string, at time.Time) string { return model.FireKeyPrefix + id + ":" + timeOf(at) }
 
-// firesHash stands where a request's hash does, so that no request with such a key is taken for a fire.
+// firesHash replaces the hash of a request, so that no request with such a key is taken for a fire.
 const firesHash = "schedule"
 
-// taskOf names the task of a fire. It is the same whoever creates it, and sorts by the time of the fire. No request may name a task
-// so, and the task says which schedule's it is.
+// taskOf returns the task ID of a fire. Every process derives the same one, and IDs sort by the time of the fire. No request may
+// use such an ID, and the task names its schedule.
 func taskOf(scope model.Scope, id string, at time.Time) string {
 	return model.FireTaskPrefix + fireULID(scope, id, at)
 }
 
-// olderTaskOf is how releases without FireTaskPrefix named it.
+// olderTaskOf returns the ID in releases without FireTaskPrefix.
 func olderTaskOf(scope model.Scope, id string, at time.Time) string {
 	return "task_" + fireULID(scope, id, at)
 }
@@ -182,13 +182,13 @@ func olderTaskOf(scope model.Scope, id string, at time.Time) string {
 func fireULID(scope model.Scope, id string, at time.Time) string {
 	sum := sha256.Sum256([]byte(schema.TaskName(scope, id) + "/" + strconv.FormatInt(at.UnixMilli(), 10)))
 	var u ulid.ULID
-	_ = u.SetTime(uint64(max(at.UnixMilli(), 0))) // fails behind the year 10889
-	_ = u.SetEntropy(sum[:10])                    // is as long as it must be
+	_ = u.SetTime(uint64(max(at.UnixMilli(), 0))) // fails after the year 10889
+	_ = u.SetEntropy(sum[:10])                    // has the required length
 	return u.String()
 }
 
-// mayBeOlder reports whether the task of a fire may be one that an older release has created and that its idempotency key does not
-// tell of any more. Releases may run beside each other for a while.
+// mayBeOlder reports whether an older release may have created the task of a fire while its idempotency key is already gone.
+// Releases may run concurrently for a while.
 func (s *Schedule) mayBeOlder(at, now time.Time) bool {
 	return now.Sub(at) >= model.IdempotencyRetention && (s.named.IsZero() || at.Before(s.named.Add(model.IdempotencyRetention)))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A schedule fires when its time has come, and each fire creates one task from what the schedule says.
+// A schedule fires when its time has come, and each fire creates one task from the schedule's definition.
 func TestASchedulesFiresCreateTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -52,7 +52,7 @@ func TestASchedulesFiresCreateTasks(t *testing.T) {
 	})
 }
 
-// Fires that were missed are caught up, the newest that may be; the others are counted and told with the first of these.
+// The latest missed fires are caught up, within the limit; the others are counted and reported with the first of these.
 func TestMissedFiresAreCaughtUp(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -81,7 +81,7 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 	})
 }
 
-// skippedTold lists what events about a schedule tell of skipped fires.
+// skippedTold lists the skipped fires in the events about a schedule.
 func skippedTold(h *trackertest.Harness, id string) string {
 	h.Helper()
 	var told []string
@@ -95,14 +95,14 @@ func skippedTold(h *trackertest.Harness, id string) string {
 	return strings.Join(told, " ")
 }
 
-// A paused schedule does not fire; when it goes on it catches up.
+// A paused schedule does not fire; when it is resumed it catches up.
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
 		saved(h)
 		saved(h, func(d *schedules.Spec) { d.ID, d.MaxCatchup = "none", 0 })
-		for _, id := range []string{"s1", "s1", "none"} { // pausing twice is pausing once
+		for _, id := range []string{"s1", "s1", "none"} { // pausing twice is the same as once
 			s, err := h.Schedules.Pause(h.Ctx, trackertest.Scope, id)
 			if err != nil || s.PausedAt.IsZero() || !s.Next.IsZero() {
 				h.Fatalf("paused: %+v, %v", s, err)
@@ -111,7 +111,7 @@ func TestPauseAndResume(t *testing.T) {
 		h.Store.Clock.Advance(2 * time.Minute)
 		h.MustSweep()
 		want(h, "s1", "")
-		h.Store.Clock.Advance(35 * time.Second) // it is 02:05, some seconds behind a fire
+		h.Store.Clock.Advance(35 * time.Second) // it is 02:05, some seconds after a fire
 		for _, id := range []string{"s1", "s1", "none"} {
 			if s, err := h.Schedules.Resume(h.Ctx, trackertest.Scope, id); err != nil || !s.PausedAt.IsZero() {
 				h.Fatalf("resumed: %+v, %v", s, err)
@@ -119,14 +119,14 @@ func TestPauseAndResume(t *testing.T) {
 		}
 		h.MustSweep()
 		want(h, "s1", "01:00 schedule CREATED, 02:00 schedule CREATED")
-		want(h, "none", "") // what passed while it was paused was missed, however lately
+		want(h, "none", "") // fires during the pause were missed, however recent
 		if e := h.Events("s1"); e["schedule.paused"] != 1 || e["schedule.resumed"] != 1 {
 			h.Errorf("events: %v", e)
 		}
 	})
 }
 
-// A change goes on from the last fire.
+// A change continues from the last fire.
 func TestAChangeGoesOnFromTheLastFire(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -154,7 +154,7 @@ func TestAChangeGoesOnFromTheLastFire(t *testing.T) {
 	})
 }
 
-// While the task of the last fire still runs, those that do not want it beside another are skipped.
+// While the task of the last fire is running, the fires of schedules that skip overlaps are skipped.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -169,7 +169,7 @@ func TestOverlap(t *testing.T) {
 		if s.Skipped != 2 || s.Recent[0].TaskID != first || s.Recent[0].State != "" {
 			h.Errorf("%d skipped, by %+v", s.Skipped, s.Recent)
 		}
-		if _, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1"); err != nil { // by hand it runs all the same
+		if _, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, "s1"); err != nil { // a manual fire runs nevertheless
 			h.Fatal(err)
 		}
 		ends(h, first)
@@ -191,7 +191,7 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// Whoever asks gets a fire now, once a second, and those of a time that is over; the last fire does not move by that.
+// A request gets a fire now, once a second, or the fires of a past time; the last fire does not change.
 func TestFiresThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -235,7 +235,7 @@ func TestFiresThatAreAskedFor(t *testing.T) {
 	})
 }
 
-// A backfill that is repeated fires what has no task yet, and counts nothing twice, however many fires it is of.
+// A repeated backfill fires what has no task yet and counts nothing twice, no matter how many fires it has.
 func TestARepeatedBackfillCountsNothingTwice(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -261,7 +261,7 @@ func TestARepeatedBackfillCountsNothingTwice(t *testing.T) {
 	})
 }
 
-// A fire by hand in the very second of one by time is that one.
+// A manual fire in the same second as a scheduled one is the same fire.
 func TestAFireByHandIsThatOfItsSecond(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -283,7 +283,7 @@ func TestAFireByHandIsThatOfItsSecond(t *testing.T) {
 	})
 }
 
-// A schedule that has fired for the last time is looked at no more, unless it is changed.
+// A schedule that has fired for the last time is not examined any more unless it is changed.
 func TestTheLastFire(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -313,7 +313,7 @@ func TestTheLastFire(t *testing.T) {
 	})
 }
 
-// What cannot be saved is refused, and says what would be right.
+// An invalid definition is refused with a message about what is valid.
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -346,7 +346,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// One schedule has an id, a tenant no more than it may.
+// A schedule ID is unique, and the number of a tenant's schedules is limited.
 func TestHowManySchedules(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -10,7 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+// scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
+// this file only.
 type scripts struct {
 	ask, decide, due, list, read, record, repair, save, settle, change *lua.Script
 }
@@ -23,7 +24,7 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// ref names a schedule.
+// ref identifies a schedule.
 type ref struct {
 	scope model.Scope
 	id    string
@@ -36,13 +37,13 @@ func (s *Service) ref(scope model.Scope, id string) ref {
 
 func (r ref) name() string { return schema.TaskName(r.scope, r.id) }
 
-// saving are the keys of what changes a schedule.
+// saving returns the keys of scripts that change a schedule.
 func (s *Service) saving(r ref) []string {
 	k := s.store.Keys[r.shard]
 	return k.OfSchedule([]string{k.Events, k.Schedules, k.ScheduleDue}, r.name())
 }
 
-// saveCall creates a schedule by a nonce, or changes the version of one; of nonce and version one is empty.
+// saveCall creates a schedule with a nonce, or changes the given version; either nonce or version is empty.
 func (s *Service) saveCall(r ref, d *Spec, nonce, version string) *store.Call {
 	overlap := ""
 	if d.SkipOverlap {
@@ -52,7 +53,7 @@ func (s *Service) saveCall(r ref, d *Spec, nonce, version string) *store.Call {
 		d.Task.Queue, d.Task.Type, packTask(&d.Task), string(d.Task.Payload), string(d.Task.Resources))
 }
 
-// switchTo is what is done to a schedule as a whole.
+// switchTo is an operation on a schedule as a whole.
 type switchTo string
 
 const (
@@ -65,10 +66,10 @@ func (s *Service) switchCall(r ref, to switchTo) *store.Call {
 	return store.NewCall(r.shard, s.scripts.change, s.saving(r), r.scope.String(), r.id, string(to))
 }
 
-// readCode returns what a script answers that is about one schedule.
+// readCode returns the code in the reply of a script about one schedule.
 func readCode(re store.Reply) int64 { return re.Int(0) }
 
-// taskPart is what is read of a schedule's task.
+// taskPart selects what is read of a schedule's task.
 type taskPart string
 
 const (
@@ -77,10 +78,10 @@ const (
 	wholeTask taskPart = "whole"
 )
 
-// readAtOnce is how many schedules one script reads: without payloads one has 60 KB at most. With them it reads one.
+// readAtOnce is how many schedules one script reads: without payloads one has at most 60 KB. With payloads it reads one.
 const readAtOnce = 25
 
-// readCall reads schedules of one shard, of each so many fires that wait.
+// readCall reads schedules of one shard, each with some of its waiting fires.
 func (s *Service) readCall(refs []ref, waiting int, part taskPart) *store.Call {
 	k := s.store.Keys[refs[0].shard]
 	var keys []string
@@ -90,20 +91,20 @@ func (s *Service) readCall(refs []ref, waiting int, part taskPart) *store.Call {
 	return store.NewCall(refs[0].shard, s.scripts.read, keys, waiting, string(part))
 }
 
-// readReply is what schedule_read.lua answers.
+// readReply is the reply of schedule_read.lua.
 type readReply struct {
 	now       time.Time   // by Redis's clock
-	schedules []*Schedule // nil: there is no such one
-	waiting   [][]waiting // of each
+	schedules []*Schedule // nil: it does not exist
+	waiting   [][]waiting // of each schedule
 }
 
-// scheduleReply is what it answers of one.
+// scheduleReply is the part of the reply about one schedule.
 type scheduleReply struct {
-	fields  map[string]string // of its record; none: there is no such one
+	fields  map[string]string // of its record; none: it does not exist
 	waiting []waiting
-	count   int      // fires that wait in all
-	fired   []string // as they are stored, newest first
-	task    []string // parts of its task, as many as were asked for
+	count   int      // all waiting fires
+	fired   []string // as they are stored, latest first
+	task    []string // the requested parts of its task
 }
 
 func readScheduleReply(re store.Reply) scheduleReply {
@@ -131,7 +132,7 @@ func readWaiting(re store.Reply) (all []waiting) {
 	return all
 }
 
-// listCall lists what is named behind a prefix in shards that one call may be about.
+// listCall lists the names with a prefix in shards that one call may cover.
 func (s *Service) listCall(shards []int, prefix, after string, limit int, descending bool) *store.Call {
 	keys := make([]string, len(shards))
 	for i, shard := range shards {
@@ -144,7 +145,7 @@ func (s *Service) listCall(shards []int, prefix, after string, limit int, descen
 	return store.NewCall(shards[0], s.scripts.list, keys, prefix, after, limit, order)
 }
 
-// readList returns all that was listed, of each shard the first ones, and how many there are in all.
+// readList returns the listed names, the first ones of each shard, and the total number.
 func readList(re store.Reply) (names []string, total int) {
 	for i := 0; i+1 < len(re); i += 2 {
 		names = append(names, re.List(i).Strings()...)
@@ -153,8 +154,7 @@ func readList(re store.Reply) (names []string, total int) {
 	return names, total
 }
 
-// dueCall lists the schedules that are due in shards that one call may be about, of each shard so many behind those that it
-// passes over.
+// dueCall lists the due schedules of shards that one call may cover, up to a limit in each, after those that it passes over.
 func (s *Service) dueCall(shards []int, limit int, passOver map[int]int) *store.Call {
 	var keys []string
 	args := []any{model.Millis(sweeperLease), limit}
@@ -165,9 +165,9 @@ func (s *Service) dueCall(shards []int, limit int, passOver map[int]int) *store.
 	return store.NewCall(shards[0], s.scripts.due, keys, args...)
 }
 
-// dueReply is what schedules_due.lua answers of one shard.
+// dueReply is the reply of schedules_due.lua about one shard.
 type dueReply struct {
-	next     time.Time // when the next one behind these is due
+	next     time.Time // when the next one after these is due
 	names    []string
 	since    []time.Time // when each was due
 	sweepers []string
@@ -196,7 +196,7 @@ func (s *Service) recordCall(r ref, of *Schedule, p *plan) *store.Call {
 		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
 }
 
-// recordReply is what schedule_record.lua answers.
+// recordReply is the reply of schedule_record.lua.
 type recordReply struct {
 	recorded bool
 	skipped  int64 // of these, and of those that waited
@@ -207,13 +207,13 @@ func readRecord(re store.Reply) recordReply {
 	return recordReply{recorded: re.Int(0) == schema.CodeOK, skipped: re.Int(1), waiting: readWaiting(re.List(2))}
 }
 
-// askedFire is a fire that somebody asks for.
+// askedFire is a requested fire.
 type askedFire struct {
 	at    time.Time
-	again bool // it has its task already, so it is not counted again
+	again bool // it already has its task, so it is not counted again
 }
 
-// askCall records fires that somebody asks for; none: one now. No more than limit may wait then.
+// askCall records requested fires; none: one now. At most limit may wait afterwards.
 func (s *Service) askCall(r ref, fires []askedFire, limit int) *store.Call {
 	k := s.store.Keys[r.shard]
 	args := []any{r.name(), "m", limit}
@@ -231,21 +231,21 @@ func (s *Service) askCall(r ref, fires []askedFire, limit int) *store.Call {
 		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
 }
 
-// askReply is what schedule_ask.lua answers.
+// askReply is the reply of schedule_ask.lua.
 type askReply struct {
-	code int64     // CodeOK, CodeNotFound or CodeRefused when too many wait
+	code int64     // CodeOK, CodeNotFound, or CodeRefused when too many wait
 	now  time.Time // of the fire now
 }
 
 func readAsk(re store.Reply) askReply { return askReply{re.Int(0), re.Time(1)} }
 
-// decideCall settles that a fire gets a task; before: the task of the fire before, as it was read.
+// decideCall decides that a fire gets a task; before: the task of the previous fire, as it was read.
 func (s *Service) decideCall(r ref, w waiting, before string) *store.Call {
 	k := s.store.Keys[r.shard]
 	return store.NewCall(r.shard, s.scripts.decide, []string{k.Schedule(r.name()), k.Pending(r.name())}, w.text, millisText(w.at), before)
 }
 
-// settleCall notes what became of fires; pause: for how long those that wait are let be, since one of them was refused.
+// settleCall records the outcomes of fires; pause: how long the waiting ones pause, since one of them was refused.
 func (s *Service) settleCall(r ref, version string, next time.Time, pause time.Duration, fires []settled) *store.Call {
 	k := s.store.Keys[r.shard]
 	args := []any{r.scope.String(), r.id, version, schema.MillisOrEmpty(next), model.Millis(pause), len(fires)}
@@ -256,7 +256,7 @@ func (s *Service) settleCall(r ref, version string, next time.Time, pause time.D
 		[]string{k.Events, k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
 }
 
-// readSettle reports of each fire whether it was noted by that.
+// readSettle reports whether the call recorded the outcome of a fire.
 func readSettle(re store.Reply, i int) bool { return re.Int(i) == 1 }
 
 // letter is how an outcome is stored.
@@ -269,8 +269,8 @@ func (o Outcome) letter() string {
 	return ""
 }
 
-// RepairCalls hold entries that name schedules of a shard against their records, and these against all that must know of them.
-// They answer of each schedule what was repaired.
+// RepairCalls compare entries that name schedules of a shard with their records, and the records with all their entries. The reply
+// has what was repaired of each schedule.
 func (s *Service) RepairCalls(shard int, entries []string) (calls []*store.Call) {
 	var refs []ref
 	for _, name := range entries {
@@ -284,7 +284,7 @@ func (s *Service) RepairCalls(shard int, entries []string) (calls []*store.Call)
 	return calls
 }
 
-// repairCall is about schedules of one shard.
+// repairCall repairs schedules of one shard.
 func (s *Service) repairCall(refs []ref) *store.Call {
 	k := s.store.Keys[refs[0].shard]
 	keys, args := []string{k.Events, k.Schedules, k.ScheduleDue}, []any{len(refs)}

@@ -11,14 +11,14 @@ import (
 
 // Options configure a Service; all but the Registerer must be set.
 type Options struct {
-	MaxSchedules   int // of one tenant, over all its workspaces
-	FiresPerSecond int // whose tasks this process creates for one tenant; 0: any number
+	MaxSchedules   int // for one tenant, in all its workspaces
+	FiresPerSecond int // fires of one tenant whose tasks this process creates per second; 0: unlimited
 	Logger         *slog.Logger
-	Registerer     prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer     prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service keeps schedules and fires them. Its methods may be called from any goroutine: the paces have a lock, and all else is set
-// when it is made.
+// Service stores schedules and fires them. Its methods may be called from any goroutine: the paces have a lock, and the other
+// fields do not change.
 type Service struct {
 	store   *store.Store
 	tasks   *tasks.Service
@@ -29,7 +29,7 @@ type Service struct {
 	paces   *paces
 }
 
-// New makes the service.
+// New creates the service.
 func New(s *store.Store, t *tasks.Service, o Options) *Service {
 	return &Service{
 		store: s, tasks: t, scripts: newScripts(s.Scripts), opts: o, log: o.Logger, metrics: newMetrics(o.Registerer),

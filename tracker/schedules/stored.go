@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// storedTask is what a schedule's tasks are made from, as JSON; payload and resources stand beside it. Times are ms. Its names
-// are part of the stored format.
+// storedTask is the specification of a schedule's tasks, as JSON, without payload and resources, which are stored separately.
+// Times are ms. The names are part of the stored format.
 type storedTask struct {
 	Run               string            `json:"run,omitempty"`
 	Key               string            `json:"key,omitempty"`
@@ -33,7 +33,7 @@ type storedTask struct {
 	Retry             string            `json:"retry,omitempty"`
 }
 
-// packTask writes a task without its payload and resources.
+// packTask encodes a task without its payload and resources.
 func packTask(n *model.NewTask) string {
 	t := storedTask{
 		Run: n.RunID, Key: n.Key, Asset: n.Asset, Type: n.Type, Queue: n.Queue, Runtime: n.Runtime, WorkerLabels: n.WorkerLabels,
@@ -45,11 +45,11 @@ func packTask(n *model.NewTask) string {
 	if n.Retry != nil {
 		t.Retry = schema.PackPolicy(n.Retry)
 	}
-	b, _ := json.Marshal(t) // texts and numbers only: cannot fail
+	b, _ := json.Marshal(t) // cannot fail for texts and numbers
 	return string(b)
 }
 
-// saying is all that a schedule says, such that it can be compared.
+// saying is the whole definition of a schedule, in a comparable form.
 type saying struct {
 	cron                     string
 	skipOverlap              bool
@@ -61,7 +61,7 @@ func (d *Spec) says() saying {
 	return saying{d.Cron, d.SkipOverlap, d.MaxCatchup, packTask(&d.Task), string(d.Task.Payload), string(d.Task.Resources)}
 }
 
-// unpackTask reads the parts of a task that schedule_read.lua answered.
+// unpackTask reads the parts of a task in the reply of schedule_read.lua.
 func unpackTask(scope model.Scope, parts []string) model.NewTask {
 	var t storedTask
 	if len(parts) > 0 {
@@ -102,7 +102,7 @@ func readSchedule(r ref, re scheduleReply) *Schedule {
 		backoff: time.Duration(schema.ParseInt(f[schema.ScheduleBackoff])) * time.Millisecond,
 		named:   schema.ParseMillis(f[schema.ScheduleNamed]),
 	}
-	if len(re.task) == 0 { // what the record knows of its tasks
+	if len(re.task) == 0 { // the part of its tasks that the record has
 		s.Task.Queue, s.Task.Type = f[schema.ScheduleQueue], f[schema.ScheduleType]
 	}
 	for _, text := range re.fired {
@@ -113,7 +113,7 @@ func readSchedule(r ref, re scheduleReply) *Schedule {
 	return s
 }
 
-// A fire that waits for its task is its time, wall ms in 13 digits, and the letter of its kind.
+// A fire that waits for its task: its time, wall ms in 13 digits, and the letter of its kind.
 type waiting struct {
 	text string // as it is stored
 	at   time.Time
@@ -133,7 +133,7 @@ func parseWaiting(text string) (waiting, bool) {
 	return waiting{text, time.UnixMilli(schema.ParseInt(ms)).UTC(), kind}, ok
 }
 
-// parseFired reads an entry as pack_fired in lua/lib/schedule.lua packs it.
+// parseFired reads an entry that pack_fired in lua/lib/schedule.lua packed.
 func parseFired(text string) (Fire, bool) {
 	p := strings.Split(text, schema.PackSep)
 	if len(p) != 5 {

@@ -11,7 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A task that a schedule created names the schedule: by itself, in lists, in its envelope and in each of its events. Other tasks do not.
+// A task that a schedule created names the schedule: when it is read, in lists, in its envelope and in each of its events. Other
+// tasks do not.
 func TestAScheduledTaskNamesItsSchedule(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -12,21 +12,22 @@ import (
 
 const (
 	listAtOnce = 100 // due schedules of one shard that one script lists
-	listPages  = 10  // such calls of one listing; what is due behind these is for the next listing
+	listPages  = 10  // such calls of one listing; the next listing continues after these
 )
 
-// Turns is what a sweeper keeps between its looks at one node: the schedules that it found due, by tenant. Tenants take turns, so
-// that one with thousands of due schedules does not keep another's waiting. The zero value is ready for use.
+// Turns is what a sweeper keeps between its looks at one node: the due schedules by tenant. Tenants take turns, so that one with
+// thousands of due schedules does not delay another's. The zero value is ready for use.
 type Turns struct {
 	mu      sync.Mutex // held for a whole look
 	tenants map[string]*tenantTurn
 	listed  time.Time     // when the schedules were listed; zero: list them before the next look
 	now     time.Time     // by Redis's clock, as of the last reply
-	next    time.Duration // until something may be due that was not, as of the listing
+	next    time.Duration // until something else may be due, as of the listing
 	from    map[int]int   // by shard: how many due schedules the next listing passes over; absent: none
 }
 
-// tenantTurn is what a tenant has due, longest due first, and how many fires it has had. The tenant with the fewest is next.
+// tenantTurn is the due schedules of a tenant, longest due first, and how many fires it has had. The tenant with the fewest is
+// next.
 type tenantTurn struct {
 	due []dueRef
 	had int
@@ -37,7 +38,7 @@ type dueRef struct {
 	since time.Time
 }
 
-// Relist has the next look list what is due, however short ago that was done.
+// Relist makes the next look list what is due, no matter how recent the last listing is.
 func (t *Turns) Relist() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +59,8 @@ func (t *Turns) more() bool {
 	return false
 }
 
-// list reads what is due on the node and is not left to other sweepers. It reads a bounded part of each shard's set; where more
-// is due the next listing continues behind that part, so that each due schedule is listed in the end.
+// list reads what is due on the node and not left to other sweepers. It reads a bounded part of each shard's set; the next listing
+// continues after that part, so that each due schedule is listed in the end.
 func (s *Service) list(ctx context.Context, look *Look) error {
 	t := look.Turns
 	before, fromStart, lag := t.tenants, len(t.from) == 0, time.Duration(0)
@@ -96,8 +97,8 @@ func (s *Service) list(ctx context.Context, look *Look) error {
 	return nil
 }
 
-// add adds schedules of one shard, but those that have been due for less than the grace. It returns how long the longest of them
-// has been due whose tenant may have fires now.
+// add adds schedules of one shard except those that have been due for less than the grace. It returns how long the oldest one has
+// been due whose tenant may have fires now.
 func (t *Turns) add(shard int, now time.Time, grace time.Duration, reply dueReply, p *paces) (lag time.Duration) {
 	for i, name := range reply.names {
 		late := now.Sub(reply.since[i])
@@ -122,8 +123,8 @@ func (t *Turns) add(shard int, now time.Time, grace time.Duration, reply dueRepl
 	return lag
 }
 
-// resume gives tenants that were listed before what they have had since, and others as much as the one of these with the least:
-// who had nothing due for a while has saved up nothing.
+// resume keeps the fire counts of tenants that were listed before, and gives others the lowest of these: a tenant without due
+// schedules has saved up nothing.
 func (t *Turns) resume(before map[string]*tenantTurn) {
 	least, known := 0, false
 	for tenant, of := range t.tenants {
@@ -139,8 +140,8 @@ func (t *Turns) resume(before map[string]*tenantTurn) {
 	}
 }
 
-// take takes the schedules of one look out of the list, in turn by tenant. rest: until a tenant that was passed over, since it
-// has had its fires for now, may have more; 0: there is none.
+// take takes the schedules of one look from the list, in turn by tenant. rest: until a tenant that has used up its fires for now
+// may have more; 0: there is none.
 func (t *Turns) take(p *paces) (refs []ref, rest time.Duration) {
 	ready := map[string]*tenantTurn{}
 	for tenant, of := range t.tenants {
@@ -164,7 +165,7 @@ func (t *Turns) take(p *paces) (refs []ref, rest time.Duration) {
 		of := ready[first]
 		r := of.due[0]
 		refs, of.due, of.had = append(refs, r.ref), of.due[1:], of.had+1
-		if t.from[r.shard] > 0 { // it is going to be due later, so those behind it move up
+		if t.from[r.shard] > 0 { // it will be due later, so those after it move up
 			t.from[r.shard]--
 		}
 		if len(of.due) == 0 {
@@ -174,7 +175,7 @@ func (t *Turns) take(p *paces) (refs []ref, rest time.Duration) {
 	return refs, rest
 }
 
-// count corrects what take counted: a schedule has had as many fires as were dealt with.
+// count corrects the count of take: a schedule has had as many fires as were handled.
 func (t *Turns) count(due []ref, jobs []*job) {
 	for _, r := range due {
 		t.tenants[r.scope.Tenant].had--

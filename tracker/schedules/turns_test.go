@@ -16,7 +16,7 @@ import (
 
 var floodScope = model.Scope{Tenant: "flood", Workspace: "w"}
 
-// floods are what one tenant can do with its schedules to delay the fires of others.
+// floods are ways in which one tenant's schedules can delay the fires of others.
 var floods = map[string]struct {
 	quota  int64 // of live tasks, which the tenant has used up
 	missed time.Duration
@@ -41,7 +41,7 @@ var floods = map[string]struct {
 	"fires by hand": {each: func(h *trackertest.Harness, id string) { _, _ = h.Schedules.Fire(h.Ctx, floodScope, id) }},
 }
 
-// Whatever one tenant's schedules do, the fires of others have their tasks in the very second.
+// Whatever one tenant's schedules do, the fires of others get their tasks in the same second.
 func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, f := range floods {
@@ -96,7 +96,7 @@ func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 	}
 }
 
-// wantOnTime wants each fire of a tenant's schedule s1 whose time has come to have its task, since no more than a second.
+// wantOnTime checks that each due fire of a tenant's schedule s1 has its task, except for the last second.
 func wantOnTime(h *trackertest.Harness, tenant string) {
 	h.Helper()
 	s, err := h.Schedules.Get(h.Ctx, model.Scope{Tenant: tenant, Workspace: trackertest.Scope.Workspace}, "s1")
@@ -113,7 +113,7 @@ func wantOnTime(h *trackertest.Harness, tenant string) {
 	}
 }
 
-// A tenant that has more due than one listing reads hides nobody's schedules: they are found by the listings after it.
+// A tenant with more due schedules than one listing reads does not hide those of others: later listings find them.
 func TestSchedulesBehindAVeryLongQueueAreFound(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestSchedulesBehindAVeryLongQueueAreFound(t *testing.T) {
 	}
 }
 
-// Tenants whose schedules could use all of a sweeper's fires get as many each, however many wait of one of their schedules.
+// Tenants that could each use all of a sweeper's fires get the same number, no matter how many wait for one schedule.
 func TestTenantsShareASweepersFires(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// One node of a Cluster that does not answer is named, and what the others have is shown; without what all replicas leave in one
-// place there is no answer.
+// A node of a Cluster that does not respond is named, and the data of the others is shown; without the data that all replicas
+// store in one place the request fails.
 func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, time.Hour)
@@ -33,7 +33,7 @@ func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 	defer func() { _ = other.Thaw() }()
 	trackertest.Eventually(t, "the frozen node is named", func() bool {
-		_ = tr.Beats.Tick() // as others do all the time: by that it is known not to answer
+		_ = tr.Beats.Tick() // as replicas do all the time, which shows that it does not respond
 		is, err := tr.Stats.System(t.Context())
 		if err != nil || len(is.Shards) == 0 || len(is.Shards) == 12 {
 			return false

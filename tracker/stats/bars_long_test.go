@@ -21,7 +21,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// What dashboards and autoscalers ask takes, with very many tasks and workers. It prints figures; it judges none.
+// Prints the cost of the requests of dashboards and autoscalers with very many tasks and workers; it checks no limits.
 func TestWhatDashboardsAskAmongMany(t *testing.T) {
 	const tasks, crew, queues, batch = 100_000, 10_000, 20, 100
 	s := redistest.Real(t, redistest.WallClock)
@@ -154,7 +154,7 @@ func ended(t *testing.T, tr *tracker.Tracker, hired []string) {
 	}, t)
 }
 
-// each does something so many times, 32 at once.
+// each runs a function n times, 32 at once.
 func each(n int, do func(i int) error, t *testing.T) {
 	t.Helper()
 	var wg sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// What is counted in a step is what /metrics counts, under names of this room; behind a colon stands the label's value.
+// The counters of a step are those of /metrics, under names of this package; the label's value follows a colon.
 const (
 	beatsName    = "beats"
 	refusedName  = "refused:"
@@ -19,12 +19,12 @@ const (
 	examinedName = "examined"
 	repairedName = "repaired"
 	droppedName  = "dropped"
-	tookName     = "took:" // beats answered within so many seconds, those of faster ones not included
-	gapsName     = "gap:"  // gaps between beats of tasks of up to such a part of their timeouts, likewise
+	tookName     = "took:" // heartbeats that took up to that many seconds, without those below the previous bound
+	gapsName     = "gap:"  // gaps between heartbeats of tasks up to that part of their timeouts, likewise
 	workerGaps   = "workergap:"
 )
 
-// counters are the families that are read, and the label that is kept of each.
+// counters are the metric families that are read, with the label that is kept of each.
 var counters = map[string]struct{ name, label string }{
 	"lubdub_http_beats_accepted_total": {beatsName, ""},
 	"lubdub_http_beats_refused_total":  {refusedName, "code"},
@@ -40,13 +40,13 @@ const (
 	requestSeconds = "lubdub_http_request_seconds"
 	gapRatio       = "lubdub_beat_gap_ratio"
 	sweepLag       = "lubdub_sweep_lag_seconds"
-	beatRoute      = "heartbeat" // with which the routes of beats end, apart from a plural
+	beatRoute      = "heartbeat" // the suffix of the routes of heartbeats, apart from a plural
 )
 
-// gapNames are by the label kind.
+// gapNames are the names of gaps by the label kind.
 var gapNames = map[string]string{KindTask: gapsName, KindWorker: workerGaps}
 
-// counted is what a replica has counted.
+// counted are the counters of a replica.
 type counted struct {
 	counts   map[string]int64
 	sweepLag time.Duration
@@ -96,7 +96,7 @@ func labelOf(m *dto.Metric, name string) string {
 	return ""
 }
 
-// addBuckets adds how many lie up to each bound and above the one before it.
+// addBuckets adds the number of samples between each bound and the one before it.
 func (c *counted) addBuckets(name string, m *dto.Metric) {
 	before := uint64(0)
 	for _, b := range m.GetHistogram().GetBucket() {
@@ -106,8 +106,8 @@ func (c *counted) addBuckets(name string, m *dto.Metric) {
 	c.counts[name+"+Inf"] += int64(m.GetHistogram().GetSampleCount() - before)
 }
 
-// since returns what has been counted since then. Counters of a process only rise. A bound up to which no beat took tells where the
-// one above it begins.
+// since returns what was counted since an earlier reading. The counters of a process only rise. An empty bucket is included since
+// it is the lower bound of the next one.
 func (c *counted) since(before map[string]int64) *counted {
 	d := &counted{counts: map[string]int64{}, sweepLag: c.sweepLag}
 	for name, n := range c.counts {

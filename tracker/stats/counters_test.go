@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Bounds up to which no beat took are told too: what took longer lies between two bounds, however few were slow.
+// Empty buckets are reported too: slower heartbeats are between two bounds, no matter how few they are.
 func TestBoundsWithoutBeatsCount(t *testing.T) {
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: requestSeconds, Buckets: []float64{0.0005, 0.002, 0.008, 0.032, 0.128, 0.512},

@@ -9,14 +9,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Counts are what there is in some scopes at a moment.
+// Counts are the counts of some scopes at one moment.
 type Counts struct {
 	Tasks         map[model.State]int
 	Workers       map[model.WorkerStatus]int
 	Liveness      map[model.Liveness]int // of workers that are not OFFLINE
 	Machines      map[model.WorkerStatus]int
-	Only          string        // the scope that was counted where it was one, as <tenant>/<workspace>
-	OldestOverdue time.Duration // of all that sweepers look after, in every scope; 0: nothing is overdue
+	Only          string        // the scope if only one was counted, as <tenant>/<workspace>
+	OldestOverdue time.Duration // of all overdue deadlines in every scope; 0: nothing is overdue
 }
 
 func newCounts() *Counts {
@@ -36,7 +36,7 @@ const (
 	onlyLevel     = "only"
 )
 
-// levels are the counts as a step has them.
+// levels returns the counts as a step stores them.
 func (c *Counts) levels() map[string]int64 {
 	levels := map[string]int64{overdueLevel: c.OldestOverdue.Milliseconds()}
 	for state, n := range c.Tasks {
@@ -54,7 +54,7 @@ func (c *Counts) levels() map[string]int64 {
 	return levels
 }
 
-// count counts some scopes, and what is overdue.
+// count counts some scopes, and the oldest overdue deadline.
 func (s *Service) count(ctx context.Context, scopes []string) (*Counts, error) {
 	counts := newCounts()
 	if len(scopes) == 1 {
@@ -91,7 +91,7 @@ func (s *Service) countAll(ctx context.Context, tenant string) (*Counts, error) 
 	return s.count(ctx, scopes)
 }
 
-// overdue is by how much that is overdue which is so most.
+// overdue returns by how much the oldest deadline is overdue.
 func (s *Service) overdue(ctx context.Context) (most time.Duration, err error) {
 	shards, err := s.readShards(ctx, false)
 	for _, shard := range shards {

@@ -1,3 +1,3 @@
-// Package stats counts what there is and what is going on: by scope, over the last hour, and how replicas, shards and Redis
-// do. What it answers may be a second old, and costs what one answer does however many ask.
+// Package stats counts tasks and workers by scope, collects the activity of the last hour, and reports the state of replicas,
+// shards and Redis. Its results may be a second old and cost the same for any number of callers.
 package stats

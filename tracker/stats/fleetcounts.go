@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// fleetCounts are what is counted of the workers of all scopes for the metrics alone.
+// fleetCounts are counts of the workers of all scopes that only metrics use.
 type fleetCounts struct {
 	queues   []queueWorkers
 	flapping map[string]int // by kind: worker, machine
@@ -26,10 +26,10 @@ type queueWorkers struct {
 
 const (
 	queuesAtOnce = 500    // in one script
-	maxQueues    = 10_000 // that are counted; the others of a shard are left out
+	maxQueues    = 10_000 // that are counted; further queues of a shard are left out
 )
 
-// fleet counts workers by queue, those of the queues that have most workers one by one and the others together, and what flaps.
+// fleet counts the workers of the queues with the most workers and of the other queues together, and counts what flaps.
 func (s *Service) fleet(ctx context.Context, most int) (*fleetCounts, error) {
 	calls := make([]*store.Call, len(s.store.Keys))
 	for shard := range s.store.Keys {
@@ -78,7 +78,7 @@ func (s *Service) workersByQueue(ctx context.Context) (map[string]map[model.Work
 	return all, nil
 }
 
-// bounded returns the queues that have most workers, and all others as one that is named other.
+// bounded returns the queues with the most workers, and all others as one that is named other.
 func bounded(all map[string]map[model.WorkerStatus]int, most int) (queues []queueWorkers) {
 	names := make([]string, 0, len(all))
 	size := func(name string) int { return all[name][model.Online] + all[name][model.Draining] }

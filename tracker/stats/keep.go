@@ -10,25 +10,25 @@ import (
 
 const (
 	stepMillis = 10_000
-	// StepLength is how long a step of the series is.
+	// StepLength is the length of a step of the series.
 	StepLength = stepMillis * time.Millisecond
 )
 
-// reporter is what a replica has left so far. One goroutine has it.
+// reporter is what a replica has reported so far. Only one goroutine uses it.
 type reporter struct {
-	before  map[string]int64 // counters at the last report that is certain
-	pending *pending         // one that is not
+	before  map[string]int64 // counters at the last confirmed report
+	pending *pending         // a report that is not confirmed
 	warned  bool
 }
 
 type pending struct {
 	step   int64
 	since  *counted
-	before map[string]int64 // what the next one counts from, once it is certain
+	before map[string]int64 // where the next report starts counting once this one is confirmed
 }
 
-// KeepStats leaves this replica's counters in the store every ten seconds, until ctx ends. What fails is said again with the next
-// step: a step counts what a replica says once.
+// Keep stores this replica's counters every ten seconds until ctx ends. A failed report is repeated with the next step; a step
+// counts each report of a replica once.
 func (s *Service) Keep(ctx context.Context) error {
 	for {
 		now, err := s.Leave(ctx)
@@ -38,7 +38,7 @@ func (s *Service) Keep(ctx context.Context) error {
 		if err != nil {
 			now = time.Now()
 		}
-		// A moment after the step, by the store's clock: then all replicas report to the same one.
+		// A moment after the step by the store's clock, so that all replicas report to the same one.
 		wait := StepLength - time.Duration(now.UnixMilli()%stepMillis)*time.Millisecond + 200*time.Millisecond
 		select {
 		case <-ctx.Done():
@@ -48,8 +48,8 @@ func (s *Service) Keep(ctx context.Context) error {
 	}
 }
 
-// LeaveStats leaves what this replica has counted in the step before this one, and returns the store's time. Who is first notes
-// what there was, too, and one replica shows it in its metrics.
+// Leave stores what this replica has counted in the previous step, and returns the store's time. The first replica to report also
+// stores the levels, and one replica shows them in its metrics.
 func (s *Service) Leave(ctx context.Context) (time.Time, error) {
 	ctx = s.store.Within(ctx, 0)
 	facts, _ := json.Marshal(s.opts.Facts) // plain values
@@ -70,7 +70,7 @@ func (s *Service) Leave(ctx context.Context) (time.Time, error) {
 		return hello.now, &model.Error{Code: model.Unavailable, Op: "stats", Cause: err, Message: "this replica's counters cannot be read"}
 	}
 	r.pending = &pending{step, is.since(r.before), is.counts}
-	sent := time.Now() // the lease runs from before it was asked for
+	sent := time.Now() // the lease starts before the request for it
 	said, err := s.report(ctx, string(facts), step, r.pending.since)
 	if err != nil {
 		return hello.now, err

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// What a replica has counted counts once, also when the store's answer is lost; and a replica that falls silent is shown no more.
+// The counters of a replica count once even if the store's response is lost, and a silent replica is no longer shown.
 func TestAReportCountsOnce(t *testing.T) {
 	t.Parallel()
 	var claimed prometheus.Counter
@@ -22,7 +22,7 @@ func TestAReportCountsOnce(t *testing.T) {
 		}
 		claimed.Add(5)
 		h.Advance(10 * time.Second)
-		trackertest.FailCalls(h.Tracker, "report", true, func(i int) bool { return i == 1 }) // 0 says hello
+		trackertest.FailCalls(h.Tracker, "report", true, func(i int) bool { return i == 1 }) // 0 is the first report
 		if err := leave(); model.CodeOf(err) != model.Unavailable {
 			h.Fatalf("the answer is not lost: %v", err)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxLostWorkers is how many lost workers an answer has.
+	// MaxLostWorkers is how many lost workers a result lists.
 	MaxLostWorkers = 100
 	recently       = time.Hour
 )
@@ -21,11 +21,11 @@ const (
 // LostWorkers are the workers of a workspace that were lost in the last hour.
 type LostWorkers struct {
 	Newest []*model.Worker // newest first, MaxLostWorkers at most
-	Total  int             // those included that are not in Newest
+	Total  int             // including those that are not in Newest
 }
 
-// RecentlyLost returns the workers of a workspace that were lost in the last hour, which may be a second old. The answer is
-// shared: the caller must not change it.
+// RecentlyLost returns the workers of a workspace that were lost in the last hour. The result may be a second old and is shared:
+// the caller must not change it.
 func (s *Service) RecentlyLost(ctx context.Context, scope model.Scope) (*LostWorkers, error) {
 	ctx = s.store.Within(ctx, 0)
 	lost, err := answer(ctx, s.snapshots, "lost "+scope.String(), func() (*LostWorkers, error) { return s.readRecentlyLost(ctx, scope) })

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// recentlyLost asks another replica each time, as one remembers its answer for a second.
+// recentlyLost uses a new replica each time, since a replica caches its result for a second.
 func recentlyLost(c *trackertest.Crew) *stats.LostWorkers {
 	c.Helper()
 	found, err := c.Replica().Stats.RecentlyLost(c.Ctx, trackertest.Scope)
@@ -19,8 +19,8 @@ func recentlyLost(c *trackertest.Crew) *stats.LostWorkers {
 	return found
 }
 
-// A worker that dies is among the recently lost for an hour, with what became of the tasks that it held. One that ends in order, one
-// of another workspace, and one that lives are not.
+// A worker that dies is listed as recently lost for an hour, with the result of the tasks that it held. Workers that end in order,
+// workers of another workspace and live workers are not listed.
 func TestRecentlyLost(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -63,8 +63,8 @@ func TestRecentlyLost(t *testing.T) {
 	})
 }
 
-// A worker that is lost and replaced again and again is flapping in every entry of its own, and its machine with it; another worker is
-// not. Those that are not listed are counted.
+// A worker that is repeatedly lost and replaced is flapping in each of its entries, and so is its machine; another worker is not.
+// Workers that are not listed are counted.
 func TestRecentlyLostWorkersFlap(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

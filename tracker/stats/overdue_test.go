@@ -8,8 +8,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Nothing is overdue while every task is healthy, however it stays alive: by its own heartbeats, by its worker's, or by waiting.
-// A silent task is overdue by the time since its timeout.
+// Nothing is overdue while every task is healthy, whether it stays alive by its own heartbeats, by its worker's, or by waiting. A
+// silent task is overdue by the time since its timeout.
 func TestHealthyTasksAreNotOverdue(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -20,7 +20,7 @@ func TestHealthyTasksAreNotOverdue(t *testing.T) {
 		own := h.Running(func(n *model.NewTask) { n.HeartbeatTimeout = time.Minute })
 		overdue := func() (most time.Duration) {
 			h.Helper()
-			s, err := h.Replica().Stats.System(h.Ctx) // another replica, as one remembers its answer for a second
+			s, err := h.Replica().Stats.System(h.Ctx) // another replica, since a replica caches its result for a second
 			if err != nil {
 				h.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxPoisonTasks is how many tasks an answer has.
+	// MaxPoisonTasks is how many tasks a result lists.
 	MaxPoisonTasks = 10
 	// poisonLosses is how many workers must be lost with a task before it is suspected. Two are enough where they used up its retries.
 	poisonLosses = 3
@@ -28,8 +28,8 @@ type PoisonTask struct {
 	Last    time.Time       // when Lubdub ended its newest lost attempt
 }
 
-// PoisonTasks returns the tasks of a workspace that lost the most workers in the last hour, most first. It looks at the newest verdicts
-// of each shard only. The answer may be a second old, and is shared: the caller must not change it.
+// PoisonTasks returns the tasks of a workspace that lost the most workers in the last hour, most first. It examines only the
+// latest verdicts of each shard. The result may be a second old and is shared: the caller must not change it.
 func (s *Service) PoisonTasks(ctx context.Context, scope model.Scope) ([]PoisonTask, error) {
 	ctx = s.store.Within(ctx, 0)
 	found, err := answer(ctx, s.snapshots, "poison "+scope.String(), func() ([]PoisonTask, error) { return s.readPoisonTasks(ctx, scope) })

@@ -10,9 +10,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A task is suspected when several workers were lost while they ran it, with these workers and its history. One that went silent on
-// workers that live, one that went silent several times on one worker that was lost, one that was lost once, and one that was cancelled
-// since are not.
+// A task is suspected if several workers were lost while they ran it, and is listed with these workers and its history. Not
+// suspected are a task that went silent on live workers, one that went silent several times on one lost worker, one that was lost
+// once, and one that was cancelled since.
 func TestPoisonTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

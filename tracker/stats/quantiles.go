@@ -11,19 +11,19 @@ const (
 	KindWorker = "worker"
 )
 
-// Gaps are how close live tasks or workers came to their timeouts: the time between two heartbeats of one, divided by its timeout.
+// Gaps are how close live tasks or workers came to their timeouts: the time between two heartbeats, divided by the timeout.
 type Gaps struct {
-	Kind     string  // of the two the one that came closer
+	Kind     string  // the one of the two that came closer
 	P50, P99 float64 // estimated
-	Most     float64 // the upper bound of the highest bucket that has one
-	Samples  int64   // 0: nothing was sampled, and nothing else is known
+	Most     float64 // the upper bound of the highest bucket with samples
+	Samples  int64   // 0: there are no samples, and the other fields are not set
 }
 
-// enoughGaps is how many samples make a kind count where the other one has fewer.
+// enoughGaps is how many samples a kind needs to count if the other one has fewer.
 const enoughGaps = 100
 
-// gapsOf sums up what was sampled in some steps, and returns the kind that came closer to its timeouts. They are not added up: many
-// relaxed workers would hide tasks that are about to die.
+// gapsOf summarizes the samples of some steps and returns the kind that came closer to its timeouts. The kinds are not added up:
+// many relaxed workers would hide tasks that are about to die.
 func gapsOf(steps []*Step) Gaps {
 	task, worker := gapsOfKind(steps, KindTask), gapsOfKind(steps, KindWorker)
 	if enough := worker.Samples > enoughGaps; worker.Samples > 0 && enough == (task.Samples > enoughGaps) {
@@ -39,14 +39,14 @@ func gapsOf(steps []*Step) Gaps {
 func gapsOfKind(steps []*Step, kind string) (g Gaps) {
 	all := map[float64]int64{}
 	for tenth := 1; tenth <= 10; tenth++ {
-		all[float64(tenth)/10] = 0 // what is empty is not reported, and bounds the one above it all the same
+		all[float64(tenth)/10] = 0 // empty buckets are not reported but still bound the next one
 	}
 	for _, s := range steps {
 		for bound, n := range s.gaps[kind] {
 			all[bound] += n
 			g.Samples += n
 			if n > 0 {
-				g.Most = max(g.Most, min(bound, 1)) // who lives was not silent for longer
+				g.Most = max(g.Most, min(bound, 1)) // a live task or worker was not silent for longer
 			}
 		}
 	}
@@ -56,8 +56,9 @@ func gapsOfKind(steps []*Step, kind string) (g Gaps) {
 	return g
 }
 
-// quantile estimates below which value a share lies, by how many lie up to each bound and above the one before it. Within a
-// bucket they are taken to be spread evenly; beyond the last bound it is that bound. 0: there is none.
+// quantile estimates the value below which a share of the samples lies, from the number of samples between each bound and the one
+// before it. It assumes an even distribution within a bucket; beyond the last bound it returns that bound. 0: there are no
+// samples.
 func quantile(of map[float64]int64, share float64) float64 {
 	bounds, all := make([]float64, 0, len(of)), int64(0)
 	for bound, n := range of {

@@ -9,18 +9,18 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// ScopeFilter chooses scopes that have tasks or workers. Zero fields do not filter.
+// ScopeFilter selects scopes that have tasks or workers. Zero fields do not filter.
 type ScopeFilter struct {
 	Tenant     string
 	Descending bool
 	PageSize   int    // 1 to 100
-	After      string // Next of the page before; empty: from the start
+	After      string // Next of the previous page; empty: from the start
 }
 
-// ScopePage is one page of scopes, in the order of their names.
+// ScopePage is one page of scopes, ordered by name.
 type ScopePage struct {
 	Scopes []model.Scope
-	Next   string // give it as After for the next page; empty: this was the last
+	Next   string // After for the next page; empty: this is the last one
 }
 
 // Scopes returns one page of the scopes in use.
@@ -50,7 +50,7 @@ func (s *Service) Scopes(ctx context.Context, f ScopeFilter) (*ScopePage, error)
 // scopesAtOnce is how many scopes one script lists.
 const scopesAtOnce = 250
 
-// scopes merges what the shards have, up to a limit, as <tenant>/<workspace>/: indexes are in the order of these.
+// scopes merges the scopes of all shards, up to a limit, as <tenant>/<workspace>/, which is the order of the indexes.
 func (s *Service) scopes(ctx context.Context, f ScopeFilter, after string, limit int) (names []string, err error) {
 	for len(names) < limit {
 		ask := min(limit-len(names), scopesAtOnce)

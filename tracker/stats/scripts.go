@@ -11,7 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+// scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
+// this file only.
 type scripts struct {
 	counts, fleet, levels, report, scopes, shards, silent, steps, newest, flapping, queueWorkers *lua.Script
 }
@@ -24,7 +25,7 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// scopesCall lists so many scopes of a shard, of one tenant or of all.
+// scopesCall lists scopes of a shard, of one tenant or of all, up to a limit.
 func (s *Service) scopesCall(shard int, f ScopeFilter, after string, limit int) *store.Call {
 	k, reverse := s.store.Keys[shard], ""
 	if f.Descending {
@@ -47,7 +48,7 @@ func (s *Service) countsCall(shard int, scopes []string) *store.Call {
 	return store.NewCall(shard, s.scripts.counts, []string{k.Index, k.Workers, k.WorkerBeats, k.Clock}, args...)
 }
 
-// readCounts adds what the script counted in so many scopes.
+// readCounts adds the counts of that many scopes.
 func readCounts(re store.Reply, scopes int, to *Counts) {
 	const each = 14
 	for i := range scopes {
@@ -66,7 +67,7 @@ func readCounts(re store.Reply, scopes int, to *Counts) {
 	}
 }
 
-// shardsCall asks how shards do, of which one call may be.
+// shardsCall reads the state of shards that one call may cover.
 func (s *Service) shardsCall(shards []int) *store.Call {
 	keys := make([]string, 0, 10*len(shards))
 	for _, shard := range shards {
@@ -76,7 +77,7 @@ func (s *Service) shardsCall(shards []int) *store.Call {
 	return store.NewCall(shards[0], s.scripts.shards, keys, model.Millis(time.Hour))
 }
 
-// readShards reads what the script replied about the shards, and which timeouts each uses.
+// readShards returns the state of the shards and the timeouts that each uses.
 func readShards(re store.Reply, shards []int) (found []Shard, timeouts [][]string) {
 	now := re.Time(0)
 	for i, shard := range shards {
@@ -96,7 +97,7 @@ func readShards(re store.Reply, shards []int) (found []Shard, timeouts [][]strin
 // noTimeout is the timeout of attempts that stay alive by their worker's heartbeats, so they are never overdue themselves.
 const noTimeout = "0"
 
-// silentCall asks by how much attempts of a shard are overdue.
+// silentCall reads by how much attempts of a shard are overdue.
 func (s *Service) silentCall(shard int, timeouts []string) *store.Call {
 	k := s.store.Keys[shard]
 	keys, args := []string{k.Clock}, make([]any, 0, len(timeouts))
@@ -112,14 +113,14 @@ func readSilent(re store.Reply) time.Duration { return millis(re.Int(0)) }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Lives of what replicas leave.
+// How long reports of replicas are valid.
 const (
-	replicaLife = 30 * time.Second // of one that is silent
+	replicaLife = 30 * time.Second // of a silent replica
 	stepLife    = 70 * time.Minute
 	tellerLease = 25 * time.Second // two reports may fail
 )
 
-// reportCall says that a replica is there and, where the step is not zero, what it has counted in it.
+// reportCall registers a replica and, unless the step is zero, stores what it has counted in that step.
 func (s *Service) reportCall(replica, facts string, step int64, c *counted) *store.Call {
 	began, lag := "", int64(0)
 	args := []any{}
@@ -137,15 +138,15 @@ func (s *Service) reportCall(replica, facts string, step int64, c *counted) *sto
 type reportReply struct {
 	now     time.Time
 	refused bool // there are too many replicas
-	wanted  bool // nobody has told yet what there was in the step
-	tells   bool // this replica tells what there is
+	wanted  bool // no replica has stored the levels of the step yet
+	tells   bool // this replica shows the levels in its metrics
 }
 
 func readReport(re store.Reply) reportReply {
 	return reportReply{now: re.Time(1), refused: re.Int(0) == schema.CodeRefused, wanted: re.Int(2) == 1, tells: re.Int(3) == 1}
 }
 
-// levelsCall says what there was in a step, and of which one scope, "" for several.
+// levelsCall stores the levels of a step and the only scope that they cover, "" for several.
 func (s *Service) levelsCall(step int64, levels map[string]int64, only string) *store.Call {
 	args := append(make([]any, 0, 2+2*len(levels)), onlyLevel, only)
 	for name, n := range levels {
@@ -165,7 +166,7 @@ func (s *Service) stepsCall(steps []int64) *store.Call {
 	return store.NewCall(0, s.scripts.steps, keys)
 }
 
-// readSteps returns the fields of each step; none of one in which nobody reported.
+// readSteps returns the fields of each step; none for one without reports.
 func readSteps(re store.Reply, steps int) []map[string]string {
 	found := make([]map[string]string, steps)
 	for i := range found {
@@ -174,7 +175,7 @@ func readSteps(re store.Reply, steps int) []map[string]string {
 	return found
 }
 
-// repliesAtOnce is how many replicas' words one script reads.
+// repliesAtOnce is how many replicas' reports one script reads.
 const repliesAtOnce = 100
 
 func (s *Service) fleetCall(replicas []string) *store.Call {
@@ -187,8 +188,8 @@ func (s *Service) fleetCall(replicas []string) *store.Call {
 
 type fleetReply struct {
 	now   time.Time
-	heard map[string]time.Time // by replica
-	said  []string             // of those that were asked for
+	heard map[string]time.Time // last report by replica
+	said  []string             // reports of the requested replicas
 }
 
 func readFleet(re store.Reply) fleetReply {
@@ -203,7 +204,7 @@ func readFleet(re store.Reply) fleetReply {
 // verdictsAtOnce is how many verdicts one script lists.
 const verdictsAtOnce = 1000
 
-// verdictsCall lists verdicts of a scope since a time, from behind; before: an entry, or a time.
+// verdictsCall lists verdicts of a scope since a time, latest first; before: an entry, or a time.
 func (s *Service) verdictsCall(shard int, scope model.Scope, since time.Time, before string) *store.Call {
 	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Index}, schema.VerdictEntry+scope.String()+"/",
 		schema.Sortable(since), before, verdictsAtOnce)
@@ -211,13 +212,13 @@ func (s *Service) verdictsCall(shard int, scope model.Scope, since time.Time, be
 
 func readVerdicts(re store.Reply) []string { return re.List(0).Strings() }
 
-// lostCall lists the workers of a shard that a scope has lost since a time, newest first.
+// lostCall lists the workers of a shard that a scope has lost since a time, latest first.
 func (s *Service) lostCall(shard int, scope model.Scope, since time.Time) *store.Call {
 	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Workers}, schema.LostWorker+scope.String()+"/",
 		schema.Sortable(since), never, MaxLostWorkers)
 }
 
-// readLost returns the names of the workers, each behind the time of its loss, and how many there are in all.
+// readLost returns the names of the workers, each after the time of its loss, and their total number.
 func readLost(re store.Reply) (newest []string, total int) {
 	return re.List(0).Strings(), int(re.Int(1))
 }
@@ -229,12 +230,12 @@ func (s *Service) flappingCall(shard int) *store.Call {
 
 func readFlapping(re store.Reply) (workers, machines int) { return int(re.Int(0)), int(re.Int(1)) }
 
-// queueWorkersCall counts a shard's workers by queue, behind a queue (queue_workers.lua).
+// queueWorkersCall counts a shard's workers by queue, starting after a queue (queue_workers.lua).
 func (s *Service) queueWorkersCall(shard int, after string) *store.Call {
 	return store.NewCall(shard, s.scripts.queueWorkers, []string{s.store.Keys[shard].Workers}, after, queuesAtOnce)
 }
 
-// readQueueWorkers adds what was counted, and returns the last queue of the reply and how many it has.
+// readQueueWorkers adds the counts and returns the last queue of the reply and the number of queues.
 func readQueueWorkers(re store.Reply, to map[string]map[model.WorkerStatus]int) (last string, queues int) {
 	for i := 0; i+2 < len(re); i += 3 {
 		last = re.Str(i)

@@ -18,21 +18,21 @@ import (
 // Options configure a Service.
 type Options struct {
 	ReplicaID string
-	Facts     Facts               // what this replica says of itself
-	Gatherer  prometheus.Gatherer // whose counters it leaves; nil: it leaves none
-	// First returns who sweeps a shard first of those that sweep.
+	Facts     Facts               // what this replica reports about itself
+	Gatherer  prometheus.Gatherer // source of the counters that it reports; nil: it reports none
+	// First returns which of the sweepers has rank 0 for a shard.
 	First         func(shard int, sweepers []string) string
 	BrakeShare    int // percent; 0: there is no brake
-	ReconcileRate int // entries a second of all sweepers together
+	ReconcileRate int // entries per second, for all sweepers together
 	// Task reads a task with its history.
 	Task func(ctx context.Context, scope model.Scope, id string) (*model.Task, error)
 	// LabelsOf reads the labels of tasks, by their ids.
 	LabelsOf   func(ctx context.Context, op string, scope model.Scope, ids []string) (map[string]map[string]string, error)
 	Logger     *slog.Logger
-	Registerer prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service counts. Its methods may be called from any goroutine.
+// Service counts and collects statistics. Its methods may be called from any goroutine.
 type Service struct {
 	store   *store.Store
 	events  *events.Service
@@ -47,19 +47,19 @@ type Service struct {
 	told      *told
 }
 
-// Facts are what a replica says of itself.
+// Facts are what a replica reports about itself.
 type Facts struct {
 	Version, Commit string
 	Roles           []string
 	Since           time.Time
-	// Settings has a short digest of each setting that should be the same everywhere, by its name: two bytes, which tell a
+	// Settings has a short digest of each setting that should be the same on all replicas, by name: two bytes, which show a
 	// difference and no secret.
 	Settings map[string]string
 }
 
-const maxSnapshots = 1024 // scopes and questions whose answers are remembered
+const maxSnapshots = 1024 // scopes and queries whose results are cached
 
-// New makes the service.
+// New creates the service.
 func New(st *store.Store, e *events.Service, w *workers.Service, q *queues.Service, o Options) *Service {
 	told := newTold()
 	if o.Registerer != nil {
@@ -71,8 +71,8 @@ func New(st *store.Store, e *events.Service, w *workers.Service, q *queues.Servi
 	}
 }
 
-// series are the steps that this replica has read. mu guards it.
+// series are the steps that this replica has read, under mu.
 type series struct {
 	mu    sync.Mutex
-	steps map[int64]*Step // nil: nobody reported
+	steps map[int64]*Step // nil: no replica reported
 }

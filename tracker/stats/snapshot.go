@@ -8,29 +8,30 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// An answer is good for so long, or for so many times what it took where that is more: a hundred dashboards cost what one
-// does, and a costly answer never takes more than a fiftieth of the time.
+// How long a result is valid, or how many times its own cost if that is longer: a hundred dashboards cost what one does, and a
+// costly result never takes more than a fiftieth of the time.
 const (
 	snapshotLife    = time.Second
 	snapshotShare   = 50
 	longestSnapshot = 10 * time.Second
 )
 
-// snapshots remember answers. mu guards the map; each answer has a lock of its own, by which one asks and others wait.
+// snapshots are cached results. mu protects the map; each result has its own lock, with which one caller computes it while others
+// wait.
 type snapshots struct {
 	mu    sync.Mutex
 	known *lru.Cache[string, *snapshot]
 }
 
-// snapshot is one answer, or somebody who is asking for it.
+// snapshot is one result, or a computation in progress.
 type snapshot struct {
-	turn  chan struct{} // holds one: whoever takes it may ask
+	turn  chan struct{} // has one token: the caller that takes it may compute
 	value any
 	until time.Time
 }
 
 func newSnapshots(most int) *snapshots {
-	known, _ := lru.New[string, *snapshot](most) // fails for a size of 0 only
+	known, _ := lru.New[string, *snapshot](most) // fails only for a size of 0
 	return &snapshots{known: known}
 }
 
@@ -46,8 +47,8 @@ func (s *snapshots) of(name string) *snapshot {
 	return is
 }
 
-// answer returns what is known by a name, or asks for it. Of those who want the same at once one asks and the others wait for
-// it; what failed is asked for again by the next.
+// answer returns the cached result of a name, or computes it. Of concurrent callers one computes it and the others wait; after an
+// error the next caller tries again.
 func answer[T any](ctx context.Context, s *snapshots, name string, ask func() (T, error)) (T, error) {
 	is := s.of(name)
 	var none T
@@ -70,5 +71,5 @@ func answer[T any](ctx context.Context, s *snapshots, name string, ask func() (T
 	return value, nil
 }
 
-// ForgetSnapshots has the next who asks be answered anew. For tests, whose clock goes its own way.
+// ForgetSnapshots drops all cached results. It is for tests, whose clock is independent of the cache's.
 func (s *Service) ForgetSnapshots() { s.snapshots.known.Purge() }

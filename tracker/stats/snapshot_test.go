@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A hundred who ask at once cost what one does; what failed is asked for again, and what is known is not.
+// A hundred concurrent callers cost what one does; a failed result is computed again, and a known one is not.
 func TestOneAsksForAll(t *testing.T) {
 	known := newSnapshots(10)
 	begun, goOn := make(chan struct{}), make(chan struct{})
@@ -51,7 +51,7 @@ func TestOneAsksForAll(t *testing.T) {
 	}
 }
 
-// A percentile lies where that share of the requests ends.
+// A percentile is where that share of the requests ends.
 func TestPercentiles(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// How close tasks come to their timeouts is told of all steps together, and nobody who lives was silent for longer than that.
+// The gaps are summarized over all steps, and no live task or worker was silent for longer than the maximum.
 func TestGapsOfAllStepsAreOne(t *testing.T) {
 	of := func(kind string, gaps map[float64]int64) *Step {
 		return &Step{gaps: map[string]map[float64]int64{kind: gaps}}
@@ -84,7 +84,7 @@ func TestGapsOfAllStepsAreOne(t *testing.T) {
 	if g := gapsOf([]*Step{of(KindTask, map[float64]int64{0.5: 1, math.Inf(1): 1})}); g.Most != 1 || g.Samples != 2 {
 		t.Errorf("%+v", g)
 	}
-	// Of tasks and workers the ones that come closer count, whatever the others do, unless they are too few to judge.
+	// The kind that comes closer counts, whatever the other one does, unless it has too few samples.
 	for _, c := range []struct {
 		task, worker map[float64]int64
 		want         string

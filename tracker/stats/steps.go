@@ -12,11 +12,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Step is what went on in ten seconds, on all replicas that reported.
+// Step is the activity of ten seconds, on all replicas that reported.
 type Step struct {
 	Began    time.Time
 	Replicas int     // that reported
-	Levels   *Counts // what there was, in all scopes; nil: nobody has said
+	Levels   *Counts // counts of all scopes; nil: no replica stored them
 	Beats    int64   // accepted
 	Refused  map[string]int64
 	Verdicts map[string]int64 // by reason
@@ -26,17 +26,17 @@ type Step struct {
 	Repaired int64
 	Dropped  int64 // pending deliveries to webhooks
 	SweepLag time.Duration
-	BeatP99  time.Duration // of beats' requests; 0: there were none
+	BeatP99  time.Duration // of the requests of heartbeats; 0: there were none
 
-	gaps map[string]map[float64]int64 // between beats, by kind and the upper bound of their part of the timeout
+	gaps map[string]map[float64]int64 // between heartbeats, by kind and the upper bound of their part of the timeout
 }
 
 // StepsKept is how many steps the series has: an hour.
 const StepsKept = 360
 
 const (
-	stepsOpen  = 8 // the newest, to which somebody may still report
-	lateReport = 2 // steps after which one to which not all have reported is shown
+	stepsOpen  = 8 // the newest, to which a replica may still report
+	lateReport = 2 // steps after which one is shown that not all replicas reported to
 )
 
 type lastHour struct {
@@ -45,7 +45,7 @@ type lastHour struct {
 	gaps  Gaps
 }
 
-// readHour reads the steps of the last hour. Those to which nobody reports any more are remembered.
+// readHour reads the steps of the last hour, and caches those to which no replica reports any more.
 func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
 	fleet, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) readInto(ctx context.Context, steps []int64) error {
 	return nil
 }
 
-// newStep reads a step; nil when nobody reported to it.
+// newStep reads a step; nil if no replica reported to it.
 func newStep(number int64, fields map[string]string) *Step {
 	if len(fields) == 0 {
 		return nil
@@ -145,7 +145,7 @@ func newStep(number int64, fields map[string]string) *Step {
 	return s
 }
 
-// levelsOf reads what there was.
+// levelsOf reads the levels of a step.
 func levelsOf(fields map[string]string) *Counts {
 	c := newCounts()
 	for _, state := range model.States {

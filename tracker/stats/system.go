@@ -10,37 +10,37 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// System is how a deployment does.
+// System is the state of a deployment.
 type System struct {
 	At       time.Time
-	Replicas []Replica // by their ids
-	Shards   []Shard   // but for those of nodes that do not answer
+	Replicas []Replica // by ID
+	Shards   []Shard   // without those of nodes that do not respond
 	Nodes    []store.NodeHealth
-	// Differing are the settings that are not the same on all replicas, by name.
+	// Differing are the names of settings that are not the same on all replicas.
 	Differing     []string
 	BrakeShare    int   // percent; 0: there is no brake
 	Held          int   // tasks and workers that the brake holds
-	ReconcileRate int   // entries a second
-	Examined      int64 // entries that the reconciler has looked at in the last hour
-	Repaired      int64 // of them those that it has repaired
+	ReconcileRate int   // entries per second
+	Examined      int64 // entries that the reconciler has examined in the last hour
+	Repaired      int64 // those of them that it has repaired
 	Dropped       int64 // pending deliveries to webhooks that were dropped in the last hour
 }
 
-// Replica is a process as it speaks of itself.
+// Replica is a process as it reports itself.
 type Replica struct {
 	ID string
 	Facts
 	Heard time.Time
 }
 
-// Shard is how a shard does.
+// Shard is the state of a shard.
 type Shard struct {
 	Number       int
-	Sweeper      string        // that looks after it first; "": nobody sweeps it
-	Overdue      time.Duration // by which what is overdue most is so; 0: nothing is
-	Stopped      time.Duration // for which shard time stands
-	OutageCredit time.Duration // that outages of the last hour cost nobody
-	Recoveries   int           // of workers that are not done
+	Sweeper      string        // with rank 0 for it; "": no sweeper
+	Overdue      time.Duration // of its oldest overdue deadline; 0: nothing is overdue
+	Stopped      time.Duration // how long shard time has been paused
+	OutageCredit time.Duration // outage time of the last hour that was excluded from timeouts
+	Recoveries   int           // of workers, in progress
 	Events       int           // in its stream
 	EventsFor    time.Duration // age of the oldest of them
 	Held         int           // tasks and workers that the mass-expiry brake holds
@@ -48,7 +48,7 @@ type Shard struct {
 	sweepers []string
 }
 
-// System answers how the deployment does. The answer may be a second old, and is shared: nobody changes it.
+// System returns the state of the deployment. The result may be a second old and is shared: the caller must not change it.
 func (s *Service) System(ctx context.Context) (*System, error) {
 	ctx = s.store.Within(ctx, 0)
 	is, err := answer(ctx, s.snapshots, "system", func() (*System, error) { return s.readSystem(ctx) })
@@ -84,7 +84,7 @@ func (s *Service) readSystem(ctx context.Context) (*System, error) {
 	return is, nil
 }
 
-// readReplicas reads what those that are there have said of themselves.
+// readReplicas reads the reports of the live replicas.
 func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
 	re, err := s.store.Do(ctx, "stats", s.fleetCall(nil))
 	if err != nil {
@@ -112,7 +112,8 @@ func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
 	return found, nil
 }
 
-// differing names the settings of which replicas have different digests. A setting that only one of two releases has does not differ.
+// differing returns the settings with different digests on some replicas. A setting that only one of two releases has does not
+// differ.
 func differing(replicas []Replica) (names []string) {
 	first := map[string]string{}
 	for _, r := range replicas {
@@ -128,8 +129,8 @@ func differing(replicas []Replica) (names []string) {
 	return names
 }
 
-// Compare holds what a process says of itself, before it runs, against what those that run have said, as they left it: how many
-// these are, and which settings are not the same on all.
+// Compare compares the facts of a process, before it runs, with the reports of the running ones. It returns how many these are and
+// which settings are not the same on all.
 func Compare(own Facts, said []json.RawMessage) (others int, differ []string) {
 	all := []Replica{{Facts: own}}
 	for _, text := range said {
@@ -141,7 +142,8 @@ func Compare(own Facts, said []json.RawMessage) (others int, differ []string) {
 	return len(all) - 1, differing(all)
 }
 
-// readShards asks all shards. away: a node is known not to answer, so its shards are left out; there must be others.
+// readShards reads the state of all shards. away: a node is known not to respond, so its shards are left out; there must be
+// others.
 func (s *Service) readShards(ctx context.Context, away bool) ([]Shard, error) {
 	groups := s.store.AllTogether()
 	calls := store.CallEach(groups, s.shardsCall)

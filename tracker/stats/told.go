@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
-// told is what there is in the whole deployment, as the metrics of one replica at a time show it: the sum over all replicas is
-// then what there is. mu guards the fields.
+// The counts of the whole deployment, as the metrics of one replica at a time show them, so that the sum over all replicas is
+// right. mu protects the fields.
 type told struct {
 	mu     sync.Mutex
 	counts *Counts
@@ -54,21 +54,21 @@ func newTold() *told {
 // maxQueuesTold bounds the series: each queue has five.
 const maxQueuesTold = 100
 
-// leaseMargin is for clocks that do not run alike.
+// leaseMargin allows for clocks that run at different speeds.
 const leaseMargin = time.Second
 
-// tell shows counts for as long as the lease lasts that was asked for at sent.
+// tell shows counts until the end of the lease that was requested at sent.
 func (t *told) tell(counts *Counts, deepest []queues.ScopedQueue, fleet *fleetCounts, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts, t.queues, t.fleet, t.until = counts, deepest, fleet, sent.Add(tellerLease-leaseMargin)
 }
 
-// EndTelling has this replica's metrics show what there is no more, as they do when the lease has run out. For tests, whose clock
-// goes its own way.
+// EndTelling makes this replica's metrics stop showing the counts, as when the lease has expired. It is for tests, whose clock is
+// independent.
 func (s *Service) EndTelling() { s.told.tell(nil, nil, nil, time.Time{}) }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (t *told) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{t.tasks, t.workers, t.liveness, t.machines, t.overdue, t.depth, t.wait, t.running, t.unrunnable,
 		t.paused, t.queueWorkers, t.flapping} {
@@ -76,7 +76,7 @@ func (t *told) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (t *told) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
 	c, deepest, fleet, over := t.counts, t.queues, t.fleet, time.Now().After(t.until)

@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Of two replicas one shows what there is, so that a sum over both is right; when it has not been heard for its lease the other
-// does, and by its own clock the first has stopped before.
+// One of two replicas shows the counts, so that their sum is right; when it has not reported for its lease, the other one shows
+// them, and by its own clock the first one has stopped before.
 func TestOneReplicaTellsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	var registries []*prometheus.Registry
@@ -70,7 +70,7 @@ func registry(all *[]*prometheus.Registry) *prometheus.Registry {
 	return (*all)[len(*all)-1]
 }
 
-// told returns what a replica shows under a name and a label's value.
+// Returns the value that a replica shows for a metric and a label's value.
 func told(t testing.TB, from *prometheus.Registry, name, label string) (n int, shown bool) {
 	t.Helper()
 	families, err := from.Gather()
@@ -79,7 +79,7 @@ func told(t testing.TB, from *prometheus.Registry, name, label string) (n int, s
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == name && m.GetLabel()[0].GetValue() == label { // labels stand by name, so queue is the first
+			if f.GetName() == name && m.GetLabel()[0].GetValue() == label { // labels are sorted by name, so queue is the first
 				return int(m.GetGauge().GetValue()), true
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// VerdictQuery asks for the verdicts upon attempts of a scope, counted by groups. Zero fields do not filter.
+// VerdictQuery selects verdicts on attempts of a scope, counted by groups. Zero fields do not filter.
 type VerdictQuery struct {
 	Scope  model.Scope
 	Since  time.Duration // how far back
@@ -24,35 +24,35 @@ type VerdictQuery struct {
 	Type   string
 }
 
-// VerdictGroups are what verdicts can be grouped by.
+// VerdictGroups are the fields by which verdicts can be grouped.
 var VerdictGroups = []string{"machineId", "version", "type", "queue", "reason", "workerId"}
 
-// ByLabel begins what names a label of the tasks as a group, such as label:team.
+// ByLabel is the prefix of a group by a label of the tasks, such as label:team.
 const ByLabel = "label:"
 
-// VerdictGroup is how many verdicts have these values.
+// VerdictGroup is the number of verdicts with these values.
 type VerdictGroup struct {
-	Of    []string // in the order of VerdictQuery.By; "": there is none, or it is not known any more
+	Of    []string // in the order of VerdictQuery.By; "": not set, or no longer known
 	Count int
 	Last  time.Time
 }
 
-// Verdicts is the answer to a VerdictQuery.
+// Verdicts is the result of a VerdictQuery.
 type Verdicts struct {
 	Since     time.Time
 	Total     int
-	Truncated bool           // there are more than MaxVerdicts, or MaxLabelled by a label: the oldest are left out
+	Truncated bool           // there are more than MaxVerdicts, or MaxLabelled with a label: the oldest are left out
 	Groups    []VerdictGroup // most first, 100 at most
 }
 
 const (
-	MaxVerdicts      = 100_000 // of one answer
-	MaxLabelled      = 10_000  // of one that is grouped by a label: their tasks are read
+	MaxVerdicts      = 100_000 // in one result
+	MaxLabelled      = 10_000  // in one result that is grouped by a label, since the tasks are read
 	maxVerdictGroups = 100
 )
 
-// Verdicts counts verdicts. The answer may be a second old, or fifty times as old as it took to count where that is more, and
-// is shared: nobody changes it. Those who ask by one group each share what is read.
+// Verdicts counts verdicts. The result may be a second old, or fifty times as old as its computation took if that is longer, and
+// is shared: the caller must not change it. Queries with one group each share one read.
 func (s *Service) Verdicts(ctx context.Context, q VerdictQuery) (*Verdicts, error) {
 	ctx = s.store.Within(ctx, 0)
 	groupings, of := [][]string{q.By}, 0
@@ -70,7 +70,7 @@ func (s *Service) Verdicts(ctx context.Context, q VerdictQuery) (*Verdicts, erro
 	return found[of], nil
 }
 
-// singleGroups are all groupings by one thing.
+// singleGroups are all groupings by a single field.
 var singleGroups = func() (all [][]string) {
 	for _, by := range VerdictGroups {
 		all = append(all, []string{by})
@@ -130,7 +130,7 @@ func (s *Service) labelsOf(ctx context.Context, scope model.Scope, entries []sch
 	return s.opts.LabelsOf(ctx, "stats", scope, slices.Compact(ids))
 }
 
-// group counts entries by what they have in common, most first; labels are those of their tasks where a label is asked for.
+// group counts entries with equal values, most first; labels are those of their tasks if a label is requested.
 func group(
 	scope model.Scope, entries []schema.Verdict, hosts map[events.WorkerName]events.Host, by []string, labels map[string]map[string]string,
 ) (found []VerdictGroup) {
@@ -161,9 +161,9 @@ func group(
 	return found[:min(len(found), maxVerdictGroups)]
 }
 
-const never = "9999999999999" // a time as entries have it, after all others
+const never = "9999999999999" // a time as in entries, after all others
 
-// verdictsSince reads the verdicts of every shard page by page, newest first.
+// verdictsSince reads the verdicts of every shard page by page, latest first.
 func (s *Service) verdictsSince(ctx context.Context, q *VerdictQuery, since time.Time) (found []schema.Verdict, truncated bool, err error) {
 	before, read := map[int]string{}, 0
 	for shard := range s.store.Keys {
@@ -195,7 +195,7 @@ func (s *Service) verdictsSince(ctx context.Context, q *VerdictQuery, since time
 	return found, len(before) > 0, nil
 }
 
-// valueOf is what a verdict is grouped by.
+// valueOf returns the value by which a verdict is grouped.
 func valueOf(v *schema.Verdict, h events.Host, by string) string {
 	switch by {
 	case "type":

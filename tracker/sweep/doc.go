@@ -1,3 +1,3 @@
-// Package sweep finds what has gone silent or has come due and ends it: zombies, timeouts, workers, drains. It recovers what
-// ended workers held and places again what was meant for them.
+// Package sweep enforces deadlines: it declares silent attempts and workers dead, enforces timeouts, ends drains, recovers the
+// attempts of ended workers and places their tasks again.
 package sweep

@@ -12,7 +12,7 @@ import (
 
 const drainAgain = 250 * time.Millisecond // until a draining worker is checked again
 
-// takeDue checks drains and removes what is past its retention.
+// takeDue checks drains and removes workers that are past their retention.
 func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) error {
 	found, more, err := w.findDue(ctx, r.node, todo, 0, func(d workersDue, k *schema.ShardKeys) dueIn {
 		return dueIn{set: k.WorkerDue, wall: true, due: d.due}
@@ -52,14 +52,14 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 	return nil
 }
 
-// drain is what was seen of one drain.
+// drain is what one check found about a drain.
 type drain struct {
-	began string // wall ms; "": there is none, or a claim is under way
+	began string // wall ms; "": the worker does not drain, or a claim is in progress
 	empty bool   // the worker holds nothing
 }
 
-// judgeDrains finds which draining workers hold nothing. Whether a claim is under way is read before what they hold is counted;
-// while a worker drains none begins.
+// judgeDrains finds which draining workers hold nothing. It reads whether a claim is in progress before it counts what they hold:
+// no claim begins while a worker drains.
 func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []dueWorker) (map[*schema.WorkerRef]drain, error) {
 	var refs []*schema.WorkerRef
 	for _, d := range found {
@@ -87,7 +87,7 @@ func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []du
 		return seen, nil
 	}
 	err := w.service.workers.CountLoad(ctx, w.service.store.DoAll, "sweep", idle)
-	if err != nil { // a shard on another node that does not answer ends no drain
+	if err != nil { // a shard on another node that does not respond ends no drain
 		return seen, nil //nolint:nilerr // the drain is checked again
 	}
 	for i, worker := range idle {

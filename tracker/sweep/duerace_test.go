@@ -27,15 +27,15 @@ var dueTasks = flag.Int("due", testenv.Of(500, 2000), "tasks that TestSweepersAg
 
 const dueSweepers = 8
 
-// Eight sweepers and eight who complete race over tasks that are all due, each in one of the ways in
-// which a task can come due. Every attempt ends exactly once, the one who was told so ended it, and the events in the
-// streams are exactly the transitions that the tasks went through.
+// Eight sweepers and eight completers race over tasks that are all due, in each of the ways in which a task can come due. Every
+// attempt ends exactly once, by the call that got the confirmation, and the event streams contain exactly the transitions of the
+// tasks.
 func TestSweepersAgainstCompleters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		n := *dueTasks
 		if s.Kind == "miniredis" {
-			n = min(n, 400) // it is slow, and one script runs after the other there too
+			n = min(n, 400) // it is slow, and Redis runs one script at a time there too
 		}
 		r := newDueRace(t, s, n)
 		r.run()
@@ -51,7 +51,7 @@ type dueRace struct {
 	swept     sweep.SweepResult
 }
 
-// The ways in which tasks come due, by their number modulo ten.
+// dueWay returns how task i comes due, by its number modulo ten.
 func dueWay(i int) model.Reason {
 	switch i % 10 {
 	case 0:
@@ -64,7 +64,7 @@ func dueWay(i int) model.Reason {
 	return model.HeartbeatTimeout
 }
 
-func dueQueued(i int) bool { return i%5 == 4 } // silent ones only
+func dueQueued(i int) bool { return i%5 == 4 } // only silent ones
 
 func dueID(i int) string { return fmt.Sprintf("t%06d", i) }
 
@@ -133,7 +133,7 @@ func dueTask(t *testing.T, i int, now time.Time) model.NewTask {
 	return n
 }
 
-// claimQueued has one worker claim all that waits.
+// claimQueued has one worker claim all waiting tasks.
 func (r *dueRace) claimQueued(n int) {
 	w := model.NewWorker{Scope: trackertest.Scope, Queue: "q", Types: []string{"x"}, MaxConcurrent: n}
 	if err := w.Validate(); err != nil {
@@ -168,7 +168,7 @@ func dueCompletion(i int) model.Completion {
 }
 
 func (r *dueRace) run() {
-	order := rand.Perm(len(r.attempts))[:3*len(r.attempts)/5] // the others nobody completes
+	order := rand.Perm(len(r.attempts))[:3*len(r.attempts)/5] // no completer takes the others
 	var next atomic.Int64
 	var mu sync.Mutex
 	var racing sync.WaitGroup
@@ -186,7 +186,7 @@ func (r *dueRace) run() {
 			r.swept.Requeued += result.Requeued
 		})
 	}
-	for range dueSweepers { // more would be done before the sweepers have found anything
+	for range dueSweepers { // more of them would finish before the sweepers find anything
 		racing.Go(func() {
 			for {
 				k := int(next.Add(1)) - 1
@@ -206,7 +206,7 @@ func (r *dueRace) run() {
 	racing.Wait()
 }
 
-// check holds the answers, the events and the records against each other.
+// check compares the responses, the events and the records.
 func (r *dueRace) check() {
 	ends, won := r.ends(), 0
 	var zombies, timedOut, requeued int
@@ -290,7 +290,7 @@ func (r *dueRace) tasks() []*model.Task {
 	return tasks
 }
 
-// ends reads from the streams how each attempt ended, and that each life began once.
+// ends reads from the streams how each attempt ended and checks that each began once.
 func (r *dueRace) ends() map[string][]string {
 	ends, begun := map[string][]string{}, map[string]int{}
 	for _, e := range trackertest.StoredEvents(r.TB, r.Store.Client, r.Tracker.Store.Shards()) {

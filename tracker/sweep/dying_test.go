@@ -17,8 +17,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A sweeper that dies between any two of its calls to Redis leaves nothing that another one would not finish: a dead
-// worker's attempts are taken exactly once, wherever the first one died.
+// A sweeper that dies between any two of its calls to Redis leaves nothing that another one cannot finish: a dead worker's
+// attempts are taken exactly once.
 func TestASweeperDiesBetweenAnyTwoSteps(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -30,18 +30,18 @@ func TestASweeperDiesBetweenAnyTwoSteps(t *testing.T) {
 	})
 }
 
-// recoverAfterDeath lets one sweeper die after so many calls and another one finish. It reports whether the first one
-// came to its end.
+// recoverAfterDeath stops one sweeper after a number of calls and lets another finish. It reports whether the first one completed
+// its work.
 func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bool) {
 	t.Helper()
 	if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.Clock.Set(s.Clock.Now()) // the flush took the test's clock along
+	s.Clock.Set(s.Clock.Now()) // the flush reset the test's clock too
 	c := trackertest.NewCrew(trackertest.NewHarness(t, s))
 	c.Hire("w1")
 	held := c.MustHolding("w1", 5)
-	c.MustQueue("told", "x", func(n *model.NewTask) { n.StartTimeout = time.Second }) // so that there is word to carry, too
+	c.MustQueue("told", "x", func(n *model.NewTask) { n.StartTimeout = time.Second }) // so that there is a notice to deliver, too
 	c.MustClaim("w1", 1)
 	c.Advance(time.Second)
 	c.MustBeatWorker(c.IDs["w1"])

@@ -8,17 +8,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// RecoverUntil has a sweeper go on with a worker's recovery for as long as the context lives.
+// RecoverUntil continues a worker's recovery until it is done or the context ends.
 func (s *Sweeper) RecoverUntil(ctx context.Context, scope model.Scope, id string) (taken int, err error) {
 	r, _ := s.service.store.WorkerRef(scope, id)
 	_, taken, err = s.workers.recoveries.all(ctx, []*schema.WorkerRef{r})
 	return taken, err
 }
 
-// AtWork has a sweeper believe that it is at a recovery.
+// AtWork marks a worker's recovery as in progress on this sweeper.
 func (s *Sweeper) AtWork(id string) { s.workers.recoveries.begin(&schema.WorkerRef{ID: id}) }
 
-// FindSilent finds what is silent in a set of beats; take ends what was found, as often as it is called.
+// FindSilent finds what is silent in a beats set; take ends it and may be called repeatedly.
 func (s *Sweeper) FindSilent(shard int, timeoutMs string) (found int, take func() (SweepResult, error), err error) {
 	n := s.service.store.Node(shard)
 	items, _, err := s.tasks.find(context.Background(), n, []overdue{{shard: shard, set: beatsSet, timeout: timeoutMs}})
@@ -29,7 +29,7 @@ func (s *Sweeper) FindSilent(shard int, timeoutMs string) (found int, take func(
 	}, err
 }
 
-// FireBudget is what a sweeper keeps to when it fires schedules.
+// FireBudget exposes the budget of a sweeper that fires schedules.
 type FireBudget struct{ b *fireBudget }
 
 func NewFireBudget(perSecond int) FireBudget { return FireBudget{newFireBudget(perSecond)} }

@@ -8,13 +8,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// How many lines of a kind are logged in a second; the others are only counted.
+// The number of lines of each kind that are logged in a second; further ones are only counted.
 const (
-	verdictLines = 10 // upon tasks
+	verdictLines = 10 // about tasks
 	probeLines   = 10
 )
 
-// logVerdict writes down that an attempt, or a task, was ended.
+// logVerdict logs that an attempt or a task was ended.
 func (s *Service) logVerdict(by sweeperID, f *found, took taken) {
 	suppressed, ok := s.logVerdicts.Allow(time.Now())
 	if !ok {
@@ -24,14 +24,14 @@ func (s *Service) logVerdict(by sweeperID, f *found, took taken) {
 	if f.isSilent() {
 		what = "task heartbeat is stale"
 	}
-	attempt, _, _ := schema.SplitAttempt(f.member) // 0: a deadline is the task's
+	attempt, _, _ := schema.SplitAttempt(f.member) // 0: a deadline belongs to the task
 	s.log.LogAttrs(context.Background(), slog.LevelWarn, what,
 		f.ref.Scope.LogAttr(), slog.String("taskId", f.ref.ID), slog.Int("attempt", attempt),
 		slog.String("reason", string(f.reason())), slog.Bool("requeued", took.what == schema.TookRequeued),
 		slog.Duration("detectionLag", took.lag), slog.String("by", string(by)), slog.Int64("moreNotLogged", suppressed))
 }
 
-// logUnanswered writes down why a late worker's probe was not answered: the worker may be dead, or nobody is let through to it.
+// logUnanswered logs why the probe of a late worker failed: the worker may be dead, or the probe may not get through to it.
 func (s *Service) logUnanswered(r *schema.WorkerRef, cause error) {
 	if suppressed, ok := s.logProbes.Allow(time.Now()); ok {
 		s.log.LogAttrs(context.Background(), slog.LevelWarn, "the probe of a late worker was not answered",
@@ -39,7 +39,7 @@ func (s *Service) logUnanswered(r *schema.WorkerRef, cause error) {
 	}
 }
 
-// logStale writes down that a worker has ended by its silence.
+// logStale logs that a worker was ended because it was silent.
 func (s *Service) logStale(by sweeperID, r *schema.WorkerRef, is expired) {
 	attrs := []slog.Attr{r.Scope.LogAttr(), slog.String("workerId", r.ID), slog.String("machineId", is.machine)}
 	if !is.lastSeen.IsZero() {

@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// lines is a log that is read while it is written.
+// lines is a log that can be read while it is written.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -27,7 +27,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with returns the lines that have all of the texts.
+// with returns the lines that contain all of the texts.
 func (l *lines) with(texts ...string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func logged(t *testing.T, test func(h *trackertest.Harness, log *lines)) {
 	}, func(o *tracker.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 }
 
-// A zombie leaves a line; very many leave ten a second, and how many more there were.
+// A zombie is logged; of very many, ten lines a second are logged, and the number of further ones.
 func TestVerdictsLeaveLines(t *testing.T) {
 	t.Parallel()
 	logged(t, func(h *trackertest.Harness, log *lines) {
@@ -81,8 +81,8 @@ func TestVerdictsLeaveLines(t *testing.T) {
 	})
 }
 
-// The end of a recovery is one line, with what was taken in all shards, what of it failed for good, and how long it took from the
-// worker's end on.
+// The end of a recovery is logged in one line: the attempts taken in all shards, how many of them failed permanently, and the time
+// since the worker ended.
 func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
 	t.Parallel()
 	logged(t, func(h *trackertest.Harness, log *lines) {
@@ -109,8 +109,8 @@ func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
 	})
 }
 
-// The end of a worker by its silence leaves a line with when it was seen last, that by a drain one too, and an outage tells what it
-// has lost.
+// The log line of a worker that was ended for silence has the time of its last heartbeat, a drain that ends is logged too, and the
+// line of an outage states its length.
 func TestEndsOfWorkersLeaveLines(t *testing.T) {
 	t.Parallel()
 	logged(t, func(h *trackertest.Harness, log *lines) {

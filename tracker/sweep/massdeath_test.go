@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// While the answer to some verdicts is on its way, Redis goes on with the next ones.
+// While the response to some verdicts is on its way, Redis already works on the next ones.
 func TestVerdictsAreOnTheirWayBesideEachOther(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

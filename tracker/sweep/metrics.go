@@ -2,7 +2,7 @@ package sweep
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics count what a sweeper does.
+// metrics are the counters of a sweeper.
 type metrics struct {
 	removed      prometheus.Counter
 	detectionLag prometheus.Histogram
@@ -45,7 +45,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"result"}),
 	}
 	for _, kind := range []string{"worker", "machine"} {
-		m.flapping.WithLabelValues(kind) // a rate sees only what was there before
+		m.flapping.WithLabelValues(kind) // rate() needs the series to exist before the first event
 	}
 	if r != nil {
 		r.MustRegister(m.removed, m.detectionLag, m.sweepLag, m.sweepTime, m.sweepErrors, m.staleWorkers.counts, m.flapping,
@@ -54,7 +54,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// flap counts what flaps.
+// flap counts a worker or machine that flaps.
 func (m *metrics) flap(is expired) {
 	if is.workerFlaps {
 		m.flapping.WithLabelValues("worker").Inc()

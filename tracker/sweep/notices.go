@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// outbox is a shard with notices that are to go to the shards of their workers.
+// outbox names a shard with notices for the shards of their workers.
 type outbox struct {
 	shard int
-	grace time.Duration // left to sweepers of a better rank
+	grace time.Duration // left to sweepers with a better rank
 }
 
-// outboxes empties those that a sweeper's rounds find.
+// outboxes delivers the notices that the rounds of a sweeper find.
 type outboxes struct {
 	service *Service
 	beside  *beside
-	busy    sync.Map // shard → true: those that this sweeper is at
+	busy    sync.Map // shard → true: the outboxes that this sweeper is emptying
 }
 
 func newOutboxes(s *Service, aside *beside) *outboxes { return &outboxes{service: s, beside: aside} }
 
-// empty takes the notices where they belong. A ranked sweeper does it beside its rounds: the workers' shards may lie on a node
-// that does not answer, and no verdict must wait for that.
+// empty delivers the notices. A ranked sweeper does so in the background: the workers' shards may be on a node that does not
+// respond, and verdicts must not wait for it.
 func (o *outboxes) empty(ctx context.Context, r *round, todo []outbox) error {
 	var failed error
 	for _, box := range todo {
@@ -31,7 +31,7 @@ func (o *outboxes) empty(ctx context.Context, r *round, todo []outbox) error {
 			continue
 		}
 		if r.ranked {
-			o.beside.run("carrying notices", func() { _ = o.emptyOne(ctx, box) }) // what fails is found again
+			o.beside.run("carrying notices", func() { _ = o.emptyOne(ctx, box) }) // the next round finds what failed
 		} else {
 			failed = errors.Join(failed, o.emptyOne(ctx, box))
 		}

@@ -12,10 +12,10 @@ import (
 
 const (
 	peekLimit = 200         // beats sets that one script scans
-	idleLife  = time.Minute // a timeout by which nobody has lived for so long is dropped; sooner it would come and go with each task
+	idleLife  = time.Minute // a timeout unused for this long is dropped; sooner, it would be dropped and created with each task
 )
 
-// set is a sorted set of a shard in which something about tasks comes due.
+// set is a sorted set of a shard in which task deadlines are stored.
 type set uint8
 
 const (
@@ -24,12 +24,12 @@ const (
 	dueSet
 )
 
-// overdue is one set with something to take in it.
+// overdue names one set with overdue entries.
 type overdue struct {
 	shard   int
 	set     set
 	timeout string        // of a beats set, ms
-	grace   time.Duration // left to sweepers of a better rank
+	grace   time.Duration // left to sweepers with a better rank
 }
 
 // beatsOf names the beats set of one timeout in one shard.
@@ -38,25 +38,25 @@ type beatsOf struct {
 	timeout string // ms
 }
 
-// peeked is what one scan of the shards of a node shows.
+// peeked is the result of one scan of the shards of a node.
 type peeked struct {
 	t        *taskSweep
 	r        *round
 	todo     []overdue
 	outboxes []outbox
-	held     []int            // shards whose time may be slowed for balancers
+	held     []int            // shards whose time may be slowed because of balancers
 	idle     map[int][]string // by shard: timeouts that may be dropped
 	next     time.Duration
 	lag      time.Duration
 }
 
-// peek scans for what may be due in the shards of one node, in one round trip. It learns which timeouts are in use even where
-// scanning their sets fails: on Cluster that fails for one that has been dropped while its slot moves.
+// peek scans the shards of one node for overdue deadlines in one round trip. It learns the timeouts in use even if the scan of
+// their sets fails: on Redis Cluster it fails for a set that was dropped while its slot moves.
 func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 	st := t.service.store
 	groups := st.Together(r.shards)
 	var calls []*store.Call
-	var sets [][]beatsOf // of the calls behind those about groups
+	var sets [][]beatsOf // of the calls that follow those of the groups
 	for _, group := range groups {
 		calls = append(calls, t.service.scripts.peekCall(group, t.id, sweeperLease))
 		sets = append(sets, t.knownSets(group)...)
@@ -88,7 +88,7 @@ func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 	return p, nil
 }
 
-// knownSets returns the beats sets that are known of some shards, for one call each.
+// knownSets returns the known beats sets of some shards, one slice per call.
 func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
 	var sets []beatsOf
 	for _, shard := range shards {
@@ -99,11 +99,11 @@ func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
 	return slices.Collect(slices.Chunk(sets, peekLimit))
 }
 
-// shardLook is when one shard was scanned, and how long this sweeper leaves what it finds to others.
+// shardLook is when a shard was scanned and how long this sweeper leaves its findings to others.
 type shardLook struct {
 	shard     int
 	now, time int64 // wall ms and shard time ms
-	changed   int64 // shard time of the newest change of the primary, ms
+	changed   int64 // shard time of the latest change of the primary, ms
 	grace     time.Duration
 }
 
@@ -123,12 +123,12 @@ func (p *peeked) look(shard int, dues shardDues) shardLook {
 		p.outboxes = append(p.outboxes, outbox{shard, l.grace})
 	}
 	if p.t.timeouts.Learn(shard, dues.timeouts) {
-		p.next = 0 // a timeout that this sweeper did not know: scan again now
+		p.next = 0 // a timeout that is new to this sweeper: scan again now
 	}
 	return l
 }
 
-// isOver reports whether what is due in so many ms is this sweeper's to take.
+// isOver reports whether this sweeper may take what is due in that many ms.
 func (p *peeked) isOver(l shardLook, dueInMs int64) bool {
 	late := time.Duration(-dueInMs) * time.Millisecond
 	p.lag = max(p.lag, late)
@@ -138,7 +138,7 @@ func (p *peeked) isOver(l shardLook, dueInMs int64) bool {
 	return late >= l.grace
 }
 
-// lookAtBeats judges the set of one timeout by its first beat; "": nobody lives by it.
+// lookAtBeats evaluates the beats set of one timeout by its first beat; "": no attempt uses the timeout.
 func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
 	if first == "" {
 		if p.t.timeouts.idleFor(l.shard, timeout, l.now) >= idleLife && l.grace == 0 {
@@ -147,7 +147,7 @@ func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
 		return
 	}
 	p.t.timeouts.lives(l.shard, timeout)
-	if ms, _ := strconv.ParseInt(timeout, 10, 64); ms > 0 { // those of 0 live by their workers
+	if ms, _ := strconv.ParseInt(timeout, 10, 64); ms > 0 { // timeout 0: the heartbeats of the worker count
 		at, _ := strconv.ParseInt(first, 10, 64)
 		if p.isOver(l, silentSince(at, ms, l.changed)+ms+1-l.time) {
 			p.todo = append(p.todo, overdue{l.shard, beatsSet, timeout, l.grace})
@@ -155,12 +155,12 @@ func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
 	}
 }
 
-// silentSince is the function of the same name in lua/lib/primary.lua: a change of the primary counts as a heartbeat.
+// silentSince matches the function of that name in lua/lib/primary.lua: a change of the primary counts as a heartbeat.
 func silentSince(beat, timeout, changed int64) int64 {
 	return max(beat, min(changed, beat+timeout+beats.MaxStepMs))
 }
 
-// dropIdle drops timeouts by which nobody lives: each costs every scan of its shard.
+// dropIdle drops timeouts that no attempt uses, since each adds to the cost of every scan of its shard.
 func (t *taskSweep) dropIdle(ctx context.Context, n *store.Node, idle map[int][]string) error {
 	var calls []*store.Call
 	for shard, timeouts := range idle {

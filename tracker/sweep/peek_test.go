@@ -29,8 +29,8 @@ func timeouts(h *trackertest.Harness) (timeouts, sets []string) {
 	return timeouts, sets
 }
 
-// Whatever timeouts somebody once thought of, a look at the shards costs what those in use cost: the others are dropped
-// after a minute, and come back with the first attempt that lives by them.
+// A scan of the shards costs only as much as the timeouts in use: others are dropped after a minute and return with the first
+// attempt that uses them.
 func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 			h.Fatalf("a minute later %d timeouts and %d sets are left, the first of them %v", len(timeouts), len(sets),
 				timeouts[:min(3, len(timeouts))])
 		}
-		// A set that was dropped comes back with its attempt; who remembers it, and who does not, finds it silent.
+		// A dropped set returns with its attempt; a sweeper finds it silent whether it remembers the timeout or not.
 		for i, s := range []*sweep.Sweeper{h.Sweeper, remembers, sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_new"})} {
 			a := h.MustHand(waits.ID, h.MustRegister().WorkerID)
 			if _, err := h.Beats.Start(h.Ctx, a, model.Report{}); err != nil {
@@ -106,7 +106,7 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 	})
 }
 
-// An attempt that comes to life right before its timeout is dropped stays, and so does its timeout.
+// An attempt that starts right before its timeout is dropped stays, and so does the timeout.
 func TestATimeoutThatIsUsedAgainStays(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

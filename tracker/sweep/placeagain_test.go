@@ -10,12 +10,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Placed tasks that find no worker are looked at ever less often, and the workers that are gone are read for all of
-// them at once: what waits in vain costs Redis next to nothing. A worker that comes gets them soon all the same.
+// Placed tasks without a worker are retried at growing intervals, and the ended workers are read once for all of them, so such
+// tasks cost Redis next to nothing. A new worker still gets them soon.
 func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
-	const tasks, workers, asked = 30, 30, 3 // asked: tasks differ in what they ask for
+	const tasks, workers, asked = 30, 30, 3 // asked: the number of different requirements
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range workers {
 			h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), tasks })
@@ -25,11 +25,11 @@ func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 				n.TaskID = fmt.Sprintf("t%d", i)
 				if i%asked > 0 {
 					n.WorkerLabels = map[string]string{"zone": fmt.Sprintf("z%d", i%asked)}
-					n.Placement, n.NotBefore = "random", h.Store.Clock.Now().Add(time.Second) // nobody has it yet
+					n.Placement, n.NotBefore = "random", h.Store.Clock.Now().Add(time.Second) // no worker has it yet
 				}
 			})
 		}
-		h.Advance(5 * time.Minute) // nobody beats
+		h.Advance(5 * time.Minute) // no worker sends heartbeats
 		for range 3 {
 			h.MustSweep()
 		}

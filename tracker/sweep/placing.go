@@ -17,13 +17,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Placed tasks that find no worker are tried again at growing intervals (due.lua), and what nobody could take is not asked about
-// again at once: those who are gone may be very many, and so may the tasks that wait for them.
+// Placed tasks without a worker are retried at growing intervals (due.lua), and a selector that no worker matched is not tried
+// again at once: there may be very many ended workers, and very many tasks that wait for them.
 const (
-	vacancyPause    = time.Second // until workers are asked again for what nobody could take; it doubles each time
+	vacancyPause    = time.Second // until workers are looked up again for a selector that none matched; it doubles each time
 	maxVacancyPause = 15 * time.Second
 	maxVacancies    = 1000   // that are remembered
-	maxPlaceless    = 10_000 // tasks that wait to be placed again; others come due again
+	maxPlaceless    = 10_000 // tasks that wait to be placed again; further ones come due again
 )
 
 // placing chooses workers for placed tasks that have none.
@@ -38,15 +38,15 @@ func newPlacing(s *Service, aside *beside) *placing {
 	return &placing{service: s, beside: aside, vacancies: newVacancies()}
 }
 
-// placeless are tasks that are to be placed again beside the rounds. Rounds add to it, one goroutine takes from it; mu guards
-// it.
+// placeless holds the tasks that are to be placed again in the background. Rounds add to it and one goroutine takes from it, under
+// mu.
 type placeless struct {
 	mu   sync.Mutex
 	refs []*schema.TaskRef
-	busy bool // somebody takes
+	busy bool // a goroutine is taking tasks
 }
 
-// add reports whether somebody must begin working on them.
+// add adds tasks and reports whether the caller must start a goroutine for them.
 func (p *placeless) add(refs []*schema.TaskRef) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *placeless) add(refs []*schema.TaskRef) bool {
 	return idle
 }
 
-// take returns what is to be placed; nothing: the caller is done.
+// take returns the tasks to place; none: the caller stops.
 func (p *placeless) take() []*schema.TaskRef {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,14 +65,14 @@ func (p *placeless) take() []*schema.TaskRef {
 	return refs
 }
 
-// rest drops them when the work on them broke off: they come due again.
+// rest drops the tasks after their placement was interrupted: they come due again.
 func (p *placeless) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refs, p.busy = nil, false
 }
 
-// vacancies remember what nobody could take, by selector, in Redis's wall time.
+// vacancies remembers the selectors that no worker matched, until a wall time of Redis.
 type vacancies struct {
 	*lru.Cache[vacancyKey, vacancy]
 }
@@ -85,26 +85,27 @@ type vacancy struct {
 }
 
 func newVacancies() vacancies {
-	cache, _ := lru.New[vacancyKey, vacancy](maxVacancies) // fails for a size of 0 only
+	cache, _ := lru.New[vacancyKey, vacancy](maxVacancies) // fails only for a size of 0
 	return vacancies{cache}
 }
 
 func vacancyOf(s *model.Selector) vacancyKey { return sha256.Sum256([]byte(s.Key())) }
 
-// vacancyInQueue is the key for all that a queue's workers could be wanted for.
+// vacancyInQueue is the key of the selector that matches all workers of a queue.
 func vacancyInQueue(s *model.Selector) vacancyKey {
 	return vacancyOf(&model.Selector{Scope: s.Scope, Queue: s.Queue})
 }
 
-// holds reports whether nobody is there, as far as is known.
+// holds reports whether no worker is known to match the selector.
 func (v vacancies) holds(s *model.Selector, now time.Time) bool {
 	return slices.ContainsFunc([]vacancyKey{vacancyOf(s), vacancyInQueue(s)}, func(k vacancyKey) bool {
 		seen, ok := v.Get(k)
-		return ok && now.Before(seen.until) && seen.until.Sub(now) <= maxVacancyPause // else the clock was put back
+		return ok && now.Before(seen.until) && seen.until.Sub(now) <= maxVacancyPause // else the clock was set back
 	})
 }
 
-// note remembers that nobody was left, if that is what the error says: for all of the queue if none of its workers is up.
+// note remembers the selector if the error is that no worker matched it. If no worker of the queue is up, it remembers the whole
+// queue.
 func (v vacancies) note(s *model.Selector, now time.Time, err error) {
 	var none *model.SelectionError
 	if !errors.As(err, &none) {
@@ -119,13 +120,13 @@ func (v vacancies) note(s *model.Selector, now time.Time, err error) {
 	v.Add(key, vacancy{now.Add(pause), pause})
 }
 
-// forget drops what is remembered of a selector, since somebody can take it.
+// forget removes a selector, since a worker matches it.
 func (v vacancies) forget(s *model.Selector) {
 	v.Remove(vacancyOf(s))
 	v.Remove(vacancyInQueue(s))
 }
 
-// again places what is placeless. A ranked sweeper does it beside its rounds.
+// again places tasks again; a ranked sweeper does so in the background.
 func (p *placing) again(ctx context.Context, r *round, refs []*schema.TaskRef) {
 	switch {
 	case len(refs) == 0:
@@ -147,7 +148,7 @@ func (p *placing) again(ctx context.Context, r *round, refs []*schema.TaskRef) {
 	}
 }
 
-// all places tasks one by one, until the context ends; the tasks and the candidates are read some at a time.
+// all places tasks one by one until the context ends. It reads tasks and candidates in batches.
 func (p *placing) all(ctx context.Context, refs []*schema.TaskRef) {
 	for some := range slices.Chunk(refs, schema.TakeLimit) {
 		calls := store.CallEach(some, func(r *schema.TaskRef) *store.Call { return p.service.tasks.GetCall(r, tasks.Listed) })
@@ -166,7 +167,7 @@ func (p *placing) all(ctx context.Context, refs []*schema.TaskRef) {
 
 const opPlace = "place"
 
-// one places a task that waits in its queue, as it was read.
+// one places a task that waits in its queue, given its record.
 func (p *placing) one(ctx context.Context, r *schema.TaskRef, as store.Reply, placer *workers.Placer) {
 	s, v := p.service, tasks.ReadTask(r, as)
 	if v == nil || v.State != model.Queued || v.WorkerID != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// open returns a harness whose tracker has other options.
+// withOptions runs a test with a harness whose tracker has changed options.
 func withOptions(t *testing.T, change func(*tracker.Options), test func(h *trackertest.Harness)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -36,7 +36,8 @@ func withOptions(t *testing.T, change func(*tracker.Options), test func(h *track
 	})
 }
 
-// A late worker's probe URL is asked before it is declared dead. An answer is not a beat: it helps three times.
+// The probe URL of a late worker is requested before the worker is declared dead. A response is not a heartbeat: it postpones the
+// verdict at most three times.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	var alive atomic.Bool
@@ -63,7 +64,7 @@ func TestProbe(t *testing.T) {
 			h.Fatalf("asked %d times when it was late", asked.Load())
 		}
 		h.Advance(15 * time.Second)
-		h.MustSweep() // asked again, 15 s after the first answer
+		h.MustSweep() // probed again, 15 s after the first response
 		h.WantWorker(mute, model.Offline, model.WorkerStale)
 		if w := h.WantWorker(silent, model.Online, ""); w.Liveness != model.Late || asked.Load() != 2 {
 			h.Fatalf("%+v after %d", w, asked.Load())
@@ -71,7 +72,7 @@ func TestProbe(t *testing.T) {
 		h.Advance(15 * time.Second)
 		h.MustSweep()
 		h.Advance(15 * time.Second)
-		h.MustSweep() // not asked a fourth time
+		h.MustSweep() // not probed a fourth time
 		if asked.Load() != 3 {
 			h.Fatalf("asked %d times", asked.Load())
 		}
@@ -81,7 +82,7 @@ func TestProbe(t *testing.T) {
 		h.WantWorker(silent, model.Offline, model.WorkerStale)
 
 		beating := h.MustRegister(probed).WorkerID
-		for range 5 { // a beat starts the count anew
+		for range 5 { // a heartbeat resets the count
 			h.Advance(15 * time.Second)
 			h.MustSweep()
 			h.MustBeatWorker(beating)
@@ -96,7 +97,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// Why a probe was not answered is told, and of very many no more than some lines.
+// The reason of a failed probe is logged, for very many probes in a limited number of lines.
 func TestProbesThatAreNotAnsweredLeaveLines(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused: allow it")

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	probeAtOnce  = 64              // probes under way; more late workers wait for the next check
+	probeAtOnce  = 64              // probes in progress; further late workers wait for the next check
 	probeTimeout = 2 * time.Second // well below the time between late and lost, which is at least half a second
 )
 
-// probes ask late workers whether they are alive, beside the rounds of a sweeper.
+// probes requests the URLs of late workers in the background to learn whether they are alive.
 type probes struct {
 	service  *Service
 	beside   *beside
-	underWay chan struct{} // one for each
+	underWay chan struct{} // one slot for each probe
 }
 
 func newProbes(s *Service, aside *beside) *probes {
 	return &probes{service: s, beside: aside, underWay: make(chan struct{}, probeAtOnce)}
 }
 
-// ask requests the URL of a late worker, and notes an answer.
+// ask requests the URL of a late worker and records a response.
 func (p *probes) ask(r *schema.WorkerRef, url string) {
 	select {
 	case p.underWay <- struct{}{}:
 	default:
-		return // too many at once: the network is down, not the workers; their timeouts decide
+		return // so many at once mean that the network is down, not the workers; their timeouts decide
 	}
 	p.beside.run("probing workers", func() {
 		defer func() { <-p.underWay }()

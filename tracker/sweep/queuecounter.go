@@ -9,10 +9,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// maxCountedQueues bounds the series of a counter by queue, as tenants make as many queues as they like.
+// maxCountedQueues bounds the series of a counter by queue, since tenants may create any number of queues.
 const maxCountedQueues = 100
 
-// queueCounter counts by queue. The first queues have a series each, all others one together.
+// queueCounter counts by queue. The first queues have a series each, all others share one.
 type queueCounter struct {
 	counts *prometheus.CounterVec
 
@@ -31,8 +31,7 @@ func newQueueCounter(name, help string) *queueCounter {
 	}
 }
 
-// of returns the counter of a queue. Ask for it before there is anything to count where that is possible: a rate sees only what is
-// added to a series that was there.
+// of returns the counter of a queue. Call it before the first event where possible, since rate() needs the series to exist.
 func (c *queueCounter) of(scope model.Scope, queue string) prometheus.Counter {
 	name := countedQueue{scope.Tenant, scope.Workspace, queue}
 	c.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A beat that arrives between find and take wins.
+// A heartbeat that arrives between find and take wins.
 func TestBeatBetweenFindAndTake(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
@@ -30,7 +30,7 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 		if tr.Beats.Beat(b); b.Err != nil {
 			t.Fatal(b.Err)
 		}
-		for i, want := range []int{1, 0} { // the second sweeper finds nothing left of the same list
+		for i, want := range []int{1, 0} { // the second sweeper finds nothing left in the same list
 			r, err := take()
 			if err != nil || r.Zombies != want {
 				t.Fatalf("take %d: %+v %v", i, r, err)
@@ -45,8 +45,7 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 	})
 }
 
-// Completers, beaters and several sweepers race over the same due attempts: each ends exactly once, with exactly
-// one event.
+// Completers, heartbeats and several sweepers race over the same due attempts: each ends exactly once, with exactly one event.
 func TestOneTransitionWins(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

@@ -2,10 +2,10 @@ package sweep
 
 import "hash/fnv"
 
-// sweeperID names a sweeper, in evidence and among those that share the shards.
+// sweeperID identifies a sweeper, in evidence and in the rendezvous for shards.
 type sweeperID string
 
-// rank is this sweeper's place for a shard among the live ones, by rendezvous hashing: each shard has an order of its own, and
+// rank returns this sweeper's position for a shard among the live ones, by rendezvous hashing: each shard has its own order, and
 // adding or removing one sweeper moves only its share.
 func (id sweeperID) rank(shard int, live []string) int {
 	mine, rank := rendezvous(shard, string(id)), 0
@@ -28,7 +28,7 @@ func rendezvous(shard int, id string) uint64 {
 	return x
 }
 
-// First returns which of some sweepers looks after a shard before all others; "" when there is none.
+// First returns which of the live sweepers has rank 0 for a shard; "": there are none.
 func First(shard int, live []string) string {
 	for _, id := range live {
 		if sweeperID(id).rank(shard, live) == 0 {

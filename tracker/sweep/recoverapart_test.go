@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Recoveries that a sweeper is at and cannot finish do not hide those behind them.
+// Recoveries in progress that a sweeper cannot finish do not hide those behind them.
 func TestARecoveryBehindManyThatAreStuck(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -32,7 +32,7 @@ func TestARecoveryBehindManyThatAreStuck(t *testing.T) {
 	})
 }
 
-// A recovery stops with its sweeper, and what it left another one does.
+// A recovery stops with its sweeper, and another sweeper does the rest.
 func TestARecoveryStopsWithItsSweeper(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

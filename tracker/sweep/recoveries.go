@@ -7,25 +7,25 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-const recoverLimit = 100 // recoveries begun a round
+const recoverLimit = 100 // recoveries begun in a round
 
-// recoveries take from workers that have ended what they held.
+// recoveries ends the attempts that ended workers held.
 type recoveries struct {
 	service *Service
 	id      sweeperID
 	beside  *beside
-	busy    sync.Map // worker id → true: those that this sweeper is at
+	busy    sync.Map // worker id → true: recoveries in progress on this sweeper
 }
 
 func newRecoveries(s *Service, id sweeperID, aside *beside) *recoveries {
 	return &recoveries{service: s, id: id, beside: aside}
 }
 
-// recover goes on with recoveries that are not done. A ranked sweeper does them beside its rounds: a shard on a
-// node that does not answer must not hold up the verdicts of this one.
+// recover continues unfinished recoveries. A ranked sweeper does so in the background: a shard on a node that does not respond
+// must not delay the verdicts of this one.
 func (w *workerSweep) recover(ctx context.Context, r *round, todo []workersDue) error {
 	var refs []*schema.WorkerRef
-	// Those that this sweeper is at already may be many, when a node does not answer: others stand behind them.
+	// If a node does not respond, many may be in progress already; the list continues behind them.
 	for from, more := 0, true; more && len(refs) < recoverLimit; from += findLimit {
 		var found []dueWorker
 		var err error
@@ -46,7 +46,7 @@ func (w *workerSweep) recover(ctx context.Context, r *round, todo []workersDue) 
 		return nil
 	}
 	if r.ranked {
-		w.recoveries.beside.run("recoveries", func() { _, _, _ = w.recoveries.all(ctx, refs) }) // what fails is found again in the next round
+		w.recoveries.beside.run("recoveries", func() { _, _, _ = w.recoveries.all(ctx, refs) }) // the next round finds what failed
 		return nil
 	}
 	begun, taken, err := w.recoveries.all(ctx, refs)
@@ -55,7 +55,7 @@ func (w *workerSweep) recover(ctx context.Context, r *round, todo []workersDue) 
 	return err
 }
 
-// begin reports whether this sweeper is not already recovering it; if so it now is.
+// begin reports whether the recovery was not in progress on this sweeper, and marks it as such.
 func (v *recoveries) begin(r *schema.WorkerRef) bool {
 	_, busy := v.busy.LoadOrStore(r.ID, true)
 	return !busy
@@ -67,7 +67,7 @@ func (v *recoveries) end(refs []*schema.WorkerRef) {
 	}
 }
 
-// all does what is left of some recoveries. It returns for how many there was something to do, and what it took.
+// all does the rest of some recoveries. It returns how many were unfinished and how many attempts it took.
 func (v *recoveries) all(ctx context.Context, refs []*schema.WorkerRef) (begun, taken int, err error) {
 	defer v.end(refs)
 	recs, err := v.service.holdings.ReadRecoveries(ctx, "sweep", string(v.id), refs)

@@ -22,19 +22,19 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A sweeper that dies between any two steps of a recovery leaves nothing undone: another one takes it up, every task is
-// recovered exactly once, and none is claimed by the dead worker in between.
+// A sweeper that dies between any two steps of a recovery leaves nothing undone: another one continues, every task is recovered
+// exactly once, and the dead worker claims none in between.
 func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		// How many steps a whole recovery has is found by letting it live.
+		// A sweeper that survives shows how many steps a whole recovery has.
 		total := dieAfter(t, s, 1<<30)
 		if total < 12 {
 			t.Fatalf("a recovery over two shards has %d steps", total)
 		}
 		stride := testenv.Of(5, 1)
 		if s.Kind == "miniredis" {
-			stride *= 4 // it is slow; which steps it dies after is another run's luck
+			stride *= 4 // it is slow; other runs cover the other steps
 		}
 		for n := rand.IntN(stride); n < total; n += stride {
 			dieAfter(t, s, n)
@@ -42,10 +42,10 @@ func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
 	})
 }
 
-const recoveryTasks = 110 // more than one call takes in one of the shards at least
+const recoveryTasks = 110 // more than one call takes in at least one shard
 
-// dieAfter has a sweeper make n calls to the store from the verdict on and then none ever again, lets another one
-// finish, and checks what became of everything. It returns how many calls were made.
+// dieAfter lets a sweeper make n calls to the store after the verdict, lets another one finish and checks the result. It returns
+// how many calls were made.
 func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 	t.Helper()
 	ctx := t.Context()
@@ -166,7 +166,7 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 	return made
 }
 
-// mortal lets a client send so many commands and then no more, also in the middle of a pipeline.
+// mortal lets a client send a number of commands and then no more, even within a pipeline.
 type mortal struct {
 	mu         sync.Mutex
 	left, made int

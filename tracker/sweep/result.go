@@ -13,14 +13,14 @@ type SweepResult struct {
 	TimedOut       int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
 	Requeued       int // of both, those whose task went back to its queue
 	Ready          int // queued tasks whose backoff or notBefore was over
-	Removed        int // finished tasks at the end of their retention
-	MassExpiryHeld int // attempts and workers that the mass expiry brake gave one more timeout
+	Removed        int // finished tasks past their retention
+	MassExpiryHeld int // attempts and workers to which the mass-expiry brake gave one more timeout
 
-	StaleWorkers   int // workers that went OFFLINE for their silence
+	StaleWorkers   int // workers that went OFFLINE for silence
 	Machines       []MachineName
 	DrainedWorkers int // workers whose drain ended
-	RemovedWorkers int // OFFLINE workers at the end of their retention
-	Recovered      int // attempts taken from workers that have ended
+	RemovedWorkers int // OFFLINE workers past their retention
+	Recovered      int // attempts recovered from ended workers
 }
 
 // MachineName names a machine whose worker was swept.
@@ -47,7 +47,7 @@ func (r *SweepResult) add(o SweepResult) {
 	r.Recovered += o.Recovered
 }
 
-// data is what an event tells of it, as JSON.
+// data returns the result as the JSON of its event.
 func (r *SweepResult) data() string {
 	return fmt.Sprintf(`{"zombies":%d,"timedOut":%d,"requeued":%d,"ready":%d,"removed":%d,"held":%d,`+
 		`"workers":{"stale":%d,"drained":%d,"removed":%d,"recoveredAttempts":%d}}`,

@@ -10,15 +10,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// firesPerTick is how many fires of schedules a sweeper deals with a second.
+// firesPerTick is how many fires of schedules a sweeper handles per second.
 const firesPerTick = 1000
 
-// scheduleSweep fires schedules, in rounds of its own: no verdict waits for it. It knows no hurry: schedules that come back
-// together after an outage are worked off so many fires a second, and creations give way to beats in any case.
+// scheduleSweep fires schedules in its own rounds, so that no verdict waits for it. After an outage, overdue schedules are handled
+// at a limited rate, and task creations give way to heartbeats in any case.
 type scheduleSweep struct {
 	service *Service
 	id      sweeperID
-	budget  *fireBudget // the rounds of all nodes share it
+	budget  *fireBudget // shared by the rounds of all nodes
 
 	mu    sync.Mutex
 	turns map[*store.Node]*schedules.Turns
@@ -28,7 +28,7 @@ func newScheduleSweep(s *Service, id sweeperID, perTick int) *scheduleSweep {
 	return &scheduleSweep{service: s, id: id, budget: newFireBudget(perTick), turns: map[*store.Node]*schedules.Turns{}}
 }
 
-// turnsOf returns the turns of a node, and forgets those of nodes that are gone.
+// turnsOf returns the turns of a node and drops those of nodes that are gone.
 func (v *scheduleSweep) turnsOf(n *store.Node) *schedules.Turns {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -41,7 +41,7 @@ func (v *scheduleSweep) turnsOf(n *store.Node) *schedules.Turns {
 	return t
 }
 
-// sweep looks once at what is due on a node.
+// sweep handles what is due on a node, once.
 func (v *scheduleSweep) sweep(ctx context.Context, r *round) error {
 	looked, err := v.look(ctx, r, func(fires int) int { return v.budget.take(time.Now(), fires) })
 	r.next, r.more = looked.Next, looked.More
@@ -58,7 +58,7 @@ func (v *scheduleSweep) look(ctx context.Context, r *round, allow func(fires int
 	})
 }
 
-// once deals with all that is due on a node, but no more than one second allows, whatever other sweepers do.
+// once handles everything that is due on a node up to the limit of one second, whatever other sweepers do.
 func (v *scheduleSweep) once(ctx context.Context, r *round) error {
 	v.turnsOf(r.node).Relist()
 	left := v.budget.perSecond
@@ -76,24 +76,24 @@ func (v *scheduleSweep) once(ctx context.Context, r *round) error {
 	return nil
 }
 
-// fireBudget is how many fires a sweeper deals with a second. What a second allows may come at once; it comes back bit by bit, so
-// that a tenant whose fires are due when others have just used all of it has its turn within budgetPause.
+// fireBudget limits the fires that a sweeper handles per second. They may be used at once and are refilled gradually, so that a
+// tenant whose fires come due right after others used up the budget waits at most budgetPause.
 type fireBudget struct {
 	perSecond int
 
 	mu   sync.Mutex
-	left float64 // as of at
+	left float64 // at the time `at`
 	at   time.Time
 }
 
-// budgetPause is how long a sweeper that has used its budget lets schedules be.
+// budgetPause is how long a sweeper with an empty budget pauses.
 const budgetPause = 100 * time.Millisecond
 
 func newFireBudget(perSecond int) *fireBudget {
 	return &fireBudget{perSecond: perSecond, left: float64(perSecond)}
 }
 
-// take returns how many of some fires may be dealt with now, and counts them.
+// take returns how many of the fires may be handled now, and subtracts them.
 func (b *fireBudget) take(now time.Time, fires int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func (b *fireBudget) take(now time.Time, fires int) int {
 	return fires
 }
 
-// wait returns how long no more fires may be dealt with.
+// wait returns how long until more fires may be handled.
 func (b *fireBudget) wait(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

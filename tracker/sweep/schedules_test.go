@@ -7,8 +7,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
-// A sweeper deals with so many fires a second, all at once or bit by bit. When it has none left it looks again soon: what one
-// tenant has used up keeps another's fire waiting for a tenth of a second and not for a whole one.
+// A sweeper handles a limited number of fires per second, at once or gradually. With an empty budget it checks again soon: a fire
+// of another tenant waits a tenth of a second, not a whole one.
 func TestASweepersFiresComeBackBitByBit(t *testing.T) {
 	t.Parallel()
 	b := sweep.NewFireBudget(100)

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those that the room runs: for each a function that makes its call, with arguments as the script's header labels
-// them, and one that reads its reply. Where words stand in either is known nowhere else.
+// scripts are the Lua scripts of this package. For each there is a function that builds its call and one that reads its reply; the
+// positions of arguments and values are known nowhere else.
 type scripts struct {
 	keys []*schema.ShardKeys // by shard
 
@@ -29,10 +29,10 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 	}
 }
 
-// sentinel is the entry of a set that keeps it from being absent.
+// sentinel is the entry that keeps a set from being absent.
 const sentinel = "!"
 
-// sweptCall tells of a sweep that was asked for; data is the event's, as JSON.
+// sweptCall records a sweep on request; data is the JSON of its event.
 func (s *scripts) sweptCall(act, data string) *store.Call {
 	const shard = 0 // every deployment has it
 	k := s.keys[shard]
@@ -48,7 +48,7 @@ func (s *scripts) peekCall(shards []int, by sweeperID, lease time.Duration) *sto
 	return store.NewCall(shards[0], s.peek, keys, string(by), model.Millis(lease))
 }
 
-// shardDues is when what stands first in the sets of a shard is due.
+// shardDues is when the first entry of each set of a shard is due.
 type shardDues struct {
 	now      int64 // wall ms
 	time     int64 // shard time, ms
@@ -56,13 +56,13 @@ type shardDues struct {
 	due      int64 // wall ms
 	notice   int64 // wall ms
 	sweepers []string
-	timeouts []string // in use, ms, and the sentinel
-	changed  int64    // shard time of the newest change of the primary, ms; 0: none
+	timeouts []string // in use, ms, with the sentinel
+	changed  int64    // shard time of the latest change of the primary, ms; 0: none
 	changing bool     // it is in progress
 	held     bool     // replicas may be cut off from their clients, so shard time may be slowed
 }
 
-// readPeek reads what is said of so many shards.
+// readPeek reads the reply about that many shards.
 func readPeek(re store.Reply, shards int) []shardDues {
 	all := make([]shardDues, shards)
 	for i := range all {
@@ -76,7 +76,7 @@ func readPeek(re store.Reply, shards int) []shardDues {
 	return all
 }
 
-// peekBeatsCall is for sets of those shards that one call may be about.
+// peekBeatsCall reads the first beats of sets whose shards one call may cover.
 func (s *scripts) peekBeatsCall(sets []beatsOf) *store.Call {
 	keys := make([]string, len(sets))
 	for i, of := range sets {
@@ -85,7 +85,7 @@ func (s *scripts) peekBeatsCall(sets []beatsOf) *store.Call {
 	return store.NewCall(sets[0].shard, s.peekBeats, keys)
 }
 
-// readPeekBeats returns of each set its first beat in shard time, ms; "": no attempt beats there.
+// readPeekBeats returns the first beat of each set in shard time, ms; "": the set has none.
 func readPeekBeats(r store.Reply) []string { return r.Strings() }
 
 func (s *scripts) forgetTimeoutsCall(shard int, timeouts []string) *store.Call {
@@ -97,15 +97,14 @@ func (s *scripts) forgetTimeoutsCall(shard int, timeouts []string) *store.Call {
 	return store.NewCall(shard, s.forgetTimeouts, keys, args...)
 }
 
-// taken is what a script answers of one entry that was due: Took… of package schema, with a lag, or with a run where it has to
-// be reported.
+// taken is a script's result for one due entry: a Took… code of package schema with a lag, or with a run that the script needs.
 type taken struct {
 	what int64
 	lag  time.Duration
 	run  string
 }
 
-// readTaken reads the answers of all scripts that take what is due.
+// readTaken reads the reply of any script that takes due entries.
 func readTaken(r store.Reply) []taken {
 	all := make([]taken, len(r)/2)
 	for i := range all {
@@ -119,7 +118,7 @@ func readTaken(r store.Reply) []taken {
 	return all
 }
 
-// expireCall is for members of one beats set; runs: the runs of their tasks are passed on.
+// expireCall ends members of one beats set; runs: the runs of their tasks are passed to the script.
 func (s *scripts) expireCall(shard int, by sweeperID, retention time.Duration, timeout string, runs bool, items []found) *store.Call {
 	k := s.keys[shard]
 	keys := append(make([]string, 0, len(k.Fixed)+1+3*len(items)), k.Fixed...)
@@ -151,7 +150,7 @@ func (s *scripts) dueCall(shard int, by sweeperID, retention time.Duration, item
 	return store.NewCall(shard, s.due, keys, append([]any{string(by), model.Millis(retention)}, args...)...)
 }
 
-// ofTasks returns the keys of a shard and of tasks, and of each its scope, id and entry.
+// ofTasks returns the keys of a shard and of tasks, and the scope, id and entry of each task.
 func (s *scripts) ofTasks(shard int, items []found) (keys []string, args []any) {
 	k := s.keys[shard]
 	keys = append(make([]string, 0, len(k.Fixed)+5*len(items)), k.Fixed...)

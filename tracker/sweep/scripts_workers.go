@@ -19,10 +19,10 @@ func (s *scripts) workerPeekCall(shards []int) *store.Call {
 	return store.NewCall(shards[0], s.workerPeek, keys)
 }
 
-// workerDues is when what stands first in the sets of a shard's workers is due.
+// workerDues is when the first entry of each worker set of a shard is due.
 type workerDues struct {
 	time     int64 // shard time, ms
-	look     int64 // check of a worker, in shard time, ms
+	look     int64 // next check of a worker, in shard time, ms
 	due      int64 // wall ms
 	recovery int64 // wall ms
 	sweepers []string
@@ -32,7 +32,7 @@ func readWorkerPeek(r store.Reply) workerDues {
 	return workerDues{time: r.Int(0), look: r.Int(1), due: r.Int(2), recovery: r.Int(3), sweepers: r.List(4).Strings()}
 }
 
-// workerExpireCall is about workers of one shard whose keys are resolved.
+// workerExpireCall checks workers of one shard whose keys are resolved.
 func (s *scripts) workerExpireCall(by sweeperID, o *Options, workers []dueWorker) *store.Call {
 	shard := workers[0].ref.Shard
 	k := s.keys[shard]
@@ -45,13 +45,13 @@ func (s *scripts) workerExpireCall(by sweeperID, o *Options, workers []dueWorker
 	return store.NewCall(shard, s.workerExpire, keys, args...)
 }
 
-// expired is what was found of a worker that was due for a check.
+// expired is the result of the check of a due worker.
 type expired struct {
-	late, stale bool // now; neither: there was nothing to do
+	late, stale bool // neither: there was nothing to do
 	lag         time.Duration
 	machine     string
-	probeURL    string    // of a late one; empty: it is not to be asked
-	lastSeen    time.Time // zero: no beat is on record
+	probeURL    string    // of a late one; empty: it is not to be probed
+	lastSeen    time.Time // zero: no heartbeat is recorded
 	// Whether they flap.
 	workerFlaps, machineFlaps bool
 	queue                     string
@@ -72,7 +72,7 @@ func readWorkerExpire(r store.Reply) []expired {
 	return all
 }
 
-// workerDueCall is for workers of one shard whose keys are resolved; again is until a drain is checked again.
+// workerDueCall handles workers of one shard whose keys are resolved; again is the time until the next check of a drain.
 func (s *scripts) workerDueCall(retention, again time.Duration, workers []dueWorker, drains map[*schema.WorkerRef]drain) *store.Call {
 	shard := workers[0].ref.Shard
 	k := s.keys[shard]
@@ -85,7 +85,7 @@ func (s *scripts) workerDueCall(retention, again time.Duration, workers []dueWor
 	return store.NewCall(shard, s.workerDue, keys, args...)
 }
 
-// workerTaken is what became of a worker for which something was due.
+// workerTaken is what was done with a due worker.
 type workerTaken struct{ offline, removed bool }
 
 func readWorkerDue(r store.Reply) []workerTaken {
@@ -96,7 +96,7 @@ func readWorkerDue(r store.Reply) []workerTaken {
 	return all
 }
 
-// workerDrainsCall is about workers of one shard.
+// workerDrainsCall reads the drains of workers of one shard.
 func (s *scripts) workerDrainsCall(workers []*schema.WorkerRef) *store.Call {
 	k := s.keys[workers[0].Shard]
 	var keys []string
@@ -107,15 +107,15 @@ func (s *scripts) workerDrainsCall(workers []*schema.WorkerRef) *store.Call {
 	return store.NewCall(workers[0].Shard, s.workerDrains, keys)
 }
 
-// readWorkerDrains returns of each worker when its drain began, wall ms; "": it does not drain, or a claim is under way.
+// readWorkerDrains returns when the drain of each worker began, wall ms; "": it does not drain, or a claim is in progress.
 func readWorkerDrains(r store.Reply) []string { return r.Strings() }
 
-// workerProbedCall is about a worker whose keys are these.
+// workerProbedCall records the response to a probe of a worker with these keys.
 func (s *scripts) workerProbedCall(r *schema.WorkerRef, keys []string) *store.Call {
 	return store.NewCall(r.Shard, s.workerProbed, keys, r.Scope.String(), r.ID)
 }
 
-// repinCall is for a task whose keys these are.
+// repinCall assigns a task with these keys to a worker.
 func (s *scripts) repinCall(r *schema.TaskRef, keys []string, worker string) *store.Call {
 	return store.NewCall(r.Shard, s.repin, append(keys, s.keys[r.Shard].Fences), r.Scope.String(), r.ID, worker)
 }

@@ -23,14 +23,13 @@ import (
 // Options configure a Service.
 type Options struct {
 	Retention         time.Duration                               // how long finished tasks and OFFLINE workers are kept
-	FlappingThreshold int                                         // a worker or machine that went stale so often within a day flaps
-	Probe             func(ctx context.Context, url string) error // asks a late worker whether it is alive; nil: none is asked
+	FlappingThreshold int                                         // a worker or machine that was declared stale this often within a day flaps
+	Probe             func(ctx context.Context, url string) error // requests the URL of a late worker; nil: no worker is probed
 	Logger            *slog.Logger
-	Registerer        prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer        prometheus.Registerer // nil: metrics are not registered
 }
 
-// Service is what the sweepers of a process share. No field changes once it is made, so its methods may be called from any
-// goroutine.
+// Service is what the sweepers of a process share. Its fields do not change, so its methods may be called from any goroutine.
 type Service struct {
 	store     *store.Store
 	events    *events.Service
@@ -47,11 +46,11 @@ type Service struct {
 	log       *slog.Logger
 	metrics   *metrics
 
-	logVerdicts *logs.Limiter // upon tasks
+	logVerdicts *logs.Limiter // about tasks
 	logProbes   *logs.Limiter
 }
 
-// New makes the service.
+// New creates the service.
 func New(
 	s *store.Store, e *events.Service, b *beats.Service, h *holdings.Service, w *workers.Service, ta *tasks.Service,
 	sc *schedules.Service, wh *webhooks.Service, br *brake.Service, re *reconcile.Service, o Options,
@@ -63,7 +62,7 @@ func New(
 	}
 }
 
-// exec runs calls on a node in one round trip, and returns the first error.
+// exec runs calls on a node in one round trip and returns the first error.
 func (s *Service) exec(ctx context.Context, n *store.Node, calls []*store.Call) error {
 	s.store.Exec(ctx, n, calls)
 	return store.FirstError(calls)

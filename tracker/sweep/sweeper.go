@@ -15,14 +15,14 @@ import (
 
 // SweeperOptions configure a Sweeper.
 type SweeperOptions struct {
-	ID string // shown in evidence; empty: that of the process, swp_ and a ULID
+	ID string // shown in evidence; empty: the ID of the process, swp_ and a ULID
 
-	FiresPerTick int // of schedules that this sweeper deals with a second; 0: 1,000. Tests have fewer
+	FiresPerTick int // fires of schedules that this sweeper handles per second; 0: 1,000. Tests use fewer
 }
 
-// Sweeper finds what has gone silent or has come due and ends it. Any number of them may run at once: every
-// verdict is taken by a script that checks again, so two can never take the same one. They share the shards by
-// rank only to save work. Its parts look after their own locks; no field of its own changes.
+// Sweeper finds silent attempts and workers and overdue deadlines and ends them. Any number of sweepers may run at once: the
+// script of every verdict checks again, so no two can take the same one. They share the shards by rank only to save work. Its
+// parts have their own locks; its fields do not change.
 type Sweeper struct {
 	service    *Service
 	id         sweeperID
@@ -37,18 +37,18 @@ type Sweeper struct {
 
 // How sweepers share the work and how much they take at once.
 const (
-	maxNap       = 100 * time.Millisecond // a new task may be due earlier than anything seen so far
-	minNap       = 10 * time.Millisecond  // while deaths trickle in: a sweep for each would cost Redis more than the deaths
-	rankDelay    = 100 * time.Millisecond // a sweeper of rank r leaves this times r to those before it
-	sweeperLease = time.Second            // a sweeper that has not peeked for this long is no longer counted
-	findLimit    = 500                    // of one sorted set, a round
-	workerLimit  = 25                     // the same of workers, whose records are read whole
-	verdictLimit = 16                     // the same of verdicts: a beat waits for one call
-	zombieLimit  = 32                     // the same of those by silence, of which there may be very many and which cost less
-	verdictTrips = 3                      // such calls on their way at once, for the same reason
+	maxNap       = 100 * time.Millisecond // a new task may be due earlier than anything scanned so far
+	minNap       = 10 * time.Millisecond  // while deaths arrive one by one: a sweep for each would cost Redis more than the deaths
+	rankDelay    = 100 * time.Millisecond // a sweeper of rank r leaves r times this to those with a better rank
+	sweeperLease = time.Second            // a sweeper that has not scanned for this long is no longer counted
+	findLimit    = 500                    // of one sorted set in a round
+	workerLimit  = 25                     // the same for workers, whose records are read whole
+	verdictLimit = 16                     // verdicts in one call, since heartbeats wait for it
+	zombieLimit  = 32                     // the same for silent attempts, which cost less and of which there may be very many
+	verdictTrips = 3                      // verdict calls in flight at once, for the same reason
 )
 
-// NewSweeper makes a sweeper; start it with Run.
+// NewSweeper creates a sweeper; start it with Run.
 func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	id := sweeperID(o.ID)
 	if id == "" {
@@ -69,17 +69,17 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	}
 }
 
-// round is one scan of the shards of one node, and its outcome.
+// round is one scan of the shards of one node, and its result.
 type round struct {
 	node   *store.Node
 	shards []int
-	ranked bool // sweepers of a better rank are left their time, and what may take long goes on beside the round
+	ranked bool // leave sweepers with a better rank their time, and do slow work in the background
 	result SweepResult
 	next   time.Duration // until something may be due again
 	more   bool          // a limit was reached: there is more now
 }
 
-// grace is how long this sweeper leaves what is due in a shard to those ranked before it.
+// grace returns how long this sweeper leaves a shard's overdue entries to those with a better rank.
 func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
 	if !r.ranked {
 		return 0
@@ -87,18 +87,18 @@ func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
 	return rankDelay * time.Duration(id.rank(shard, live))
 }
 
-// beside is work that goes on beside the rounds of a sweeper: what may have to wait for another node than the round's.
+// Background work of a sweeper, next to its rounds: work that may wait for another node than the one of the round.
 type beside struct {
 	store   *store.Store
 	running sync.WaitGroup
 }
 
-// run does it there; a panic breaks the tracker.
+// run runs the function in the background; a panic breaks the tracker.
 func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
 
-// Run sweeps until the context ends. Each Redis node is swept by itself, so that a frozen one delays no verdict elsewhere, and
-// tasks beside workers and schedules, so that a long round over one kind delays no verdict on another. Redis's trouble is logged, counted
-// and outlived.
+// Run sweeps until the context ends. It sweeps each Redis node separately, so that a frozen node delays no verdict elsewhere, and
+// tasks separately from workers and schedules, so that a long round over one kind does not delay another. It logs and counts
+// errors of Redis and continues.
 func (s *Sweeper) Run(ctx context.Context) error {
 	ctx = s.acting(ctx)
 	var running sync.WaitGroup
@@ -119,7 +119,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// scan makes rounds of what scans the shards of a node.
+// scan turns a sweep of the shards of a node into a round.
 func (s *Sweeper) scan(sweep func(context.Context, *round) error) func(context.Context, *store.Node) (time.Duration, error) {
 	return func(ctx context.Context, n *store.Node) (time.Duration, error) {
 		r := &round{node: n, shards: s.service.store.Settled(n), ranked: true}
@@ -133,7 +133,7 @@ func (s *Sweeper) scan(sweep func(context.Context, *round) error) func(context.C
 	}
 }
 
-// RunOnce sweeps every shard until nothing is due, whatever other sweepers do.
+// RunOnce sweeps every shard until nothing is due, regardless of other sweepers.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	ctx = s.acting(ctx)
 	defer s.beside.running.Wait()
@@ -164,8 +164,8 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	return total, nil
 }
 
-// Sweep sweeps every shard once, as a sweeper that nobody else knows of, and tells of that. When its time runs out it returns what
-// it has done.
+// Sweep sweeps every shard once, as a sweeper that does not take part in the ranking, and records the result as an event. When its
+// time runs out it returns what it has done.
 func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 	ctx = s.store.Within(ctx, 0)
 	r, err := NewSweeper(s, SweeperOptions{}).RunOnce(ctx)
@@ -178,15 +178,15 @@ func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 	return r, nil
 }
 
-// Reconcile walks over everything once, whatever other sweepers do, and counts what it repaired.
+// Reconcile checks everything once, regardless of other sweepers, and counts what it repaired.
 func (s *Sweeper) Reconcile(ctx context.Context) (map[string]int, error) {
 	return s.reconciler.WalkOnce(s.acting(ctx))
 }
 
-// Deliver takes all that has happened for webhooks and posts what is due to them, once.
+// Deliver takes all events for webhooks and posts what is due, once.
 func (s *Sweeper) Deliver(ctx context.Context) error { return s.webhooks.Once(s.acting(ctx)) }
 
-// acting names the sweeper in events, where nobody has asked it to act.
+// acting makes the sweeper the actor of events unless the context already has one.
 func (s *Sweeper) acting(ctx context.Context) context.Context {
 	if model.ActorOf(ctx) != "" {
 		return ctx

@@ -9,15 +9,15 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// trims drop events that are not kept any more. Nobody waits for that, so the first sweeper of each shard does it and all
-// others leave it alone, beside the rounds.
+// trims drops events that are past their retention, in the background. Nothing waits for that, so only the sweeper with rank 0 for
+// a shard does it.
 type trims struct {
 	store  *store.Store
 	events *events.Service
 	leads  *leads
 }
 
-// How long after a look at the events of a node the next one is: while there is more to drop, and otherwise, jittered.
+// The pause after a trim of a node: while there is more to drop, and otherwise, jittered.
 const (
 	trimPause    = 50 * time.Millisecond
 	trimInterval = time.Second
@@ -34,7 +34,7 @@ func (t *trims) round(ctx context.Context, n *store.Node) (pause time.Duration, 
 	return store.Jittered(trimInterval), err
 }
 
-// runOnce drops all that is not kept any more in some shards.
+// runOnce drops everything past its retention in some shards.
 func (t *trims) runOnce(ctx context.Context, n *store.Node, shards []int) error {
 	for {
 		more, err := t.events.Trim(ctx, n, shards)
@@ -44,7 +44,7 @@ func (t *trims) runOnce(ctx context.Context, n *store.Node, shards []int) error 
 	}
 }
 
-// leads are the shards of which a sweeper is the first, as it has seen in its last rounds. mu owns it.
+// leads are the shards for which a sweeper has rank 0, as of its last rounds. mu protects it.
 type leads struct {
 	mu   sync.Mutex
 	mine []bool // by shard

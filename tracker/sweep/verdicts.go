@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// taskSweep takes what is due of tasks. Its rounds over several nodes run concurrently; no field changes.
+// taskSweep enforces the deadlines of tasks. Its rounds over several nodes run concurrently; its fields do not change.
 type taskSweep struct {
 	service  *Service
 	id       sweeperID
@@ -32,7 +32,7 @@ func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *br
 	}
 }
 
-// sweep does one round over tasks: it scans all shards, finds in those where something is due, and takes it.
+// sweep does one round over tasks: it scans all shards, finds the overdue entries and takes them.
 func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	start := time.Now()
 	seen, err := t.peek(ctx, r)
@@ -54,28 +54,28 @@ func (t *taskSweep) sweep(ctx context.Context, r *round) error {
 	r.more = r.more || seen.next == 0
 	if !r.more && !done.any {
 		r.next = seen.next
-	} // else scan again at once: what stood behind the things taken is not known yet
+	} // else scan again at once: what follows the entries taken is not known yet
 	t.service.metrics.sweepTime.Observe(time.Since(start).Seconds())
 	return nil
 }
 
-// found is an entry that is due and is to be taken.
+// found is an entry that is due.
 type found struct {
 	*overdue
 	ref    *schema.TaskRef
 	member string
 }
 
-// isSilent reports whether it is due because an attempt is silent for its timeout.
+// isSilent reports whether it is due because an attempt was silent for its timeout.
 func (f *found) isSilent() bool { return f.set == beatsSet }
 
-// cleared is what became of entries that were found.
+// cleared is what was done with due entries.
 type cleared struct {
-	any       bool              // anything about tasks has changed
+	any       bool              // a task has changed
 	placeless []*schema.TaskRef // placed tasks that need a worker
 }
 
-// clear finds what is overdue in the given sets and takes it.
+// clear finds the overdue entries of the given sets and takes them.
 func (t *taskSweep) clear(ctx context.Context, r *round, todo []overdue) (done cleared, err error) {
 	if len(todo) == 0 {
 		return done, nil
@@ -92,7 +92,7 @@ func (t *taskSweep) clear(ctx context.Context, r *round, todo []overdue) (done c
 	return done, cmp.Or(err, inDoubt)
 }
 
-// withoutHeld returns the items without the silent attempts that the brake holds, or about which it could not decide.
+// withoutHeld returns the items except the silent attempts that the brake holds or could not decide on.
 func (t *taskSweep) withoutHeld(ctx context.Context, r *round, items []found) (rest []found, err error) {
 	var silent []found
 	var asked []brake.Attempt
@@ -118,7 +118,7 @@ func (t *taskSweep) withoutHeld(ctx context.Context, r *round, items []found) (r
 	return rest, err
 }
 
-// runTimeAtFullSpeed ends the slow time of shards where only a few members are late. After an error time stays slow.
+// runTimeAtFullSpeed ends the slow time of shards with only a few late members. After an error time stays slow.
 func (t *taskSweep) runTimeAtFullSpeed(ctx context.Context, n *store.Node, slow []int) {
 	if len(slow) == 0 || !t.brake.FewLate(ctx, n, slow) {
 		return
@@ -127,7 +127,7 @@ func (t *taskSweep) runTimeAtFullSpeed(ctx context.Context, n *store.Node, slow 
 	t.service.store.Exec(ctx, n, calls)
 }
 
-// find lists what is overdue in the given sets.
+// find lists the overdue entries of the given sets.
 func (t *taskSweep) find(ctx context.Context, n *store.Node, todo []overdue) (items []found, more bool, err error) {
 	calls := make([]*store.Call, len(todo))
 	for i, o := range todo {
@@ -162,8 +162,8 @@ func (t *taskSweep) find(ctx context.Context, n *store.Node, todo []overdue) (it
 	return items, more, nil
 }
 
-// take ends what was found: first the zombies, while it reads what names the other tasks' keys, then the zombies whose run had
-// to be learned first, then the others. A task that is overdue in several ways is reported as silent, whatever its run.
+// take ends what was found: first the zombies, while it reads what identifies the keys of the other tasks, then the zombies whose
+// run it had to look up, then the others. A task that is overdue in several ways is reported as silent, whatever its run.
 func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cleared) error {
 	var silent, others []found
 	var refs []*schema.TaskRef
@@ -196,13 +196,13 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 	return err
 }
 
-// verdicts are calls of the scripts that end what was found, and what each is about.
+// verdicts are calls of scripts that end entries, and the entries of each call.
 type verdicts struct {
 	calls []*store.Call
 	of    [][]found
 }
 
-// verdictCalls makes the calls for items, each for at most so many; runs: the runs of their tasks are known.
+// verdictCalls builds the calls for items, with at most that many in each; runs: the runs of their tasks are known.
 func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts {
 	v := verdicts{of: schema.Runs(items, atMost, func(a, b found) bool { return a.overdue == b.overdue })}
 	s, retention := &t.service.scripts, t.service.opts.Retention
@@ -221,9 +221,9 @@ func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts 
 	return v
 }
 
-// execBeside runs calls one a round trip, those of different series beside each other and a few at once. When very many die together
-// Redis has always one to go on with, and the beats of the others get their turn in between: it takes a command of each connection
-// in turn, where one long pipeline would leave them little.
+// execBeside sends one call per round trip and several series concurrently. When very many attempts die together, Redis then
+// always has a call to work on and serves heartbeats in between: it serves one command per connection in turn, and one long
+// pipeline would leave them little time.
 func (t *taskSweep) execBeside(ctx context.Context, n *store.Node, series [][]*store.Call) {
 	var next atomic.Int64
 	var trips sync.WaitGroup
@@ -239,16 +239,15 @@ func (t *taskSweep) execBeside(ctx context.Context, n *store.Node, series [][]*s
 	trips.Wait()
 }
 
-// apart makes a series of each call: they are about different tasks.
+// apart makes a series of each call, for calls about different tasks.
 func apart(calls []*store.Call) [][]*store.Call { return slices.Collect(slices.Chunk(calls, 1)) }
 
-// inTurn makes a series of what is about one shard: what comes first there ends a task that is overdue in several ways.
+// inTurn makes a series of the calls about one shard: the first one ends a task that is overdue in several ways.
 func inTurn(calls []*store.Call) [][]*store.Call {
 	return schema.Runs(calls, len(calls), func(a, b *store.Call) bool { return a.Shard == b.Shard })
 }
 
-// tally counts what the scripts took. It returns the zombies that were left because their run was not told; now
-// it is known.
+// tally counts what the scripts took. It returns the zombies that were left because their run was missing, which is now known.
 func (t *taskSweep) tally(r *round, v verdicts, done *cleared) (again []found, err error) {
 	for i, c := range v.calls {
 		if c.Err != nil {
@@ -296,7 +295,7 @@ func (t *taskSweep) count(r *SweepResult, item found, took taken, done *cleared)
 	t.service.metrics.detectionLag.Observe(took.lag.Seconds())
 }
 
-// reason is why its attempt, or its task, ends.
+// reason returns why the attempt or the task ends.
 func (f *found) reason() model.Reason {
 	if f.isSilent() {
 		return model.HeartbeatTimeout

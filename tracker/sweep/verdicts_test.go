@@ -10,14 +10,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// The silence of a lost worker is what counted: an outage is told beside it.
+// The evidence of a lost worker reports the silence that counted, and an outage separately.
 func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
 		c.Hire("w")
 		a := c.MustHolding("w", 1)[0]
 		last := c.Store.Clock.Now()
-		c.Store.Clock.Advance(time.Minute) // nothing lands
+		c.Store.Clock.Advance(time.Minute) // no heartbeat can be stored
 		c.Advance(30 * time.Second)
 		c.MustSweep()
 		e := c.Newest(a.TaskID).Evidence
@@ -29,7 +29,7 @@ func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 	})
 }
 
-// Whichever part of a process finds what is to be told, it has one name.
+// A process has one name in all that it reports, whichever part of it does so.
 func TestAProcessHasOneName(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -71,7 +71,7 @@ func TestAProcessHasOneName(t *testing.T) {
 	})
 }
 
-// A history that a version before has written is read, by views, by repeats and by who asks whose an attempt was.
+// Views, repeats and ownership checks can read a history that an earlier version wrote.
 func TestHistoriesOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// workerSweep takes what is due of workers. Its rounds over several nodes run concurrently; no field changes.
+// workerSweep enforces the deadlines of workers. Its rounds over several nodes run concurrently; its fields do not change.
 type workerSweep struct {
 	service    *Service
 	id         sweeperID
@@ -29,14 +29,14 @@ func newWorkerSweep(s *Service, id sweeperID, b *brake.Brake, aside *beside) *wo
 	}
 }
 
-// workersDue is what is due of the workers in one shard.
+// workersDue is what is due for the workers of one shard.
 type workersDue struct {
 	shard                  int
 	beats, due, recoveries bool
-	grace                  time.Duration // left to sweepers of a better rank
+	grace                  time.Duration // left to sweepers with a better rank
 }
 
-// sweep does one round over the workers of one node's shards, as taskSweep does over its tasks.
+// sweep does one round over the workers in one node's shards, as taskSweep does over its tasks.
 func (w *workerSweep) sweep(ctx context.Context, r *round) error {
 	if err := w.audit.Step(ctx, r.node, r.shards, !r.ranked); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (w *workerSweep) sweep(ctx context.Context, r *round) error {
 	return w.recover(ctx, r, todo)
 }
 
-// peek scans for what may be due in the shards of one node, in one round trip.
+// peek scans the shards of one node for due workers, in one round trip.
 func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, err error) {
 	st := w.service.store
 	groups := st.Together(r.shards)
@@ -80,14 +80,14 @@ func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, er
 	return todo, err
 }
 
-// dueWorker is a worker that was found with something due.
+// dueWorker is a worker for which something is due.
 type dueWorker struct {
 	ref   *schema.WorkerRef
 	entry string
 	waits bool // it must not end before the brake has decided again
 }
 
-// piecesOf cuts what was found for one script call each.
+// piecesOf splits due workers into one slice for each script call.
 func piecesOf(found []dueWorker) [][]dueWorker {
 	return schema.ByShard(found, workerLimit, func(w dueWorker) int { return w.ref.Shard })
 }
@@ -100,14 +100,14 @@ func refsOf(found []dueWorker) []*schema.WorkerRef {
 	return refs
 }
 
-// dueIn is a sorted set about workers, and whether anything is due in it.
+// dueIn is a sorted set of workers, and whether anything is due in it.
 type dueIn struct {
 	set  string
 	wall bool // its scores are wall time, not shard time
 	due  bool
 }
 
-// findDue lists what is overdue in one sorted set of each shard where something is, but for the first `from` of each.
+// findDue lists the overdue entries of one sorted set in each shard where some are due, except the first `from` of each.
 func (w *workerSweep) findDue(ctx context.Context, n *store.Node, todo []workersDue, from int,
 	in func(workersDue, *schema.ShardKeys) dueIn) (found []dueWorker, more bool, err error) {
 	var calls []*store.Call
@@ -136,8 +136,8 @@ func (w *workerSweep) findDue(ctx context.Context, n *store.Node, todo []workers
 	return found, more, nil
 }
 
-// resolve reads what names the keys of workers that were found. One whose record is gone gets names of its own: the script then
-// clears the entry away.
+// resolve reads what identifies the keys of workers. One without a record gets its ID for all of them, and the script then
+// removes its entry.
 func (s *Service) resolve(ctx context.Context, n *store.Node, found []dueWorker) error {
 	refs := refsOf(found)
 	calls, resolve := s.workers.Names(refs)
@@ -153,7 +153,7 @@ func (s *Service) resolve(ctx context.Context, n *store.Node, found []dueWorker)
 	return nil
 }
 
-// endSilent ends workers that are silent for their timeout, and has the late ones asked whether they are alive.
+// endSilent ends workers that were silent for their timeout and probes the late ones.
 func (w *workerSweep) endSilent(ctx context.Context, r *round, todo []workersDue) error {
 	found, more, err := w.findDue(ctx, r.node, todo, 0, func(d workersDue, k *schema.ShardKeys) dueIn {
 		return dueIn{set: k.WorkerBeats, due: d.beats}
@@ -169,8 +169,8 @@ func (w *workerSweep) endSilent(ctx context.Context, r *round, todo []workersDue
 	return cmp.Or(err, inDoubt)
 }
 
-// withoutHeld returns the due workers without those that the brake holds. Others may be late, or have beaten: that is checked even where
-// they must not end yet.
+// withoutHeld returns the due workers except those that the brake holds. The others may be late or have sent a heartbeat, which is
+// checked even where they must not end yet.
 func (w *workerSweep) withoutHeld(ctx context.Context, r *round, due []dueWorker) (rest []dueWorker, err error) {
 	decisions, err := w.brake.DecideWorkers(ctx, r.node, refsOf(due))
 	for i, decision := range decisions {

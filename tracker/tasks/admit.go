@@ -8,8 +8,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// checkPins refuses tasks that name a worker which is not there: nobody would ever claim them. As with a deadline that has
-// passed, the repeat with an idempotency key gets its first answer all the same.
+// checkPins refuses tasks that name a worker that does not exist: no worker would ever claim them. As with a deadline that has
+// passed, a repeat with an idempotency key still gets its first result.
 func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 	pinned := map[*schema.WorkerRef][]*creation{}
 	known := map[string]*schema.WorkerRef{}
@@ -41,7 +41,7 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 	for r, tasks := range pinned {
 		for _, c := range tasks {
 			switch {
-			case r.Machine != "": // it is there
+			case r.Machine != "": // the worker exists
 			case failed[r.Shard] != nil:
 				c.err = failed[r.Shard]
 			default:
@@ -55,7 +55,7 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 	}
 }
 
-// bytes returns what a creation will take up, as quotas count it.
+// bytes returns the size of a creation, as quotas count it.
 func (c *creation) bytes() int64 {
 	if n := c.document().bytes(); n > quotas.LightBytes {
 		return quotas.LightBytes + n
@@ -63,8 +63,8 @@ func (c *creation) bytes() int64 {
 	return quotas.LightBytes
 }
 
-// admitBatch holds the creations of a batch to their tenants' quotas. One that exceeds them is refused, unless its key is known:
-// a repeat gets the first answer. Call settle when what was admitted stands in the store.
+// admitBatch checks the creations of a batch against the quotas of their tenants. One that exceeds them is refused, unless its key
+// is known: a repeat gets the first result. Call settle when the admitted tasks are in the store.
 func (s *Service) admitBatch(ctx context.Context, batch []*creation) (settle func()) {
 	if !s.quotas.BoundsTasks() {
 		return func() {}

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// NextAttempt makes the attempt after `from` and fences `from` at once. A pushed task is dispatched and comes with its envelope;
-// a queue task goes back to its queue. The same call again gets the same answer.
+// NextAttempt creates the attempt after `from` and fences `from` at once. A pushed task is dispatched and returned with its
+// envelope; a queue task returns to its queue. A repeated call gets the same result.
 func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string, from int) (*model.Created, error) {
 	const op = "attempt"
 	ctx, r := s.store.Within(ctx, 0), s.store.Ref(scope, id)
@@ -36,7 +36,7 @@ func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string,
 	return &model.Created{Task: v.Task, Envelope: s.Envelope(v.Task, v.Fence, v.Life)}, nil
 }
 
-// attemptAfter asks for the attempt after `from` of a task that was read before.
+// attemptAfter returns the call that creates the attempt after `from` of a task that was read before.
 func (s *Service) attemptAfter(r *schema.TaskRef, before *model.Task, from int) *store.Call {
 	life := tokenLife(before.TokenTTL, before.Deadline, time.Now())
 	return s.nextAttemptCall(r, &attemptArgs{
@@ -44,7 +44,7 @@ func (s *Service) attemptAfter(r *schema.TaskRef, before *model.Task, from int) 
 	})
 }
 
-// refusal returns why there is no attempt after `from` of a task that was in a state before.
+// refusal returns why there is no attempt after `from`, given the task's previous state.
 func (r *attemptReply) refusal(op string, from int, before model.State) error {
 	switch r.code {
 	case schema.CodeNotFound:
@@ -87,7 +87,7 @@ func deadlineMs(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// claimedBy returns the worker that a queue task was handed to; a pushed task belongs to whoever gets its envelope.
+// claimedBy returns the worker that a queue task was handed to; a pushed task belongs to the client that gets its envelope.
 func claimedBy(task *model.Task) string {
 	if task.Queue == "" {
 		return ""
@@ -95,7 +95,7 @@ func claimedBy(task *model.Task) string {
 	return task.WorkerID
 }
 
-// tokenLife returns how long the token of an attempt dispatched now lives.
+// tokenLife returns the lifetime of the token of an attempt that is dispatched now.
 func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
 	if asked != 0 {
 		return asked
@@ -108,7 +108,7 @@ func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
 	return life
 }
 
-// startTimeout returns how long a dispatched attempt may go unheard.
+// startTimeout returns how long a dispatched attempt may take to start.
 func startTimeout(queue string, asked, tokenLife time.Duration) time.Duration {
 	switch {
 	case asked != 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Cancel asks a task to stop: at once when no worker has begun it or it is to end now, else cooperatively with the next beat. It
-// is idempotent; a finished task is AlreadyTerminal.
+// Cancel cancels a task: at once if no worker has started it or it must end now, else cooperatively with the next heartbeat. It is
+// idempotent; for a finished task it fails with AlreadyTerminal.
 func (s *Service) Cancel(ctx context.Context, scope model.Scope, id string, how model.CancelRequest) (*model.Task, error) {
 	ctx = s.store.Within(ctx, 0)
 	r := s.store.Ref(scope, id)
@@ -63,8 +63,8 @@ func (s *Service) Run(ctx context.Context, scope model.Scope, runID string) (*mo
 	return run, nil
 }
 
-// CancelRun cancels every unfinished task of a run and then counts the run. What a failure cuts off is done by the same call
-// again. It works page by page, each as prompt as a request, for as many as there are.
+// CancelRun cancels every unfinished task of a run and then counts the run. Repeating the call completes one that failed halfway.
+// It works page by page, each as fast as a request, whatever their number.
 func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID string, how model.CancelRequest) (*model.Run, error) {
 	q := idQuery{scope: scope, run: runID, states: []model.State{model.Queued, model.Dispatched, model.Running}, limit: 500}
 	for of := ctx; ; of = store.ArrivedAt(of, time.Now()) {

@@ -11,33 +11,33 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Create creates a task. A task without a queue is dispatched at once and comes with its envelope.
+// Create creates a task. A task without a queue is dispatched at once and returned with its envelope.
 //
-// With an idempotency key the key is reserved first, with the id that the task will have, and marked after the
-// creation; whatever is cut off in between is completed by the repeat, which gets the first answer. A repeat that comes
-// after the deadline only finds what there is: it reserves and creates nothing.
+// With an idempotency key, the key is reserved first, with the ID that the task will have, and marked after the creation. A repeat
+// completes whatever is cut off in between and gets the first result. A repeat after the deadline only finds what exists: it
+// reserves and creates nothing.
 func (s *Service) Create(ctx context.Context, n model.NewTask) (*model.Created, error) {
 	r := s.CreateBatch(ctx, []model.NewTask{n})[0]
 	return r.Created, r.Err
 }
 
-// CreateResult is the outcome of one task of a CreateBatch.
+// CreateResult is the result of one task of a CreateBatch.
 type CreateResult struct {
 	Created *model.Created
 	Err     error
 }
 
-// creation is one task on its way through CreateBatch.
+// creation is one task in CreateBatch.
 type creation struct {
 	model.NewTask
 	fence string
 	err   error
-	done  bool // the answer is known, from the reservation
-	made  bool // the store was told
+	done  bool // the result is known from the reservation
+	made  bool // the task was sent to the store
 	at    time.Time
 }
 
-// CreateBatch creates many tasks in as many round trips as one takes; each has a result of its own.
+// CreateBatch creates many tasks in as many round trips as one takes and returns a result for each.
 func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []CreateResult {
 	ctx = s.store.Within(ctx, 0)
 	batch := make([]*creation, len(tasks))
@@ -66,7 +66,7 @@ func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []Crea
 	return results
 }
 
-// reserve finds out what the idempotency keys stand for of those creations that want it.
+// reserve looks up or reserves the idempotency keys of the selected creations.
 func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*creation) bool) {
 	var calls []*store.Call
 	var asked []*creation
@@ -103,7 +103,7 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 	}
 }
 
-// createAll creates those of a batch that have no answer yet.
+// createAll creates the tasks of a batch that have no result yet.
 func (s *Service) createAll(ctx context.Context, batch []*creation) {
 	var calls []*store.Call
 	var asked []*creation
@@ -150,7 +150,7 @@ func ownRunOf(scope model.Scope, taskID string) string {
 	return "run_" + hex.EncodeToString(sum[:16])
 }
 
-// created makes the answer from the request, the time of creation and the worker that was chosen then, so that a repeat gets the
+// created builds the result from the request, the time of creation and the worker that was chosen then, so that a repeat gets the
 // same.
 func (s *Service) created(c *creation) *model.Created {
 	task := &model.Task{

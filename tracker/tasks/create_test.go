@@ -83,7 +83,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// Whatever of a page lies in one shard: every task is listed once, in the order of ids, and the last page says so.
+// However tasks are spread over shards, every task is listed once, ordered by ID, and the last page is marked as such.
 func TestPagesOfAnySpread(t *testing.T) {
 	t.Parallel()
 	for _, shards := range []int{1, 3, 16} {
@@ -142,8 +142,7 @@ func TestARunOfAnySizeIsCancelledWhole(t *testing.T) {
 	}, func(o *tracker.Options) { o.Shards = 1 })
 }
 
-// Pages stay right while tasks come, go and change state between them: whoever was there all the time is seen
-// once.
+// Pages stay correct while tasks are created, end and change state between them: a task that exists all the time is listed once.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -170,7 +169,7 @@ func TestPages(t *testing.T) {
 					break
 				}
 				f.After = page.Next
-				for _, i := range []int{pages, 29 - pages} { // behind and before the cursor, from RUNNING to SUCCEEDED
+				for _, i := range []int{pages, 29 - pages} { // after and before the cursor, from RUNNING to SUCCEEDED
 					_, _ = h.Beats.Complete(h.Ctx, attempts[fmt.Sprintf("t%02d", i)], model.Completion{Outcome: model.Succeeded})
 				}
 			}
@@ -200,7 +199,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// Of two creations of one id in a batch the first wins, whatever else is under way.
+// Of two creations of one ID in a batch the first wins, whatever runs concurrently.
 func TestBatchKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -222,8 +221,8 @@ func TestBatchKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// A repeat gets the first answer as long as the key is kept, also when the deadline has passed meanwhile. A key that is
-// not known, or whose task never came to be, is refused as without a key, and is free for a better body.
+// A repeat gets the first result as long as the key is kept, even after the deadline has passed. A key that is not known, or whose
+// task was never created, is refused as without a key, and is free for a corrected body.
 func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -299,7 +298,7 @@ func TestIdempotentCreationAfterItsDeadline(t *testing.T) {
 	})
 }
 
-// A filtered list looks at its tasks by the hundred, however small its pages are.
+// A filtered list examines its tasks by the hundred, no matter how small its pages are.
 func TestAFilteredListOfSmallPages(t *testing.T) {
 	t.Parallel()
 	h := trackertest.NewHarness(t, redistest.Real(t))

@@ -1,2 +1,2 @@
-// Package tasks is the life of a task apart from its beats: create, read, list, cancel, the next attempt, and runs.
+// Package tasks manages tasks apart from their heartbeats: create, read, list, cancel, the next attempt, and runs.
 package tasks

@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// CreatePlacedOn creates a placed task for a worker that was selected a while ago.
+// CreatePlacedOn creates a placed task for a worker that was selected earlier.
 func (s *Service) CreatePlacedOn(_ context.Context, scope model.Scope, id, worker string) {
 	s.createAll(context.Background(), []*creation{{
 		NewTask: model.NewTask{

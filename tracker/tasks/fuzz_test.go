@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Whatever stands in the store, reading it ends in a value or a refusal.
+// Reading any stored bytes returns a value or an error.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
 		readHistory(text, &model.Task{}, time.Hour)

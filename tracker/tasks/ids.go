@@ -11,20 +11,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// idPage is one page of task ids in their order, over all shards.
+// idPage is one page of task IDs in order, over all shards.
 type idPage struct {
 	refs   []*schema.TaskRef
-	names  []string            // of the refs, as the order goes by them
-	counts map[model.State]int // of the states that the query counts, over everything that its scope or run holds
-	next   string              // "" when this was the last page
+	names  []string            // names of the refs, which determine the order
+	counts map[model.State]int // of the states that the query counts, over all of its scope or run
+	next   string              // "" on the last page
 }
 
-// idQuery asks for ids. The order is that of ids and does not depend on state, so a page token stays right while
-// tasks come, go and move from state to state. Ends are in the order of their times: what names them begins with that.
+// idQuery selects IDs. Their order does not depend on state, so a page token stays valid while tasks are created, end and change
+// state. Ends are in the order of their times, with which their names begin.
 type idQuery struct {
 	scope   model.Scope
-	run     string // "" : all of the scope
-	ends    bool   // only of finished tasks, in the order of their ends
+	run     string // "": the whole scope
+	ends    bool   // only finished tasks, in the order of their ends
 	states  []model.State
 	count   []model.State
 	after   string // name
@@ -41,7 +41,7 @@ func (q *idQuery) compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// idIn returns the id in a name.
+// idIn returns the ID in a name.
 func (q *idQuery) idIn(name string) string {
 	if q.ends {
 		_, name, _ = strings.Cut(name, "/")
@@ -49,8 +49,8 @@ func (q *idQuery) idIn(name string) string {
 	return name
 }
 
-// ids merges what every shard has. Ids are spread evenly over the shards, so each is asked for its part of the page and some
-// more; where that was too little, all are asked again for what comes after the ids that are certain.
+// ids merges the results of all shards. IDs are spread evenly over the shards, so it requests a share of the page and some more
+// from each; if that is too little, it requests those after the IDs that are certain.
 func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error) {
 	page := &idPage{counts: map[model.State]int{}}
 	ids, err := s.ownRun(ctx, op, q, page)
@@ -83,8 +83,8 @@ func (s *Service) ids(ctx context.Context, op string, q idQuery) (*idPage, error
 	return page, nil
 }
 
-// idsAfter asks every shard for so many ids of each state. Up to the id that it returns no other shard can have more; ""
-// when there are none after these.
+// idsAfter requests up to quota IDs of each state from every shard. Up to the ID that it returns no shard can have more; "": there
+// are none after these.
 func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []model.State, after string, quota int,
 	counts map[model.State]int) (ids []string, certain string, err error) {
 	list := workers.ListArgs{States: schema.Letters(q.states...), After: after, Before: q.before, Reverse: q.reverse, Limit: quota,
@@ -117,7 +117,7 @@ func (s *Service) idsAfter(ctx context.Context, op string, q idQuery, count []mo
 	return ids, certain, nil
 }
 
-// indexKeys returns the keys of what lists the tasks that a query is about, in some shards.
+// indexKeys returns the keys of the lists that a query needs, in some shards.
 func (s *Service) indexKeys(shards []int, q idQuery) []string {
 	keys := make([]string, len(shards))
 	for i, shard := range shards {
@@ -130,7 +130,7 @@ func (s *Service) indexKeys(shards []int, q idQuery) []string {
 	return keys
 }
 
-// ownRun finds the tasks whose run is named after them, which no run set holds.
+// ownRun finds tasks whose run is named after them, which are in no run set.
 func (s *Service) ownRun(ctx context.Context, op string, q idQuery, page *idPage) ([]string, error) {
 	var ids []string
 	if q.ends {

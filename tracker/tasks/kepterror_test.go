@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// However often a task fails, and however much each failure says, what is kept of it stays small: each error in the
-// history has its own fields and fits into 2 KiB, and the newest is whole where the task says why it failed last.
+// However often a task fails, and however large each error is, the stored errors stay small: each one in the history has its own
+// fields and at most 2 KiB, and the latest is complete where the task shows why it last failed.
 func TestHistoryKeepsErrorsShort(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -56,8 +56,8 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				h.Fatalf("attempt %d keeps %s", e.Attempt, e.Error)
 			}
 		}
-		other := h.Replica()                                  // which did not serve the claims, and asks the store
-		for n, a := range attempts[tries-model.MaxHistory:] { // each that is kept can be repeated, and its worker owns it
+		other := h.Replica()                                  // which did not serve the claims, and reads the store
+		for n, a := range attempts[tries-model.MaxHistory:] { // each kept one can be repeated, and its worker owns it
 			if _, err := h.Beats.Complete(h.Ctx, a, model.Completion{Outcome: model.Failed, Retryable: true}); err != nil {
 				h.Fatalf("repeat %d: %v", n, err)
 			}
@@ -69,7 +69,7 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 	})
 }
 
-// The error of an attempt that failed is the task's until the next attempt, and not that of what ends it while it waits.
+// The error of a failed attempt is the task's until the next attempt, and is not the error of what ends the task while it waits.
 func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -105,7 +105,7 @@ func TestTheErrorOfAFailedAttemptIsNotTheVerdicts(t *testing.T) {
 	})
 }
 
-// A store that lost entries in the middle of a history still finds the others, and none in place of those it lost.
+// A store that lost entries in the middle of a history still finds the others, and none in place of the lost ones.
 func TestHistoriesWithHolesAreSearched(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -127,7 +127,7 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 				}
 			}
 		}
-		other := h.Replica() // which did not serve the claims, and asks the store
+		other := h.Replica() // which did not serve the claims, and reads the store
 		for n := 1; n <= tries+1; n++ {
 			own, err := other.Holdings.Owned(h.Ctx, trackertest.Scope, worker, []holdings.OwnedAttempt{{TaskID: id, Number: n}})
 			if err != nil {
@@ -140,7 +140,7 @@ func TestHistoriesWithHolesAreSearched(t *testing.T) {
 	})
 }
 
-// Whoever names the same attempts again and again has each looked up once, few in a script.
+// A client that lists the same attempts repeatedly has each looked up once, a few in a script.
 func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -151,7 +151,7 @@ func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
 		id := h.MustCreate(func(n *model.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout = "t7", "default", 0 }).Task.ID
 		worker := h.MustRegister().WorkerID
 		h.MustHand(id, worker)
-		other := h.Replica() // which did not serve the claim, and asks the store
+		other := h.Replica() // which did not serve the claim, and reads the store
 		calls := trackertest.RecordCalls(other.Tracker, "owned")
 		own, err := other.Holdings.Owned(h.Ctx, trackertest.Scope, worker, names)
 		if err != nil {
@@ -175,7 +175,7 @@ func TestOwnedAttemptsAreLookedUpOnceAndFewAtATime(t *testing.T) {
 	})
 }
 
-// Nothing waited for once is nothing however often it is doubled.
+// A zero backoff stays zero however often it is doubled.
 func TestNoBackoffStaysNone(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// LabelsOf returns the labels of tasks of one scope by their ids; a task that is not there is left out.
+// LabelsOf returns the labels of tasks of one scope by ID, without tasks that do not exist.
 func (s *Service) LabelsOf(ctx context.Context, op string, scope model.Scope, ids []string) (map[string]map[string]string, error) {
 	refs := make([]*schema.TaskRef, len(ids))
 	for i, id := range ids {

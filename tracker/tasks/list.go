@@ -10,14 +10,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// maxScan bounds how many tasks one page of a filtered list may examine, scanStep at a time, however small the page is.
+// maxScan bounds how many tasks one page of a filtered list may examine, scanStep at a time, no matter how small the page is.
 const maxScan, scanStep = 1000, 100
 
-// maxPageBytes bounds a page by what its tasks take in the store: it ends behind the one that reaches the bound.
+// maxPageBytes bounds a page by the stored size of its tasks: it ends after the one that reaches the bound.
 const maxPageBytes = 2 << 20
 
-// List returns one page of tasks. Filters other than state and run are applied to at most maxScan tasks a page, so
-// such a page may be short, or empty, and still have a next one; and so may be a page of large tasks.
+// List returns one page of tasks. Filters other than state and run are applied to at most maxScan tasks per page, so such a page
+// may be short or empty and still have a next one, as may a page of large tasks.
 func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage, error) {
 	ctx = s.store.Within(ctx, 0)
 	size := min(max(f.PageSize, 1), scanStep)
@@ -53,7 +53,7 @@ func (s *Service) List(ctx context.Context, f model.TaskFilter) (*model.TaskPage
 	}
 }
 
-// queryFor returns what the index can answer of a filter.
+// queryFor returns the part of a filter that the index can handle.
 func queryFor(f *model.TaskFilter) idQuery {
 	q := idQuery{scope: f.Scope, run: f.RunID, states: f.States, after: f.After, reverse: f.Descending, ends: f.ByEnd()}
 	if len(q.states) == 0 {
@@ -83,14 +83,14 @@ func queryFor(f *model.TaskFilter) idQuery {
 	return q
 }
 
-// pageOf is a page being filled.
+// pageOf is a page in progress.
 type pageOf struct {
 	model.TaskPage
 	tasks   *Service
 	filter  *model.TaskFilter
-	workers map[string]bool // of the machine that the filter names
-	size    int             // tasks that it takes
-	bytes   int             // that its tasks take in the store
+	workers map[string]bool // of the machine in the filter
+	size    int             // maximum number of tasks
+	bytes   int             // stored size of its tasks
 	full    bool
 }
 
@@ -107,10 +107,10 @@ func (p *pageOf) wants(t *model.Task) bool {
 	return t != nil && p.filter.Matches(t) && (p.filter.MachineID == "" || p.workers[t.WorkerID])
 }
 
-// fill takes as many of the ids as fit, and notes where the next page begins. A filter reads little of each task; the rest is
-// read only of those that the page shows.
+// fill adds as many of the tasks as fit and sets where the next page begins. A filter reads little of each task; the rest is read
+// only for tasks on the page.
 func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
-	refs, last := ids.refs, -1 // last: of the ids, that the page shows
+	refs, last := ids.refs, -1 // last: the last of the IDs on the page
 	var err error
 	if p.filter.Narrows() {
 		_, refs, err = p.matching(ctx, "list", refs)
@@ -147,7 +147,7 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 	return nil
 }
 
-// suits reports whether the filter may choose a task whose record has such fields (suiting).
+// suits reports whether the filter may match a task whose record has these fields (suiting).
 func (p *pageOf) suits(told []string) bool {
 	f, queue, worker, pin, schedule := p.filter, told[0], told[3], told[4], told[5]
 	if f.Claimable != nil && *f.Claimable != (told[6] != "") {
@@ -157,16 +157,16 @@ func (p *pageOf) suits(told []string) bool {
 		f.ScheduleID != "" && schedule != f.ScheduleID {
 		return false
 	}
-	known := queue != "" // who holds a pushed task stands elsewhere
+	known := queue != "" // the worker of a pushed task is stored elsewhere
 	return !known || (f.WorkerID == "" || worker == f.WorkerID || pin == f.WorkerID) &&
 		(f.MachineID == "" || p.workers[worker] || p.workers[pin])
 }
 
-// suiting are the fields by which most tasks that a filter does not choose are left out before more is read of them.
+// suiting are the fields that exclude most tasks that do not match a filter before more of them is read.
 var suiting = []any{schema.TaskQueue, schema.TaskType, schema.TaskReason, schema.TaskWorker, schema.TaskPin, schema.TaskSchedule,
 	schema.TaskReadySince}
 
-// suitable resolves tasks, and returns those that the filter may choose.
+// suitable resolves tasks and returns those that the filter may match.
 func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef) ([]*schema.TaskRef, error) {
 	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
 	calls := store.CallEach(groups, func(group []*schema.TaskRef) *store.Call { return p.tasks.namesCall(group, suiting...) })
@@ -183,7 +183,7 @@ func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef
 	return slices.DeleteFunc(slices.Clone(refs), func(r *schema.TaskRef) bool { return !left[r] }), nil
 }
 
-// matching resolves tasks, reads a little of them, and returns those that the filter chooses.
+// matching resolves tasks, reads a little of them, and returns those that match the filter.
 func (p *pageOf) matching(ctx context.Context, op string, refs []*schema.TaskRef) (
 	tasks []*model.Task, found []*schema.TaskRef, err error,
 ) {
@@ -202,7 +202,7 @@ func (p *pageOf) matching(ctx context.Context, op string, refs []*schema.TaskRef
 	return tasks, found, nil
 }
 
-// resolve learns what names the other keys of tasks.
+// resolve reads what identifies the other keys of tasks.
 func (s *Service) resolve(ctx context.Context, op string, refs []*schema.TaskRef) error {
 	names, resolve := s.NameCalls(refs)
 	s.store.DoBulk(ctx, op, names)
@@ -213,7 +213,7 @@ func (s *Service) resolve(ctx context.Context, op string, refs []*schema.TaskRef
 	return nil
 }
 
-// partFor returns which part of a task a narrowing filter needs.
+// partFor returns which part of a task a filter needs.
 func partFor(f *model.TaskFilter) part {
 	if len(f.Labels) > 0 {
 		return andLabels

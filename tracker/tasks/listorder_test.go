@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// listed returns the ids of a list, page by page.
+// listed returns the IDs of a list, page by page.
 func listed(h *trackertest.Harness, f model.TaskFilter) (ids []string) {
 	h.Helper()
 	f.Scope = trackertest.Scope
@@ -28,8 +28,8 @@ func listed(h *trackertest.Harness, f model.TaskFilter) (ids []string) {
 	}
 }
 
-// ends creates tasks that end one after the other, a second apart, in the reverse order of their ids, every third of them
-// FAILED. It returns them in the order of their ends.
+// ends creates tasks that end one second apart, in the reverse order of their IDs, every third of them FAILED. It returns them in
+// the order of their ends.
 func ends(h *trackertest.Harness, n int) (ids []string) {
 	h.Helper()
 	for i := range n {
@@ -47,8 +47,8 @@ func ends(h *trackertest.Harness, n int) (ids []string) {
 	return ids
 }
 
-// A list is in the order of ids or of ends, either way round, of any states, whatever the size of its pages and however its
-// tasks are spread over shards.
+// A list is in the order of IDs or of ends, in either direction and for any states, whatever the size of its pages and the
+// distribution of its tasks over shards.
 func TestListsHaveAnOrder(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -93,7 +93,7 @@ func TestListsHaveAnOrder(t *testing.T) {
 	})
 }
 
-// What ends twice stands where its last end was, and what goes on or is removed in no list of ends.
+// A task that ends twice is listed at its last end; one that continues or is removed is in no list of ends.
 func TestATaskHasOneEnd(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -144,7 +144,7 @@ func TestATaskHasOneEnd(t *testing.T) {
 	})
 }
 
-// Tasks of a machine are those of its workers.
+// The tasks of a machine are those of its workers.
 func TestTasksOfAMachine(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A list reads of each task what it looks at, and of those that it shows what it shows; and a page of large tasks is
-// short, with the rest behind it.
+// A list reads only what it examines of each task, and only what it shows of those on the page; a page of large tasks is short,
+// with the rest on the next one.
 func TestListsReadWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -92,7 +92,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 	})
 }
 
-// A worker's list has what it holds, what waits for it alone, and what it runs without having claimed it; so has its machine's.
+// A worker's list has what it holds, what waits for it alone, and what it runs without a claim; so has its machine's.
 func TestListsByWorkerAndMachine(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// everyState makes tasks in every state, with all that may be known of one, small ones and large ones.
+// everyState creates small and large tasks in every state, with all fields set.
 func everyState(c *trackertest.Crew) {
 	c.Helper()
 	must := func(err error) {
@@ -50,7 +50,7 @@ func everyState(c *trackertest.Crew) {
 		func(id string) { c.MustCreate(named(id)) },
 		func(id string) { c.Running(named(id)) },
 		func(id string) { told(c.Running(named(id)), "45") },
-		func(id string) { // with all that lists leave out, and large
+		func(id string) { // with everything that lists omit, and large
 			told(c.Running(named(id), func(n *model.NewTask) {
 				n.Payload, n.Resources = trackertest.Text(300_000), json.RawMessage(`{"gpu":1}`)
 				n.Labels = map[string]string{"team": "a", "zone": "b"}
@@ -78,7 +78,7 @@ func everyState(c *trackertest.Crew) {
 	for i, size := range []int{10, 1000, 20_000, 200_000, 20_000, 20_000, 10} {
 		id := fmt.Sprint("output-", i)
 		ended(c.Running(named(id)), model.Completion{Outcome: model.Succeeded, Output: trackertest.Text(size), Metrics: failure.Metrics})
-		if i%2 == 0 { // as one was stored by a version that did not count
+		if i%2 == 0 { // as stored by a version that did not count
 			c.Store.Client.HDel(c.Ctx, trackertest.TaskRecord(c.Tracker, trackertest.Scope, id), "z")
 		}
 	}
@@ -98,14 +98,14 @@ func everyState(c *trackertest.Crew) {
 	c.MustQueue("gone", "y")
 	cancelled("gone")
 	c.Running(named("lost"))
-	c.Advance(3 * time.Second) // all others that beat by themselves are silent by now too
+	c.Advance(3 * time.Second) // all other attempts with their own heartbeats are silent by now too
 	c.MustBeatWorker(c.IDs["ann"])
 	c.MustSweep()
 	told(c.Running(named("fresh")), "99")
 }
 
-// A page shows of each task what the task by itself shows but for its payload and resources, whatever the size of the page and
-// whatever lies beside it in its shard; also where a filter has glanced at it before.
+// A page shows the same fields of each task as a read of that task, except for payload and resources, whatever the size of the
+// page and the other tasks in its shard, and also if a filter has read a part of it before.
 func TestAPageShowsWhatEachTaskShows(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -145,7 +145,7 @@ func TestAPageShowsWhatEachTaskShows(t *testing.T) {
 	})
 }
 
-// Tasks of a shard are read together, as many as are small; a large payload, which lists do not show, makes no task large.
+// Small tasks of a shard are read together; a large payload, which lists do not show, does not make a task large.
 func TestListsReadTasksTogether(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -10,21 +10,21 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Acted counts what an act did to a part of the tasks that a filter chooses.
+// Acted is the result of an act on some of the tasks that match a filter.
 type Acted struct {
 	Matched int
-	WouldDo int                // of these, that a dry run finds the act to be about: the others are as they are
-	Done    int                // of these
-	Refused map[model.Code]int // the others, by what each alone would have been refused with
-	Next    string             // pass it as After for the next part; empty: this was the last
+	WouldDo int                // of these, those that the act would change, according to a dry run
+	Done    int                // of these, those that were changed
+	Refused map[model.Code]int // the others, by the code with which a single request would have been refused
+	Next    string             // After for the next part; empty: this was the last one
 }
 
-// NotFailed is what a retry refuses a task with that goes on.
+// NotFailed is the code with which a retry refuses a task that is not finished.
 const NotFailed model.Code = "task_not_failed"
 
-// CancelTasks cancels a part of the tasks that a filter chooses: up to maxScan are looked at in one call, in the order of their
-// ids, and fewer where time is short. The same part again changes nothing more. With dryRun it only counts: those that
-// match, and of these those that go on.
+// CancelMany cancels a part of the tasks that match a filter: one call examines up to maxScan, in the order of their IDs, and
+// fewer if time is short. Repeating the same part changes nothing more. With dryRun it only counts the matches and how many of
+// them are unfinished.
 func (s *Service) CancelMany(ctx context.Context, f model.TaskFilter, how model.CancelRequest, dryRun bool) (*Acted, error) {
 	goesOn := func(is model.State) bool { return !is.Terminal() }
 	cancel := func(ctx context.Context, _ []*model.Task, refs []*schema.TaskRef, a *Acted) error {
@@ -45,8 +45,8 @@ func (s *Service) CancelMany(ctx context.Context, f model.TaskFilter, how model.
 	return s.actOnTasks(ctx, &f, dryRun, actOnMany{"cancel", goesOn, cancel})
 }
 
-// RetryTasks makes the next attempt of those tasks of a part that have FAILED, as CancelTasks goes about its own. A pushed task is
-// dispatched; whoever asks for that attempt again gets its envelope. One that has failed anew since is tried again by a repeat.
+// RetryMany creates the next attempts of the FAILED tasks of a part, in the same way as CancelMany. A pushed task is dispatched; a
+// client that requests that attempt gets its envelope. A repeat retries a task again that has failed since.
 func (s *Service) RetryMany(ctx context.Context, f model.TaskFilter, dryRun bool) (*Acted, error) {
 	hasFailed := func(is model.State) bool { return is == model.Failed }
 	retry := func(ctx context.Context, tasks []*model.Task, refs []*schema.TaskRef, a *Acted) error {
@@ -71,7 +71,7 @@ func (s *Service) RetryMany(ctx context.Context, f model.TaskFilter, dryRun bool
 	return s.actOnTasks(ctx, &f, dryRun, actOnMany{"retry", hasFailed, retry})
 }
 
-// retry makes the next attempts of tasks that have failed.
+// retry creates the next attempts of failed tasks.
 func (s *Service) retry(ctx context.Context, refs []*schema.TaskRef, a *Acted) error {
 	read, err := s.readAll(ctx, "retry", refs, Listed)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) retry(ctx context.Context, refs []*schema.TaskRef, a *Acted) e
 	return nil
 }
 
-// count counts what became of one task.
+// count counts the result of one task.
 func (a *Acted) count(err error) {
 	if err == nil {
 		a.Done++
@@ -113,7 +113,7 @@ func (a *Acted) count(err error) {
 	}
 }
 
-// countDue counts those tasks that an act is about.
+// countDue counts the tasks that an act would change.
 func (a *Acted) countDue(tasks []*model.Task, about func(model.State) bool) {
 	for _, t := range tasks {
 		if about(t.State) {
@@ -122,16 +122,16 @@ func (a *Acted) countDue(tasks []*model.Task, about func(model.State) bool) {
 	}
 }
 
-// actOnMany is what can be done to many tasks.
+// actOnMany is an operation on many tasks.
 type actOnMany struct {
 	op    string
-	about func(model.State) bool // whether it changes a task in that state: what a dry run counts
+	about func(model.State) bool // reports whether it changes a task in that state, which a dry run counts
 	do    func(context.Context, []*model.Task, []*schema.TaskRef, *Acted) error
 }
 
-// actOnTasks walks over a part of the tasks of a filter and acts on those that match, some at a time. It goes by ids also where
-// the filter asks for ends: a task that fails again meanwhile must not be met twice. At the half of its time it leaves the rest to
-// the next call.
+// actOnTasks walks over a part of the tasks of a filter and acts on those that match, some at a time. It uses the order of IDs
+// even if the filter has ends, since a task that fails again meanwhile must not be found twice. After half of its time it leaves
+// the rest to the next call.
 func (s *Service) actOnTasks(ctx context.Context, f *model.TaskFilter, dryRun bool, act actOnMany) (*Acted, error) {
 	ctx = s.store.Within(ctx, 0)
 	q := idQuery{scope: f.Scope, run: f.RunID, states: f.States, after: f.After, limit: scanStep}

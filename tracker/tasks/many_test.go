@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// acted compares what an act on many tasks counted.
+// acted compares the result of an act on many tasks.
 func acted(h *trackertest.Harness, a *tasks.Acted, err error, matched, done int, refused map[model.Code]int) {
 	h.Helper()
 	if err != nil || a.Matched != matched || a.Done != done || !maps.Equal(a.Refused, refused) {
@@ -21,7 +21,7 @@ func acted(h *trackertest.Harness, a *tasks.Acted, err error, matched, done int,
 	}
 }
 
-// More tasks than one call looks at are cancelled part by part; a part that is asked for again is left as it is.
+// More tasks than one call examines are cancelled part by part; a repeated part is left unchanged.
 func TestCancelManyTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -63,10 +63,10 @@ func TestCancelManyTasks(t *testing.T) {
 	}, patient)
 }
 
-// patient lets calls end by their number of tasks, never by their time, on a busy machine too.
+// patient makes calls end by their number of tasks, never by their time, even on a busy host.
 func patient(o *tracker.Options) { o.RedisTimeout = time.Minute }
 
-// Each of the tasks that match has its own outcome; workers are told of those that they hold.
+// Each matching task has its own result; workers are notified of those that they hold.
 func TestCancelTasksOfAWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -93,7 +93,7 @@ func TestCancelTasksOfAWorker(t *testing.T) {
 	})
 }
 
-// What has failed is tried again, queue tasks and pushed ones, once; others are refused by what they are.
+// Failed tasks are retried once, queue tasks and pushed ones; others are refused according to their state.
 func TestRetryManyTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -147,7 +147,7 @@ func TestRetryManyTasks(t *testing.T) {
 	})
 }
 
-// A retry whose reply was lost is made once.
+// A retry whose response was lost is made once.
 func TestALostReplyOfARetryIsMadeGood(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Several ask for attempts after each other's. Whoever asks gets the envelope of the attempt after the one that it
-// named, or a refusal: never that of one which somebody else has asked for since.
+// Several clients request attempts after each other's. Each gets the envelope of the attempt after the one that it named, or a
+// refusal: never the envelope that another client has requested since.
 func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 	t.Parallel()
 	h := trackertest.NewHarness(t, redistest.Real(t))
@@ -37,7 +37,7 @@ func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 	asking.Wait()
 }
 
-// What an attempt reported at its end is the task's while that attempt is the last one, and no longer.
+// The result of an attempt is the task's only while that attempt is the last one.
 func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	failed := model.Completion{

@@ -7,8 +7,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// placeBatch chooses workers for the placed tasks of a batch; those that find none fail. Call the result when the
-// tasks stand in their queues. Tasks whose places others may wait for, or would not be kept for much longer, it creates.
+// placeBatch chooses workers for the placed tasks of a batch; those without a worker fail. Call the result when the tasks are in
+// their queues. It creates tasks early if others may wait for their places or the reservations would soon expire.
 func (s *Service) placeBatch(ctx context.Context, batch []*creation) (giveBack func()) {
 	var placed, failed []*creation
 	placer := s.workers.NewPlacer("create", func() {
@@ -32,8 +32,8 @@ func (s *Service) placeBatch(ctx context.Context, batch []*creation) (giveBack f
 	return func() { placer.GiveBack(ctx) }
 }
 
-// forgiveExisting lets creations continue that found no worker and whose task already exists: they are answered with that, or,
-// for a repeat, as the first one was.
+// forgiveExisting continues creations that found no worker but whose task already exists: they return that task, or, for a repeat,
+// the first result.
 func (s *Service) forgiveExisting(ctx context.Context, failed []*creation) {
 	refs := make([]*schema.TaskRef, len(failed))
 	for i, c := range failed {

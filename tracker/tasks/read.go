@@ -33,7 +33,7 @@ func (s *Service) get(ctx context.Context, op string, r *schema.TaskRef, p part)
 	return v, nil
 }
 
-// NameCalls makes the calls that resolve refs; call resolve when they have run.
+// NameCalls returns the calls that resolve refs; call resolve after they have run.
 func (s *Service) NameCalls(refs []*schema.TaskRef) (calls []*store.Call, resolve func()) {
 	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
 	for _, group := range groups {
@@ -48,7 +48,7 @@ func (s *Service) NameCalls(refs []*schema.TaskRef) (calls []*store.Call, resolv
 	}
 }
 
-// lookUp resolves one ref; a task that does not exist is NotFound.
+// lookUp resolves one ref; it fails with NotFound if the task does not exist.
 func (s *Service) lookUp(ctx context.Context, op string, r *schema.TaskRef) error {
 	calls, resolve := s.NameCalls([]*schema.TaskRef{r})
 	s.store.DoAll(ctx, op, calls)
@@ -67,8 +67,8 @@ func noTask(op string) error {
 		Message: "no task with this id in this tenant and workspace; finished tasks are removed at the end of their retention"}
 }
 
-// liveByWorkers lets tasks without a timeout of their own be as alive as the workers that hold them: their last beat is their
-// worker's, unless they beat later themselves.
+// liveByWorkers sets the last heartbeat of tasks without their own timeout to that of the workers that hold them, unless their own
+// is later.
 func (s *Service) liveByWorkers(ctx context.Context, op string, tasks []*model.Task) error {
 	by := map[string]*model.Worker{}
 	var refs []*schema.WorkerRef

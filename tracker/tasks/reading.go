@@ -8,22 +8,22 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// readStep is how many large tasks are read before it is asked whether there is room for more.
+// readStep is how many large tasks are read before checking for room for more.
 const readStep = 8
 
-// reading is a part of some tasks that is being read: small tasks of a shard together, large ones each by itself and only once they
-// are asked for.
+// reading is a part of some tasks that is being read: small tasks of a shard together, large ones separately and only when they
+// are requested.
 type reading struct {
 	service *Service
 	op      string
 	part    part
 	refs    []*schema.TaskRef // resolved
-	tasks   []*model.Task     // nil: not there, or not read yet
-	bytes   []int             // that each of them took
+	tasks   []*model.Task     // nil: not found, or not read yet
+	bytes   []int             // size of each of them
 	large   []bool            // and not read yet
 }
 
-// read reads a part of resolved tasks, all but the large ones.
+// read reads a part of resolved tasks, except for the large ones.
 func (s *Service) read(ctx context.Context, op string, refs []*schema.TaskRef, p part) (*reading, error) {
 	n := len(refs)
 	rd := &reading{service: s, op: op, part: p, refs: refs, tasks: make([]*model.Task, n), bytes: make([]int, n), large: make([]bool, n)}
@@ -48,7 +48,7 @@ func (rd *reading) alone(group []int) *store.Call {
 	return rd.service.GetCall(rd.refs[group[0]], rd.part)
 }
 
-// take reads tasks by their places, a call for each group of them.
+// take reads tasks by position, with one call for each group.
 func (rd *reading) take(ctx context.Context, groups [][]int, callOf func(group []int) *store.Call) error {
 	calls := store.CallEach(groups, callOf)
 	rd.service.store.DoBulk(ctx, rd.op, calls)
@@ -72,8 +72,7 @@ func (rd *reading) take(ctx context.Context, groups [][]int, callOf func(group [
 	return rd.service.liveByWorkers(ctx, rd.op, found)
 }
 
-// at returns the i-th task, nil when it is gone, and how many bytes it took. Where it is a large one it is read now, with some of
-// those behind it.
+// at returns the i-th task, nil if it is gone, and its size. If it is large, it is read now with some of the tasks after it.
 func (rd *reading) at(ctx context.Context, i int) (*model.Task, int, error) {
 	if rd.large[i] {
 		var next [][]int
@@ -89,7 +88,7 @@ func (rd *reading) at(ctx context.Context, i int) (*model.Task, int, error) {
 	return rd.tasks[i], rd.bytes[i], nil
 }
 
-// readAll reads a part of many resolved tasks; one that is gone by then is nil.
+// readAll reads a part of many resolved tasks; one that is gone is nil.
 func (s *Service) readAll(ctx context.Context, op string, refs []*schema.TaskRef, p part) ([]*model.Task, error) {
 	rd, err := s.read(ctx, op, refs, p)
 	for i := 0; err == nil && i < len(refs); i++ {

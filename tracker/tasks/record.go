@@ -8,14 +8,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// refOf names the task of a creation, which need not be there yet.
+// refOf returns the reference of the task of a creation, which need not exist yet.
 func (s *Service) refOf(c *creation) *schema.TaskRef {
 	r := s.store.Ref(c.Scope, c.TaskID)
 	r.Resolve(c.RunID, strconv.FormatInt(model.Millis(c.HeartbeatTimeout), 10))
 	return r
 }
 
-// args returns what the store is told about a task that is created now.
+// args returns the arguments for a task that is created now.
 func (c *creation) args(now time.Time) *createArgs {
 	life := tokenLife(c.TokenTTL, c.Deadline, now)
 	a := &createArgs{fence: c.fence, deadline: c.Deadline, notBefore: c.NotBefore, record: c.record(life), document: c.document()}
@@ -32,7 +32,7 @@ func (c *creation) args(now time.Time) *createArgs {
 	return a
 }
 
-// record returns the fields of the task's hash. Defaults are left out.
+// record returns the fields of the task's hash, without defaults.
 func (c *creation) record(life time.Duration) fields {
 	var f fields
 	f.add(schema.TaskRun, c.RunID, schema.RunOf(c.TaskID))
@@ -74,7 +74,7 @@ func (c *creation) policy() *model.RetryPolicy {
 	return c.Retry
 }
 
-// document returns what may be long: one long value in the record would cost a kilobyte for each task.
+// document returns the fields that may be long: one long value in the record would cost a kilobyte for each task.
 func (c *creation) document() fields {
 	var f fields
 	f.add(schema.DocPayload, string(c.Payload), "")

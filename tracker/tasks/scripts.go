@@ -11,7 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those that the room runs. What stands where in their arguments and replies is known in this file only.
+// scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
+// this file only.
 type scripts struct {
 	cancel, create, get, idempotencyKey, names, nextAttempt, states *lua.Script
 }
@@ -23,13 +24,13 @@ func newScripts(set *lua.Set) *scripts {
 	}
 }
 
-// KeysOf returns the keys of a resolved ref as scripts about one task declare them.
+// KeysOf returns the keys of a resolved ref, as scripts about one task declare them.
 func (s *Service) KeysOf(r *schema.TaskRef) []string {
 	k := s.store.Keys[r.Shard]
 	return k.OfTask(append(make([]string, 0, len(k.Fixed)+6), k.Fixed...), r.Scope, r.ID, r.Run, r.TimeoutMs)
 }
 
-// fields are names and values of a hash, in turns.
+// fields are alternating names and values of a hash.
 type fields []any
 
 // add adds a field unless its value is the default, `absent`.
@@ -59,12 +60,12 @@ func (f fields) bytes() (n int64) {
 	return n
 }
 
-// createArgs is what create.lua is told of a task.
+// createArgs are the arguments of create.lua about a task.
 type createArgs struct {
-	state        model.State // DISPATCHED or QUEUED; "": the task is to be found only
+	state        model.State // DISPATCHED or QUEUED; "": only look up the task
 	fence        string      // of the creation
 	deadline     time.Time
-	startTimeout time.Duration // of a task that is dispatched; 0: it is not
+	startTimeout time.Duration // of a dispatched task; else 0
 	notBefore    time.Time
 	record       fields
 	document     fields
@@ -86,13 +87,13 @@ func (s *Service) createCall(r *schema.TaskRef, a *createArgs) *store.Call {
 		append(append(args, a.record...), a.document...)...)
 }
 
-// createReply is what create.lua answers. With CodeExists it tells of the task that is there.
+// createReply is the reply of create.lua. With CodeExists it describes the existing task.
 type createReply struct {
 	code       int64 // CodeOK, CodeRepeated, CodeExists or CodeNotFound
 	createdAt  time.Time
-	workerID   string // that it waits for; "": none
-	scheduleID string // of which it is a fire; "": of none, or not known
-	adopted    bool   // the store lost it, and a token brought it back without all that it was created with
+	workerID   string // for which it waits; "": none
+	scheduleID string // of whose fire it is; "": none, or not known
+	adopted    bool   // the store lost it, and a token restored it without all its fields
 }
 
 func readCreate(re store.Reply) createReply {
@@ -103,19 +104,19 @@ func readCreate(re store.Reply) createReply {
 	return r
 }
 
-// isFireOf reports whether the task that is there was created by the fire of a schedule that is to create it. The id says which
-// fire's it is, and no request can choose such an id.
+// isFireOf reports whether the existing task was created by the schedule's fire that is about to create it. The ID identifies the
+// fire, and no request can choose such an ID.
 func (r *createReply) isFireOf(scheduleID string) bool {
 	return scheduleID != "" && (r.scheduleID == scheduleID || r.adopted)
 }
 
-// idempotencyArgs is what idempotency_key.lua is told.
+// idempotencyArgs are the arguments of idempotency_key.lua.
 type idempotencyArgs struct {
 	bodyHash  string
 	taskID    string // to reserve, with its fence
 	fence     string
 	life      time.Duration // of the reservation; 0: reserve nothing
-	createdAt time.Time     // zero: that is not known yet
+	createdAt time.Time     // zero: not known yet
 	workerID  string        // that was chosen then; "": none
 	trace     string        // to reserve; "": none
 }
@@ -126,12 +127,12 @@ func (s *Service) idempotencyCall(scope model.Scope, key string, a *idempotencyA
 		a.bodyHash, a.taskID, a.fence, model.Millis(a.life), schema.MillisOrEmpty(a.createdAt), a.workerID, a.trace)
 }
 
-// idempotencyReply is what an idempotency key stands for.
+// idempotencyReply is what an idempotency key identifies.
 type idempotencyReply struct {
 	sameBody  bool
 	taskID    string // "": the key is not known, and none was reserved
 	fence     string
-	createdAt time.Time // zero: that is not known yet
+	createdAt time.Time // zero: not known yet
 	workerID  string
 	trace     string
 }
@@ -146,7 +147,7 @@ func readIdempotency(re store.Reply) idempotencyReply {
 // namesAtOnce is how many refs one script resolves.
 const namesAtOnce = 200
 
-// namesCall reads what names the other keys of tasks of one shard, and further fields of their records.
+// namesCall reads what identifies the other keys of tasks of one shard, and further fields of their records.
 func (s *Service) namesCall(refs []*schema.TaskRef, fields ...any) *store.Call {
 	shard := refs[0].Shard
 	keys := make([]string, len(refs))
@@ -156,7 +157,7 @@ func (s *Service) namesCall(refs []*schema.TaskRef, fields ...any) *store.Call {
 	return store.NewCall(shard, s.scripts.names, keys, fields...)
 }
 
-// readNames resolves the refs with which the call was made, and returns the further fields of each, as many as were asked for.
+// readNames resolves the refs of the call and returns the values of the further fields of each.
 func readNames(re store.Reply, refs []*schema.TaskRef, fields int) (told [][]string) {
 	told = make([][]string, len(refs))
 	for i, r := range refs {
@@ -169,7 +170,7 @@ func readNames(re store.Reply, refs []*schema.TaskRef, fields int) (told [][]str
 	return told
 }
 
-// statesCall reads how tasks of one shard stand.
+// statesCall reads the states of tasks of one shard.
 func (s *Service) statesCall(refs []*schema.TaskRef) *store.Call {
 	keys := make([]string, len(refs))
 	for i, r := range refs {
@@ -178,7 +179,7 @@ func (s *Service) statesCall(refs []*schema.TaskRef) *store.Call {
 	return store.NewCall(refs[0].Shard, s.scripts.states, keys)
 }
 
-// readStates returns how each of them stands.
+// readStates returns the state of each of them.
 func readStates(re store.Reply) []TaskState {
 	states := make([]TaskState, len(re)/2)
 	for i := range states {
@@ -189,19 +190,19 @@ func readStates(re store.Reply) []TaskState {
 	return states
 }
 
-// How many tasks of a shard one script reads, and how many bytes of documents and histories for each of them, on average: tasks
-// that take more are read alone.
+// How many tasks of a shard one script reads, and the average size of their documents and histories: larger tasks are read
+// separately.
 const (
 	readAtOnce = 8
 	readBytes  = 16 << 10
 )
 
-// GetCall reads a part of the task that a resolved ref names; ReadTask reads the reply.
+// GetCall reads a part of the task of a resolved ref; ReadTask reads the reply.
 func (s *Service) GetCall(r *schema.TaskRef, p part) *store.Call {
 	return s.getCall([]*schema.TaskRef{r}, p, "")
 }
 
-// getTogether reads a part of tasks of one shard that resolved refs name, as far as they are not too large for that.
+// getTogether reads a part of tasks of one shard, given resolved refs, except for tasks that are too large.
 func (s *Service) getTogether(refs []*schema.TaskRef, p part) *store.Call {
 	return s.getCall(refs, p, strconv.Itoa(readBytes*len(refs)))
 }
@@ -218,22 +219,22 @@ func (s *Service) getCall(refs []*schema.TaskRef, p part, room string) *store.Ca
 	return store.NewCall(refs[0].Shard, s.scripts.get, keys, args...)
 }
 
-// wasRead reports whether there was room for the i-th task of a call, and what the script told of it.
+// wasRead reports whether the i-th task of a call fit, and returns its reply.
 func wasRead(re store.Reply, i int) (store.Reply, bool) {
 	told := re.List(i)
 	return told, len(told) > 0
 }
 
-// ViewReply is a task as lua/lib/view.lua answers it, or as much of it as a script reads.
+// ViewReply is a task as lua/lib/view.lua replies it, or the part of it that a script reads.
 type ViewReply struct {
 	Now      time.Time         // by Redis's clock
-	Record   map[string]string // empty: there is no such task
+	Record   map[string]string // empty: the task does not exist
 	Document map[string]string
 	History  []string // packed entries
 
 	report  string        // packed
-	beating bool          // its attempt has a beat
-	silent  time.Duration // since that, in shard time
+	beating bool          // its attempt has a recorded heartbeat
+	silent  time.Duration // since then, in shard time
 	credit  time.Duration // for outages since then
 }
 
@@ -245,10 +246,10 @@ func readView(re store.Reply) *ViewReply {
 	}
 }
 
-// ReadTask makes the view of a task from what GetCall was answered; nil when the task is not there.
+// ReadTask returns the task in the reply to GetCall, nil if it does not exist.
 func ReadTask(r *schema.TaskRef, re store.Reply) *View { return NewView(r, readView(re.List(0))) }
 
-// cancelCall asks a task to stop.
+// cancelCall requests the cancellation of a task.
 func (s *Service) cancelCall(r *schema.TaskRef, how *model.CancelRequest) *store.Call {
 	grace := ""
 	switch {
@@ -261,16 +262,16 @@ func (s *Service) cancelCall(r *schema.TaskRef, how *model.CancelRequest) *store
 		model.Millis(model.DefaultCancelGrace), model.Millis(s.opts.FinishedRetention), grace)
 }
 
-// asJSON packs a reason as it is kept; empty stays empty.
+// asJSON encodes a reason as it is stored; empty stays empty.
 func asJSON(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	b, _ := json.Marshal(reason) // a string: cannot fail
+	b, _ := json.Marshal(reason) // cannot fail for a string
 	return string(b)
 }
 
-// cancelReply is what cancel.lua answers.
+// cancelReply is the reply of cancel.lua.
 type cancelReply struct {
 	code  int64       // CodeOK, CodeTerminal or CodeNotFound
 	state model.State // for CodeTerminal
@@ -280,9 +281,9 @@ func readCancel(re store.Reply) cancelReply {
 	return cancelReply{code: re.Int(0), state: schema.StateOf(re.Str(1))}
 }
 
-// attemptArgs is what next_attempt.lua is told.
+// attemptArgs are the arguments of next_attempt.lua.
 type attemptArgs struct {
-	from         int    // attempt
+	from         int    // the attempt before
 	fence        string // of the new one
 	tokenLife    time.Duration
 	startTimeout time.Duration
@@ -293,7 +294,7 @@ func (s *Service) nextAttemptCall(r *schema.TaskRef, a *attemptArgs) *store.Call
 		a.from, a.fence, int64(a.tokenLife/time.Second), model.Millis(a.startTimeout))
 }
 
-// attemptReply is what next_attempt.lua answers.
+// attemptReply is the reply of next_attempt.lua.
 type attemptReply struct {
 	code     int64       // CodeOK, CodeRepeated, CodeMismatch, CodeTerminal, CodeRefused or CodeNotFound
 	task     *View       // for CodeOK and CodeRepeated

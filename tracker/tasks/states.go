@@ -8,13 +8,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// TaskState is how a task stands; no State: it is not there.
+// TaskState is the state of a task; State is empty if it does not exist.
 type TaskState struct {
 	State  model.State
 	Reason model.Reason // why it failed
 }
 
-// States reads how many tasks stand, in the order of the refs, which need not be resolved.
+// States reads the states of many tasks, in the order of the refs, which need not be resolved.
 func (s *Service) States(ctx context.Context, op string, refs []*schema.TaskRef) ([]TaskState, error) {
 	at := make(map[*schema.TaskRef]int, len(refs))
 	for i, r := range refs {

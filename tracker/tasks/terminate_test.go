@@ -10,8 +10,8 @@ import (
 
 var now = model.CancelRequest{Reason: "stop it", Now: true}
 
-// A task that is to end now is CANCELLED at once, whether or not its worker was asked before; whatever the worker says then is
-// refused as of any attempt that Lubdub has ended.
+// A terminated task is CANCELLED at once, whether or not its worker was asked before; later reports of the worker are refused like
+// those of any attempt that Lubdub has ended.
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(h *trackertest.Harness){
@@ -63,7 +63,7 @@ func cancelled(h *trackertest.Harness, id string, how model.CancelRequest) {
 	}
 }
 
-// refused checks that a refusal says what became of the task.
+// refused checks that a refusal states how the task ended.
 func refused(h *trackertest.Harness, err error) {
 	h.Helper()
 	if e := err.(*model.Error); e.State != model.Cancelled || e.Reason != model.Terminated {
@@ -71,7 +71,8 @@ func refused(h *trackertest.Harness, err error) {
 	}
 }
 
-// What no worker has begun ends as well, and the worker of a claimed task is told by its beat and has its place free again.
+// A task that no worker has started ends too; the worker of a claimed task learns of it from its heartbeat and has its place free
+// again.
 func TestTerminateWhatIsQueuedOrClaimed(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -100,7 +101,8 @@ func TestTerminateWhatIsQueuedOrClaimed(t *testing.T) {
 	})
 }
 
-// The grace of a cancel is its own: the last that was said counts, from when the worker was told, and stands in the evidence.
+// The grace of a cancel is its own: the last value that was given counts, from the delivery to the worker, and is part of the
+// evidence.
 func TestTheGraceOfACancel(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -118,7 +120,7 @@ func TestTheGraceOfACancel(t *testing.T) {
 			trackertest.Eventually(h, "the delivery is recorded", func() bool { return h.MustBeat(a, "").Cancel.Delivered })
 		}
 		cancelled(h, "changed", model.CancelRequest{Grace: 2 * time.Second})
-		cancelled(h, "given", model.CancelRequest{}) // says nothing of it
+		cancelled(h, "given", model.CancelRequest{}) // does not give one
 		want := func(id string, state model.State, timeout time.Duration) {
 			h.Helper()
 			task := h.MustGet(id)

@@ -74,7 +74,7 @@ func TestRetention(t *testing.T) {
 			h.MustCreate()
 		}
 		h.MustSweep()
-		h.Store.Clock.Advance(time.Minute) // the timeout that nobody lives by yet is dropped with the next sweep
+		h.Store.Clock.Advance(time.Minute) // the next sweep drops the timeout that no attempt uses yet
 		before := withoutEvents(h)
 		a := h.Running(func(n *model.NewTask) {
 			n.TaskID, n.RunID, n.Labels, n.Deadline = "t1", "r1", map[string]string{"a": "b"}, h.Store.Clock.Now().Add(time.Hour)
@@ -96,7 +96,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// withoutEvents is the keyspace but for what changes by itself: events, and who sweeps.
+// withoutEvents returns the keyspace without what changes automatically: events, and which sweepers are live.
 func withoutEvents(h *trackertest.Harness) map[string]any {
 	h.MustSweep()
 	dump := h.Store.Dump(h.TB)

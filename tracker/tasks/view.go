@@ -11,10 +11,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// part is what of a task is read; lua/lib/view.lua says what is in each.
+// part selects what is read of a task; lua/lib/view.lua defines the parts.
 type part string
 
-// The parts that other rooms read.
+// The parts that other packages read.
 const (
 	Whole  part = "all"
 	Listed part = "list" // without payload and resources
@@ -25,17 +25,17 @@ const (
 	andLabels part = "labels" // these and the labels
 )
 
-// View is a task as a script read it at one moment, with what only the domain needs.
+// View is a task at the moment when a script read it, with fields that only the domain needs.
 type View struct {
 	*model.Task
 	Now   time.Time // when it was read
 	Fence string
 	Life  time.Duration // of the current attempt's token
 
-	Placement string // strategy by which the task is placed; "": it is not
+	Placement string // the strategy by which the task is placed; "": it is not
 }
 
-// NewView makes the view of a task; nil when the task is not there.
+// NewView returns the view of a task, nil if the task does not exist.
 func NewView(r *schema.TaskRef, read *ViewReply) *View {
 	f := read.Record
 	if len(f) == 0 {
@@ -58,7 +58,7 @@ func NewView(r *schema.TaskRef, read *ViewReply) *View {
 	return v
 }
 
-// fromRecord fills in what the record of a task holds.
+// fromRecord sets the fields from the record of a task.
 func fromRecord(task *model.Task, f map[string]string) {
 	at := func(field string) time.Time { return schema.ParseMillis(f[field]) }
 	span := func(field string, absent time.Duration) time.Duration { return schema.Duration(f[field], absent) }
@@ -67,7 +67,7 @@ func fromRecord(task *model.Task, f map[string]string) {
 	task.Runtime, task.WorkerID = f[schema.TaskRuntime], f[schema.TaskWorker]
 	task.State, task.Attempt = schema.StateOf(f[schema.TaskState]), schema.Atoi(f[schema.TaskAttempt])
 	if task.State == model.Queued {
-		task.WorkerID = f[schema.TaskPin] // for whom it waits
+		task.WorkerID = f[schema.TaskPin] // for which it waits
 	}
 	task.CreatedAt, task.DispatchedAt = at(schema.TaskCreated), at(schema.TaskDispatched)
 	task.StartedAt, task.FinishedAt = at(schema.TaskBegun), at(schema.TaskEnded)
@@ -88,7 +88,7 @@ func fromRecord(task *model.Task, f map[string]string) {
 	}
 }
 
-// fromDocument fills in what may be long; an error that a worker has reported takes precedence over Lubdub's own.
+// fromDocument sets the fields that may be long; an error that a worker reported takes precedence over Lubdub's own.
 func fromDocument(task *model.Task, doc map[string]string) {
 	task.Payload, task.Resources = schema.Raw(doc[schema.DocPayload]), schema.Raw(doc[schema.DocResources])
 	task.Output, task.Metrics = schema.Raw(doc[schema.DocOutput]), schema.Raw(doc[schema.DocMetrics])
@@ -101,7 +101,7 @@ func fromDocument(task *model.Task, doc map[string]string) {
 	schema.Unmarshal(doc[schema.DocCancelReason], &task.CancelReason)
 }
 
-// readEnd fills in what a finished task had when its last attempt ended.
+// readEnd sets the fields of a finished task that come from its last attempt.
 func (v *View) readEnd(last *model.HistoryEntry) {
 	if last.Attempt != v.Attempt {
 		return
@@ -110,11 +110,11 @@ func (v *View) readEnd(last *model.HistoryEntry) {
 	v.RetriesExhausted = v.State == model.Failed && last.RetriesExhausted
 }
 
-// readLiveness fills in what the last beat says. Liveness is judged in shard time; times are shown as wall time.
+// readLiveness sets the fields from the last heartbeat. Liveness uses shard time; times are shown as wall time.
 func (v *View) readLiveness(read *ViewReply) {
 	report := schema.UnpackReport(read.report)
 	v.Progress, v.ReportedAt = report.Progress, report.ReportedAt
-	if report.WorkerID != "" && v.Queue == "" { // who claimed a task is known better
+	if report.WorkerID != "" && v.Queue == "" { // the worker that claimed a task is known from the record
 		v.WorkerID = report.WorkerID
 	}
 	if v.State != model.Running {
@@ -134,9 +134,9 @@ func (v *View) readLiveness(read *ViewReply) {
 	}
 }
 
-// readHistory reads an entry as pack_ended in lua/lib/history.lua packs it.
+// readHistory reads an entry that pack_ended in lua/lib/history.lua packed.
 func readHistory(entry string, task *model.Task, life time.Duration) model.HistoryEntry {
-	const fields = 23 // an entry of a version before has fewer
+	const fields = 23 // an entry of an earlier version has fewer
 	p := strings.SplitN(entry, schema.PackSep, fields)
 	for len(p) < fields {
 		p = append(p, "")
@@ -155,7 +155,7 @@ func readHistory(entry string, task *model.Task, life time.Duration) model.Histo
 			OutageCredit: schema.Duration(p[12], 0), DetectedAt: h.EndedAt, DetectionLag: lag, Sweeper: sweeper,
 			WorkerReason: model.WorkerReason(p[20]), MassExpiryHeld: p[21] == "1",
 		}
-		if h.Evidence.LastHeartbeatAt.After(h.LastHeartbeatAt) { // its worker's, by which it lived
+		if h.Evidence.LastHeartbeatAt.After(h.LastHeartbeatAt) { // the heartbeat of its worker, which kept it alive
 			h.LastHeartbeatAt = h.Evidence.LastHeartbeatAt
 		}
 		if h.Reason == model.StartTimeout && h.Evidence.Timeout == 0 {
@@ -165,7 +165,7 @@ func readHistory(entry string, task *model.Task, life time.Duration) model.Histo
 	return h
 }
 
-// verdictError is the error of a task that Lubdub itself has failed, in the contract's categories.
+// verdictError is the error of a task that Lubdub itself failed, in the contract's categories.
 func verdictError(r model.Reason) json.RawMessage {
 	category, retryable := "TIMEOUT", true
 	switch r {

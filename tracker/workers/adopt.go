@@ -7,13 +7,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// A worker's token carries its registration, so that a worker whose record the store has lost is adopted again by its next
-// request, as an attempt is. What was not part of the registration is lost: its totals, and a drain.
+// A worker's token contains its registration, so that a worker whose record the store has lost is adopted by its next request, as
+// an attempt is. Its totals and a drain are not part of the registration and stay lost.
 
-// maxCarried bounds what a token carries of a registration, in bytes; a token comes with every beat.
+// maxCarried bounds the part of a registration in a token, in bytes, since every heartbeat includes the token.
 const maxCarried = 1024
 
-// essential are the fields without which there is no worker. The others are carried as far as they fit, in their order.
+// essential are the required fields of a worker. The optional ones are included in this order while they fit.
 var (
 	essential = []string{
 		schema.WorkerQueue, schema.WorkerMachine, schema.WorkerLineage, schema.WorkerMaxConcurrent,
@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// carried returns what the token is to carry of a record; both are names and values.
+// carried returns the part of a record that goes into the token; both are names and values.
 func carried(record []string) (out []string) {
 	value := map[string]string{}
 	for i := 0; i+1 < len(record); i += 2 {
@@ -46,8 +46,7 @@ func carried(record []string) (out []string) {
 	return out
 }
 
-// Adopt adopts a worker that the store does not know, from the record that its verified token carries. One that the store
-// knows is left alone.
+// Adopt restores a worker that the store does not know from the record in its verified token. It leaves a known worker unchanged.
 func (s *registrar) Adopt(ctx context.Context, scope model.Scope, id string, record []string) error {
 	const op = "adopt"
 	ctx = s.store.Within(ctx, 0)
@@ -67,7 +66,7 @@ func (s *registrar) Adopt(ctx context.Context, scope model.Scope, id string, rec
 		}
 	}
 	if r.Machine == "" || s.store.MachineShard(scope, r.Machine) != r.Shard {
-		return NoWorker(op) // made for a deployment with other shards
+		return NoWorker(op) // the token is from a deployment with other shards
 	}
 	r.Identity = identityOr(r.Identity, id)
 	_, err := s.store.Do(ctx, op, s.scripts.adoptCall(r, record))

@@ -25,7 +25,7 @@ func hosted(n *model.NewWorker) {
 	n.Labels = map[string]string{"region": "eu"}
 }
 
-// A worker whose record the store lost is what it was, once its token has been shown; it dies of its silence like any other.
+// A worker whose record the store lost is restored from its token, and its silence ends it like any other.
 func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -36,10 +36,10 @@ func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 		_, err := h.Workers.Beat(h.Ctx, trackertest.Scope, r.WorkerID, workers.WorkerBeat{})
 		h.WantCode(err, workers.WorkerNotFound)
 		adopt(h, r)
-		adopt(h, r) // what the store knows is left alone
+		adopt(h, r) // a known worker is left unchanged
 		h.MustBeatWorker(r.WorkerID)
 		after := h.WantWorker(r.WorkerID, model.Online, "")
-		before.Silent, before.LastHeartbeatAt = 0, after.LastHeartbeatAt // it has just beaten
+		before.Silent, before.LastHeartbeatAt = 0, after.LastHeartbeatAt // it has just sent a heartbeat
 		if got, want := fmt.Sprintf("%+v", after), fmt.Sprintf("%+v", before); got != want {
 			h.Errorf("it came back as\n%s, was\n%s", got, want)
 		}
@@ -57,12 +57,12 @@ func TestAWorkerThatTheStoreLostIsAdopted(t *testing.T) {
 		h.Advance(31 * time.Second)
 		h.MustSweep()
 		h.WantWorker(r.WorkerID, model.Offline, model.WorkerStale)
-		adopt(h, r) // OFFLINE is for ever
+		adopt(h, r) // OFFLINE is permanent
 		h.WantWorker(r.WorkerID, model.Offline, model.WorkerStale)
 	})
 }
 
-// Whoever registered anew meanwhile keeps the identity: the old one is superseded, as it would have been before.
+// A worker that has registered again meanwhile keeps the identity: the old one is superseded, as it would have been before.
 func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -80,7 +80,7 @@ func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
 	})
 }
 
-// A token has room for so much: a worker with very many types keeps what it holds and must register again for more.
+// The size of a token is limited: a worker with very many types keeps what it holds and must register again for more.
 func TestAnAdoptedWorkerWithoutItsTypes(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -124,8 +124,7 @@ func TestAnAdoptedTaskHasItsDeadline(t *testing.T) {
 	})
 }
 
-// A store that lost everything is told how many shards the deployment has: a replica that starts later must not choose
-// another number.
+// An empty store learns the number of shards again: a replica that starts later must not choose another number.
 func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -137,7 +136,7 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 	})
 }
 
-// An adopted worker claims no more than it has room for beside what it holds already.
+// An adopted worker claims no more than it has room for, given what it already holds.
 func TestAnAdoptedWorkerKeepsToItsMaximum(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

@@ -8,20 +8,20 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// WorkerBeat is one heartbeat of a worker, which keeps alive all that it holds.
+// WorkerBeat is one heartbeat of a worker, which keeps everything alive that it holds.
 type WorkerBeat struct {
-	Active         *int   // nil: not said
-	Seq            *int64 // rises with each beat that carries deltas; required with them
+	Active         *int   // nil: not sent
+	Seq            *int64 // rises with each heartbeat that includes deltas; required with them
 	CompletedDelta int64
 	FailedDelta    int64
-	Deltas         bool                     // deltas were sent, though perhaps 0
-	Inventory      []holdings.InventoryItem // all the attempts that it has; nil: it does not list them
+	Deltas         bool                     // deltas were sent, possibly 0
+	Inventory      []holdings.InventoryItem // all the attempts that it has; nil: not sent
 }
 
-// MaxDelta bounds what one beat may add to a total.
+// MaxDelta bounds what one heartbeat may add to a total.
 const MaxDelta = 1 << 40
 
-// Validate checks what can be judged without the store.
+// Validate checks what can be checked without the store.
 func (b *WorkerBeat) Validate() error {
 	switch {
 	case b.Active != nil && (*b.Active < 0 || *b.Active > model.MaxMaxConcurrent):
@@ -40,17 +40,17 @@ func (b *WorkerBeat) Validate() error {
 	return nil
 }
 
-// moreInInventory is how many attempts a worker may list beyond what it may hold: those that ended without its knowing.
+// moreInInventory is how many attempts a worker may list beyond what it may hold, for attempts that ended without its knowledge.
 const moreInInventory = 1000
 
 // Codes of refusals about workers.
 const (
-	WorkerOffline  model.Code = "worker_offline"      // it is gone for good; Message says why
+	WorkerOffline  model.Code = "worker_offline"      // it has ended for good; Message has the reason
 	WorkerDraining model.Code = "worker_draining"     // it gets no new tasks
 	WorkerHeld     model.Code = "worker_held_offline" // its registration is refused until an operator lifts the hold
 )
 
-// Beat stores a worker's beat.
+// Beat stores a worker's heartbeat.
 func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
 	ctx = s.store.Within(ctx, 0)
 	h, err := s.storeBeat(ctx, scope, id, b)
@@ -63,7 +63,7 @@ func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b Wo
 	return h, nil
 }
 
-// storeBeat processes the beat except for its inventory.
+// storeBeat processes the heartbeat except for its inventory.
 func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
 	const op = "worker beat"
 	r, ok := s.store.WorkerRef(scope, id)
@@ -96,7 +96,7 @@ func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string,
 	return h, nil
 }
 
-// WorkerRefusal returns the error for what a script about a worker answered, nil for its success.
+// WorkerRefusal returns the error for the reply code of a script about a worker, nil for success.
 func WorkerRefusal(op string, code int64, reason model.WorkerReason) error {
 	switch code {
 	case schema.CodeOK, schema.CodeRepeated:
@@ -113,7 +113,7 @@ func WorkerRefusal(op string, code int64, reason model.WorkerReason) error {
 		Message: "the store gave an answer that this version does not know; are all replicas of one version?"}
 }
 
-// offlineMessage says what has happened to a worker that is OFFLINE, and what to do.
+// offlineMessage explains why a worker is OFFLINE and what to do.
 func offlineMessage(r model.WorkerReason) string {
 	switch r {
 	case model.WorkerStale:

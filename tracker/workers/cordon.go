@@ -8,9 +8,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Cordon lets a worker take nothing new until it is uncordoned: it stays ONLINE, goes on with what it holds and does not end
-// when it is idle. A worker that takes its place inherits the cordon. What was placed on it and waits is placed anew; what its
-// creator pinned to it goes on waiting. The reason may be empty; called again the first one stands.
+// Cordon stops new tasks for a worker until it is uncordoned: it stays ONLINE, continues with what it holds and does not end when
+// it is idle. A worker that supersedes it inherits the cordon. Waiting tasks that were placed on it are placed again; tasks that their
+// creator pinned to it keep waiting. The reason may be empty; a repeated call keeps the first one.
 func (s *operations) Cordon(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	return s.changeAndUnpin(ctx, "cordon", scope, id, func(r *schema.WorkerRef) *store.Call { return s.scripts.cordonCall(r, true, given) })
 }

@@ -20,7 +20,7 @@ func cordoned(c *trackertest.Crew, worker string) *model.Worker {
 	return w
 }
 
-// A cordoned worker goes on with what it holds and is given nothing more, until it is uncordoned.
+// A cordoned worker continues with what it holds and gets nothing more until it is uncordoned.
 func TestCordon(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -29,7 +29,7 @@ func TestCordon(t *testing.T) {
 		c.MustQueue("before", "x")
 		held := c.MustClaim("w", 1)
 		c.MustQueue("after", "x")
-		for range 2 { // again it changes nothing
+		for range 2 { // a repeat changes nothing
 			w := cordoned(c, "w")
 			if w.Status != model.Online || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" || w.Cordon.Since.IsZero() ||
 				len(w.Unschedulable) != 1 || w.Unschedulable[0] != model.ByCordon {
@@ -54,7 +54,7 @@ func TestCordon(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.Pass(5 * time.Second)
-		c.WantWorker(id, model.Online, "") // however idle it is
+		c.WantWorker(id, model.Online, "") // no matter how idle it is
 		for range 2 {
 			if w, err := c.Workers.Uncordon(c.Ctx, trackertest.Scope, id, "mended"); err != nil || w.Cordon != nil || len(w.Unschedulable) != 0 {
 				c.Fatalf("%+v %v", w, err)
@@ -100,7 +100,7 @@ func TestCordonAndDrain(t *testing.T) {
 	})
 }
 
-// Whoever registers in a cordoned worker's place is the same process, and stays cordoned.
+// A worker that registers in the place of a cordoned one is the same process and stays cordoned.
 func TestACordonIsInherited(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -126,7 +126,7 @@ func TestACordonIsInherited(t *testing.T) {
 	})
 }
 
-// Selection and placement pass over cordoned workers and count them; what was placed on one goes elsewhere.
+// Selection and placement skip cordoned workers and count them; a task that was placed on one goes elsewhere.
 func TestSelectionPassesOverCordonedWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -166,7 +166,7 @@ func TestSelectionPassesOverCordonedWorkers(t *testing.T) {
 	})
 }
 
-// A place is not reserved at a worker that was cordoned after it was chosen.
+// No place is reserved at a worker that was cordoned after it was chosen.
 func TestACordonBetweenChoiceAndPlacement(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -188,8 +188,8 @@ func TestACordonBetweenChoiceAndPlacement(t *testing.T) {
 	})
 }
 
-// What was being placed on a worker when it was cordoned, or began to drain, does not stay pinned to it: neither a creation's place,
-// which was reserved before, nor one that a sweeper had chosen again.
+// A task that was being placed on a worker when it was cordoned, or began to drain, does not stay pinned to it: neither with a
+// place that a creation had reserved, nor with one that a sweeper chose again.
 func TestACordonWhilePlacing(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(tr *tracker.Tracker, h *trackertest.Harness, id string) error{

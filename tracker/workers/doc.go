@@ -1,3 +1,3 @@
-// Package workers is the registry: workers register, beat, drain and end; machines follow them. Selection and placement choose
-// among them by what they can run and how much they have to do.
+// Package workers is the registry of workers and machines: registration, heartbeats, drains and ends. Selection and placement
+// choose workers by what they can run and by their load.
 package workers

@@ -10,19 +10,19 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Drain is how a worker is to be drained.
+// Drain describes a drain of a worker.
 type Drain struct {
 	Reason   string        // free text, shown with the worker
 	Deadline time.Duration // from now, after which it goes OFFLINE and what it still holds is requeued; 0: none
-	BySelf   bool          // the worker asked for it itself, so it knows
+	BySelf   bool          // the worker requested it itself, so it knows of it
 
-	withMachine bool // it is its machine's drain
+	withMachine bool // it is part of its machine's drain
 }
 
 // MaxDrainDeadline bounds Drain.Deadline.
 const MaxDrainDeadline = 30 * 24 * time.Hour
 
-// Validate checks what can be judged without the store.
+// Validate checks what can be checked without the store.
 func (d *Drain) Validate() error {
 	if d.Deadline < 0 || d.Deadline > MaxDrainDeadline {
 		return model.Invalidf("deadlineMs", "is %d; use 1 to %d, or leave it out for none",
@@ -31,7 +31,7 @@ func (d *Drain) Validate() error {
 	return CheckReason(d.Reason)
 }
 
-// operations change workers at an operator's request, or their own: drain, cordon, resume, retire.
+// operations change workers on request of an operator or of the worker: drain, cordon, resume, retire.
 type operations struct {
 	store    *store.Store
 	holdings *holdings.Service
@@ -41,8 +41,7 @@ type operations struct {
 	views    *views
 }
 
-// Drain lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. Called again it may set another
-// deadline.
+// Drain lets a worker finish what it holds and claim nothing more; then it goes OFFLINE. A repeated call may set another deadline.
 func (s *operations) Drain(ctx context.Context, scope model.Scope, id string, d Drain) (*model.Worker, error) {
 	return s.changeAndUnpin(ctx, "drain", scope, id, func(r *schema.WorkerRef) *store.Call { return s.scripts.statusCall(r, d.args()) })
 }
@@ -51,20 +50,20 @@ func (d *Drain) args() statusArgs {
 	return statusArgs{action: drain, deadline: d.Deadline, bySelf: d.BySelf, given: d.Reason, withMachine: d.withMachine}
 }
 
-// CheckReason refuses a reason that is too long or cannot be shown in a line.
+// CheckReason returns an error for a reason that is too long or cannot be shown in one line.
 func CheckReason(reason string) error { return model.CheckText("reason", reason, model.MaxReasonBytes) }
 
-// Resume undoes a drain or, of an OFFLINE worker, the hold that refuses its next registration. The reason
-// goes into the event; it may be empty.
+// Resume undoes a drain or, for an OFFLINE worker, the hold that refuses its next registration. The reason goes into the event; it
+// may be empty.
 func (s *operations) Resume(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
 	return s.change(ctx, "resume", scope, id, func(r *schema.WorkerRef) *store.Call {
 		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
 	})
 }
 
-// Retire ends a worker at once and recovers what it holds: it deregisters, or an operator has given it up. Then it is held:
-// its lineage is refused registration until Resume, also where it was OFFLINE before and no other has its identity. The
-// reason given is shown with the worker; it may be empty.
+// Retire ends a worker at once and recovers what it holds, because it deregisters or because an operator gave it up. In the latter
+// case its lineage is held: registrations are refused until Resume, even if the worker was already OFFLINE, unless another worker
+// has its identity. The reason is shown with the worker; it may be empty.
 func (s *operations) Retire(
 	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
 ) (*model.Worker, error) {
@@ -79,14 +78,14 @@ func (s *operations) Retire(
 	if err != nil {
 		return nil, err
 	}
-	if code := readStatus(reply).code; code != schema.CodeOK && code != schema.CodeOffline { // OFFLINE already is as good
+	if code := readStatus(reply).code; code != schema.CodeOK && code != schema.CodeOffline { // already OFFLINE is fine too
 		return nil, WorkerRefusal(op, code, "")
 	}
 	s.holdings.RecoverNow(ctx, scope, id)
 	return s.views.Get(ctx, scope, id)
 }
 
-// change changes a worker and returns it as it is then.
+// change changes a worker and returns the new state.
 func (s *operations) change(
 	ctx context.Context, op string, scope model.Scope, id string, call func(*schema.WorkerRef) *store.Call,
 ) (*model.Worker, error) {
@@ -106,7 +105,7 @@ func (s *operations) change(
 	return s.views.Get(ctx, scope, id)
 }
 
-// changeAndUnpin is for changes after which a worker claims nothing more: it also frees what waits for the worker.
+// changeAndUnpin is for changes after which a worker claims nothing more: it also frees the tasks that wait for the worker.
 func (s *operations) changeAndUnpin(
 	ctx context.Context, op string, scope model.Scope, id string, call func(*schema.WorkerRef) *store.Call,
 ) (*model.Worker, error) {
@@ -118,15 +117,15 @@ func (s *operations) changeAndUnpin(
 	return w, err
 }
 
-// Drained counts what a drain of many workers did.
+// Drained is the result of a drain of many workers.
 type Drained struct {
-	Matched  int      // workers that the selector names and that are not OFFLINE
+	Matched  int      // workers that the selector matches and that are not OFFLINE
 	Draining int      // of these, those that are DRAINING now
 	Workers  []string // ids of those that match
 }
 
-// DrainMany drains every worker that a filter names and that is not OFFLINE; to name nobody is an error. With dryRun
-// it only counts.
+// DrainMany drains every worker that a filter matches and that is not OFFLINE; it fails if the filter matches none. With dryRun it
+// only counts.
 func (s *operations) DrainMany(ctx context.Context, f WorkerFilter, d Drain, dryRun bool) (*Drained, error) {
 	const op = "drain"
 	ctx = s.store.Within(ctx, 0)
@@ -173,7 +172,7 @@ func (s *operations) drainAll(ctx context.Context, op string, workers []*model.W
 	return draining, nil
 }
 
-// unpinFrom frees what waits for workers that claim nothing any more.
+// unpinFrom frees the tasks that wait for workers that claim nothing any more.
 func (s *operations) unpinFrom(ctx context.Context, op string, workers []*model.Worker) error {
 	if err := s.loads.CountLoad(ctx, s.store.DoAll, op, workers); err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// An idle worker that drains is seen draining for a second and then ends, whether or not it was told by then.
+// A draining idle worker is shown as DRAINING for a second and then ends, whether or not a heartbeat reported the drain to it by
+// then.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -50,7 +51,7 @@ func TestDrainBySelf(t *testing.T) {
 			h.Fatal(err)
 		}
 		h.MustSweep()
-		h.WantWorker(id, model.Draining, "") // whatever the sweepers are faster than
+		h.WantWorker(id, model.Draining, "") // no matter how fast the sweepers are
 		h.Advance(time.Second)
 		h.MustSweep()
 		h.WantWorker(id, model.Offline, model.WorkerDrained)
@@ -59,8 +60,8 @@ func TestDrainBySelf(t *testing.T) {
 	})
 }
 
-// A worker whose drain has ended it before a beat could tell it is told by its next one, or it would take the refusal
-// for a reason to register anew, and what was drained would be back.
+// A worker whose drain ended before a heartbeat could report it learns of it from the next one. Otherwise it would take the
+// refusal as a reason to register again, and the drained worker would return.
 func TestADrainThatEndedIsTold(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

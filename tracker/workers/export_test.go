@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// EndWithoutRecovery ends a worker as a process would that dies right after the verdict.
+// EndWithoutRecovery ends a worker like a process that dies right after the verdict.
 func (s *Service) EndWithoutRecovery(scope model.Scope, id string) error {
 	r, err := s.reader.findWorker(context.Background(), "test", scope, id)
 	if err != nil {
@@ -18,8 +18,8 @@ func (s *Service) EndWithoutRecovery(scope model.Scope, id string) error {
 	return err
 }
 
-// InventoriesTogether hears several beats of a worker, all with one inventory, before the inventory of any of them is
-// looked at, in that order of their positions.
+// InventoriesTogether stores several heartbeats of a worker with one inventory before it processes the inventory of any of them,
+// in the order of these positions.
 func (s *Service) InventoriesTogether(scope model.Scope, id string, b WorkerBeat, order ...int) error {
 	heard := make([]*holdings.WorkerHeard, len(order))
 	for i := range heard {

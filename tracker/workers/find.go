@@ -6,10 +6,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// WorkerNotFound is the code of a worker that this scope does not have, or not any more.
+// WorkerNotFound is the code for a worker that this scope does not have, or no longer has.
 const WorkerNotFound model.Code = "worker_not_found"
 
-// NoWorker is the error about a worker that this scope does not have, or not any more.
+// NoWorker returns the error for a worker that this scope does not have, or no longer has.
 func NoWorker(op string) error {
 	return &model.Error{
 		Code: WorkerNotFound, Op: op,
@@ -17,5 +17,5 @@ func NoWorker(op string) error {
 	}
 }
 
-// identityOr returns what names a worker's identity key: one that has no identity is named after itself.
+// identityOr returns the name of a worker's identity key: its identity, or its ID if it has none.
 func identityOr(identity, id string) string { return cmp.Or(identity, id) }

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// process is a process of a name on a machine; without a name the machine's process with that pid.
+// process returns a process with a name on a machine; without a name, the machine's process with that pid.
 func process(machine, name string, pid int) func(*model.NewWorker) {
 	return func(n *model.NewWorker) {
 		at(machine)(n)
@@ -70,8 +70,8 @@ func resumeWorker(c *trackertest.Crew, id string) *model.Worker {
 	return w
 }
 
-// Whoever comes with the identity of a worker that an operator took offline is refused until it is resumed, whatever its process id,
-// and whichever shard its id would have; others are not.
+// A registration with the identity of a worker that an operator took offline is refused until the worker is resumed, with any
+// process ID and any shard; other registrations are accepted.
 func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -113,7 +113,7 @@ func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
 	})
 }
 
-// A worker that has died is held, too; one whose place another has taken is not, since that would hold the other.
+// A dead worker can be held, too; a superseded one cannot, since that would hold its successor.
 func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -138,7 +138,7 @@ func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
 	})
 }
 
-// A hold is of the identity: where two workers of one name are held, the resume of either lifts the hold of both.
+// A hold belongs to the identity: if two workers of one name are held, resuming either lifts the hold of both.
 func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -167,7 +167,7 @@ func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 					c.Fatalf("%s is resumed, and %s shows %+v", resumed, w.ID, w.Hold)
 				}
 			}
-			if w := resumeWorker(c, other); w.Hold != nil { // nothing is left to do
+			if w := resumeWorker(c, other); w.Hold != nil { // there is nothing left to do
 				c.Fatalf("%+v", w.Hold)
 			}
 			if e := c.Events(other); e["worker.resumed"] != 0 {
@@ -185,8 +185,8 @@ func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 	})
 }
 
-// A machine that was taken offline admits no worker until it is resumed, whatever becomes of the records of its workers; the hold of
-// one of its workers outlasts its own.
+// A machine that was taken offline accepts no worker until it is resumed, even if the records of its workers are gone; the hold of
+// one of its workers lasts longer than its own.
 func TestAMachineTakenOffline(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -203,7 +203,7 @@ func TestAMachineTakenOffline(t *testing.T) {
 		}
 		wantHeld(c, process("m1", "a", 1), a, "", "bad build")
 		wantHeld(c, process("m1", "new", 3), "", "m1", "on fire")
-		for range 5 { // days, in which b's record goes
+		for range 5 { // days, in which b's record is removed
 			c.Store.Clock.Advance(24 * time.Hour)
 			c.MustTick()
 			c.MustSweep()
@@ -231,7 +231,7 @@ func TestAMachineTakenOffline(t *testing.T) {
 	})
 }
 
-// Holds that nobody lifts go after thirty days, with all that is stored of them.
+// Holds that are not lifted end after thirty days, with all their data.
 func TestHoldsEnd(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -252,7 +252,7 @@ func TestHoldsEnd(t *testing.T) {
 			}
 		}
 		days(29)
-		if w := c.MustWorker(a); w.Hold == nil { // which its hold is lifted by
+		if w := c.MustWorker(a); w.Hold == nil { // which lifts its hold
 			c.Fatalf("%+v", w)
 		}
 		wantHeld(c, process("m1", "a", 1), a, "", "")
@@ -265,7 +265,7 @@ func TestHoldsEnd(t *testing.T) {
 	})
 }
 
-// A worker whose record the store has lost does not come back by its token where its identity or its machine is held.
+// A worker whose record the store has lost does not return by its token while its identity or its machine is held.
 func TestAdoptionUndoesNoHold(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

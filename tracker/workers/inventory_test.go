@@ -11,7 +11,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// What two beats running miss is lost, however soon the second one follows; and the worker is told.
+// An attempt that two consecutive heartbeats do not list is lost, no matter how soon the second one follows, and the worker learns
+// of it.
 func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -26,8 +27,7 @@ func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 	})
 }
 
-// Beats that are under way together were sent before the worker had the answer of the first: they count as one,
-// whichever comes first.
+// Concurrent heartbeats were sent before the worker had the response to the first: they count as one, whichever comes first.
 func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -48,7 +48,7 @@ func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 	})
 }
 
-// A beat that was overtaken by a later one, or comes again, says nothing about what is missing by now.
+// A heartbeat that was overtaken by a later one, or is a repeat, does not show what is missing by now.
 func TestAnOldInventoryTakesNothing(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -63,14 +63,14 @@ func TestAnOldInventoryTakesNothing(t *testing.T) {
 		beat(5)
 		c.WantState(a.TaskID, model.Running, "")
 		beat(6)
-		beat(6) // the answer got lost
+		beat(6) // the response was lost
 		c.WantState(a.TaskID, model.Running, "")
 		beat(7)
 		c.WantState(a.TaskID, model.Queued, "")
 	})
 }
 
-// What the store cannot tell of an attempt is no news of its loss: its own token is heard all the while.
+// An attempt whose state the store does not know is not reported as lost: its own token still keeps it alive.
 func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
 	t.Parallel()
 	live := func(c *trackertest.Crew, what string, a *model.Attempt) {

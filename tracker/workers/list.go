@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// WorkerFilter chooses workers of one scope. Zero fields do not filter.
+// WorkerFilter selects workers of one scope. Zero fields do not filter.
 type WorkerFilter struct {
 	Scope       model.Scope
 	Queue       string
@@ -21,20 +21,20 @@ type WorkerFilter struct {
 	Liveness    model.Liveness
 	Schedulable *bool
 	Flapping    *bool
-	SilentFor   time.Duration // in shard time, or never heard
+	SilentFor   time.Duration // minimum silence in shard time; also matches workers without a recorded heartbeat
 
 	Sort       WorkerSort
-	Descending bool   // the other way round
+	Descending bool   // reverses the order
 	PageSize   int    // 1 to 100
-	After      string // Next of the page before; empty: from the start
+	After      string // Next of the previous page; empty: from the start
 
-	withMachine bool // they are taken offline with their machine, whose hold covers them
+	withMachine bool // the workers go OFFLINE with their machine, whose hold covers them
 }
 
-// WorkerSort is what the order of a list of workers goes by.
+// WorkerSort is the sort key of a list of workers.
 type WorkerSort string
 
-// The orders of lists of workers. Those that are the same in it follow each other as they registered.
+// The sort keys of lists of workers. Equal workers are in the order of their registrations.
 const (
 	ByRegistration  WorkerSort = ""
 	ByLastHeartbeat WorkerSort = "lastHeartbeatAt"
@@ -45,20 +45,20 @@ const (
 // WorkerPage is one page of a list.
 type WorkerPage struct {
 	Workers []*model.Worker
-	Next    string // give it as After for the next page; empty: this was the last
-	Total   int    // of all pages
+	Next    string // After for the next page; empty: this is the last one
+	Total   int    // on all pages
 }
 
-// maxWorkers bounds how many workers of one scope are examined. Beyond that they belong in several workspaces.
+// maxWorkers bounds how many workers of one scope are examined; larger fleets belong in several workspaces.
 const maxWorkers = 100_000
 
-// narrows reports whether the filter asks for more than a scope and a status.
+// narrows reports whether the filter has more than a scope and statuses.
 func (f *WorkerFilter) narrows() bool {
 	return f.Queue != "" || f.Type != "" || f.Runtime != "" || f.MachineID != "" || f.Name != "" || f.Version != "" || len(f.Labels) > 0 ||
 		f.Liveness != "" || f.Schedulable != nil || f.Flapping != nil || f.SilentFor > 0
 }
 
-// matches reports whether a worker has what the filter asks for, apart from being schedulable or flapping, which take counts.
+// matches reports whether a worker matches the filter, except for schedulable and flapping, which need counts.
 func (f *WorkerFilter) matches(w *model.Worker) bool {
 	return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, w.Status)) && (f.Queue == "" || w.Queue == f.Queue) &&
 		(f.Type == "" || slices.Contains(w.Types, f.Type)) && (f.Runtime == "" || slices.Contains(w.Runtimes, f.Runtime)) &&

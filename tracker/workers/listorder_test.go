@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Workers are listed by name and version, and in the order of their last heartbeats, either way round, page by page.
+// Workers are listed by name and version, and in the order of their last heartbeats, in either direction, page by page.
 func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -114,7 +114,7 @@ func TestAPageOfWorkersIsNotTheLast(t *testing.T) {
 	}, func(o *tracker.Options) { o.Shards = 1 })
 }
 
-// A list has those workers that have what its filter says, letter by letter, whatever is in them.
+// A list has exactly the workers whose fields match its filter, letter by letter, with any content.
 func TestFiltersOfWorkersAreExact(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -155,7 +155,7 @@ func TestFiltersOfWorkersAreExact(t *testing.T) {
 				f.Labels = map[string]string{pick(append(keys, `"`, `a":"a`, "", ":", ",")): pick(values)}
 			case 4:
 				f.Labels = map[string]string{}
-				for k, v := range all[rng.IntN(len(all))].Labels { // as one has them, and more than Redis looks for
+				for k, v := range all[rng.IntN(len(all))].Labels { // as one worker has them, and more than Redis searches for
 					f.Labels[k] = v
 				}
 				for range rng.IntN(2) {

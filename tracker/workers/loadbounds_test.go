@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Counting what many workers hold is a matter of moments, whether all that is held is looked at or each is counted.
+// Counting what many workers hold is fast, both with a scan of everything held and with a count for each worker.
 func TestScriptsAboutLoadsAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 })

@@ -8,26 +8,25 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// mostHeld is how many entries one script examines to count what all workers hold.
+// mostHeld is how many entries one script examines to count the loads of all workers.
 const mostHeld = 4000
 
-// manyWorkers is from how many workers on a scan of all that is held is tried before a count for each of them.
+// manyWorkers is the number of workers from which a scan of everything held is tried before a count for each worker.
 const manyWorkers = 64
 
 // loadsAtOnce is how many workers' loads one script counts.
 const loadsAtOnce = 250
 
-// runner runs calls in some lane: store.DoAll what somebody waits for with a decision to make, store.DoBulk what is only
-// shown.
+// runner runs calls in a lane: store.DoAll for results that a decision waits for, store.DoBulk for results that are only shown.
 type runner func(ctx context.Context, op string, calls []*store.Call)
 
-// loads counts what workers hold, and what waits for them alone.
+// loads counts what workers hold and what waits for them alone.
 type loads struct {
 	store   *store.Store
 	scripts *scripts
 }
 
-// CountLoad counts what workers of one scope hold, and what waits for them alone.
+// CountLoad counts what workers of one scope hold and what waits for them alone.
 func (s *loads) CountLoad(ctx context.Context, run runner, op string, workers []*model.Worker) error {
 	if len(workers) >= manyWorkers {
 		if done, err := s.countAllLoads(ctx, run, op, workers); done || err != nil {
@@ -43,7 +42,7 @@ func (s *loads) CountLoad(ctx context.Context, run runner, op string, workers []
 	return nil
 }
 
-// LoadCalls makes the calls that count the loads of workers in every shard; call set when they have run.
+// LoadCalls returns the calls that count the loads of workers in every shard; call set after they have run.
 func (s *loads) LoadCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
 	groups := slices.Collect(slices.Chunk(workers, loadsAtOnce))
 	for _, group := range groups {
@@ -69,7 +68,7 @@ func addLoad(w *model.Worker, l load) {
 	w.Placed += l.placed
 }
 
-// countAllLoads counts the loads of workers by scanning all that is held; false: that is too much.
+// countAllLoads counts the loads of workers by scanning everything held; false: there is too much.
 func (s *loads) countAllLoads(ctx context.Context, run runner, op string, workers []*model.Worker) (done bool, err error) {
 	var queues []string
 	byID := make(map[string]*model.Worker, len(workers))

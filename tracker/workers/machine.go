@@ -10,18 +10,18 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// MachineNotFound is the code of a machine that this scope does not have, or not any more.
+// MachineNotFound is the code for a machine that this scope does not have, or no longer has.
 const MachineNotFound model.Code = "machine_not_found"
 
-// Machine is a host as its workers show it.
+// Machine is a host, as its workers report it.
 type Machine struct {
 	Scope           model.Scope
 	ID              string
-	Status          model.WorkerStatus // ONLINE while a worker of it is, else DRAINING while one is
+	Status          model.WorkerStatus // ONLINE while one of its workers is, else DRAINING while one is
 	Workers         map[model.WorkerStatus]int
-	LastHeartbeatAt time.Time // of the worker heard last; zero: none on record
-	Uptime          float64   // percent of the last 24 h, or since it was first seen, in which it was not OFFLINE
-	StaleCount      int       // times in the last 24 h that it went OFFLINE because its last worker had gone stale
+	LastHeartbeatAt time.Time // of its worker with the latest heartbeat; zero: none recorded
+	Uptime          float64   // percent of the last 24 h, or of the time since it was first seen, in which it was not OFFLINE
+	StaleCount      int       // how often in the last 24 h it went OFFLINE because its last worker became stale
 	Flapping        bool
 	Drain           *MachineDrain // nil: it is not drained
 	Hold            *model.Hold   // nil: it is not held offline
@@ -30,11 +30,11 @@ type Machine struct {
 // MachineDrain is the drain of a machine, which lasts until the machine is resumed.
 type MachineDrain struct {
 	Since    time.Time
-	Deadline time.Time // of the workers that were there; zero: none
+	Deadline time.Time // of the workers that it had then; zero: none
 	Reason   string
 }
 
-// machines reads and changes machines, with their workers.
+// machines reads and changes machines and their workers.
 type machines struct {
 	store             *store.Store
 	scripts           *scripts
@@ -65,20 +65,20 @@ func machineNotFound(op string) error {
 	}
 }
 
-// MachinePage is one page of machines, in the order of their ids.
+// MachinePage is one page of machines, ordered by ID.
 type MachinePage struct {
 	Machines []*Machine
-	Next     string // give it as After for the next page; empty: this was the last
-	Total    int    // of all pages
+	Next     string // After for the next page; empty: this is the last one
+	Total    int    // on all pages
 }
 
-// MachineFilter chooses machines of one scope.
+// MachineFilter selects machines of one scope.
 type MachineFilter struct {
 	Scope      model.Scope
 	Status     model.WorkerStatus // "": any
-	Descending bool               // the order of ids is the other way round
+	Descending bool               // reverses the order of IDs
 	PageSize   int                // 1 to 100
-	After      string             // machine after which the page begins; empty: from the start
+	After      string             // the machine after which the page begins; empty: from the start
 }
 
 // Machines returns one page of machines.
@@ -99,8 +99,8 @@ func (s *machines) Machines(ctx context.Context, f MachineFilter) (*MachinePage,
 	return page, err
 }
 
-// membersHeard is among how many workers a machine's last beat is searched: those that registered last, of the best status that
-// it has.
+// membersHeard is among how many workers the last heartbeat of a machine is searched: those of its best status that registered
+// last.
 const membersHeard = 100
 
 func (s *machines) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
@@ -140,7 +140,7 @@ func (s *machines) readMachines(ctx context.Context, op string, scope model.Scop
 	return machines, nil
 }
 
-// newMachine returns a machine as it was read, but for its last beat.
+// newMachine returns a machine from its record, without its last heartbeat.
 func (s *machines) newMachine(scope model.Scope, id string, re *machineReply) *Machine {
 	m := &Machine{
 		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
@@ -159,7 +159,7 @@ func (s *machines) newMachine(scope model.Scope, id string, re *machineReply) *M
 	return m
 }
 
-// machineUptime adds up the periods in which a machine was online that lie in the last day.
+// machineUptime sums the online periods of a machine within the last day.
 func machineUptime(now, first, since time.Time, periods []string) float64 {
 	from := now.Add(-24 * time.Hour)
 	if first.After(from) {
@@ -182,14 +182,14 @@ func machineUptime(now, first, since time.Time, periods []string) float64 {
 	return model.Percent(up, now.Sub(from))
 }
 
-// DrainMachine drains every worker of a machine, and has those that register on it later wait, DRAINING, until it is resumed.
-// Called again it may set another deadline and reason.
+// DrainMachine drains every worker of a machine and keeps those that register on it later DRAINING until it is resumed. A repeated
+// call may set another deadline and reason.
 func (s *machines) DrainMachine(ctx context.Context, scope model.Scope, id string, d Drain) (*Drained, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.setMachine(ctx, scope, id, drain, d); err != nil {
 		return nil, err
 	}
-	d.withMachine = true // whoever registers from here on has found the machine drained
+	d.withMachine = true // a worker that registers from here on finds the machine drained
 	drained, err := s.operations.DrainMany(ctx, WorkerFilter{Scope: scope, MachineID: id}, d, false)
 	if model.CodeOf(err) == NoWorkersMatch {
 		return &Drained{}, nil
@@ -197,8 +197,8 @@ func (s *machines) DrainMachine(ctx context.Context, scope model.Scope, id strin
 	return drained, err
 }
 
-// OfflineMachine ends every worker of a machine at once, as Retire does, and refuses those that register on it until it is
-// resumed. What a failure cuts off is done by the same call again.
+// OfflineMachine ends every worker of a machine at once, as Retire does, and refuses registrations on it until it is resumed.
+// Repeating the call completes one that failed halfway.
 func (s *machines) OfflineMachine(ctx context.Context, scope model.Scope, id, given string) (*Acted, error) {
 	ctx = s.store.Within(ctx, 0)
 	if err := s.setMachine(ctx, scope, id, retire, Drain{Reason: given}); err != nil {
@@ -207,14 +207,14 @@ func (s *machines) OfflineMachine(ctx context.Context, scope model.Scope, id, gi
 	return s.operations.ActOnMany(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
 }
 
-// Resumed counts what resuming a machine did.
+// Resumed is the result of resuming a machine.
 type Resumed struct {
 	Matched int      // workers of it that were DRAINING
 	Workers []string // those of them that are ONLINE now
 }
 
-// ResumeMachine takes the drain and the hold of a machine back, and the drain of the workers which drain with it. Those that were
-// drained or taken offline individually stay so. What a failure cuts off is done by the same call again.
+// ResumeMachine undoes the drain and the hold of a machine and the drains of the workers that drain with it. Workers that were
+// drained or taken offline individually stay so. Repeating the call completes one that failed halfway.
 func (s *machines) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
 	ctx = s.store.Within(ctx, 0)
 	const op = "resume"

@@ -34,7 +34,7 @@ func resumeMachine(c *trackertest.Crew, id string) *workers.Resumed {
 	return resumed
 }
 
-// gets tells what a claim of a worker gets, or the code of its refusal.
+// gets returns what a claim of a worker gets, or the code of its refusal.
 func gets(c *trackertest.Crew, id string) string {
 	c.Helper()
 	got, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "q", Max: 1})
@@ -44,8 +44,8 @@ func gets(c *trackertest.Crew, id string) string {
 	return fmt.Sprint(len(got))
 }
 
-// Who registers on a drained machine, while its workers drain or long after they have gone, is DRAINING, is told so by its
-// beats, claims nothing and does not end by being idle, until the machine is resumed.
+// A worker that registers on a drained machine, while its workers drain or long after they are gone, is DRAINING, learns that from
+// its heartbeats, claims nothing and does not end by being idle, until the machine is resumed.
 func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -115,8 +115,8 @@ func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 	})
 }
 
-// A drain that a worker has of its own outlasts the machine's; a worker that is resumed alone works on a drained machine,
-// and one that waits there may be drained, and goes.
+// A worker's own drain lasts longer than its machine's; a worker that is resumed alone works on a drained machine, and one that
+// waits there may be drained, and ends.
 func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {
@@ -140,7 +140,7 @@ func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, goes, workers.Drain{BySelf: true}); err != nil {
 			c.Fatal(err)
 		}
-		drainMachine(c, "m1", workers.Drain{Reason: "again"}) // tells whoever came back to work too
+		drainMachine(c, "m1", workers.Drain{Reason: "again"}) // also drains the workers that were resumed
 		c.WantWorker(alone, model.Draining, "again")
 		if r := c.Reconcile(); len(r) != 0 {
 			c.Fatalf("there was something to repair: %v", r)
@@ -158,8 +158,8 @@ func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 	})
 }
 
-// A host is drained for longer than the records of its workers are kept, and comes back. The machine that nobody ever
-// resumes is forgotten after thirty days without a worker, one that has none when it is resumed at once.
+// A host is drained for longer than the records of its workers are kept, and returns. A machine that is never resumed is forgotten
+// after thirty days without a worker; one without workers is forgotten at once when it is resumed.
 func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
@@ -170,7 +170,7 @@ func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 		}
 		gone("m1")
 		gone("m2")
-		alone := c.MustRegister(at("")).WorkerID // its own machine: nobody else will ever register there
+		alone := c.MustRegister(at("")).WorkerID // its own machine, on which no other worker will ever register
 		drainMachine(c, alone, workers.Drain{})
 		pass := func(d time.Duration) {
 			for ; d > 0; d -= 20 * time.Hour {
@@ -219,7 +219,7 @@ func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 	})
 }
 
-// What a lost store leaves of a machine's drain is repaired.
+// The reconciler repairs what a lost store leaves of a machine's drain.
 func TestReconcilerRepairsMachineDrains(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

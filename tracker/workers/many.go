@@ -10,24 +10,24 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Act is what may be done to many workers at once, apart from draining them.
+// Act is an operation on many workers at once, other than a drain.
 type Act string
 
 const (
 	Cordon   Act = "cordon"
 	Uncordon Act = "uncordon"
 	Resume   Act = "resume"
-	Retire   Act = "offline" // by an operator, and held so: what they hold is lost
+	Retire   Act = "offline" // by an operator, with a hold: what they hold is lost
 )
 
-// Acted counts what an act on many workers did.
+// Acted is the result of an act on many workers.
 type Acted struct {
-	Matched int      // workers that the selector names and that are not OFFLINE
-	Done    int      // of these, those that are as the act wants them
+	Matched int      // workers that the selector matches and that are not OFFLINE
+	Done    int      // of these, those that are in the requested state
 	Workers []string // ids of those that match
 }
 
-// NoWorkersMatch is the code of an act whose selector names nobody.
+// NoWorkersMatch is the code for an act whose selector matches no worker.
 const NoWorkersMatch model.Code = "no_workers_match"
 
 func noWorkersMatch(op string) error {
@@ -38,7 +38,7 @@ func noWorkersMatch(op string) error {
 // MaxSilentFor bounds WorkerFilter.SilentFor in a selector.
 const MaxSilentFor = 30 * 24 * time.Hour
 
-// ValidateSelector checks a filter as acts on many workers accept it; its fields are named as in the API.
+// ValidateSelector checks a filter for an act on many workers; errors name its fields as the API does.
 func (f *WorkerFilter) ValidateSelector() error {
 	for _, id := range []struct{ field, value string }{{"selector.queue", f.Queue}, {"selector.machineId", f.MachineID}} {
 		if id.value == "" {
@@ -57,7 +57,7 @@ func (f *WorkerFilter) ValidateSelector() error {
 	return model.CheckLabels("selector.labels", f.Labels)
 }
 
-// named reads the workers that a selector names and that are not OFFLINE; those that are to be resumed may be held so.
+// named reads the workers that a selector matches and that are not OFFLINE, or for Resume also those that are held offline.
 func (s *operations) named(ctx context.Context, op string, f *WorkerFilter) ([]*model.Worker, error) {
 	statuses := []model.WorkerStatus{model.Online, model.Draining}
 	if op == string(Resume) {
@@ -72,9 +72,9 @@ func (s *operations) named(ctx context.Context, op string, f *WorkerFilter) ([]*
 	})
 }
 
-// ActOnMany does something to every worker that a filter names and that is not OFFLINE. To name nobody is an error, except
-// when they are to be OFFLINE: then whoever asks again may find that all are. With dryRun it only counts. What a failure cuts off
-// is done by the same call again, which leaves alone those that are as they should be.
+// ActOnMany applies an act to every worker that a filter matches and that is not OFFLINE. It fails if the filter matches none,
+// except for Retire: a repeated Retire may find all of them OFFLINE. With dryRun it only counts. Repeating the call completes one
+// that failed halfway and leaves workers in the requested state unchanged.
 func (s *operations) ActOnMany(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
 	ctx, op := s.store.Within(ctx, 0), string(act)
 	workers, err := s.named(ctx, op, &f)
@@ -110,7 +110,7 @@ func (s *operations) ActOnMany(ctx context.Context, act Act, f WorkerFilter, giv
 	return result, nil
 }
 
-// isDone reports whether a worker that is not OFFLINE is as the act wants it.
+// isDone reports whether a worker that is not OFFLINE is in the requested state.
 func (a Act) isDone(w *model.Worker) bool {
 	switch a {
 	case Cordon:
@@ -123,11 +123,11 @@ func (a Act) isDone(w *model.Worker) bool {
 	return false
 }
 
-// changedAtOnce is how many workers are changed in one go: each goes with the names of all its keys.
+// changedAtOnce is how many workers are changed in one batch, since each call has the names of all keys of its worker.
 const changedAtOnce = 500
 
-// changeAll changes workers and returns those that are as they should be then. One that is gone by now is left out, as is one that
-// has been heard meanwhile and was to be OFFLINE for its silence.
+// changeAll changes workers and returns those that are in the requested state afterwards. It leaves out workers that are gone, and
+// those that were to be OFFLINE for silence and have sent a heartbeat since.
 func (s *operations) changeAll(
 	ctx context.Context, act Act, workers []*model.Worker, f *WorkerFilter, given string,
 ) (changed []*model.Worker, err error) {
@@ -158,7 +158,7 @@ func (s *operations) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, give
 		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
 	}
 	return s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor,
-		hold: !f.withMachine || r.Machine == r.ID}) // nobody registers on a machine that is named after its worker
+		hold: !f.withMachine || r.Machine == r.ID}) // no worker can register on a machine that is named after its only worker
 }
 
 // recoveredNow is how many workers are recovered by the call that ended them; sweepers recover the others.

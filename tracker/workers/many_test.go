@@ -10,8 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Whatever a selector may do to workers counts the same way, changes nothing when it only counts, and nothing more when it is
-// asked for again.
+// All acts on workers count in the same way, change nothing with dryRun, and change nothing more when they are repeated.
 func TestActsOnManyWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -57,7 +56,7 @@ func TestActsOnManyWorkers(t *testing.T) {
 			h.Fatalf("%+v", w)
 		}
 		h.WantWorker(c, model.Online, "")
-		act(workers.Retire, false, 0, 0) // the answer may have been lost
+		act(workers.Retire, false, 0, 0) // the response may have been lost
 		_, err := h.Workers.ActOnMany(h.Ctx, workers.Cordon, old, "", false)
 		h.WantCode(err, workers.NoWorkersMatch)
 		if e := h.Events(a); e["worker.cordoned"] != 1 || e["worker.uncordoned"] != 1 || e["worker.resumed"] != 1 || e["worker.offline"] != 1 {
@@ -66,7 +65,7 @@ func TestActsOnManyWorkers(t *testing.T) {
 	})
 }
 
-// Workers that have been silent are given up together, with what they hold; one that is heard before it is its turn is not.
+// Silent workers are given up together, with what they hold; one that sends a heartbeat before its turn is not.
 func TestTheSilentAreGivenUp(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

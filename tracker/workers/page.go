@@ -12,19 +12,19 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// entry is a place in a list: what the order goes by, and whom it is about.
+// entry is a place in a list: its sort key and its worker.
 type entry struct {
-	name string // an id, or <what it is sorted by>/<id>
+	name string // an ID, or <sort key>/<ID>
 	ref  *schema.WorkerRef
 }
 
-// views shows workers: one, or pages of many in an order.
+// views shows single workers and sorted pages of many.
 type views struct {
 	store             *store.Store
 	scripts           *scripts
 	reader            *reader
 	loads             *loads
-	flappingThreshold int // a worker or machine that went stale so often within a day flaps
+	flappingThreshold int // a worker or machine that was declared stale this often within a day flaps
 }
 
 // Get reads one worker.
@@ -45,8 +45,8 @@ func (s *views) Get(ctx context.Context, scope model.Scope, id string) (*model.W
 	return list[0], s.complete(ctx, op, list)
 }
 
-// pageOf returns the part of a list that comes after a name, 1 to 100 items in their order, and the name after which the next
-// page begins, "" for none.
+// pageOf returns the 1 to 100 items of a list that follow a name, in order, and the name after which the next page begins, "" for
+// none.
 func pageOf[T any](all []T, after string, descending bool, size int, name func(T) string) (page []T, next string) {
 	order := strings.Compare
 	if descending {
@@ -55,7 +55,7 @@ func pageOf[T any](all []T, after string, descending bool, size int, name func(T
 	slices.SortFunc(all, func(a, b T) int { return order(name(a), name(b)) })
 	from := 0
 	if after != "" {
-		from, _ = slices.BinarySearchFunc(all, after, func(t T, after string) int { // the first behind it
+		from, _ = slices.BinarySearchFunc(all, after, func(t T, after string) int { // the first one after it
 			if order(name(t), after) <= 0 {
 				return -1
 			}
@@ -70,8 +70,8 @@ func pageOf[T any](all []T, after string, descending bool, size int, name func(T
 	return page, next
 }
 
-// List returns one page of workers and counts all that match. Where the order is not that of registration, a worker whose place
-// changes between two pages may be on both, or on neither.
+// List returns one page of workers and counts all that match. Unless the order is that of registration, a worker that moves
+// between two pages may be on both or on neither.
 func (s *views) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
 	const op = "workers"
 	ctx = s.store.Within(ctx, 0)
@@ -91,8 +91,8 @@ func (s *views) List(ctx context.Context, f WorkerFilter) (*WorkerPage, error) {
 	return page, s.complete(ctx, op, page.Workers)
 }
 
-// entries returns the workers that a filter names, or as many of them as a page needs, and how many there are. Of each it reads only
-// what the filter asks for.
+// entries returns the workers that a filter matches, or as many of them as a page needs, and their number. It reads only the
+// fields that the filter needs.
 func (s *views) entries(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
 	if !f.narrows() && f.Sort == ByRegistration {
 		return s.inOrder(ctx, op, f)
@@ -124,7 +124,7 @@ func (s *views) entries(ctx context.Context, op string, f *WorkerFilter) (entrie
 	return entries, len(entries), nil
 }
 
-// readLineages reads of workers what the filter and its order need of their lineages.
+// readLineages reads the data about lineages that the filter and its order need.
 func (s *views) readLineages(ctx context.Context, op string, f *WorkerFilter, workers []*model.Worker) error {
 	for _, of := range []struct {
 		needed bool
@@ -143,7 +143,7 @@ func (s *views) readLineages(ctx context.Context, op string, f *WorkerFilter, wo
 	return nil
 }
 
-// key is what stands before the id in the name of a place in the list.
+// key returns the sort key that precedes the ID in the name of an entry.
 func (o WorkerSort) key(w *model.Worker) string {
 	switch o {
 	case ByLastHeartbeat:
@@ -156,7 +156,7 @@ func (o WorkerSort) key(w *model.Worker) string {
 	return ""
 }
 
-// inOrder returns the next workers in the order of their ids, of each status and shard as many as a page may need, and counts all.
+// inOrder returns the next workers by ID, of each status and shard as many as a page may need, and counts all.
 func (s *views) inOrder(ctx context.Context, op string, f *WorkerFilter) (entries []entry, total int, err error) {
 	letters := model.StatusCode(f.statuses()...)
 	calls := make([]*store.Call, len(s.store.Keys))
@@ -189,7 +189,7 @@ func (f *WorkerFilter) statuses() []model.WorkerStatus {
 	return model.WorkerStatuses
 }
 
-// indexedFor returns the workers among which those that a filter names are, as an index has them.
+// indexedFor returns the workers from the index that covers all matches of the filter.
 func (s *views) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*schema.WorkerRef, error) {
 	if f.MachineID == "" {
 		return s.reader.IDs(ctx, op, f.Scope, f.statuses())
@@ -207,12 +207,12 @@ func (s *views) indexedFor(ctx context.Context, op string, f *WorkerFilter) ([]*
 	return refs, nil
 }
 
-// mostSought is how many labels Redis looks for, each from one end of what may be 8 KiB to the other.
+// mostSought is how many labels Redis searches for; each search may scan 8 KiB.
 const mostSought = 4
 
 func notALabelKey(key string) bool { return !model.ValidLabelKey(key) }
 
-// split returns the conditions that Redis looks at, so that those who do not meet them are not read, and a filter for the rest.
+// split returns the conditions that Redis checks, so that other workers are not read, and a filter for the rest.
 func (f *WorkerFilter) split() (conditions []condition, rest WorkerFilter) {
 	rest = *f
 	for _, c := range []struct {
@@ -230,14 +230,14 @@ func (f *WorkerFilter) split() (conditions []condition, rest WorkerFilter) {
 	if len(f.Labels) > mostSought || slices.ContainsFunc(slices.Collect(maps.Keys(f.Labels)), notALabelKey) {
 		return conditions, rest
 	}
-	for key, value := range f.Labels { // such a key has no quotes, and in a value they are escaped, so what is found is that label
+	for key, value := range f.Labels { // such a key has no quotes, and in a value they are escaped, so a match is that label
 		conditions = append(conditions, condition{schema.WorkerLabels, contains, model.PackLabel(key, value)})
 	}
 	rest.Labels = nil
 	return conditions, rest
 }
 
-// fields are those of a worker's record that what split leaves of a filter, and its order, go by.
+// fields returns the fields of a worker's record that the rest of the filter after split, and its order, need.
 func (f *WorkerFilter) fields() []string {
 	fields := []string{schema.WorkerStatus}
 	if f.Schedulable != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A task that names a worker which is not there would wait for ever: it is refused, changes nothing, and a repeat whose
-// first request found the worker gets its answer though the worker has gone.
+// A task for a worker that does not exist would wait forever: it is refused and changes nothing. A repeat whose first request
+// found the worker gets its result even if the worker is gone.
 func TestATaskForAWorkerThatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

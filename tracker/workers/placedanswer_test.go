@@ -12,7 +12,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// The answer to a creation says for whom the task waits, and a repeat says the same, whatever has become of that worker.
+// The response to a creation names the worker for which the task waits, and a repeat returns the same, even if that worker has
+// ended.
 func TestACreationTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -42,7 +43,7 @@ func TestACreationTellsItsWorker(t *testing.T) {
 	})
 }
 
-// That a task exists is the answer whether or not a worker could have been found for another one.
+// A task that exists is returned whether or not another one would find a worker.
 func TestAPlacedTaskThatExists(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -59,7 +60,7 @@ func TestAPlacedTaskThatExists(t *testing.T) {
 		results := h.Tasks.CreateBatch(h.Ctx, []model.NewTask{again, other})
 		h.WantCode(results[0].Err, model.Exists)
 		h.WantCode(results[1].Err, model.NoMatchingWorkers)
-		// What a first request with this key has created before it was cut off is its repeat's.
+		// What a first request with this key created before it was cut off belongs to its repeat.
 		h.Store.Client.HDel(h.Ctx, trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, "key"), "c", "w")
 		if c := h.MustCreate(trackertest.Placed("random"), once); c.Task.ID != "t1" {
 			h.Fatalf("%+v", c.Task)
@@ -67,7 +68,7 @@ func TestAPlacedTaskThatExists(t *testing.T) {
 	})
 }
 
-// The reservations of one request are not waited for: they are for its own tasks.
+// The request does not wait for its own reservations, which are for its own tasks.
 func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 	redistest.EachMeasured(t, func(t *testing.T, s *redistest.Store) redistest.TooLong {
 		h := trackertest.NewHarness(t, s)
@@ -77,7 +78,7 @@ func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 			n := model.NewTask{Scope: trackertest.Scope, HeartbeatInterval: time.Second}
 			trackertest.Placed("leastLoaded")(&n)
 			if i%2 == 1 {
-				n.Type = "" // asks otherwise, for the same worker
+				n.Type = "" // requires something else, of the same worker
 			}
 			batch = append(batch, n)
 		}
@@ -104,7 +105,7 @@ func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 	})
 }
 
-// What a worker says that it works on counts as load, but for what it has claimed, which is counted already.
+// The activity that a worker reports counts as load, except for what it has claimed, which is already counted.
 func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -142,7 +143,7 @@ func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 	})
 }
 
-// Liveness is computed from the last beat, whatever the status.
+// Liveness is computed from the last heartbeat, whatever the status.
 func TestLivenessOfAnEndedWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -12,8 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Two batches that want the same places do not wait for each other: all places are filled, none twice, and the rest is
-// told that there is none.
+// Two batches that want the same places do not wait for each other: all places are filled, none twice, and the rest is refused.
 func TestTwoPlacedBatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

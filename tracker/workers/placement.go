@@ -10,44 +10,45 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// A placed task is pinned to the worker that was selected for it when it was created. Between the selection and the
-// creation a reservation stands for it, so that many placed at once do not all find the same worker empty. When it
-// comes back to its queue, or its worker ends or drains first, the pin goes and a sweeper places it again; until then
-// any worker that can run it may have it.
+// A placed task is pinned to the worker that was selected at its creation. A reservation keeps the place between the selection and
+// the creation, so that many tasks placed at once do not all find the same worker free. When the task returns to its queue, or the
+// worker ends or drains before, the pin is removed and a sweeper places the task again; until then any worker that can run it may
+// claim it.
 
-// placementLife is longer than a creation takes: a reservation that a dead replica left behind ends by then.
+// placementLife is longer than a creation takes: it ends reservations that a dead replica left behind.
 const placementLife = 5 * time.Second
 
-// placePause is how long to wait before a worker that others have reserved is judged again.
+// placePause is the pause before a worker that is full of reservations is evaluated again.
 const placePause = 5 * time.Millisecond
 
-// Placer places the tasks of one request, one after the other. One goroutine uses it.
+// Placer places the tasks of one request, one after the other. Only one goroutine may use it.
 type Placer struct {
 	placement *placement
 	op        string
-	create    func() // creates the tasks that have a place; nil: what finds none comes again, so that nothing is waited for
+	create    func() // creates the tasks that have a place; nil: do not wait for places, since tasks without one are retried later
 
-	pools  map[string]*pool // by what the tasks ask for
-	places []Reservation    // that stand, for tasks that are still to be created
+	pools  map[string]*pool // by the requirements of the tasks
+	places []Reservation    // reserved for tasks that are not created yet
 	mine   map[string]int   // how many of them each worker has
-	since  time.Time        // when the first of them was made
+	since  time.Time        // when the first of them was reserved
 }
 
-// pool holds the candidates of all tasks that ask for the same, which are read once.
+// pool is the candidates of all tasks with the same requirements, which are read once.
 type pool struct {
 	left     []*model.Worker
 	found    *model.Selection
 	err      error
-	patience time.Duration // how long to wait, in all, for others' reservations to become tasks, or nothing
+	patience time.Duration // how long to wait, in total, for the reservations of others to become tasks or to end
 }
 
-// NewPlacer makes a placer for one request. It creates tasks whose places others may wait for, or would not be kept for much
-// longer; give back the places of the others when they stand in their queues. Without `create` that is after each task.
+// NewPlacer returns a placer for one request. The placer calls `create` for tasks with a place before others have to wait for the
+// places or the reservations expire; call GiveBack when the remaining tasks are in their queues. Without `create`, call it after
+// each task.
 func (s *placement) NewPlacer(op string, create func()) *Placer {
 	return &Placer{placement: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}
 }
 
-// poolOf returns the candidates for what a task asks for, and reads them the first time.
+// poolOf returns the candidates for a task, which it reads the first time.
 func (p *Placer) poolOf(ctx context.Context, wanted *model.Selector) *pool {
 	key := wanted.Key()
 	of := p.pools[key]
@@ -62,10 +63,10 @@ func (p *Placer) poolOf(ctx context.Context, wanted *model.Selector) *pool {
 	return of
 }
 
-// Place selects a worker and reserves a place there. What the worker holds is counted again once the reservation
-// stands; one that has filled up by then is judged anew. A worker that is full only because others have reserved is not
-// full: a reservation may be one for a task that is counted already, or about to be given back. It is judged again until
-// none is in the way, and all end by themselves. When nobody is left the error's cause is a *SelectionError.
+// Place selects a worker and reserves a place there. It counts the worker's load again after the reservation; a worker that has
+// filled up meanwhile is evaluated again. A worker that is full only because of reservations is not rejected: a reservation may be
+// for a task that is already counted, or about to be given back. Place evaluates it again until no reservation is in the way, and
+// every one of them expires. If no worker is left, the error's cause is a *SelectionError.
 func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID string, err error) {
 	of := p.poolOf(ctx, wanted)
 	if of.err != nil {
@@ -75,7 +76,7 @@ func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID st
 		p.settle(ctx)
 	}
 	left, found := slices.Clone(of.left), of.found.Clone()
-	var reserved []*model.Worker // full only because others have reserved
+	var reserved []*model.Worker // full only because of others' reservations
 	drop := func(w *model.Worker) {
 		left = slices.DeleteFunc(left, func(o *model.Worker) bool { return o == w })
 	}
@@ -122,7 +123,7 @@ func (p *Placer) Place(ctx context.Context, wanted *model.Selector) (workerID st
 	}
 }
 
-// keep remembers a place until it is given back.
+// keep stores a place until it is given back.
 func (p *Placer) keep(r Reservation) {
 	if len(p.places) == 0 {
 		p.since = time.Now()
@@ -131,7 +132,7 @@ func (p *Placer) keep(r Reservation) {
 	p.mine[r.Worker.ID]++
 }
 
-// wait waits for reservations that are in the way to become tasks, or to end; false: it has waited long enough.
+// wait waits for the blocking reservations to become tasks or to end; false: it has waited long enough.
 func (p *Placer) wait(ctx context.Context, of *pool) (bool, error) {
 	switch began := time.Now(); {
 	case len(p.places) > 0: // others may wait for these
@@ -146,7 +147,7 @@ func (p *Placer) wait(ctx context.Context, of *pool) (bool, error) {
 	return true, nil
 }
 
-// settle creates the tasks that have a place, which nobody has to wait for then.
+// settle creates the tasks that have a place, so that no other request has to wait for them.
 func (p *Placer) settle(ctx context.Context) {
 	if p.create != nil {
 		p.create()
@@ -154,7 +155,7 @@ func (p *Placer) settle(ctx context.Context) {
 	p.GiveBack(ctx)
 }
 
-// GiveBack ends the reservations of tasks that stand in their queues, or never will.
+// GiveBack ends the reservations of tasks that are in their queues or were not created.
 func (p *Placer) GiveBack(ctx context.Context) {
 	if len(p.places) == 0 {
 		return
@@ -164,20 +165,20 @@ func (p *Placer) GiveBack(ctx context.Context) {
 	clear(p.mine)
 	p.placement.store.Tidy(ctx, func(ctx context.Context) {
 		for r, is := range p.placement.unreserve(ctx, p.op, places) {
-			if is.Cordoned || is.Code == schema.CodeDraining { // after its place was reserved: nobody else frees what came since
+			if is.Cordoned || is.Code == schema.CodeDraining { // since its place was reserved: only this call frees tasks that came later
 				_ = p.placement.holdings.UnpinAll(ctx, p.op, &r, is.Queue)
 			}
 		}
 	})
 }
 
-// reserve reserves a place and then counts the worker's load, with the places that others have reserved. False: it is not
-// ONLINE any more.
+// reserve reserves a place and then counts the worker's load, including the places that others have reserved. False: the worker is
+// not ONLINE any more.
 func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (others int, online bool, err error) {
 	s := p.placement
 	selected := s.scripts.selectedCall(r, placementLife)
 	loads, setLoads := s.loads.LoadCalls([]*model.Worker{w})
-	if !s.store.OnCluster() { // one connection runs them in their order
+	if !s.store.OnCluster() { // one connection runs them in order
 		s.store.DoAll(ctx, p.op, append([]*store.Call{selected}, loads...))
 	} else {
 		s.store.DoAll(ctx, p.op, []*store.Call{selected})
@@ -196,7 +197,7 @@ func (p *Placer) reserve(ctx context.Context, r Reservation, w *model.Worker) (o
 	return re.others, true, nil
 }
 
-// unreserve ends reservations of which no place is taken any more. It returns what has become of their workers meanwhile.
+// unreserve ends reservations without a task and returns the current state of their workers.
 func (s *placement) unreserve(ctx context.Context, op string, places []Reservation) map[schema.WorkerRef]Reserved {
 	calls := store.CallEach(places, func(r Reservation) *store.Call { return s.scripts.EndReservationCall(r, 0) })
 	s.store.DoAll(ctx, op, calls)

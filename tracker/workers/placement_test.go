@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Whoever goes away while a task of theirs waits for a place that others have reserved is not judged: nobody was asked to the
-// end, and nothing is made.
+// A request that is cancelled while its task waits for a place that others have reserved returns no selection result, since the
+// workers were not all evaluated, and creates nothing.
 func TestTheWaitForAPlaceEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// Metrics show workers by queue, those that went stale and those that are there, and of however many queues a bounded number of series.
+// Metrics show workers by queue, those declared stale and those online, with a bounded number of series for any number of queues.
 func TestWorkersAreCountedByQueue(t *testing.T) {
 	t.Parallel()
 	var registry *prometheus.Registry
@@ -58,7 +58,7 @@ func TestWorkersAreCountedByQueue(t *testing.T) {
 		want("lubdub_queue_workers", queues+1)
 		h.Advance(15 * time.Second)
 		h.MustSweep()
-		want("lubdub_stale_workers_total", 0) // the series are there before anything is counted
+		want("lubdub_stale_workers_total", 0) // the series exist before anything is counted
 		h.Advance(15 * time.Second)
 		h.MustSweep()
 		want("lubdub_stale_workers_total", queues+1)

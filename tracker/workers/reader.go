@@ -14,7 +14,7 @@ type reader struct {
 	scripts *scripts
 }
 
-// findWorker resolves a worker's keys.
+// findWorker returns a worker's reference with the names of its keys.
 func (s *reader) findWorker(ctx context.Context, op string, scope model.Scope, id string) (*schema.WorkerRef, error) {
 	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
@@ -31,7 +31,7 @@ func (s *reader) findWorker(ctx context.Context, op string, scope model.Scope, i
 	return r, nil
 }
 
-// Names makes the calls that resolve refs, each about one shard. Call resolve when they have run: it fills the refs in and
+// Names returns the calls that resolve refs, each about one shard. Call resolve after they have run: it completes the refs and
 // returns those that exist.
 func (s *reader) Names(refs []*schema.WorkerRef) (calls []*store.Call, resolve func() []*schema.WorkerRef) {
 	groups := schema.WorkersByShard(refs)
@@ -40,21 +40,21 @@ func (s *reader) Names(refs []*schema.WorkerRef) (calls []*store.Call, resolve f
 	}
 	return calls, func() (found []*schema.WorkerRef) {
 		for g, group := range groups {
-			found = append(found, readNames(calls[g].Reply, group)...) // of one that failed there is no reply
+			found = append(found, readNames(calls[g].Reply, group)...) // a failed call has no reply
 		}
 		return found
 	}
 }
 
-// refOf returns the resolved name of a worker that was read.
+// refOf returns the resolved reference of a worker that was read.
 func (s *reader) refOf(w *model.Worker) *schema.WorkerRef {
 	r, _ := s.store.WorkerRef(w.Scope, w.ID)
 	r.Machine, r.Lineage, r.Identity = w.MachineID, w.Lineage, identityOr(w.Identity, w.ID)
 	return r
 }
 
-// Read reads the records of many workers, and their holds, and leaves out those that are gone. What they hold, and what their
-// machines and lineages have seen, is added by complete.
+// Read reads the records of many workers and their holds, without those that are gone. complete adds their loads and the history
+// of their machines and lineages.
 func (s *reader) Read(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	groups := schema.WorkersByShard(refs)
 	calls := store.CallEach(groups, s.scripts.readCall)
@@ -78,7 +78,7 @@ func (s *reader) Read(ctx context.Context, op string, refs []*schema.WorkerRef) 
 	return workers, s.readHolds(ctx, op, workers)
 }
 
-// readHolds reads the holds of those workers that were held offline. A hold is of a lineage, and is lifted with any of its workers.
+// readHolds reads the holds of workers that were held offline. A hold is of a lineage and is lifted with any of its workers.
 func (s *reader) readHolds(ctx context.Context, op string, workers []*model.Worker) error {
 	var held []*model.Worker
 	for _, w := range workers {
@@ -104,7 +104,7 @@ func (s *reader) readHolds(ctx context.Context, op string, workers []*model.Work
 	return nil
 }
 
-// byHome groups workers by their own shards, so many together at most.
+// byHome groups workers by their own shards, with at most that many in a group.
 func (s *reader) byHome(workers []*model.Worker, most int) [][]*model.Worker {
 	return schema.ByShard(workers, most, func(w *model.Worker) int {
 		shard, _ := s.store.WorkerShard(w.ID)
@@ -112,7 +112,7 @@ func (s *reader) byHome(workers []*model.Worker, most int) [][]*model.Worker {
 	})
 }
 
-// OfMachine returns the ids of a machine's workers, those included that are OFFLINE and still known.
+// OfMachine returns the IDs of a machine's workers, including OFFLINE ones that are still known.
 func (s *reader) OfMachine(ctx context.Context, op string, scope model.Scope, machine string) (map[string]bool, error) {
 	shard, after := s.store.MachineShard(scope, machine), map[string]string{}
 	for _, status := range model.WorkerStatuses {

@@ -18,29 +18,29 @@ import (
 
 const opRegister = "register"
 
-// Registered is the answer to a registration.
+// Registered is the result of a registration.
 type Registered struct {
 	WorkerID  string
 	MachineID string
 	Queue     string
 	At        time.Time
-	Interval  time.Duration // between its beats, the server's choice
+	Interval  time.Duration // between its heartbeats, chosen by the server
 	Timeout   time.Duration
-	Record    []string // what the worker's token is to carry, for Adopt
+	Record    []string // the content of the worker's token, for Adopt
 
-	Superseded  string // the worker whose place it took; empty: none
+	Superseded  string // the worker that it superseded; empty: none
 	ShouldDrain bool   // its machine is drained: it waits until the machine is resumed
 }
 
 // registration is what the server chooses for a worker.
 type registration struct {
 	id       string
-	interval time.Duration // between its beats
+	interval time.Duration // between its heartbeats
 	timeout  time.Duration
-	until    string // wall ms until which a registration with a key may take place; "": it has none
+	until    string // wall ms until which a registration with a key is allowed; "": it has none
 }
 
-// registrar registers workers and takes their beats.
+// registrar registers workers and stores their heartbeats.
 type registrar struct {
 	store    *store.Store
 	beats    *beats.Service
@@ -52,9 +52,9 @@ type registrar struct {
 	log      *slog.Logger
 }
 
-// Register registers a worker. It counts as its first beat. A worker with the same queue, machine, name, hostname and pid is
-// superseded: it is OFFLINE then, and what it held is recovered. The same idempotency key again gets the same answer, whatever
-// has become of the worker meanwhile, and supersedes nobody.
+// Register registers a worker, which counts as its first heartbeat. A worker with the same queue, machine, name, hostname and pid
+// is superseded: it goes OFFLINE and what it held is recovered. A repeat with the same idempotency key gets the same result,
+// whatever the state of the worker is by then, and supersedes no worker.
 func (s *registrar) Register(ctx context.Context, n model.NewWorker) (*Registered, error) {
 	ctx = s.store.Within(ctx, 0)
 	g := &registration{id: s.store.NewWorkerID(n.Scope, cmp.Or(n.MachineID, n.Lineage(""))), interval: s.opts.Interval,
@@ -71,7 +71,7 @@ func (s *registrar) Register(ctx context.Context, n model.NewWorker) (*Registere
 	if err != nil {
 		return nil, err
 	}
-	const tries = 16 // more than so many at once with one identity are up to no good
+	const tries = 16 // more simultaneous registrations of one identity are not plausible
 	for range tries {
 		supersedes, err := s.supersededBy(ctx, r, old)
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *registrar) Register(ctx context.Context, n model.NewWorker) (*Registere
 		Message: "many workers register with this queue, machine, name, hostname and pid at once; " + ownIdentity}
 }
 
-// heldOffline refuses a registration that an operator's hold forbids.
+// heldOffline returns the error for a registration that an operator's hold forbids.
 func heldOffline(machine string, done registerReply) error {
 	e := &model.Error{Code: WorkerHeld, Op: opRegister, Reason: model.Reason(done.reason), Worker: done.holder}
 	e.Message = "an operator has taken the worker " + e.Worker + " offline and holds it so; stop: no worker with its queue, machine and " +
@@ -117,7 +117,7 @@ func heldOffline(machine string, done registerReply) error {
 	return e
 }
 
-// refOfNew names the keys of a worker that registers.
+// refOfNew returns the reference of a new worker.
 func (s *registrar) refOfNew(n *model.NewWorker, id string) *schema.WorkerRef {
 	r := &schema.WorkerRef{Scope: n.Scope, ID: id, Machine: n.MachineID, Lineage: n.Lineage(id), Identity: identityOr(n.Identity(), id)}
 	if r.Machine == "" {
@@ -127,8 +127,7 @@ func (s *registrar) refOfNew(n *model.NewWorker, id string) *schema.WorkerRef {
 	return r
 }
 
-// admitWorker holds a registration to its tenant's quota. One that takes the place of another worker is no more than
-// before.
+// admitWorker checks a registration against the quota of its tenant. A worker that supersedes another one does not add to it.
 func (s *registrar) admitWorker(ctx context.Context, n *model.NewWorker, id string) (*quotas.Usage, error) {
 	u, refusal := s.quotas.AdmitWorker(ctx, n.Scope.Tenant)
 	if refusal == nil {
@@ -140,15 +139,14 @@ func (s *registrar) admitWorker(ctx context.Context, n *model.NewWorker, id stri
 	return nil, refusal
 }
 
-// registrationLife is how long the key of a registration is kept. A worker's record stays for at least as long after its
-// end: where the key is known and the record is not, the worker was never registered.
+// registrationLife is how long the key of a registration is kept. A worker's record is kept at least as long after its end: if the
+// key exists and the record does not, the worker was never registered.
 func (s *registrar) registrationLife() time.Duration {
 	return min(model.IdempotencyRetention, s.opts.OfflineRetention)
 }
 
-// reserveRegistration finds out which worker the registration's key stands for, if it has one. Whatever is cut off after that is
-// completed by the repeat, or by the first call when it goes on: both register the same worker. With a refusal nothing is
-// reserved, and only a repeat is let through.
+// reserveRegistration finds the worker for the registration's key, if it has one. A repeat, or the first call when it continues,
+// completes what was cut off: both register the same worker. With a refusal it reserves nothing and accepts only a repeat.
 func (s *registrar) reserveRegistration(ctx context.Context, n *model.NewWorker, g *registration, refusal error) error {
 	if n.IdempotencyKey == "" {
 		return refusal
@@ -173,7 +171,7 @@ func (s *registrar) reserveRegistration(ctx context.Context, n *model.NewWorker,
 	return nil
 }
 
-// holderOf returns the worker that has the identity of one that registers, "" for none.
+// holderOf returns the worker that has the identity of a new one, "" for none.
 func (s *registrar) holderOf(ctx context.Context, n *model.NewWorker, id string) (string, error) {
 	identity := n.Identity()
 	if identity == "" {
@@ -184,13 +182,13 @@ func (s *registrar) holderOf(ctx context.Context, n *model.NewWorker, id string)
 	return readIdentity(reply), err
 }
 
-// supersededBy resolves the worker whose place another one takes; for "" it returns nil.
+// supersededBy resolves the worker that another one supersedes; for "" it returns nil.
 func (s *registrar) supersededBy(ctx context.Context, by *schema.WorkerRef, old string) (*schema.WorkerRef, error) {
 	if old == "" {
 		return nil, nil
 	}
 	r, err := s.reader.findWorker(ctx, opRegister, by.Scope, old)
-	if model.CodeOf(err) == WorkerNotFound { // its record was lost; the identity alone must not keep others out
+	if model.CodeOf(err) == WorkerNotFound { // its record was lost; the identity alone must not block registrations
 		lost := *by
 		lost.ID = old
 		return &lost, nil
@@ -198,10 +196,10 @@ func (s *registrar) supersededBy(ctx context.Context, by *schema.WorkerRef, old 
 	return r, err
 }
 
-// ownIdentity is the advice about processes that take each other's place.
+// ownIdentity is the advice for processes that supersede each other.
 const ownIdentity = "give each process a name, machineId or hostname of its own"
 
-// afterSupersession recovers what a superseded worker held, and logs workers that keep taking each other's place.
+// afterSupersession recovers what a superseded worker held, and logs workers that keep superseding each other.
 func (s *registrar) afterSupersession(ctx context.Context, n *model.NewWorker, by *schema.WorkerRef, done registerReply) {
 	if done.superseded == "" {
 		return
@@ -217,7 +215,7 @@ func (s *registrar) afterSupersession(ctx context.Context, n *model.NewWorker, b
 	}
 }
 
-// workerRecord returns the fields of the worker's hash as name and value. What is empty or default is not there.
+// workerRecord returns the fields of the worker's hash as name and value, without empty and default ones.
 func workerRecord(n *model.NewWorker, r *schema.WorkerRef, g *registration) (record []string) {
 	add := func(name, value string) { record = append(record, name, value) }
 	add(schema.WorkerQueue, n.Queue)

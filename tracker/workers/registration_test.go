@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// keyed returns a registration of one process with its key.
+// keyed returns a registration of one process with an idempotency key.
 func keyed(key string, change ...func(*model.NewWorker)) func(*model.NewWorker) {
 	return func(n *model.NewWorker) {
 		n.Hostname, n.PID, n.IdempotencyKey, n.IdempotencyHash = "host-1", 7, key, "body"
@@ -28,8 +28,8 @@ func sameAnswer(h *trackertest.Harness, what string, want, got *workers.Register
 	}
 }
 
-// A duplicate of a registration gets the first answer and changes nothing, through whichever replica and however late:
-// while the worker lives, after a newer registration has superseded it, and after it has ended.
+// A duplicate of a registration gets the first result and changes nothing, through any replica and no matter how late: while the
+// worker lives, after a newer registration has superseded it, and after it has ended.
 func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
 	t.Parallel()
 	for name, process := range map[string]func(*model.NewWorker){
@@ -73,8 +73,8 @@ func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
 	}
 }
 
-// A replica freezes between the two steps of a registration. What it does when it goes on is what the repeat has done
-// meanwhile, and it supersedes nobody who came after that; when the key is forgotten by then, it does nothing.
+// A replica freezes between the two steps of a registration. When it continues, its result is what the repeat has done meanwhile,
+// and it supersedes no worker that came later; if the key is forgotten by then, it does nothing.
 func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(h *trackertest.Harness) (alive string, refused bool){
@@ -117,7 +117,7 @@ func TestARegistrationStuckInAFrozenReplica(t *testing.T) {
 	}
 }
 
-// The key with another body is told apart, wherever the other body would put the worker.
+// The same key with another body is recognized, in whichever shard that body would put the worker.
 func TestARegistrationKeyWithAnotherBody(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -144,7 +144,7 @@ func TestARegistrationKeyWithAnotherBody(t *testing.T) {
 	})
 }
 
-// The interval of the first answer is the repeat's too, though a replica with another setting answers it.
+// A repeat gets the interval of the first result, even from a replica with another setting.
 func TestARepeatedRegistrationKeepsItsInterval(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -154,15 +154,15 @@ func TestARepeatedRegistrationKeepsItsInterval(t *testing.T) {
 	})
 }
 
-// Processes that share an identity supersede each other with every registration. The third within minutes is told with
-// what to do about it, and again only when it goes on for long; a name or a machine of their own ends it.
+// Processes that share an identity supersede each other with every registration. The third time within minutes is reported with
+// advice, and again only if it continues for long; separate names or machines end it.
 func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		pid1 := func(n *model.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-a", 1, "" }
 		var last string
 		conflicts := func() int { return h.Events("")["worker.identity_conflict"] }
-		for i, want := range []int{0, 0, 0, 1, 1, 1} { // nobody is superseded by the first
+		for i, want := range []int{0, 0, 0, 1, 1, 1} { // the first one supersedes no worker
 			r := h.MustRegister(pid1)
 			if r.Superseded != last {
 				h.Fatalf("%d: the answer names %q, want %q", i, r.Superseded, last)
@@ -183,7 +183,7 @@ func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 		}
 
 		seldom := func(n *model.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-b", 1, "" }
-		for range 6 { // a process that is started again now and then
+		for range 6 { // a process that is restarted now and then
 			h.MustRegister(seldom)
 			h.Store.Clock.Advance(6 * time.Minute)
 			h.MustTick()

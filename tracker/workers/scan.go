@@ -10,14 +10,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// idsAtOnce is how many ids one script lists.
+// idsAtOnce is how many IDs one script lists.
 const idsAtOnce = 1000
 
-// workersAtOnce is how many workers are read before those that are not wanted are dropped: records of MaxWorkerBytes come to 8
-// MiB then.
+// workersAtOnce is how many workers are read before the unwanted ones are dropped: with records of MaxWorkerBytes that is 8 MiB.
 const workersAtOnce = 1000
 
-// shortAtOnce is the same of workers of which nothing is read that may be long.
+// shortAtOnce is the same for workers without their long fields.
 const shortAtOnce = 2_500
 
 // IDs lists the workers of a scope in the order of their ids.
@@ -35,7 +34,7 @@ func (s *reader) IDs(ctx context.Context, op string, scope model.Scope, statuses
 	return refs, nil
 }
 
-// indexed lists what every shard's index of workers has behind a prefix for some letters, sorted.
+// indexed lists the entries of every shard's index of workers that follow a prefix, for some letters, sorted.
 func (s *reader) indexed(ctx context.Context, op, prefix, letters string) (ids []string, err error) {
 	type list struct {
 		shard          int
@@ -70,7 +69,7 @@ func (s *reader) indexed(ctx context.Context, op, prefix, letters string) (ids [
 	return slices.Compact(ids), nil
 }
 
-// sift reads many workers and returns those that are wanted, without what may be long.
+// sift reads many workers and returns the wanted ones, without their long fields.
 func (s *reader) sift(
 	ctx context.Context, op string, refs []*schema.WorkerRef, wanted func(*model.Worker) bool,
 ) (found []*model.Worker, err error) {
@@ -88,15 +87,15 @@ func (s *reader) sift(
 	return found, nil
 }
 
-// candidateFields are those of a worker's record that filters and strategies need.
+// candidateFields are the fields of a worker's record that filters and strategies need.
 var candidateFields = []string{
 	schema.WorkerQueue, schema.WorkerStatus, schema.WorkerReason, schema.WorkerTypes, schema.WorkerRuntimes, schema.WorkerLabels,
 	schema.WorkerMaxConcurrent, schema.WorkerInterval, schema.WorkerTimeout, schema.WorkerProbes, schema.WorkerSelected,
 	schema.WorkerElsewhere, schema.WorkerCordoned,
 }
 
-// ReadCandidates reads the workers of a queue, or of all for "", with what a selection asks for and no more, since a scope
-// may have very many. It returns those that are wanted, without what may be long.
+// ReadCandidates reads the workers of a queue, or of all queues for "", with only the fields that a selection needs, since a scope
+// may have very many workers. It returns the wanted ones, without their long fields.
 func (s *reader) ReadCandidates(
 	ctx context.Context, run runner, op string, refs []*schema.WorkerRef, queue string, wanted func(*model.Worker) bool,
 ) ([]*model.Worker, error) {
@@ -107,8 +106,7 @@ func (s *reader) ReadCandidates(
 	return s.readSome(ctx, run, op, refs, conditions, candidateFields, wanted)
 }
 
-// readSome reads the named fields of those workers that meet all conditions, and returns those that are wanted, without what may be
-// long.
+// readSome reads the given fields of workers that meet all conditions, and returns the wanted ones without their long fields.
 func (s *reader) readSome(ctx context.Context, run runner, op string, refs []*schema.WorkerRef, conditions []condition, fields []string,
 	wanted func(*model.Worker) bool) (workers []*model.Worker, err error) {
 	groupsOf, atOnce := schema.ShortByShard, shortAtOnce
@@ -122,7 +120,7 @@ func (s *reader) readSome(ctx context.Context, run runner, op string, refs []*sc
 		groups [][]*schema.WorkerRef
 		calls  []*store.Call
 	}
-	pages := make(chan page, 1) // the next one is read while one is looked at
+	pages := make(chan page, 1) // reads the next one while one is processed
 	go func() {
 		defer close(pages)
 		for refs := range slices.Chunk(refs, atOnce) {

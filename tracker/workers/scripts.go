@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// scripts are those of lua/workers. Each is run by one function here or in scripts_*.go, which names its arguments as the
-// script's header does and knows where they stand; what it replies is read beside it.
+// scripts are those of lua/workers. One function here or in scripts_*.go runs each of them: it names the arguments as the script's
+// header does and knows their positions, and the function that reads the reply follows it.
 type scripts struct {
 	store *store.Store // for the keys of its shards
 	opts  Options
@@ -66,7 +66,7 @@ func newScripts(s *store.Store, o Options) *scripts {
 	}
 }
 
-// Keys returns the keys of a resolved worker as scripts about workers declare them.
+// Keys returns the keys of a resolved worker, as scripts about workers declare them.
 func (s *scripts) Keys(r *schema.WorkerRef) []string {
 	k := s.store.Keys[r.Shard]
 	return k.OfWorker(append(make([]string, 0, len(k.OfWorkers)+10), k.OfWorkers...), r)
@@ -77,7 +77,7 @@ func (s *scripts) keysWithHold(r *schema.WorkerRef) []string {
 	return append(s.Keys(r), s.store.Keys[r.Shard].Hold(r.Scope, r.Lineage))
 }
 
-// recordKeys returns the keys of workers' records, which lie in one shard, behind the first ones.
+// recordKeys returns the keys of workers' records, which are in one shard, after the given ones.
 func (s *scripts) recordKeys(refs []*schema.WorkerRef, first ...string) []string {
 	keys := append(make([]string, 0, len(first)+len(refs)), first...)
 	for _, r := range refs {
@@ -92,7 +92,7 @@ func machineKeys(k *schema.ShardKeys, scope model.Scope, id string) []string {
 	return []string{k.Machine(name), k.MachineWorkers(name), k.MachinePeriods(name), k.Stales(scope, "m:"+id)}
 }
 
-// numberOrEmpty is how scripts get optional numbers.
+// numberOrEmpty encodes optional numbers for scripts.
 func numberOrEmpty[N int | int64](n *N) string {
 	if n == nil {
 		return ""
@@ -100,16 +100,16 @@ func numberOrEmpty[N int | int64](n *N) string {
 	return fmt.Sprint(*n)
 }
 
-// jsonOrNull returns a text as the JSON of an event, null when it is empty.
+// jsonOrNull returns a text as JSON for an event, null if it is empty.
 func jsonOrNull(text string) string {
 	if text == "" {
 		return "null"
 	}
-	b, _ := json.Marshal(text) // a string: cannot fail
+	b, _ := json.Marshal(text) // cannot fail for a string
 	return string(b)
 }
 
-// pairs are the names and values of a record as arguments.
+// pairs returns the names and values of a record as arguments.
 func pairs(record []string) []any {
 	args := make([]any, len(record))
 	for i, text := range record {

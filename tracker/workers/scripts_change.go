@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// beatCall records a worker's beat (worker_beat.lua); it is to beat at this interval.
+// beatCall records a worker's heartbeat (worker_beat.lua); interval is the time to its next one.
 func (s *scripts) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Duration) *store.Call {
 	k, name, lists := s.store.Keys[r.Shard], schema.TaskName(r.Scope, r.ID), ""
 	if b.Inventory != nil {
@@ -23,14 +23,14 @@ func (s *scripts) beatCall(r *schema.WorkerRef, b *WorkerBeat, interval time.Dur
 type beatReply struct {
 	code          int64
 	at            time.Time
-	status        model.WorkerStatus // OFFLINE: it has ended, and is told of its drain
+	status        model.WorkerStatus // OFFLINE: it has ended, and this reports its drain
 	drainDeadline time.Time          // zero: none
 	interval      time.Duration
 	timeout       time.Duration
 	notices       []string
-	inventory     string             // its number; "": none, or one that is older than the last
-	silent        time.Duration      // since the beat before
-	limit         time.Duration      // its timeout until now; 0: the beat before is not on record
+	inventory     string             // its number; "": none, or older than the last one
+	silent        time.Duration      // since the previous heartbeat
+	limit         time.Duration      // its timeout until now; 0: no previous heartbeat is recorded
 	reason        model.WorkerReason // of a worker that is OFFLINE
 	maxConcurrent int                // of a worker whose inventory is refused
 }
@@ -53,7 +53,7 @@ func readBeat(re store.Reply) beatReply {
 	return r
 }
 
-// action is what worker_status.lua and machine_drain.lua are to do.
+// action is the operation of worker_status.lua and machine_drain.lua.
 type action string
 
 const (
@@ -62,20 +62,20 @@ const (
 	retire action = "retire"
 )
 
-// statusArgs are what worker_status.lua is told besides the worker.
+// statusArgs are the arguments of worker_status.lua in addition to the worker.
 type statusArgs struct {
 	action      action
-	end         model.WorkerReason // of one that is retired
+	end         model.WorkerReason // for a retired worker
 	deadline    time.Duration      // of the drain, from now; 0: none
-	bySelf      bool               // the worker asked for it itself
+	bySelf      bool               // the worker requested it itself
 	loss        bool               // what it holds counts as lost
-	given       string             // reason that somebody gave
-	withMachine bool               // it is part of its machine's drain, or of the machine's being resumed
-	silentFor   time.Duration      // one that is retired must have been, else it is left alone; 0: whatever it was
-	hold        bool               // one that is retired is held offline
+	given       string             // the reason from the request
+	withMachine bool               // it is part of its machine's drain or resume
+	silentFor   time.Duration      // retire only if it has been silent for this long; 0: in any case
+	hold        bool               // a retired worker is held offline
 }
 
-// statusCall drains a worker, takes a drain or a hold back, or ends the worker at once (worker_status.lua).
+// statusCall drains a worker, undoes a drain or a hold, or ends the worker at once (worker_status.lua).
 func (s *scripts) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
 	return store.NewCall(r.Shard, s.status, s.keysWithHold(r),
 		r.Scope.String(), r.ID, string(a.action), string(a.end), millisOrEmpty(a.deadline), schema.Flag(a.bySelf),
@@ -83,12 +83,12 @@ func (s *scripts) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
 		schema.Flag(a.withMachine), millisOrEmpty(a.silentFor), schema.Flag(a.hold))
 }
 
-// cordonCall cordons a worker, or takes that back (worker_cordon.lua), for the reason that somebody gave.
+// cordonCall cordons or uncordons a worker (worker_cordon.lua), with the reason from the request.
 func (s *scripts) cordonCall(r *schema.WorkerRef, on bool, given string) *store.Call {
 	return store.NewCall(r.Shard, s.cordon, s.Keys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
 }
 
-// statusReply is what worker_status.lua and worker_cordon.lua reply.
+// statusReply is the reply of worker_status.lua and worker_cordon.lua.
 type statusReply struct {
 	code   int64
 	reason model.WorkerReason // of a worker that is OFFLINE
@@ -98,7 +98,7 @@ func readStatus(re store.Reply) statusReply {
 	return statusReply{code: re.Int(0), reason: model.WorkerReason(re.Str(2))}
 }
 
-// machineDrainCall drains a machine, holds it offline, or takes both back, without its workers (machine_drain.lua).
+// machineDrainCall drains a machine, holds it offline or undoes both, without its workers (machine_drain.lua).
 func (s *scripts) machineDrainCall(scope model.Scope, id string, a action, d Drain) *store.Call {
 	shard := s.store.MachineShard(scope, id)
 	k := s.store.Keys[shard]
@@ -106,10 +106,10 @@ func (s *scripts) machineDrainCall(scope model.Scope, id string, a action, d Dra
 		scope.String(), id, string(a), millisOrEmpty(d.Deadline), d.Reason, jsonOrNull(d.Reason))
 }
 
-// readMachineDrain reports whether there is such a machine.
+// readMachineDrain reports whether the machine exists.
 func readMachineDrain(re store.Reply) bool { return re.Int(0) != schema.CodeNotFound }
 
-// millisOrEmpty is how scripts are told of a time that may be none.
+// millisOrEmpty encodes an optional time for scripts.
 func millisOrEmpty(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -14,13 +14,13 @@ type Reservation struct {
 	Name   string
 }
 
-// ReserveArgs are what worker_reserve.lua is told to reserve.
+// ReserveArgs are the arguments of worker_reserve.lua for a reservation.
 type ReserveArgs struct {
 	Want    int           // places
-	Life    time.Duration // after which the reservation ends by itself
+	Life    time.Duration // after which the reservation expires
 	Held    int           // how many tasks the worker holds, as counted
-	Counted string        // Ended of the reply after which that count began; "": there was none
-	Heard   bool          // the worker has just asked, which counts as its beat
+	Counted string        // Ended of the reply before that count began; "": there was none
+	Heard   bool          // this counts as the worker's heartbeat
 }
 
 // ReserveCall reserves places of a worker (worker_reserve.lua).
@@ -36,7 +36,7 @@ func (s *scripts) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
 	return s.reserveCall(r, a.Want, a.Life, held, a.Counted, heard)
 }
 
-// EndReservationCall ends a reservation of which so many places were taken (worker_reserve.lua).
+// EndReservationCall ends a reservation of which this many places were taken (worker_reserve.lua).
 func (s *scripts) EndReservationCall(r Reservation, taken int) *store.Call {
 	return s.reserveCall(r, -1, 0, taken, "", "")
 }
@@ -48,7 +48,7 @@ func (s *scripts) reserveCall(r Reservation, want int, life time.Duration, held 
 		r.Name, want, model.Millis(life), held, counted, heard)
 }
 
-// Reserved is what worker_reserve.lua replies: what was reserved, and what the worker can run.
+// Reserved is the reply of worker_reserve.lua: the reservation and what the worker can run.
 type Reserved struct {
 	Code      int64
 	At        time.Time // by Redis's clock
@@ -61,7 +61,7 @@ type Reserved struct {
 	Reason    model.WorkerReason // of a worker that is OFFLINE
 	Ended     string             // rises with each reservation that ends
 	Lost      bool               // the worker was silent for its timeout
-	Cordoned  bool               // it takes nothing new
+	Cordoned  bool               // it takes no new tasks
 }
 
 // ReadReserved reads the reply to a ReserveCall.
@@ -75,17 +75,17 @@ func ReadReserved(re store.Reply) Reserved {
 	return r
 }
 
-// selectedCall notes that a worker was selected and reserves a place there (worker_selected.lua); with a life of 0 it
-// reserves nothing.
+// selectedCall records that a worker was selected and reserves a place there (worker_selected.lua); with a life of 0 it reserves
+// nothing.
 func (s *scripts) selectedCall(r Reservation, life time.Duration) *store.Call {
 	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
 	return store.NewCall(r.Worker.Shard, s.selected, []string{k.Worker(name), k.Reserved(name)}, r.Name, model.Millis(life))
 }
 
 type selectedReply struct {
-	online bool      // and not cordoned; else nothing was noted
+	online bool      // and not cordoned; else nothing was recorded
 	others int       // places that others have reserved
-	before time.Time // when it was selected before; zero: never
+	before time.Time // when it was last selected; zero: never
 }
 
 func readSelected(re store.Reply) selectedReply {

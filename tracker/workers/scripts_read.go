@@ -11,10 +11,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// ListArgs say what list.lua is to list and to count in the indexes of some shards.
+// ListArgs define what list.lua lists and counts in the indexes of some shards.
 type ListArgs struct {
 	Prefix  string // before the state: "<scope>/", "|<scope>/" for ends, or ""
-	States  string // to list, a letter each
+	States  string // states to list, a letter each
 	After   string // name after which to begin; "": from the start
 	Before  string // name before which to end; "": at the end
 	Reverse bool   // the last first
@@ -22,7 +22,7 @@ type ListArgs struct {
 	Count   string // states to count, a letter each
 }
 
-// ListCall lists names by state in the indexes that have these keys (list.lua), of the shard and of those that go with it.
+// ListCall lists names by state in the indexes with these keys (list.lua), of the shard and of those that share its slot.
 func (s *scripts) ListCall(shard int, keys []string, a ListArgs) *store.Call {
 	reverse := ""
 	if a.Reverse {
@@ -31,13 +31,13 @@ func (s *scripts) ListCall(shard int, keys []string, a ListArgs) *store.Call {
 	return store.NewCall(shard, s.list, keys, a.Prefix, a.States, a.After, a.Limit, a.Count, reverse, a.Before)
 }
 
-// Listed is what the index of one shard has.
+// Listed is the result for the index of one shard.
 type Listed struct {
-	IDs    [][]string // names of each state that was to be listed, in their order
-	Counts []int      // of each state that was to be counted
+	IDs    [][]string // names of each listed state, in order
+	Counts []int      // of each counted state
 }
 
-// ReadList reads what list.lua replied about as many indexes as it was asked about, each with so many states.
+// ReadList reads the reply of list.lua about that many indexes, each with that many states.
 func ReadList(re store.Reply, indexes, states int) []Listed {
 	lists := make([]Listed, indexes)
 	for i := range lists {
@@ -58,10 +58,10 @@ func ints(re store.Reply) []int {
 	return n
 }
 
-// stored is a worker as its record says.
+// stored is a worker from its record.
 type stored struct {
-	silent string            // ms since its last beat in shard time; "": none on record
-	fields map[string]string // empty: there is no such worker
+	silent string            // ms since its last heartbeat in shard time; "": none recorded
+	fields map[string]string // empty: the worker does not exist
 }
 
 // readCall reads the records of workers of one shard (worker_read.lua).
@@ -78,17 +78,17 @@ func readRecords(re store.Reply, workers int) (now time.Time, records []stored) 
 	return re.Time(0), records
 }
 
-// condition is how a field of a worker's record must be. One that is not set is "".
+// condition is a requirement for a field of a worker's record. A field that is not set is "".
 type condition struct{ field, how, text string }
 
-// How a field must be; worker_candidates.lua has the same.
+// The kinds of conditions; worker_candidates.lua has the same.
 const (
 	is       = "="
 	contains = "~" // the text
-	lists    = "," // the text, among others between commas
+	lists    = "," // the text as an item between commas
 )
 
-// candidatesCall reads some fields of those workers of one shard that meet all conditions (worker_candidates.lua).
+// candidatesCall reads some fields of the workers of one shard that meet all conditions (worker_candidates.lua).
 func (s *scripts) candidatesCall(refs []*schema.WorkerRef, conditions []condition, fields []string) *store.Call {
 	k := s.store.Keys[refs[0].Shard]
 	args := append(make([]any, 0, 1+3*len(conditions)+len(fields)), len(conditions))
@@ -98,8 +98,8 @@ func (s *scripts) candidatesCall(refs []*schema.WorkerRef, conditions []conditio
 	return store.NewCall(refs[0].Shard, s.candidates, s.recordKeys(refs, k.Clock), append(args, pairs(fields)...)...)
 }
 
-// readCandidates hands over each of the workers that is there and meets the conditions, by its position. The fields are
-// those of the next one after that.
+// readCandidates calls each for every worker that exists and meets the conditions, with its position. The map of fields is reused
+// for the next one.
 func readCandidates(re store.Reply, workers int, fields []string, each func(i int, now time.Time, w stored)) {
 	now, shardTime, w := re.Time(0), re.Int(1), stored{fields: make(map[string]string, len(fields))}
 	for i := range workers {
@@ -118,7 +118,7 @@ func readCandidates(re store.Reply, workers int, fields []string, each func(i in
 	}
 }
 
-// load is what a worker has to do in a shard.
+// load is the work of a worker in a shard.
 type load struct {
 	held   int // attempts that it holds
 	placed int // tasks that wait for it alone
@@ -138,12 +138,12 @@ func (s *scripts) loadsCall(shard int, workers []*model.Worker) *store.Call {
 	return store.NewCall(shard, s.loads, []string{k.Held, k.Ready}, args...)
 }
 
-// readLoad reads that of one worker, by its position.
+// readLoad reads the load of one worker, by its position.
 func readLoad(re store.Reply, i int) load {
 	return load{held: int(re.Int(2 * i)), placed: int(re.Int(2*i + 1))}
 }
 
-// allLoadsCall counts the loads of all workers in a shard, and of what waits those in some queues, each <scope>/<queue>
+// allLoadsCall counts the loads of all workers in a shard, with the waiting tasks of some queues, each <scope>/<queue>
 // (all_loads.lua).
 func (s *scripts) allLoadsCall(shard, limit int, queues []string) *store.Call {
 	k := s.store.Keys[shard]
@@ -163,7 +163,7 @@ func readAllLoads(re store.Reply) allLoadsReply {
 	return r
 }
 
-// dayCountsCall counts how often workers of one shard, and their machines, went stale within a day (day_counts.lua).
+// dayCountsCall counts how often workers of one shard and their machines were declared stale within a day (day_counts.lua).
 func (s *scripts) dayCountsCall(shard int, workers []*model.Worker) *store.Call {
 	keys := make([]string, 0, 2*len(workers))
 	for _, w := range workers {
@@ -172,7 +172,7 @@ func (s *scripts) dayCountsCall(shard int, workers []*model.Worker) *store.Call 
 	return store.NewCall(shard, s.dayCounts, keys)
 }
 
-// dayCount is how often a worker, and its machine, went stale within a day.
+// dayCount is how often a worker and its machine were declared stale within a day.
 type dayCount struct{ worker, machine int }
 
 // readDayCounts returns the counts of each worker.
@@ -192,7 +192,7 @@ func (s *scripts) livesCall(shard int, workers []*model.Worker) *store.Call {
 	return store.NewCall(shard, s.lives, keys)
 }
 
-// readLives returns those of one lineage, by its position.
+// readLives returns the lives of one lineage, by its position.
 func readLives(re store.Reply, i int) (lives []model.Life) {
 	for _, life := range re.List(i).Strings() {
 		if f := strings.Split(life, ":"); len(f) == 3 {
@@ -220,7 +220,7 @@ func readHold(re store.Reply, i int) *model.Hold {
 	return &model.Hold{Since: schema.ParseMillis(since), Reason: re.Str(2*i + 1)}
 }
 
-// machineReadCall reads a machine (machine_read.lua) and names up to so many of its workers.
+// machineReadCall reads a machine (machine_read.lua) and names up to that many of its workers.
 func (s *scripts) machineReadCall(scope model.Scope, id string, limit int) *store.Call {
 	shard := s.store.MachineShard(scope, id)
 	return store.NewCall(shard, s.machineRead, machineKeys(s.store.Keys[shard], scope, id), limit)
@@ -228,14 +228,14 @@ func (s *scripts) machineReadCall(scope model.Scope, id string, limit int) *stor
 
 type machineReply struct {
 	now         time.Time
-	status      model.WorkerStatus // "": there is no such machine
-	first       time.Time          // seen
-	onlineSince time.Time          // zero: it is not
-	periods     []string           // in which it was online, begin:end, wall ms
-	stales      int                // times that it went stale within a day
+	status      model.WorkerStatus // "": the machine does not exist
+	first       time.Time          // when it was first seen
+	onlineSince time.Time          // zero: it is not online
+	periods     []string           // its online periods, begin:end, wall ms
+	stales      int                // how often it was declared stale within a day
 	workers     []int              // in the order of model.WorkerStatuses
-	latest      []string           // names, status letter and id, of those that registered last among the first status that it has
-	drained     MachineDrain       // Since zero: it is not
+	latest      []string           // status letter and ID of the workers that registered last, of the first status that any worker has
+	drained     MachineDrain       // Since zero: it is not drained
 	held        model.Hold         // the same
 }
 

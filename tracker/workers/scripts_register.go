@@ -8,8 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// registrationCall remembers which worker the key of a registration stands for (registration.lua); a life of 0 reserves
-// nothing.
+// registrationCall stores which worker the key of a registration identifies (registration.lua); a life of 0 reserves nothing.
 func (s *scripts) registrationCall(n *model.NewWorker, g *registration, life time.Duration) *store.Call {
 	shard := s.store.ShardOf(n.Scope, n.IdempotencyKey)
 	return store.NewCall(shard, s.registration, []string{s.store.Keys[shard].Registration(n.Scope, n.IdempotencyKey)},
@@ -17,8 +16,8 @@ func (s *scripts) registrationCall(n *model.NewWorker, g *registration, life tim
 }
 
 type registrationReply struct {
-	same  bool         // the body is that of the first
-	known bool         // the key stands for a worker
+	same  bool         // the body is that of the first one
+	known bool         // the key identifies a worker
 	of    registration // of that worker
 }
 
@@ -32,8 +31,8 @@ func readRegistration(re store.Reply) registrationReply {
 	}
 }
 
-// registerCall registers a worker (worker_register.lua) in the place of another one, nil for none. The record has the fields
-// as name and value; `until` is wall ms or "".
+// registerCall registers a worker (worker_register.lua), superseding another one unless it is nil. The record has fields as name
+// and value; `until` is wall ms or "".
 func (s *scripts) registerCall(r, supersedes *schema.WorkerRef, until string, record []string) *store.Call {
 	keys, old := s.keysWithHold(r), ""
 	if supersedes != nil {
@@ -46,11 +45,11 @@ func (s *scripts) registerCall(r, supersedes *schema.WorkerRef, until string, re
 type registerReply struct {
 	code       int64
 	at         time.Time
-	superseded string // worker whose place it took; "": none
-	conflict   bool   // that is told, since it keeps happening
+	superseded string // the worker that it superseded; "": none
+	conflict   bool   // report the conflict, since it keeps happening
 	status     model.WorkerStatus
-	holder     string // MISMATCH: who has the identity now; OFFLINE: by whose hold it is refused, "": its machine's
-	reason     string // OFFLINE: that was given for the hold
+	holder     string // MISMATCH: the current holder of the identity; OFFLINE: the worker whose hold refuses it, "": its machine's
+	reason     string // OFFLINE: the reason of the hold
 }
 
 func readRegister(re store.Reply) registerReply {
@@ -66,26 +65,26 @@ func readRegister(re store.Reply) registerReply {
 	return r
 }
 
-// adoptCall takes up a worker whose record the store has lost (worker_adopt.lua).
+// adoptCall restores a worker whose record the store has lost (worker_adopt.lua).
 func (s *scripts) adoptCall(r *schema.WorkerRef, record []string) *store.Call {
 	args := []any{r.Scope.String(), r.ID, s.store.Shards(), model.Millis(s.opts.OfflineRetention)}
 	return store.NewCall(r.Shard, s.adopt, s.keysWithHold(r), append(args, pairs(record)...)...)
 }
 
-// identityCall asks who has an identity (worker_identity.lua).
+// identityCall reads which worker has an identity (worker_identity.lua).
 func (s *scripts) identityCall(shard int, scope model.Scope, identity string) *store.Call {
 	return store.NewCall(shard, s.identity, []string{s.store.Keys[shard].Identity(scope, identity)})
 }
 
-// readIdentity returns the worker that has it, "" for none.
+// readIdentity returns that worker, "" for none.
 func readIdentity(re store.Reply) string { return re.Str(0) }
 
-// namesCall reads what names the other keys of workers, which are of one shard (worker_names.lua).
+// namesCall reads what identifies the other keys of workers, which are in one shard (worker_names.lua).
 func (s *scripts) namesCall(refs []*schema.WorkerRef) *store.Call {
 	return store.NewCall(refs[0].Shard, s.names, s.recordKeys(refs))
 }
 
-// readNames fills in refs and returns those that there are.
+// readNames completes refs and returns those that exist.
 func readNames(re store.Reply, refs []*schema.WorkerRef) (found []*schema.WorkerRef) {
 	for i, r := range refs {
 		if r.Machine = re.Str(3 * i); r.Machine != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// placement chooses workers for tasks.
+// placement selects workers for tasks.
 type placement struct {
 	store    *store.Store
 	holdings *holdings.Service
@@ -21,8 +21,8 @@ type placement struct {
 	views    *views
 }
 
-// Select chooses the worker that a task would best be given to now. Freshness is judged at this moment, not by the last sweep.
-// When nobody is left the error's cause is a *SelectionError.
+// Select returns the best worker for a task at this moment. It evaluates freshness now, not as of the last sweep. If no worker is
+// left, the error's cause is a *SelectionError.
 func (s *placement) Select(ctx context.Context, wanted model.Selector) (*model.Selection, error) {
 	const op = "select"
 	ctx = s.store.Within(ctx, 0)
@@ -32,15 +32,14 @@ func (s *placement) Select(ctx context.Context, wanted model.Selector) (*model.S
 	}
 	rank(left, wanted.Strategy)
 	best := left[0]
-	if wanted.Strategy == model.RoundRobin { // it goes by when each was selected last
+	if wanted.Strategy == model.RoundRobin { // orders by when each was last selected
 		s.store.DoAll(ctx, op, []*store.Call{s.scripts.selectedCall(Reservation{Worker: s.reader.refOf(best)}, 0)})
 	}
 	selection.Worker, err = s.views.Get(ctx, wanted.Scope, best.ID)
 	return selection, err
 }
 
-// candidates returns the workers that pass every filter, with the fields that the filters and strategies need, and with what
-// they hold.
+// candidates returns the workers that pass every filter, with the fields that filters and strategies need, and their loads.
 func (s *placement) candidates(ctx context.Context, op string, wanted *model.Selector) ([]*model.Worker, *model.Selection, error) {
 	refs, err := s.reader.IDs(ctx, op, wanted.Scope, model.WorkerStatuses)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *placement) candidates(ctx context.Context, op string, wanted *model.Sel
 	return left, selection, nil
 }
 
-// noWorkerLeft is the error of a selection that left no worker.
+// noWorkerLeft returns the error of a selection without a result.
 func noWorkerLeft(op string, code model.Code, s *model.Selection) error {
 	e := &model.Error{Code: code, Op: op, Cause: &model.SelectionError{Selection: *s}}
 	switch {
@@ -94,16 +93,16 @@ func noWorkerLeft(op string, code model.Code, s *model.Selection) error {
 	return e
 }
 
-// rank puts the best first.
+// rank sorts the best worker first.
 func rank(workers []*model.Worker, strategy string) {
-	rand.Shuffle(len(workers), func(i, j int) { workers[i], workers[j] = workers[j], workers[i] }) // equals share
+	rand.Shuffle(len(workers), func(i, j int) { workers[i], workers[j] = workers[j], workers[i] }) // equal ones share the load
 	switch strategy {
 	case model.RoundRobin:
 		slices.SortStableFunc(workers, func(a, b *model.Worker) int {
 			return cmp.Or(a.LastSelected.Compare(b.LastSelected), cmp.Compare(a.ID, b.ID))
 		})
 	case "leastLoaded":
-		slices.SortStableFunc(workers, func(a, b *model.Worker) int { // by share, so that large and small ones fill alike
+		slices.SortStableFunc(workers, func(a, b *model.Worker) int { // by share, so that large and small ones fill equally
 			return cmp.Compare(a.Load()*b.MaxConcurrent, b.Load()*a.MaxConcurrent)
 		})
 	}

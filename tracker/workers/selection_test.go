@@ -23,7 +23,7 @@ func choose(h *trackertest.Harness, s model.Selector) (*model.Selection, error) 
 	return h.Workers.Select(h.Ctx, s)
 }
 
-// nobody fails the test unless the selection left nobody, for that reason and with those counts.
+// Fails the test unless the selection left no worker, for that reason and with those counts.
 func nobody(h *trackertest.Harness, err error, code model.Code, considered int, rejected map[model.Filter]int) {
 	h.Helper()
 	h.WantCode(err, code)
@@ -89,7 +89,7 @@ func TestSelectionFilters(t *testing.T) {
 		if e := err.(*model.Error); e.Message != "No workers with fresh heartbeats available" {
 			h.Fatal(e.Message)
 		}
-		h.MustSweep() // whether or not a sweep came by
+		h.MustSweep() // with or without a sweep
 		_, err = choose(h, want)
 		nobody(h, err, model.NoFreshWorkers, 6, counts)
 
@@ -156,7 +156,7 @@ func TestSelectionStrategies(t *testing.T) {
 	})
 }
 
-// As many placed at once as there are places all find one, and none is filled beyond what it takes.
+// When as many tasks are placed at once as there are places, all find one and no worker gets too many.
 func TestPlacementDoesNotHerd(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -194,7 +194,7 @@ func TestPlacementDoesNotHerd(t *testing.T) {
 	})
 }
 
-// A batch spreads too, and each creation without a worker fails by itself.
+// The tasks of a batch are spread too, and a creation without a worker fails separately.
 func TestPlacementOfABatch(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -228,7 +228,7 @@ func TestPlacementOfABatch(t *testing.T) {
 	})
 }
 
-// Only the worker that was chosen gets a placed task; when it ends, drains or loses the task, it is placed again.
+// Only the selected worker gets a placed task; when the worker ends, drains or loses the task, the task is placed again.
 func TestPlacedTasksArePlacedAgain(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -258,7 +258,7 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 		if got := claim(second); got != nil {
 			h.Fatalf("another worker got %v", got)
 		}
-		// Before it was claimed its worker drains.
+		// Before the claim its worker drains.
 		if _, err := h.Workers.Drain(h.Ctx, trackertest.Scope, first, workers.Drain{}); err != nil {
 			h.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != second {
 			h.Fatalf("waits for %s", task.WorkerID)
 		}
-		// Before it was claimed its worker dies; there is nobody else yet.
+		// Before the claim its worker dies; there is no other worker yet.
 		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, second, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 	})
 }
 
-// A placed task that may not begin yet is placed when it may.
+// A placed task that is not due yet is placed when it is.
 func TestPlacementWaitsForNotBefore(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

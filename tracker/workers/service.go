@@ -12,27 +12,27 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	Interval          time.Duration // between workers' beats
+	Interval          time.Duration // between workers' heartbeats
 	TimeoutMultiplier int           // a worker's timeout is this many intervals
 	OfflineRetention  time.Duration // how long OFFLINE workers are kept
-	FlappingThreshold int           // a worker or machine that went stale so often within a day flaps
+	FlappingThreshold int           // a worker or machine that was declared stale this often within a day flaps
 	Logger            *slog.Logger
 }
 
-// Service keeps the registry of workers and machines. It is the sum of its parts, none of which changes after New, so its methods may be
+// Service is the registry of workers and machines. It combines its parts, none of which changes after New, so its methods may be
 // called from any goroutine.
 type Service struct {
-	*scripts    // calls that other packages send together with their own
+	*scripts    // calls that other packages send along with their own
 	*reader     // the index and the records
 	*loads      // what workers hold
 	*views      // what is shown of workers
-	*registrar  // registrations and beats
+	*registrar  // registrations and heartbeats
 	*operations // drains, cordons, ends
 	*machines
 	*placement // selection and reservations
 }
 
-// New makes the service.
+// New creates the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, o Options) *Service {
 	sc := newScripts(s, o)
 	rd := &reader{store: s, scripts: sc}

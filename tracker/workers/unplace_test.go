@@ -7,7 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// A placed task whose worker goes is free for others at once, and leaves nothing behind in the place that it had.
+// A placed task whose worker ends is free for others at once, and its place leaves nothing behind.
 func TestAPlacedTaskIsFreeAtOnceWhenItsWorkerGoes(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Crew) {

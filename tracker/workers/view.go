@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// newWorker returns a worker as its record says, nil when there is none.
+// newWorker returns a worker from its record, nil if there is none.
 func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 	f := as.fields
 	if f[schema.WorkerStatus] == "" {
@@ -57,7 +57,7 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 		schema.Unmarshal(f[schema.WorkerCordonReason], &w.Cordon.Reason)
 	}
 	if f[schema.WorkerHeldOffline] != "" {
-		w.Hold = &model.Hold{} // which readHolds fills in
+		w.Hold = &model.Hold{} // readHolds completes it
 	}
 	if w.Status == model.Draining {
 		w.StatusReason = f[schema.WorkerDrainReason]
@@ -68,7 +68,7 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 	}
 	w.LastHeartbeatAt, w.Silent = schema.ParseMillis(f[schema.WorkerLastBeatWall]), schema.Duration(as.silent, 0)
 	switch {
-	case f[schema.WorkerProbes] != "" && w.Status != model.Offline: // its probe was answered: not lost until the last answer is too old
+	case f[schema.WorkerProbes] != "" && w.Status != model.Offline: // it responded to a probe: not lost until the last response is too old
 		w.Liveness = model.Late
 	case w.Silent >= w.Timeout:
 	case 2*w.Silent >= 3*w.Interval:
@@ -79,11 +79,11 @@ func newWorker(r *schema.WorkerRef, now time.Time, as stored) *model.Worker {
 	return w
 }
 
-// machineDrained stands for the reason of a drain with the machine when none was given.
+// machineDrained is shown as the reason of a drain with the machine if the request had none.
 const machineDrained = "MACHINE_DRAINED"
 
-// endedFor is what was given as the reason of the worker's end, or of the drain that came to its end with it; without
-// either it is the code.
+// endedFor returns the reason from the request that ended the worker, or from the drain that ended with it; without one it returns
+// the code.
 func endedFor(f map[string]string) string {
 	given := f[schema.WorkerGivenReason]
 	switch model.WorkerReason(f[schema.WorkerReason]) {
@@ -95,7 +95,7 @@ func endedFor(f map[string]string) string {
 	return cmp.Or(given, f[schema.WorkerReason])
 }
 
-// splitNames returns the names of a record, which stand comma-separated there.
+// splitNames splits the comma-separated names of a record.
 func splitNames(names string) []string {
 	if names == "" {
 		return nil
@@ -103,7 +103,7 @@ func splitNames(names string) []string {
 	return strings.Split(names, ",")
 }
 
-// complete adds what other keys know of workers: what they hold in every shard, how often they went stale, and their uptime.
+// complete adds data from other keys: the loads of workers in every shard, how often they were declared stale, and their uptime.
 func (s *views) complete(ctx context.Context, op string, workers []*model.Worker) error {
 	stales, setStales := s.staleCalls(workers)
 	loads, setLoads := s.loads.LoadCalls(workers)
@@ -122,14 +122,14 @@ func (s *views) complete(ctx context.Context, op string, workers []*model.Worker
 	return nil
 }
 
-// Of how many workers one script reads what their lineages have seen.
+// How many workers' lineage data one script reads.
 const (
 	stalesAtOnce = 500
 	livesAtOnce  = 50
 	holdsAtOnce  = 100
 )
 
-// staleCalls count how often workers and their machines went stale within a day; set takes the counts from the replies.
+// staleCalls count how often workers and their machines were declared stale within a day; set takes the counts from the replies.
 func (s *views) staleCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
 	groups := s.reader.byHome(workers, stalesAtOnce)
 	for _, group := range groups {
@@ -148,7 +148,8 @@ func (s *views) staleCalls(workers []*model.Worker) (calls []*store.Call, set fu
 	}
 }
 
-// uptimeCalls read when earlier registrations of the workers were alive, once for each lineage; set takes the uptimes from the replies.
+// uptimeCalls read when earlier registrations of the workers were alive, once for each lineage; set takes the uptimes from the
+// replies.
 func (s *views) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set func()) {
 	lineage := func(w *model.Worker) string { return w.Scope.String() + "/" + w.Lineage }
 	of := make(map[string][]*model.Worker, len(workers))
@@ -175,8 +176,8 @@ func (s *views) uptimeCalls(workers []*model.Worker) (calls []*store.Call, set f
 	}
 }
 
-// ReadLost reads of workers that have ended what they were and what became of what they held, and how often they went stale, and no
-// more; those that are gone are left out.
+// ReadLost reads only the records of ended workers, the result of their recoveries, and how often they were declared stale; it
+// leaves out those that are gone.
 func (s *views) ReadLost(ctx context.Context, op string, refs []*schema.WorkerRef) ([]*model.Worker, error) {
 	fields := []string{schema.WorkerStatus, schema.WorkerName, schema.WorkerQueue, schema.WorkerMachine, schema.WorkerHostname,
 		schema.WorkerLastBeatWall, schema.WorkerEnded, schema.WorkerReason, schema.WorkerRecovered, schema.WorkerRecoverFailed,

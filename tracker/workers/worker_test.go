@@ -68,7 +68,7 @@ func TestWorkerBeat(t *testing.T) {
 			h.Fatalf("%+v", heard)
 		}
 		h.MustBeatWorker(id, deltas(1, 5, 1)) // a repeated seq adds nothing
-		h.MustBeatWorker(id, deltas(0, 7, 7)) // nor does one that is older
+		h.MustBeatWorker(id, deltas(0, 7, 7)) // nor does an older one
 		h.MustBeatWorker(id)
 		h.MustBeatWorker(id, deltas(9, 1, 0))
 		w := h.MustWorker(id)
@@ -116,7 +116,7 @@ func TestWorkerIsSuperseded(t *testing.T) {
 	})
 }
 
-// Many registrations of one identity at once leave exactly one.
+// Many simultaneous registrations of one identity leave exactly one.
 func TestWorkerIdentityRace(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -231,7 +231,7 @@ func TestWorkerComesBackInTime(t *testing.T) {
 	})
 }
 
-// An outage of the store costs a worker one step of shard time at most.
+// An outage of the store costs a worker at most one step of shard time.
 func TestOutageKillsNoWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -262,7 +262,7 @@ func TestWorkerEnds(t *testing.T) {
 		if m := h.MustMachine("host-1"); m.Status != model.Online || m.Workers[model.Online] != 1 || m.Workers[model.Offline] != 1 {
 			h.Fatalf("%+v", m)
 		}
-		for range 2 { // again is as good
+		for range 2 { // a repeat is fine too
 			if w, err = h.Workers.Retire(h.Ctx, trackertest.Scope, b, model.WorkerForced, ""); err != nil || w.StatusReason != "FORCED_OFFLINE" {
 				h.Fatalf("%+v %v", w, err)
 			}
@@ -278,7 +278,7 @@ func TestWorkerEnds(t *testing.T) {
 	})
 }
 
-// OFFLINE workers are gone after their retention, from every index.
+// OFFLINE workers are removed after their retention, from every index.
 func TestWorkerRetention(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A registration is kept in a few KiB whatever it says, and its refusal names what is too large.
+// A registration is stored in a few KiB whatever its content, and its refusal names the field that is too large.
 func TestWorkerRecordIsBounded(t *testing.T) {
 	long := func(c string, n int) (list []string) {
 		for i := range n {
@@ -44,7 +44,7 @@ func TestWorkerRecordIsBounded(t *testing.T) {
 	}
 }
 
-// However much its workers said, and however many they are, what a tenant asks about them holds up Redis for moments only.
+// No matter how large and how many its workers are, a tenant's requests about them occupy Redis only briefly.
 func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)

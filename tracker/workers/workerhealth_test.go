@@ -17,8 +17,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// How often a worker went stale is counted for all that were started under its name; here its machine goes with it. From the threshold on
-// each time is an event and is counted, and the gauge shows that it flaps until the first of the last of these times is a day ago.
+// Stale verdicts are counted for all workers that were started under one name, and here for its machine too. From the threshold
+// on, each is an event and is counted, and the gauge shows the flapping until enough of the verdicts are older than a day.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
 	for _, threshold := range []int{0, 1, 2, 5} {
@@ -38,7 +38,7 @@ func TestFlapping(t *testing.T) {
 }
 
 func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
-	const hours = 2 // between two times
+	const hours = 2 // between two verdicts
 	named := func(n *model.NewWorker) { n.Name = "mailer-1" }
 	other := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 	want := func(id string, times int) {
@@ -77,7 +77,7 @@ func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 		h.MustTick()
 		h.MustBeatWorker(other)
 	}
-	// The first of them was 2 hours for each time ago; each day that is over takes one away.
+	// The first one was 2 hours per verdict ago; each day that passes removes one.
 	h.Store.Clock.Advance(24*time.Hour - time.Duration(least+2)*hours*time.Hour - time.Minute)
 	h.MustTick()
 	h.MustBeatWorker(other)
@@ -96,7 +96,7 @@ func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
 	}
 }
 
-// wantSeries wants the series of a metric to have these values, by their only label.
+// wantSeries checks the values of a metric's series, by their only label.
 func wantSeries(h *trackertest.Harness, registry *prometheus.Registry, name string, want map[string]float64) {
 	h.Helper()
 	families, err := registry.Gather()
@@ -116,7 +116,7 @@ func wantSeries(h *trackertest.Harness, registry *prometheus.Registry, name stri
 	}
 }
 
-// What is kept about a name and about what flaps has bounds, however often workers go stale and come back.
+// The data about a name and about flapping is bounded, no matter how often workers are declared stale and return.
 func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -165,8 +165,8 @@ func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
 	})
 }
 
-// What is lost without having been asked to is downtime until its name is back on its machine; what ends as planned is not. Both hold
-// for all registrations of a name together.
+// The time from an unplanned loss until the name is back on its machine is downtime; a planned end is not. Both apply to all
+// registrations of a name together.
 func TestUptimeFollowsTheIdentity(t *testing.T) {
 	t.Parallel()
 	retire := func(end model.WorkerReason) func(*trackertest.Harness, string) {
@@ -176,7 +176,7 @@ func TestUptimeFollowsTheIdentity(t *testing.T) {
 			}
 		}
 	}
-	// Each is alive for 60 s, ends, and is back 60 s after that; then it is alive for 60 s again.
+	// Each is alive for 60 s, ends, returns 60 s later and is alive for 60 s again.
 	for name, c := range map[string]struct {
 		end  func(*trackertest.Harness, string)
 		want float64
@@ -227,7 +227,7 @@ func TestUptimeFollowsTheIdentity(t *testing.T) {
 						h.Errorf("another name or machine: %v %%", got)
 					}
 				}
-				h.Store.Clock.Advance(48 * time.Hour) // what is older than a day counts for nothing
+				h.Store.Clock.Advance(48 * time.Hour) // what is older than a day does not count
 				h.MustTick()
 				third := start("mailer-1", "host-1")
 				h.AdvanceAlive(20*time.Second, third)
@@ -239,7 +239,7 @@ func TestUptimeFollowsTheIdentity(t *testing.T) {
 	}
 }
 
-// Workers are listed by whether they flap, and in the order of how often they went stale and how long they were up.
+// Workers are listed by whether they flap, and in the order of their stale counts and uptimes.
 func TestListsOfFlappingWorkers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -249,7 +249,7 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 			names[now[name]] = name
 		}
 		start("steady")
-		for _, name := range []string{"often", "twice", "often", "once", "often", "twice"} { // each is lost, and comes back at the end
+		for _, name := range []string{"often", "twice", "often", "once", "often", "twice"} { // each is lost, and returns at the end
 			start(name)
 			h.AdvanceAlive(30*time.Second, now["steady"])
 			h.MustSweep()
@@ -302,8 +302,8 @@ func TestListsOfFlappingWorkers(t *testing.T) {
 	})
 }
 
-// A machine goes stale when its last worker does: one death of a host is one, however many workers it had, and a worker
-// that dies beside others is none.
+// A machine is declared stale when its last worker is: the failure of a host counts once, no matter how many workers it had, and
+// the death of one worker among others does not count.
 func TestAMachineFlapsByItsOwnChanges(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -345,7 +345,7 @@ func TestUptime(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.MustRegister().WorkerID
-		h.Advance(30 * time.Second) // never heard again: it was up for nothing that anybody knows of
+		h.Advance(30 * time.Second) // never receives another heartbeat: no known uptime
 		h.MustSweep()
 		if w := h.MustWorker(a); w.Uptime != 0 {
 			h.Fatalf("%v", w.Uptime)
@@ -359,13 +359,13 @@ func TestUptime(t *testing.T) {
 			h.Fatal(err)
 		}
 		h.Advance(60 * time.Second)
-		if w, m := h.MustWorker(b), h.MustMachine("host-1"); w.Uptime != 100 || m.Uptime != 25 { // its machine may come back
+		if w, m := h.MustWorker(b), h.MustMachine("host-1"); w.Uptime != 100 || m.Uptime != 25 { // its machine may return
 			h.Fatalf("%v %v", w.Uptime, m.Uptime)
 		}
 	})
 }
 
-// What a worker's uptime was at its end it stays, whatever ended it.
+// The uptime of a worker is frozen at its end, whatever ended it.
 func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -387,8 +387,8 @@ func TestUptimeIsFrozenAtTheEnd(t *testing.T) {
 	})
 }
 
-// A worker that the sweepers would never look at again is found by the walk over the index: one without a beat on record
-// is stale, one with a beat is looked at again.
+// The walk over the index finds workers that sweepers would never check again: one without a recorded heartbeat is stale, one with
+// a heartbeat is checked again.
 func TestLostWorkersAreFound(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -414,7 +414,7 @@ func TestLostWorkersAreFound(t *testing.T) {
 	})
 }
 
-// A worker whose record the store lost leaves nothing behind in the lists.
+// A worker whose record the store lost is removed from the lists.
 func TestWorkersWithoutARecordLeaveTheLists(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
