@@ -17,7 +17,7 @@ spec:
   {{- end }}
   revisionHistoryLimit: 3
   strategy:
-    rollingUpdate: {maxUnavailable: 0, maxSurge: 1} # the others have enough to do
+    rollingUpdate: {maxUnavailable: 0, maxSurge: 1} # the others are loaded enough
   selector:
     matchLabels:
       {{- include "lubdub.selector" $pods | nindent 6 }}
@@ -91,7 +91,7 @@ spec:
             - {name: api, containerPort: 8080}
             {{- end }}
             - {name: admin, containerPort: 9090}
-          # Whether it still answers itself. Redis's trouble fails neither this nor readiness: a restart would not help.
+          # Whether the process responds. Trouble with Redis fails neither this nor readiness: a restart would not help.
           startupProbe:
             httpGet: {path: /livez, port: admin}
             periodSeconds: 2
@@ -101,7 +101,7 @@ spec:
             periodSeconds: 10
             timeoutSeconds: 5
             failureThreshold: 3
-          # Off while it drains. The drain delay covers one period and the time that it takes to be told everywhere.
+          # Off while it drains. The drain delay covers one period and the time until every balancer knows.
           readinessProbe:
             httpGet: {path: /readyz, port: admin}
             periodSeconds: 5

@@ -11,7 +11,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects the pods of a component; called with (dict "root" $ "component" "api"). */}}
+{{/* The labels that select the pods of a component; called with (dict "root" $ "component" "api"). */}}
 {{- define "lubdub.selector" -}}
 app.kubernetes.io/name: {{ include "lubdub.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -34,7 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- .Values.publicUrl | default (printf "%s://%s-api.%s.svc:%v" $scheme (include "lubdub.fullname" .) .Release.Namespace .Values.service.port) -}}
 {{- end -}}
 
-{{/* Redis is named once, else one of them would be taken in silence. */}}
+{{/* Redis must be configured once; a second value would be ignored silently. */}}
 {{- define "lubdub.redisIsNamed" -}}
 {{- $ways := 0 -}}
 {{- if .Values.redis.url -}}{{- $ways = add1 $ways -}}{{- end -}}
@@ -45,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 {{- end -}}
 
-{{/* The file of settings. What the chart works out itself is refused in config, so that no setting looks as if it held. */}}
+{{/* The settings file. Settings that the chart computes are refused in config, since they would have no effect. */}}
 {{- define "lubdub.settings" -}}
 {{- $own := dict "listen" ":8080" "admin-listen" ":9090" "public-url" (include "lubdub.publicUrl" .)
   "drain-delay" (printf "%ds" (int .Values.drainDelaySeconds)) -}}
