@@ -65,7 +65,7 @@ func Labels(labels map[string]string) Option {
 	}
 }
 
-// Name sets the name shown to people; it also distinguishes this process from others on its machine. Default: POD_NAME or the program's name.
+// Name sets the name shown to people; it also distinguishes this process from others on its machine. Default: POD_NAME or the program name.
 func Name(name string) Option {
 	return func(s *settings) error {
 		s.name = name

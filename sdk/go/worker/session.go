@@ -149,7 +149,7 @@ func (w *Worker) give(err error) {
 	w.waiters.wake()
 }
 
-// HeldOffline is the error of a worker that an operator, directly or with its machine, took offline: it must not register until that is undone.
+// HeldOffline is the error of a worker that an operator took offline, or whose machine: it must not register until that is undone.
 type HeldOffline struct {
 	// Remedy is the command that undoes it.
 	Remedy string
@@ -214,7 +214,7 @@ type outage struct {
 // beatCalls names the calls whose answers are the best evidence: they are frequent, and wait for nothing.
 const beatCalls = "heartbeats"
 
-// observe logs when an outage begins and ends. A claim may wait long for its answer: if beats fail too, only a beat's answer ends the outage.
+// observe logs when an outage begins and ends. A claim may wait long for its answer: if beats fail too, only a beat's answer ends it.
 func (w *Worker) observe(what string, sent time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
