@@ -145,7 +145,7 @@ func (h *Handlers) appendResult(dst []byte, o *oneBeat, clock *jsonscan.Stamp, c
 	return h.appendBeat(dst, &o.beat, o.who, o.now, clock), nil
 }
 
-// borrowed returns b as a string that holds for as long as nobody writes to b.
+// borrowed returns b as a string, which is valid until b is written to.
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.

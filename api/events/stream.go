@@ -20,8 +20,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/events"
 )
 
-// A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
-// there is something to send. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (httpapi.Waits).
+// A stream of events is an answer whose body is read as events happen: by the connection's goroutine, which waits until there is
+// something to send. One goroutine handles keep-alives and expiry for all streams (httpapi.Waits).
 
 const (
 	contentTypeEvents = "text/event-stream"
@@ -94,7 +94,7 @@ type eventStream struct {
 
 	quietSince atomic.Int64           // when something was written last, ns since the epoch
 	due        atomic.Bool            // a keep-alive is
-	ended      atomic.Pointer[string] // why it must end; nil: it goes on
+	ended      atomic.Pointer[string] // why it must end; nil: it continues
 }
 
 // Read waits until there is something to send. Events are copied from where all streams share them.
@@ -139,7 +139,7 @@ func (s *eventStream) next() {
 	case s.due.Swap(false):
 		s.pending = append(s.pending, fmt.Appendf(nil, ": keep-alive\nid: %s\n\n", s.listener.Cursor()))
 	case err != nil:
-		select { // the store does not answer; keep-alives go on
+		select { // the store does not answer; keep-alives continue
 		case <-s.listener.Woken():
 		case <-time.After(storePause):
 		}

@@ -207,8 +207,8 @@ func (p *Parameters) PageSize() int {
 	return min(max(n, 1), maxPageSize)
 }
 
-// A page token is a hash of the filter, in eight bytes, followed by the name after which the page begins. So it stays valid while tasks come
-// and go, and is refused with another filter, with which it would skip entries. A name is an id or, in a list that is ordered by
+// A page token is a hash of the filter, in eight bytes, followed by the name after which the page begins. So it stays valid while tasks
+// come and go, and is refused with another filter, with which it would skip entries. A name is an id or, in a list that is ordered by
 // time, <wall ms in 13 digits>/<id>.
 
 const filterHashBytes = 8

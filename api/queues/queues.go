@@ -80,7 +80,7 @@ func (h *Handlers) answer(req *httpapi.Request, scope model.Scope, created bool,
 	q, err := h.Queues.Get(req.Context(), scope, req.ID)
 	switch {
 	case model.CodeOf(err) == queues.QueueNotFound:
-		q = &queues.Queue{Name: req.ID} // it goes on, and nothing else is known of it
+		q = &queues.Queue{Name: req.ID} // it continues, and nothing else is known of it
 	case err != nil:
 		return 0, nil, err
 	}

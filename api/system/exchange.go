@@ -13,7 +13,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// The life of a token that is made from another one. The default is for a page that somebody looks at.
+// The life of a token that is issued for another one. The default is for a page that a person is looking at.
 const (
 	defaultExchangedLife = time.Hour
 	maxExchangedLife     = 12 * time.Hour

@@ -20,9 +20,9 @@ func (h *Handlers) livez(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
 }
 
-// readyz reports whether this replica should get work: it is not draining. The store's trouble is that of all replicas, and on a
-// Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest, and all
-// for a while after it. So trouble is shown, and work keeps coming, to be answered 503 where it must.
+// readyz reports whether this replica should get requests: it is not draining. Trouble with the store concerns all replicas, and on a
+// Cluster perhaps only some shards: a balancer that stopped sending requests for it would cut off the healthy shards too, and everything
+// for a while after the recovery. So trouble is reported, requests keep coming, and those that need the store are answered 503.
 func (h *Handlers) readyz(req *httpapi.Request) (int, any, error) {
 	status, health := h.Health(&req.Ctx.Response.Header)
 	return status, health, nil
@@ -80,7 +80,7 @@ func nextOf(err error) string {
 
 const (
 	readyFor  = 200 * time.Millisecond // how long one check of the store counts
-	readyWait = 500 * time.Millisecond // longest wait for one; it goes on without the caller
+	readyWait = 500 * time.Millisecond // longest wait for one; it continues without the caller
 )
 
 var errNoAnswerYet = errors.New("it has not answered yet")
@@ -121,7 +121,7 @@ func (r *readiness) look() (done <-chan struct{}) {
 		ended := make(chan struct{})
 		r.done, r.at = ended, time.Time{}
 		go func() {
-			err := r.check(context.Background()) // which has bounds of its own
+			err := r.check(context.Background()) // which limits its own time
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.err, r.at = err, time.Now()

@@ -22,8 +22,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// system answers GET /v1/system. What it shows is nobody's, but for what is found of the workers and queues of a scope; a token
-// that does not open what the query names is refused all the same.
+// system answers GET /v1/system. The answer does not depend on the scope, except for the findings about its workers and queues; a token
+// that does not allow the scope in the query is refused in any case.
 func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 	tenant, workspace, err := req.OpenScope()
 	if err != nil {
@@ -53,7 +53,7 @@ const (
 	systemWait  = 2 * time.Second
 )
 
-// soon calls a function and gives up on it after a while; the call goes on without the caller.
+// soon calls a function and stops waiting for it after a while; the call continues without the caller.
 func soon[T any](ctx context.Context, wait time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -151,8 +151,8 @@ func categories() string {
 	return strings.Join(names, ", ")
 }
 
-// withRetryable returns an error object, valid and compact, that says whether a retry may help where its worker left that
-// to the category: whoever reads the error then need not know the categories. All else stays as it was sent.
+// withRetryable returns an error object, valid and compact, that states whether a retry may help, if its worker left that
+// to the category: then readers need not know the categories. Everything else stays as it was sent.
 func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
 	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
 	said = append(said, '{')

@@ -83,7 +83,7 @@ func fieldNamed(err error, from, to string) error {
 func requestHash(body *v1.CreateTaskRequest, scope model.Scope) (string, error) {
 	r := *body
 	r.TenantID, r.WorkspaceID = scope.Tenant, scope.Workspace
-	r.Traceparent = "" // each try may be a span of its own
+	r.Traceparent = "" // each attempt may have its own span
 	for _, raw := range []*json.RawMessage{&r.Payload, &r.Resources} {
 		if len(*raw) == 0 {
 			continue

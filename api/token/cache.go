@@ -7,11 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Cache remembers verified tokens, each with a value derived from its claims. It is a fixed table of sets of eight: a look-up
-// reads one cache line of tags and follows one pointer, takes no lock and allocates nothing. A token's place comes from the end
-// of its signature, which is as random as a hash and costs nothing; what decides is the comparison of the whole token. No token
-// is found past its expiry. Whoever calls Put has verified the token; a cache belongs to one Keyring, so that what a key has
-// signed is forgotten with it.
+// Cache keeps verified tokens, each with a value derived from its claims. It is a fixed table of sets of eight: a look-up reads one cache
+// line of tags and follows one pointer, takes no lock and allocates nothing. The index comes from the end of the token's signature, which
+// is as random as a hash and costs nothing; then the whole token is compared. Expired tokens are not found. The caller of Put must have
+// verified the token. A cache belongs to one Keyring, so that the tokens of a removed key are dropped with it.
 type Cache[T any] struct {
 	sets    []set[T]
 	mask    uint64

@@ -95,7 +95,7 @@ func (k *Keyring) sign(c *Claims, iat, exp time.Time) (string, error) {
 
 var errToken = errors.New("the token does not hold")
 
-// Verify returns the claims of a token that holds at the given time. Why one does not hold is for tests: clients are never told.
+// Verify returns the claims of a token that is valid at the given time. The reason of an error is for tests: clients never see it.
 func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
 	if len(token) == 0 || len(token) > MaxBytes {
 		return nil, errToken
