@@ -120,7 +120,7 @@ type polls struct {
 
 const longestPoll = 60_000 // ms
 
-// Polls has each worker wait for tasks of a queue on a connection of its own, without end. refused counts what all of them were refused.
+// Polls makes each worker wait for tasks of a queue on a separate connection, endlessly. refused counts the refusals of all of them.
 func Polls(queue string, workers []*Worker, refused *atomic.Int64) Sources {
 	return func(i, n int) load.Source {
 		return &polls{queue: []byte(queue), token: workers[i].Token, wait: longestPoll * int64(i+1) / int64(n), refused: refused,

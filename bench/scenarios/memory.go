@@ -108,7 +108,7 @@ func runReplica(b *testbed.Bed) {
 	f := b.ManyTasks()
 	replica := b.Wide(b.Replica(f, f.Tasks.Len()), 4, false)
 	rss := func() (mib float64, err error) {
-		b.Sleep(200 * time.Millisecond) // what the kernel is told to take back goes a moment later
+		b.Sleep(200 * time.Millisecond) // the kernel reclaims released memory a moment later
 		n, err := proc.RSS(replica.Server.Pid)
 		return float64(n) / (1 << 20), err
 	}
@@ -149,8 +149,8 @@ const (
 	spareFiles = 2048
 )
 
-// runConnections holds many connections that beat seldom, and compares their cost with that of few connections that beat at the same rate
-// for the same tasks. Each side has a server of its own, so that their memory can be told apart.
+// runConnections keeps many connections open that beat rarely, and compares their cost with that of few connections that beat at the
+// same rate for the same tasks. Each side has its own server, so that their memory can be measured separately.
 func runConnections(b *testbed.Bed) {
 	most, length := manyConnections, max(b.For, connectionInterval) // every connection beats
 	if b.Quick {

@@ -43,7 +43,7 @@ type overload struct {
 }
 
 func (o *overload) play(b *testbed.Bed) {
-	// It is filled through a server to whose bounds the filling is not subject. Each connection needs a task of its own.
+	// It is filled through a server whose limits do not restrict the filling. Each connection needs a separate task.
 	tracked := max(min(testbed.Few, b.Tracked), overloads*b.Connections)
 	f := b.Deploy(tracked, "--redis-timeout", "10s")
 	defer f.Stop()

@@ -33,7 +33,7 @@ type need int
 const (
 	aDeployment need = iota // any, also one that runs elsewhere
 	aRedis                  // processes of the benchmark's own, on any Redis
-	ownRedis                // Redis processes of its own
+	ownRedis                // separate Redis processes
 )
 
 // All scenarios in the order in which they run: what adds tasks to the few comes after what counts on there being few, and the deadly

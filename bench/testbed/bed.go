@@ -51,7 +51,7 @@ type Options struct {
 	Environ                  []string
 	// Command is the command line, for the report.
 	Command string
-	// Progress gets a line for each step; nil: nobody reads them.
+	// Progress gets a line for each step; nil: no output.
 	Progress io.Writer
 }
 

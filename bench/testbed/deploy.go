@@ -72,7 +72,7 @@ func (b *Bed) Replica(f *Fixture, tracked int, args ...string) *Target {
 	return r
 }
 
-// Wide is a target with so many connections of its own, until the end of the scenario. light: its sources do not wait.
+// Wide returns a target with so many new connections, until the end of the scenario. light: its sources do not wait.
 func (b *Bed) Wide(t *Target, connections int, light bool) *Target {
 	wide := *t
 	if light {

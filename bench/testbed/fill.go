@@ -15,7 +15,7 @@ import (
 // fillConnections are few: each has a whole batch under way, and what is under way has a second to be stored in Redis.
 const fillConnections = 4
 
-// Send sends what sources have, on connections of its own, and checks that all n beats were accepted. what says what is done: "creating
+// Send sends the requests of sources on new connections, and checks that all n beats were accepted. what describes the action: "creating
 // tasks".
 func (b *Bed) Send(f *Fixture, what string, n int, l load.Load) load.Result {
 	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
