@@ -59,7 +59,7 @@ type Plan struct {
 	BeatsPerSecond    float64 `json:"beatsPerSecond"`
 	RequestsPerSecond float64 `json:"requestsPerSecond"`
 	LivesPerSecond    float64 `json:"livesPerSecond,omitempty"`
-	EventsPerSecond   float64 `json:"eventsPerSecond,omitempty"`   // that are told of lives
+	EventsPerSecond   float64 `json:"eventsPerSecond,omitempty"`   // about lives
 	EventsKeptSeconds float64 `json:"eventsKeptSeconds,omitempty"` // at that rate
 	EventsBytes       float64 `json:"eventsBytes,omitempty"`       // of Redis's data, once the streams are full
 	WebhookBytes      float64 `json:"webhookBytes,omitempty"`      // besides Redis's data, while no receiver answers
@@ -121,7 +121,7 @@ const (
 	keyLife, claimIDLife   = 24 * time.Hour, time.Hour
 	tokenLife              = time.Hour // of a task's, unless it asks for another
 
-	// What is told of a task that succeeds at once: that it was created, dispatched and started, and its end.
+	// The events of a task that succeeds at once: created, dispatched, started, and its end.
 	eventsOfALife       = 4
 	leastEventsPerShard = 10_000
 	fewShards           = 16             // where there are fewer, each keeps more

@@ -16,7 +16,7 @@ const Example = "0 30 9 * * MON-FRI"
 // Error says what is wrong with an expression.
 type Error struct {
 	Field   string // such as "day of week"; "": the whole expression
-	Message string // goes on from the name that the expression has where it was given
+	Message string // continues a sentence that begins with the expression's name
 }
 
 func (e *Error) Error() string { return "cron " + e.Message }

@@ -146,7 +146,7 @@ func number(text string) (int, bool) {
 	return n, err == nil
 }
 
-// clip returns as much of what somebody wrote as a message may show.
+// clip shortens a user's text to what a message may show.
 func clip(text string) string {
 	if len(text) > 32 {
 		return text[:32]

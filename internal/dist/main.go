@@ -27,7 +27,7 @@ func main() {
 
 const sums, sbomSuffix = "SHA256SUMS", ".cdx.json"
 
-// finish checks each program in a folder, and writes its SBOM beside it and the checksums of all files.
+// finish checks each program in a folder, and writes its SBOM next to it and the checksums of all files.
 func finish(folder, version, date string) error {
 	programs, err := filepath.Glob(filepath.Join(folder, "*-*-*"))
 	if err == nil && len(programs) == 0 {

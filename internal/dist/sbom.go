@@ -12,8 +12,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes what a program is made of beside it. The go command has noted it in the program itself, so that it is
-// what was linked and not what go.mod would allow.
+// writeSBOM writes the SBOM of a program next to it. It is read from the program's build information, so that it lists what was linked
+// and not what go.mod would allow.
 func writeSBOM(path, name, version, date string) error {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {

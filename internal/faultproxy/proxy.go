@@ -144,7 +144,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files: whoever has connected waits for the next one that is closed
+		if err != nil { // such as too many open files: the client waits until another connection is closed
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Group runs services side by side. The first that ends before it was told to, with an error or without, ends the
-// group's context, so that the whole process stops rather than going on without it.
+// Group runs services concurrently. The first that ends before it was stopped, with an error or without, ends the group's context, so
+// that the whole process stops instead of continuing without it.
 type Group struct {
 	ctx  context.Context
 	fail context.CancelCauseFunc
@@ -36,8 +36,8 @@ func (g *Group) Err() error {
 // Stop ends a service and waits until it has returned, or until limit ends, which is an error. It may be called again.
 type Stop func(limit context.Context) error
 
-// Start runs a service. It gets a context of its own, which ends when the returned stop is called and not when
-// the group's does: services are stopped one after the other.
+// Start runs a service. Its context ends when the returned stop function is called, and not with the group's context: services are stopped
+// one after the other.
 func (g *Group) Start(name string, run func(context.Context) error) Stop {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(g.ctx))
 	ended := make(chan struct{})

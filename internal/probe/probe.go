@@ -1,5 +1,5 @@
-// Package probe asks workers' probe URLs whether they are alive. A URL comes from whoever registered the worker, so
-// where it leads is judged at the moment of dialling, when the name has become an address.
+// Package probe requests workers' probe URLs to check whether they are alive. The client that registered a worker chose the URL, so
+// its address is checked when it is dialled, after the name has been resolved.
 package probe
 
 import (

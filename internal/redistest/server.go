@@ -60,7 +60,7 @@ func startServerWith(t testing.TB, conf string, env, args []string) *Server {
 	return s
 }
 
-// skipIfShort skips a test that needs a real redis-server under `go test -short`, which uses miniredis only. CI never does.
+// skipIfShort skips a test that needs a real redis-server under `go test -short`, which uses miniredis only. The full test run never skips.
 func skipIfShort(t testing.TB) {
 	if testing.Short() {
 		t.Helper()

@@ -1,5 +1,5 @@
-// Command sdkdemo shows the SDKs beside each other, in half a minute: workers of each do tasks, one of each is killed, and the others
-// finish what it held. It ends with 1 if that is not what was seen.
+// Command sdkdemo demonstrates all SDKs together, in half a minute: workers of each run tasks, one of each is killed, and the others
+// finish its tasks. It exits with 1 if that did not happen.
 package main
 
 import (

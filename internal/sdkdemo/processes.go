@@ -63,7 +63,7 @@ func (s *server) token(role string) (string, error) {
 
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait() // that it was told to is no news
+	_ = s.cmd.Wait() // it was stopped on purpose
 }
 
 // worker is a process of an SDK's runner.
@@ -110,7 +110,7 @@ func (w *worker) leave() {
 	}
 	w.gone = true
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
-	_ = w.cmd.Wait() // that it was told to is no news
+	_ = w.cmd.Wait() // it was stopped on purpose
 	_ = w.stdin.Close()
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Runner is a program that does with an SDK what it is told.
+// Runner is a program that executes commands with an SDK.
 type Runner struct {
 	// SDK is its name: go, python or typescript.
 	SDK string

@@ -1,7 +1,7 @@
-// Package shares divides a bounded resource among those who use it, so that no tenant, and no token of a tenant, can take all of
-// it. It needs no configuration and wastes little: a principal may hold a multiple of what is still free. While nobody else
-// needs the resource, one tenant can hold most of it; the more is in use, the less each may add, and something is always left
-// for a principal that holds nothing.
+// Package shares divides a bounded resource among its users, so that no tenant, and no token of a tenant, can take all of it. It
+// needs no configuration and wastes little: a principal may hold a multiple of what is still free. While no other principal needs the
+// resource, one tenant can hold most of it; the more is in use, the less each may add, and something is always left for a
+// principal that holds nothing.
 package shares
 
 import "sync"
