@@ -38,7 +38,7 @@ func finish(folder, version, date string) error {
 	}
 	for _, path := range programs {
 		if strings.HasSuffix(path, sbomSuffix) {
-			continue // of a run before
+			continue // from an earlier run
 		}
 		part := strings.Split(filepath.Base(path), "-")
 		if err := check(path, part[len(part)-2], part[len(part)-1]); err != nil {
@@ -51,9 +51,9 @@ func finish(folder, version, date string) error {
 	return writeSums(folder)
 }
 
-// writeSums writes what `sha256sum --check` reads, of every file but itself.
+// writeSums writes the input of `sha256sum --check`, for every file but itself.
 func writeSums(folder string) error {
-	files, err := os.ReadDir(folder) // in the order of their names
+	files, err := os.ReadDir(folder) // sorted by name
 	if err != nil {
 		return err
 	}

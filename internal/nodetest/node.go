@@ -1,4 +1,4 @@
-// Package nodetest gives tests the packages of npm that Lubdub is held against, in the versions of package-lock.json.
+// Package nodetest provides tests with the npm packages that Lubdub is compared with, in the versions of package-lock.json.
 package nodetest
 
 import (

@@ -103,7 +103,7 @@ func (w *worker) kill() {
 	w.leave()
 }
 
-// leave ends it in good order, unless it is gone.
+// leave stops it gracefully, unless it is gone.
 func (w *worker) leave() {
 	if w.gone {
 		return
@@ -114,7 +114,7 @@ func (w *worker) leave() {
 	_ = w.stdin.Close()
 }
 
-// tellEvents tells what becomes of workers, and how many tasks were lost with each.
+// tellEvents prints what happens to workers, and how many tasks were lost with each.
 func (d *demo) tellEvents(ctx context.Context) {
 	names, lost := map[string]string{}, map[string]int{}
 	for e, err := range d.client.Events(client.EventQuery{Types: []string{"worker.*", "task.retrying"}}).All(ctx) {
