@@ -34,7 +34,7 @@ func (l *live) acts() map[string]int {
 	return seen
 }
 
-// Each event says whose act it was: the subject of the token, else its role; the worker; the sweeper of what nobody asked for.
+// Each event names the actor: the subject of the token, else its role; the worker; the sweeper for what no client requested.
 func TestContractEventsSayWhoActed(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -68,15 +68,15 @@ func TestContractEventsSayWhoActed(t *testing.T) {
 	})
 }
 
-// Acts on a queue, the brake or everything are told once each, whatever shards they are about, and not at all where they change
-// nothing.
+// Operations on a queue, the brake or the whole deployment are published once each, whatever shards they affect, and not at all if they
+// change nothing.
 func TestContractActsOnTheDeploymentAreTold(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		named := func(role token.Role, subject string) string {
 			return l.controlOf(token.Control{Role: role, Subject: subject, TTL: time.Hour})
 		}
-		for range 2 { // the second time the queue is paused and goes on already
+		for range 2 { // the second time the queue is already paused or resumed
 			l.do("POST", "/v1/queues/q1/pause", named(roleOperator, "ann"), "").want(200)
 		}
 		for range 2 {

@@ -15,8 +15,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// AdminHandler answers the pages for operators: metrics, profiles and health. It asks for no token, so it
-// belongs on a listener that only operators reach.
+// AdminHandler answers the pages for operators: metrics, profiles and health. It requires no token, so only operators must be able to
+// reach its listener.
 func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	defer s.api.Recovered(ctx)
 	s.api.SetRequestID(ctx, ctx.Request.Header.Peek(httpapi.HeaderRequestID))
@@ -33,7 +33,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	case path == "/metrics" && s.cfg.Gatherer != nil:
 		fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))(ctx)
 	case isProfile(path):
-		if path == "/debug/pprof/" { // fasthttp's handler wants it without the slash
+		if path == "/debug/pprof/" { // fasthttp's handler expects it without the slash
 			ctx.Request.SetRequestURI("/debug/pprof")
 		}
 		pprofhandler.PprofHandler(ctx)
@@ -50,8 +50,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// isProfile reports whether a path is one of the profiler's pages that we serve: all but the command line, which may hold
-// passwords.
+// isProfile reports whether a path is one of the profiler's pages that are served. The command line is not: it may contain passwords.
 func isProfile(path string) bool {
 	page, ok := strings.CutPrefix(path, "/debug/pprof/")
 	switch {
@@ -65,9 +64,8 @@ func isProfile(path string) bool {
 	return pprof.Lookup(page) != nil
 }
 
-// checkAdminHost refuses a Host that is neither an address, nor localhost, nor one of Config.AdminHosts. A page in an
-// operator's browser may point a name of its own at this listener (DNS rebinding), and then read whatever it answers under
-// that name.
+// checkAdminHost refuses a Host that is neither an address, nor localhost, nor in Config.AdminHosts. Otherwise a page in an operator's
+// browser could point its own host name at this listener (DNS rebinding) and read the answers.
 func (s *Server) checkAdminHost(host []byte) *httpapi.Refusal {
 	name := string(host)
 	if h, _, err := net.SplitHostPort(name); err == nil {

@@ -106,8 +106,8 @@ func TestNoAdminPageShowsTheCommandLine(t *testing.T) {
 	}
 }
 
-// A page in an operator's browser can point a name of its own at the listener's address (DNS rebinding), and would read all
-// of it: a name that is not ours gets nothing.
+// A page in an operator's browser could point its own host name at the listener's address (DNS rebinding) and read everything there.
+// Requests for host names other than ours are refused.
 func TestAdminPagesAreForOurNamesOnly(t *testing.T) {
 	get := newEnv(t, func(c *Config) { c.AdminHosts = []string{"Metrics.internal", "lubdub"} }).admin()
 	for _, host := range []string{

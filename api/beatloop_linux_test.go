@@ -145,8 +145,8 @@ func (w *twin) counters(t *testing.T) map[string]float64 {
 	return all
 }
 
-// A client that sends far ahead before it reads has all its answers in the end, in order, and each cancel has been delivered once;
-// nobody else waits for it.
+// A client that sends far ahead before it reads receives all its answers, in order; each cancel is delivered once, and no other
+// client waits.
 func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -177,7 +177,7 @@ func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 			t.Fatalf("answer %d: %s of %s", i, res.Status, id)
 		}
 	}
-	delivered := 0 // each is told after its answer has gone out
+	delivered := 0 // each is reported after its answer has been sent
 	until(t, func() bool {
 		for _, act := range w.loop.seen.take() {
 			if act == "delivered cancelled" {
@@ -202,7 +202,7 @@ func (b breaking) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
 	b.recorder.Land(beats, landed)
 }
 
-// Where the tracker panics its beats are answered so, nobody else's, and the connection goes on.
+// If the tracker panics, only its beats are answered with an error, and the connection continues.
 func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t, func(c *Config) {
@@ -248,8 +248,8 @@ func (l landings) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
 	l.recorder.Land(beats, landed)
 }
 
-// A loop opens tokens itself, some in a turn, once each: what is answered and counted is the same, and whoever it refuses, or has
-// no time for, is told as without it.
+// A loop verifies unknown tokens itself, some in each turn, once each. Answers and counts are the same as without it, also for clients
+// that it refuses or has no time for.
 func TestUnknownTokensOnTheLoop(t *testing.T) {
 	t.Parallel()
 	var lands atomic.Int64

@@ -16,8 +16,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// limitBody is asked when the headers of a request have come, before memory is taken for its body. A body of up to 16 KiB may come
-// from anyone. A larger one is charged to the tenant and the token that it comes with.
+// limitBody is called when the headers of a request have arrived, before memory is allocated for its body. Any client may send a body of
+// up to 16 KiB. A larger one is charged to the tenant and the token of the request.
 func (s *Server) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	path := s.api.UnderBase(h.RequestURI())
 	limit := bodyLimit(h.Method(), path)
@@ -40,7 +40,7 @@ func (s *Server) chargeBody(c net.Conn, h *fasthttp.RequestHeader, path []byte, 
 		return nil // fasthttp refuses it
 	}
 	beats := bytes.HasPrefix(path, pathHeartbeats)
-	if holder, ok := conn.Holder(c); ok && beats { // each item is judged by its own token, so none is looked for here
+	if holder, ok := conn.Holder(c); ok && beats { // each item is checked against its own token, so no token is needed here
 		return conn.Charge(c, holder, int64(max(n, 0)))
 	}
 	who := s.bodyFrom(c, h, path, n)
@@ -54,20 +54,20 @@ func (s *Server) chargeBody(c net.Conn, h *fasthttp.RequestHeader, path []byte, 
 	return conn.ErrNoToken
 }
 
-// chunkedLength is what fasthttp says where no length is.
+// chunkedLength is the length that fasthttp reports when the request has none.
 const chunkedLength = -1
 
 var pathHeartbeats = []byte("/v1/heartbeats")
 
-// ctxOf returns the context whose request's header this is: fasthttp's server hands HeaderReceived nothing else.
+// ctxOf returns the context whose request's header this is: fasthttp's server passes nothing else to HeaderReceived.
 func ctxOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 	var ctx *fasthttp.RequestCtx
 	at := unsafe.Offsetof(ctx.Request) + unsafe.Offsetof(ctx.Request.Header)
 	return (*fasthttp.RequestCtx)(unsafe.Add(unsafe.Pointer(h), -int(at)))
 }
 
-// bodyFrom returns whom the body comes from that follows a header: the bearer of the header's token or, as a batch of beats needs
-// none, of an item's. nil: there is no valid token.
+// bodyFrom returns the principal to charge for the body: the bearer of the header's token or, for a batch of beats, which needs none, of
+// an item's token. It returns nil if there is no valid token.
 func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n int) *httpapi.Principal {
 	var w httpapi.Wire
 	w.Scan(h.RawHeaders())
@@ -80,33 +80,33 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 	if !bytes.HasPrefix(path, pathHeartbeats) {
 		return nil
 	}
-	if len(h.Peek(fasthttp.HeaderExpect)) > 0 { // the items come when they may
+	if len(h.Peek(fasthttp.HeaderExpect)) > 0 { // the client sends the items only after 100 Continue
 		h.Del(fasthttp.HeaderExpect)
 		if _, err := c.Write(continues); err != nil {
 			return nil
 		}
 	}
 	find := tokenFinder{opens: func(bearer []byte) *httpapi.Principal { return s.api.Bearer(bearer, now) }}
-	conn.Ahead(c, min(conn.SmallBody, n), find.look) // no further than the body: of chunks, only what came with the header
+	conn.Ahead(c, min(conn.SmallBody, n), find.look) // not beyond the body: if it is chunked, only what arrived with the header
 	return find.who
 }
 
 var continues = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
-// tokenFinder looks for the first valid token among the items of a batch, as they come.
+// tokenFinder looks for the first valid token among the items of a batch as they arrive.
 type tokenFinder struct {
 	opens func([]byte) *httpapi.Principal
 	who   *httpapi.Principal
-	at    int // where to go on
+	at    int // where to continue
 	tried int
 }
 
-// maxTried bounds how many tokens that are not valid are opened.
+// maxTried bounds how many invalid tokens are tried.
 const maxTried = 16
 
 var nameToken = []byte(`"taskToken"`)
 
-// look reports whether it has found one, or need not look further.
+// look reports whether it has found a token or can stop looking.
 func (f *tokenFinder) look(seen []byte) bool {
 	for f.tried < maxTried {
 		i := bytes.Index(seen[f.at:], nameToken)
@@ -117,7 +117,7 @@ func (f *tokenFinder) look(seen []byte) bool {
 		f.at += i
 		value := bytes.TrimLeft(seen[f.at+len(nameToken):], ": \t\r\n")
 		if len(value) < 2 || value[0] == '"' && bytes.IndexByte(value[1:], '"') < 0 && len(value) <= token.MaxBytes {
-			return false // the rest is still to come
+			return false // the rest has not arrived yet
 		}
 		f.at += len(nameToken)
 		f.tried++
@@ -132,7 +132,7 @@ func (f *tokenFinder) look(seen []byte) bool {
 	return true
 }
 
-// refusedBody answers for a body that is larger than it may be: for every client, or for one without a valid token.
+// refusedBody answers a body that is too large, for any client or for one without a valid token.
 func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *httpapi.Refusal {
 	switch why := conn.RefusedBody(ctx.Conn()); {
 	case errors.Is(why, conn.ErrNoRoom):
@@ -145,13 +145,13 @@ func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *httpapi.Refusal {
 		fmt.Sprintf("The body is larger than the %d bytes that this path takes; send less, or in several requests", limit))
 }
 
-// bodyLimit returns how large a body may be before the request is routed: it is asked before the body is read.
+// bodyLimit returns the largest body accepted before the request is routed. It is called before the body is read.
 func bodyLimit(method, target []byte) int {
 	path, _, _ := bytes.Cut(target, []byte("?"))
-	if bytes.IndexByte(path, '%') >= 0 { // judged as it will be routed
+	if bytes.IndexByte(path, '%') >= 0 { // unescaped, as the router will see it
 		plain, _, err := httpapi.SplitTarget(target)
 		if err != nil {
-			return httpapi.LimitCallback // it is refused whatever comes
+			return httpapi.LimitCallback // the request is refused in any case
 		}
 		path = []byte(plain)
 	}

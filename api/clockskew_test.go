@@ -60,7 +60,7 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 	}
 }
 
-// What a tenant may send is counted by this process's clock: that Redis's is set back refuses nobody.
+// A tenant's rate is measured by this process's clock: if Redis's clock is set back, no request is refused.
 func TestASteppedClockDoesNotLockATenantOut(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.TenantBeats, c.Now = 5, nil })

@@ -14,50 +14,49 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 )
 
-// DefaultIdleTimeout is how long a connection may idle between two requests. Whatever keeps connections to a Server alive
-// must close them sooner, or a request may meet one that is just being closed.
+// DefaultIdleTimeout is how long a connection may be idle between two requests. Clients and proxies that keep connections to a Server
+// open must close them sooner, or they may send a request on a connection that is just being closed.
 const DefaultIdleTimeout = 90 * time.Second
 
-// Config of a Server. Zero fields mean the default that their comment names; Services, Keys and PublicURL must
-// be given.
+// Config configures a Server. Services, Keys and PublicURL are required; other zero fields mean the default given with the field.
 type Config struct {
 	Services  Services
 	Keys      *token.Keyring
-	PublicURL string // what envelopes carry as callbackBaseUrl, for example https://lubdub.example.com
+	PublicURL string // the callbackBaseUrl in task envelopes, for example https://lubdub.example.com
 	Version   string // of the build; empty: "devel"
-	BasePath  string // below which a proxy shows the server, such as /lubdub; its requests may come with it or without. Empty: /
+	BasePath  string // the path prefix under which a proxy exposes the server, such as /lubdub; requests may include it or not. Empty: /
 
 	Logger     *slog.Logger          // nil: slog.Default()
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
-	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: the Registerer when it can, else nothing
+	Gatherer   prometheus.Gatherer   // the source of /metrics; nil: the Registerer if it is a Gatherer, else none
 
-	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; must be given
-	MaxConns       int // open connections; for one more another gives way, or it is answered 503; must be given
-	MaxControl     int // requests of the control plane under way; one more is answered 503; 0: a sixteenth of MaxConns, at least 16
-	MaxStreams     int // streams of events; one more is answered 503; 0: half of MaxConns, at least 16
-	MaxBodyBytes   int // memory of request bodies above 16 KiB; one more is answered 503; 0: 256 MiB. Tests have less
+	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; required
+	MaxConns       int // open connections; when it is reached another is closed, or the new one is answered 503; required
+	MaxControl     int // concurrent requests of the control plane; one more is answered 503; 0: a sixteenth of MaxConns, at least 16
+	MaxStreams     int // concurrent event streams; one more is answered 503; 0: half of MaxConns, at least 16
+	MaxBodyBytes   int // memory for request bodies above 16 KiB; beyond it requests are answered 503; 0: 256 MiB. Tests set less
 
-	// What each tenant may send a second; more is answered 429. 0: as much as it likes.
+	// What each tenant may send per second; more is answered 429. 0: no limit.
 	TenantBeats int // heartbeats of tasks and workers, and the other callbacks
-	TenantCalls int // everything else that takes a token
+	TenantCalls int // every other request with a token
 
-	// AdminHosts are the names under which operators reach ServeAdmin's pages, besides addresses and localhost; another
+	// AdminHosts are the host names under which operators reach ServeAdmin's pages, in addition to addresses and localhost. Any other
 	// Host is refused with 421.
 	AdminHosts []string
 
-	// On Linux, TCP connections of the API are served by event loops, and by a goroutine each while they ask for anything but
-	// to beat.
-	NoEventLoop bool // every connection has a goroutine of its own instead, as over TLS and on other systems; for tests
+	// On Linux, event loops serve the TCP connections of the API. A connection gets a goroutine while it sends requests other than
+	// heartbeats.
+	NoEventLoop bool // every connection gets its own goroutine, as over TLS and on other systems; for tests
 
-	shareFrom int // so many answers that come together a loop does not write alone; 0: as suits the machine
+	shareFrom int // from this many answers at once, a second goroutine helps the loop to write them; 0: depends on the host
 
-	TLS *tls.Config // of the API's listener; nil: it speaks plain HTTP
+	TLS *tls.Config // of the API's listener; nil: plain HTTP
 
-	ReadTimeout  time.Duration // for one request to arrive whole; 0: 10 s
-	WriteTimeout time.Duration // for one answer to be taken; 0: 10 s
+	ReadTimeout  time.Duration // to receive one whole request; 0: 10 s
+	WriteTimeout time.Duration // to send one answer; 0: 10 s
 	IdleTimeout  time.Duration // between two requests of a connection; 0: DefaultIdleTimeout
 
-	Now func() time.Time // tells tokens' and deadlines' time; nil: this process's, corrected by Tracker.Skew. For tests
+	Now func() time.Time // the clock for tokens and deadlines; nil: the process's clock, corrected by Tracker.Skew. For tests
 }
 
 func (c *Config) setDefaults() error {

@@ -14,14 +14,14 @@ import (
 	"github.com/lubdub-io/lubdub/internal/logs"
 )
 
-// What clients are told on connections that are refused or cut.
+// What clients receive on connections that are refused or cut.
 
 // bounded returns ln with at most maxConns connections.
 func (s *Server) bounded(ln net.Listener, watch *conn.Watch, maxConns, reserve int, slow bool) net.Listener {
 	return watch.Listen(ln, s.bound(maxConns, reserve, slow))
 }
 
-// reserveOf returns how many connections beyond the limit may be open that have shown no valid token, while all others have.
+// reserveOf returns how many connections without a valid token may be open beyond the limit while all others have shown one.
 func reserveOf(maxConns int) int { return max(1, min(maxConns/8, conn.MostReserve)) }
 
 func (s *Server) bound(maxConns, reserve int, slow bool) conn.Bound {
@@ -48,11 +48,11 @@ func (s *Server) refuseConn(w io.Writer) {
 var (
 	errTooManyConns = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
-	// errMadeRoom tells a stranger, where it has sent part of a request, why that was not waited for.
+	// errMadeRoom is the answer to an unauthenticated client that has sent part of a request when its connection is closed for another.
 	errMadeRoom = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may, and this one had shown no valid token for longest; " +
 			"send the request whole, on a new connection"))
-	// errOverShare is the refusal for a client that has shown a valid token.
+	// errOverShare refuses a client that has shown a valid token.
 	errOverShare = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may, and this token, or its tenant, has more of them " +
 			"than others that need one; use fewer connections, and send the request again, on a new one"))

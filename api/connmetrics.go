@@ -6,7 +6,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
-// connMetrics count what happens on connections before there is a request.
+// connMetrics count what happens on connections before a request is parsed.
 type connMetrics struct{ unparsed, rejectedConns, starved prometheus.Counter }
 
 func newConnMetrics(reg prometheus.Registerer, watch *conn.Watch) (*connMetrics, error) {

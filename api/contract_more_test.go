@@ -207,7 +207,7 @@ func TestContractUnknownIsNotExpired(t *testing.T) {
 	})
 }
 
-// So is a worker, by whatever it asks first; a claim goes on with what it registered for. Only its token can do that.
+// So is a worker, by its first call of any kind; a claim continues with what it registered for. Only its token can do that.
 func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -237,7 +237,7 @@ func TestContractCancelGrace(t *testing.T) {
 		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
 		l.delivered(e)
 		l.pass(500 * time.Millisecond)
-		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`) // does not begin the grace anew
+		l.call(e, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`) // does not restart the grace period
 		l.pass(750 * time.Millisecond)
 		l.sweep()
 		task := l.get(e.TaskID)

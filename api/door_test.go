@@ -266,7 +266,7 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 	}
 	e.waitingOf(e.s.adminWatch, maxAdminConns)
 	for _, c := range conns {
-		until(t, func() bool { // a newcomer may find nobody to cut just then, and is the one that goes
+		until(t, func() bool { // a new connection may find none to cut just then, and is the one that is closed
 			newcomer := e.dial()
 			until(t, func() bool { return newcomer.over() || e.takenBy(e.s.adminWatch, newcomer) },
 				func() string { return "a newcomer is neither taken nor refused" })
@@ -275,7 +275,7 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 		c.ends()
 	}
 	e.waitingOf(e.s.adminWatch, maxAdminConns)
-	until(t, func() bool { // a walk that has just found nobody is not repeated at once
+	until(t, func() bool { // a walk that has just found no connection is not repeated at once
 		status, _ := e.dial().send("GET /metrics HTTP/1.1\nHost: localhost\n\n").status()
 		return status == 200
 	}, func() string { return "an operator does not get in" })

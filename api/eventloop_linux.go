@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/evloop"
 )
 
-// onLoops returns a listener for fasthttp to wait at, while loops serve the connections of ln and lend fasthttp those whose request
-// it must answer. ok is false where ln cannot be served so.
+// onLoops serves the connections of ln on event loops, which hand over to fasthttp those whose request it must answer. It returns the
+// listener that fasthttp accepts from; ok is false if ln cannot be served so.
 func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok || s.cfg.NoEventLoop {
@@ -34,15 +34,15 @@ func (s *Server) onLoops(ln net.Listener) (gate net.Listener, ok bool, err error
 	return front.Gate(), true, nil
 }
 
-// beatPace is the least time between two turns of a busy loop, so that one turn serves many heartbeats. Each takes up to twice as much
-// longer for it; a loop with little to do adds nothing.
+// beatPace is the minimum time between two turns of a busy loop, so that one turn serves many heartbeats. It adds up to its own length
+// to each heartbeat's latency; an idle loop adds none.
 const beatPace = time.Millisecond
 
-// eventLoops returns how many loops a server has. What one loop brings together, two send in halves, so more than one pays only where
-// there are many cores.
+// eventLoops returns how many loops a server runs. Heartbeats that one loop would send in one batch, two loops send in two, so more than
+// one pays only with many cores.
 func eventLoops() int { return evloop.LoopsFor(runtime.GOMAXPROCS(0)) }
 
-// answersShared returns from how many answers on a loop is helped: fewer are not worth waking another core for.
+// answersShared returns the number of answers from which a second goroutine helps a loop to write: fewer are not worth waking another core.
 func (c *Config) answersShared() int {
 	switch {
 	case c.shareFrom > 0:
@@ -53,7 +53,7 @@ func (c *Config) answersShared() int {
 	return 0
 }
 
-// lend tells a connection that loops have lent when it is between two requests.
+// lend marks a connection that a loop has handed over as being between two requests.
 func lend(c net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle || state == fasthttp.StateActive {
 		conn.Idle(c, state == fasthttp.StateIdle)

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// onLoops says that there are no loops: they need epoll, so all is served as other requests are.
+// onLoops returns ok = false: event loops need epoll, so goroutines serve all connections.
 func (s *Server) onLoops(net.Listener) (gate net.Listener, ok bool, err error) {
 	if !s.cfg.NoEventLoop {
 		s.log.Info("no event loop here")

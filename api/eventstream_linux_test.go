@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Where an event loop watches the connections, clients that have gone are found at once, and are told nothing of what happens then;
-// one that has only shut its side is told on.
+// If an event loop watches the connections, clients that have gone are found at once and are sent no further events; a client that
+// has only shut its side still receives them.
 func TestClientsThatHaveGoneAreFoundAtOnce(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {

@@ -128,8 +128,8 @@ func (s *sse) wantEnd(f frame, event, data string) {
 	}
 }
 
-// A stream tells what happens from now on, once and with the ids of pages; from any event's id another one goes on, and nothing
-// is missed, whether it happened before or since.
+// A stream sends what happens from now on, once and with the same ids as pages. From any event's id another stream continues without
+// gaps, whether an event happened before or since.
 func TestContractEventStream(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -223,8 +223,8 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// A stream ends once its token was taken back, by this replica or by another one, and says so; with a token that was issued
-// since, its client goes on and misses nothing.
+// A stream ends once its token is revoked, by this replica or another one, and says so; with a token that was issued since, its client
+// continues and misses nothing.
 func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -253,7 +253,7 @@ func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 	})
 }
 
-// A client that reads too slowly is told so, and from where to go on; there it misses nothing.
+// A client that reads too slowly is notified, with the id from which to continue; from there it misses nothing.
 func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -362,7 +362,7 @@ func TestStreamsRefuseBadInput(t *testing.T) {
 	})
 }
 
-// Clients that are cut off without a word leave nothing behind: no place, no goroutine, and nobody who reads for them.
+// Connections that are cut without notice leave nothing behind: no slot, no goroutine, no reader.
 func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 	const clients = 1000
 	before := goleak.IgnoreCurrent()

@@ -64,7 +64,7 @@ type (
 
 func (f *fakeTracker) Skew() time.Duration { return f.skew }
 
-// Revoke is heeded at once.
+// Revoke takes effect immediately.
 func (f *fakeTracker) Revoke(_ context.Context, r revocations.Revocation) error {
 	if f.revoke != nil {
 		return f.revoke(r)
@@ -103,7 +103,7 @@ func (f *fakeTracker) BeatMany(beats []*beats.Beat) {
 	}
 }
 
-// Land lands each beat by itself, as it came, and a panic is an error that nobody knows.
+// Land stores each beat separately, in order; a panic becomes an unexpected error.
 func (f *fakeTracker) Land(batch []*beats.Beat, landed func([]*beats.Beat)) {
 	for _, b := range batch {
 		go func() {

@@ -25,7 +25,7 @@ func TestNextHeartbeatIsAtMostHalfTheTimeout(t *testing.T) {
 	}
 }
 
-// wantDelivered waits for so many deliveries: each is told after its answer has gone out, when the client may have it already.
+// wantDelivered waits for so many deliveries: each is reported after its answer has been sent, when the client may already have it.
 func wantDelivered(t *testing.T, e *env, want int) {
 	t.Helper()
 	until(t, func() bool { return e.fake.deliveredCount() == want }, func() string {

@@ -346,7 +346,7 @@ func (a *answer) into(v any) {
 	}
 }
 
-// raw sends bytes on a connection of its own and gives all that comes back until the server closes it.
+// raw sends bytes on a new connection and returns everything received until the server closes it.
 func (e *env) raw(request string) string {
 	e.t.Helper()
 	c, err := e.ln.Dial()

@@ -16,8 +16,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// traps are what fasthttp and golang-jwt do when they are left alone, and what must come of it here instead; each is
-// sent over a real socket. What needs more than one request has a test of its own, which stands beside its trap.
+// traps are requests that fasthttp and golang-jwt handle badly by default, with the answer that they must get here; each is
+// sent over a real socket. A trap that needs more than one request has its own test, next to its entry.
 var traps = []struct {
 	trap    string // as libraries have it
 	request func(e *env) string
@@ -153,7 +153,7 @@ func (e *env) open() int {
 	return n
 }
 
-// send sends bytes on a connection of its own and gives all that comes until the server closes it.
+// send sends bytes on a new connection and returns everything received until the server closes it.
 func send(t *testing.T, addr, request string) string {
 	t.Helper()
 	c := dial(t, addr)
@@ -239,7 +239,7 @@ func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// Slow and silent connections end by their timeouts however they dawdle, and heartbeats beside them go on.
+// Slow and silent connections end by their timeouts in every case, and heartbeats on other connections continue.
 func TestConnectionsThatDawdleAreCutOff(t *testing.T) {
 	t.Parallel()
 	for name, dawdle := range map[string]func(t *testing.T, c net.Conn){

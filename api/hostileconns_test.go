@@ -205,7 +205,7 @@ func (e *hostileServer) worker(task string) *worker {
 // accepted reports whether the worker's beat is answered 200, rather than refused, or the connection closed.
 func (w *worker) accepted() bool { return readStatus(w.say(w.beats).in) == 200 }
 
-// However hostile clients hold connections, workers of other tenants get in and stay, and beats of those that were there go on.
+// However hostile clients keep connections open, workers of other tenants can connect and stay connected, and existing ones still beat.
 func TestHostileClientsKeepNobodyOut(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

@@ -45,7 +45,7 @@ func TestATenantThatBeatsTooMuchLeavesTheOthersAlone(t *testing.T) {
 	beat(loud).want(429)
 }
 
-// Each callback counts as a beat, whoever's token brings it, and so does each beat of a batch.
+// Each callback counts as a beat, whichever token it has, and so does each beat of a batch.
 func TestWhatCountsAsATenantsBeat(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(*env) (status int){

@@ -5,9 +5,9 @@ import (
 	"net"
 )
 
-// Listen returns a TCP listener for Serve whose connections do not keep megabytes for clients that do not read.
+// Listen returns a TCP listener for Serve. The kernel does not buffer megabytes for clients that do not read.
 func Listen(address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: limitUnsent}
-	config.SetMultipathTCP(false) // Linux would not pass the listener's options on to connections
+	config.SetMultipathTCP(false) // with MPTCP, Linux would not pass the listener's options on to connections
 	return config.Listen(context.Background(), "tcp", address)
 }

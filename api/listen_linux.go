@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostUnsent is about how many bytes of answers the kernel keeps for a client whose receive window is full. Its default is 4 MB, all of
-// which are written for nothing where a client does not read.
+// mostUnsent is roughly how many bytes of answers the kernel buffers for a client whose receive window is full. The default of 4 MB would
+// be wasted on a client that does not read.
 const mostUnsent = 128 << 10
 
 // limitUnsent sets mostUnsent on a listening socket; connections inherit it.

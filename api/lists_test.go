@@ -193,7 +193,7 @@ func TestContractPageTokensStayWithTheirList(t *testing.T) {
 	})
 }
 
-// forged gives a list tokens that nobody has made for it.
+// forged sends a list page tokens that the server did not issue for it.
 func (l *lists) forged(list, own string) {
 	l.t.Helper()
 	for _, bad := range []string{"\x00", "é", "a b", "=", own + "=", own + "A", own[1:], own + own, own + "\n", strings.Repeat("A", 4000)} {

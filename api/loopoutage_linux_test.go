@@ -53,8 +53,8 @@ func (b *beater) run(t *testing.T, addr, beat string, stop <-chan struct{}) {
 	}
 }
 
-// Redis freezes and dies in the middle of the loop's flushes: each beat has one answer, 503 and never a verdict, on a connection
-// that stays; and all goes on by itself when Redis is back.
+// Redis freezes and dies during the loop's flushes: each beat gets one answer, 503 and never a verdict, on a connection that stays open;
+// everything recovers automatically when Redis is back.
 func TestRedisAwayInTheMiddleOfTheLoopsFlushes(t *testing.T) {
 	t.Parallel()
 	store := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -244,7 +244,7 @@ var (
 	ids   = regexp.MustCompile(`req_[0-9A-V]{10}-[0-9a-z]+`)
 )
 
-// told is an answer without what differs from server to server.
+// Returns answers without what differs from server to server.
 func told(answers string) string {
 	return ids.ReplaceAllString(dates.ReplaceAllString(answers, "Date: now"), "req_x")
 }

@@ -65,7 +65,7 @@ var oddities = map[string]func(c *net.TCPConn, beat string){
 	},
 }
 
-// crowd sends odd clients, each anew when it is through, until it is told to stop.
+// crowd runs odd clients, and restarts each one that ends, until stop is closed.
 func crowd(addr, beat string, of int, stop <-chan struct{}, all *sync.WaitGroup) {
 	for _, does := range oddities {
 		for range of {

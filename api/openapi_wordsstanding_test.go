@@ -4,7 +4,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// standingWords are what callers are told of schedules and webhooks, which stand until somebody deletes them.
+// standingWords are the descriptions of schedules and webhooks, which exist until they are deleted.
 var standingWords = map[string]words{
 	opCreateSchedule: {
 		tag: "schedules", request: v1.CreateScheduleRequest{}, requestExamples: []example{

@@ -4,7 +4,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// systemWords are what callers are told of the deployment, and of events.
+// systemWords are the descriptions of the deployment and of events.
 var systemWords = map[string]words{
 	opSweep: {
 		tag: "system", request: noFields{}, optionalBody: true, answers: map[int]any{200: v1.SweepResponse{}},

@@ -4,7 +4,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// taskWords are what callers are told of tasks and queues.
+// taskWords are the descriptions of tasks and queues.
 var taskWords = map[string]words{
 	opStarted: {
 		tag: "callbacks", request: v1.StartedRequest{}, requestExamples: []example{{"started", seedStarted}},

@@ -4,7 +4,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// workerWords are what callers are told of workers and machines.
+// workerWords are the descriptions of workers and machines.
 var workerWords = map[string]words{
 	opRegister: {
 		tag: "workers", request: v1.RegisterWorkerRequest{}, requestExamples: []example{{"mailer",

@@ -15,8 +15,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// While the control plane is full, its requests are refused at once, before token and body cost anything, and the
-// workers' go on.
+// While the control plane is full, its requests are refused immediately, before token and body cost anything, and workers' requests
+// are served.
 func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxControl = 2 })
@@ -35,7 +35,7 @@ func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
 	for _, r := range []struct{ method, path, token, body string }{
 		{"POST", "/v1/tasks", admin, `{}`}, {"POST", "/v1/tasks:batch", admin, `{"tasks":[{}]}`}, {"GET", "/v1/tasks", admin, ""},
 		{"GET", "/v1/workers", admin, ""},
-		{"POST", "/v1/tasks", "junk", `{`}, // nobody has looked at either
+		{"POST", "/v1/tasks", "junk", `{`}, // neither token nor body has been read
 	} {
 		a := e.do(r.method, r.path, r.token, r.body)
 		a.refused(503, "overloaded")
@@ -87,7 +87,7 @@ func (e *env) bodiesHeld(want int64) {
 	})
 }
 
-// bearer is the header of a control token of its own.
+// bearer returns the header of a new control token.
 func (e *env) bearer(subject string) string {
 	e.t.Helper()
 	return "Authorization: Bearer " + e.controlOf(token.Control{Role: roleAdmin, Subject: subject, TTL: time.Hour}) + "\r\n"

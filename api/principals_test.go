@@ -33,8 +33,8 @@ func (l *live) principalOf(bearer string) *httpapi.Principal {
 	return l.s.api.Bearer([]byte(bearer), l.now())
 }
 
-// boundedResources are those that clients of the API can fill. Add a row for each new one. What is not here refuses nobody, or is in the
-// store: verified tokens (api/token), revocations (tracker/revocations).
+// boundedResources are the bounded resources that clients of the API can fill. Add a row for each new one. Resources that are not listed
+// refuse no request, or are in the store: verified tokens (api/token), revocations (tracker/revocations).
 var boundedResources = []boundedResource{
 	{
 		name: "event streams", size: 16, bearer: viewerOf,
@@ -54,7 +54,7 @@ var boundedResources = []boundedResource{
 			if l.do("GET", "/v1/queues", bearer, "").status != 200 {
 				return false
 			}
-			return l.s.api.Control.Enter(l.principalOf(bearer)) == nil // as one that goes on
+			return l.s.api.Control.Enter(l.principalOf(bearer)) == nil // takes a place like a request that stays under way
 		},
 	},
 	{

@@ -172,7 +172,7 @@ func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.
 	all.Wait()
 	own := delay()
 	for r, d := range took {
-		limit := promptTimeout*3/2 + 4*own // whoever asks, the proxy, the front end and the lane may each be late by that
+		limit := promptTimeout*3/2 + 4*own // the proxy, the front end and the lane may each be late by that
 		if r.Op == opClaim {
 			limit += 300 * time.Millisecond
 		}
@@ -183,8 +183,8 @@ func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.
 	}
 }
 
-// Whatever the route: while Redis hangs, or is not there, the answer comes within one and a half redis-timeouts, and is 503 with a
-// code that says why and Retry-After where the store was needed; in the first moment, when nobody knows yet, and later.
+// Whatever the route: while Redis hangs or is down, the answer comes within one and a half redis-timeouts. If the store was needed it is
+// 503 with a code that states why, and Retry-After, both in the first moment, before the outage is known, and later.
 func TestEveryRouteAnswersInTimeWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *redistest.Server) error{
@@ -214,7 +214,7 @@ func answersWhileRedisIsAway(t *testing.T, end func(s *redistest.Server) error) 
 					t.Errorf("%s: %d", r, a.status)
 				}
 				return
-			case opCreateToken: // which asks nobody
+			case opCreateToken: // which needs no store
 				if a.status != 201 {
 					t.Errorf("%s: %d", r, a.status)
 				}

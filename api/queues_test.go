@@ -170,7 +170,7 @@ func TestContractQueues(t *testing.T) {
 	})
 }
 
-// A queue all of whose tasks wait for their time has nothing to be claimed, and is there: whoever scales its workers asks again and again.
+// A queue whose tasks all wait for their time has nothing to claim and still exists: autoscalers poll it repeatedly.
 func TestContractAQueueThatWaitsForItsTime(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// told returns the data of the last event of a type about a subject.
+// Returns the data of the last event of a type about a subject.
 func (l *live) told(event, subject string) map[string]any {
 	l.t.Helper()
 	var data map[string]any
@@ -87,8 +87,8 @@ func TestContractReasons(t *testing.T) {
 	})
 }
 
-// What was given for a drain stays when the drain has come to its end, in each way in which it may; an end of another kind,
-// and a drain that was taken back, are told by their own reason.
+// The reason given for a drain stays when the drain has ended, in each way in which it may; an end of another kind, and a drain that was
+// cancelled, are reported with their own reason.
 func TestContractTheReasonOfADrainStays(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

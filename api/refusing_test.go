@@ -261,8 +261,8 @@ func (r refusingQueues) Pause(context.Context, model.Scope, string) (bool, error
 
 func (r refusingQueues) Resume(context.Context, model.Scope, string) error { return r.err }
 
-// refusesAll asks a route, with each kind of token that may open it, and wants a refusal that says when to come again, for
-// each item where each has an answer of its own.
+// refusesAll calls a route with each kind of token that may use it, and wants a refusal with Retry-After, for each item if each
+// has its own answer.
 func (p *prompt) refusesAll(t *testing.T, r *httpapi.Route, status int, after time.Duration) {
 	t.Helper()
 	path, token, body := p.request(r)

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// A registration is repeatable by the header and by the field: the very same answer, token included, and nobody superseded.
+// A registration is repeatable by the header and by the field: the same answer, token included, and no worker is superseded.
 func TestContractARepeatedRegistration(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// What a worker was given while it lived never opens anything once its record is gone: a worker that its drain has ended is
-// told so by its next beat, and gets no fresh token with that, which would outlive the record and bring it back.
+// A token that a worker got while it was alive is never valid again once its record is gone: a worker that its drain has ended learns
+// that from its next beat, and gets no fresh token, which would outlive the record and bring it back.
 func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

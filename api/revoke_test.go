@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 )
 
-// beside is another replica of the same deployment.
+// Returns another replica of the same deployment.
 func (l *live) beside() *live {
 	l.t.Helper()
 	other := &live{store: l.store}

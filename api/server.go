@@ -28,7 +28,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Server answers the API and, on a listener of its own, the pages for operators. Make it with New.
+// Server serves the API and, on a separate listener, the pages for operators. Create it with New.
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
@@ -47,15 +47,15 @@ type Server struct {
 	watch      *conn.Watch
 	adminWatch *conn.Watch
 
-	running context.Context // ends when the server shuts down: what waits for something to happen ends then
+	running context.Context // ends when the server begins to shut down; ends waiting requests
 	stop    context.CancelFunc
-	gaveUp  context.Context // ends when a shutdown waits for nobody any more
+	gaveUp  context.Context // ends when a shutdown stops waiting for requests
 	giveUp  context.CancelFunc
 
 	draining atomic.Bool
 }
 
-// New makes a server. It opens nothing; give it a listener with Serve.
+// New creates a server. It opens no listener; pass one to Serve.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
@@ -89,15 +89,15 @@ func (s *Server) newHTTP(h fasthttp.RequestHandler) *fasthttp.Server {
 		WriteBufferSize: 4 << 10,
 
 		MaxRequestBodySize:           httpapi.LimitOther,
-		DisablePreParseMultipartForm: true, // no body is ever put on disk
+		DisablePreParseMultipartForm: true, // no body is ever written to disk
 		CloseOnShutdown:              true,
-		SecureErrorLogMessage:        true, // headers hold tokens
+		SecureErrorLogMessage:        true, // headers contain tokens
 		NoDefaultServerHeader:        true,
 		TCPKeepalive:                 true,
 	}
 }
 
-// mount makes the routes, and what bounds and counts their use and the connections.
+// mount creates the routes, their limits and metrics, and those of connections.
 func (s *Server) mount() (err error) {
 	cfg, of := &s.cfg, &s.cfg.Services
 	if s.api, err = httpapi.New(httpapi.Config{
@@ -158,22 +158,22 @@ func (s *Server) ServeAdmin(ln net.Listener) error {
 }
 
 const (
-	// SpareConnections are file descriptors that a server may need beyond Config.MaxConns, for operators and for
-	// connections that are being refused or cut.
+	// SpareConnections is how many file descriptors a server may need beyond Config.MaxConns: for operators, and for connections that
+	// are being refused or cut.
 	SpareConnections = maxAdminConns + 2*conn.Spare + conn.MaxHandshakes
 
-	// maxAdminConns is how many connections of operators may be open; for one more the one that is idle longest goes.
+	// maxAdminConns is how many operators' connections may be open; one more closes the one that has been idle longest.
 	maxAdminConns = 64
-	// adminWriteTimeout leaves a CPU profile its time.
+	// adminWriteTimeout is long enough for a CPU profile.
 	adminWriteTimeout = 2 * time.Minute
 )
 
-// SetDraining switches readiness off: /readyz answers 503 while everything else goes on, so that load
-// balancers send new work elsewhere before Shutdown.
+// SetDraining switches readiness off: /readyz answers 503 while all other requests are served as before, so that load balancers send
+// new work elsewhere before Shutdown.
 func (s *Server) SetDraining() { s.draining.Store(true) }
 
-// Shutdown switches readiness off, takes no new connections, and returns when every request under way has
-// its answer or ctx ends. The operators' pages go last.
+// Shutdown switches readiness off, accepts no new connections, and returns when every request under way has been answered or ctx ends.
+// The operators' pages stop last.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.SetDraining()
 	s.stop()
@@ -187,7 +187,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(deaf, err, s.adminWatch.StopListening(), s.admin.ShutdownWithContext(ctx))
 }
 
-// protocolError answers what never becomes a valid request.
+// protocolError answers a client whose bytes do not form a valid request.
 func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	r := httpapi.NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, "The request is not valid HTTP/1.1")
 	var small *fasthttp.ErrSmallBuffer
@@ -219,7 +219,7 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	s.api.Refuse(ctx, r)
 }
 
-// fasthttpLogger sends fasthttp's own messages to the log, at debug level: they are about clients' connections.
+// fasthttpLogger logs fasthttp's own messages at debug level: they are about clients' connections.
 type fasthttpLogger struct{ log *slog.Logger }
 
 func (l fasthttpLogger) Printf(format string, args ...any) {

@@ -39,7 +39,7 @@ func TestHealthPages(t *testing.T) {
 	}
 }
 
-// The store's trouble is that of all replicas: a balancer that sent nobody anywhere for it would cut off what goes on.
+// All replicas share the store's trouble: a balancer that stopped sending traffic for it would cut off what still works.
 func TestReadinessTellsOfTheStoreAndDoesNotFailForIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -130,7 +130,7 @@ func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
 	(<-got).want(200)
 }
 
-// Whoever serves a listener is not held up by requests for which the shutdown did not wait; they end as they would.
+// Serve is not held up by requests for which the shutdown did not wait; they end as usual.
 func TestServeReturnsWhenTheShutdownGivesUp(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -285,9 +285,9 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A server that is stopped before it has begun to serve does not begin then: whoever started it would wait for ever.
+// A server that is stopped before it has begun to serve does not begin then: its caller would wait for ever.
 func TestAStoppedServerDoesNotServe(t *testing.T) {
-	e := newEnv(t) // not beside tests that could listen on the same port just then
+	e := newEnv(t) // not parallel to tests that could listen on the same port just then
 	if err := e.s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// Services is what the front end needs of the tracker, by what it is about: each package of routes declares its part. Every error is a
+// Services is what the HTTP server needs of the tracker, by resource. Each package of routes declares its part. Every error is a
 // *model.Error.
 type Services struct {
 	Beats interface {
@@ -45,7 +45,7 @@ type Services struct {
 	Store   system.Store
 }
 
-// ServicesOf are those of a tracker.
+// ServicesOf returns the services of a tracker.
 func ServicesOf(t *tracker.Tracker) Services {
 	return Services{
 		Beats: t.Beats, Tasks: t.Tasks, Workers: t.Workers, Machines: t.Workers, Holdings: t.Holdings, Queues: t.Queues,

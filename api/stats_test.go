@@ -79,7 +79,7 @@ func TestContractStats(t *testing.T) {
 	}, counts)
 }
 
-// Who follows the series asks for its newest steps only; the last hour is told whole.
+// A client that follows the series requests its newest steps only; by default it gets the whole last hour.
 func TestContractStatsOfTheNewestSteps(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -208,8 +208,8 @@ func TestContractVerdicts(t *testing.T) {
 	})
 }
 
-// What is found of workers and queues is of the scope alone that is asked for, or that the token opens; what is found of Lubdub
-// everybody is told.
+// Findings about workers and queues are limited to the requested scope, or the token's; findings about Lubdub are returned to
+// every caller.
 func TestContractFindings(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -400,7 +400,7 @@ func TestSystemWithoutRedis(t *testing.T) {
 	}
 }
 
-// How close tasks come to their timeouts is told of all replicas' last hour together; of nothing, nothing.
+// How close tasks come to their timeouts is computed from the last hour of all replicas; without data nothing is reported.
 func TestContractGapsBetweenBeats(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -426,7 +426,7 @@ func TestContractGapsBetweenBeats(t *testing.T) {
 	}, counts)
 }
 
-// Replicas, shards and Redis are told, and who lists scopes opens them.
+// Replicas, shards and Redis are reported, and a caller that may list scopes can use them.
 func TestContractSystemAndScopes(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

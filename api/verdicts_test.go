@@ -46,7 +46,7 @@ func same(t *testing.T, what, got, want string) {
 	}
 }
 
-// A cancel may be repeated whatever has become of the task by it; one that nobody asked for is refused.
+// A cancel may be repeated whatever it has done to the task; the confirmation of a cancel that was not requested is refused.
 func TestContractACancelIsRepeatable(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -126,7 +126,7 @@ func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 	})
 }
 
-// What a failed attempt told stays in its history, within bounds, whether or not another one follows.
+// The metrics that a failed attempt reported stay in its history, within bounds, whether or not another attempt follows.
 func TestContractAFailedAttemptKeepsItsMetrics(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -217,7 +217,7 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 			end(w)
 			l.sweep()
 			task := l.whole(id)
-			l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(roleOperator), "").want(202) // nobody else claims it
+			l.do("POST", "/v1/tasks/"+id+"/cancel", l.control(roleOperator), "").want(202) // no other worker claims it
 			return lastEnd(task)["evidence"].(map[string]any)
 		}
 		operator := func(w *v1.RegisterWorkerResponse, call, body string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A request's token is verified once, whatever the route and whoever sends it; and not at all when the cache knows it.
+// A request's token is verified once, whatever the route and the client, and not at all if it is in the cache.
 func TestATokenIsVerifiedOnce(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

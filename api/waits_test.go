@@ -30,7 +30,7 @@ type waitingTest struct {
 	ended  func(t *testing.T, why string) // waits for its end and checks how it ended
 }
 
-// waitingCalls begins each operation that waits, with a token of its own that is valid for a minute or so.
+// waitingCalls begins each operation that waits, with a new token that is valid for about a minute.
 var waitingCalls = map[string]func(l *live) waitingTest{
 	opClaim: func(l *live) waitingTest {
 		w := l.worker("w")
@@ -185,7 +185,7 @@ func (r *lateRevocation) Claim(ctx context.Context, c queues.ClaimRequest) ([]*m
 	return tasks, err
 }
 
-// A worker whose tokens are revoked while its claim takes tasks does not get them. Nobody runs them, so they are tried again, as
+// A worker whose tokens are revoked while its claim takes tasks does not get them. The tasks do not run, so they are tried again like
 // those of a worker that has gone.
 func TestARevokedWorkerGetsNothingThatItsClaimHasTaken(t *testing.T) {
 	t.Parallel()

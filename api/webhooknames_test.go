@@ -54,7 +54,7 @@ func TestNoNameServerIsAskedWhereWebhooksAreSaved(t *testing.T) {
 	}}))
 }
 
-// What is told of a delivery is the same whether the name of its host does not exist or belongs to the internal network.
+// The reported result of a delivery is the same whether the host's name does not exist or belongs to the internal network.
 func TestDeliveriesRevealNoNames(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

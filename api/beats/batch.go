@@ -15,34 +15,33 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// batchRequest is what POST /v1/heartbeats needs on its way, pooled. Nothing in it outlives the handler.
+// batchRequest is the pooled state of a POST /v1/heartbeats. Nothing in it outlives the handler.
 type batchRequest struct {
 	items  []batchItem
-	report []byte // the beats' reports borrow it, also after it grew
+	report []byte // the beats' reports point into it, also after it has grown
 	beats  []*beats.Beat
 	out    []byte
 	stamp  jsonscan.Stamp
 
-	named int  // how often the body has the field heartbeats
+	named int  // how often the body contains the field heartbeats
 	seen  bool // and it is an array
-	count int  // of its entries, which may be more than items
+	count int  // number of entries, which may be more than items
 }
 
 type batchItem struct {
 	body    beatbody.Body
 	beat    beats.Beat
 	who     *httpapi.Principal // of the item's own token, or of the request's
-	attempt *model.Attempt     // the one that it is about
+	attempt *model.Attempt     // the attempt that it is for
 	refusal *httpapi.Refusal
 }
 
 var batchRequests = sync.Pool{New: func() any { return new(batchRequest) }}
 
-// maxPooledBytes keeps one huge request from holding its memory for ever.
+// maxPooledBytes prevents one huge request from keeping its memory forever.
 const maxPooledBytes = 1 << 20
 
-// heartbeats answers POST /v1/heartbeats. A body of the wrong form fails as a whole; what is wrong with one
-// item is that item's answer.
+// heartbeats answers POST /v1/heartbeats. A malformed body fails as a whole; an error in one item is that item's answer.
 func (h *Handlers) heartbeats(req *httpapi.Request) (int, any, error) {
 	body, err := req.Body()
 	if err != nil {
@@ -54,7 +53,7 @@ func (h *Handlers) heartbeats(req *httpapi.Request) (int, any, error) {
 			return
 		}
 		clear(b.beats)
-		clear(b.items) // tokens and attempts must not be held
+		clear(b.items) // the pool must not keep tokens and attempts
 		batchRequests.Put(b)
 	}()
 	if err := b.decode(body); err != nil {
@@ -67,7 +66,7 @@ func (h *Handlers) heartbeats(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, nil, nil
 }
 
-// decode reads the body, or returns what is wrong with its form.
+// decode decodes the body, or returns what is wrong with its form.
 func (b *batchRequest) decode(body []byte) error {
 	b.items, b.report, b.beats, b.out = b.items[:0], b.report[:0], b.beats[:0], b.out[:0]
 	if !utf8.Valid(body) {
@@ -143,7 +142,7 @@ func (b *batchRequest) array(s *jsonscan.Scanner) bool {
 	return s.Close(']')
 }
 
-// collect makes the beats of all items that may beat.
+// collect creates the beats of all valid items.
 func (b *batchRequest) collect(arrived time.Time) {
 	for i := range b.items {
 		it := &b.items[i]
@@ -207,7 +206,7 @@ func (h *Handlers) answerItems(req *httpapi.Request, b *batchRequest) {
 	httpapi.WriteBody(req.Ctx, fasthttp.StatusOK, b.out)
 }
 
-// clipID returns an id to be repeated in an answer; an invalid one is repeated as far as it makes sense.
+// clipID returns an id for an answer; an invalid one is shortened.
 func clipID(id []byte) string {
 	if len(id) > model.MaxIDBytes {
 		id = id[:model.MaxIDBytes]

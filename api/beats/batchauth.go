@@ -8,8 +8,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// authorizeItems opens each item with its own token and judges it, in the order of a single beat; the others by the
-// worker's token of the request.
+// authorizeItems verifies the token of each item and checks the item, in the order of a single beat. Items without a token are authorized
+// by the worker's token of the request.
 func authorizeItems(req *httpapi.Request, b *batchRequest) {
 	var bare []int // items without a token
 	valid := 0     // items whose token is valid
@@ -62,7 +62,7 @@ func authorizeItem(req *httpapi.Request, it *batchItem, valid *int) *httpapi.Ref
 
 var errNotWorker = httpapi.Forbidden("The token in the Authorization header does not open this item; give the item its taskToken")
 
-// authorizeByWorker opens the items of a batch that bring no token with the worker's token of the request, all in one go.
+// authorizeByWorker authorizes the items without a token by the worker's token of the request, all in one call.
 func authorizeByWorker(req *httpapi.Request, b *batchRequest, bare []int) {
 	bad := req.Authenticate()
 	var names []holdings.OwnedAttempt

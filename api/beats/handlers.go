@@ -12,9 +12,9 @@ import (
 type Service interface {
 	Beat(*beats.Beat)       // returns when the beat has its result
 	BeatMany([]*beats.Beat) // returns when each has its result
-	// Land does not wait: landed is called, on other goroutines, with those that have their result, each once. It must not block.
+	// Land does not wait: it calls landed, on other goroutines, with the beats that have their result, each once. landed must not block.
 	Land(batch []*beats.Beat, landed func([]*beats.Beat))
-	CancelDelivered(*model.Attempt) // a reply that included the cancel was handed to the connection; does not block
+	CancelDelivered(*model.Attempt) // a reply that included the cancel was written to the connection; does not block
 }
 
 // Handlers answer the routes of tasks' heartbeats.
@@ -24,7 +24,7 @@ type Handlers struct {
 	requests *sync.Pool // of *beatRequest
 }
 
-// New makes the handlers.
+// New creates the handlers.
 func New(a *httpapi.API, b Service) *Handlers {
 	return &Handlers{api: a, beats: b, requests: newBeatRequests(a.Metrics)}
 }

@@ -20,16 +20,16 @@ import (
 // operation is the name of a heartbeat in the log.
 const operation = "heartbeat"
 
-// oneBeat is a beat on its way. Nothing in it borrows the request.
+// oneBeat is a beat being processed. Nothing in it points into the request.
 type oneBeat struct {
 	beat       beats.Beat
-	report     []byte // beat.Report borrows it
-	reportedMs int64  // when its client says that it was sent; 0: it does not
+	report     []byte // beat.Report points into it
+	reportedMs int64  // when its client sent it, as reported; 0: not reported
 	who        *httpapi.Principal
-	now        time.Time // by which its token was judged
+	now        time.Time // the time at which its token was checked
 }
 
-// beatRequest is what one beat needs on its way, pooled. Nothing in it outlives the handler.
+// beatRequest is the pooled state of one beat. Nothing in it outlives the handler.
 type beatRequest struct {
 	oneBeat
 	body  beatbody.Body
@@ -38,15 +38,15 @@ type beatRequest struct {
 	count *httpapi.Stripe
 }
 
-// newBeatRequests returns a server's pool of them.
+// newBeatRequests returns a server's pool of beatRequests.
 func newBeatRequests(m *httpapi.Metrics) *sync.Pool {
 	return &sync.Pool{New: func() any {
 		return &beatRequest{oneBeat: oneBeat{report: make([]byte, 0, 2048)}, out: make([]byte, 0, 2048), count: m.Stripe()}
 	}}
 }
 
-// Heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look into the token cache, one
-// pass over the body, one wait for the batcher, no allocation.
+// Heartbeat answers POST /v1/tasks/{taskId}/heartbeat. It is the hot path: one look-up in the token cache, one pass over the body, one
+// wait for the batcher, no allocation.
 func (h *Handlers) Heartbeat(ctx *fasthttp.RequestCtx, w *httpapi.Wire, id []byte, start time.Time) (status int) {
 	c := h.requests.Get().(*beatRequest)
 	c.count.InFlight.Add(1)
@@ -58,12 +58,11 @@ func (h *Handlers) Heartbeat(ctx *fasthttp.RequestCtx, w *httpapi.Wire, id []byt
 		h.api.WriteRefusal(ctx, r)
 	}
 	c.count.Observe(status, time.Since(start))
-	h.requests.Put(c) // not after a panic: the batcher may hold the beat
+	h.requests.Put(c) // not after a panic: the batcher may still use the beat
 	return status
 }
 
-// heartbeat is the way of the route table for beats that Target did not recognise, such as those
-// with an encoded id.
+// heartbeat answers beats through the route table, for those that Target did not recognise, such as those with an encoded id.
 func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	return h.Heartbeat(req.Ctx, &req.Wire, []byte(req.ID), req.Ctx.Time()), nil, nil
 }
@@ -90,7 +89,7 @@ func (h *Handlers) beat(ctx *fasthttp.RequestCtx, w *httpapi.Wire, id []byte, c 
 	if r := c.body.Read(ctx.Request.Body()); r != nil {
 		return r
 	}
-	if a == nil { // a worker's token, perhaps, now that the body has named the attempt
+	if a == nil { // possibly a worker's token, which can be checked now that the body has named the attempt
 		if a, r = h.api.OwnAttempt(ctx, operation, who, string(id), c.body.Attempt); r != nil {
 			return r
 		}
@@ -111,11 +110,11 @@ func (h *Handlers) beat(ctx *fasthttp.RequestCtx, w *httpapi.Wire, id []byte, c 
 	}
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentTypeBytes(httpapi.ContentTypeJSON)
-	c.out = ctx.Response.SwapBody(c.out) // instead of a copy; the buffer that was there serves the next beat
+	c.out = ctx.Response.SwapBody(c.out) // instead of a copy; the next beat reuses the old buffer
 	return nil
 }
 
-// writeCancel answers 200 with a body that includes cancels of the attempts. The body is copied.
+// writeCancel answers 200 with a copy of body, which includes cancels of the attempts.
 func (h *Handlers) writeCancel(ctx *fasthttp.RequestCtx, body []byte, attempts ...*model.Attempt) {
 	httpapi.WriteNotified(ctx, body, func() {
 		for _, a := range attempts {
@@ -124,14 +123,14 @@ func (h *Handlers) writeCancel(ctx *fasthttp.RequestCtx, body []byte, attempts .
 	})
 }
 
-// prepare makes the beat of an attempt from a body.
+// prepare creates the beat of an attempt from a body.
 func (o *oneBeat) prepare(a *model.Attempt, b *beatbody.Body, arrived time.Time) {
 	o.report = b.AppendReport(o.report[:0])
 	o.reportedMs = b.ReportedMs
 	o.beat.Attempt, o.beat.Report, o.beat.Arrived = a, borrowed(o.report), arrived
 }
 
-// firstCancel reports whether the answer to the beat is the first to include a cancel, so that its arrival is to be recorded.
+// firstCancel reports whether the answer to the beat is the first to include a cancel, so that its delivery must be recorded.
 func (o *oneBeat) firstCancel() bool { return o.beat.Cancel != nil && !o.beat.Cancel.Delivered }
 
 // appendResult appends the answer to a beat that has its result, or returns its refusal.
@@ -145,10 +144,10 @@ func (h *Handlers) appendResult(dst []byte, o *oneBeat, clock *jsonscan.Stamp, c
 	return h.appendBeat(dst, &o.beat, o.who, o.now, clock), nil
 }
 
-// borrowed returns b as a string that holds for as long as nobody writes to b.
+// borrowed returns b as a string, which is valid until b is written to.
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// appendBeat appends the fields of a beat's answer, as v1.HeartbeatResponse has them.
+// appendBeat appends the fields of a beat's answer, as in v1.HeartbeatResponse.
 func (h *Handlers) appendBeat(dst []byte, b *beats.Beat, who *httpapi.Principal, now time.Time, clock *jsonscan.Stamp) []byte {
 	if b.Cancel == nil {
 		dst = append(dst, `"acknowledged":true,"shouldCancel":false,"serverTime":`...)
@@ -165,7 +164,7 @@ func (h *Handlers) appendBeat(dst []byte, b *beats.Beat, who *httpapi.Principal,
 	dst = append(dst, `,"nextHeartbeatMs":`...)
 	dst = strconv.AppendInt(dst, nextHeartbeat(b.Attempt).Milliseconds(), 10)
 	if f := who.Renewed(h.api.Keys, now); f != nil {
-		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escape
+		dst = append(dst, `,"taskToken":"`...) // base64url and dots need no escaping
 		dst = append(dst, f.Text...)
 		dst = append(dst, `","tokenExpiresAt":`...)
 		dst = clock.Append(dst, f.Expires)
@@ -173,7 +172,7 @@ func (h *Handlers) appendBeat(dst []byte, b *beats.Beat, who *httpapi.Principal,
 	return dst
 }
 
-// nextHeartbeat returns when an attempt's next beat should come: in time for one that is lost on the way.
+// nextHeartbeat returns when an attempt's next beat should be sent: early enough for one to be lost.
 func nextHeartbeat(a *model.Attempt) time.Duration {
 	if a.Timeout > 0 {
 		return min(a.Interval, a.Timeout/2)
@@ -186,8 +185,8 @@ var (
 	pathSuffix = []byte("/heartbeat")
 )
 
-// Target returns the task id when the request is a plain POST /v1/tasks/{taskId}/heartbeat, nil
-// otherwise. The id is borrowed and not checked, but that it is one segment.
+// Target returns the task id if the request is a plain POST /v1/tasks/{taskId}/heartbeat, else nil. The id points into the request, and
+// is only checked to be one path segment.
 func Target(ctx *fasthttp.RequestCtx) []byte {
 	if !ctx.Request.Header.IsPost() {
 		return nil

@@ -16,11 +16,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/beats"
 )
 
-// beatLoop answers single beats on an event loop: those whose shape, token and body leave no doubt. Everything else, refusals
-// included that need nothing but the request, it hands over before anything has come of it, so that it is answered as it would be
-// without the loop. A turn's beats land together, and a flush's answers are written together.
+// beatLoop answers single beats on an event loop, if their format, token and body are unambiguous. It hands over everything else,
+// including requests that are certain to be refused, before it has any effect, so that the answer is the same as without the loop. The
+// beats of a turn are stored together, and the answers of a flush are written together.
 //
-// All is the loop's own but what mu guards.
+// Only the loop uses the fields, except those that mu guards.
 type beatLoop struct {
 	h       *Handlers
 	loop    *evloop.Loop
@@ -28,24 +28,24 @@ type beatLoop struct {
 	parsed  beatparse.Request
 	body    beatbody.Body
 	turn    []*beats.Beat       // of this turn
-	landing []*beats.Beat       // the same, since Land makes of the other what it likes
-	opened  int                 // tokens in this turn
-	done    func([]*beats.Beat) // collect, made once
+	landing []*beats.Beat       // the same, since Land may change the other slice
+	opened  int                 // tokens verified in this turn
+	done    func([]*beats.Beat) // collect, allocated once
 	spare   []*loopBeat
-	text    []byte // of a body
-	out     []byte // an answer
+	text    []byte // buffer for a body
+	out     []byte // buffer for an answer
 	stamp   jsonscan.Stamp
 	date    dateLine
-	ctx     fasthttp.RequestCtx // of refusals
+	ctx     fasthttp.RequestCtx // for refusals
 	refused bytes.Buffer
 
 	mu     sync.Mutex
 	landed []*beats.Beat
-	before []*beats.Beat // that have had their answers; the memory of the next ones that land
-	posted bool          // the loop is notified that some have landed
+	before []*beats.Beat // beats that have been answered; their memory is reused
+	posted bool          // the loop is notified that some have results
 }
 
-// loopBeat is a beat on its way through a loop, from the request to the answer.
+// loopBeat is a beat on the loop, from the request to the answer.
 type loopBeat struct {
 	oneBeat
 	conn  *evloop.Conn
@@ -60,7 +60,7 @@ func (h *Handlers) NewLoop(l *evloop.Loop) evloop.Handler {
 	return b
 }
 
-// Read takes in a beat.
+// Read parses a beat.
 func (l *beatLoop) Read(c *evloop.Conn, unread []byte) (int, evloop.Next) {
 	p := &l.parsed
 	switch v := beatparse.Parse(unread, httpapi.LimitCallback, p); {
@@ -73,7 +73,7 @@ func (l *beatLoop) Read(c *evloop.Conn, unread []byte) (int, evloop.Next) {
 	return 0, evloop.HandOver
 }
 
-// begin begins the beat that was parsed, unless there is a doubt. Nothing has an effect before the last of them.
+// begin begins the parsed beat, unless there is a doubt. It has no effect before the last check.
 func (l *beatLoop) begin(c *evloop.Conn) bool {
 	api, p := l.h.api, &l.parsed
 	local := l.local()
@@ -107,11 +107,11 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	return true
 }
 
-// maxOpened bounds the time that a turn takes for tokens that are not in the cache. Others are for those whom the loop holds up
-// less.
+// maxOpened limits the time that a turn spends on tokens that are not in the cache. Further ones are handed over to goroutines, which
+// delay the loop less.
 const maxOpened = 16
 
-// principal returns whom a token stands for, and what was opened for that where the cache did not know it; nil: there is a doubt.
+// principal returns the principal of a token, and the verified token if it was not cached; nil: there is a doubt.
 func (l *beatLoop) principal(bearer []byte, now time.Time) (*httpapi.Principal, *httpapi.OpenedToken) {
 	if who := l.h.api.Cached(bearer, now); who != nil {
 		return who, nil
@@ -127,12 +127,12 @@ func (l *beatLoop) principal(bearer []byte, now time.Time) (*httpapi.Principal, 
 	return o.Principal(), o
 }
 
-// local is this process's time at which the turn began.
+// local returns this process's time at the beginning of the turn.
 func (l *beatLoop) local() time.Time {
 	return l.h.api.LocalAt(l.loop.Now())
 }
 
-// Turn lands the turn's beats.
+// Turn stores the turn's beats.
 func (l *beatLoop) Turn() {
 	l.opened = 0
 	if len(l.turn) == 0 {
@@ -152,7 +152,7 @@ func (l *beatLoop) Turn() {
 	l.h.beats.Land(l.turn, l.done)
 }
 
-// collect takes, on any goroutine, beats that have their result.
+// collect receives, on any goroutine, beats that have their result.
 func (l *beatLoop) collect(beats []*beats.Beat) {
 	l.mu.Lock()
 	l.landed = append(l.landed, beats...)
@@ -164,7 +164,7 @@ func (l *beatLoop) collect(beats []*beats.Beat) {
 	}
 }
 
-// Landed answers the beats that have landed.
+// Landed answers the beats that have their result.
 func (l *beatLoop) Landed(any) {
 	l.mu.Lock()
 	landed := l.landed
@@ -186,7 +186,7 @@ func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 		}
 	}()
 	if b.conn == nil {
-		return // it was answered when something panicked
+		return // it was answered after a panic
 	}
 	body, r := l.h.appendResult(append(l.text[:0], '{'), &b.oneBeat, &l.stamp, l.count)
 	l.text = body
@@ -206,7 +206,7 @@ func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 	l.over(b)
 }
 
-// appendOK appends a whole answer, as fasthttp writes it.
+// appendOK appends a complete answer, as fasthttp writes it.
 func (l *beatLoop) appendOK(dst, id, body []byte) []byte {
 	dst = append(dst, "HTTP/1.1 200 OK\r\nDate: "...)
 	dst = l.date.append(dst, l.loop.Now())
@@ -229,7 +229,7 @@ func (l *beatLoop) refuse(b *loopBeat, r *httpapi.Refusal) {
 	l.over(b)
 }
 
-// refusal returns a whole answer that is one, and whether the connection ends with it.
+// refusal returns a complete refusal, and whether the connection ends with it.
 func (l *beatLoop) refusal(b *loopBeat, r *httpapi.Refusal) (answer []byte, last bool) {
 	ctx := &l.ctx
 	ctx.Response.Reset()
@@ -239,11 +239,11 @@ func (l *beatLoop) refusal(b *loopBeat, r *httpapi.Refusal) (answer []byte, last
 		ctx.SetConnectionClose()
 	}
 	l.refused.Reset()
-	_, _ = ctx.Response.WriteTo(&l.refused) // memory takes it all
+	_, _ = ctx.Response.WriteTo(&l.refused) // writing to memory does not fail
 	return l.refused.Bytes(), ctx.Response.ConnectionClose()
 }
 
-// maxSpareBeats bounds what a burst leaves behind.
+// maxSpareBeats limits the memory that is kept after a burst.
 const maxSpareBeats = 4096
 
 func (l *beatLoop) take() *loopBeat {
@@ -257,19 +257,19 @@ func (l *beatLoop) take() *loopBeat {
 	return b
 }
 
-// over ends a beat that has had its answer.
+// over ends a beat that has been answered.
 func (l *beatLoop) over(b *loopBeat) {
 	l.count.InFlight.Add(-1)
-	b.conn, b.who, b.beat.Attempt = nil, nil, nil // these must not be held
+	b.conn, b.who, b.beat.Attempt = nil, nil, nil // these must not be kept alive
 	if len(l.spare) < maxSpareBeats {
 		l.spare = append(l.spare, b)
 	}
 }
 
-// failed answers a beat on whose way something panicked. Others may still hold the beat.
+// failed answers a beat whose processing panicked. Other goroutines may still use the beat.
 func (l *beatLoop) failed(b *loopBeat, p any) {
 	if b.conn == nil {
-		return // it has had its answer
+		return // it has been answered
 	}
 	r := l.h.api.Panicked(p, string(b.id), fasthttp.MethodPost, "/v1/tasks/{taskId}/heartbeat")
 	b.conn.Answer(l.refusal(b, r))
@@ -277,7 +277,7 @@ func (l *beatLoop) failed(b *loopBeat, p any) {
 	b.conn = nil
 }
 
-// dateLine is the time of answers, which changes once a second.
+// dateLine is the Date header of answers, which changes once a second.
 type dateLine struct {
 	second int64
 	text   []byte

@@ -1,2 +1,2 @@
-// Package convert translates between the domain's types and those on the wire where more than one resource of the API needs it.
+// Package convert translates between the domain's types and wire types that more than one resource of the API needs.
 package convert

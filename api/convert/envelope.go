@@ -9,13 +9,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Envelopes makes the envelopes of dispatched attempts.
+// Envelopes creates the envelopes of dispatched attempts.
 type Envelopes struct {
 	Keys      *token.Keyring
-	PublicURL string // where their callbacks go
+	PublicURL string // the base of their callback URLs
 }
 
-// Of returns a dispatched attempt with its token. The same attempt gets the same envelope, however often it is asked for.
+// Of returns a dispatched attempt with its token. The same attempt always gets the same envelope.
 func (s Envelopes) Of(e *model.Envelope) (*v1.TaskEnvelope, error) {
 	t, a := e.Task, e.Attempt
 	text, expires, err := httpapi.MintTask(s.Keys, a, e.TokenTTL, e.RenewToken)

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// TaskOf turns a request into what the domain takes. What it says together is still to be checked.
+// TaskOf converts a request to the domain's type. The combination of its fields is still to be checked.
 func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error) {
 	n := model.NewTask{
 		Scope: scope, TaskID: body.TaskID, RunID: body.RunID, Key: body.TaskKey, Asset: body.AssetID,
@@ -40,7 +40,7 @@ func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error
 	return n, d.Err
 }
 
-// ownTrace returns the one that a body names.
+// ownTrace returns the trace context in a body.
 func ownTrace(said string) (string, error) {
 	trace, ok := model.ParseTraceparent(said)
 	if said != "" && !ok {
@@ -50,7 +50,7 @@ func ownTrace(said string) (string, error) {
 	return trace, nil
 }
 
-// retryPolicy fills in what a policy leaves out from the default.
+// retryPolicy completes a policy with defaults.
 func retryPolicy(d *httpapi.Durations, r *v1.RetryPolicy) *model.RetryPolicy {
 	if r == nil {
 		return nil
@@ -78,7 +78,7 @@ func Compact(raw json.RawMessage) json.RawMessage {
 	var buf bytes.Buffer
 	buf.Grow(len(raw))
 	if json.Compact(&buf, raw) != nil {
-		return nil // raw came out of a body that was valid
+		return nil // raw is part of a valid body
 	}
 	return buf.Bytes()
 }

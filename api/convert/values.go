@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/queues"
 )
 
-// Queue returns a queue as the wire has it.
+// Queue converts a queue to its wire type.
 func Queue(scope model.Scope, q *queues.Queue) v1.Queue {
 	v := v1.Queue{
 		Queue: q.Name, TenantID: scope.Tenant, WorkspaceID: scope.Workspace, Paused: q.Paused, Depth: q.Depth(),
@@ -27,7 +27,7 @@ func Queue(scope model.Scope, q *queues.Queue) v1.Queue {
 	return v
 }
 
-// Gap returns a gap of events as the wire has it.
+// Gap converts a gap of events to its wire type.
 func Gap(g *events.Gap) *v1.EventGap {
 	if g == nil {
 		return nil
@@ -35,7 +35,7 @@ func Gap(g *events.Gap) *v1.EventGap {
 	return &v1.EventGap{From: v1.At(g.From), To: v1.At(g.To), Shards: g.Shards}
 }
 
-// Progress returns what was reported last, null for nothing.
+// Progress returns the last reported progress, or null.
 func Progress(p *model.Progress) *v1.Progress {
 	if p == nil || p.Pct == "" && p.Message == "" {
 		return nil
@@ -43,7 +43,7 @@ func Progress(p *model.Progress) *v1.Progress {
 	return &v1.Progress{ProgressPct: Raw(p.Pct), Message: Raw(p.Message)}
 }
 
-// OrNull is null for an empty string.
+// OrNull returns null for an empty string.
 func OrNull[T ~string](s T) *T {
 	if s == "" {
 		return nil
@@ -51,7 +51,7 @@ func OrNull[T ~string](s T) *T {
 	return &s
 }
 
-// MsOrNull is null for no duration.
+// MsOrNull returns null for a zero duration.
 func MsOrNull(d time.Duration) *int64 {
 	if d == 0 {
 		return nil
@@ -60,7 +60,7 @@ func MsOrNull(d time.Duration) *int64 {
 	return &ms
 }
 
-// Raw returns JSON text of the domain; empty is null.
+// Raw returns JSON text of the domain; empty becomes null.
 func Raw(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -68,7 +68,7 @@ func Raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// OrEmpty returns an array that is not null.
+// OrEmpty returns an array that is never null.
 func OrEmpty(s []string) []string {
 	if s == nil {
 		return []string{}

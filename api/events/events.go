@@ -44,7 +44,7 @@ func (h *Handlers) page(req *httpapi.Request, p *httpapi.Parameters, filter even
 	return fasthttp.StatusOK, list, nil
 }
 
-// eventList is a v1.EventList whose events are encoded already.
+// eventList is a v1.EventList whose events are already encoded.
 type eventList struct {
 	Events []json.RawMessage `json:"events"`
 	Next   string            `json:"next"`
@@ -52,7 +52,7 @@ type eventList struct {
 	Gap    *v1.EventGap      `json:"gap,omitempty"`
 }
 
-// eventFilter reads which events are asked for.
+// eventFilter reads the filter from the query.
 func eventFilter(req *httpapi.Request, p *httpapi.Parameters) (f events.Filter, err error) {
 	if f.Tenant, f.Workspace, err = req.OpenScope(); err != nil {
 		return f, err

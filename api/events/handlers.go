@@ -11,7 +11,7 @@ import (
 // Service is what the handlers need of the domain's events.
 type Service interface {
 	List(context.Context, events.Query) (*events.Page, error)
-	// Follow returns a listener behind a cursor, which field names in refusals; "": from now on.
+	// Follow returns a listener from a cursor on, which field names in refusals; "": from now on.
 	Follow(ctx context.Context, f events.Filter, field, after string) (*events.Listener, error)
 }
 
@@ -19,6 +19,6 @@ type Service interface {
 type Handlers struct {
 	Events    Service
 	Streams   *shares.Pool  // of open streams
-	Refused   func()        // counts a stream that was refused
-	KeepAlive time.Duration // how often a stream says that it is alive
+	Refused   func()        // counts a refused stream
+	KeepAlive time.Duration // interval of keep-alives
 }

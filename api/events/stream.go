@@ -20,18 +20,18 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/events"
 )
 
-// A stream of events is the body of an answer that is read as it goes on: by the connection's own goroutine, which waits until
-// there is something to send. What comes from time alone, keep-alives and ends, one goroutine finds for all streams (httpapi.Waits).
+// A stream of events is an answer whose body is read as events happen: by the connection's goroutine, which waits until there is
+// something to send. One goroutine handles keep-alives and expiry for all streams (httpapi.Waits).
 
 const (
 	contentTypeEvents = "text/event-stream"
 
-	// KeepAlive is how often a stream says that it is alive, and where it is. A client that has gone shows only when something is
-	// written to it, which is at once where an event loop sees that its side has ended.
+	// KeepAlive is the interval of keep-alives, which include the position. A client that has gone is detected only by a write, which is
+	// done at once if an event loop sees that its side has ended.
 	KeepAlive = 15 * time.Second
-	// storePause is how long a stream waits that goes through what has happened when the store does not answer.
+	// storePause is how long a stream of past events waits when the store does not answer.
 	storePause = time.Second
-	// retryLeast and retryMost are when a client whose stream has ended should come again, so that not all come at once.
+	// retryLeast and retryMost bound when clients whose stream has ended should reconnect, so that not all do so at once.
 	retryLeast, retryMost = time.Second, 5 * time.Second
 )
 
@@ -43,7 +43,7 @@ func wantsStream(h *fasthttp.RequestHeader) bool {
 // stream answers GET /v1/events with a stream.
 func (h *Handlers) stream(req *httpapi.Request, p *httpapi.Parameters, filter events.Filter) (int, any, error) {
 	field, after := "after", p.Get("after")
-	if id := req.Ctx.Request.Header.Peek("Last-Event-ID"); len(id) > 0 { // a client that comes again says where it was
+	if id := req.Ctx.Request.Header.Peek("Last-Event-ID"); len(id) > 0 { // a client that reconnects sends its position
 		field, after = "Last-Event-ID", string(id)
 	}
 	if p.Has("order") || p.Has("pageSize") {
@@ -77,7 +77,7 @@ func (h *Handlers) stream(req *httpapi.Request, p *httpapi.Parameters, filter ev
 
 func retry() time.Duration { return retryLeast + rand.N(retryMost-retryLeast) }
 
-// eventStream is the body of one answer. Read and Close are the connection's, the rest is for any goroutine.
+// eventStream is the body of one answer. Read and Close are for the connection, the rest is for any goroutine.
 type eventStream struct {
 	handlers *Handlers
 	waits    *httpapi.Waits
@@ -85,19 +85,19 @@ type eventStream struct {
 	listener *events.Listener
 	who      *httpapi.Principal
 
-	pending net.Buffers    // to be read, then
-	events  []*events.Told // this, and then
-	closing []byte         // this
-	last    bool           // nothing comes after that
+	pending net.Buffers    // sent first
+	events  []*events.Told // sent second
+	closing []byte         // sent last
+	last    bool           // nothing is sent after that
 	buffers [4][]byte      // of pending
 	head    []byte         // of an event or gap, in pending
 
-	quietSince atomic.Int64           // when something was written last, ns since the epoch
-	due        atomic.Bool            // a keep-alive is
-	ended      atomic.Pointer[string] // why it must end; nil: it goes on
+	quietSince atomic.Int64           // when something was last written, ns since the epoch
+	due        atomic.Bool            // a keep-alive is due
+	ended      atomic.Pointer[string] // why it must end; nil: it continues
 }
 
-// Read waits until there is something to send. Events are copied from where all streams share them.
+// Read waits until there is something to send. It copies events from memory that all streams share.
 func (s *eventStream) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		k, _ := s.pending.Read(p[n:])
@@ -122,7 +122,7 @@ func (s *eventStream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// next finds what is to be sent, or waits for it.
+// next determines what to send, or waits for it.
 func (s *eventStream) next() {
 	found, err := s.listener.Next(s.running)
 	s.events = found
@@ -139,7 +139,7 @@ func (s *eventStream) next() {
 	case s.due.Swap(false):
 		s.pending = append(s.pending, fmt.Appendf(nil, ": keep-alive\nid: %s\n\n", s.listener.Cursor()))
 	case err != nil:
-		select { // the store does not answer; keep-alives go on
+		select { // the store does not answer; keep-alives continue
 		case <-s.listener.Woken():
 		case <-time.After(storePause):
 		}
@@ -156,7 +156,7 @@ var (
 // append makes an event or a gap pending.
 func (s *eventStream) append(t *events.Told) {
 	if t.Gap != nil {
-		gap, _ := httpapi.Marshal(convert.Gap(t.Gap)) // of plain fields it does not fail
+		gap, _ := httpapi.Marshal(convert.Gap(t.Gap)) // encoding plain fields does not fail
 		s.head = append(append(s.head[:0], "event: gap\nid: "...), t.Cursor...)
 		s.pending = append(s.buffers[:0], s.head, dataBegins, gap, dataEnds)
 		return
@@ -165,7 +165,7 @@ func (s *eventStream) append(t *events.Told) {
 	s.pending = append(s.buffers[:0], s.head, dataBegins, t.JSON, dataEnds)
 }
 
-// hungUp has the stream say that it is alive, which shows whether the client still is.
+// hungUp makes the stream send a keep-alive, which shows whether the client has gone.
 func (s *eventStream) hungUp() {
 	s.due.Store(true)
 	s.listener.Wake()
@@ -181,20 +181,20 @@ func (s *eventStream) Close() error {
 
 func (s *eventStream) Principal() *httpapi.Principal { return s.who }
 
-// Look has the stream say that it is alive when it has said nothing for long.
+// Look makes the stream send a keep-alive if it has been quiet for long.
 func (s *eventStream) Look(now time.Time) {
 	if s.quietSince.Load() <= now.Add(-s.handlers.KeepAlive).UnixNano() && !s.due.Swap(true) {
 		s.listener.Wake()
 	}
 }
 
-// End has the stream send why it ends, and end.
+// End makes the stream send why it ends, and end.
 func (s *eventStream) End(why string) {
 	s.ended.CompareAndSwap(nil, &why)
 	s.listener.Wake()
 }
 
-// enter takes a place for a stream, or refuses.
+// enter takes a place for a stream, or refuses it.
 func (h *Handlers) enter(req *httpapi.Request) *httpapi.Refusal {
 	if req.API.Running.Err() != nil {
 		return httpapi.ErrStopping

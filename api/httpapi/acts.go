@@ -8,17 +8,17 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// actLines are how many acts on tasks are logged in a second; the others are only counted.
+// actLines is how many operations on tasks are logged per second; further ones are only counted.
 const actLines = 10
 
-// BulkResult is what an act on many has done.
+// BulkResult is the result of an operation on many objects.
 type BulkResult struct {
 	DryRun        bool
 	Matched, Done int
 }
 
-// logAct logs who changed what exists: cancels, drains, pauses and the like. Creations of tasks and workers are in events only, and a
-// few acts are logged by the domain, which knows more of them.
+// logAct logs who changed existing objects: cancels, drains, pauses and the like. Creations of tasks and workers are only in events, and a
+// few operations are logged by the domain, which knows more about them.
 func (req *Request) logAct() {
 	r := req.Route
 	onTasks := r.Needs&(MayCancel|MayDispatch) != 0

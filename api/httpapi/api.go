@@ -30,18 +30,18 @@ type Owners interface {
 	Owned(ctx context.Context, scope model.Scope, workerID string, names []holdings.OwnedAttempt) ([]*model.Attempt, error)
 }
 
-// Registry adopts workers that the store has lost.
+// Registry adopts workers whose records the store has lost.
 type Registry interface {
 	Adopt(ctx context.Context, scope model.Scope, workerID string, record []string) error
 }
 
 // RevocationList is the list of revoked tokens.
 type RevocationList interface {
-	// Heed calls f with all revocations and those that are new, now and whenever they change.
+	// The function gets all revocations and the new ones, now and whenever they change.
 	Heed(f func(all, news []revocations.Revocation))
 }
 
-// Config of an API. Bounds are as the server's configuration has them.
+// Config configures an API. Limits are as in the server's configuration.
 type Config struct {
 	Attempts    Attempts
 	Owners      Owners
@@ -50,17 +50,17 @@ type Config struct {
 
 	Keys           *token.Keyring
 	Logger         *slog.Logger
-	Registerer     prometheus.Registerer // nil: metrics are registered nowhere
+	Registerer     prometheus.Registerer // nil: metrics are not registered
 	BasePath       string
 	TokenCacheSize int
 	MaxControl     int
 	TenantBeats    int
 	TenantCalls    int
-	Now            func() time.Time // nil: this process's time, corrected by Attempts.Skew
-	Running        context.Context  // ends when the server shuts down: what waits for something to happen ends then
+	Now            func() time.Time // nil: the process's time, corrected by Attempts.Skew
+	Running        context.Context  // ends when the server begins to shut down, which ends waiting requests
 }
 
-// API is what all routes share: the table of them, who may call them and how often, and how they are answered and counted.
+// API is what all routes share: the route table, authorization, limits, answers and metrics.
 type API struct {
 	Keys    *token.Keyring
 	Logger  *slog.Logger
@@ -76,7 +76,7 @@ type API struct {
 	ids     requestIDs
 
 	Waits       Waits
-	tenantBeats *tenantLimit // nil: none
+	tenantBeats *tenantLimit // nil: no limit
 	tenantCalls *tenantLimit
 
 	logFailures logs.Limiter
@@ -86,7 +86,7 @@ type API struct {
 	inFlight atomic.Int64
 }
 
-// New makes an API without routes.
+// New creates an API without routes.
 func New(cfg Config) (*API, error) {
 	a := &API{
 		Keys: cfg.Keys, Logger: cfg.Logger, Running: cfg.Running, cfg: cfg,
@@ -119,12 +119,12 @@ func (a *API) Mount(routes []*Route, pages func(req *Request, path string) (stat
 	return a.Metrics.mount(a.cfg.Registerer, routes)
 }
 
-// RedisTime returns Redis's time as this replica knows it: tokens and deadlines are judged by one clock, whichever replica is asked.
+// RedisTime returns Redis's time as this replica knows it, so that all replicas check tokens and deadlines against one clock.
 func (a *API) RedisTime(ctx *fasthttp.RequestCtx) time.Time {
 	return a.RedisTimeAt(a.Local(ctx))
 }
 
-// RedisTimeAt returns Redis's time at a moment of this process's.
+// RedisTimeAt returns Redis's time at a moment of this process's clock.
 func (a *API) RedisTimeAt(local time.Time) time.Time {
 	if a.cfg.Now != nil {
 		return a.cfg.Now()
@@ -132,15 +132,15 @@ func (a *API) RedisTimeAt(local time.Time) time.Time {
 	return local.Add(a.cfg.Attempts.Skew())
 }
 
-// Local returns this process's time, for what is counted here alone.
+// Local returns this process's time, for limits that this process alone counts.
 func (a *API) Local(ctx *fasthttp.RequestCtx) time.Time {
-	if t := ctx.Time(); !t.IsZero() { // fasthttp has just asked
+	if t := ctx.Time(); !t.IsZero() { // fasthttp has just read the clock
 		return a.LocalAt(t)
 	}
 	return a.LocalAt(time.Now())
 }
 
-// LocalAt returns a moment of this process's time as the tests' clock has it, if there is one.
+// LocalAt converts a moment of this process's time to the tests' clock, if there is one.
 func (a *API) LocalAt(t time.Time) time.Time {
 	if a.cfg.Now != nil {
 		return a.cfg.Now()

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// Bearer returns the one token of a request, nil when there is none or more than one.
+// Bearer returns the token of a request, or nil if it has none or more than one.
 func (w *Wire) Bearer() []byte {
 	const scheme = "bearer "
 	a := w.authorization
@@ -21,7 +21,7 @@ func (w *Wire) Bearer() []byte {
 	return bytes.TrimLeft(a[len(scheme):], " ")
 }
 
-// CheckTask compares a task id with the one that a task token is for.
+// CheckTask refuses a task id that is not the one in the task token.
 func CheckTask(a *model.Attempt, id []byte) *Refusal {
 	switch {
 	case a.TaskID == string(id):
@@ -32,7 +32,7 @@ func CheckTask(a *model.Attempt, id []byte) *Refusal {
 	return Forbidden("The token is another task's; use the taskToken of this task's envelope")
 }
 
-// CheckAttempt compares the attempt of a body with the token's.
+// CheckAttempt refuses an attempt number that is not the token's.
 func CheckAttempt(a *model.Attempt, number int) *Refusal {
 	if a.Number == number {
 		return nil
@@ -40,7 +40,7 @@ func CheckAttempt(a *model.Attempt, number int) *Refusal {
 	return Forbidden("The token is another attempt's; send the attempt of the envelope that the token came with")
 }
 
-// authorize lets the request in or answers 401 or 403.
+// authorize checks the request's token, and returns a 401 or 403 if it is not sufficient.
 func (req *Request) authorize() error {
 	if req.Route.Access == ForAll || req.Route.Access == ForItems || req.Route.Access == ForBeat {
 		return nil
@@ -57,7 +57,7 @@ func (req *Request) authorize() error {
 	return req.authorizeControl()
 }
 
-// authorizeTask lets in the token of the path's task. A worker's token is judged once the body has named the attempt.
+// authorizeTask accepts the token of the path's task. A worker's token is checked once the body has named the attempt.
 func (req *Request) authorizeTask() error {
 	a := req.Caller.Task()
 	if a == nil {
@@ -73,7 +73,7 @@ func (req *Request) authorizeTask() error {
 	return nil
 }
 
-// authorizeWorker lets in the token of the path's worker, or, where the route has roles, a control token.
+// authorizeWorker accepts the token of the path's worker or, if the route has roles, a control token.
 func (req *Request) authorizeWorker() error {
 	switch {
 	case req.Caller.control() && req.Route.Needs != 0:
@@ -109,9 +109,9 @@ func invalidIDUnless(field, id string) error {
 	return InvalidID(field)
 }
 
-// Scope determines the scope of a request: what the body says (empty for those without), else the query, else the token. What
-// the token does not open is 403, what is more than the tenant may send 429: a request counts once for each scope that it
-// determines, so each task of a batch does.
+// Scope determines the scope of a request from the body (empty for requests without one), else the query, else the token. A scope that
+// the token does not allow is refused with 403, and requests above the tenant's rate with 429: a request counts once for each
+// scope that it determines, so each task of a batch counts.
 func (req *Request) Scope(bodyTenant, bodyWorkspace string) (model.Scope, error) {
 	tenant, err := req.ScopePart("tenantId", bodyTenant, req.Caller.Claims.Tenant)
 	if err != nil {
@@ -153,7 +153,7 @@ func (req *Request) ScopePart(field, body, own string) (string, error) {
 	return asked, nil
 }
 
-// OpenScope is the scope of a request that may be about several. A half that the token leaves open may be left open, "".
+// OpenScope returns the scope of a request that may concern several. The tenant or workspace may be "" if the token allows every one.
 func (req *Request) OpenScope() (tenant, workspace string, err error) {
 	half := func(field, own string) (string, error) {
 		if own == token.Wildcard && !req.Query.Has(field) {

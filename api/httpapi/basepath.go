@@ -6,10 +6,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A proxy may show the server below a path of its own, Config.BasePath. Whether it takes that path away before it passes a request
-// on or not, the request is answered alike; the path is needed for the links of answers.
+// A proxy may expose the server under a path, Config.BasePath. Requests are answered in the same way whether the proxy strips that path or
+// not; the path is needed for links in answers.
 
-// UnderBase returns a request target as it is without the base path.
+// UnderBase returns a request target without the base path.
 func (a *API) UnderBase(target []byte) []byte {
 	rest, ok := bytes.CutPrefix(target, []byte(a.cfg.BasePath))
 	switch {
@@ -23,7 +23,7 @@ func (a *API) UnderBase(target []byte) []byte {
 	return rest
 }
 
-// LeaveBase takes the base path out of a request.
+// LeaveBase removes the base path from a request.
 func (a *API) LeaveBase(ctx *fasthttp.RequestCtx) {
 	if a.cfg.BasePath == "" {
 		return

@@ -14,13 +14,11 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// decodeStrict reads a body of the control plane into a struct of package v1. It refuses what is not one JSON object, fields
-// that the struct does not have (names are exact, unlike encoding/json's), fields that come twice, values of another kind,
-// and empty ids.
+// decodeStrict decodes a body of the control plane into a struct of package v1. It refuses anything but one JSON object, unknown fields
+// (names are case-sensitive, unlike encoding/json's), duplicate fields, values of the wrong kind, and empty ids.
 func decodeStrict(body []byte, v any) error { return decode(body, v, false) }
 
-// decodeLenient reads a callback's body in the same way, but skips fields that the struct does not have, since workers may
-// be newer.
+// decodeLenient decodes a callback's body in the same way, but skips unknown fields, since workers may be newer than the server.
 func decodeLenient(body []byte, v any) error { return decode(body, v, true) }
 
 func decode(body []byte, v any, lenient bool) error {
@@ -30,8 +28,8 @@ func decode(body []byte, v any, lenient bool) error {
 	return DecodeObject("", body, v, lenient)
 }
 
-// DecodeObject reads valid JSON that was found at a path of the body. encoding/json matches field names in any case, so names
-// that are skipped are hidden from it.
+// DecodeObject decodes valid JSON that was found at a path of the body. encoding/json matches field names in any case, so skipped names
+// are hidden from it.
 func DecodeObject(path string, object []byte, v any, lenient bool) error {
 	c := fieldCheck{Scanner: jsonscan.Scanner{Text: object}, lenient: lenient}
 	if r := c.value(reflect.TypeOf(v).Elem(), path); r != nil {
@@ -44,7 +42,7 @@ func invalidJSON(format string, args ...any) *Refusal {
 	return NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidJSON, fmt.Sprintf(format, args...))
 }
 
-// CheckJSON refuses a body that is not exactly one JSON object in UTF-8, and says where it goes wrong.
+// CheckJSON refuses a body that is not exactly one JSON object in UTF-8, and reports where the error is.
 func CheckJSON(body []byte) error {
 	if !utf8.Valid(body) {
 		return ErrNotUTF8
@@ -78,13 +76,13 @@ func unmarshal(path string, body []byte, v any) error {
 		return nil
 	}
 	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) && kind.Field != "" { // a number that does not fit, or a time that is none
+	if errors.As(err, &kind) && kind.Field != "" { // a number out of range, or an invalid time
 		return wrongKind(join(path, wireField(kind.Field)), kind.Value, kind.Type)
 	}
 	return invalidJSON("The body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// wireField removes the names of embedded structs from a path of encoding/json: ours on the wire begin with a lower-case letter.
+// wireField removes the names of embedded structs from a path of encoding/json: wire names begin with a lower-case letter.
 func wireField(path string) string {
 	parts := strings.Split(path, ".")
 	kept := parts[:0]
@@ -96,7 +94,7 @@ func wireField(path string) string {
 	return strings.Join(kept, ".")
 }
 
-// kindName names the JSON kind that a field wants.
+// kindName names the JSON kind of a field's type.
 func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// What reading a body costs, beside encoding/json alone.
+// The cost of reading a body, compared with encoding/json.
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name, body string

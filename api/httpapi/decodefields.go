@@ -15,11 +15,11 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// fieldCheck walks over a valid JSON value along a type, and refuses what does not fit it.
+// fieldCheck compares a valid JSON value with a type, and refuses what does not fit.
 type fieldCheck struct {
 	jsonscan.Scanner
-	lenient bool     // skip what the type does not have
-	skipped [][2]int // where the names of those fields stand
+	lenient bool     // skip fields that the type does not have
+	skipped [][2]int // positions of the names of those fields
 }
 
 func (c *fieldCheck) value(t reflect.Type, path string) *Refusal {
@@ -31,7 +31,7 @@ func (c *fieldCheck) value(t reflect.Type, path string) *Refusal {
 		c.Skip()
 		return nil
 	case first == 'n':
-		c.Skip() // as if it were not there
+		c.Skip() // as if it were absent
 		return nil
 	case first != firstByte(t) && !(firstByte(t) == '0' && isNumber(first)) && !(firstByte(t) == 't' && first == 'f'):
 		return wrongKind(path, kindOf(first), t)
@@ -51,7 +51,7 @@ func (c *fieldCheck) value(t reflect.Type, path string) *Refusal {
 	return nil
 }
 
-// object reads the fields of a struct.
+// object checks the fields of a struct.
 func (c *fieldCheck) object(t reflect.Type, path string) *Refusal {
 	fields := fieldsOf(t)
 	seen := uint64(0)
@@ -90,7 +90,7 @@ func (c *fieldCheck) object(t reflect.Type, path string) *Refusal {
 	return nil
 }
 
-// kept reads a value that is kept as it is.
+// kept checks a value that is stored as raw JSON.
 func (c *fieldCheck) kept(path string) *Refusal {
 	c.Space()
 	from := c.Pos
@@ -113,7 +113,7 @@ func (c *fieldCheck) array(t reflect.Type, path string) *Refusal {
 	return nil
 }
 
-// dictionary reads an object whose names are the client's own.
+// dictionary checks an object whose keys are the client's.
 func (c *fieldCheck) dictionary(t reflect.Type, path string) *Refusal {
 	seen := map[string]bool{}
 	for more := c.Open('{', '}'); more; more = c.More('}') {
@@ -132,7 +132,7 @@ func (c *fieldCheck) dictionary(t reflect.Type, path string) *Refusal {
 	return nil
 }
 
-// name reads a member's name.
+// name reads a key.
 func (c *fieldCheck) name() []byte {
 	c.Space()
 	lit, escaped, _ := c.Str()
@@ -143,7 +143,7 @@ func (c *fieldCheck) emptyString() bool {
 	return c.Peek() == '"' && bytes.HasPrefix(c.Text[c.Pos:], []byte(`""`))
 }
 
-// hidden returns the value changed so that no skipped name matches a field.
+// hidden returns the value with skipped names changed so that they match no field.
 func (c *fieldCheck) hidden() []byte {
 	if c.skipped == nil {
 		return c.Text
@@ -172,7 +172,7 @@ func unknownField(field string) *Refusal {
 	return r
 }
 
-// DuplicateField refuses a field that came twice.
+// DuplicateField refuses a duplicate field.
 func DuplicateField(field string) *Refusal {
 	return InvalidField(field, field+" is said twice; say it once")
 }
@@ -189,7 +189,7 @@ var (
 	timeOfDay  = reflect.TypeFor[v1.Time]()
 )
 
-// firstByte is what a value of the type begins with.
+// firstByte returns the byte with which a value of the type begins.
 func firstByte(t reflect.Type) byte {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
@@ -224,27 +224,27 @@ func kindOf(first byte) string {
 	return "number"
 }
 
-// emptyField refuses an empty text where one that is left out means all.
+// emptyField refuses an empty string in a field that means "all" when it is absent.
 func emptyField(field string) *Refusal {
 	return InvalidField(field, field+" is empty; name one, or leave it out")
 }
 
-// bodyField is one that a struct has.
+// bodyField is a field of a struct.
 type bodyField struct {
 	typ     reflect.Type
-	bit     uint64 // of its own
-	id      bool   // may be left out but not be empty
-	narrows bool   // the same, for text that is no id
+	bit     uint64 // identifies the field
+	id      bool   // may be absent but not empty
+	narrows bool   // the same, for text that is not an id
 }
 
-// narrowing are the structs whose text says what is meant, the more of it the less: one that came empty, as from a variable that was
-// not set, would mean more than was wanted.
+// narrowing are the structs in which each field narrows a selection. An empty field, as from an unset variable, would select more than
+// was intended.
 var narrowing = map[reflect.Type]bool{
 	reflect.TypeFor[v1.TaskSelector](): true, reflect.TypeFor[v1.WorkerSelector](): true, reflect.TypeFor[v1.WebhookFilter](): true,
 	reflect.TypeFor[v1.RevokeTokensRequest](): true, reflect.TypeFor[v1.CreateTasksItem](): true,
 }
 
-// owner is the struct that a field of t stands in, which may be embedded.
+// owner returns the struct that declares a field of t, which may be embedded.
 func owner(t reflect.Type, f reflect.StructField) reflect.Type {
 	if last := len(f.Index) - 1; last > 0 {
 		return t.FieldByIndex(f.Index[:last]).Type
@@ -259,7 +259,7 @@ func isID(name string) bool {
 
 var fieldCache sync.Map // reflect.Type → map[string]bodyField
 
-// fieldsOf returns a struct's fields, at most 64, by their JSON names, those of embedded structs included.
+// fieldsOf returns a struct's fields, at most 64, by their JSON names, including those of embedded structs.
 func fieldsOf(t reflect.Type) map[string]bodyField {
 	if m, ok := fieldCache.Load(t); ok {
 		return m.(map[string]bodyField)

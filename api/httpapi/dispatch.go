@@ -13,7 +13,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Serve answers everything but the plain beat of one task.
+// Serve answers all requests except the plain heartbeat of one task.
 func (a *API) Serve(ctx *fasthttp.RequestCtx, w Wire, start time.Time) {
 	a.inFlight.Add(1)
 	defer a.inFlight.Add(-1)
@@ -21,22 +21,22 @@ func (a *API) Serve(ctx *fasthttp.RequestCtx, w Wire, start time.Time) {
 	m.observe(status, start)
 }
 
-// InFlight returns how many requests wait for their answer.
+// InFlight returns how many requests are being processed.
 func (a *API) InFlight() int64 { return a.inFlight.Load() + a.Metrics.hot.inFlight() }
 
-// RefuseUnrouted answers what is refused before routing.
+// RefuseUnrouted answers a request that is refused before routing.
 func (a *API) RefuseUnrouted(ctx *fasthttp.RequestCtx, r *Refusal, start time.Time) {
 	a.Metrics.unrouted.observe(r.Status, start)
 	a.Refuse(ctx, r)
 }
 
-// Refuse answers with a refusal, and counts it where the request is a heartbeat.
+// Refuse answers with a refusal, and counts it if the request is a heartbeat.
 func (a *API) Refuse(ctx *fasthttp.RequestCtx, r *Refusal) {
 	a.Metrics.refuseOther(a.kindOfBeat(ctx), r)
 	a.WriteRefusal(ctx, r)
 }
 
-// kindOfBeat returns which kind of heartbeat a request is by its method and path, "" when it is none.
+// kindOfBeat returns the kind of heartbeat of a request by its method and path, or "" if it is none.
 func (a *API) kindOfBeat(ctx *fasthttp.RequestCtx) string {
 	if !ctx.Request.Header.IsPost() {
 		return ""
@@ -50,8 +50,7 @@ func (a *API) kindOfBeat(ctx *fasthttp.RequestCtx) string {
 	return ""
 }
 
-// Recovered answers for a handler that panicked: fasthttp would let that end the process. It must be deferred
-// itself.
+// Recovered answers for a handler that panicked, which would otherwise end the process. It must be deferred directly.
 func (a *API) Recovered(ctx *fasthttp.RequestCtx) {
 	p := recover()
 	if p == nil {
@@ -64,7 +63,7 @@ func (a *API) Recovered(ctx *fasthttp.RequestCtx) {
 	a.WriteRefusal(ctx, r)
 }
 
-// Panicked logs what a handler panicked with, on the goroutine that recovers, and returns the refusal for the client.
+// Panicked logs a panic value, on the goroutine that recovers, and returns the refusal for the client.
 func (a *API) Panicked(p any, requestID, method, path string) *Refusal {
 	a.Metrics.Panics.Inc()
 	a.Logger.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
@@ -75,7 +74,7 @@ func (a *API) Panicked(p any, requestID, method, path string) *Refusal {
 	}})
 }
 
-// route answers everything but the plain beat of one task.
+// route answers all requests except the plain heartbeat of one task.
 func (a *API) route(ctx *fasthttp.RequestCtx, w Wire) (*routeMetrics, int) {
 	req := Request{API: a, Ctx: ctx, Wire: w, Now: a.RedisTime(ctx)}
 	status, body, err := req.dispatch()
@@ -107,8 +106,7 @@ func (a *API) route(ctx *fasthttp.RequestCtx, w Wire) (*routeMetrics, int) {
 	return m, status
 }
 
-// dispatch finds the route and checks in the order of the contract: path and method, token, scope and role,
-// body.
+// dispatch finds the route and checks in the order of the contract: path and method, token, scope and role, body.
 func (req *Request) dispatch() (status int, body any, err error) {
 	target := req.Ctx.Request.Header.RequestURI()
 	if string(target) == "*" {
@@ -149,7 +147,7 @@ func (req *Request) dispatch() (status int, body any, err error) {
 	return status, body, err
 }
 
-// MethodNotAllowed refuses a method that the path does not take.
+// MethodNotAllowed refuses a method that the path does not support.
 func MethodNotAllowed(allow string) *Refusal {
 	r := NewRefusal(fasthttp.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
 		fmt.Sprintf("This path does not take this method; use %s", allow))

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Durations reads numbers of milliseconds or seconds and keeps the first refusal. In a request every one must
-// be said positive: zero means "not said" inside.
+// Durations converts numbers of milliseconds or seconds and keeps the first refusal. Values in a request must be positive, because
+// zero means "absent" internally.
 type Durations struct{ Err error }
 
-// longest is more than every bound of the domain and far from overflowing.
+// longest is above every limit of the domain and far from overflowing.
 const longest = 1 << 40
 
-// Positive returns a duration that must be positive, 0 when absent.
+// Positive returns a duration that must be positive, or 0 if absent.
 func (d *Durations) Positive(field string, v *int64, unit time.Duration) time.Duration {
 	if v != nil && *v == 0 {
 		d.refuse(field, *v, "must be positive; leave it out for the default")
@@ -21,7 +21,7 @@ func (d *Durations) Positive(field string, v *int64, unit time.Duration) time.Du
 	return d.OrDefault(field, v, unit, 0)
 }
 
-// OrDefault returns a duration that may be 0, or the default when absent.
+// OrDefault returns a duration that may be 0, or the default if absent.
 func (d *Durations) OrDefault(field string, v *int64, unit, absent time.Duration) time.Duration {
 	if v == nil {
 		return absent

@@ -19,27 +19,27 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Refusal is an answer other than success. It is an error, so that a handler returns it as one.
+// Refusal is an answer other than success. It is an error, so that a handler can return it.
 type Refusal struct {
 	Status     int
 	Body       v1.Error
 	RetryAfter time.Duration // 0: no Retry-After header
-	allow      string        // of a 405
-	close      bool          // close the connection: what follows on it cannot be trusted
+	allow      string        // for 405
+	close      bool          // close the connection: the bytes that follow cannot be trusted
 	op         string        // for the log
-	cause      error         // for the log, never shown
+	cause      error         // for the log, never sent
 }
 
 func (r *Refusal) Error() string { return r.Body.Error + ": " + r.Body.Message }
 
 func (r *Refusal) Unwrap() error { return r.cause }
 
-// NewRefusal returns the refusal with a status, a code of package v1 and a message.
+// NewRefusal returns a refusal with a status, a code of package v1 and a message.
 func NewRefusal(status int, code, message string) *Refusal {
 	return &Refusal{Status: status, Body: v1.Error{Error: code, Message: message}}
 }
 
-// InvalidField refuses the value of a field, header or parameter. The message begins with its name.
+// InvalidField refuses the value of a field, header or parameter. The message must begin with its name.
 func InvalidField(field, message string) *Refusal {
 	r := NewRefusal(fasthttp.StatusBadRequest, v1.CodeInvalidRequest, message)
 	r.Body.Field = field
@@ -54,32 +54,32 @@ func InvalidID(field string) *Refusal {
 	return r
 }
 
-// ErrUnauthorized has one body for every 401, so that it gives no hint why.
+// ErrUnauthorized is the same for every 401, so that it gives no hint of the cause.
 var ErrUnauthorized = NewRefusal(fasthttp.StatusUnauthorized, v1.CodeUnauthorized,
 	"The request needs one valid, unexpired bearer token in its Authorization header")
 
-// Forbidden refuses what the token does not open.
+// Forbidden refuses what the token does not allow.
 func Forbidden(message string) *Refusal {
 	return NewRefusal(fasthttp.StatusForbidden, v1.CodeForbidden, message)
 }
 
-// Overloaded is the refusal at a bound of this replica.
+// Overloaded is the refusal when a limit of this replica is reached.
 func Overloaded(message string) *Refusal {
 	r := NewRefusal(fasthttp.StatusServiceUnavailable, v1.CodeOverloaded, message)
 	r.RetryAfter = DefaultRetryAfter
 	return r
 }
 
-// Closing lets the refusal end its connection.
+// Closing makes a refusal close its connection.
 func Closing(r *Refusal) *Refusal {
 	r.close = true
 	return r
 }
 
-// ErrStopping tells who has sent part of a request why the rest is not waited for.
+// ErrStopping answers a client that has sent part of a request when the server stops.
 var ErrStopping = Closing(Overloaded("The server is stopping, and the request had not arrived whole; send it again, on a new connection"))
 
-// statusOf is the one table from the domain's codes to HTTP.
+// statusOf maps the domain's codes to HTTP statuses.
 var statusOf = map[model.Code]int{
 	model.Invalid:             fasthttp.StatusBadRequest,
 	model.InvalidID:           fasthttp.StatusBadRequest,
@@ -113,7 +113,7 @@ var statusOf = map[model.Code]int{
 	model.Unavailable:         fasthttp.StatusServiceUnavailable,
 }
 
-// defaultMessage is for errors of the domain that come without one.
+// defaultMessage is for errors of the domain without a message.
 var defaultMessage = map[model.Code]string{
 	model.Invalid: "The request is not valid",
 	model.NotFound: "There is no such task in this scope; check the id, tenantId and workspaceId. Finished tasks are forgotten " +
@@ -139,10 +139,10 @@ var defaultMessage = map[model.Code]string{
 	model.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
 }
 
-// DefaultRetryAfter is when a client should retry where nothing else is known.
+// DefaultRetryAfter is when a client should retry unless a better time is known.
 const DefaultRetryAfter = time.Second
 
-// RefusalOf turns any error into a refusal. op is the operation, as in the route table.
+// RefusalOf converts any error to a refusal. op is the operation, as in the route table.
 func RefusalOf(op string, err error) *Refusal {
 	var r *Refusal
 	if errors.As(err, &r) {
@@ -152,7 +152,7 @@ func RefusalOf(op string, err error) *Refusal {
 	if !errors.As(err, &e) {
 		e = &model.Error{Code: model.Unavailable, Op: op, Cause: err}
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-			// The domain promises *Error; anything else is a bug of it, but still no verdict about a task.
+			// The domain promises *Error. Any other error is a bug there, but still no verdict about a task.
 			e.Op = op + " (an error without a code)"
 		}
 	}
@@ -185,7 +185,7 @@ func RefusalOf(op string, err error) *Refusal {
 	return r
 }
 
-// messageOf returns the contract's own sentence where it shows one, else the domain's, else a default.
+// messageOf returns the contract's sentence if there is one, else the domain's, else a default.
 func messageOf(e *model.Error) string {
 	switch {
 	case e.Code == model.Expired && e.Reason == model.HeartbeatTimeout:
@@ -202,7 +202,7 @@ func messageOf(e *model.Error) string {
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]
 }
 
-// LogCause logs what a refusal hides.
+// LogCause logs the cause that a refusal does not show.
 func (a *API) LogCause(r *Refusal, requestID []byte) {
 	if r.cause == nil || r.Status < fasthttp.StatusInternalServerError {
 		return
@@ -214,7 +214,7 @@ func (a *API) LogCause(r *Refusal, requestID []byte) {
 	}
 }
 
-// WriteRefusal puts the refusal into the response and logs what it hides.
+// WriteRefusal writes the refusal to the response and logs its cause.
 func (a *API) WriteRefusal(ctx *fasthttp.RequestCtx, r *Refusal) {
 	requestID := ctx.Response.Header.Peek(HeaderRequestID)
 	body := r.Body
@@ -238,7 +238,7 @@ func (a *API) WriteRefusal(ctx *fasthttp.RequestCtx, r *Refusal) {
 	WriteJSON(ctx, r.Status, body)
 }
 
-// AppendItemRefusal appends status and fields of a refusal and closes the object.
+// AppendItemRefusal appends the status and fields of a refusal and closes the object.
 func AppendItemRefusal(dst []byte, r *Refusal) []byte {
 	dst = strconv.AppendInt(dst, int64(r.Status), 10)
 	if r.RetryAfter > 0 {
@@ -247,7 +247,7 @@ func AppendItemRefusal(dst []byte, r *Refusal) []byte {
 	}
 	body, err := Marshal(r.Body)
 	if err != nil {
-		panic(err) // our own type
+		panic(err) // cannot fail: the type is ours
 	}
 	dst = append(dst, ',')
 	return append(dst, body[1:]...)

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// hotMetrics counts what single beats count, in stripes, since a counter that all cores write to costs each of them more than
-// the rest of the handler. It exposes them to Prometheus under the names of their families.
+// hotMetrics counts single heartbeats in stripes, since a counter that all cores write to costs each of them more than the rest of the
+// handler. It exposes them to Prometheus under the names of their families.
 type hotMetrics struct {
 	stripes [32]Stripe
 	taken   atomic.Uint32
@@ -17,8 +17,8 @@ type hotMetrics struct {
 	labels                  []string
 }
 
-// Stripe has the counters of one user of them (of a few, when there are more of them than stripes), and those are pooled
-// by core. It fills whole cache lines of its own.
+// Stripe contains the counters of one user, or of a few if there are more users than stripes; users are pooled by core. It fills whole
+// cache lines.
 type Stripe struct {
 	InFlight  atomic.Int64
 	ok        atomic.Uint64 // single beats answered 200
@@ -30,7 +30,7 @@ type Stripe struct {
 	_         [128 - (5+len(requestBuckets)+1+len(skewBuckets)+2)*8%128]byte
 }
 
-// requestBuckets are those of lubdub_http_request_seconds.
+// requestBuckets are the buckets of lubdub_http_request_seconds.
 var requestBuckets = [...]time.Duration{
 	500 * time.Microsecond, 2 * time.Millisecond, 8 * time.Millisecond, 32 * time.Millisecond,
 	128 * time.Millisecond, 512 * time.Millisecond, 2048 * time.Millisecond, 8192 * time.Millisecond,
@@ -40,7 +40,7 @@ func (h *hotMetrics) stripe() *Stripe {
 	return &h.stripes[int(h.taken.Add(1))%len(h.stripes)]
 }
 
-// Observe counts the answer to a single beat.
+// Observe counts the answer to a single heartbeat.
 func (s *Stripe) Observe(status int, took time.Duration) {
 	if status == 200 {
 		s.ok.Add(1)
@@ -75,7 +75,7 @@ func (h *hotMetrics) inFlight() (n int64) {
 	return n
 }
 
-// Describe leaves out the families that the collectors of the other routes describe.
+// Describe omits the families that the collectors of the other routes describe.
 func (h *hotMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- h.skew }
 
 func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
@@ -96,8 +96,8 @@ func (h *hotMetrics) Collect(ch chan<- prometheus.Metric) {
 	h.collectSkew(ch)
 }
 
-// cumulative returns buckets in Prometheus's form, each including all below it, and the count of all; the last bucket holds what
-// is beyond every bound.
+// cumulative returns buckets in Prometheus's form, each including all below it, and the total count; the last bucket contains the values
+// above every bound.
 func cumulative(bounds []time.Duration, buckets []uint64) (upTo map[float64]uint64, count uint64) {
 	upTo = make(map[float64]uint64, len(bounds))
 	for i, b := range bounds {

@@ -8,7 +8,7 @@ import (
 
 const HeaderIdempotencyKey = "Idempotency-Key"
 
-// IdempotencyKey returns the header, empty when absent.
+// IdempotencyKey returns the header, or "" if absent.
 func (req *Request) IdempotencyKey() (string, error) {
 	keys := req.Ctx.Request.Header.PeekAll(HeaderIdempotencyKey)
 	switch len(keys) {
@@ -21,7 +21,7 @@ func (req *Request) IdempotencyKey() (string, error) {
 	return "", InvalidField(HeaderIdempotencyKey, "There are two Idempotency-Key headers; send one")
 }
 
-// CheckIdempotencyKey refuses a key, of a header or a field, that cannot be one.
+// CheckIdempotencyKey refuses an invalid key of a header or a field.
 func CheckIdempotencyKey(field, key string) error {
 	ok := len(key) >= 1 && len(key) <= 255
 	for i := 0; ok && i < len(key); i++ {
@@ -33,7 +33,7 @@ func CheckIdempotencyKey(field, key string) error {
 	return nil
 }
 
-// HashOf returns the hash that stands for a value in the store.
+// HashOf returns the hash by which the store compares a value.
 func HashOf(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -13,16 +13,15 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Admission bounds how many requests of the control plane are under way at a time: creations, lists, claims and the
-// like, for each token and tenant too. When all places are taken a request is refused before its token is verified, for little
-// more than an empty answer costs. Heartbeats and the other callbacks of workers are not counted: in an overload everything else
-// gives way to them.
+// Admission limits how many requests of the control plane are under way at a time (creations, lists, claims and the like), in total and
+// for each token and tenant. When the limit is reached a request is refused before its token is verified, at little more than the
+// cost of an empty answer. Heartbeats and other callbacks of workers are not counted: in an overload they have priority.
 type Admission struct {
 	Places  *shares.Pool
 	refused func()
 }
 
-// full returns the refusal when there is no place for anybody.
+// full returns the refusal if the total limit is reached.
 func (a *Admission) full() *Refusal {
 	if a.Places.Used() < a.Places.Limit() {
 		return nil
@@ -30,8 +29,8 @@ func (a *Admission) full() *Refusal {
 	return a.refuse(shares.Total)
 }
 
-// Enter lets one request in, or returns the refusal when its token or its tenant has its share. Whoever was let in must leave.
-// Clients without a valid token never hold a place: nothing that they ask for waits.
+// Enter admits one request, or returns the refusal if its token or its tenant has used its share. An admitted request must call Leave.
+// Clients without a valid token never take a place, because their requests do not wait.
 func (a *Admission) Enter(who *Principal) *Refusal {
 	if level := a.Places.Take(who.Holder(), 1); level != shares.Granted {
 		return a.refuse(level)
@@ -39,7 +38,7 @@ func (a *Admission) Enter(who *Principal) *Refusal {
 	return nil
 }
 
-// Leave gives back the place that Enter took.
+// Leave undoes Enter.
 func (a *Admission) Leave(who *Principal) { a.Places.Give(who.Holder(), 1) }
 
 func (a *Admission) refuse(level shares.Level) *Refusal {
@@ -47,7 +46,7 @@ func (a *Admission) refuse(level shares.Level) *Refusal {
 	return OverShare(level, a.Places, "requests of the control plane", "a sixteenth of max-connections")
 }
 
-// OverShare refuses what a pool has not granted: 503 when all of it is in use, 429 when only a share is.
+// OverShare is the refusal for a pool: 503 if all of it is in use, 429 if only a share is.
 func OverShare(level shares.Level, p *shares.Pool, what, setting string) *Refusal {
 	const remedy = "wait as Retry-After says, then retry, or add replicas"
 	if p.Used() < p.Limit() && (level == shares.Token || level == shares.Tenant) {
@@ -59,24 +58,23 @@ func OverShare(level shares.Level, p *shares.Pool, what, setting string) *Refusa
 	return Overloaded(fmt.Sprintf("This replica serves %d %s at a time, which is its limit (%s); %s", p.Limit(), what, setting, remedy))
 }
 
-// Yields reports whether a route yields to heartbeats. A claim decides for itself: one that waits for work takes no time.
+// Yields reports whether a route yields to heartbeats. A claim decides for itself, because one that waits for work uses no CPU.
 func (r *Route) Yields() bool {
 	return r.Access == ForControl || r.Access == ForWorker && r.Beats == "" && !r.Waits
 }
 
-// ShortWait is how short a claim's wait must be for the claim to count as a burden.
+// ShortWait is the wait below which a claim counts as load.
 const ShortWait = time.Second
 
-// tenantLimit gives each tenant a token bucket for one kind of request, so that one tenant's flood leaves the others'
-// share alone. A bucket holds what a second refills. Taking is one atomic step on the tenant's own bucket, to which a
-// remembered task token points: the path of a beat takes no lock, shares no memory between tenants and allocates
-// nothing. A nil tenantLimit lets everything through.
+// tenantLimit gives each tenant a token bucket for one kind of request, so that a flood from one tenant does not affect the others. A
+// bucket holds one second's refill. Taking is one atomic step on the tenant's own bucket, to which a cached task token points:
+// the path of a heartbeat takes no lock, shares no memory between tenants and allocates nothing. A nil tenantLimit has no limit.
 type tenantLimit struct {
-	setting string // that it came from, for the refusal
+	setting string // the setting's name, for the refusal
 	what    string
 	rate    int64
 	every   int64     // ns in which a bucket refills by one
-	since   time.Time // what buckets count from
+	since   time.Time // the origin of the buckets' times
 
 	buckets sync.Map // tenant → *bucket
 	count   atomic.Int64
@@ -84,20 +82,19 @@ type tenantLimit struct {
 	refused func()
 }
 
-// bucket is full at the moment full, in ns since tenantLimit.since; what is taken moves that moment on.
+// bucket is full at the time full, in ns since tenantLimit.since; taking moves that time forward.
 type bucket struct {
 	full atomic.Int64
-	_    [120]byte // so that tenants do not wait for each other's cache line
+	_    [120]byte // so that tenants do not share a cache line
 }
 
-// retired marks a bucket that is not its tenant's any more.
+// retired marks a bucket that was removed from its tenant.
 const retired = math.MinInt64
 
 // burst is how far ahead of its refill a tenant may take.
 const burst = int64(time.Second)
 
-// maxIdleBuckets is how many tenants are remembered before those whose bucket is full are forgotten, which changes
-// nothing for them.
+// maxIdleBuckets is how many tenants are kept before those with a full bucket are dropped, which does not change their limit.
 const maxIdleBuckets = 1 << 16
 
 func newTenantLimit(setting, what string, perSecond int, since time.Time, refused func()) *tenantLimit {
@@ -109,19 +106,18 @@ func newTenantLimit(setting, what string, perSecond int, since time.Time, refuse
 	}
 }
 
-// take takes one from the tenant's bucket, or returns the refusal when it is empty. `at` may point to the bucket where it was found
-// before; nil: it is looked for.
+// take takes one from the tenant's bucket, or returns the refusal if it is empty. `at` may cache the bucket; if nil, it is looked up.
 func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.Time) *Refusal {
 	return l.takeOf(tenant, at, now, 1, burst)
 }
 
-// owe takes n more for a request that was let in: what is not there is owed, and deducted from the next ones. So a request that
-// is worth more than a second's share is neither free nor refused for ever.
+// owe takes n more for an admitted request; if the bucket has less, the rest is deducted from the next requests. So a request that
+// costs more than a second's share is neither free nor always refused.
 func (l *tenantLimit) owe(tenant string, n int, now time.Time) {
 	l.takeOf(tenant, nil, now, int64(n), math.MaxInt64/2)
 }
 
-// takeOf takes n, if that leaves the bucket full at most `ahead` from now.
+// takeOf takes n if that leaves the bucket full at most `ahead` from now.
 func (l *tenantLimit) takeOf(tenant string, at *atomic.Pointer[bucket], now time.Time, n, ahead int64) *Refusal {
 	if l == nil || n == 0 {
 		return nil
@@ -167,7 +163,7 @@ func (l *tenantLimit) bucketOf(tenant string, ns int64) *bucket {
 	return kept.(*bucket)
 }
 
-// forget drops full buckets when there are many, at most once a second.
+// forget drops full buckets if there are many, at most once a second.
 func (l *tenantLimit) forget(ns int64) {
 	swept := l.swept.Load()
 	if l.count.Load() < maxIdleBuckets || ns-swept < int64(time.Second) || !l.swept.CompareAndSwap(swept, ns) {
@@ -192,12 +188,12 @@ func (l *tenantLimit) refusal(wait time.Duration) *Refusal {
 	return r
 }
 
-// TakeBeat takes one of the tenant's heartbeats, or returns the refusal when it has sent too many.
+// TakeBeat takes one of the tenant's heartbeats, or returns the refusal if the tenant has used up its rate.
 func (a *API) TakeBeat(who *Principal, tenant string, now time.Time) *Refusal {
 	return a.tenantBeats.take(tenant, &who.bucket, now)
 }
 
-// TakeCall takes one of the tenant's calls, or returns the refusal when it has made too many.
+// TakeCall takes one of the tenant's calls, or returns the refusal if the tenant has used up its rate.
 func (req *Request) TakeCall(tenant string) *Refusal {
 	return req.API.tenantCalls.take(tenant, nil, req.Local())
 }

@@ -57,7 +57,7 @@ func TestTenantsAreForgottenWithoutAGift(t *testing.T) {
 	}
 }
 
-// A tenant that has as much as it may is told 429 and when to come again, of a batch too; a replica that is full says 503.
+// A tenant that has used its rate gets 429 and Retry-After, for a batch too; a replica that is full answers 503.
 func TestTooMuchOfATenantIsNotThisReplicasTrouble(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {

@@ -9,17 +9,17 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Metrics of the routes. Labels are route patterns, statuses and codes, never ids. What the hot path
-// counts is looked up once, here.
+// Metrics are the metrics of the routes. Labels are route patterns, statuses and codes, never ids. The counters of the hot path are looked
+// up once, here.
 type Metrics struct {
 	requests *prometheus.CounterVec
 
 	routes    []routeMetrics // by route.index
 	hot       hotMetrics     // of single beats
-	heartbeat *routeMetrics  // of single beats too: what hot does not count
-	unrouted  routeMetrics   // what matches no route, and what is refused before routing
+	heartbeat *routeMetrics  // of single heartbeats too: what hot does not count
+	unrouted  routeMetrics   // requests that match no route, or are refused before routing
 
-	accepted   prometheus.Counter     // beats of workers
+	accepted   prometheus.Counter     // heartbeats of workers
 	refused    *prometheus.CounterVec // beats, by kind and code
 	overloaded *prometheus.CounterVec
 
@@ -38,7 +38,7 @@ type routeMetrics struct {
 
 func (m *routeMetrics) observe(status int, start time.Time) {
 	if m.ok == nil {
-		return // single beats, which hotMetrics has counted
+		return // single heartbeats are counted by hotMetrics
 	}
 	if status == 200 {
 		m.ok.Inc()
@@ -53,19 +53,19 @@ func (m *routeMetrics) refuse(status int) {
 	m.requests.WithLabelValues(m.method, m.route, strconv.Itoa(status)).Inc()
 }
 
-// Kinds of beats, as the label kind of lubdub_http_beats_accepted_total and lubdub_http_beats_refused_total.
+// Kinds of heartbeats, the label kind of lubdub_http_beats_accepted_total and lubdub_http_beats_refused_total.
 const (
 	KindTask   = "task"
 	KindWorker = "worker"
 )
 
-// RefusedBeat counts a single beat that was not answered 200.
+// RefusedBeat counts a single heartbeat that was not answered 200.
 func (m *Metrics) RefusedBeat(r *Refusal) {
 	m.heartbeat.refuse(r.Status)
 	m.RefusedBeatOf(KindTask, r)
 }
 
-// refuseOther counts a refusal outside of the path of single beats: kind is that of the heartbeat, "" for other requests.
+// refuseOther counts a refusal outside the path of single heartbeats; kind is that of the heartbeat, or "" for other requests.
 func (m *Metrics) refuseOther(kind string, r *Refusal) {
 	if kind != "" {
 		m.RefusedBeatOf(kind, r)
@@ -105,7 +105,7 @@ func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
 	}
 	for _, code := range []string{v1.CodeOverloaded, v1.CodeStoreUnavailable} {
 		for _, kind := range []string{KindTask, KindWorker} {
-			m.refused.WithLabelValues(kind, code) // a rate sees only what was there before
+			m.refused.WithLabelValues(kind, code) // created now, because a rate ignores a series' first value
 		}
 	}
 	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -174,24 +174,24 @@ func (m *Metrics) mount(reg prometheus.Registerer, routes []*Route) error {
 	return reg.Register(&m.hot)
 }
 
-// Overloaded returns what counts a refusal at a bound.
+// Overloaded returns a function that counts a refusal at a limit.
 func (m *Metrics) Overloaded(bound string) func() { return m.overloaded.WithLabelValues(bound).Inc }
 
-// RefusedBeatOf counts a beat of a kind that was refused within a batch.
+// RefusedBeatOf counts a heartbeat that was refused within a batch.
 func (m *Metrics) RefusedBeatOf(kind string, r *Refusal) {
 	m.refused.WithLabelValues(kind, r.Body.Error).Inc()
 }
 
-// AcceptedBeats returns how many beats of tasks were accepted.
+// AcceptedBeats returns how many heartbeats of tasks were accepted.
 func (m *Metrics) AcceptedBeats() float64 { return m.hot.accepted() }
 
-// Stripe returns the counters of one user of them.
+// Stripe returns the counters for one user.
 func (m *Metrics) Stripe() *Stripe { return m.hot.stripe() }
 
-// Shared returns the counters for what is not on the path of single beats.
+// Shared returns the counters for requests outside the path of single heartbeats.
 func (m *Metrics) Shared() *Stripe { return &m.hot.stripes[0] }
 
-// describe returns the description that a collector has.
+// describe returns a collector's description.
 func describe(c prometheus.Collector) *prometheus.Desc {
 	ch := make(chan *prometheus.Desc, 1)
 	c.Describe(ch)

@@ -12,12 +12,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// A worker may show its own token instead of an attempt's, for attempts that were dispatched to it.
+// A worker may send its own token instead of an attempt's, for attempts that were dispatched to it.
 
-// ErrNotTask refuses a good token of another kind; a worker's is then examined once more.
+// ErrNotTask refuses a valid token of another kind; a worker's token is then checked again.
 var ErrNotTask = Forbidden("The token is not a task's; use the taskToken of the task's envelope")
 
-// errInDoubt is for attempts that the store may have lost: no verdict, since another replica may know of them.
+// errInDoubt is for attempts that the store may have lost: no verdict, since another replica may know them.
 var errInDoubt = &Refusal{
 	Status: fasthttp.StatusServiceUnavailable, RetryAfter: DefaultRetryAfter,
 	Body: v1.Error{Error: v1.CodeStoreUnavailable,
@@ -28,7 +28,7 @@ var errInDoubt = &Refusal{
 var errNotOwned = Forbidden("The worker's token does not open this attempt: it was not dispatched to this worker; use the taskToken of " +
 	"the attempt's envelope")
 
-// OwnAttempt returns an attempt of the worker whose token the request shows.
+// OwnAttempt returns an attempt of the worker whose token the request has.
 func (a *API) OwnAttempt(ctx *fasthttp.RequestCtx, op string, who *Principal, task string, number int) (*model.Attempt, *Refusal) {
 	switch {
 	case !who.Worker():
@@ -37,7 +37,7 @@ func (a *API) OwnAttempt(ctx *fasthttp.RequestCtx, op string, who *Principal, ta
 		return nil, InvalidID("taskId")
 	}
 	k := who.Claims
-	if r := a.TakeBeat(who, k.Tenant, a.Local(ctx)); r != nil { // for the look-up too, whatever comes of it
+	if r := a.TakeBeat(who, k.Tenant, a.Local(ctx)); r != nil { // counted for the look-up too, whatever its result
 		return nil, r
 	}
 	names := []holdings.OwnedAttempt{{TaskID: task, Number: number}}
@@ -48,7 +48,7 @@ func (a *API) OwnAttempt(ctx *fasthttp.RequestCtx, op string, who *Principal, ta
 	return found[0], NotOpened(found[0])
 }
 
-// NotOpened returns why an attempt that was looked up is not opened, nil when it is.
+// NotOpened returns why the worker's token does not authorize an attempt that was looked up, or nil if it does.
 func NotOpened(a *model.Attempt) *Refusal {
 	switch a {
 	case nil:
@@ -59,7 +59,7 @@ func NotOpened(a *model.Attempt) *Refusal {
 	return nil
 }
 
-// AsWorker does what a worker asks for. If the store has lost the worker's record, it is adopted from its token first.
+// AsWorker runs a worker's operation. If the store has lost the worker's record, the worker is first adopted from its token.
 func (req *Request) AsWorker(do func() error) error {
 	err := do()
 	if model.CodeOf(err) != workers.WorkerNotFound || !req.Caller.Worker() || len(req.Caller.Claims.Record) == 0 {
@@ -72,7 +72,7 @@ func (req *Request) AsWorker(do func() error) error {
 	return do()
 }
 
-// Owned looks up attempts of the worker whose token the request shows.
+// Owned looks up attempts of the worker whose token the request has.
 func (req *Request) Owned(names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
 	k := req.Caller.Claims
 	return req.API.cfg.Owners.Owned(req.Context(), scopeOf(k), k.Worker, names)

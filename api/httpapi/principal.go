@@ -11,25 +11,25 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// Principal is the client that a request comes from: what its token says, verified once and then remembered, and what requests derive
-// from it. It is immutable but for bucket and fresh, and shared by all requests that bring the token.
+// Principal is the client of a request: the claims of its token, verified once and then cached, and what requests derive from them. It is
+// immutable except for bucket and fresh, and shared by all requests with the token.
 type Principal struct {
-	Claims  *token.Claims          // of a worker's or a control token; nil: the token is a task's
-	renewAt int64                  // of a task's: ms since the epoch, from when on beats answer with a fresh one; 0: never
+	Claims  *token.Claims          // of a worker's or a control token; nil: it is a task token
+	renewAt int64                  // of a task token: ms since the epoch, when beats begin to answer with a fresh one; 0: never
 	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
-	attempt model.Attempt          // of a task's
-	life    time.Duration          // of a task's
+	attempt model.Attempt          // of a task token
+	life    time.Duration          // of a task token
 	fresh   atomic.Pointer[freshToken]
 }
 
-// freshToken is a renewed task token. All beats of a while answer with the same one.
+// freshToken is a renewed task token. All beats within some time answer with the same one.
 type freshToken struct {
 	Text    string
 	Expires time.Time
-	until   int64 // ms since the epoch; past it another one is made
+	until   int64 // ms since the epoch, after which another one is made
 }
 
-// Task returns the attempt that the principal's token is for; nil: it is a worker's or a control token.
+// Task returns the attempt of a task token, or nil for a worker's or a control token.
 func (p *Principal) Task() *model.Attempt {
 	if p.Claims != nil {
 		return nil
@@ -37,8 +37,8 @@ func (p *Principal) Task() *model.Attempt {
 	return &p.attempt
 }
 
-// actor is the name of the token's bearer in events and logs: the subject of a control token, or its role where it has no valid
-// one; the worker. A task's token has none, since what it does names the worker anyway: "".
+// actor returns the name of the token's bearer in events and logs: the subject of a control token, or its role if it has no valid
+// subject; the worker. It is "" for a task token, since the events of a task name the worker anyway.
 func (p *Principal) actor() string {
 	switch {
 	case p == nil || p.Claims == nil:
@@ -51,11 +51,11 @@ func (p *Principal) actor() string {
 	return "role:" + string(p.Claims.Role)
 }
 
-// Stranger stands for all clients without a valid token.
+// Stranger represents all clients without a valid token.
 var Stranger shares.Holder
 
-// Holder returns to whom the principal's use of bounded resources is charged. Tokens of one subject, worker or task are one holder, so
-// that making more of them gains nothing.
+// Holder returns who is charged for the principal's use of bounded resources. Tokens of one subject, worker or task are one holder, so
+// creating more of them gains nothing.
 func (p *Principal) Holder() shares.Holder {
 	if a := p.Task(); a != nil {
 		return shares.Holder{Tenant: a.Scope.Tenant, Token: a.TaskID}
@@ -63,7 +63,7 @@ func (p *Principal) Holder() shares.Holder {
 	return shares.Holder{Tenant: p.Claims.Tenant, Token: p.actor()}
 }
 
-// tenant returns whose token the principal's is.
+// tenant returns the tenant of the principal's token.
 func (p *Principal) tenant() string { return p.Holder().Tenant }
 
 // Worker reports whether the principal is a registered worker.
@@ -72,8 +72,8 @@ func (p *Principal) Worker() bool { return p.Claims != nil && p.Claims.Kind == t
 // control reports whether the principal has a role.
 func (p *Principal) control() bool { return p.Claims != nil && p.Claims.Kind == token.KindControl }
 
-// Authenticate returns the principal that a token stands for, nearly always from the cache, or 401 if the token does not hold.
-// The token may be borrowed.
+// Authenticate returns the principal of a token, nearly always from the cache, or 401 if the token is not valid. It does not keep the
+// slice.
 func (a *API) Authenticate(bearer []byte, now time.Time, count *Stripe) (*Principal, *Refusal) {
 	if p := a.Cached(bearer, now); p != nil {
 		count.CacheHits.Add(1)
@@ -90,21 +90,21 @@ func (a *API) verify(bearer []byte, now time.Time) (*Principal, *Refusal) {
 	return nil, ErrUnauthorized
 }
 
-// OpenedToken is a token that holds, as it will stand in the cache.
+// OpenedToken is a valid token with its entry for the cache.
 type OpenedToken struct {
 	entry  *token.Entry[Principal]
 	claims *token.Claims
 }
 
-// Principal returns whom the token stands for.
+// Principal returns the principal of the token.
 func (o *OpenedToken) Principal() *Principal { return &o.entry.Value }
 
-// Cached returns the principal of a token that was verified before, nil if there is none.
+// Cached returns the principal of a cached token, or nil.
 func (a *API) Cached(bearer []byte, now time.Time) *Principal {
 	return a.tokens.Get(bearer, now.UnixMilli())
 }
 
-// Open returns what a token says, nil if it does not hold. Nothing comes of it.
+// Open returns a verified token, or nil if it is not valid. It does not cache it.
 func (a *API) Open(bearer []byte, now time.Time) *OpenedToken {
 	text := string(bearer) // the cache outlives the request
 	c, err := a.Keys.Verify(text, now)
@@ -124,22 +124,22 @@ func (a *API) Open(bearer []byte, now time.Time) *OpenedToken {
 	return &OpenedToken{e, c}
 }
 
-// Remember puts a token into the cache, and reports whether it still holds.
+// Remember puts a token into the cache, and reports whether it is still valid.
 func (a *API) Remember(o *OpenedToken, now time.Time) bool {
 	a.Metrics.cacheMisses.Inc()
 	a.tokens.Put(o.entry, now.UnixMilli())
 	if !a.revoked.Load().Takes(o.claims) {
 		return true
 	}
-	// Since it was judged: the cache may have been searched before it stood there.
+	// Revoked since it was verified: the revocation may have searched the cache before the entry was there.
 	a.tokens.Drop(func(other *Principal) bool { return other == &o.entry.Value })
 	return false
 }
 
-// CachedTokens returns how many tokens the cache has, expired ones included until their place is taken.
+// CachedTokens returns how many tokens the cache contains, including expired ones that have not been replaced.
 func (a *API) CachedTokens() int64 { return a.tokens.Len() }
 
-// Bearer returns the principal of a token, nil if it is not valid. Unlike authenticate it counts nothing but what it verifies.
+// Bearer returns the principal of a token, or nil if it is not valid. Unlike Authenticate it counts only what it verifies.
 func (a *API) Bearer(bearer []byte, now time.Time) *Principal {
 	if p := a.Cached(bearer, now); p != nil {
 		return p
@@ -148,7 +148,7 @@ func (a *API) Bearer(bearer []byte, now time.Time) *Principal {
 	return p
 }
 
-// Authenticate finds out who the request comes from. It is called once per request.
+// Authenticate determines the request's principal. It is called once per request.
 func (req *Request) Authenticate() *Refusal {
 	who, r := req.API.Authenticate(req.Wire.Bearer(), req.Now, req.API.Metrics.Shared())
 	if r != nil {
@@ -184,13 +184,13 @@ func scopeOf(c *token.Claims) model.Scope {
 	return model.Scope{Tenant: c.Tenant, Workspace: c.Workspace}
 }
 
-// MintTask makes the token of an attempt as of its dispatch. It is the same token however often it is made.
+// MintTask creates the token of an attempt as of its dispatch. Repeated calls create the same token.
 func MintTask(k *token.Keyring, a *model.Attempt, life time.Duration, renew bool) (text string, expires time.Time, err error) {
 	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
 }
 
-// Renewed returns the task token that a beat at now should answer with, nil when it is not time yet, or when the beat came
-// with a worker's token.
+// Renewed returns the task token with which a beat at now should be answered, or nil if it is too early, or if the beat has a worker's
+// token.
 func (p *Principal) Renewed(k *token.Keyring, now time.Time) *freshToken {
 	ms := now.UnixMilli()
 	if p.renewAt == 0 || ms < p.renewAt {
@@ -201,17 +201,17 @@ func (p *Principal) Renewed(k *token.Keyring, now time.Time) *freshToken {
 	}
 	text, expires, err := k.Mint(taskClaims(&p.attempt, p.life, true), now, p.life)
 	if err != nil {
-		return nil // signing a struct of plain fields does not fail; the old token still holds
+		return nil // signing a struct of plain fields does not fail; the old token is still valid
 	}
 	f := &freshToken{Text: text, Expires: expires, until: ms + p.life.Milliseconds()/3}
 	p.fresh.Store(f)
 	return f
 }
 
-// workerTokenLife is how long a worker's token holds. A beat in the last third of it answers with a fresh one.
+// workerTokenLife is how long a worker's token is valid. A beat in the last third of it is answered with a fresh one.
 const workerTokenLife = model.WorkerTokenTTL
 
-// MintWorker makes the token of a worker that holds from now on. It carries the registration, should the store lose it.
+// MintWorker creates a worker's token that is valid from now. It includes the registration in case the store loses it.
 func MintWorker(k *token.Keyring, scope model.Scope, r *workers.Registered, now time.Time) (text string, expires time.Time, err error) {
 	return k.Mint(&token.Claims{
 		Kind: token.KindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace,
@@ -219,14 +219,14 @@ func MintWorker(k *token.Keyring, scope model.Scope, r *workers.Registered, now 
 	}, now, workerTokenLife)
 }
 
-// RenewedWorker returns the token that a worker's beat at now should answer with, "" when it is not time yet.
+// RenewedWorker returns the token with which a worker's beat at now should be answered, or "" if it is too early.
 func RenewedWorker(k *token.Keyring, c *token.Claims, now time.Time) (text string, expires time.Time) {
 	if now.Before(c.ExpiresAt.Add(-workerTokenLife / 3)) {
 		return "", time.Time{}
 	}
 	text, expires, err := k.Mint(c, now, workerTokenLife)
 	if err != nil {
-		return "", time.Time{} // signing a struct of plain fields does not fail; the old token still holds
+		return "", time.Time{} // signing a struct of plain fields does not fail; the old token is still valid
 	}
 	return text, expires
 }

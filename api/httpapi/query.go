@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// parseQuery reads the query and refuses parameters that the route does not have.
+// parseQuery parses the query and refuses parameters that the route does not have.
 func (req *Request) parseQuery(raw string) error {
 	if raw == "" {
 		return nil
@@ -47,7 +47,7 @@ func (req *Request) parseQuery(raw string) error {
 	return nil
 }
 
-// Clip shortens what a refusal tells of a request, to whole characters.
+// Clip shortens a part of a request for a refusal, to whole characters.
 func Clip(s string) string {
 	const most = 64 // bytes
 	if len(s) <= most {
@@ -60,20 +60,20 @@ func Clip(s string) string {
 	return s[:end]
 }
 
-// Parameters reads a query and keeps its first refusal.
+// Parameters reads a query and keeps the first refusal.
 type Parameters struct {
 	url.Values
 	Err error
 }
 
-// Refuse keeps a refusal unless there is one already.
+// Refuse keeps a refusal unless there already is one.
 func (p *Parameters) Refuse(r *Refusal) {
 	if p.Err == nil {
 		p.Err = r
 	}
 }
 
-// ID returns an id, empty when absent.
+// ID returns an id, empty if absent.
 func (p *Parameters) ID(name string) string {
 	id := p.Get(name)
 	if p.Has(name) && !model.ValidID(id) {
@@ -82,7 +82,7 @@ func (p *Parameters) ID(name string) string {
 	return id
 }
 
-// Text returns a parameter that may be any text, empty when absent.
+// Text returns a parameter that may be any text, empty if absent.
 func (p *Parameters) Text(name string) string {
 	text := p.Get(name)
 	if p.Has(name) && text == "" {
@@ -91,7 +91,7 @@ func (p *Parameters) Text(name string) string {
 	return text
 }
 
-// WordOf returns a parameter that is one of some words, empty when absent.
+// WordOf returns a parameter that must be one of the words, empty if absent.
 func WordOf[T ~string](p *Parameters, name string, words ...T) T {
 	word := T(p.Get(name))
 	if p.Has(name) && !slices.Contains(words, word) {
@@ -104,7 +104,7 @@ func WordOf[T ~string](p *Parameters, name string, words ...T) T {
 	return word
 }
 
-// Bool returns a parameter that is true or false, nil when absent.
+// Bool returns a parameter that is true or false, nil if absent.
 func (p *Parameters) Bool(name string) *bool {
 	word := WordOf(p, name, "true", "false")
 	if word == "" {
@@ -114,7 +114,7 @@ func (p *Parameters) Bool(name string) *bool {
 	return &is
 }
 
-// WordsOf returns a parameter that is one or more of some words, with commas between them; none when absent.
+// WordsOf returns a parameter that is a comma-separated list of some of the words; none if absent.
 func WordsOf[T ~string](p *Parameters, name string, words ...T) (found []T) {
 	if !p.Has(name) {
 		return nil
@@ -134,7 +134,7 @@ func WordsOf[T ~string](p *Parameters, name string, words ...T) (found []T) {
 	return found
 }
 
-// Time returns a parameter that is an RFC 3339 time, zero when absent.
+// Time returns a parameter that is an RFC 3339 time, zero if absent.
 func (p *Parameters) Time(name string) time.Time {
 	var t v1.Time
 	text, _ := json.Marshal(p.Get(name))
@@ -145,10 +145,10 @@ func (p *Parameters) Time(name string) time.Time {
 	return t.Time
 }
 
-// Descending reports whether the order of a list is to be the other way round.
+// Descending reports whether the list is to be in descending order.
 func (p *Parameters) Descending() bool { return WordOf(p, "order", "asc", "desc") == "desc" }
 
-// Labels returns what the label parameters say, each key=value; nil when there are none.
+// Labels returns the label parameters, each key=value; nil if there are none.
 func (p *Parameters) Labels() map[string]string {
 	var labels map[string]string
 	for _, l := range p.Values["label"] {
@@ -170,7 +170,7 @@ func (p *Parameters) Labels() map[string]string {
 	return labels
 }
 
-// Page returns which page of a filtered list is asked for.
+// Page returns the requested page of a filtered list.
 func (p *Parameters) Page(filter any) (size int, after string) {
 	size = p.PageSize()
 	if p.Has("pageToken") {
@@ -187,7 +187,7 @@ const (
 	maxPageSize     = 100
 )
 
-// PageSize clamps to 1 to 100; anything that is not an integer is refused.
+// PageSize returns the page size, clamped to 1 to 100; a value that is not an integer is refused.
 func (p *Parameters) PageSize() int {
 	if !p.Has("pageSize") {
 		return defaultPageSize
@@ -199,7 +199,7 @@ func (p *Parameters) PageSize() int {
 		if digits == "" || strings.Trim(digits, "0123456789") != "" {
 			p.Refuse(InvalidField("pageSize", "pageSize is not an integer; use 1 to 100"))
 		}
-		n = maxPageSize // an integer too large for us
+		n = maxPageSize // an integer that does not fit
 		if digits != v {
 			n = 1
 		}
@@ -207,20 +207,20 @@ func (p *Parameters) PageSize() int {
 	return min(max(n, 1), maxPageSize)
 }
 
-// A page token is the name after which the page begins, behind eight bytes of a hash of the filter. So it holds
-// while tasks come and go, and is refused with another filter, where it would silently skip. A name is an id or, in a list
-// that is ordered by time, <wall ms in 13 digits>/<id>.
+// A page token is a hash of the filter, in eight bytes, followed by the name after which the page begins. So it stays valid while tasks
+// come and go, and is refused with another filter, with which it would skip entries. A name is an id or, in a list that is ordered by
+// time, <wall ms in 13 digits>/<id>.
 
 const filterHashBytes = 8
 
-// filterHash takes a filter of plain values and maps, whose keys are sorted, without its page.
+// filterHash hashes a filter of plain values and maps, whose keys are sorted, without its page.
 func filterHash(filter any) []byte {
 	b, _ := json.Marshal(filter)
 	sum := sha256.Sum256(b)
 	return sum[:filterHashBytes]
 }
 
-// PageToken returns the token of the page of a filtered list that begins after an id, "" when none does.
+// PageToken returns the token of the page of a filtered list that begins after an id, or "" for no further page.
 func PageToken(filter any, after string) string {
 	if after == "" {
 		return ""
@@ -240,7 +240,7 @@ func AfterOf(filter any, token string) (string, *Refusal) {
 	return string(b[filterHashBytes:]), nil
 }
 
-// isName reports whether a list may go by a name. That of scopes goes by <tenant>/<workspace>.
+// isName reports whether a list may be ordered by a name. The list of scopes uses <tenant>/<workspace>.
 func isName(name []byte) bool {
 	if tenant, workspace, cut := bytes.Cut(name, []byte("/")); cut && model.ValidID(tenant) && model.ValidID(workspace) {
 		return true

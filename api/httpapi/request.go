@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Request is one that a route answers, on its way through its handler.
+// Request is a request to a route.
 type Request struct {
 	API   *API
 	Ctx   *fasthttp.RequestCtx
@@ -23,21 +23,21 @@ type Request struct {
 	Now   time.Time
 
 	ID      string         // of the path
-	Query   url.Values     // checked against the route's
-	Caller  *Principal     // whom it comes from; nil where the route asks for no token, or asks for each item's
-	Attempt *model.Attempt // with ForTask: the one that it is about
-	Bulk    *BulkResult    // what an act on many has done; nil: it was none
+	Query   url.Values     // checked against the route's parameters
+	Caller  *Principal     // the client; nil if the route needs no token, or one for each item
+	Attempt *model.Attempt // with ForTask: the attempt of the token
+	Bulk    *BulkResult    // the result of an operation on many objects; nil: none
 }
 
-// Local returns the request's arrival by this process's clock, for what is counted here alone.
+// Local returns the request's arrival by this process's clock, for limits that this process alone counts.
 func (req *Request) Local() time.Time { return req.API.Local(req.Ctx) }
 
-// Context returns what the Tracker gets. It does not end with the client's connection: fasthttp does not report that, and a
-// transition that was begun is better finished. The Tracker bounds its waits for the store, from the request's arrival, and
-// tells in events who acts.
+// Context returns the context for calls to the tracker. It does not end with the client's connection: fasthttp does not report that, and
+// a transition that has begun is better finished. The tracker limits its waits for the store from the request's arrival, and names
+// the actor in events.
 func (req *Request) Context() context.Context { return req.during(context.Background()) }
 
-// during is the same for what must not outlive ctx.
+// during returns the same context, but it ends with ctx.
 func (req *Request) during(ctx context.Context) context.Context {
 	if by := req.Caller.actor(); by != "" {
 		ctx = model.WithActor(ctx, by)
@@ -57,7 +57,7 @@ var (
 	contentTypeJSONUT = []byte("application/json; charset=utf-8")
 )
 
-// CheckContentType refuses bodies that claim to be anything but JSON, or to be compressed.
+// CheckContentType refuses bodies that are declared as anything but JSON, or as compressed.
 func CheckContentType(h *fasthttp.RequestHeader) *Refusal {
 	if len(h.ContentEncoding()) > 0 {
 		return errContentType
@@ -79,7 +79,7 @@ var errContentType = &Refusal{Status: fasthttp.StatusUnsupportedMediaType, Body:
 	Field: "Content-Type",
 }}
 
-// Body returns the request's body when its type is one we read. It is borrowed.
+// Body returns the request's body if its type is supported. The slice is valid until the handler returns.
 func (req *Request) Body() ([]byte, error) {
 	if r := CheckContentType(&req.Ctx.Request.Header); r != nil {
 		return nil, r
@@ -87,7 +87,7 @@ func (req *Request) Body() ([]byte, error) {
 	return req.Ctx.Request.Body(), nil
 }
 
-// Strict reads a control plane's body: one object without unknown fields.
+// Strict decodes a control plane's body: one object without unknown fields.
 func (req *Request) Strict(v any) error {
 	b, err := req.Body()
 	if err != nil {
@@ -96,7 +96,7 @@ func (req *Request) Strict(v any) error {
 	return decodeStrict(b, v)
 }
 
-// Lenient reads a callback's body: one object; what we do not know is skipped, since workers may be newer.
+// Lenient decodes a callback's body: one object; unknown fields are skipped, since workers may be newer.
 func (req *Request) Lenient(v any) error {
 	b, err := req.Body()
 	if err != nil {
@@ -105,7 +105,7 @@ func (req *Request) Lenient(v any) error {
 	return decodeLenient(b, v)
 }
 
-// WriteJSON writes a whole answer.
+// WriteJSON writes a complete answer.
 func WriteJSON(ctx *fasthttp.RequestCtx, status int, body any) {
 	b, err := Marshal(body)
 	if err != nil {
@@ -114,14 +114,14 @@ func WriteJSON(ctx *fasthttp.RequestCtx, status int, body any) {
 	WriteBody(ctx, status, b)
 }
 
-// WriteBody writes a whole answer whose JSON is encoded already.
+// WriteBody writes a complete answer whose JSON is already encoded.
 func WriteBody(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.SetStatusCode(status)
 	ctx.Response.Header.SetContentTypeBytes(ContentTypeJSON)
 	ctx.Response.SetBody(body)
 }
 
-// Marshal is json.Marshal without escaping for HTML, so that users' own JSON comes back as it went in.
+// Marshal is json.Marshal without escaping for HTML, so that users' own JSON is returned unchanged.
 func Marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -132,7 +132,7 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil
 }
 
-// Required reads a body that must be there, and the scope.
+// Required decodes a mandatory body, and returns the scope.
 func (req *Request) Required(body any) (model.Scope, error) {
 	if err := req.Strict(body); err != nil {
 		return model.Scope{}, err
@@ -140,7 +140,7 @@ func (req *Request) Required(body any) (model.Scope, error) {
 	return req.Scope("", "")
 }
 
-// Optional reads a body that may be missing, and the scope.
+// Optional decodes an optional body, and returns the scope.
 func (req *Request) Optional(body any) (model.Scope, error) {
 	if err := req.OptionalBody(body); err != nil {
 		return model.Scope{}, err
@@ -148,7 +148,7 @@ func (req *Request) Optional(body any) (model.Scope, error) {
 	return req.Scope("", "")
 }
 
-// OptionalBody reads a body that may be missing.
+// OptionalBody decodes an optional body.
 func (req *Request) OptionalBody(body any) error {
 	if len(req.Ctx.Request.Body()) == 0 {
 		return nil

@@ -16,7 +16,7 @@ const (
 
 var HeaderRequestIDBytes = []byte(HeaderRequestID)
 
-// requestIDs makes ids for requests that bring none: req_, ten characters of this process, and a count.
+// requestIDs creates ids for requests without one: req_, ten characters for this process, and a count.
 type requestIDs struct {
 	prefix string
 	count  atomic.Uint64
@@ -28,13 +28,13 @@ func (r *requestIDs) init() {
 	r.prefix = "req_" + base32.HexEncoding.EncodeToString(b[:])[:10] + "-"
 }
 
-// SetRequestID sets the answer's id: the request's own when that is sane, else a new one.
+// SetRequestID sets the answer's id: the request's own if it is valid, else a new one.
 func (a *API) SetRequestID(ctx *fasthttp.RequestCtx, own []byte) {
 	var buf [maxRequestID]byte
 	ctx.Response.Header.SetCanonical(HeaderRequestIDBytes, a.ids.append(buf[:0], own))
 }
 
-// AppendRequestID appends the id of an answer: the request's own when that is sane, else a new one.
+// AppendRequestID appends the id of an answer: the request's own if it is valid, else a new one.
 func (a *API) AppendRequestID(dst, own []byte) []byte { return a.ids.append(dst, own) }
 
 // append appends the id of an answer.

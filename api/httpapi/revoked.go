@@ -5,10 +5,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 )
 
-// applyRevocations lets no token through any more that was taken back. Beats go by the cache alone, so those that may be meant are
-// dropped from it, and judged when they come again.
+// applyRevocations rejects revoked tokens. Heartbeats check only the cache, so tokens that may be affected are dropped from it, and
+// verified when they are next used.
 func (a *API) applyRevocations(all, news []revocations.Revocation) {
-	a.revoked.Store(revokedTokens(all)) // first: what is verified from here on is judged by it
+	a.revoked.Store(revokedTokens(all)) // first: tokens verified from here on are checked against it
 	fresh := revokedTokens(news)
 	a.tokens.Drop(func(p *Principal) bool {
 		if p.Claims != nil {

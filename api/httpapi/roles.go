@@ -6,7 +6,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 )
 
-// permissions is a set of what roles may do.
+// Permissions is a set of operations that roles allow.
 type Permissions uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	MayAdmin
 )
 
-// Anything is what every role may some of.
+// Anything is the set of which every role has some.
 const Anything = ^Permissions(0)
 
 const (
@@ -29,7 +29,7 @@ const (
 	dispatching = operating | MayCreate | MayDispatch
 )
 
-// Permitted says what each role may do. A route asks for one of some bits.
+// Permitted maps each role to its permissions. A route requires one of some bits.
 var Permitted = map[token.Role]Permissions{
 	token.RoleViewer:     viewing,
 	token.RoleSubmitter:  MayCreate | MayReadTasks | MayCancel,

@@ -21,32 +21,32 @@ const (
 // MaxBatch is how many entries a batch may have.
 const MaxBatch = 1000
 
-// Access says which token opens a route.
+// Access is the kind of token that a route requires.
 type Access uint8
 
 const (
 	ForAll     Access = iota // no token
-	ForTask                  // the task token of that very task
-	ForBeat                  // the task token of that very task, which the handler looks at: it is on the path of every heartbeat
-	ForItems                 // each item of the body brings its own
-	ForControl               // a control token; Route.Needs says which role
-	ForWorker                // the token of that very worker or, where Route.Needs is set, such a control token
+	ForTask                  // the task token of the path's task
+	ForBeat                  // the same, but the handler checks it: it is on the path of every heartbeat
+	ForItems                 // each item of the body has its own
+	ForControl               // a control token with one of Route.Needs
+	ForWorker                // the token of the path's worker or, if Route.Needs is set, such a control token
 )
 
-// Route is one operation. The table of them is also what the OpenAPI document is held against.
+// Route is one operation. The OpenAPI document is checked against the table of routes.
 type Route struct {
 	Method  string
-	Pattern string // a segment {…} takes an id
+	Pattern string // a segment {…} matches an id
 	Op      string // its name in the OpenAPI document and the log
 	Access  Access
 	Needs   Permissions // one of these bits; with ForControl
-	Query   []string    // parameters that it takes besides the scope's
-	Repeats []string    // those of them that may be given more than once
+	Query   []string    // parameters in addition to the scope's
+	Repeats []string    // those of them that may be repeated
 	Handle  func(*Request) (status int, body any, err error)
 
-	Beats      string // the kind of heartbeats that it takes; "": none
-	Waits      bool   // it may wait for something to happen, so the handler bounds how many do
-	LogsItself bool   // the domain logs the act
+	Beats      string // the kind of heartbeats that it accepts; "": none
+	Waits      bool   // it may wait for something to happen; the handler limits how many do
+	LogsItself bool   // the domain logs the operation
 
 	Summary     string // of the operation, for the OpenAPI document
 	Description string
@@ -58,7 +58,7 @@ type Route struct {
 // Routes returns the table of routes.
 func (a *API) Routes() []*Route { return a.routes }
 
-// Find returns the route of a path and the id in it. HEAD is taken where GET is.
+// Find returns the route of a path and the id in it. HEAD is accepted for GET.
 func (a *API) Find(method, path string) (*Route, string, error) {
 	if method == fasthttp.MethodHead {
 		method = fasthttp.MethodGet
@@ -101,7 +101,7 @@ func (r *Route) match(segments []string) (id string, ok bool) {
 	return id, true
 }
 
-// resembles reports whether a path begins and ends as the pattern does, whatever id it has.
+// resembles reports whether a path begins and ends as the pattern does, with any id.
 func (r *Route) resembles(path []byte) bool {
 	before, rest, hasID := strings.Cut(r.Pattern, "{")
 	_, after, _ := strings.Cut(rest, "}")
@@ -111,7 +111,7 @@ func (r *Route) resembles(path []byte) bool {
 	return bytes.HasPrefix(path, []byte(before)) && bytes.HasSuffix(path, []byte(after))
 }
 
-// IDField is the name of the path's id.
+// IDField returns the name of the path's id.
 func (r *Route) IDField() string {
 	for _, seg := range r.segments {
 		if strings.HasPrefix(seg, "{") {

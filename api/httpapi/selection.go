@@ -24,7 +24,7 @@ func (req *Request) SelectionRefusal(err error) error {
 	return r
 }
 
-// Rejected returns which filters of a selection rejected how many workers.
+// Rejected returns how many workers each filter of a selection rejected.
 func Rejected(n map[model.Filter]int) v1.Rejected {
 	return v1.Rejected{
 		Runtime: n[model.ByRuntime], Type: n[model.ByType], Labels: n[model.ByLabels],

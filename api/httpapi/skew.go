@@ -7,16 +7,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// skewBuckets are those of lubdub_worker_clock_skew_seconds.
+// skewBuckets are the buckets of lubdub_worker_clock_skew_seconds.
 var skewBuckets = [...]time.Duration{
 	10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
 	time.Hour,
 }
 
-// maxSkew is the most that one worker's time adds to the sum: one clock that is years off must not hide all the others.
+// maxSkew is the most that one worker adds to the sum, so that one clock that is years off does not hide all others.
 const maxSkew = 24 * time.Hour
 
-// skewCount counts how far the times that workers report in callbacks are from the store's when these were received.
+// skewCount counts how far the times that workers report in callbacks are from the store's time of receipt.
 type skewCount struct {
 	millis  atomic.Uint64
 	buckets [len(skewBuckets) + 1]atomic.Uint64
@@ -47,7 +47,7 @@ func (c *skewCount) ObserveMs(said int64, received time.Time) {
 	c.millis.Add(uint64(skew.Milliseconds()))
 }
 
-// collectSkew sums the stripes up.
+// collectSkew adds up the stripes.
 func (h *hotMetrics) collectSkew(ch chan<- prometheus.Metric) {
 	var millis uint64
 	var buckets [len(skewBuckets) + 1]uint64

@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Waits are the calls of a replica that wait for something to happen: claims and streams of events. A token is verified when a
-// call arrives, so each of these is checked again while it waits, and ends when its token does or when the replica stops.
+// Waits are a replica's waiting calls: claims and event streams. A token is verified when a call arrives, so each waiting call is checked
+// again periodically, and ends when its token is no longer valid or the replica stops.
 type Waits struct {
 	api *API
 
@@ -18,18 +18,18 @@ type Waits struct {
 	none chan struct{} // closed with the last of them; nil while there is none
 }
 
-// waiter is one call that waits.
+// waiter is a waiting call.
 type waiter interface {
 	Principal() *Principal
-	End(why string)     // it ends soon; later calls do nothing
-	Look(now time.Time) // about once a second, by this process's clock
+	End(why string)     // ends it soon; later calls do nothing
+	Look(now time.Time) // called about once a second, with this process's time
 }
 
-// Why calls end that wait, although nothing has failed.
+// Reasons why waiting calls end although nothing has failed.
 const (
-	endDraining = "draining"      // of this replica: come again, to another one
-	endToken    = "token_expired" // come again with another one
-	endRevoked  = "token_revoked" // it was taken back
+	endDraining = "draining"      // the replica is draining: call another one
+	endToken    = "token_expired" // call again with another token
+	endRevoked  = "token_revoked" // the token was revoked
 )
 
 // Add has a call checked until it is removed: every second, or more often.
@@ -44,7 +44,7 @@ func (w *Waits) Add(one waiter, every time.Duration) {
 		w.none = make(chan struct{})
 		go w.watch(w.none, min(time.Second, every))
 	}
-	if why := w.api.endReason(one.Principal()); why != "" { // it came while the others were checked
+	if why := w.api.endReason(one.Principal()); why != "" { // it was added while the others were checked
 		one.End(why)
 	}
 }
@@ -98,7 +98,7 @@ func (w *Waits) Check() {
 	}
 }
 
-// endReason returns why a call of a worker or with a control token may not go on; "": it may.
+// endReason returns why a call with a worker's or a control token must end, or "".
 func (a *API) endReason(who *Principal) string {
 	switch {
 	case a.revoked.Load().Takes(who.Claims):
@@ -111,8 +111,8 @@ func (a *API) endReason(who *Principal) string {
 	return ""
 }
 
-// WhileValid runs what may wait, with a context that ends when the request's token does or the replica stops. What comes of it
-// is handed out only if the token is still valid then.
+// WhileValid runs an operation that may wait, with a context that ends when the request's token expires or is revoked, or the replica
+// stops. It returns the result only if the token is still valid then.
 func (req *Request) WhileValid(waits bool, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(req.during(req.API.Running))
 	defer cancel()
@@ -128,7 +128,7 @@ func (req *Request) WhileValid(waits bool, do func(context.Context) error) error
 	return err
 }
 
-// waitingCall is one that is answered once.
+// waitingCall is a waiting call with a single answer.
 type waitingCall struct {
 	who    *Principal
 	cancel context.CancelFunc

@@ -10,20 +10,20 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Wire is what one pass over a request's raw headers finds. fasthttp serves several things that a front end must not (two
-// framings of one body, folded headers) and keeps no trace of them after parsing, so the raw headers are examined. The slices
-// borrow the request.
+// Wire is the result of one pass over a request's raw headers. fasthttp accepts several things that a front end must refuse (two
+// framings of one body, folded headers) and keeps no trace of them after parsing, so the raw headers are examined. The slices point
+// into the request.
 type Wire struct {
 	authorization []byte
 	RequestID     []byte
-	authorized    int // how many Authorization headers there are
+	authorized    int // how many Authorization headers
 	lengths       int // Content-Length headers
 	encodings     int // Transfer-Encoding headers
 	chunked       bool
 	folded        bool
 }
 
-// Scan looks at the raw headers of a request.
+// Scan examines the raw headers of a request.
 func (w *Wire) Scan(raw []byte) {
 	for len(raw) > 0 {
 		end := bytes.IndexByte(raw, '\n')
@@ -65,7 +65,7 @@ func (w *Wire) Scan(raw []byte) {
 
 var chunked = []byte("chunked")
 
-// header returns the value when the line is a header of the (lower-case) name.
+// header returns the value if the line is a header of the (lower-case) name.
 func header(line []byte, name string) ([]byte, bool) {
 	if len(line) <= len(name) || line[len(name)] != ':' {
 		return nil, false
@@ -89,13 +89,12 @@ func header(line []byte, name string) ([]byte, bool) {
 	return v, true
 }
 
-// ambiguous reports whether another hop might read the request differently: then the request ends here, and so does the
-// connection.
+// ambiguous reports whether another hop might parse the request differently: then both the request and the connection end here.
 func (w *Wire) ambiguous() bool {
 	return w.folded || w.encodings > 0 && (w.encodings > 1 || w.lengths > 0 || !w.chunked)
 }
 
-// Check refuses what other hops may read differently.
+// Check refuses what other hops may parse differently.
 func (w *Wire) Check(ctx *fasthttp.RequestCtx) *Refusal {
 	switch {
 	case w.ambiguous():
@@ -120,8 +119,8 @@ var errHost = &Refusal{Status: fasthttp.StatusBadRequest, close: true, Body: v1.
 	Error: v1.CodeInvalidRequest, Message: "The Host header is missing", Field: "Host",
 }}
 
-// SplitTarget returns path and query of a request target. Percent-encoding is undone in the path, since some
-// clients encode more than they must, but nothing may hide in it: no slash, no dot segment, no control byte.
+// SplitTarget returns path and query of a request target. The path is percent-decoded, since some clients encode more than they must,
+// but the encoding must not hide a slash, a dot segment or a control byte.
 func SplitTarget(target []byte) (path, query string, err error) {
 	if len(target) == 0 || target[0] != '/' {
 		return "", "", errTarget

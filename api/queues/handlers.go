@@ -11,7 +11,7 @@ import (
 
 // Service is what the handlers need of the domain's queues.
 type Service interface {
-	// Claim may wait as long as the request says, or until the context ends.
+	// Claim may wait as long as the request allows, or until the context ends.
 	Claim(context.Context, queues.ClaimRequest) ([]*model.Envelope, error)
 	List(context.Context, model.Scope) ([]*queues.Queue, error)
 	Get(ctx context.Context, scope model.Scope, queue string) (*queues.Queue, error)
@@ -23,6 +23,6 @@ type Service interface {
 type Handlers struct {
 	Queues    Service
 	Envelopes convert.Envelopes
-	Waiting   *shares.Pool // of claims that wait
-	Refused   func()       // counts a claim that was refused for its wait
+	Waiting   *shares.Pool // of waiting claims
+	Refused   func()       // counts a claim that was refused because of its wait
 }

@@ -72,7 +72,7 @@ func (h *Handlers) resume(req *httpapi.Request) (int, any, error) {
 	return h.answer(req, scope, false, h.Queues.Resume(req.Context(), scope, req.ID))
 }
 
-// answer answers with the queue as it is now.
+// answer answers with the queue's current state.
 func (h *Handlers) answer(req *httpapi.Request, scope model.Scope, created bool, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
@@ -80,7 +80,7 @@ func (h *Handlers) answer(req *httpapi.Request, scope model.Scope, created bool,
 	q, err := h.Queues.Get(req.Context(), scope, req.ID)
 	switch {
 	case model.CodeOf(err) == queues.QueueNotFound:
-		q = &queues.Queue{Name: req.ID} // it goes on, and nothing else is known of it
+		q = &queues.Queue{Name: req.ID} // nothing else is known of the resumed queue
 	case err != nil:
 		return 0, nil, err
 	}
@@ -89,8 +89,7 @@ func (h *Handlers) answer(req *httpapi.Request, scope model.Scope, created bool,
 	return fasthttp.StatusOK, v, nil
 }
 
-// claim answers POST /v1/queues/{queue}/claim. It may wait for as long as the request says; a server that shuts
-// down ends the wait.
+// claim answers POST /v1/queues/{queue}/claim. It may wait as long as the request allows; a server that shuts down ends the wait.
 func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 	var body v1.ClaimRequest
 	if len(req.Ctx.Request.Body()) > 0 {
@@ -139,7 +138,7 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, answer, nil
 }
 
-// enterClaim takes a place for a claim, or refuses. One that waits for work takes no time, so it has none of the control plane's.
+// enterClaim takes a place for a claim, or refuses it. A claim that waits uses no CPU, so it takes no place of the control plane.
 func (h *Handlers) enterClaim(req *httpapi.Request, wait time.Duration) (leave func(), r *httpapi.Refusal) {
 	if wait < httpapi.ShortWait {
 		return func() { req.API.Control.Leave(req.Caller) }, req.API.Control.Enter(req.Caller)

@@ -11,7 +11,7 @@ import (
 // Service is what the handlers need of the domain's schedules.
 type Service interface {
 	Create(context.Context, schedules.Spec) (*schedules.Schedule, error)
-	// Change may call change more than once, each time with what the schedule says then.
+	// Change may call change more than once, each time with the current schedule.
 	Change(ctx context.Context, scope model.Scope, scheduleID string, change func(*schedules.Spec) error) (*schedules.Schedule, error)
 	Get(ctx context.Context, scope model.Scope, scheduleID string) (*schedules.Schedule, error)
 	List(context.Context, schedules.Filter) (*schedules.Page, error)

@@ -40,7 +40,7 @@ func (h *Handlers) create(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusCreated, scheduleView(s), nil
 }
 
-// changeSpec has a schedule say what a request says; whole: the request must say when it fires and what it creates.
+// changeSpec applies a request to a schedule; whole: the request must define when it fires and what it creates.
 func changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool) error {
 	switch {
 	case body.Cron != nil && (*body.Cron != "" || !whole):
@@ -266,7 +266,7 @@ func scheduleView(s *schedules.Schedule) *v1.Schedule {
 	return v
 }
 
-// taskSpecView shows what tasks are created from, as it was checked and completed.
+// taskSpecView returns the template of the tasks, as it was checked and completed.
 func taskSpecView(n *model.NewTask) *v1.CreateTaskRequest {
 	v := &v1.CreateTaskRequest{
 		RunID: n.RunID, TaskKey: n.Key, AssetID: n.Asset, Type: n.Type, Queue: n.Queue, Runtime: n.Runtime, WorkerLabels: n.WorkerLabels,
@@ -290,7 +290,7 @@ func taskSpecView(n *model.NewTask) *v1.CreateTaskRequest {
 	return v
 }
 
-// some returns nil for 0, which stands for what was not said.
+// some returns nil for 0, which means "absent".
 func some(n int64) *int64 {
 	if n == 0 {
 		return nil

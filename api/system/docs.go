@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The documentation at /docs is openapi.json, made readable. It needs no script and nothing from elsewhere.
+// The documentation at /docs is a readable form of openapi.json. It needs no script and nothing from other origins.
 
 //go:embed docs.html
 var docsTemplate string
@@ -33,7 +33,7 @@ type docsTag struct {
 
 type docsOperation struct {
 	ID, Method, Path, Summary, Description string
-	Token                                  string // which one it takes
+	Token                                  string // which token it requires
 	Parameters                             []docsField
 	Body                                   *docsBody
 	Answers                                []docsBody
@@ -47,7 +47,7 @@ type docsBody struct {
 
 type docsExample struct{ Name, Text string }
 
-// docsType is how a schema is written in a table: a text, and where it can be read about.
+// docsType is the short form of a schema in a table: a text, and a link to its description.
 type docsType struct{ Text, Link string }
 
 type docsField struct {
@@ -74,7 +74,7 @@ func renderDocs(openAPI []byte) []byte {
 	return b.Bytes()
 }
 
-// docsReader reads the parts of the document that buildOpenAPI writes.
+// docsReader reads the document that buildOpenAPI writes.
 type docsReader struct{ doc map[string]any }
 
 func at(v any, path ...string) any {
@@ -157,11 +157,11 @@ func (d docsReader) body(status string, body any) docsBody {
 	media := at(body, "content", "application/json")
 	b.Type = typeOf(at(media, "schema"))
 	if strings.HasPrefix(status, "4") || strings.HasPrefix(status, "5") {
-		return b // their examples are alike everywhere
+		return b // their examples are the same everywhere
 	}
 	examples := fieldsAt(media, "examples")
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
-		text, _ := json.MarshalIndent(at(examples[name], "value"), "", "  ") // which has just been read
+		text, _ := json.MarshalIndent(at(examples[name], "value"), "", "  ") // which has just been parsed
 		b.Examples = append(b.Examples, docsExample{name, string(text)})
 	}
 	return b
@@ -180,7 +180,7 @@ func tokensOf(security []any) string {
 	return strings.Join(names, " or ")
 }
 
-// typeOf writes a schema in few words.
+// typeOf describes a schema in a few words.
 func typeOf(schema any) docsType {
 	if ref := textAt(schema, "$ref"); ref != "" {
 		name := ref[strings.LastIndexByte(ref, '/')+1:]

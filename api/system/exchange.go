@@ -13,16 +13,16 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// The life of a token that is made from another one. The default is for a page that somebody looks at.
+// The life of a token that is issued for another one. The default is for a page that a person is looking at.
 const (
 	defaultExchangedLife = time.Hour
 	maxExchangedLife     = 12 * time.Hour
 )
 
-// createToken answers POST /v1/tokens: from the request's own control token another one that may no more and holds no longer. It
-// asks nothing of the store.
+// createToken answers POST /v1/tokens: it issues, for the request's control token, another one with no more permissions and no longer
+// life. It does not use the store.
 func (h *Handlers) createToken(req *httpapi.Request) (int, any, error) {
-	if _, _, err := req.OpenScope(); err != nil { // the scope is the token's, whatever the query names; what it does not open is refused
+	if _, _, err := req.OpenScope(); err != nil { // the scope is the token's; one in the query that it does not allow is refused
 		return 0, nil, err
 	}
 	var body v1.CreateTokenRequest
@@ -55,7 +55,7 @@ func (h *Handlers) createToken(req *httpapi.Request) (int, any, error) {
 	}, nil
 }
 
-// exchangedRole is the role that is asked for: one that may nothing that the token's own may not.
+// exchangedRole returns the requested role, which must have no more permissions than the token's.
 func exchangedRole(own, asked token.Role) (token.Role, error) {
 	if asked == "" {
 		return own, nil
@@ -71,7 +71,7 @@ func exchangedRole(own, asked token.Role) (token.Role, error) {
 	return asked, nil
 }
 
-// lesserRoles are those that may nothing that a role may not; it is one of them.
+// lesserRoles lists the roles with no more permissions than a role, which is one of them.
 func lesserRoles(than token.Role) (names []string) {
 	for _, r := range token.Roles {
 		if httpapi.Permitted[r]&^httpapi.Permitted[than] == 0 {

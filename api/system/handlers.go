@@ -18,12 +18,12 @@ import (
 
 // Stats is what the handlers need of the domain's statistics.
 type Stats interface {
-	Get(ctx context.Context, scope model.Scope) (*stats.Stats, error) // an empty half stands for all
+	Get(ctx context.Context, scope model.Scope) (*stats.Stats, error) // an empty tenant or workspace means all
 	Verdicts(context.Context, stats.VerdictQuery) (*stats.Verdicts, error)
 	PoisonTasks(context.Context, model.Scope) ([]stats.PoisonTask, error)
 	RecentlyLost(context.Context, model.Scope) (*stats.LostWorkers, error)
 	System(context.Context) (*stats.System, error)
-	QueuesNow(context.Context, model.Scope) ([]*queues.Queue, error) // as Queues.List, perhaps a second old
+	QueuesNow(context.Context, model.Scope) ([]*queues.Queue, error) // as Queues.List, but up to a second old
 	Scopes(context.Context, stats.ScopeFilter) (*stats.ScopePage, error)
 }
 
@@ -40,7 +40,7 @@ type Brake interface {
 // Store reports on Redis.
 type Store interface {
 	NodesHealth(context.Context) []store.NodeHealth
-	Ready(context.Context) error // what is wrong with the store; nil: nothing
+	Ready(context.Context) error // what is wrong with the store, or nil
 }
 
 // Revocations revokes tokens.
@@ -48,7 +48,7 @@ type Revocations interface {
 	Revoke(context.Context, revocations.Revocation) error
 }
 
-// Config of the handlers of the system.
+// Config configures the handlers of the system.
 type Config struct {
 	Stats       Stats
 	Sweeper     Sweeper
@@ -56,9 +56,9 @@ type Config struct {
 	Store       Store
 	Revocations Revocations
 	Logger      *slog.Logger
-	Draining    func() bool // the server shuts down
+	Draining    func() bool // the server is shutting down
 	Version     string      // of the build
-	BasePath    string      // before the paths in answers
+	BasePath    string      // prefix of the paths in answers
 	OpenAPI     []byte      // the document
 }
 
@@ -69,7 +69,7 @@ type Handlers struct {
 	pages func() map[string]*page.Page // by path
 }
 
-// New makes the handlers.
+// New creates the handlers.
 func New(cfg Config) *Handlers {
 	h := &Handlers{Config: cfg}
 	h.ready.check = cfg.Store.Ready

@@ -15,14 +15,14 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// livez reports that the process answers. It never asks Redis: a restart does not heal Redis.
+// livez reports that the process answers. It does not use Redis: a restart does not repair Redis.
 func (h *Handlers) livez(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}, nil
 }
 
-// readyz reports whether this replica should get work: it is not draining. The store's trouble is that of all replicas, and on a
-// Cluster perhaps that of some shards only: a balancer that sent nobody anywhere for it would cut off the healthy rest, and all
-// for a while after it. So trouble is shown, and work keeps coming, to be answered 503 where it must.
+// readyz reports whether this replica should get requests: it is not draining. Trouble with the store concerns all replicas, and on a
+// Cluster perhaps only some shards: a balancer that stopped sending requests for it would cut off the healthy shards too, and everything
+// for a while after the recovery. So trouble is reported, requests keep coming, and those that need the store are answered 503.
 func (h *Handlers) readyz(req *httpapi.Request) (int, any, error) {
 	status, health := h.Health(&req.Ctx.Response.Header)
 	return status, health, nil
@@ -32,12 +32,12 @@ func (h *Handlers) version(*httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, h.Build(), nil
 }
 
-// Build returns which build this is.
+// Build returns the version of this build.
 func (h *Handlers) Build() v1.Version {
 	return v1.Version{Name: "lubdub", Version: h.Config.Version, Go: runtime.Version()}
 }
 
-// Health answers how this server is, and when to come again where it ends.
+// Health returns the state of this server, and when to retry if it is shutting down.
 func (h *Handlers) Health(header *fasthttp.ResponseHeader) (int, v1.Health) {
 	status, is := h.state()
 	if status != fasthttp.StatusOK {
@@ -46,7 +46,7 @@ func (h *Handlers) Health(header *fasthttp.ResponseHeader) (int, v1.Health) {
 	return status, is
 }
 
-// state is how this server is.
+// state returns the state of this server.
 func (h *Handlers) state() (int, v1.Health) {
 	if h.Draining() {
 		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one",
@@ -59,7 +59,7 @@ func (h *Handlers) state() (int, v1.Health) {
 	return fasthttp.StatusOK, v1.Health{Status: "ok"}
 }
 
-// troubleOf says what is wrong with the store, in words that anyone may read.
+// troubleOf describes what is wrong with the store, in words that any client may read.
 func troubleOf(err error) string {
 	var e *store.EvictionError
 	if errors.As(err, &e) {
@@ -68,7 +68,7 @@ func troubleOf(err error) string {
 	return "Redis is not responding. Requests that need it get 503 until it recovers; see the log"
 }
 
-// nextOf says what to do about it.
+// nextOf describes what to do about it.
 func nextOf(err error) string {
 	var e *store.EvictionError
 	if errors.As(err, &e) {
@@ -79,19 +79,19 @@ func nextOf(err error) string {
 }
 
 const (
-	readyFor  = 200 * time.Millisecond // how long one check of the store counts
-	readyWait = 500 * time.Millisecond // longest wait for one; it goes on without the caller
+	readyFor  = 200 * time.Millisecond // how long the result of a check is cached
+	readyWait = 500 * time.Millisecond // longest wait for one; it continues without the caller
 )
 
 var errNoAnswerYet = errors.New("it has not answered yet")
 
-// readiness asks the store at most once per readyFor, and once at a time, however many ask: the page is open to everyone.
+// readiness checks the store at most once per readyFor, one check at a time, however many clients ask: the page is open to everyone.
 type readiness struct {
 	check func(context.Context) error
 
 	mu   sync.Mutex
-	done chan struct{} // closed when the check under way, or the last one, is over; nil: there was none
-	at   time.Time     // when the last check ended; zero: it is under way
+	done chan struct{} // closed when the current or last check has ended; nil: there was none
+	at   time.Time     // when the last check ended; zero: one is under way
 	err  error         // of the last check
 }
 
@@ -113,7 +113,7 @@ func (r *readiness) ask() error {
 	return r.err
 }
 
-// look begins a check unless one is under way or the last one still counts.
+// look begins a check unless one is under way or the last result is still cached.
 func (r *readiness) look() (done <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *readiness) look() (done <-chan struct{}) {
 		ended := make(chan struct{})
 		r.done, r.at = ended, time.Time{}
 		go func() {
-			err := r.check(context.Background()) // which has bounds of its own
+			err := r.check(context.Background()) // which limits its own time
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.err, r.at = err, time.Now()

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/httpapi"
 )
 
-// rootServer is where the document says that the API is.
+// rootServer is the document's entry for the API's address.
 const rootServer = `"url": "/"`
 
 func (h *Handlers) openapi(req *httpapi.Request) (int, any, error) {

@@ -14,14 +14,14 @@ import (
 	"github.com/lubdub-io/lubdub/ui"
 )
 
-// What people see who point a browser, or curl, at the server: the index, the documentation and the dashboard.
+// The pages for people: the index, the documentation and the dashboard.
 
 const (
 	pathDocs = "/docs"
 	pathUI   = "/ui/"
 )
 
-// index answers GET /: programs get the links, browsers are sent to the dashboard.
+// index answers GET /: programs get the links, browsers are redirected to the dashboard.
 func (h *Handlers) index(req *httpapi.Request) (int, any, error) {
 	req.Ctx.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAccept)
 	if bytes.Contains(bytes.ToLower(req.Ctx.Request.Header.Peek(fasthttp.HeaderAccept)), []byte("text/html")) {
@@ -37,14 +37,14 @@ func (h *Handlers) index(req *httpapi.Request) (int, any, error) {
 	}, nil
 }
 
-// redirect sends a client to another path of this server.
+// redirect redirects a client to another path of this server.
 func (h *Handlers) redirect(req *httpapi.Request, to string) (int, any, error) {
 	req.Ctx.Response.Header.Set(fasthttp.HeaderLocation, h.BasePath+to)
 	req.Ctx.SetStatusCode(fasthttp.StatusFound)
 	return fasthttp.StatusFound, nil, nil
 }
 
-// Page answers with a page, where the path is one's.
+// Page answers with a page if the path is a page's.
 func (h *Handlers) Page(req *httpapi.Request, path string) (status int, ok bool, err error) {
 	if first, _, _ := strings.Cut(path[1:], "/"); first != "ui" && first != "docs" {
 		return 0, false, nil
@@ -66,7 +66,7 @@ func (h *Handlers) Page(req *httpapi.Request, path string) (status int, ok bool,
 	return status, true, err
 }
 
-// makePages returns all pages by path. They name each other by relative addresses, so that they are the same below every base path.
+// makePages returns all pages by path. They refer to each other by relative addresses, so that they are the same below any base path.
 func makePages(openAPI []byte) map[string]*page.Page {
 	all := map[string]*page.Page{pathDocs: page.New(htmlType, renderDocs(openAPI)), pathDocs + "/docs.css": page.New(cssType, docsStyle)}
 	err := fs.WalkDir(ui.Files, "dist", func(name string, d fs.DirEntry, err error) error {

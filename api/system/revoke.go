@@ -36,7 +36,7 @@ func (h *Handlers) revokeTokens(req *httpapi.Request) (int, any, error) {
 	}, nil
 }
 
-// revocation says whose tokens are meant: of one kind, and none that the request's own token does not open.
+// revocation returns the tokens to revoke: of one kind, and within the scope of the request's own token.
 func revocation(req *httpapi.Request, body *v1.RevokeTokensRequest) (*revocations.Revocation, error) {
 	named := 0
 	for _, name := range []string{body.Subject, body.WorkerID, body.TenantID} {
@@ -76,7 +76,7 @@ func revocation(req *httpapi.Request, body *v1.RevokeTokensRequest) (*revocation
 	return &revocations.Revocation{Kind: revocations.OfSubject, Tenant: tenant, Workspace: workspace, Name: body.Subject}, err
 }
 
-// reach is half of a scope for what may be about all that the token opens.
+// reach returns the tenant or workspace of a request that may concern everything that the token allows.
 func reach(req *httpapi.Request, field, own string) (string, error) {
 	if own == token.Wildcard && !req.Query.Has(field) {
 		return own, nil
@@ -84,8 +84,8 @@ func reach(req *httpapi.Request, field, own string) (string, error) {
 	return req.ScopePart(field, "", own)
 }
 
-// issuedBefore returns the second up to which tokens were issued that are to be taken back: tokens tell it in such, and those
-// that Lubdub makes for workers and tasks tell the next one.
+// issuedBefore returns the second up to which issued tokens are revoked: tokens have a resolution of seconds, and those that Lubdub
+// issues for workers and tasks have the next full second.
 func issuedBefore(req *httpapi.Request, asked time.Time) (time.Time, error) {
 	if asked.After(req.Now) {
 		return time.Time{}, httpapi.InvalidField("issuedBefore",

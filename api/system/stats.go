@@ -39,7 +39,7 @@ func (h *Handlers) stats(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, statsView(is, scope, newest, all), nil
 }
 
-// statsView shows so many steps of the series, and the levels of each where that is allowed, and where there is no scope but this one.
+// statsView returns so many steps of the series, with the levels of each step if they are allowed or concern only this scope.
 func statsView(is *stats.Stats, scope model.Scope, newest int, levels bool) *v1.Stats {
 	v := &v1.Stats{
 		Time: v1.At(is.At), TenantID: convert.OrNull(scope.Tenant), WorkspaceID: convert.OrNull(scope.Workspace), Levels: *levelsView(is.Counts),
@@ -61,7 +61,7 @@ func statsView(is *stats.Stats, scope model.Scope, newest int, levels bool) *v1.
 	return v
 }
 
-// newestSteps is how many steps of the series are asked for.
+// newestSteps returns how many steps of the series are requested.
 func newestSteps(req *httpapi.Request) (int, error) {
 	if !req.Query.Has("steps") {
 		return stats.StepsKept, nil
@@ -92,7 +92,7 @@ func levelsView(c *stats.Counts) *v1.Levels {
 	return l
 }
 
-// stepView returns a step as the wire has it, with what there was where that may be shown.
+// stepView converts a step to its wire type, with its levels if they may be shown.
 func stepView(s *stats.Step, levels bool) v1.StatsStep {
 	v := v1.StatsStep{
 		At: v1.At(s.Began), Replicas: s.Replicas, SweepLagMs: s.SweepLag.Milliseconds(), BeatP99Ms: inMillis(s.BeatP99),
@@ -104,7 +104,7 @@ func stepView(s *stats.Step, levels bool) v1.StatsStep {
 	return v
 }
 
-// inMillis is null for none.
+// inMillis returns null for a zero duration.
 func inMillis(d time.Duration) *float64 {
 	if d == 0 {
 		return nil
@@ -138,7 +138,7 @@ func ratesView(s *stats.Step) v1.StatsRates {
 	}
 }
 
-// The time over which verdicts are counted.
+// Limits of the period over which verdicts are counted.
 const (
 	defaultVerdictsMs = int64(time.Hour / time.Millisecond)
 	maxVerdictsMs     = int64(365 * 24 * time.Hour / time.Millisecond)
@@ -192,7 +192,7 @@ func (h *Handlers) verdicts(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, &v, nil
 }
 
-// groupsOf returns what verdicts are to be grouped by: words, and labels as label:<name>.
+// groupsOf returns the keys to group verdicts by: words, and labels as label:<name>.
 func groupsOf(p *httpapi.Parameters) []string {
 	words := slices.Clone(stats.VerdictGroups)
 	for _, name := range strings.Split(p.Get("by"), ",") {
@@ -203,7 +203,7 @@ func groupsOf(p *httpapi.Parameters) []string {
 	return httpapi.WordsOf(p, "by", words...)
 }
 
-// scopes answers GET /v1/scopes. Only a token that opens several has anything to ask.
+// scopes answers GET /v1/scopes. Only a token for several scopes may list them.
 func (h *Handlers) scopes(req *httpapi.Request) (int, any, error) {
 	p := httpapi.Parameters{Values: req.Query}
 	f := stats.ScopeFilter{Descending: p.Descending()}

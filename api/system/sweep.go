@@ -10,8 +10,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// sweep answers POST /v1/system:sweep. A sweep is about every tenant, so a token that opens all need name none; its
-// counts are for any admin, names only for those whose token opens them.
+// sweep answers POST /v1/system:sweep. A sweep concerns every tenant, so a token for all tenants need not name one; its counts are for
+// any admin, names only for those whose token allows them.
 func (h *Handlers) sweep(req *httpapi.Request) (int, any, error) {
 	if err := req.OptionalBody(&struct{}{}); err != nil {
 		return 0, nil, err
@@ -43,7 +43,7 @@ func (h *Handlers) sweep(req *httpapi.Request) (int, any, error) {
 	}}, nil
 }
 
-// opens reports whether a token for one half of a scope, or for all, is for this one.
+// opens reports whether a token's tenant or workspace, possibly a wildcard, includes another.
 func opens(own, half string) bool { return own == token.Wildcard || own == half }
 
 // release answers POST /v1/system:release.

@@ -22,8 +22,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// system answers GET /v1/system. What it shows is nobody's, but for what is found of the workers and queues of a scope; a token
-// that does not open what the query names is refused all the same.
+// system answers GET /v1/system. The answer does not depend on the scope, except for the findings about its workers and queues; a token
+// that does not allow the scope in the query is refused in any case.
 func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 	tenant, workspace, err := req.OpenScope()
 	if err != nil {
@@ -46,14 +46,14 @@ func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, v, nil
 }
 
-// GET /v1/system answers without Redis after respondWait when no server responds, and after systemWait more when one does and what is
-// to be shown cannot be read.
+// Without Redis, GET /v1/system answers after respondWait if no server responds, and after systemWait more if one does but the data
+// cannot be read.
 const (
 	respondWait = 1200 * time.Millisecond
 	systemWait  = 2 * time.Second
 )
 
-// soon calls a function and gives up on it after a while; the call goes on without the caller.
+// soon calls a function and stops waiting for it after a while; the call continues without the caller.
 func soon[T any](ctx context.Context, wait time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -75,8 +75,8 @@ func soon[T any](ctx context.Context, wait time.Duration, call func(context.Cont
 	}
 }
 
-// redisNow asks the Redis servers whether they respond where the server's own check failed, as what was remembered of them a moment ago
-// may not be true any more. It reports false when none responds.
+// redisNow checks whether the Redis servers respond when the server's own check has failed, since the cached state may be out of date.
+// It returns false if none responds.
 func (h *Handlers) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
 	var evicts *store.EvictionError
 	asked := time.Now()
@@ -89,7 +89,7 @@ func (h *Handlers) redisNow(ctx context.Context) (nodes []store.NodeHealth, resp
 	return nodes, err == nil && slices.ContainsFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil })
 }
 
-// withoutRedis answers what is known while no Redis responds.
+// withoutRedis answers with what is known while no Redis responds.
 func withoutRedis(req *httpapi.Request, nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
 	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&stats.System{At: req.Now, Nodes: nodes})}
 	v.Findings, v.Summary = judge.NoRedis(v.Redis)
@@ -98,7 +98,7 @@ func withoutRedis(req *httpapi.Request, nodes []store.NodeHealth, retryAfter tim
 	return fasthttp.StatusServiceUnavailable, v, nil
 }
 
-// known is what the deployment is evaluated by. What cannot be read does not keep the rest from being shown.
+// known returns the data for the evaluation of the deployment. If a part cannot be read, the rest is still used.
 func (h *Handlers) known(req *httpapi.Request, v *v1.System, scope model.Scope) judge.Known {
 	k := judge.Known{System: v, Reader: reader(req)}
 	_, health := h.state()
@@ -112,7 +112,7 @@ func (h *Handlers) known(req *httpapi.Request, v *v1.System, scope model.Scope) 
 		k.Stats = statsView(is, scope, judge.StepsLookedAt, false)
 	}
 	if scope.Tenant == "" || scope.Workspace == "" {
-		return k // queues are named within a workspace only
+		return k // queues have names only within a workspace
 	}
 	lost, err := h.Stats.RecentlyLost(req.Context(), scope)
 	if err != nil {
@@ -141,7 +141,7 @@ func (h *Handlers) known(req *httpapi.Request, v *v1.System, scope model.Scope) 
 	return k
 }
 
-// reader is what the token of the request allows.
+// reader returns what the request's token allows.
 func reader(req *httpapi.Request) judge.Reader {
 	c := req.Caller.Claims
 	return judge.Reader{
@@ -182,10 +182,10 @@ func poisonView(p *stats.PoisonTask) v1.PoisonTask {
 	return v
 }
 
-// longestError is how many bytes of a worker's message name a group of errors.
+// longestError is how many bytes of a worker's message identify a group of errors.
 const longestError = 200
 
-// endOf is how an attempt ended, in words that are the same for attempts that ended for the same reason.
+// endOf describes how an attempt ended, in the same words for attempts that ended for the same reason.
 func endOf(h *model.HistoryEntry) string {
 	var e v1.TaskError
 	switch {
@@ -222,7 +222,7 @@ func systemView(is *stats.System) *v1.System {
 	return v
 }
 
-// RedisView is a Redis server as the wire has it.
+// RedisView converts a Redis server to its wire type.
 func RedisView(n *store.NodeHealth) v1.SystemRedis {
 	v := v1.SystemRedis{
 		Address: convert.OrNull(n.Address), Version: convert.OrNull(n.Version), Role: convert.OrNull(n.Role), Replicas: n.Replicas,

@@ -58,8 +58,8 @@ func actedOnTasks(req *httpapi.Request, token func(next string) string, dryRun b
 	}
 }
 
-// taskSelector reads which tasks are meant, as the filter of a list is read, and where to begin. It also returns how the token of
-// the next part is made, which holds for the same operation and selector only.
+// taskSelector reads the selector, in the same way as the filter of a list, and where to begin. It also returns the function that creates
+// the token of the next part, which is valid only for the same operation and selector.
 func taskSelector(req *httpapi.Request, s *v1.TaskSelector, from string) (
 	f model.TaskFilter, token func(next string) string, err error,
 ) {
@@ -102,7 +102,7 @@ func taskSelector(req *httpapi.Request, s *v1.TaskSelector, from string) (
 	return f, func(next string) string { return httpapi.PageToken(act, next) }, nil
 }
 
-// inSelector says that the field of a refusal stands in the selector.
+// inSelector changes the field of a refusal to its name within the selector.
 func inSelector(err error) error {
 	r, ok := err.(*httpapi.Refusal)
 	if ok {

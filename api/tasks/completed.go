@@ -18,8 +18,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// completed answers POST /v1/tasks/{taskId}/completed. The same completion again gets the same answer; a late
-// one is logged, counted and changes nothing.
+// completed answers POST /v1/tasks/{taskId}/completed. A repeated completion gets the same answer; a late one is logged, counted and
+// changes nothing.
 func (h *Handlers) completed(req *httpapi.Request) (int, any, error) {
 	completion, err := completion(req)
 	if err != nil {
@@ -62,14 +62,14 @@ func (h *Handlers) lateResult(req *httpapi.Request, completion model.Completion,
 		slog.Int64("moreNotLogged", suppressed))
 }
 
-// lateLines are how many late results are logged in a second; the others are only counted.
+// lateLines is how many late results are logged per second; further ones are only counted.
 const lateLines = 10
 
-// completion reads and checks the body.
+// completion decodes and checks the body.
 func completion(req *httpapi.Request) (model.Completion, error) {
 	var body struct {
 		v1.CompletedRequest
-		// The error object is kept as it was sent, so it is read on its own.
+		// The error object is stored as it was sent, so it is decoded separately.
 		Error json.RawMessage `json:"error"`
 	}
 	var none model.Completion
@@ -108,8 +108,8 @@ func completion(req *httpapi.Request) (model.Completion, error) {
 	return done, setError(&done)
 }
 
-// setError judges the error object: FAILED needs one with a category, and the category says whether a retry
-// may help when the worker does not.
+// setError checks the error object: FAILED needs one with a category. The category determines whether a retry may help if the worker
+// does not state it.
 func setError(done *model.Completion) error {
 	if done.Error == nil {
 		if done.Outcome == model.Failed {
@@ -151,8 +151,8 @@ func categories() string {
 	return strings.Join(names, ", ")
 }
 
-// withRetryable returns an error object, valid and compact, that says whether a retry may help where its worker left that
-// to the category: whoever reads the error then need not know the categories. All else stays as it was sent.
+// withRetryable returns an error object, valid and compact, that states whether a retry may help, if its worker left that
+// to the category: then readers need not know the categories. Everything else stays as it was sent.
 func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
 	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
 	said = append(said, '{')
@@ -161,7 +161,7 @@ func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
 		from := s.Pos
 		name, _ := s.Name()
 		s.Skip()
-		if string(name) != "retryable" { // null, which says nothing
+		if string(name) != "retryable" { // null counts as absent
 			said = append(append(said, object[from:s.Pos]...), ',')
 		}
 	}

@@ -36,8 +36,8 @@ func (h *Handlers) create(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusCreated, answer, err
 }
 
-// traceHeader returns the trace context that tasks belong to which name none; empty: none. A header that is wrong, or that came
-// twice, is ignored, as W3C has it: the caller's tracing must not fail its work.
+// traceHeader returns the trace context for tasks that have none in the body; empty: none. An invalid or repeated header is ignored,
+// as W3C specifies: an error in the caller's tracing must not make its request fail.
 func traceHeader(req *httpapi.Request) string {
 	headers := req.Ctx.Request.Header.PeekAll("Traceparent")
 	if len(headers) != 1 {
@@ -47,7 +47,7 @@ func traceHeader(req *httpapi.Request) string {
 	return trace
 }
 
-// newTask turns a request into what the domain takes, checked.
+// newTask converts a request to the domain's type, and checks it.
 func newTask(req *httpapi.Request, body *v1.CreateTaskRequest, key, keyField string) (model.NewTask, error) {
 	scope, err := req.Scope(body.TenantID, body.WorkspaceID)
 	if err != nil {
@@ -69,7 +69,7 @@ func newTask(req *httpapi.Request, body *v1.CreateTaskRequest, key, keyField str
 	return n, nil
 }
 
-// fieldNamed has an error about the key name the field or header that it came from.
+// fieldNamed changes the field of an error about the key to the field or header that contained it.
 func fieldNamed(err error, from, to string) error {
 	r := httpapi.RefusalOf("createTask", err)
 	if r.Body.Field == from {
@@ -78,18 +78,17 @@ func fieldNamed(err error, from, to string) error {
 	return r
 }
 
-// requestHash is the same for requests that mean the same: white space, the order of fields and the spelling
-// of times do not count.
+// requestHash is the same for equivalent requests: white space, the order of fields and the notation of times do not matter.
 func requestHash(body *v1.CreateTaskRequest, scope model.Scope) (string, error) {
 	r := *body
 	r.TenantID, r.WorkspaceID = scope.Tenant, scope.Workspace
-	r.Traceparent = "" // each try may be a span of its own
+	r.Traceparent = "" // each attempt may have its own span
 	for _, raw := range []*json.RawMessage{&r.Payload, &r.Resources} {
 		if len(*raw) == 0 {
 			continue
 		}
 		dec := json.NewDecoder(bytes.NewReader(*raw))
-		dec.UseNumber() // large numbers stay apart
+		dec.UseNumber() // large numbers keep all digits
 		var v any
 		if err := dec.Decode(&v); err != nil {
 			return "", err
@@ -103,8 +102,7 @@ func requestHash(body *v1.CreateTaskRequest, scope model.Scope) (string, error) 
 	return httpapi.HashOf(r)
 }
 
-// answer returns the body for a created task or attempt: the envelope of what was dispatched, else the task
-// that waits.
+// answer returns the body for a created task or attempt: the envelope if it was dispatched, else the task that waits.
 func (h *Handlers) answer(made *model.Created) (any, error) {
 	if made.Envelope == nil {
 		return taskView(made.Task, true), nil

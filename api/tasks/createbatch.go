@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
-// createBatch answers POST /v1/tasks:batch. What is wrong with one item is that item's answer.
+// createBatch answers POST /v1/tasks:batch. An error in one item is that item's answer.
 func (h *Handlers) createBatch(req *httpapi.Request) (int, any, error) {
 	var body struct {
 		Tasks []json.RawMessage `json:"tasks"`
@@ -28,7 +28,7 @@ func (h *Handlers) createBatch(req *httpapi.Request) (int, any, error) {
 
 	results := make([]json.RawMessage, len(body.Tasks))
 	news := make([]model.NewTask, 0, len(body.Tasks))
-	places := make([]int, 0, len(body.Tasks)) // of the news in results
+	places := make([]int, 0, len(body.Tasks)) // indexes of the new tasks in results
 	trace := traceHeader(req)
 	for i, raw := range body.Tasks {
 		n, err := itemTask(req, raw)
@@ -88,7 +88,7 @@ func itemRefusal(req *httpapi.Request, err error) json.RawMessage {
 func withStatus(status int, body any) json.RawMessage {
 	b, err := httpapi.Marshal(body)
 	if err != nil {
-		panic(err) // our own types
+		panic(err) // cannot fail: the types are ours
 	}
 	out := make([]byte, 0, len(b)+16)
 	out = append(out, `{"status":`...)

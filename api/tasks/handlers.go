@@ -25,11 +25,11 @@ type Service interface {
 	CancelRun(ctx context.Context, scope model.Scope, runID string, how model.CancelRequest) (*model.Run, error)
 }
 
-// Attempts takes what a worker reports of an attempt, besides its heartbeats.
+// Attempts receives a worker's reports about an attempt, other than heartbeats.
 type Attempts interface {
 	Start(context.Context, *model.Attempt, model.Report) (model.Acknowledged, error)
 	Complete(context.Context, *model.Attempt, model.Completion) (model.Completed, error)
-	CancelDelivered(*model.Attempt) // a reply that included the cancel was handed to the connection; does not block
+	CancelDelivered(*model.Attempt) // a reply that included the cancel was written to the connection; does not block
 }
 
 // Handlers answer the routes of tasks, attempts and runs.
@@ -43,7 +43,7 @@ type Handlers struct {
 	}
 }
 
-// New makes the handlers and registers their metrics; reg nil: nowhere.
+// New creates the handlers and registers their metrics unless reg is nil.
 func New(t Service, a Attempts, e convert.Envelopes, reg prometheus.Registerer) (*Handlers, error) {
 	h := &Handlers{tasks: t, attempts: a, envelopes: e}
 	h.late.log.Lines = lateLines

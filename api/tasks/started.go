@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// started answers POST /v1/tasks/{taskId}/started. Called again for the running attempt it gives the same answer.
+// started answers POST /v1/tasks/{taskId}/started. Repeated calls for the running attempt get the same answer.
 func (h *Handlers) started(req *httpapi.Request) (int, any, error) {
 	var body v1.StartedRequest
 	if err := req.Lenient(&body); err != nil {
@@ -42,7 +42,7 @@ func (h *Handlers) started(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, nil, nil
 }
 
-// cancelledBeforeStart says in the contract's words that the task was cancelled first.
+// cancelledBeforeStart returns the contract's message for a task that was cancelled first.
 func cancelledBeforeStart(err error) error {
 	if e, ok := errors.AsType[*model.Error](err); ok && e.Code == model.AlreadyTerminal && e.State == model.Cancelled {
 		said := *e
@@ -52,7 +52,7 @@ func cancelledBeforeStart(err error) error {
 	return err
 }
 
-// report checks what every callback reports about itself.
+// report checks the fields that all callbacks have.
 func report(req *httpapi.Request, attempt int, worker string, at time.Time) (model.Report, error) {
 	if attempt < 1 {
 		return model.Report{}, httpapi.InvalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")

@@ -56,7 +56,7 @@ func taskFilter(req *httpapi.Request, p *httpapi.Parameters) (f model.TaskFilter
 	return f, p.Err
 }
 
-// checkEnds refuses what no finished task can match.
+// checkEnds refuses filters that no finished task can match.
 func checkEnds(p *httpapi.Parameters, f *model.TaskFilter) {
 	for _, state := range f.States {
 		if !state.Terminal() {
@@ -121,7 +121,7 @@ func (h *Handlers) cancelRun(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusAccepted, runView(r), nil
 }
 
-// cancelRequest reads the body, which may be missing.
+// cancelRequest decodes the optional body.
 func cancelRequest(req *httpapi.Request) (model.Scope, model.CancelRequest, error) {
 	var body v1.CancelRequest
 	if err := req.OptionalBody(&body); err != nil {
@@ -148,8 +148,8 @@ func howToCancel(body *v1.CancelRequest) (how model.CancelRequest, err error) {
 	return how, how.Validate()
 }
 
-// nextAttempt answers POST /v1/tasks/{taskId}/attempts: 201 with the envelope of a pushed task, 202 with the
-// task when it waits in its queue.
+// nextAttempt answers POST /v1/tasks/{taskId}/attempts: 201 with the envelope of a pushed task, 202 with the task if it waits in its
+// queue.
 func (h *Handlers) nextAttempt(req *httpapi.Request) (int, any, error) {
 	var body v1.NextAttemptRequest
 	if err := req.Strict(&body); err != nil {
@@ -167,7 +167,7 @@ func (h *Handlers) nextAttempt(req *httpapi.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if made.Envelope != nil && httpapi.Permitted[req.Caller.Claims.Role]&httpapi.MayDispatch == 0 {
-		// An operator may retry a task, but not run it: the envelope's token is for a dispatcher, which gets it by asking again.
+		// An operator may retry a task, but not run it: the envelope's token is for a dispatcher, which gets it by repeating the request.
 		_, task, err := h.get(req)
 		return fasthttp.StatusAccepted, task, err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// taskView returns a task as the wire has it; whole adds payload and resources, which lists leave out.
+// taskView converts a task to its wire type; whole adds payload and resources, which lists omit.
 func taskView(t *model.Task, whole bool) *v1.Task {
 	v := &v1.Task{
 		TaskID: t.ID, RunID: t.RunID, TaskKey: convert.OrNull(t.Key), AssetID: convert.OrNull(t.Asset),

@@ -7,25 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// Cache remembers verified tokens, each with a value derived from its claims. It is a fixed table of sets of eight: a look-up
-// reads one cache line of tags and follows one pointer, takes no lock and allocates nothing. A token's place comes from the end
-// of its signature, which is as random as a hash and costs nothing; what decides is the comparison of the whole token. No token
-// is found past its expiry. Whoever calls Put has verified the token; a cache belongs to one Keyring, so that what a key has
-// signed is forgotten with it.
+// Cache keeps verified tokens, each with a value derived from its claims. It is a fixed table of sets of eight: a look-up reads one cache
+// line of tags and follows one pointer, takes no lock and allocates nothing. The index comes from the end of the token's signature, which
+// is as random as a hash and costs nothing; then the whole token is compared. Expired tokens are not found. The caller of Put must have
+// verified the token. A cache belongs to one Keyring, so that the tokens of a removed key are dropped with it.
 type Cache[T any] struct {
 	sets    []set[T]
 	mask    uint64
-	owner   func(*T) string // the tenant whose token a value is of
+	owner   func(*T) string // returns the tenant of a value's token
 	writers [64]sync.Mutex  // of sets, by index modulo 64
 
 	size      atomic.Int64
 	evictions atomic.Uint64
 }
 
-// Entry is a remembered token. Value is stored in it, not behind a pointer: with many tokens a look-up waits for each line of
-// memory that it touches.
+// Entry is a cached token. It contains the value, not a pointer to it: with many tokens a look-up is slowed down by each cache line that
+// it touches.
 type Entry[T any] struct {
-	Token   string // an own copy, not a request's
+	Token   string // a copy, not a slice of the request
 	Expires int64  // ms since the epoch
 	Value   T
 }
@@ -37,8 +36,7 @@ type set[T any] struct {
 	entries [ways]atomic.Pointer[Entry[T]]
 }
 
-// NewCache returns a cache of at least n tokens, n rounded up to a power of two. The function owner returns the tenant whose token a
-// value is of.
+// NewCache returns a cache for at least n tokens, with n rounded up to a power of two. owner returns the tenant of a value's token.
 func NewCache[T any](n int, owner func(*T) string) *Cache[T] {
 	sets := uint64(1)
 	if n > ways {
@@ -47,10 +45,10 @@ func NewCache[T any](n int, owner func(*T) string) *Cache[T] {
 	return &Cache[T]{sets: make([]set[T], sets), mask: sets - 1, owner: owner}
 }
 
-// Len returns how many tokens are remembered, expired ones included until another comes to their set.
+// Len returns how many tokens are cached, including expired ones until another is added to their set.
 func (c *Cache[T]) Len() int64 { return c.size.Load() }
 
-// Evictions returns how many tokens have lost their place while they still held.
+// Evictions returns how many valid tokens were evicted.
 func (c *Cache[T]) Evictions() uint64 { return c.evictions.Load() }
 
 // place returns a token's set and its tag, which is never 0.
@@ -58,14 +56,14 @@ func (c *Cache[T]) place(token []byte) (set uint64, tag uint64, ok bool) {
 	if len(token) < 24 {
 		return 0, 0, false
 	}
-	// Characters of base64 carry six random bits each and the last one less, so the set is drawn from a mix.
+	// Characters of base64 have six random bits each, the last one fewer, so the bits are mixed to choose the set.
 	tag = binary.LittleEndian.Uint64(token[len(token)-9:])
 	set = tag ^ binary.LittleEndian.Uint64(token[len(token)-17:])
 	set *= 0x9e3779b97f4a7c15
 	return (set >> 32) & c.mask, tag | 1, true
 }
 
-// Get returns the value of a token that still holds at now (ms since the epoch), nil when there is none. The token may be
+// Get returns the value of a token that is valid at now (ms since the epoch), or nil. It does not keep the slice.
 // borrowed.
 func (c *Cache[T]) Get(token []byte, now int64) *T {
 	i, tag, ok := c.place(token)
@@ -87,9 +85,9 @@ func (c *Cache[T]) Get(token []byte, now int64) *T {
 	return nil
 }
 
-// Put remembers a token. In a full set it takes the place of another one, of the owner that would have the most there: the one
-// that expires first. So an owner with very many tokens displaces its own, and none of those who have fewer. What has expired in the
-// set is forgotten: tokens that come and go would fill the cache otherwise, however few are valid at a time.
+// Put adds a token. In a full set it replaces the token that expires first of the owner that would have the most tokens there. So an owner
+// with very many tokens displaces its own, and not those of owners with fewer. It removes expired tokens of the set: otherwise short-lived
+// tokens would fill the cache, however few are valid at a time.
 func (c *Cache[T]) Put(e *Entry[T], now int64) {
 	i, tag, ok := c.place([]byte(e.Token))
 	if !ok {
@@ -106,7 +104,7 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 		case old == nil:
 			place, free = w, true
 		case old.Token == e.Token:
-			return // a neighbour was faster
+			return // another goroutine was faster
 		case old.Expires <= now:
 			c.forget(set, w)
 			place, free = w, true
@@ -118,12 +116,12 @@ func (c *Cache[T]) Put(e *Entry[T], now int64) {
 		place = c.victim(set, c.owner(&e.Value))
 		c.evictions.Add(1)
 	}
-	// A reader in between finds a tag without its token, or a token that is not the one it looks for: a miss.
+	// A concurrent reader finds a tag without its token, or another token than it looks for: a miss.
 	set.tags[place].Store(tag)
 	set.entries[place].Store(e)
 }
 
-// victim returns the place of a full set that a token of an owner takes.
+// victim returns the index in a full set at which an owner's token is to be stored.
 func (c *Cache[T]) victim(s *set[T], owner string) (place int) {
 	var owners [ways]string
 	for w := range ways {
@@ -147,8 +145,7 @@ func (c *Cache[T]) victim(s *set[T], owner string) (place int) {
 	return place
 }
 
-// Drop forgets all tokens of whose value the function says so, and returns how many. One that is looked up meanwhile may still
-// be found.
+// Drop removes all tokens for whose value the function returns true, and returns how many. A concurrent look-up may still find one.
 func (c *Cache[T]) Drop(is func(*T) bool) (dropped int) {
 	for i := range c.sets {
 		dropped += c.dropFrom(i, is)
@@ -170,7 +167,7 @@ func (c *Cache[T]) dropFrom(i int, is func(*T) bool) (dropped int) {
 	return dropped
 }
 
-// forget empties a place of a set whose lock is held.
+// forget removes an entry of a set whose lock is held.
 func (c *Cache[T]) forget(set *set[T], way int) {
 	set.entries[way].Store(nil)
 	set.tags[way].Store(0)

@@ -11,25 +11,25 @@ const (
 	issuer   = "lubdub"
 	audience = "lubdub"
 
-	// MaxBytes is more than any token of ours has, with every id at its longest; a longer one does not hold.
+	// MaxBytes is more than any of our tokens has, with every id at its longest; a longer one is invalid.
 	MaxBytes = 3072
-	// MaxLife is how long a task's or a worker's token may hold.
+	// MaxLife is the longest life of a task's or a worker's token.
 	MaxLife = 2 * time.Hour
-	// MaxControlLife is how long a control token may hold.
+	// MaxControlLife is the longest life of a control token.
 	MaxControlLife = 366 * 24 * time.Hour
 )
 
-// Kind says whose a token is.
+// Kind is the kind of a token.
 type Kind string
 
 // The kinds of tokens.
 const (
-	KindTask    Kind = "task"    // opens the callbacks of one attempt
-	KindWorker  Kind = "worker"  // opens what one registered worker does
-	KindControl Kind = "control" // opens what its role may do in its scope
+	KindTask    Kind = "task"    // authorizes the callbacks of one attempt
+	KindWorker  Kind = "worker"  // authorizes the calls of one registered worker
+	KindControl Kind = "control" // authorizes what its role allows in its scope
 )
 
-// Claims is what a token says. Which fields are set depends on its kind.
+// Claims is the content of a token. Which fields are set depends on its kind.
 type Claims struct {
 	jwt.RegisteredClaims
 	Kind      Kind   `json:"knd"`
@@ -41,26 +41,26 @@ type Claims struct {
 	Task       string `json:"tsk,omitempty"`
 	Attempt    int    `json:"att,omitempty"`
 	Fence      string `json:"fen,omitempty"`
-	TimeoutMs  int64  `json:"hbt,omitempty"` // heartbeat timeout; 0: lives by its worker's beat
+	TimeoutMs  int64  `json:"hbt,omitempty"` // heartbeat timeout; 0: depends on its worker's beat
 	IntervalMs int64  `json:"hbi,omitempty"`
 	IssuedMs   int64  `json:"dsp,omitempty"` // when the attempt was dispatched
 	DeadlineMs int64  `json:"ddl,omitempty"` // of the task
-	LifeMs     int64  `json:"ttl,omitempty"` // a renewal keeps it
+	LifeMs     int64  `json:"ttl,omitempty"` // kept by a renewal
 	Renew      bool   `json:"rnw,omitempty"`
 
-	// Worker tokens; task tokens have the worker too when one was chosen.
+	// For worker tokens; also for task tokens if a worker was chosen.
 	Worker  string   `json:"wkr,omitempty"`
 	Machine string   `json:"mch,omitempty"`
-	Record  []string `json:"reg,omitempty"` // of the registration, should the store lose it
+	Record  []string `json:"reg,omitempty"` // of the registration, in case the store loses it
 
-	// Control tokens; worker tokens have the queue too.
+	// For control tokens; the queue also for worker tokens.
 	Role  Role   `json:"rol,omitempty"`
 	Queue string `json:"que,omitempty"`
 }
 
-// Mint returns the token of the claims, which holds for a life from a moment on, and its end. The same claims, moment, life
-// and key give the same token, always. Both ends are whole seconds, as every JWT library expects; they are rounded up
-// together, so that the token ends neither too early nor, but when its life is MaxLife, up to a second late.
+// Mint returns a token of the claims that is valid for life from the given time on, and when it expires. The same claims, time, life and
+// key always give the same token. Both times are whole seconds, as every JWT library expects; they are rounded up together, so that
+// the token expires neither too early nor, unless its life is MaxLife, up to a second late.
 func (k *Keyring) Mint(c *Claims, from time.Time, life time.Duration) (token string, expires time.Time, err error) {
 	iat, exp := lifetime(from, life)
 	token, err = k.sign(c, iat, exp)
@@ -95,7 +95,7 @@ func (k *Keyring) sign(c *Claims, iat, exp time.Time) (string, error) {
 
 var errToken = errors.New("the token does not hold")
 
-// Verify returns the claims of a token that holds at the given time. Why one does not hold is for tests: clients are never told.
+// Verify returns the claims of a token that is valid at the given time. The reason of an error is for tests: clients never see it.
 func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
 	if len(token) == 0 || len(token) > MaxBytes {
 		return nil, errToken
@@ -119,7 +119,7 @@ func (k *Keyring) Verify(token string, now time.Time) (*Claims, error) {
 	return &c, nil
 }
 
-// endInTime holds a token to the longest life of its kind, for which revocations stand.
+// endInTime limits a token to the longest life of its kind, for which revocations are kept.
 func (c *Claims) endInTime(now time.Time) error {
 	if c.IssuedAt == nil {
 		return errToken
@@ -137,15 +137,15 @@ func (c *Claims) endInTime(now time.Time) error {
 	return nil
 }
 
-// Verifications returns how many tokens were verified, successfully or not: each costs ten times what a beat does, so callers
-// keep a Cache in front of it.
+// Verifications returns how many tokens were verified, successfully or not: each costs ten times as much as a heartbeat, so callers
+// use a Cache.
 func (k *Keyring) Verifications() uint64 { return k.verified.Load() }
 
-// keyOf returns the key of a token. An unknown kid must be an error: an empty key would verify a token that was
-// signed with an empty key.
+// keyOf returns the key of a token. An unknown kid must be an error: an empty key would verify a token that was signed with an empty
+// key.
 func (k *Keyring) keyOf(t *jwt.Token) (any, error) {
 	if _, critical := t.Header["crit"]; critical {
-		return nil, errToken // extensions that we would have to understand, and do not
+		return nil, errToken // critical extensions, which are not supported
 	}
 	kid, _ := t.Header["kid"].(string)
 	secret, known := k.secret[kid]

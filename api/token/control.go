@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// Role is what a control token may do.
+// Role determines what a control token allows.
 type Role string
 
 // The roles.
 const (
 	RoleViewer     Role = "viewer"     // reads
-	RoleSubmitter  Role = "submitter"  // creates tasks, reads and cancels them; nothing of workers or queues
-	RoleOperator   Role = "operator"   // what a viewer may, cancels, drains, and pauses queues
-	RoleDispatcher Role = "dispatcher" // what an operator may, and creates tasks and attempts
-	RoleEnroll     Role = "enroll"     // registers workers and nothing else
+	RoleSubmitter  Role = "submitter"  // creates tasks, reads and cancels them; no access to workers and queues
+	RoleOperator   Role = "operator"   // as viewer; also cancels, drains, and pauses queues
+	RoleDispatcher Role = "dispatcher" // as operator; also creates tasks and attempts
+	RoleEnroll     Role = "enroll"     // only registers workers
 	RoleAdmin      Role = "admin"      // everything
 )
 
 // Roles lists every role.
 var Roles = []Role{RoleViewer, RoleSubmitter, RoleOperator, RoleDispatcher, RoleEnroll, RoleAdmin}
 
-// Wildcard stands in a control token for every tenant or every workspace.
+// Wildcard in a control token means every tenant or every workspace.
 const Wildcard = "*"
 
-// Control is what MintControl makes a token of.
+// Control is the input of MintControl.
 type Control struct {
 	Role      Role
 	Tenant    string        // an id or Wildcard
 	Workspace string        // an id or Wildcard
 	Queue     string        // with RoleEnroll only; empty: any queue
-	Subject   string        // who bears it, as events and logs are to say; empty: they name the role
+	Subject   string        // the bearer's name in events and logs; empty: they show the role
 	TTL       time.Duration // a second to MaxControlLife
 }
 
-// subject has no colon, so that none looks like the name of a role.
+// subject matches no colon, so that no subject looks like the name of a role.
 var subject = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+/-]{0,127}$`)
 
-// ValidSubject reports whether s may stand in events and logs as who acts.
+// ValidSubject reports whether s is valid as an actor in events and logs.
 func ValidSubject(s string) bool { return subject.MatchString(s) }
 
 // Check returns what is wrong with the token that c describes, or nil.
@@ -65,7 +65,7 @@ func (c Control) Check() error {
 	return nil
 }
 
-// MintControl returns a control token that holds from now on, in whole seconds, and its end.
+// MintControl returns a control token that is valid from now, in whole seconds, and when it expires.
 func (k *Keyring) MintControl(c Control, now time.Time) (token string, expires time.Time, err error) {
 	if err := c.Check(); err != nil {
 		return "", time.Time{}, err
@@ -78,9 +78,9 @@ func (k *Keyring) MintControl(c Control, now time.Time) (token string, expires t
 	return token, exp, err
 }
 
-// Exchange returns a control token of the same scope, queue and subject as another one that holds, of a role that its caller has
-// judged to be no more than the other's, and its end, which is no later than the other's. It says that it was issued when the other
-// one was: what takes that one back takes this one back too, also where a replica hears of it only after it has made this one.
+// Exchange returns a control token with the scope, queue and subject of another valid one, and when it expires, which is no later than
+// the other. The caller must have checked that the role has no more permissions than the other's. The new token has the other's time of
+// issue, so a revocation of that one also revokes this one, even if a replica receives it only after it has created this one.
 func (k *Keyring) Exchange(of *Claims, role Role, life time.Duration, now time.Time) (token string, expires time.Time, err error) {
 	claims := &Claims{Kind: KindControl, Role: role, Tenant: of.Tenant, Workspace: of.Workspace, Queue: of.Queue}
 	claims.Subject = of.Subject

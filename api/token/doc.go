@@ -1,4 +1,4 @@
-// Package token makes and judges bearer tokens: signing keys, what a token says (Claims), minting, verification, and a
-// cache of what was verified. It knows neither HTTP nor the domain: which token opens which route is package api's to
-// say, and so is what a task's claims mean.
+// Package token creates and verifies bearer tokens: signing keys, the content of a token (Claims), minting, verification, and a cache of
+// verified tokens. It knows neither HTTP nor the domain: package api decides which token a route requires, and what a task's claims
+// mean.
 package token

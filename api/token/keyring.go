@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// MinKeyBytes is the least a signing key must have.
+// MinKeyBytes is the minimum size of a signing key.
 const MinKeyBytes = 32
 
-// Key signs and verifies tokens. Its ID stands in each token's header as kid.
+// Key signs and verifies tokens. Its ID is the kid in each token's header.
 type Key struct {
 	ID     string
 	Secret []byte
@@ -25,11 +25,10 @@ func NewKey(id string) Key {
 	return Key{ID: id, Secret: secret}
 }
 
-// String returns the key as ParseKeys reads it. It is a secret.
+// String returns the key in the form that ParseKeys reads. It is a secret.
 func (k Key) String() string { return k.ID + "=" + base64.StdEncoding.EncodeToString(k.Secret) }
 
-// ParseKeys reads "<kid>=<base64>[,<kid>=<base64>…]"; white space and line ends may stand for commas. The
-// first key signs.
+// ParseKeys parses "<kid>=<base64>[,<kid>=<base64>…]"; white space and line ends may replace commas. The first key signs.
 func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for i, f := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\n\r", r) }) {
@@ -46,7 +45,7 @@ func ParseKeys(text string) ([]Key, error) {
 	return keys, nil
 }
 
-// decodeBase64 reads the standard and the URL alphabet, with padding and without.
+// decodeBase64 accepts the standard and the URL alphabet, with padding and without.
 func decodeBase64(s string) ([]byte, error) {
 	s = strings.TrimRight(s, "=")
 	if strings.ContainsAny(s, "-_") {
@@ -55,15 +54,14 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// Keyring signs tokens with its first key and verifies them with any. Its keys never change; it is safe for concurrent
-// use.
+// Keyring signs tokens with its first key and verifies them with any of its keys, which never change. It is safe for concurrent use.
 type Keyring struct {
 	first    Key
 	secret   map[string][]byte // by kid
 	verified atomic.Uint64
 }
 
-// NewKeyring returns a keyring of one key or more, each of MinKeyBytes or more, under kids of their own.
+// NewKeyring returns a keyring of one or more keys, each of at least MinKeyBytes, under different kids.
 func NewKeyring(keys ...Key) (*Keyring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("there is no signing key: " +
@@ -85,8 +83,8 @@ func NewKeyring(keys ...Key) (*Keyring, error) {
 	return k, nil
 }
 
-// validID reports whether s may be a kid, a tenant, a workspace or a queue. It is the domain's rule for ids; a test holds
-// that the two agree.
+// validID reports whether s may be a kid, a tenant, a workspace or a queue. It is the domain's rule for ids; a test checks that the two
+// agree.
 func validID(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -2,30 +2,30 @@ package token
 
 import "time"
 
-// Revoked knows which tokens were taken back. Fill it before it is shared; then it is read without a lock.
+// Revoked is the set of revoked tokens. It must be filled before it is shared; then it is read without a lock.
 type Revoked struct {
-	tenants, workers, subjects map[bearers]int64 // until when those were issued that do not hold, Unix seconds
+	tenants, workers, subjects map[bearers]int64 // Unix seconds up to which the issued tokens are revoked
 }
 
-// bearers are whose tokens were taken back.
+// bearers identifies the bearers of revoked tokens.
 type bearers struct{ tenant, workspace, name string }
 
-// NewRevoked returns one that knows of none.
+// NewRevoked returns an empty set.
 func NewRevoked() *Revoked {
 	return &Revoked{tenants: map[bearers]int64{}, workers: map[bearers]int64{}, subjects: map[bearers]int64{}}
 }
 
-// Tenant takes back all tokens of a tenant that were issued up to a second.
+// Tenant revokes all tokens of a tenant that were issued up to a second.
 func (r *Revoked) Tenant(tenant string, issued time.Time) {
 	later(r.tenants, bearers{tenant: tenant}, issued)
 }
 
-// Worker takes back a worker's own tokens, and those of attempts that were dispatched to it.
+// Worker revokes a worker's own tokens, and those of attempts that were dispatched to it.
 func (r *Revoked) Worker(tenant, workspace, worker string, issued time.Time) {
 	later(r.workers, bearers{tenant, workspace, worker}, issued)
 }
 
-// Subject takes back control tokens of a subject. Wildcard stands for every tenant or workspace, and for tokens of all.
+// Subject revokes control tokens of a subject. Wildcard means every tenant or workspace, and every subject.
 func (r *Revoked) Subject(tenant, workspace, subject string, issued time.Time) {
 	later(r.subjects, bearers{tenant, workspace, subject}, issued)
 }
@@ -34,10 +34,10 @@ func later(of map[bearers]int64, who bearers, issued time.Time) {
 	of[who] = max(of[who], issued.Unix())
 }
 
-// Takes reports whether the token that says this was taken back.
+// Takes reports whether the token with these claims was revoked.
 func (r *Revoked) Takes(c *Claims) bool { return r.takes(c, c.IssuedAt.Unix()) }
 
-// MayTake reports whether a token that says this, but for when it was issued, may have been taken back.
+// MayTake reports whether a token with these claims, whenever it was issued, may have been revoked.
 func (r *Revoked) MayTake(c *Claims) bool { return r.takes(c, 0) }
 
 func (r *Revoked) takes(c *Claims, issued int64) bool {

@@ -64,7 +64,7 @@ func (h *Handlers) list(req *httpapi.Request) (int, any, error) {
 	list := v1.WebhookList{Webhooks: []v1.Webhook{}, TotalCount: len(all)}
 	for _, w := range all {
 		if w.ID == after || after != "" && (w.ID > after) == filter.Descending {
-			continue // it stood on a page before
+			continue // it was on an earlier page
 		}
 		if len(list.Webhooks) == size {
 			list.NextPageToken = httpapi.PageToken(filter, list.Webhooks[size-1].WebhookID)
@@ -188,7 +188,7 @@ func (h *Handlers) redeliver(req *httpapi.Request) (int, any, error) {
 		}
 		return fasthttp.StatusAccepted, v1.RedeliverResponse{Queued: 1}, nil
 	case after == "":
-		after = body.Since.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano) // what happened in that ms is meant too
+		after = body.Since.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano) // events of that ms are included
 	}
 	done, err := h.Webhooks.RedeliverSince(req.Context(), scope, req.ID, after)
 	if err != nil {

@@ -105,8 +105,7 @@ func acted(req *httpapi.Request, dryRun bool) func(*workers.Acted, error) (int, 
 	}
 }
 
-// workerSelector reads which workers are meant, bySilence where that may be asked for. One that says nothing is refused: it would mean
-// all of them.
+// workerSelector reads the selector, with bySilence also by silence. An empty one is refused, because it would select all workers.
 func workerSelector(scope model.Scope, s *v1.WorkerSelector, silent time.Duration, bySilence bool) (workers.WorkerFilter, error) {
 	f := workers.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" && silent == 0 {

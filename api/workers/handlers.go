@@ -33,9 +33,9 @@ type Machines interface {
 	ResumeMachine(ctx context.Context, scope model.Scope, machineID, reason string) (*workers.Resumed, error)
 }
 
-// Notices is about what a worker is owed to know of its attempts.
+// Notices concerns the notices that a worker is owed about its attempts.
 type Notices interface {
-	// Notified records that a reply which included all the notices was handed to the connection. It does not block.
+	// Notified records that a reply which included all the notices was written to the connection. It does not block.
 	Notified(*holdings.WorkerHeard)
 }
 

@@ -22,10 +22,10 @@ import (
 func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	var body struct {
 		v1.WorkerHeartbeatRequest
-		// Whether they are there counts, too.
+		// Their presence matters, too.
 		CompletedDelta *int64 `json:"completedDelta"`
 		FailedDelta    *int64 `json:"failedDelta"`
-		// Each entry is read as a beat is.
+		// Each entry is decoded as a beat is.
 		Tasks []json.RawMessage `json:"tasks"`
 	}
 	if len(req.Ctx.Request.Body()) > 0 {
@@ -77,7 +77,7 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusOK, nil, nil
 }
 
-// inventory reads the tasks that a worker lists; nil when it lists none at all. Each entry is read as a beat is.
+// inventory decodes the tasks that a worker lists; nil if it has no list. Each entry is decoded as a beat is.
 func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
 	if tasks == nil {
 		return nil, nil
@@ -104,7 +104,7 @@ func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
 	return items, nil
 }
 
-// notices puts the notices about a worker's attempts into the answer to its beat.
+// notices adds the notices about a worker's attempts to the answer to its beat.
 func notices(answer *v1.WorkerHeartbeatResponse, heard *holdings.WorkerHeard) {
 	answer.CancelTasks = make([]v1.CancelTask, len(heard.Cancels))
 	for i, n := range heard.Cancels {

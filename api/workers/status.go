@@ -97,7 +97,7 @@ func drained(req *httpapi.Request, dryRun bool) func(*workers.Drained, error) (i
 	}
 }
 
-// drainRequest reads the body of a drain, which may be missing.
+// drainRequest decodes the optional body of a drain.
 func drainRequest(req *httpapi.Request) (model.Scope, workers.Drain, error) {
 	var body v1.DrainRequest
 	scope, err := req.Optional(&body)
@@ -108,7 +108,7 @@ func drainRequest(req *httpapi.Request) (model.Scope, workers.Drain, error) {
 	return scope, d, err
 }
 
-// readDrain reads how to drain.
+// readDrain converts the body of a drain.
 func readDrain(req *httpapi.Request, body *v1.DrainRequest) (workers.Drain, error) {
 	var d httpapi.Durations
 	drain := workers.Drain{Reason: body.Reason, Deadline: d.Positive("deadlineMs", body.DeadlineMs, time.Millisecond),
@@ -119,7 +119,7 @@ func readDrain(req *httpapi.Request, body *v1.DrainRequest) (workers.Drain, erro
 	return drain, drain.Validate()
 }
 
-// reasoned is optional for a body with a reason, which is checked.
+// reasoned decodes an optional body, and checks its reason.
 func reasoned(req *httpapi.Request, body any, reason *string) (model.Scope, error) {
 	if err := req.OptionalBody(body); err != nil {
 		return model.Scope{}, err

@@ -58,7 +58,7 @@ func (h *Handlers) register(req *httpapi.Request) (int, any, error) {
 	}, nil
 }
 
-// registrationKey returns what makes a registration repeatable: the header or the field, empty when neither is there.
+// registrationKey returns the key that makes a registration repeatable: the header or the field, empty if both are absent.
 func registrationKey(req *httpapi.Request, body *v1.RegisterWorkerRequest) (string, error) {
 	key, err := req.IdempotencyKey()
 	switch id := body.RegistrationID; {
@@ -75,7 +75,7 @@ func registrationKey(req *httpapi.Request, body *v1.RegisterWorkerRequest) (stri
 
 // registrationHash is the same for registrations with the same content.
 func registrationHash(body v1.RegisterWorkerRequest) (string, error) {
-	body.RegistrationID = "" // it may have come as a header before
+	body.RegistrationID = "" // it may have been sent as the header before
 	return httpapi.HashOf(body)
 }
 
@@ -152,7 +152,7 @@ func (h *Handlers) selectOne(req *httpapi.Request) (int, any, error) {
 		Rejected: httpapi.Rejected(found.Rejected)}, nil
 }
 
-// workerView returns a worker as the wire has it.
+// workerView converts a worker to its wire type.
 func workerView(w *model.Worker) *v1.Worker {
 	v := &v1.Worker{
 		WorkerID: w.ID, Name: convert.OrNull(w.Name), TenantID: w.Scope.Tenant, WorkspaceID: w.Scope.Workspace,

@@ -133,7 +133,7 @@ func (l *large) Next(dst []byte) []byte {
 	return append(fmt.Appendf(dst, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size), make([]byte, size)...)
 }
 
-// Bytes that nobody asked for are no answer to the next request.
+// Bytes that no request asked for are no answer to the next request.
 func TestUnaskedBytes(t *testing.T) {
 	address := fakeServer(t, func(c net.Conn, n int) { write(c, okAnswer+okAnswer) })
 	g, err := DialLight(t.Context(), address, 1)

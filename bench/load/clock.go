@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// clock is time since a run's start.
+// clock is the time since a run's start.
 type clock interface {
 	now() time.Duration
-	// sleepUntil says false when the context ended first.
+	// sleepUntil returns false if the context ended first.
 	sleepUntil(ctx context.Context, t time.Duration) bool
-	// skip lets a clock that does not go by itself jump; false: it goes.
+	// skip advances a clock that tests control; it returns false for a real clock.
 	skip(t time.Duration) bool
 }
 
@@ -22,7 +22,7 @@ func (c wallClock) now() time.Duration { return time.Since(c.start) }
 
 func (wallClock) skip(time.Duration) bool { return false }
 
-// sleepUntil sleeps in pieces, since a plain sleep is cheaper than a timer beside a channel and must still end soon.
+// sleepUntil sleeps in pieces, since a plain sleep is cheaper than a timer with a channel and must still end soon.
 func (c wallClock) sleepUntil(ctx context.Context, t time.Duration) bool {
 	const piece = 200 * time.Millisecond
 	for {

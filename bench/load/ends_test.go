@@ -76,7 +76,7 @@ func TestInterruptWhileAsleep(t *testing.T) {
 	})
 }
 
-// A run that is told to end waits for what is under way and is no error.
+// A run that is stopped waits for the requests under way, and returns no error.
 func TestUntil(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
 		until := make(chan struct{})
@@ -106,7 +106,7 @@ func TestARunThatBeginsLate(t *testing.T) {
 	})
 }
 
-// What a run left unanswered is nobody's: the next run on the same connections gets its own answers.
+// Answers to requests that a run left unanswered are dropped: the next run on the same connections gets its own answers.
 func TestRunAfterAnInterrupt(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
 		ctx, cancel := context.WithCancel(t.Context())

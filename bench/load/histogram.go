@@ -7,25 +7,25 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram is of durations from 1 µs to a minute, to three digits.
+// Histogram records durations from 1 µs to a minute, to three digits.
 type Histogram struct{ *hdrhistogram.Histogram }
 
 const longest = int64(time.Minute / time.Microsecond)
 
-// NewHistogram makes an empty one.
+// NewHistogram returns an empty histogram.
 func NewHistogram() Histogram { return Histogram{hdrhistogram.New(1, longest, 3)} }
 
 func newWindow() Histogram { return Histogram{hdrhistogram.New(1, longest, 2)} }
 
-// Record counts one duration; what is longer than a minute counts as a minute.
+// Record counts one duration; more than a minute counts as a minute.
 func (h Histogram) Record(d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d/time.Microsecond), 0), longest)) // it is within the bounds
 }
 
-// recorder takes the durations of a run. Connections share a few stripes, so that memory does not grow with them.
+// recorder records the durations of a run. Connections share a few stripes, so that memory does not grow with them.
 type recorder struct {
 	stripes []stripe
-	width   time.Duration // of a window; 0: none
+	width   time.Duration // of a window; 0: no windows
 
 	mu      sync.Mutex
 	windows []Window
@@ -35,7 +35,7 @@ type recorder struct {
 type stripe struct {
 	mu                     sync.Mutex
 	latency, lateness, own Histogram
-	window                 int       // that current is for
+	window                 int       // the index of the window that current is for
 	beats                  int64     // in it
 	current                Histogram // of latency in it
 }
@@ -56,7 +56,7 @@ func newRecorder(width time.Duration) *recorder {
 	return r
 }
 
-// times of a request, since the run's start.
+// times are the times of a request, since the run's start.
 type times struct {
 	intended time.Duration
 	free     time.Duration // its connection was: since the answer before
@@ -83,7 +83,7 @@ func (r *recorder) record(conn int, at times, beats int) {
 	s.beats += int64(beats)
 }
 
-// flush moves a stripe's current window to where all are merged.
+// flush moves a stripe's current window to the merged ones.
 func (r *recorder) flush(s *stripe) {
 	if s.current.TotalCount() == 0 {
 		return
@@ -99,7 +99,7 @@ func (r *recorder) flush(s *stripe) {
 	s.beats = 0
 }
 
-// into merges everything into a result, once nobody records any more.
+// into merges everything into a result, once recording has ended.
 func (r *recorder) into(res *Result) {
 	res.Latency, res.Lateness, res.OwnLateness = NewHistogram(), NewHistogram(), NewHistogram()
 	for i := range r.stripes {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Light is a generator in which few threads serve all connections, each from an epoll of its own: a connection takes a
-// few hundred bytes, a request two system calls, and its time is kept to some µs. Its sources must not wait.
+// Light is a generator in which few threads serve all connections, each with its own epoll: a connection takes a few hundred bytes, a
+// request two system calls, and its time is measured to some µs. Its sources must not wait.
 type Light struct {
 	threads []*thread
 	size    int
 }
 
-// thread is the connections of one.
+// thread is the connections of one thread.
 type thread struct {
 	number, of int // of all threads
 	total      int // connections of all threads
@@ -35,14 +35,14 @@ type lightConn struct {
 	fd     int // -1: closed
 	number int // among all
 	busy   bool
-	over   bool // its source is at its end
+	over   bool // its source has ended
 	source Source
 
 	intended, free, sent time.Duration
-	owed                 []time.Duration // intended times that came while it was busy
+	owed                 []time.Duration // intended times that passed while it was busy
 
-	in  []byte // an answer that has come in part
-	out []byte // of a request that the socket did not take at once
+	in  []byte // an incomplete answer
+	out []byte // the rest of a request that the socket did not accept at once
 }
 
 // DialLight opens n connections to host:port, whose sources do not wait.
@@ -78,7 +78,7 @@ func (t *thread) connect(ctx context.Context, c *lightConn) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close() // the thread has a descriptor of its own, which Go's poller does not know
+	defer s.Close() // the thread has its own descriptor, which Go's poller does not know
 	raw, err := s.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		return err
@@ -91,12 +91,12 @@ func (t *thread) connect(ctx context.Context, c *lightConn) error {
 	return errors.Join(err, control)
 }
 
-// bindLate lets the kernel choose a connection's port when it knows the other end: an address has more ports then.
+// bindLate lets the kernel choose a connection's port when it knows the destination: an address has more ports then.
 func bindLate(_, _ string, s syscall.RawConn) error {
 	return s.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) })
 }
 
-// interest is what to watch a connection for; events name it by its place among the thread's.
+// interest returns the events to watch a connection for; they name it by its index among the thread's.
 func (t *thread) interest(c *lightConn, events uint32) *unix.EpollEvent {
 	return &unix.EpollEvent{Events: events, Fd: int32(c.number / t.of)}
 }
@@ -108,10 +108,10 @@ func (c *lightConn) close() {
 	c.fd, c.busy, c.in, c.out = -1, false, nil, nil
 }
 
-// Run does as every generator's does.
+// Run implements Generator.
 func (l *Light) Run(ctx context.Context, load Load) (Result, error) { return conduct(ctx, load, l) }
 
-// Size is the number of connections.
+// Size returns the number of connections.
 func (l *Light) Size() int { return l.size }
 
 // Close closes every connection.
@@ -134,5 +134,5 @@ func (l *Light) answers() (n int64) {
 	return n
 }
 
-// interrupt has nothing to do: threads look up every few ms.
+// interrupt does nothing: threads check every few ms.
 func (l *Light) interrupt() {}

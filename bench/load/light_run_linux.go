@@ -18,7 +18,7 @@ type lightRun struct {
 	tally *Tally
 	plan  *schedule     // nil: a closed loop
 	due   time.Duration // the next intended time
-	ended bool          // the plan is
+	ended bool          // the plan has ended
 	next  int           // the connection whose turn it is
 
 	underWay, over, owing int
@@ -28,9 +28,9 @@ type lightRun struct {
 }
 
 const (
-	// lookUp is how often a thread looks whether the run is over, at least.
+	// lookUp is how often, at least, a thread checks whether the run is over.
 	lookUp = 20 * time.Millisecond
-	// inARow is how many requests are sent before answers are looked for.
+	// inARow is how many requests are sent before answers are read.
 	inARow = 64
 )
 
@@ -74,7 +74,7 @@ func (p *lightRun) serve() error {
 			p.handle(p.conns[e.Fd], e.Events)
 		}
 	}
-	for _, c := range p.conns { // what still comes is nobody's
+	for _, c := range p.conns { // later answers are dropped
 		if c.busy {
 			c.close()
 		}
@@ -82,7 +82,7 @@ func (p *lightRun) serve() error {
 	return p.failed
 }
 
-// tidy closes connections that tell something before anything was asked: the server found them idle for too long.
+// tidy closes connections on which something arrives without a request: the server closes those that were idle for too long.
 func (p *lightRun) tidy() error {
 	for {
 		n, err := epollWait(p.epoll, p.events, 0)
@@ -111,7 +111,7 @@ func (p *lightRun) done() bool {
 	return p.underWay == 0 && p.owing == 0 && (p.ended || p.over == len(p.conns))
 }
 
-// giveUp counts what the server was too slow for.
+// giveUp counts the requests that were not sent because the server was too slow.
 func (p *lightRun) giveUp() {
 	for _, c := range p.conns {
 		if len(c.owed) > 0 {
@@ -131,7 +131,7 @@ func (p *lightRun) advance() {
 	p.ended = p.For > 0 && p.due >= p.For
 }
 
-// sendDue sends what is due; a connection that is busy owes it.
+// sendDue sends what is due; a busy connection owes it.
 func (p *lightRun) sendDue() {
 	if p.plan == nil || p.stop.Load() {
 		return
@@ -154,7 +154,7 @@ func (p *lightRun) sendDue() {
 	}
 }
 
-// wait returns how many connections have something to tell.
+// wait returns how many connections have events.
 func (p *lightRun) wait() (int, error) {
 	most := lookUp
 	if p.plan != nil && !p.ended && !p.stop.Load() {
@@ -170,7 +170,7 @@ func (p *lightRun) wait() (int, error) {
 	return n, err
 }
 
-// epollWait waits as long as it is told to the nanosecond; unix.EpollWait knows milliseconds.
+// epollWait waits with a precision of nanoseconds; unix.EpollWait only has milliseconds.
 func epollWait(epoll int, events []unix.EpollEvent, most time.Duration) (int, error) {
 	limit := unix.NsecToTimespec(most.Nanoseconds())
 	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)),
@@ -184,7 +184,7 @@ func epollWait(epoll int, events []unix.EpollEvent, most time.Duration) (int, er
 	return 0, errno
 }
 
-// begin sends the first request of a closed loop's connection, however late that is: a run on a busy machine has some, too.
+// begin sends the first request of a closed loop's connection, however late: so a run on a busy machine has some requests too.
 func (p *lightRun) begin(c *lightConn) {
 	if !p.halted() {
 		p.ask(c, p.clock.now())
@@ -194,7 +194,7 @@ func (p *lightRun) begin(c *lightConn) {
 // halted reports whether nothing more is to be sent, whatever the time.
 func (p *lightRun) halted() bool { return p.stop.Load() || p.failed != nil || p.ctx.Err() != nil }
 
-// proceed goes on with a connection that has nothing under way.
+// proceed continues with a connection that has no request under way.
 func (p *lightRun) proceed(c *lightConn) {
 	if p.halted() {
 		return
@@ -213,7 +213,7 @@ func (p *lightRun) proceed(c *lightConn) {
 	}
 }
 
-// ask sends a request, unless the source is at its end.
+// ask sends a request, unless the source has ended.
 func (p *lightRun) ask(c *lightConn, intended time.Duration) {
 	if p.out = c.source.Next(p.out[:0]); p.out == nil {
 		c.over = true

@@ -1,7 +1,7 @@
-// Package load is the generator: connections that send rendered requests as fast as answers come (closed loop) or by
-// a schedule (open loop), and histograms of what came back. It shares its cores with what it measures, so it is
-// cheap: one goroutine and one plain socket for each connection, no allocation for a request. It knows the shape of
-// HTTP answers and nothing of what the requests say.
+// Package load is the load generator: connections that send rendered requests as fast as answers arrive (closed loop) or by
+// a schedule (open loop), and histograms of the answers. It shares its cores with the measured programs, so it is
+// cheap: one goroutine and one plain socket for each connection, no allocation for a request. It knows the format of
+// HTTP answers but not the content of the requests.
 package load
 
 import (
@@ -12,39 +12,39 @@ import (
 	"time"
 )
 
-// Generator is open connections to one server, which one run after the other uses.
+// Generator is a set of open connections to one server, used by one run after the other.
 type Generator interface {
-	// Run sends until the time is over, the sources are at their end, or ctx ends. Requests under way are waited for.
+	// Run sends until the time is over, the sources have ended, or ctx ends. It waits for requests under way.
 	Run(ctx context.Context, l Load) (Result, error)
-	// Size is the number of connections.
+	// Size returns the number of connections.
 	Size() int
 	Close()
 }
 
-// Source makes the requests of one connection and counts their answers. One goroutine uses it.
+// Source creates the requests of one connection and counts their answers. Only one goroutine uses it.
 type Source interface {
 	// Next appends the next request to dst; nil ends the connection's part of the run.
 	Next(dst []byte) []byte
-	// Answered says how many beats an answer acknowledges. What it refuses it counts itself. The body is lent.
+	// Answered returns how many beats an answer acknowledges. It counts the refused ones in t. It must not keep the body.
 	Answered(status int, body []byte, t *Tally) (beats int)
 }
 
 // Load is one run.
 type Load struct {
-	// Source makes the source of connection i of n.
+	// Source creates the source of connection i of n.
 	Source func(i, n int) Source
-	// For is how long; 0: until the sources are at their end.
+	// For is the duration; 0: until the sources have ended.
 	For time.Duration
-	// Until, if any, ends the run in good order when it is closed.
+	// Until, if set, ends the run gracefully when it is closed.
 	Until <-chan struct{}
-	// PerSecond is the requests of an open loop, over all connections; 0 is a closed loop.
+	// PerSecond is the rate of an open loop, over all connections; 0 is a closed loop.
 	PerSecond float64
 	// Poisson draws the gaps of an open loop from an exponential distribution instead of keeping them constant.
 	Poisson bool
 	// Window is the width of the result's windows; 0: none.
 	Window time.Duration
 
-	clock clock // of tests
+	clock clock // for tests
 }
 
 // Result of a run.
@@ -53,7 +53,7 @@ type Result struct {
 	Tally
 	Latency  Histogram // of requests; an open loop's counts from the intended start
 	Lateness Histogram // from the intended start to the actual one
-	// OwnLateness is the generator's part of it: what is left without the wait for the connection's answer before.
+	// OwnLateness is the generator's part of it: without the wait for the connection's previous answer.
 	OwnLateness Histogram
 	Windows     []Window
 }
@@ -65,7 +65,7 @@ type Tally struct {
 	NotOK    map[string]int64
 }
 
-// Refused counts something that is no acknowledged beat.
+// Refused counts something other than an acknowledged beat.
 func (t *Tally) Refused(why string, n int64) {
 	if t.NotOK == nil {
 		t.NotOK = map[string]int64{}
@@ -81,16 +81,16 @@ func (t *Tally) add(o *Tally) {
 	}
 }
 
-// ErrStalled ends a run in which no answer came for a long time.
+// ErrStalled ends a run without answers for a long time.
 var ErrStalled = errors.New("no answer for 30 s, so the run was given up")
 
 const (
 	stalled = 30 * time.Second
-	// grace is how long after its end an open loop that is behind its schedule goes on.
+	// grace is how long an open loop that is behind its schedule continues after its end.
 	grace = 2 * time.Second
 )
 
-// NotSent is what Tally.NotOK calls the requests of an open loop that the server was too slow for.
+// NotSent is the name in Tally.NotOK of the requests of an open loop that the server was too slow for.
 const NotSent = "not sent in time"
 
 type run struct {
@@ -101,15 +101,15 @@ type run struct {
 	stop     atomic.Bool
 }
 
-// crew are the connections of a generator during a run: parts of it are driven side by side.
+// crew is the connections of a generator during a run, which are driven concurrently.
 type crew interface {
 	parts() int
 	drive(r *run, part int, t *Tally) error
 	answers() int64 // of the run under way
-	interrupt()     // makes whatever waits return at once
+	interrupt()     // makes pending reads and writes return at once
 }
 
-// conduct runs a load. Requests under way at its end are waited for.
+// conduct runs a load. It waits for requests under way at its end.
 func conduct(ctx context.Context, l Load, g crew) (Result, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -143,7 +143,7 @@ func conduct(ctx context.Context, l Load, g crew) (Result, error) {
 	return res, err
 }
 
-// watch ends what does not end on its own.
+// watch ends a run that does not end on its own.
 func (r *run) watch(g crew, cancel func(), ended <-chan struct{}) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -152,7 +152,7 @@ func (r *run) watch(g crew, cancel func(), ended <-chan struct{}) error {
 	giveUp := func(err error) error {
 		r.stop.Store(true)
 		cancel()
-		for { // a connection may be dialled just now
+		for { // a connection may be in dialling
 			g.interrupt()
 			select {
 			case <-ended:

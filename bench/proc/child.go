@@ -1,5 +1,5 @@
-// Package proc runs the programs that are measured, each as a process of its own, and reads what they use: CPU and
-// memory from /proc, and what Redis tells about itself. Children die with the benchmark, however that ends.
+// Package proc runs the measured programs as separate processes, and reads what they use: CPU and memory from /proc, and what Redis
+// reports about itself. Children end with the benchmark, however that ends.
 package proc
 
 import (
@@ -29,8 +29,8 @@ type Child struct {
 	err   error         // why; set before gone is closed
 }
 
-// Start starts a program. Its standard output is read line by line, and the end of its standard error is kept for
-// the error if it ends too early.
+// Start starts a program. Its standard output is read line by line, and the end of its standard error is kept for the error if it
+// ends too early.
 func Start(name string, cmd *exec.Cmd) (*Child, error) {
 	c := &Child{Name: name, cmd: cmd, lines: make(chan string, 16), gone: make(chan struct{})}
 	cmd.SysProcAttr = ofOurs()
@@ -42,7 +42,7 @@ func Start(name string, cmd *exec.Cmd) (*Child, error) {
 	cmd.Stdout = w
 	started := make(chan error)
 	go func() {
-		// The kernel takes the end of the thread that started the child for the parent's: keep it as long as the child.
+		// The kernel takes the end of the thread that started the child for the parent's, so that thread must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := onTheirCores(cmd.Start)
@@ -66,7 +66,7 @@ func Start(name string, cmd *exec.Cmd) (*Child, error) {
 		for s.Scan() {
 			select {
 			case c.lines <- s.Text():
-			default: // nobody asks for the next line
+			default: // no caller waits for the next line
 			}
 		}
 		_, _ = io.Copy(io.Discard, out)
@@ -97,7 +97,7 @@ func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error
 	}
 }
 
-// Wait returns when the process has ended by itself, or when ctx ends, which ends the process.
+// Wait returns when the process has ended, or when ctx ends, which ends the process.
 func (c *Child) Wait(ctx context.Context) error {
 	select {
 	case <-c.gone:
@@ -118,8 +118,7 @@ func (c *Child) failed(what string) error {
 	return errors.New(c.Name + " " + what)
 }
 
-// Stop ends the process in good order and returns when it is gone; after five seconds it is killed. It may be called
-// again.
+// Stop ends the process gracefully and waits until it is gone; it is killed after five seconds. It may be called again.
 func (c *Child) Stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -129,7 +128,7 @@ func (c *Child) Stop() {
 	}
 }
 
-// Kill ends the process at once.
+// Kill ends the process immediately.
 func (c *Child) Kill() {
 	_ = c.cmd.Process.Kill()
 	<-c.gone

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// keepApart tells which cores it was given, those of a child, and those of each of its own threads.
+// keepApart prints which cores it was given, those of a child, and those of each thread of this process.
 func keepApart() {
 	children, own, err := KeepApart(1)
 	fmt.Println(children, own, err)

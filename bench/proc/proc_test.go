@@ -175,14 +175,14 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	for until := time.Now().Add(time.Minute); alive(stat); runtime.Gosched() { // the kernel kills it, and nobody tells when
+	for until := time.Now().Add(time.Minute); alive(stat); runtime.Gosched() { // the kernel kills it, and does not report when
 		if time.Now().After(until) {
 			t.Fatal("a minute after its parent was killed the child is alive")
 		}
 	}
 }
 
-// alive is false for a zombie too: nobody may be there to collect it.
+// alive is false for a zombie too: there may be no parent to collect it.
 func alive(stat string) bool {
 	text, err := os.ReadFile(stat)
 	return err == nil && !strings.Contains(string(text), ") Z ")

@@ -14,25 +14,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is a store under measurement.
+// Redis is a measured Redis server.
 type Redis struct {
 	URL string
-	// Pid is 0 when it is not known: then its CPU is left out.
+	// Pid is 0 if unknown: then its CPU is omitted.
 	Pid    int
 	Client *redis.Client
 
-	child *Child // nil: it is somebody else's
+	child *Child // nil: the benchmark did not start it
 	dir   string
 }
 
-// RedisArgs are the settings of private processes, but for address and folder.
+// RedisArgs are the settings of private processes, without address and directory.
 var RedisArgs = []string{"--save", "", "--appendonly", "no"}
 
-// ErrNoRedis says what to do without a redis-server.
+// ErrNoRedis explains what to do without a redis-server.
 var ErrNoRedis = errors.New("there is no redis-server in PATH: install one (the package is redis-server or redis), or name a running " +
 	"Redis with --redis")
 
-// StartRedis starts a private redis-server: loopback only, an empty folder, nothing on disk.
+// StartRedis starts a private redis-server: loopback only, an empty directory, nothing on disk.
 func StartRedis(ctx context.Context) (*Redis, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -77,7 +77,7 @@ func startRedis(ctx context.Context, path, dir string) (*Redis, error) {
 	return r, nil
 }
 
-// FreePort is a loopback port that nothing listens on just now.
+// FreePort returns a loopback port that is free at the moment.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,7 +87,7 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// awaitReady returns when the server answers, and it is this one.
+// awaitReady waits until the server answers, and it is this one.
 func (r *Redis) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -109,7 +109,7 @@ func (r *Redis) awaitReady(ctx context.Context) error {
 	}
 }
 
-// UseRedis connects to a Redis that is already there. pid is that of its process on this machine, or 0.
+// UseRedis connects to a running Redis. pid is that of its process on this machine, or 0.
 func UseRedis(ctx context.Context, url string, pid int) (*Redis, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -127,7 +127,7 @@ func UseRedis(ctx context.Context, url string, pid int) (*Redis, error) {
 // Private reports whether the process is the benchmark's own.
 func (r *Redis) Private() bool { return r.child != nil }
 
-// Stop ends a private process and removes its folder; a foreign one is left as it is.
+// Stop ends a private process and removes its directory; it does not change another one.
 func (r *Redis) Stop() {
 	_ = r.Client.Close()
 	if r.child != nil {
@@ -151,7 +151,7 @@ func (r *Redis) Info(ctx context.Context, sections ...string) (map[string]string
 	return info, nil
 }
 
-// UsedMemory is what Redis says that it uses, in bytes.
+// UsedMemory returns the memory that Redis reports as used, in bytes.
 func (r *Redis) UsedMemory(ctx context.Context) (int64, error) {
 	info, err := r.Info(ctx, "memory")
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *Redis) UsedMemory(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(info["used_memory"], 10, 64)
 }
 
-// Version is the server's.
+// Version returns the server's version.
 func (r *Redis) Version(ctx context.Context) (string, error) {
 	info, err := r.Info(ctx, "server")
 	return info["redis_version"], err

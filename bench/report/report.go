@@ -83,7 +83,7 @@ type Settings struct {
 
 // Bar is a promise about speed or size and what became of it.
 type Bar struct {
-	// Name is fixed, for whoever compares reports: single-cpu-vs-naive.
+	// Name is stable, so that reports can be compared: single-cpu-vs-naive.
 	Name string `json:"name"`
 	What string `json:"what"`
 	Unit string `json:"unit"` // ×, ms, s, bytes, beats/s

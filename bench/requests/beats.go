@@ -14,13 +14,13 @@ const (
 	completeBody = `{"attempt":1,"workerId":"worker-1","outcome":"SUCCEEDED","output":{"rows":12345}}`
 )
 
-// singles makes one call a request, for one task after the other.
+// singles makes one call per request, for one task after the other.
 type singles struct {
 	*Tasks
 	walk
 	call     string
 	id, body []byte
-	pct      []byte // the digits of the progress in body, which change from beat to beat; nil: the body has none
+	pct      []byte // the digits of the progress in body, which change with each beat; nil: the body has no progress
 	count    int
 }
 
@@ -32,7 +32,7 @@ func (t *Tasks) singles(i, n int, call, body string, once bool) load.Source {
 	return s
 }
 
-// Beats beats for tasks, one a request, without end.
+// Beats beats for tasks, one per request, endlessly.
 func (t *Tasks) Beats(i, n int) load.Source { return t.singles(i, n, "/heartbeat", beatBody, false) }
 
 // BeatOnce beats once for each task.
@@ -63,7 +63,7 @@ func (s *singles) Answered(status int, body []byte, t *load.Tally) int {
 	return expect(200, status, body, t)
 }
 
-// batches beats for many tasks a request.
+// batches beats for many tasks per request.
 type batches struct {
 	*Tasks
 	walk
@@ -73,7 +73,7 @@ type batches struct {
 	body     []byte
 }
 
-// Batches beats for so many tasks a request, with progress or without; once ends after each task has had one beat.
+// Batches beats for so many tasks per request, with or without progress; once ends after one beat for each task.
 func (t *Tasks) Batches(items int, progress, once bool) Sources {
 	return func(i, n int) load.Source {
 		return &batches{Tasks: t, walk: t.walk(i, n, once), items: items, progress: progress}
@@ -141,7 +141,7 @@ type workerBeats struct {
 	body    []byte
 }
 
-// WorkerBeats beats for workers without end. Each has one connection, unless there are more connections than workers.
+// WorkerBeats beats for workers endlessly. Each has one connection, unless there are more connections than workers.
 func WorkerBeats(workers ...*Worker) Sources {
 	return func(i, n int) load.Source {
 		if len(workers) < n {

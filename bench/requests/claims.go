@@ -10,17 +10,17 @@ import (
 	"github.com/lubdub-io/lubdub/bench/load"
 )
 
-// MostAClaim is how many tasks one claim may ask for.
+// MostAClaim is how many tasks one claim may request.
 const MostAClaim = 100
 
 // claims claims tasks of a queue for one worker until the queue is empty. Each task counts as one beat.
 type claims struct {
 	queue, token, body []byte
 	over               bool
-	keep               func(id, token []byte) bool // takes what was claimed; nil: it is only counted
+	keep               func(id, token []byte) bool // receives claimed tasks; nil: they are only counted
 }
 
-// Claims claims up to so many tasks a request until the queue is empty; into, if any, takes the tokens.
+// Claims claims up to so many tasks per request until the queue is empty; into, if set, receives the tokens.
 func Claims(queue string, w *Worker, most int, into *Tasks) load.Source {
 	c := &claims{queue: []byte(queue), token: w.Token, body: fmt.Appendf(nil, `{"max":%d}`, most)}
 	if into != nil {
@@ -46,7 +46,7 @@ func (c *claims) Answered(status int, body []byte, t *load.Tally) (claimed int) 
 		if i < 0 {
 			break
 		}
-		// The id comes before the token, in the same envelope.
+		// The id is before the token, in the same envelope.
 		if c.keep != nil && !c.keep(after(body[:i], taskIDField, '"'), after(body[i:], tokenField, '"')) {
 			t.Refused("a task that is not of this run", 1)
 			break
@@ -61,12 +61,12 @@ func (c *claims) Answered(status int, body []byte, t *load.Tally) (claimed int) 
 type noOps struct {
 	*claims
 	held    []claimedTask
-	started bool // the first one is
+	started bool // the first task has been started
 }
 
 type claimedTask struct{ id, token []byte }
 
-// NoOps claims up to so many tasks a request and ends them, with as little work as it takes.
+// NoOps claims up to so many tasks per request and ends them, with minimal work.
 func NoOps(queue string, w *Worker, most int) Sources {
 	return func(int, int) load.Source {
 		o := &noOps{claims: Claims(queue, w, most, nil).(*claims)}
@@ -109,18 +109,18 @@ func (o *noOps) Answered(status int, body []byte, t *load.Tally) (ended int) {
 	return 1
 }
 
-// polls waits for tasks that never come. The first wait of each has another length, so that at any time as many end and begin again
+// polls waits for tasks that never come. The first wait of each has a different length, so that at any time as many end and begin again
 // as in the long run.
 type polls struct {
 	queue, token []byte
 	wait         int64         // ms
-	refused      *atomic.Int64 // of all that poll
+	refused      *atomic.Int64 // of all pollers
 	pause        func()        // after a refusal
 }
 
 const longestPoll = 60_000 // ms
 
-// Polls has each worker wait for tasks of a queue on a connection of its own, without end. refused counts what all of them were refused.
+// Polls makes each worker wait for tasks of a queue on a separate connection, endlessly. refused counts the refusals of all of them.
 func Polls(queue string, workers []*Worker, refused *atomic.Int64) Sources {
 	return func(i, n int) load.Source {
 		return &polls{queue: []byte(queue), token: workers[i].Token, wait: longestPoll * int64(i+1) / int64(n), refused: refused,
@@ -143,5 +143,5 @@ func (p *polls) Answered(status int, body []byte, t *load.Tally) int {
 	return 0
 }
 
-// Pause waits for up to a second, as clients do that know nothing of each other.
+// Pause waits for up to a second, as independent clients do.
 func Pause() { time.Sleep(rand.N(time.Second)) }

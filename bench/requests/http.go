@@ -1,5 +1,5 @@
-// Package requests is what the benchmark sends: sources of requests about tasks, workers and queues. They are put together from
-// bytes, so that a request allocates nothing. The package knows the API's wire, and neither servers nor measurements.
+// Package requests contains the benchmark's sources of requests about tasks, workers and queues. They are composed from bytes, so that a
+// request allocates nothing. The package knows the wire format, but neither servers nor measurements.
 package requests
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/lubdub-io/lubdub/bench/load"
 )
 
-// Sources makes the source of connection i of n.
+// Sources creates the source of connection i of n.
 type Sources = func(i, n int) load.Source
 
-const host = " HTTP/1.1\r\nHost: bench\r\n" // it is required, and the server ignores it
+const host = " HTTP/1.1\r\nHost: bench\r\n" // required, but ignored by the server
 
-// post appends a POST request; its path is a collection, an id in it and a call. A nil token is left out.
+// post appends a POST request; its path is a collection, an id in it and a call. A nil token is omitted.
 func post(dst []byte, collection string, id []byte, call string, token, body []byte) []byte {
 	dst = append(append(append(append(dst, "POST "...), collection...), id...), call...)
 	dst = authorize(append(dst, host+"Content-Type: application/json\r\n"...), token)
@@ -56,7 +56,7 @@ var (
 	tokenField  = []byte(`"taskToken":"`)
 )
 
-// after returns what is between a field's name and an end; nil when the field is missing.
+// after returns the text between a field's name and an end; nil if the field is missing.
 func after(body, field []byte, end byte) []byte {
 	_, rest, ok := bytes.Cut(body, field)
 	i := bytes.IndexByte(rest, end)
@@ -72,22 +72,22 @@ type result struct {
 	TaskToken, Error string
 }
 
-// results reads a batch's answer item by item, which is slow: only answers with refusals need it.
+// results decodes a batch's answer item by item, which is slow: only answers with refusals need it.
 func results(body []byte) []result {
 	var answer struct{ Results []result }
-	_ = json.Unmarshal(body, &answer) // then there are none, which the caller counts
+	_ = json.Unmarshal(body, &answer) // on an error there are none, which the caller counts
 	return answer.Results
 }
 
-// Repeat sends one request again and again.
+// Repeat sends one request repeatedly.
 type Repeat struct{ request []byte }
 
-// CreateOne creates a task that never starts, again and again.
+// CreateOne repeatedly creates a task that never starts.
 func CreateOne(control string) *Repeat {
 	return &Repeat{post(nil, "/v1/tasks", nil, "", []byte(control), []byte(`{}`))}
 }
 
-// ListFirst lists the first ten tasks, again and again.
+// ListFirst repeatedly lists the first ten tasks.
 func ListFirst(control string) *Repeat {
 	return &Repeat{get(nil, "/v1/tasks?pageSize=10", nil, []byte(control))}
 }

@@ -2,13 +2,13 @@ package requests
 
 import "github.com/lubdub-io/lubdub/bench/load"
 
-// listing reads all tasks of a scope page by page, and begins again at the end.
+// listing lists all tasks of a scope page by page, and begins again at the end.
 type listing struct {
 	control []byte
 	token   []byte // of the next page; empty: the first
 }
 
-// List lists all tasks, again and again. Each page counts as one beat.
+// List lists all tasks repeatedly. Each page counts as one beat.
 func List(control string) Sources {
 	return func(int, int) load.Source { return &listing{control: []byte(control)} }
 }

@@ -2,7 +2,7 @@ package requests
 
 import "github.com/lubdub-io/lubdub/bench/load"
 
-// A life of a task is so many calls, of which so many are beats; the others change its state.
+// The number of calls in a task's life, and how many of them are beats; the others change its state.
 const (
 	BeatsOfALife = 3
 	CallsOfALife = 3 + BeatsOfALife
@@ -11,11 +11,11 @@ const (
 // lives takes one task after the other from its creation to its completion.
 type lives struct {
 	control   []byte
-	call      int // of the life under way, from 0
+	call      int // of the current life, from 0
 	id, token []byte
 }
 
-// Lives has each connection take one task after the other through its life, without end.
+// Lives makes each connection take one task after the other through its life, endlessly.
 func Lives(control string) Sources {
 	return func(int, int) load.Source { return &lives{control: []byte(control)} }
 }

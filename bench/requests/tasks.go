@@ -13,11 +13,11 @@ import (
 	random "math/rand/v2"
 )
 
-// Tasks are those that a load is about: their ids and tokens, packed, since there may be a million.
+// Tasks are the tasks of a load: their ids and tokens, packed, since there may be a million.
 type Tasks struct {
-	// Queue that they wait in until a worker claims them; empty: a token comes with the creation.
+	// Queue is the queue in which they wait until a worker claims them; empty: the creation returns a token.
 	Queue string
-	// Tenants that they are spread over; 0: all belong to the control token's own.
+	// Tenants is the number of tenants that they are distributed over; 0: all belong to the control token's own.
 	Tenants int
 
 	template string // of their creation, after id and scope
@@ -26,16 +26,16 @@ type Tasks struct {
 	mu     sync.Mutex
 	tokens []byte   // one after the other, in any order
 	at     []uint64 // by task: offset of the token << 16 | its length
-	order  []uint32 // a random order of all tasks, in which loads go through them, so that neighbours in a set are not hit in a row
+	order  []uint32 // a random order of all tasks, in which loads process them, so that neighbours in a set are not used one after the other
 }
 
-// QuietTimeout is that of tasks which need no heartbeat within a run: the longest there is.
+// QuietTimeout is the timeout of tasks that need no heartbeat within a run: the longest allowed.
 const QuietTimeout = 24 * time.Hour
 
 // JobType is the type of all tasks in queues.
 const JobType = "job"
 
-// New returns n tasks that do not exist yet, with the heartbeat interval and timeout that they will have.
+// New returns n tasks that do not exist yet, with their heartbeat interval and timeout.
 func New(n int, interval, timeout time.Duration) *Tasks {
 	t := &Tasks{
 		template: fmt.Sprintf(`"heartbeatIntervalMs":%d,"heartbeatTimeoutMs":%d,"tokenTtlSeconds":7200}`, interval.Milliseconds(),
@@ -52,7 +52,7 @@ func New(n int, interval, timeout time.Duration) *Tasks {
 // NewQuiet returns n tasks that stay alive without heartbeats.
 func NewQuiet(n int) *Tasks { return New(n, QuietTimeout/2, QuietTimeout) }
 
-// NewJobs returns n tasks that will wait in a queue of their own, and live by the heartbeats of the worker that claims them.
+// NewJobs returns n tasks that will wait in a new queue, and depend on the heartbeats of the worker that claims them.
 func NewJobs(n int) *Tasks {
 	t := New(n, 0, 0)
 	t.Queue = t.prefix + "queue"
@@ -61,19 +61,19 @@ func NewJobs(n int) *Tasks {
 	return t
 }
 
-// newPrefix is the run's own: a Redis may hold tasks of earlier runs.
+// newPrefix returns a prefix for this run: a Redis may contain tasks of earlier runs.
 func newPrefix() string { return "bench-" + strings.ToLower(rand.Text()[:6]) + "-" }
 
-// Len is the number of tasks; once they were created, of those that were.
+// Len returns the number of tasks; after the creation, of those that were created.
 func (t *Tasks) Len() int { return len(t.order) }
 
-// Slice is the tasks from one place of the order to another, with the same tokens.
+// Slice returns a range of the tasks in their order, with the same tokens.
 func (t *Tasks) Slice(from, to int) *Tasks {
 	return &Tasks{Queue: t.Queue, Tenants: t.Tenants, template: t.template, prefix: t.prefix, tokens: t.tokens, at: t.at,
 		order: t.order[from:to]}
 }
 
-// DropRefused leaves out the tasks that were not created.
+// DropRefused removes the tasks that were not created.
 func (t *Tasks) DropRefused() {
 	t.order = slices.DeleteFunc(t.order, func(i uint32) bool { return t.at[i] == 0 })
 }
@@ -101,7 +101,7 @@ func (t *Tasks) setTokenOf(id, token []byte) bool {
 	return true
 }
 
-// idLength is that of ids such as task_ and a ULID, less the underscore: the size of a task in Redis is reported for such ids.
+// idLength is the length of ids such as task_ and a ULID, without the underscore: the size of a task in Redis is reported for such ids.
 const idLength = 26
 
 // appendID appends a task's id: the prefix, then its number with leading zeros.
@@ -115,17 +115,17 @@ func (t *Tasks) appendID(dst []byte, i uint32) []byte {
 	return append(dst, n...)
 }
 
-// Has reports whether an id is that of one of the tasks.
+// Has reports whether an id belongs to one of the tasks.
 func (t *Tasks) Has(id string) bool { return strings.HasPrefix(id, t.prefix) }
 
-// walk goes through one connection's share of tasks, again and again.
+// walk iterates over one connection's share of tasks, repeatedly.
 type walk struct {
 	share []uint32
 	at    int
 	once  bool
 }
 
-// walk is connection i's: no two connections get the same task.
+// walk returns the iterator of connection i: no two connections get the same task.
 func (t *Tasks) walk(i, n int, once bool) walk {
 	return walk{share: t.order[len(t.order)*i/n : len(t.order)*(i+1)/n], once: once}
 }

@@ -28,7 +28,7 @@ func workersOf(n int) (workers []*Worker) {
 	return workers
 }
 
-// Every worker beats, with its own token; seq rises for each whoever beats for it.
+// Every worker beats, with its own token; seq rises for each on every connection.
 func TestWorkerBeats(t *testing.T) {
 	for _, c := range []struct{ workers, conns int }{{10, 3}, {1, 4}} {
 		last := map[string]int64{}
@@ -83,7 +83,7 @@ func TestCreationInAQueue(t *testing.T) {
 	}
 }
 
-// Claims go on until the queue is empty, and what was claimed can be beaten for.
+// Claims continue until the queue is empty, and claimed tasks accept beats.
 func TestClaims(t *testing.T) {
 	j := NewJobs(30)
 	c := Claims(j.Queue, workersOf(1)[0], 10, j)
@@ -129,7 +129,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// The first waits of all polls end evenly over the longest wait, and each poll then goes on with that.
+// The first waits of all polls end evenly over the longest wait, and each poll then continues with that.
 func TestPolls(t *testing.T) {
 	const n = 4
 	var refused atomic.Int64

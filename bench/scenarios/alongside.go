@@ -18,7 +18,7 @@ import (
 
 const (
 	polls      = 1000 // that wait alongside the beats
-	slowBodies = 100  // that come a byte a second
+	slowBodies = 100  // sent a byte per second
 )
 
 // open drives beats for few tasks at a rate, while something else is under way.
@@ -28,9 +28,9 @@ func open(b *testbed.Bed, f *testbed.Fixture, round int, rate float64, variant s
 	return r
 }
 
-// pairs drives beats at half of the top rate alone and then while something else is under way, which begins and returns how it ends,
-// and gives a bar the ratio of their p99. A p99 of some seconds is the work of a few pauses of the host, alone too: only the median of many
-// pairs shows what the other does.
+// pairs drives beats at half of the top rate alone and then while another load is under way, which begins it and returns how to end it,
+// and gives a bar the ratio of their p99. A few pauses of the host can cause a p99 of some seconds, also alone: only the median of many
+// pairs shows the effect of the other load.
 func pairs(b *testbed.Bed, f *testbed.Fixture, others ...other) {
 	rate, rounds := b.HalfOfTop(f), 3*b.Rounds
 	if b.Quick {
@@ -38,7 +38,7 @@ func pairs(b *testbed.Bed, f *testbed.Fixture, others ...other) {
 	}
 	for round := 1; round <= rounds; round++ {
 		for _, o := range others {
-			// Each has its own run alone just before, since what a host does otherwise changes within seconds.
+			// Each has its own run alone just before, since other load on a host changes within seconds.
 			alone := open(b, f, round, rate, "before "+o.what)
 			var with report.Run
 			end := o.begin(round)
@@ -49,13 +49,13 @@ func pairs(b *testbed.Bed, f *testbed.Fixture, others ...other) {
 	}
 }
 
-// other is what is under way alongside beats.
+// other is the load alongside beats.
 type other struct {
 	bar, while, what string
 	begin            func(round int) (end func() error)
 }
 
-// runBeside measures beats alone, and alongside what else a server has to do at the same time.
+// runBeside measures beats alone, and alongside other work of a server.
 func runBeside(b *testbed.Bed) {
 	f := b.FewTasks()
 	queue := requests.NewJobs(0).Queue
@@ -76,7 +76,7 @@ func runBeside(b *testbed.Bed) {
 		}})
 }
 
-// poll has workers wait for tasks that do not come; it returns when all of them wait.
+// poll makes workers wait for tasks that do not come; it returns when all of them wait.
 func poll(b *testbed.Bed, f, on *testbed.Target, queue string, workers []*requests.Worker, refused *atomic.Int64) (end func() error) {
 	polling, hangUp := context.WithCancel(b.Ctx)
 	ended := make(chan error, 1)
@@ -96,7 +96,7 @@ func poll(b *testbed.Bed, f, on *testbed.Target, queue string, workers []*reques
 	err := testbed.Try(func() {
 		b.Await(30*time.Second, 100*time.Millisecond, func() (bool, error) {
 			waiting := int(b.Metrics(f)["lubdub_claims_waiting"])
-			// Some of the first waits are over at once, and the next ones may not have begun.
+			// Some of the first waits end at once, and the next ones may not have begun.
 			return waiting >= len(workers)-len(workers)/50, fmt.Errorf("%d of %d polls wait at the server", waiting, len(workers))
 		})
 	})
@@ -106,8 +106,8 @@ func poll(b *testbed.Bed, f, on *testbed.Target, queue string, workers []*reques
 	return end
 }
 
-// dawdle has n clients that never send a whole request: all send one a byte a second, or, with idle, every second one says nothing more
-// after its first. A client that is cut off comes again. It returns how many are open, once that is all of them or half a minute over.
+// dawdle starts n clients that never send a whole request: all send one byte per second or, with idle, every second one sends nothing more
+// after its first byte. A client that is cut off reconnects. It returns how many are open, once that is all of them or after half a minute.
 func dawdle(b *testbed.Bed, f *testbed.Fixture, n int, idle bool) (there int64, end func() error) {
 	ctx, stop := context.WithCancel(b.Ctx)
 	var open atomic.Int64
@@ -127,7 +127,7 @@ func dawdle(b *testbed.Bed, f *testbed.Fixture, n int, idle bool) (there int64, 
 	return open.Load(), func() error { stop(); clients.Wait(); return nil }
 }
 
-// dawdleOnce keeps a connection for as long as the server does. Its error is that it cannot be opened.
+// dawdleOnce keeps a connection open for as long as the server allows. It fails if it cannot be opened.
 func dawdleOnce(ctx context.Context, address string, idle bool, open *atomic.Int64) error {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -156,7 +156,7 @@ func dawdleOnce(ctx context.Context, address string, idle bool, open *atomic.Int
 	return nil
 }
 
-// list has one client list all tasks, page by page, again and again.
+// list makes one client list all tasks, page by page, repeatedly.
 func list(b *testbed.Bed, f *testbed.Fixture) (end func() error) {
 	pool := testbed.Must(load.Dial(b.Ctx, f.Address(), 1))
 	over, ended := make(chan struct{}), make(chan error, 1)
@@ -173,11 +173,11 @@ func list(b *testbed.Bed, f *testbed.Fixture) (end func() error) {
 
 const (
 	schedules     = 1200 // that catch up at once
-	firesOfEach   = 10   // that each has missed
+	firesOfEach   = 10   // missed by each
 	scheduleQueue = "bench-schedules"
 )
 
-// runSchedules measures beats alone, and while many schedules catch up with what they have missed.
+// runSchedules measures beats alone, and while many schedules catch up on missed fires.
 func runSchedules(b *testbed.Bed) {
 	f := b.FewTasks()
 	testbed.Check(testbed.Each(schedules, 16, func(i int) error {
@@ -198,8 +198,8 @@ func runSchedules(b *testbed.Bed) {
 	b.Figure("fires", "tasks that schedules created beside the beats", float64(fired), "")
 }
 
-// catchUp has all schedules fire for days that are over, other days in each round; it returns when the first have fired, while others are
-// still asked to. At its end some must have fired meanwhile; it waits until none is left to fire.
+// catchUp makes all schedules fire for past days, different ones in each round; it returns when the first have fired, while others are
+// still being requested. At its end some must have fired meanwhile; it waits until none is left to fire.
 func catchUp(b *testbed.Bed, f *testbed.Fixture, round int, fired *int) (end func() error) {
 	till := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -firesOfEach*round)
 	missed := v1.BackfillRequest{From: v1.Time{Time: till.AddDate(0, 0, -firesOfEach)}, To: v1.Time{Time: till}}
@@ -245,7 +245,7 @@ func catchUp(b *testbed.Bed, f *testbed.Fixture, round int, fired *int) (end fun
 // slowConnections is how many connections dawdle alongside the beats.
 const slowConnections = 5000
 
-// runFlood measures beats alone, then alongside connections that say nothing and connections that send their request a byte a second.
+// runFlood measures beats alone, then alongside silent connections and connections that send their request a byte per second.
 func runFlood(b *testbed.Bed) {
 	f := b.FewTasks()
 	rate := b.HalfOfTop(f)

@@ -10,19 +10,19 @@ import (
 	"github.com/lubdub-io/lubdub/bench/testbed"
 )
 
-// A batch request has so many beats, as a supervisor of as many tasks would send; batchConnections keep the server busy with them.
+// The number of beats in a batch request, as from a supervisor of as many tasks; batchConnections keep the server busy with them.
 const (
 	batchBeats       = 100
 	batchConnections = 16
 )
 
-// beats is a way to beat for tasks, one a request.
+// beats is a way to beat for tasks, one per request.
 func beats(on *testbed.Target, variant string, tasks *requests.Tasks, l load.Load) testbed.Way {
 	l.Source = tasks.Beats
 	return testbed.Way{On: on, Like: report.Run{Variant: variant}, Load: l}
 }
 
-// runSingle drives Lubdub and the baselines as fast as they go.
+// runSingle drives Lubdub and the baselines at full speed.
 func runSingle(b *testbed.Bed) {
 	f := b.FewTasks()
 	var ways []testbed.Way
@@ -40,7 +40,7 @@ func runSingle(b *testbed.Bed) {
 	})
 }
 
-// of is a program's run; an empty one when it is missing.
+// of returns a program's run, or an empty one if it is missing.
 func of(program string, runs []report.Run) (r report.Run) {
 	for _, run := range runs {
 		if run.Program == program {
@@ -76,10 +76,10 @@ func runGrowth(b *testbed.Bed) {
 	}
 }
 
-// tenantCount share the tasks of the scenario.
+// tenantCount is the number of tenants that share the tasks of the scenario.
 const tenantCount = 1000
 
-// runTenants compares the tasks of one tenant with as many of many.
+// runTenants compares the tasks of one tenant with as many of many tenants.
 func runTenants(b *testbed.Bed) {
 	f := b.FewTasks()
 	all, spread := *f, requests.NewQuiet(f.Tasks.Len())
@@ -112,8 +112,8 @@ func runLatency(b *testbed.Bed) {
 // pacedConnections is how many connections a paced load has: each beats every 20 to 100 ms.
 const pacedConnections = 1000
 
-// runPaced drives Lubdub and the baselines at rates that leave them idle most of the time: flushes carry few beats, and the cost of a
-// wake-up is seen.
+// runPaced drives Lubdub and the baselines at rates that leave them idle most of the time: flushes contain few beats, and the cost of a
+// wake-up is visible.
 func runPaced(b *testbed.Bed) {
 	f := b.FewTasks()
 	var ways []testbed.Way
@@ -149,13 +149,13 @@ func runPaced(b *testbed.Bed) {
 	}
 }
 
-// nearlyAll of the offered beats must be accepted for CPU per beat to be that at the rate, and so late may the generator be.
+// The share of the offered beats that must be accepted for CPU per beat to be valid at the rate, and how late the generator may be.
 const (
 	nearlyAll  = 0.98
 	lateEnough = 1.0 // ms
 )
 
-// pacedNotes are what to know about the numbers of a round, for CPU and for p99; empty: nothing.
+// pacedNotes returns notes about the numbers of a round, for CPU and for p99; empty: none.
 func pacedNotes(ours, auto report.Run) (cpu, p99 string) {
 	var list []string
 	for _, r := range []report.Run{ours, auto} {
@@ -177,7 +177,7 @@ func runLifecycle(b *testbed.Bed) {
 		load.Load{Source: requests.Lives(f.Control), For: b.Short()})
 	lives := res.Requests / requests.CallsOfALife
 	server, redis, _ := f.ReadCPU().Since(before, lives)
-	r.ServerMicros, r.RedisMicros, r.GeneratorMicros = nil, nil, nil // per beat they would hold the other calls too
+	r.ServerMicros, r.RedisMicros, r.GeneratorMicros = nil, nil, nil // per beat they would include the other calls
 	b.Keep(r)
 	testbed.Check(err)
 	b.Figure("life-cycles", fmt.Sprintf("life cycles of %d calls, %d of them beats", requests.CallsOfALife, requests.BeatsOfALife),
@@ -190,8 +190,8 @@ func runLifecycle(b *testbed.Bed) {
 // production. With few, the fixed cost of a script weighs more; that is reported too, alongside the bars.
 const floorTasks = 100_000
 
-// runFloor compares what a beat costs Redis with the least that it could cost. One batch at a time is under way on either side, so that
-// a flush carries 100 beats and no more; the metrics show whether it did.
+// runFloor compares the cost of a beat for Redis with the least possible cost. One batch at a time is under way on either side, so that
+// a flush contains 100 beats and no more; the metrics show whether it did.
 func runFloor(b *testbed.Bed) {
 	few := b.FewTasks()
 	n := max(few.Tasks.Len(), min(floorTasks, b.Tracked))

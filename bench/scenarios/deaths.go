@@ -16,7 +16,7 @@ import (
 
 // meanwhile is beats for the tracked tasks while something else is measured.
 type meanwhile struct {
-	began time.Time // by the wall clock, as verdicts are
+	began time.Time // by the wall clock, like verdicts
 	until chan struct{}
 	done  chan error
 	run   report.Run
@@ -43,7 +43,7 @@ func (m *meanwhile) stop(b *testbed.Bed) error {
 	return err
 }
 
-// running counts the tasks that run in the deployment's scope.
+// running returns how many tasks run in the deployment's scope.
 func running(b *testbed.Bed, f *testbed.Fixture) (int, error) {
 	list, err := f.API.ListTasks(b.Ctx, client.TaskQuery{State: []v1.State{v1.Running}, PageSize: 1})
 	if err == nil && list.TotalCount == nil {
@@ -65,7 +65,7 @@ func ended(record *v1.Task, reason string) (last *v1.HistoryEntry, times int) {
 	return last, times
 }
 
-// awaitDead waits until no more tasks run than before the silent ones were created, whichever sweeper ends them.
+// awaitDead waits until no more tasks run than before the silent ones were created.
 func awaitDead(b *testbed.Bed, f *testbed.Fixture, before int, patience time.Duration) {
 	b.Step("waiting for the verdicts")
 	b.Await(patience, 100*time.Millisecond, func() (bool, error) {
@@ -82,10 +82,10 @@ type verdict struct {
 
 func (v verdict) due() time.Time { return v.at.Add(-v.lag) }
 
-// verdictsOn reads the evidence of every task, each of which must have died since a moment, and their lags.
+// verdictsOn reads the evidence of every task, each of which must have died since a time, and their lags.
 func verdictsOn(b *testbed.Bed, f *testbed.Fixture, t *requests.Tasks, since time.Time) (verdicts []verdict, lags load.Histogram) {
 	lags = load.NewHistogram()
-	since = since.Add(-time.Minute) // Redis's clock may be another one
+	since = since.Add(-time.Minute) // Redis's clock may differ
 	b.ReadAll(f, t, client.TaskQuery{FinishedAfter: v1.At(since)}, true, func(record *v1.Task) string {
 		e, _ := ended(record, "HEARTBEAT_TIMEOUT")
 		if e == nil || e.Evidence == nil {
@@ -106,7 +106,7 @@ const (
 	lagSpread  = 2 * time.Second
 )
 
-// runLag has some of the tracked tasks fall silent while the others beat at half of the top rate.
+// runLag makes some of the tracked tasks fall silent while the others beat at half of the top rate.
 func runLag(b *testbed.Bed) {
 	f := b.ManyTasks()
 	rate := b.HalfOfTop(f)
@@ -140,7 +140,7 @@ func runLag(b *testbed.Bed) {
 // lead is how long beats continue before the mass dies, for comparison.
 const lead = 2 * time.Second
 
-// runDeaths has a mass of tasks die at once, at rest and then while the tracked ones beat.
+// runDeaths makes many tasks die at once, at rest and then while the tracked ones beat.
 func runDeaths(b *testbed.Bed) {
 	f := b.ManyTasks()
 	rate := b.HalfOfTop(f)
@@ -155,11 +155,11 @@ func runDeaths(b *testbed.Bed) {
 	}
 }
 
-// massDeath is one way for a mass of tasks to die.
+// massDeath is one way for many tasks to die.
 type massDeath struct {
 	bar, what string
 	suffix    string  // of the names of its figures
-	rate      float64 // of beats meanwhile; 0: none
+	rate      float64 // of concurrent beats; 0: none
 }
 
 func (d *massDeath) play(b *testbed.Bed, f *testbed.Fixture, round int) {

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	streamClients = 10_000 // that listen alongside the beats
+	streamClients = 10_000 // that receive events alongside the beats
 	listeners     = 10     // whose events are timed
-	transitions   = 5000   // a second, alongside these
+	transitions   = 5000   // per second, alongside these
 )
 
-// runStreams measures how long events take to listeners while tasks come and go, and then beats at half of the top rate without and
+// runStreams measures the delay of events to listeners while tasks come and go, and then beats at half of the top rate without and
 // alongside clients of streams.
 func runStreams(b *testbed.Bed) {
 	f := b.FewTasks()
@@ -36,7 +36,7 @@ func runStreams(b *testbed.Bed) {
 	if b.Quick {
 		most /= 10
 	}
-	many := min(most, (proc.FileLimit()-spareFiles)/4) // of the connections half may be streams, and of these one token may have half
+	many := min(most, (proc.FileLimit()-spareFiles)/4) // half of the connections may be streams, and one token may have half of these
 	if many < most {
 		b.Remark("The limit of open files leaves room for %s of %s streams; raise it with ulimit -n.", testbed.N(many), testbed.N(most))
 	}
@@ -55,7 +55,7 @@ func runStreams(b *testbed.Bed) {
 	}
 }
 
-// eventLatency has tasks live at the rate of transitions that was promised, and reports how long events take to listeners.
+// eventLatency runs lives of tasks at the promised rate of transitions, and reports the delay of events to listeners.
 func eventLatency(b *testbed.Bed, f *testbed.Fixture) {
 	l := listen(b, f, listeners)
 	b.Drive(&f.Target, report.Run{Round: 1, Variant: "transitions"}, load.Load{Source: requests.Lives(f.Control), For: b.For,
@@ -71,7 +71,7 @@ func eventLatency(b *testbed.Bed, f *testbed.Fixture) {
 	b.Figure("event-p99", "the same, p99", p99, "ms")
 }
 
-// listening is clients of streams, and how long events took to them.
+// listening is clients of streams, and the delay of events to them.
 type listening struct {
 	end   func() // may be called again
 	mu    sync.Mutex
@@ -89,7 +89,7 @@ func listen(b *testbed.Bed, f *testbed.Fixture, clients int) *listening {
 		f.Control)
 	for range clients {
 		running.Go(func() {
-			for ctx.Err() == nil { // again when it was refused, while many came at once
+			for ctx.Err() == nil { // again after a refusal, while many connect at once
 				requests.Pause()
 				l.read(ctx, f.Address(), request)
 			}
@@ -134,7 +134,7 @@ func (l *listening) read(ctx context.Context, address string, request []byte) {
 
 const deliveries = 20_000 // to one webhook in a round
 
-// runWebhooks has tasks created that a webhook is notified of, and measures how fast the one sweeper that there is delivers.
+// runWebhooks creates tasks about which a webhook is notified, and measures how fast the only sweeper delivers.
 func runWebhooks(b *testbed.Bed) {
 	f := b.Deploy(b.Connections, "--webhook-allow-cidrs", "127.0.0.0/8", "--events-per-shard", "20000")
 	n := deliveries
@@ -148,7 +148,7 @@ func runWebhooks(b *testbed.Bed) {
 	b.Remark("%s tasks are created meanwhile, and the process that delivers takes their creations too.", testbed.N(n))
 }
 
-// deliver returns how many deliveries a second there were of n.
+// deliver returns the rate of n deliveries per second.
 func deliver(b *testbed.Bed, f *testbed.Fixture, round, n int) float64 {
 	var count, first, last atomic.Int64 // the latter two in ns since the epoch
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/bench/testbed"
 )
 
-// runPopulate fills a deployment with the tracked tasks and measures what they take up in Redis.
+// runPopulate fills a deployment with the tracked tasks and measures their memory in Redis.
 func runPopulate(b *testbed.Bed) {
 	f := b.ManyTasks()
 	n, filled := float64(f.Tasks.Len()), &b.Filled
@@ -40,15 +40,15 @@ func runPopulate(b *testbed.Bed) {
 type kind struct {
 	name    string
 	keys    int
-	bytes   float64 // of all; estimated from the sampled ones when there are more
+	bytes   float64 // of all; estimated from the sampled ones if there are more
 	sampled []*redis.IntCmd
 }
 
 // sampledKeys is how many keys of a kind are measured; the fixed keys of all shards are fewer, so each of these is.
 const sampledKeys = 2000
 
-// memoryByKind asks Redis for the size of keys, the largest kind first. A key is lubdub:{shard}:kind, with more after another colon for
-// those that there are many of.
+// memoryByKind reads the size of keys from Redis, the largest kind first. A key is lubdub:{shard}:kind, followed by another colon and more
+// if there are many of the kind.
 func memoryByKind(b *testbed.Bed, r *proc.Redis) (kinds []*kind) {
 	b.Step("memory by kind of key")
 	sizes := r.Client.Pipeline()
@@ -62,7 +62,7 @@ func memoryByKind(b *testbed.Bed, r *proc.Redis) (kinds []*kind) {
 		}
 		k := kinds[i]
 		if k.keys++; len(k.sampled) < sampledKeys {
-			k.sampled = append(k.sampled, sizes.MemoryUsage(b.Ctx, keys.Val(), 1000)) // of a large key's elements a thousand are weighed
+			k.sampled = append(k.sampled, sizes.MemoryUsage(b.Ctx, keys.Val(), 1000)) // Redis samples a thousand elements of a large key
 		}
 	}
 	testbed.Check(keys.Err())
@@ -86,7 +86,7 @@ func runIdle(b *testbed.Bed) {
 	b.Figure("idle-redis", "Redis"+with, redis, "% of a core")
 }
 
-// runColdStart has a new replica, which knows no token, meet the workers of all tracked tasks; then the same tasks again, once it knows
+// runColdStart connects the workers of all tracked tasks to a new replica, which knows no token; then the same tasks again, once it knows
 // them.
 func runColdStart(b *testbed.Bed) {
 	f := b.ManyTasks()
@@ -95,7 +95,7 @@ func runColdStart(b *testbed.Bed) {
 	b.Figure("start", "from the start of the process until it listens", testbed.Ms(time.Since(start)), "ms")
 	replica = b.Wide(replica, b.Connections, false)
 	cold, res := b.Drive(replica, report.Run{Round: 1, Variant: "cold"}, load.Load{Source: f.Tasks.Beats, For: b.For, Window: testbed.Window})
-	// A little shorter, so that only tasks that were met come again.
+	// A little shorter, so that only known tasks are repeated.
 	warm, _ := b.Drive(replica, report.Run{Round: 1, Variant: "warm"}, load.Load{Source: f.Tasks.Beats, For: b.For / 3})
 	b.Figure("cold-server-cpu", "CPU of the server per beat with tokens it meets for the first time, to that with known ones",
 		testbed.Of(cold.ServerMicros)/testbed.Of(warm.ServerMicros), "×")
@@ -103,19 +103,19 @@ func runColdStart(b *testbed.Bed) {
 		testbed.P99s(res.Windows))
 }
 
-// runReplica weighs a replica: what its connections take, and the tokens it remembers.
+// runReplica measures the memory of a replica: for its connections, and its cached tokens.
 func runReplica(b *testbed.Bed) {
 	f := b.ManyTasks()
 	replica := b.Wide(b.Replica(f, f.Tasks.Len()), 4, false)
 	rss := func() (mib float64, err error) {
-		b.Sleep(200 * time.Millisecond) // what the kernel is told to take back goes a moment later
+		b.Sleep(200 * time.Millisecond) // the kernel reclaims released memory a moment later
 		n, err := proc.RSS(replica.Server.Pid)
 		return float64(n) / (1 << 20), err
 	}
 	beat := func(on *testbed.Target, variant string, source requests.Sources) {
 		b.Drive(on, report.Run{Variant: variant}, load.Load{Source: source})
 	}
-	// The heap finds its size with some tokens, again and again; what grows after that is of the others.
+	// The heap reaches its size with some tokens, repeatedly; growth after that is due to the others.
 	n := f.Tasks.Len()
 	base := min(testbed.Few, n/2)
 	others := min(100_000, n-base)
@@ -145,12 +145,12 @@ const (
 	// manyConnections are open at a time, and each beats every connectionInterval.
 	manyConnections    = 100_000
 	connectionInterval = 10 * time.Second
-	// spareFiles are what server and generator need besides these connections.
+	// spareFiles is how many files server and generator need in addition to these connections.
 	spareFiles = 2048
 )
 
-// runConnections holds many connections that beat seldom, and compares their cost with that of few connections that beat at the same rate
-// for the same tasks. Each side has a server of its own, so that their memory can be told apart.
+// runConnections keeps many connections open that beat rarely, and compares their cost with that of few connections that beat at the
+// same rate for the same tasks. Each side has its own server, so that their memory can be measured separately.
 func runConnections(b *testbed.Bed) {
 	most, length := manyConnections, max(b.For, connectionInterval) // every connection beats
 	if b.Quick {
@@ -163,7 +163,7 @@ func runConnections(b *testbed.Bed) {
 	if n < 2 {
 		testbed.Check(fmt.Errorf("the limit of open files leaves no room for connections; raise it with ulimit -n: %w", syscall.EMFILE))
 	}
-	// All tasks are there even when the connections are not, so that both servers know as many tokens as they should.
+	// All tasks exist even before the connections, so that both servers know as many tokens as they should.
 	f := b.Deploy(most)
 	f.Tasks = requests.NewQuiet(most)
 	b.Populate(f, f.Tasks)
@@ -172,7 +172,7 @@ func runConnections(b *testbed.Bed) {
 		side := b.Replica(f, most, "--max-connections", fmt.Sprint(n+spareFiles/2))
 		b.Step("opening %s connections", testbed.N(size))
 		side = b.Wide(side, size, true)
-		// One beat for each task, so that its token is known.
+		// One beat for each task, so that its token is cached.
 		b.Drive(side, report.Run{Variant: "(warming up)"}, load.Load{Source: f.Tasks.BeatOnce, PerSecond: 20_000})
 		b.CollectGarbage(side)
 		sides = append(sides, beats(side, testbed.N(size)+" connections", f.Tasks,

@@ -14,14 +14,14 @@ import (
 	"github.com/lubdub-io/lubdub/bench/testbed"
 )
 
-// overloads is how many times the connections that make the top rate come.
+// overloads is the multiple of the connections that reach the top rate.
 const overloads = 10
 
 // redisDelay is added in each direction between a server and a slow Redis.
 const redisDelay = 50 * time.Millisecond
 
-// runOverload offers ten times what makes the top rate: to a deployment whose connections are bounded, to the same on a slow Redis,
-// and as creations and lists alongside the beats, of which a sixteenth of max-connections may be under way. Every ratio is to the same
+// runOverload offers ten times the load of the top rate: to a deployment with bounded connections, to the same on a slow Redis, and as
+// creations and lists alongside the beats, of which a sixteenth of max-connections may be under way. Every ratio is to the same
 // deployment's own base, just before.
 func runOverload(b *testbed.Bed) {
 	for _, o := range []overload{
@@ -37,13 +37,13 @@ func runOverload(b *testbed.Bed) {
 
 type overload struct {
 	name    string
-	slow    bool // Redis is
-	control bool // creations and lists are what there is too much of
+	slow    bool // Redis is slow
+	control bool // the overload consists of creations and lists
 	args    []string
 }
 
 func (o *overload) play(b *testbed.Bed) {
-	// It is filled through a server to whose bounds the filling is not subject. Each connection needs a task of its own.
+	// It is filled through a server whose limits do not restrict the filling. Each connection needs a separate task.
 	tracked := max(min(testbed.Few, b.Tracked), overloads*b.Connections)
 	f := b.Deploy(tracked, "--redis-timeout", "10s")
 	defer f.Stop()
@@ -87,7 +87,7 @@ func (o *overload) play(b *testbed.Bed) {
 	}
 }
 
-// answers keeps the latencies of admitted and of refused requests separately.
+// answers records the latencies of admitted and of refused requests separately.
 type answers struct {
 	mu                sync.Mutex
 	admitted, refused load.Histogram
@@ -97,7 +97,7 @@ func newAnswers() *answers {
 	return &answers{admitted: load.NewHistogram(), refused: load.NewHistogram()}
 }
 
-// patientClient is a source that waits a second after a refusal, as Retry-After says, and after a connection that was closed.
+// patientClient is a source that waits a second after a refusal, as Retry-After requires, and after a closed connection.
 type patientClient struct {
 	load.Source
 	all     *answers
@@ -128,7 +128,7 @@ func (c *patientClient) Answered(status int, body []byte, t *load.Tally) int {
 	return n
 }
 
-// drive beats as fast as it is admitted.
+// drive beats as fast as the server admits.
 func (o *overload) drive(b *testbed.Bed, on *testbed.Target, what string, tasks *requests.Tasks) *answers {
 	a := newAnswers()
 	b.Drive(on, report.Run{Round: 1, Variant: o.name + " " + what},

@@ -1,6 +1,6 @@
-// Package scenarios is what the benchmark runs: kinds of load, and the bars that they measure. It measures Lubdub from outside, over real
-// sockets, as its workers see it, next to baselines on the same host in the same minutes. Results are ratios and CPU per beat: absolute
-// rates drift from host to host.
+// Package scenarios contains the benchmark's scenarios: kinds of load, and the bars that they measure. It measures Lubdub from outside,
+// over real sockets, as its workers see it, next to baselines on the same host in the same minutes. Results are ratios and CPU per
+// beat: absolute rates drift from host to host.
 package scenarios
 
 import (
@@ -24,20 +24,20 @@ type Scenario struct {
 	run                func(*testbed.Bed)
 }
 
-// onlyNamed reports whether a scenario runs only when it is named: these are about promises, not about speed.
+// onlyNamed reports whether a scenario runs only when it is named: these test promises, not speed.
 func (s *Scenario) onlyNamed() bool { return s.Name == "flood" || s.Name == "overload" }
 
-// need is what a scenario cannot do without; each includes those before it.
+// need is what a scenario requires; each value includes those before it.
 type need int
 
 const (
-	aDeployment need = iota // any, also one that runs elsewhere
-	aRedis                  // processes of the benchmark's own, on any Redis
-	ownRedis                // Redis processes of its own
+	aDeployment need = iota // any, even one that runs elsewhere
+	aRedis                  // processes that the benchmark starts, on any Redis
+	ownRedis                // separate Redis processes
 )
 
-// All scenarios in the order in which they run: what adds tasks to the few comes after what counts on there being few, and the deadly
-// ones come late.
+// All scenarios in the order in which they run: those that add tasks to the few come after those that need them to be few, and those that
+// kill tasks come late.
 var All = []*Scenario{
 	{"single", "Single beats", "Closed loop, one beat a request; each connection beats for tasks of its own in random order. Lubdub and " +
 		"the baselines alternate within a round.", aDeployment, runSingle},
@@ -86,21 +86,21 @@ var All = []*Scenario{
 		"and lists beside the beats. Runs only when it is named.", ownRedis, runOverload},
 }
 
-// runEtcd is for scale: what keeps leases alive elsewhere.
+// runEtcd measures etcd for comparison, which keeps leases alive.
 func runEtcd(b *testbed.Bed) {
 	if t := b.StartEtcd(); t != nil {
 		before := t.ReadCPU()
 		r, ok := b.Self(testbed.Etcd, report.Run{Variant: "keep-alives", Round: 1, BeatsPerRequest: 1, Tracked: 256}, "--url", t.Server.URL,
 			"--leases", "256")
 		if ok {
-			server, _, _ := t.ReadCPU().Since(before, r.Beats) // with that of making the leases, which is little
+			server, _, _ := t.ReadCPU().Since(before, r.Beats) // includes creating the leases, which is little
 			r.ServerMicros = testbed.Known(server)
 			b.Keep(r)
 		}
 	}
 }
 
-// chosen are the scenarios to run, in the order of the list.
+// chosen returns the scenarios to run, in the order of the list.
 func chosen(o *testbed.Options) []*Scenario {
 	return slices.DeleteFunc(slices.Clone(All), func(s *Scenario) bool {
 		wanted := !s.onlyNamed()
@@ -111,7 +111,7 @@ func chosen(o *testbed.Options) []*Scenario {
 	})
 }
 
-// validate returns all that is wrong with the options.
+// validate returns everything that is wrong with the options.
 func validate(o *testbed.Options) error {
 	var errs []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -145,7 +145,7 @@ func validate(o *testbed.Options) error {
 	return errors.Join(errs...)
 }
 
-// Run runs the scenarios. The report is as complete as the error lets it be; every process that was started has ended when it returns.
+// Run runs the scenarios. With an error the report is as complete as possible; every process that it started has ended when it returns.
 func Run(ctx context.Context, o testbed.Options) (*report.Report, error) {
 	if err := validate(&o); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func playAll(b *testbed.Bed) (err error) {
 	return err
 }
 
-// lookAround finds out what there is to work with.
+// lookAround determines the available programs and limits.
 func lookAround(b *testbed.Bed) {
 	if _, err := proc.ReadCPU(0); errors.Is(err, proc.ErrNoProc) {
 		b.Note("%v: CPU and memory are left out", err)

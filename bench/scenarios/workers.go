@@ -17,7 +17,7 @@ import (
 	sdkworker "github.com/lubdub-io/lubdub/sdk/go/worker"
 )
 
-// runWorkerBeat compares a worker that holds many tasks with one that holds one, and has many workers beat.
+// runWorkerBeat compares a worker that holds many tasks with one that holds one, and runs beats of many workers.
 func runWorkerBeat(b *testbed.Bed) {
 	f := b.Workers()
 	n, count := b.HeldByOne(), b.WorkerCount()
@@ -40,7 +40,7 @@ func runWorkerBeat(b *testbed.Bed) {
 	b.Warm(ways...)
 	b.Turns(ways, func(runs []report.Run) { b.Give("worker-beat", testbed.Both(runs[1])/testbed.Both(runs[0])) })
 	for i := range b.Scenario.Runs {
-		b.Scenario.Runs[i].FlushBeats = nil // these do not travel in such flushes
+		b.Scenario.Runs[i].FlushBeats = nil // these are not sent in such flushes
 	}
 	b.Remark("The many workers are %s. Each beat carries how many tasks are active, completed and failed.", testbed.N(count))
 	if n < 10_000 {
@@ -48,16 +48,16 @@ func runWorkerBeat(b *testbed.Bed) {
 	}
 }
 
-// A queue is to last as long as the load: that is more than one worker, and all of them, claim one by one in a second.
+// A queue must last as long as the load: it has more tasks than one worker, and all of them, claim one by one in a second.
 const (
 	claimsOfOne = 3000
 	claimsOfAll = 6000
 )
 
-// runClaims has workers claim one task a request from a queue that was filled before.
+// runClaims makes workers claim one task per request from a queue that was filled before.
 func runClaims(b *testbed.Bed) {
 	f := b.Workers()
-	length := max(b.For/4, 100*time.Millisecond) // it is short, since the queue must be filled before
+	length := max(b.For/4, 100*time.Millisecond) // short, since the queue must be filled before
 	for _, n := range []int{1, 10, 100} {
 		latency := load.NewHistogram()
 		var rates, server, redis []float64
@@ -102,8 +102,8 @@ const (
 	noOpConns      = 4 // of the bare client, at most
 )
 
-// runNoOps has tasks claimed, started and completed in which there is nothing to do: by a client that does no more than that, and by a
-// worker of the Go SDK, in turns. Both are this process, whose CPU is counted.
+// runNoOps claims, starts and completes tasks that do nothing: with a minimal client, and with a worker of the Go SDK, alternately. Both
+// run in this process, whose CPU is counted.
 func runNoOps(b *testbed.Bed) {
 	f := b.Workers()
 	for _, places := range []int{1, 10, 100} {
@@ -129,7 +129,7 @@ func runNoOps(b *testbed.Bed) {
 	}
 }
 
-// sdkNoOps has a worker of the SDK do all jobs, so many at a time.
+// sdkNoOps makes a worker of the SDK do all jobs, so many at a time.
 func sdkNoOps(b *testbed.Bed, f *testbed.Fixture, jobs *requests.Tasks, places int) {
 	b.Step("a worker with %s", plural(places, "place"))
 	w := testbed.Must(sdkworker.New(f.API, jobs.Queue, sdkworker.Concurrency(places), sdkworker.Logger(slog.New(slog.DiscardHandler))))
@@ -147,7 +147,7 @@ func sdkNoOps(b *testbed.Bed, f *testbed.Fixture, jobs *requests.Tasks, places i
 	}
 }
 
-// bareNoOps does them with as little as it takes, on as many connections as there are places, 4 at most.
+// bareNoOps does them with minimal work, on as many connections as there are places, 4 at most.
 func bareNoOps(b *testbed.Bed, f *testbed.Fixture, jobs *requests.Tasks, places int) {
 	w := b.Hire(f, jobs.Queue, 1)[0]
 	pool := b.Wide(&f.Target, min(places, noOpConns), false).Pool
@@ -156,8 +156,8 @@ func bareNoOps(b *testbed.Bed, f *testbed.Fixture, jobs *requests.Tasks, places 
 		load.Load{Source: requests.NoOps(jobs.Queue, w, places)})
 }
 
-// runPollers has workers wait for tasks that do not come, and measures what that costs above what the deployment costs at rest just
-// before: what it does on its own, such as checking whether indexes are whole, comes and goes.
+// runPollers makes workers wait for tasks that do not come, and measures the cost compared with the deployment at rest just before:
+// its background work, such as checking whether indexes are complete, varies.
 func runPollers(b *testbed.Bed) {
 	f := b.Workers()
 	n := b.WorkerCount()
@@ -165,7 +165,7 @@ func runPollers(b *testbed.Bed) {
 	workers := b.Hire(f, queue, n)
 	var restServer, restRedis, withServer, withRedis float64
 	for range b.Rounds {
-		on := b.Wide(&f.Target, n, false) // they are connected also while they do not poll
+		on := b.Wide(&f.Target, n, false) // they stay connected while they do not poll
 		b.Step("no polls for %v", b.For)
 		restServer, restRedis = b.Busy(&f.Target, b.For)
 		var refused atomic.Int64
@@ -173,7 +173,7 @@ func runPollers(b *testbed.Bed) {
 		var early int64
 		err := testbed.Try(func() {
 			b.Step("%s poll for %v, and then for %v", testbed.N(n), b.For, 2*b.For)
-			b.Busy(&f.Target, b.For) // what the beginning left behind
+			b.Busy(&f.Target, b.For) // ignores the effects of the beginning
 			early = refused.Load()
 			withServer, withRedis = b.Busy(&f.Target, 2*b.For)
 		})
@@ -201,10 +201,10 @@ func runPollers(b *testbed.Bed) {
 	b.Figure("polled-redis", "Redis"+pollers, withRedis, "% of a core")
 }
 
-// mortalInterval is that of workers which are to die: their timeout is three times it.
+// mortalInterval is the heartbeat interval of workers that are to die: their timeout is three times it.
 const mortalInterval = time.Second
 
-// runRecovery has a worker that holds many tasks fall silent, round by round: all must be requeued, each once.
+// runRecovery makes a worker that holds many tasks fall silent, round by round: all must be requeued, each once.
 func runRecovery(b *testbed.Bed) {
 	f := b.Deploy(0, "--worker-heartbeat-interval", mortalInterval.String())
 	n := b.HeldByOne()
@@ -248,7 +248,7 @@ func runRecovery(b *testbed.Bed) {
 	}
 }
 
-// keepAlive beats for a worker, several times in its interval, until silence is called.
+// keepAlive beats for a worker, several times per interval, until silence is called.
 func keepAlive(b *testbed.Bed, f *testbed.Fixture, w *requests.Worker) (silence func() error) {
 	pool := testbed.Must(load.Dial(b.Ctx, f.Address(), 1))
 	until, done := make(chan struct{}), make(chan error, 1)

@@ -26,7 +26,7 @@ const (
 	Etcd         = "etcd"
 )
 
-// baseline finds a baseline program. Without it the report says so, and what it is for is not measured.
+// baseline finds a baseline program. If it is missing the report notes that, and the comparison is not measured.
 func (b *Bed) baseline(name string) (path string, ok bool) {
 	path = filepath.Join(b.Baselines, name)
 	if _, err := os.Stat(path); err != nil {
@@ -40,8 +40,8 @@ func (b *Bed) baseline(name string) (path string, ok bool) {
 	return path, true
 }
 
-// WithBaselines is a deployment and the HTTP baselines that there are, until the end of the scenario. They have Lubdub's tasks: the
-// tokens are the same, since the signing keys are.
+// WithBaselines returns a deployment and the available HTTP baselines, until the end of the scenario. They use Lubdub's tasks: the tokens
+// are the same, since the signing keys are.
 func (b *Bed) WithBaselines(f *Fixture) []*Target {
 	targets := []*Target{&f.Target}
 	for _, name := range []string{Empty, Naive, Autopipeline} {
@@ -69,7 +69,7 @@ func (b *Bed) serveBaseline(name, path string, tasks *requests.Tasks) *Target {
 	return t
 }
 
-// Self runs a baseline that drives itself, and returns the run that it reports, with what like has; false: it is missing.
+// Self runs a baseline that generates its own load, and returns the run that it reports, completed from like; false: it is missing.
 func (b *Bed) Self(name string, like report.Run, args ...string) (r report.Run, ok bool) {
 	path, ok := b.baseline(name)
 	if !ok {
@@ -108,7 +108,7 @@ func (b *Bed) StartEtcd() *Target {
 	url, peers := fmt.Sprint("http://127.0.0.1:", Must(proc.FreePort())), fmt.Sprint("http://127.0.0.1:", Must(proc.FreePort()))
 	cmd := exec.Command(path, "--name", "bench", "--data-dir", dir, "--listen-client-urls", url, "--advertise-client-urls", url,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "bench="+peers)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // no ETCD_… of the caller
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // without the caller's ETCD_… variables
 	child := Must(proc.Start("etcd", cmd))
 	b.Cleanup(func() { child.Kill(); _ = os.RemoveAll(dir) })
 	b.Await(20*time.Second, 50*time.Millisecond, func() (bool, error) {

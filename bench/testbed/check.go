@@ -3,14 +3,14 @@ package testbed
 // failure ends a scenario.
 type failure struct{ error }
 
-// Check ends the scenario under way with err, as FailNow ends a test; nil is no failure. Only a scenario's own goroutine may call it.
+// Check ends the current scenario with err, as FailNow ends a test, unless it is nil. Only a scenario's own goroutine may call it.
 func Check(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// Must is Check for a call that returns a value too.
+// Must is Check for a call that also returns a value.
 func Must[T any](v T, err error) T {
 	Check(err)
 	return v

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// NewRedis starts a Redis, or connects to the one that was named.
+// NewRedis starts a Redis, or connects to the one in the options.
 func (b *Bed) NewRedis() *proc.Redis {
 	if b.RedisURL != "" {
 		return Must(proc.UseRedis(b.Ctx, b.RedisURL, b.RedisPid))
@@ -21,10 +21,10 @@ func (b *Bed) NewRedis() *proc.Redis {
 	return Must(proc.StartRedis(b.Ctx))
 }
 
-// MaxStreams is how many event streams a server accepts; one token may have half of them. They are half of max-connections.
+// MaxStreams is how many event streams a server accepts, half of max-connections; one token may have half of them.
 const MaxStreams = 20_064
 
-// Serve starts a Lubdub on a Redis. The token cache holds every tracked task, as it should wherever so many are served.
+// Serve starts a Lubdub on a Redis. The token cache has room for every tracked task, as it should in production.
 func (b *Bed) Serve(redis string, tracked int, args ...string) *proc.Server {
 	args = append([]string{
 		"serve", "--redis", redis, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error",
@@ -33,7 +33,7 @@ func (b *Bed) Serve(redis string, tracked int, args ...string) *proc.Server {
 	return Must(proc.StartServer(b.Ctx, "lubdub", b.Program, b.environ(), args...))
 }
 
-// ControlToken makes a control token for a tenant and workspace.
+// ControlToken creates a control token for a tenant and workspace.
 func (b *Bed) ControlToken(tenant, workspace string) string {
 	if b.URL != "" {
 		return b.Token
@@ -48,7 +48,7 @@ func (b *Bed) ControlToken(tenant, workspace string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Deploy starts a Redis and a Lubdub until the end of the scenario, or connects to the deployment that was named.
+// Deploy starts a Redis and a Lubdub until the end of the scenario, or connects to the deployment in the options.
 func (b *Bed) Deploy(tracked int, args ...string) *Fixture {
 	f := &Fixture{Target: Target{Program: Lubdub}}
 	b.Cleanup(f.Stop)
@@ -65,14 +65,14 @@ func (b *Bed) Deploy(tracked int, args ...string) *Fixture {
 	return f
 }
 
-// Replica starts one more server with the role api on a deployment's Redis, until the end of the scenario. It has no connections yet.
+// Replica starts another server with the role api on a deployment's Redis, until the end of the scenario. It has no connections yet.
 func (b *Bed) Replica(f *Fixture, tracked int, args ...string) *Target {
 	r := &Target{Program: Lubdub, Redis: f.Redis, Tracked: f.Tracked, Server: b.Serve(f.Redis.URL, tracked, append(args, "--roles", "api")...)}
 	b.Cleanup(r.Server.Stop)
 	return r
 }
 
-// Wide is a target with so many connections of its own, until the end of the scenario. light: its sources do not wait.
+// Wide returns a target with so many new connections, until the end of the scenario. light: its sources do not wait.
 func (b *Bed) Wide(t *Target, connections int, light bool) *Target {
 	wide := *t
 	if light {
@@ -84,7 +84,7 @@ func (b *Bed) Wide(t *Target, connections int, light bool) *Target {
 	return &wide
 }
 
-// Each does something n times, so many at once.
+// Each calls do n times, with at most atOnce calls at a time.
 func Each(n, atOnce int, do func(i int) error) error {
 	var running sync.WaitGroup
 	errs, slots := make([]error, n), make(chan struct{}, atOnce)

@@ -12,10 +12,10 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// fillConnections are few: each has a whole batch under way, and what is under way has a second to be stored in Redis.
+// fillConnections is small: each has a whole batch under way, which must be stored in Redis within a second.
 const fillConnections = 4
 
-// Send sends what sources have, on connections of its own, and checks that all n beats were accepted. what says what is done: "creating
+// Send sends the requests of sources on new connections, and checks that all n beats were accepted. what describes the action: "creating
 // tasks".
 func (b *Bed) Send(f *Fixture, what string, n int, l load.Load) load.Result {
 	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
@@ -23,7 +23,7 @@ func (b *Bed) Send(f *Fixture, what string, n int, l load.Load) load.Result {
 	return b.SendOn(pool, what, n, l)
 }
 
-// SendOn is Send on connections that there are already.
+// SendOn is Send on existing connections.
 func (b *Bed) SendOn(pool load.Generator, what string, n int, l load.Load) load.Result {
 	b.Step("%s (%s)", what, N(n))
 	r := Must(pool.Run(b.Ctx, l))
@@ -31,7 +31,7 @@ func (b *Bed) SendOn(pool load.Generator, what string, n int, l load.Load) load.
 	return r
 }
 
-// all is an error unless all n were accepted.
+// all returns an error unless all n were accepted.
 func all(r load.Tally, n int, what string) error {
 	if r.Beats == int64(n) {
 		return nil
@@ -39,8 +39,8 @@ func all(r load.Tally, n int, what string) error {
 	return fmt.Errorf("%s: %d of %d succeeded: %s", what, r.Beats, n, report.Refusals(r.NotOK))
 }
 
-// nearly lets one in twenty be missing, and notes it: filling a store as fast as it goes may overload it for a moment, and a million tasks
-// less some are as good.
+// nearly allows one in twenty to be missing, and notes it: filling a store at full speed may overload it for a moment, and slightly fewer
+// than a million tasks are as good.
 func (b *Bed) nearly(r load.Tally, n int, what string) {
 	err := all(r, n, what)
 	if err != nil && r.Beats >= int64(n-n/20) {
@@ -55,11 +55,11 @@ func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (create, start load.Result
 	b.Step("creating tasks (%s)", N(t.Len()))
 	pool := Must(load.Dial(b.Ctx, f.Address(), fillConnections))
 	defer pool.Close()
-	for left := int64(t.Len()); ; b.Sleep(time.Second) { // again those that were refused, as Retry-After says
+	for left := int64(t.Len()); ; b.Sleep(time.Second) { // repeats those that were refused, after the pause in Retry-After
 		r := Must(pool.Run(b.Ctx, load.Load{Source: t.Create(f.Control)}))
 		create.Elapsed += r.Elapsed
 		create.Beats += r.Beats
-		create.NotOK = r.NotOK // those of the last time remain
+		create.NotOK = r.NotOK // those of the last attempt remain
 		if left -= r.Beats; left == 0 || r.Beats == 0 {
 			break
 		}
@@ -82,10 +82,10 @@ func (b *Bed) Populate(f *Fixture, t *requests.Tasks) (create, start load.Result
 	return create, start
 }
 
-// Few tasks are tracked where the number does not matter.
+// Few is the number of tracked tasks if it does not matter.
 const Few = 10_000
 
-// patient is the heartbeat interval of workers of deployments that scenarios share: none of them is to die there.
+// patient is the heartbeat interval of workers of shared deployments: none of them may time out there.
 var patient = []string{"--worker-heartbeat-interval", time.Hour.String()}
 
 // FewTasks returns the deployment with few tasks.
@@ -102,7 +102,7 @@ func (b *Bed) FewTasks() *Fixture {
 	})
 }
 
-// complete ends the tasks on a deployment that continues without the benchmark. It is done after an interrupt too.
+// complete ends the tasks on a deployment that continues without the benchmark. It also runs after an interrupt.
 func (b *Bed) complete(f *Fixture) {
 	ctx := b.Ctx
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -146,14 +146,14 @@ func (b *Bed) Hire(f *Fixture, queue string, n int) []*requests.Worker {
 	return workers
 }
 
-// Enqueue creates n tasks in a queue of their own.
+// Enqueue creates n tasks in a new queue.
 func (b *Bed) Enqueue(f *Fixture, n int) *requests.Tasks {
 	jobs := requests.NewJobs(n)
 	b.Send(f, "creating tasks in a queue", n, load.Load{Source: jobs.Create(f.Control)})
 	return jobs
 }
 
-// Hold has one worker claim all jobs and start them.
+// Hold makes one worker claim all jobs and start them.
 func (b *Bed) Hold(f *Fixture, w *requests.Worker, jobs *requests.Tasks) {
 	b.Send(f, "claiming them for one worker", jobs.Len(), load.Load{Source: func(int, int) load.Source {
 		return requests.Claims(jobs.Queue, w, requests.MostAClaim, jobs)
@@ -161,8 +161,8 @@ func (b *Bed) Hold(f *Fixture, w *requests.Worker, jobs *requests.Tasks) {
 	b.Send(f, "first beats", jobs.Len(), load.Load{Source: jobs.Batches(requests.BatchSize, false, true)})
 }
 
-// ReadAll reads the records of all tasks, which a query finds. check takes what it needs of one, and returns what is wrong with it; empty:
-// nothing. None may be wrong, or, if most is enough, one in twenty, which is noted.
+// ReadAll reads the records of all tasks, which a query finds. check evaluates one record, and returns what is wrong with it; empty:
+// nothing. None may be wrong or, if most is enough, one in twenty, which is noted.
 func (b *Bed) ReadAll(f *Fixture, t *requests.Tasks, q client.TaskQuery, most bool, check func(record *v1.Task) (wrong string)) {
 	const what = "reading the records"
 	b.Step(what)

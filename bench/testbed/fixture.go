@@ -18,7 +18,7 @@ type Target struct {
 	Tracked int
 }
 
-// Address is the server's host and port.
+// Address returns the server's host and port.
 func (t *Target) Address() string { return strings.TrimPrefix(t.Server.URL, "http://") }
 
 // Stop closes the connections and ends the processes. It may be called again.

@@ -10,10 +10,10 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// CPU is what the processes of a target had used at one moment; nil where that cannot be read.
+// CPU is the CPU time of a target's processes at one moment; nil if it cannot be read.
 type CPU struct{ server, redis, self *proc.CPU }
 
-// ReadCPU reads what a target's processes have used.
+// ReadCPU reads the CPU time of a target's processes.
 func (t *Target) ReadCPU() (c CPU) {
 	if t.Redis != nil {
 		c.redis = cpuOf(t.Redis.Pid)
@@ -36,8 +36,7 @@ func cpuOf(pid int) *proc.CPU {
 	return &c
 }
 
-// Since is the CPU that was used from one moment to the other by server, Redis and the benchmark itself: µs for each of n; NaN where it
-// is not known.
+// Since returns the CPU time that server, Redis and the benchmark itself have used since before: µs for each of n; NaN if unknown.
 func (c CPU) Since(before CPU, n int64) (server, redis, self float64) {
 	each := func(after, before *proc.CPU) float64 {
 		if after == nil || before == nil || n == 0 {
@@ -48,15 +47,15 @@ func (c CPU) Since(before CPU, n int64) (server, redis, self float64) {
 	return each(c.server, before.server), each(c.redis, before.redis), each(c.self, before.self)
 }
 
-// Busy is how much of a core server and Redis use meanwhile, in percent.
+// Busy returns how much of a core server and Redis use during d, in percent.
 func (b *Bed) Busy(t *Target, d time.Duration) (server, redis float64) {
 	before, start := t.ReadCPU(), time.Now()
 	b.Sleep(d)
-	server, redis, _ = t.ReadCPU().Since(before, time.Since(start).Microseconds()) // µs of CPU for each µs
+	server, redis, _ = t.ReadCPU().Since(before, time.Since(start).Microseconds()) // µs of CPU per µs
 	return 100 * server, 100 * redis
 }
 
-// Measure puts a load on a target. like has what the caller knows of the run.
+// Measure runs a load on a target. like contains what the caller knows of the run.
 func (b *Bed) Measure(t *Target, like report.Run, l load.Load) (report.Run, load.Result, error) {
 	r := like
 	r.Program, r.Loop, r.Connections = t.Program, report.Closed, t.Pool.Size()
@@ -80,10 +79,10 @@ func (b *Bed) Measure(t *Target, like report.Run, l load.Load) (report.Run, load
 	return r, res, err
 }
 
-// Keep puts a run into the scenario's report.
+// Keep adds a run to the scenario's report.
 func (b *Bed) Keep(r report.Run) { b.Scenario.Runs = append(b.Scenario.Runs, r) }
 
-// Drive is Measure and Keep; a run of no round, such as one to warm up, is not kept.
+// Drive is Measure and Keep; a run without a round, such as a warm-up, is not kept.
 func (b *Bed) Drive(t *Target, like report.Run, l load.Load) (report.Run, load.Result) {
 	r, res, err := b.Measure(t, like, l)
 	if r.Round > 0 {
@@ -100,7 +99,7 @@ type Way struct {
 	Load load.Load
 }
 
-// Warm drives ways for a moment: token caches fill, heaps find their size.
+// Warm runs ways briefly: token caches fill, and heaps reach their size.
 func (b *Bed) Warm(ways ...Way) {
 	for _, w := range ways {
 		b.Drive(w.On, report.Run{Variant: "(warming up)"},
@@ -108,14 +107,14 @@ func (b *Bed) Warm(ways ...Way) {
 	}
 }
 
-// Turns has ways take turns: in each round each of them once, whose runs each gets.
+// Turns alternates ways: each round runs each of them once, and passes their runs to each.
 func (b *Bed) Turns(ways []Way, each func(runs []report.Run)) {
 	for round := range b.Rounds {
 		each(b.Turn(round+1, ways...))
 	}
 }
 
-// Turn drives each way once.
+// Turn runs each way once.
 func (b *Bed) Turn(round int, ways ...Way) (runs []report.Run) {
 	for _, w := range ways {
 		w.Like.Round = round
@@ -125,8 +124,8 @@ func (b *Bed) Turn(round int, ways ...Way) (runs []report.Run) {
 	return runs
 }
 
-// HalfOfTop is the rate of an open loop: what was asked for, else half of the top rate of single beats, which is measured if it has not
-// been.
+// HalfOfTop returns the rate of an open loop: the one in the options, else half of the top rate of single beats, which it measures if
+// necessary.
 func (b *Bed) HalfOfTop(f *Fixture) float64 {
 	if b.Rate > 0 {
 		return b.Rate
@@ -139,13 +138,13 @@ func (b *Bed) HalfOfTop(f *Fixture) float64 {
 	return report.Median(b.topRates) / 2
 }
 
-// AddTopRate counts a run for HalfOfTop.
+// AddTopRate adds the rate of a run for HalfOfTop.
 func (b *Bed) AddTopRate(r report.Run) { b.topRates = append(b.topRates, r.BeatsPerSecond) }
 
-// Both is the CPU of server and Redis per beat.
+// Both returns the CPU of server and Redis per beat.
 func Both(r report.Run) float64 { return Of(r.ServerMicros) + Of(r.RedisMicros) }
 
-// P99 of a run's latency, ms; NaN when nothing was answered.
+// P99 returns the p99 of a run's latency in ms, or NaN if nothing was answered.
 func P99(r report.Run) float64 {
 	if r.Latency == nil {
 		return math.NaN()
@@ -153,13 +152,13 @@ func P99(r report.Run) float64 {
 	return r.Latency.P99Ms
 }
 
-// PerSecond is a rate.
+// PerSecond returns a rate.
 func PerSecond(n int64, d time.Duration) float64 { return float64(n) / d.Seconds() }
 
-// Ms is a duration in ms.
+// Ms returns a duration in ms.
 func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Quantiles turns a histogram of µs into the report's form; nil when nothing was recorded.
+// Quantiles converts a histogram of µs to the report's form; nil if it is empty.
 func Quantiles(h load.Histogram) *report.Quantiles {
 	if h.TotalCount() == 0 {
 		return nil
@@ -170,7 +169,7 @@ func Quantiles(h load.Histogram) *report.Quantiles {
 		P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), P999Ms: at(99.9)}
 	for p, step := 0.0, 5.0; len(q.Curve) < 100; p += step {
 		q.Curve = append(q.Curve, report.CurvePoint{Percent: p, Ms: at(p)})
-		if 100-p-step < 5*step { // halve the steps as the end comes near
+		if 100-p-step < 5*step { // halve the steps near the end
 			step /= 2
 		}
 		if float64(h.TotalCount())*(100-p)/100 < 1 {
@@ -181,7 +180,7 @@ func Quantiles(h load.Histogram) *report.Quantiles {
 	return q
 }
 
-// Distribution adds one to the scenario; it returns nil when nothing was recorded.
+// Distribution adds a distribution to the scenario; it returns nil if it is empty.
 func (b *Bed) Distribution(name, what string, h load.Histogram) *report.Quantiles {
 	q := Quantiles(h)
 	if q != nil {
@@ -190,16 +189,16 @@ func (b *Bed) Distribution(name, what string, h load.Histogram) *report.Quantile
 	return q
 }
 
-// Window is the width of what timelines show.
+// Window is the width of the windows in timelines.
 const Window = 100 * time.Millisecond
 
-// Timeline adds series to the scenario that begin fromMs before or after the moment that is called 0.
+// Timeline adds series to the scenario that begin fromMs before or after time 0.
 func (b *Bed) Timeline(name, title string, fromMs float64, marks []report.Mark, series ...report.Series) {
 	b.Scenario.Timelines = append(b.Scenario.Timelines, report.Timeline{Name: name, Title: title, IntervalMs: Ms(Window), FromMs: fromMs,
 		Series: series, Marks: marks})
 }
 
-// Rates is beats per second, window by window.
+// Rates returns beats per second, by window.
 func Rates(windows []load.Window) report.Series {
 	s := report.Series{Name: "beats", Unit: "beats/s"}
 	for _, w := range windows {
@@ -208,7 +207,7 @@ func Rates(windows []load.Window) report.Series {
 	return s
 }
 
-// P99s is the latency's p99, window by window.
+// P99s returns the p99 of the latency, by window.
 func P99s(windows []load.Window) report.Series {
 	s := report.Series{Name: "p99 of beats", Unit: "ms"}
 	for _, w := range windows {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Metrics reads Lubdub's metrics from its admin listener. Series are named as they are there, labels included. It is nil where there
-// are none.
+// Metrics reads Lubdub's metrics from its admin listener. Series are named as there, labels included. It returns nil if there are none.
 func (b *Bed) Metrics(t *Target) map[string]float64 {
 	text, err := b.ask(t, "/metrics")
 	if err != nil {
@@ -30,11 +29,11 @@ func (b *Bed) Metrics(t *Target) map[string]float64 {
 	return m
 }
 
-// CollectGarbage has a server do so now. On its own it would within some minutes, longer than a run takes. What is kept in pools is freed
-// the second time.
+// CollectGarbage makes a server collect garbage now. Otherwise that may take some minutes, longer than a run. The second collection frees
+// what is in pools.
 func (b *Bed) CollectGarbage(t *Target) {
 	for range 2 {
-		_, _ = b.ask(t, "/debug/pprof/heap?gc=1") // without, the figure is larger, and no less true
+		_, _ = b.ask(t, "/debug/pprof/heap?gc=1") // without it, the figure is larger, but still valid
 	}
 }
 
@@ -61,7 +60,7 @@ func (b *Bed) get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// flushes counts the round trips that carried beats, and the beats.
+// flushes counts the round trips with beats, and the beats.
 type flushes struct{ trips, beats float64 }
 
 func (b *Bed) flushes(t *Target) flushes {
@@ -69,7 +68,7 @@ func (b *Bed) flushes(t *Target) flushes {
 	return flushes{m["lubdub_beat_flush_beats_count"], m["lubdub_beat_flush_beats_sum"]}
 }
 
-// since is the beats of one round trip; NaN when there was none.
+// since returns the beats per round trip, or NaN if there was none.
 func (f flushes) since(before flushes) float64 {
 	if f.trips == before.trips {
 		return math.NaN()

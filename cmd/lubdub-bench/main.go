@@ -19,7 +19,7 @@ type cli struct {
 	Costs costsCmd `cmd:"" help:"Print the costs in a report, for 'lubdub plan --costs'."`
 }
 
-// app is what a command sees of the outside world.
+// app is the environment of a command; tests replace it.
 type app struct {
 	stdout, stderr io.Writer
 	environ        []string
@@ -39,7 +39,7 @@ func main() {
 	os.Exit(a.run(os.Args[1:]))
 }
 
-// run is main without the process around it. It returns the exit code.
+// run is main without the process. It returns the exit code.
 func (a *app) run(args []string) (code int) {
 	type exit int
 	defer func() { // kong ends the process after it has printed help
@@ -58,7 +58,7 @@ func (a *app) run(args []string) (code int) {
 		kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
-		panic(err) // a mistake in a struct tag, which every test meets
+		panic(err) // an invalid struct tag, which every test finds
 	}
 	k, err := parser.Parse(args)
 	if err != nil {

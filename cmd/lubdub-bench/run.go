@@ -63,7 +63,7 @@ func (c *count) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Run runs the benchmark. An interrupted one still shows what it has.
+// Run runs the benchmark. An interrupted run still prints its results so far.
 func (c *runCmd) Run(a *app, k *kong.Context) error {
 	if c.List {
 		return c.list(a)
@@ -88,10 +88,10 @@ func (c *runCmd) Run(a *app, k *kong.Context) error {
 
 var userInfo = regexp.MustCompile(`://[^@/\s]*@`)
 
-// withoutSecrets hides user and password of URLs.
+// withoutSecrets hides the user and password of URLs.
 func withoutSecrets(text string) string { return userInfo.ReplaceAllString(text, "://…@") }
 
-// options fills in what the flags leave open.
+// options sets the options that the flags leave open.
 func (c *runCmd) options(a *app) (testbed.Options, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *runCmd) options(a *app) (testbed.Options, error) {
 	return o, nil
 }
 
-// versionOf asks a lubdub binary which version it is and what commit it was built from.
+// versionOf runs a lubdub binary to get its version and the commit that it was built from.
 func versionOf(program string) (version, commit string, err error) {
 	out, err := exec.Command(program, "version").Output()
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *runCmd) list(a *app) error {
 	return t.Flush()
 }
 
-// files of a report; empty when there is to be none.
+// files are the files of a report; a name is empty if the file is not wanted.
 type files struct{ json, html, svg string }
 
 func (f files) write(a *app, r *report.Report) error {
@@ -176,7 +176,7 @@ func (f files) write(a *app, r *report.Report) error {
 	fmt.Fprintf(a.stdout, "\nThe report is in %s and %s", f.html, f.json)
 	var picture bytes.Buffer
 	switch err := report.WriteSVG(&picture, r); {
-	case errors.Is(err, report.ErrNoPicture): // nor may one of an earlier run stand beside this report
+	case errors.Is(err, report.ErrNoPicture): // nor may one of an earlier run remain next to this report
 		fmt.Fprintln(a.stdout, ".")
 		if err := os.Remove(f.svg); !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -189,7 +189,7 @@ func (f files) write(a *app, r *report.Report) error {
 	return os.WriteFile(f.svg, picture.Bytes(), 0o644)
 }
 
-// reportFiles makes sure before the run that the report can be written after it.
+// reportFiles checks before the run that the report can be written after it.
 func reportFiles(path string) (files, error) {
 	if path == "" {
 		return files{}, nil

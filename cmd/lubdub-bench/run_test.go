@@ -141,7 +141,7 @@ func TestBenchRuns(t *testing.T) {
 	if want := "lubdub-bench --quick --for " + length.String(); !strings.HasPrefix(got.Command, want) {
 		t.Errorf("the command is told as %q", got.Command)
 	}
-	if _, err := os.Stat(prefix + ".svg"); err == nil { // there were no baselines to draw beside
+	if _, err := os.Stat(prefix + ".svg"); err == nil { // there were no baselines to compare with
 		t.Error("the picture of an earlier run was left beside this report")
 	}
 	if page, err := os.ReadFile(prefix + ".html"); err != nil || !strings.Contains(string(page), "</html>") {

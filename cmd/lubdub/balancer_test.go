@@ -16,9 +16,9 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// balancers are real ones, as the tests configure them: haproxy asks /readyz, and takes a server out besides that answers ten
-// requests running with 503; nginx takes one out of its own accord that answered one with 503, in each of its two processes by
-// itself. Both send requests there again after no more than a period.
+// balancers are real ones, as the tests configure them: haproxy requests /readyz, and also removes a server that answers ten consecutive
+// requests with 503; nginx removes a server that has answered one request with 503, in each of its two processes separately. Both send
+// requests there again after no more than a period.
 var balancers = map[string]struct {
 	find   []string // the program
 	args   []string // %s is the file

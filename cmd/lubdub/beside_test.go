@@ -44,10 +44,9 @@ var otherRelease = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// Two releases run beside each other on one store: replicas of the one are replaced by those of the other, one by one, under
-// load, and so they are when a release is taken back (docs/upgrades.md). Clients see nothing but a closed connection or a
-// 503 now and then: what was acknowledged stands, whoever beats lives, whoever dies is found, and what he held another one
-// ends.
+// Two releases run concurrently on one store: replicas of the one are replaced by those of the other, one by one, under load, also when a
+// release is rolled back (docs/upgrades.md). Clients see nothing but an occasional closed connection or 503: acknowledged results are
+// kept, live workers stay alive, dead ones are found, and their tasks are finished by others.
 func TestReleasesBesideEachOther(t *testing.T) {
 	testenv.OnlyAll(t)
 	skipIfShort(t)
@@ -80,7 +79,7 @@ func TestReleasesBesideEachOther(t *testing.T) {
 	}
 }
 
-// beside is a deployment of two replicas, and those who use it.
+// The deployment of two replicas, and its clients.
 type beside struct {
 	*stage
 	load      *restartLoad
@@ -173,8 +172,8 @@ func (s *beside) bear() {
 	s.inherit = s.bequeath()
 }
 
-// live goes on until the replicas that are there now have done everything once: those die who came before the newest of them,
-// and are found, what they held others end, and tasks come to their end.
+// live continues until the current replicas have done everything once: members that came before the newest of them die and are found,
+// others finish their tasks, and tasks end.
 func (s *beside) live() {
 	s.Helper()
 	s.fallSilent()
@@ -211,7 +210,7 @@ func (s *beside) dead() (n int) {
 	return n
 }
 
-// readEvents reads those that are new. Nobody is declared dead who lives, and no release repairs what the other has written.
+// readEvents reads the new events. No live worker is declared dead, and no release repairs what the other has written.
 func (s *beside) readEvents() {
 	s.Helper()
 	for shard := range s.read {

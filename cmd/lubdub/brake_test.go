@@ -47,8 +47,8 @@ func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
 	return "http://" + l.Addr().String(), deaf
 }
 
-// A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all are dead. With
-// the brake on they get one more timeout, and whoever is heard again within it lives.
+// A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all workers are dead. With
+// the brake on they get one more timeout, and those that beat again within it live.
 func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
 	testenv.OnlyAll(t)
 	redis := redistest.StartServer(t)

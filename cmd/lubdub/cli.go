@@ -37,13 +37,13 @@ type cli struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// settings are the flags of every command that takes the whole configuration.
+// settings are the flags of commands that read the whole configuration.
 type settings struct {
 	File     string        `name:"config" short:"c" type:"setting" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
 	Settings config.Config `embed:""`
 }
 
-// load reads the effective configuration of the command that was selected.
+// load reads the effective configuration of the selected command.
 func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*config.Loaded, error) {
 	return loadConfig(config.Input{
 		File: s.File, Environ: a.environ, Flags: &s.Settings, FlagsSet: append(flagsSet(k), a.removed...), BadFlags: a.badFlags,
@@ -51,7 +51,7 @@ func (s *settings) load(a *app, k *kong.Context, defaults map[string]string) (*c
 	})
 }
 
-// loadConfig returns what could be made of the configuration even when there are mistakes in it.
+// loadConfig returns the valid part of the configuration even if there are mistakes in it.
 func loadConfig(in config.Input) (*config.Loaded, error) {
 	cfg, err := config.Load(in)
 	if err != nil {
@@ -60,8 +60,8 @@ func loadConfig(in config.Input) (*config.Loaded, error) {
 	return cfg, nil
 }
 
-// flagsSet lists the flags that stand on the command line. The order of sources is the config package's business, so kong knows
-// no variable and no resolver: its own order puts files over variables.
+// flagsSet lists the flags on the command line. The config package determines the order of sources, so kong knows no variable and no
+// resolver: its own order puts files over variables.
 func flagsSet(k *kong.Context) (names []string) {
 	for _, p := range k.Path {
 		if p.Flag != nil && !p.Resolved {
@@ -71,12 +71,12 @@ func flagsSet(k *kong.Context) (names []string) {
 	return names
 }
 
-// mistake is an error of whoever wrote the command line or the configuration.
+// mistake is an error in the command line or the configuration.
 type mistake struct{ error }
 
 func (m *mistake) Unwrap() error { return m.error }
 
-// run is main without the process around it. It returns the exit code.
+// run is main without the process. It returns the exit code.
 func (a *app) run(args []string) (code int) {
 	var c cli
 	a.badFlags, a.strays, a.removed = map[string]string{}, nil, nil
@@ -91,10 +91,10 @@ func (a *app) run(args []string) (code int) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 	)
 	if err != nil {
-		panic(err) // a mistake in a struct tag, which every test meets
+		panic(err) // an invalid struct tag, which every test finds
 	}
 	leaveEnums(parser.Model)
-	// Kong ends the process after it has printed help; here that is a return.
+	// Kong ends the process after it has printed help; here it returns instead.
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -131,13 +131,13 @@ func (a *app) run(args []string) (code int) {
 	return exit.Code(err)
 }
 
-// env is what the operator's commands see of the outside world.
+// env is the environment of the operator's commands.
 func (a *app) env() *session.Env {
 	return &session.Env{Context: context.Background(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Environ: a.environ,
 		CheckRedis: a.checkRedis}
 }
 
-// perform runs the command that was selected. The operator's have a context that ends when they are interrupted.
+// perform runs the selected command. The operator's commands get a context that ends when they are interrupted.
 func (a *app) perform(k *kong.Context) error {
 	if err := operator.EmptyFlags(k); err != nil {
 		return err
@@ -151,13 +151,13 @@ func (a *app) perform(k *kong.Context) error {
 	return k.Run(a, env)
 }
 
-// leave ends an operator's command at once.
+// leave ends an operator's command immediately.
 func (a *app) leave(s os.Signal) {
 	fmt.Fprintf(a.stderr, "lubdub: %v again: ended at once; what was asked for last may have been done\n", s)
 	os.Exit(exitFailed)
 }
 
-// leaveEnums lets the configuration judge which words a setting may have: kong would stop at the first wrong one.
+// leaveEnums lets the configuration check the values of enums: kong would stop at the first invalid one.
 func leaveEnums(model *kong.Application) {
 	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok && flag.Tag.Type == "setting" {
@@ -167,9 +167,9 @@ func leaveEnums(model *kong.Application) {
 	})
 }
 
-// parse reads the command line. Flags that do not exist, and arguments that no command takes, are all collected, not only the
-// first; a command that loads the configuration reports them with all other mistakes, and of any other command they are the
-// error. Flags of settings that were removed are collected separately, for the configuration to warn about.
+// parse parses the command line. Unknown flags and excess arguments are all collected, not only the first. A command that loads the
+// configuration reports them with all other mistakes; for any other command they are the error. Flags of settings that were removed
+// are collected separately, for the configuration to warn about.
 func (a *app) parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	k, err := parser.Parse(args)
 	for stray := strayIn(err); stray != ""; stray = strayIn(err) {
@@ -217,15 +217,15 @@ var (
 	strayArgument = regexp.MustCompile(`^unexpected argument ([^\s,=]+)`)
 )
 
-// contextOf returns how far kong came before an error of its own.
+// contextOf returns how far kong came before an error.
 func contextOf(err error) *kong.Context {
 	failed := new(kong.ParseError)
 	errors.As(err, &failed)
 	return failed.Context
 }
 
-// strayIn returns the part of the command line that kong's error calls unknown, or "". Without a command that loads the
-// configuration an argument is what was meant for one.
+// strayIn returns the part of the command line that kong's error calls unknown, or "". If the command does not load the configuration,
+// an argument was meant as a subcommand.
 func strayIn(err error) string {
 	failed := new(kong.ParseError)
 	if !errors.As(err, &failed) {
@@ -240,7 +240,7 @@ func strayIn(err error) string {
 	return ""
 }
 
-// without leaves out an argument, and what seems to be its value when it is a flag.
+// without removes an argument and, if it is a flag, what appears to be its value.
 func without(args []string, stray string) []string {
 	for i, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); name != stray {
@@ -255,7 +255,7 @@ func without(args []string, stray string) []string {
 	return args
 }
 
-// exitRequest is what kong asks for after it has printed help: to end with this code.
+// exitRequest is kong's request to end with this code after it has printed help.
 type exitRequest int
 
 func (a *app) complain(err error) {
@@ -270,7 +270,7 @@ func (a *app) complain(err error) {
 	}
 }
 
-// nounFirst turns around what begins with a verb, as kubectl has it: "get workers" is meant as "worker get".
+// nounFirst reorders arguments that begin with a verb, as in kubectl: "get workers" means "worker get".
 func nounFirst(args []string, model *kong.Application) string {
 	if len(args) < 2 {
 		return ""
@@ -285,7 +285,7 @@ func nounFirst(args []string, model *kong.Application) string {
 	return ""
 }
 
-// helpFor is the help command for what was meant: that of the command, when one was named.
+// helpFor returns the help command for the intended command, if one was named.
 func helpFor(args []string, model *kong.Application) string {
 	for _, c := range model.Children {
 		if slices.Contains(args, c.Name) {
@@ -295,8 +295,8 @@ func helpFor(args []string, model *kong.Application) string {
 	return "--help"
 }
 
-// parseSetting reads a flag with the parser that reads variables and files. What cannot be read is reported by the
-// configuration, with its other mistakes. A number below zero is a value, though it looks like a flag.
+// parseSetting parses a flag with the parser of variables and files. The configuration reports an invalid value with its other mistakes.
+// A negative number is a value, though it looks like a flag.
 func (a *app) parseSetting(k *kong.DecodeContext, target reflect.Value) error {
 	if next := k.Scan.Peek(); !next.IsValue() && !belowZero.MatchString(next.String()) {
 		a.badFlags[k.Value.Name] = "it has no value; write for example --" + k.Value.Name + "=" + k.Value.Flag.FormatPlaceHolder()

@@ -82,8 +82,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Whoever repairs a configuration wants to do it once: flags that do not exist, values that cannot be read, bounds, the
-// environment, the file, keys and certificates are told together.
+// All mistakes are reported together, so that a configuration is repaired in one step: unknown flags, invalid values, bounds, the
+// environment, the file, keys and certificates.
 func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lubdub.yaml")
 	if err := os.WriteFile(file, []byte("durability: forever\nport: 1\n"), 0o600); err != nil {
@@ -116,7 +116,7 @@ func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the value of whichever flag hides nothing: it is told once, and the other mistakes with it.
+// An invalid value of any flag hides nothing: it is reported once, with the other mistakes.
 func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
@@ -223,7 +223,7 @@ func TestTokenPrintsOnlyTheToken(t *testing.T) {
 	}
 }
 
-// A key that is written wrongly must not be shown to whoever reads the terminal or the log.
+// A key that is written wrongly must not appear on the terminal or in the log.
 func TestKeysAreNeverQuoted(t *testing.T) {
 	const secret = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2U"
 	for _, keys := range []string{secret + "=", secret, "k1=" + secret[:20], "k1=!!" + secret, "a b=" + secret, secret + "=x",

@@ -27,7 +27,7 @@ func composeBalancer(t *testing.T, address string, replicas ...string) {
 	}
 	file := changed(t, "../../deploy/compose/nginx.conf", [][2]string{
 		{"worker_processes auto;", "worker_processes 1; daemon off; master_process off; pid " + dir + "/pid;"},
-		{"worker_rlimit_nofile 65536;", ""}, // more than whoever runs the tests may be allowed
+		{"worker_rlimit_nofile 65536;", ""}, // more than the user who runs the tests may be allowed
 		{"worker_connections 16384;", "worker_connections 256;"},
 		{"access_log off;", private}, {"resolver 127.0.0.11 valid=5s;", ""}, {"server api:8080 resolve fail_timeout=2s;", servers},
 		{"listen 8080;", "listen " + address + ";"},
@@ -44,7 +44,7 @@ func hostBalancer(t *testing.T, address string, replicas ...string) {
 		servers += fmt.Sprintf("server api-%d %s\n  ", i+1, strings.TrimPrefix(url, "http://"))
 	}
 	file := changed(t, "../../deploy/haproxy/haproxy.cfg", [][2]string{
-		{"maxconn 16384", "maxconn 2000"}, // more than whoever runs the tests may be allowed
+		{"maxconn 16384", "maxconn 2000"}, // more than the user who runs the tests may be allowed
 		{"bind 127.0.0.1:8080", "bind " + address}, {"server api-1 127.0.0.1:8081", servers}, {"server api-2 127.0.0.1:8082", ""},
 	})
 	runBalancer(t, "haproxy", address, balancerProgram(t, "haproxy"), "-db", "-f", file)

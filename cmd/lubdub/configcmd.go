@@ -30,7 +30,7 @@ func (c *configPrintCmd) Run(a *app, k *kong.Context) error {
 
 type configCheckCmd struct{ settings }
 
-// Run checks everything that can be judged without Redis.
+// Run checks everything that can be checked without Redis.
 func (c *configCheckCmd) Run(a *app, k *kong.Context) error {
 	cfg, err := c.load(a, k, nil)
 	for _, s := range cfg.Removed() {
@@ -49,7 +49,7 @@ func (c *configCheckCmd) Run(a *app, k *kong.Context) error {
 	return err
 }
 
-// unwrapped removes the mark of a mistake, so that all of them can be marked together.
+// unwrapped removes the mistake type, so that all mistakes can be marked together.
 func unwrapped(err error) error {
 	if m := new(mistake); errors.As(err, &m) {
 		return m.error

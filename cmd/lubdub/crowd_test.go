@@ -20,7 +20,7 @@ import (
 )
 
 // crowd is many tasks and workers that beat as good clients do: every interval, and again after Retry-After when they
-// were turned away. Some of them are mortal: they fall silent when they are told to.
+// were refused. Some of them are mortal: they fall silent on request.
 type crowd struct {
 	t        *testing.T
 	client   *http.Client
@@ -82,7 +82,7 @@ func (c *crowd) add(tasks int, mortal bool) {
 		}
 		var batch []*member
 		for _, e := range created.Results {
-			if e.TaskID == "" { // a busy machine: it is in the store, perhaps, but nobody has its token
+			if e.TaskID == "" { // a busy machine: it may be in the store, but no client has its token
 				tasks++
 				continue
 			}
@@ -94,7 +94,7 @@ func (c *crowd) add(tasks int, mortal bool) {
 	}
 }
 
-// addWorkers does the same for workers, each of which beats by itself.
+// addWorkers does the same for workers, each of which beats separately.
 func (c *crowd) addWorkers(workers int, mortal bool) {
 	c.t.Helper()
 	var wg sync.WaitGroup
@@ -139,7 +139,7 @@ func (c *crowd) run(members []*member, beat func([]*member) ([]*member, time.Dur
 		silent, beats = nil, &c.beats
 	}
 	beats.Go(func() {
-		if c.batch == 1 { // each has a rhythm of its own
+		if c.batch == 1 { // each has its own rhythm
 			select {
 			case <-c.ctx.Done():
 			case <-silent:
@@ -265,7 +265,7 @@ func (c *crowd) heard(m *member) {
 	c.accepted.CompareAndSwap(0, now)
 }
 
-// judge notes what a live one must never be told.
+// judge records answers that a live member must never get.
 func (c *crowd) judge(m *member, status int, answer []byte) {
 	if m.mortal || status == 0 || status == http.StatusServiceUnavailable {
 		return

@@ -48,7 +48,7 @@ func TestDevPrintsTheDashboardFirst(t *testing.T) {
 	}
 }
 
-// The browser is led to the dashboard once, by an address that says nothing, and the token is told to nobody else.
+// The browser is directed to the dashboard once, by an address without secrets, and nothing else gets the token.
 func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {

@@ -27,13 +27,13 @@ func (*devCmd) Help() string {
 	return "Needs nothing: Redis is embedded, unless --redis names one, and the signing key is random. Nothing persists."
 }
 
-// The fleet keeps to a workspace of its own, so that it is not in the way of what is tried by hand.
+// The fleet uses a separate workspace, so that it does not interfere with manual experiments.
 const (
 	fleetTenant    = "lubdub-dev"
 	fleetWorkspace = "fleet"
 )
 
-// Run shows Lubdub at work.
+// Run demonstrates Lubdub at work.
 func (c *devCmd) Run(a *app, k *kong.Context, env *session.Env) error {
 	if err := c.settle(); err != nil {
 		return &mistake{err}
@@ -59,7 +59,7 @@ func (c *devCmd) Run(a *app, k *kong.Context, env *session.Env) error {
 	return c.show(ctx, env, screen, p, keys)
 }
 
-// settle fills in what --check implies and refuses what contradicts itself.
+// settle applies what --check implies and refuses contradictory flags.
 func (c *devCmd) settle() error {
 	switch {
 	case c.Check && c.NoFleet:
@@ -74,8 +74,8 @@ func (c *devCmd) settle() error {
 	return nil
 }
 
-// defaults are those of settings that differ from the server's. The fleet misbehaves on purpose, and warnings
-// about it would bury what is to be seen.
+// defaults returns defaults that differ from the server's. The fleet misbehaves on purpose, and warnings about it would hide the
+// interesting output.
 func (c *devCmd) defaults() map[string]string {
 	d := map[string]string{"redis": config.Embedded, "finished-retention": "2h5m", "worker-heartbeat-interval": "500ms",
 		"health-check-period": "0s", "log-level": "error"}
@@ -85,7 +85,7 @@ func (c *devCmd) defaults() map[string]string {
 	return d
 }
 
-// devKeyring is the configured one, else a random one.
+// devKeyring returns the configured keyring, else a random one.
 func devKeyring(cfg *config.Loaded) (*token.Keyring, error) {
 	if cfg.SigningKeys != "" || cfg.SigningKeysFile != "" {
 		return keyring(cfg)

@@ -9,11 +9,11 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// devContext is the name of the context that dev keeps for the next command.
+// devContext is the name of the context that dev writes for later commands.
 const devContext = "dev"
 
-// keepContext writes a context for the server that runs here, so that the next command just works, and says so. Where there is no
-// home to write to, that is said: the show goes on.
+// keepContext writes a context for the server that runs here, so that the next command works without flags, and returns a message about
+// it. If there is no home directory to write to, the message states that, and dev continues.
 func keepContext(env *session.Env, p *process, keys *token.Keyring, withFleet bool) string {
 	tenant, workspace := "default", "default"
 	if withFleet {

@@ -1,3 +1,3 @@
-// Command lubdub is the one binary: it serves the API, sweeps, makes tokens, prints its configuration, and shows itself off.
-// This package reads settings, wires the parts together and handles signals; what the parts do is theirs.
+// Command lubdub is the one binary: it serves the API, sweeps, creates tokens, prints its configuration, and runs a demonstration.
+// This package reads settings, wires the parts together and handles signals; other packages implement the parts.
 package main

@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// checkRedis looks at a Redis as a server with the settings of this machine would use it.
+// checkRedis checks a Redis as a server with the settings of this host would use it.
 func (a *app) checkRedis(ctx context.Context, url, file string) ([]v1.Finding, error) {
 	in := config.Input{File: file, Environ: a.environ, Flags: &config.Config{Redis: url}}
 	if url != "" {
@@ -63,7 +63,7 @@ func storeOf(is *tracker.Examination, wantedShards int) judge.Store {
 	return s
 }
 
-// text is what an error says; empty for none.
+// text returns an error's message; empty for nil.
 func text(err error) string {
 	if err == nil {
 		return ""

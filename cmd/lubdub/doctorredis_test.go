@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
-// A Redis is checked where no server runs and no context is known, and beside one that runs; what is wrong has a remedy.
+// A Redis is checked without a server or a context, and next to a running one; each finding has a remedy.
 func TestDoctorAsksRedisItself(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)

@@ -10,15 +10,15 @@ import (
 )
 
 // endpoint is an address at which the process will serve. It listens only when requests can be answered: the kernel accepts connections
-// from the moment a socket listens, and whoever connects while the start waits for Redis would wait with it.
+// as soon as a socket listens, and clients that connect while the start waits for Redis would have to wait too.
 type endpoint struct {
 	setting, configured string // the name of the setting and its value
-	addr                string // with the port that the system chose, where the setting asks for any
+	addr                string // with the port that the system chose, if the setting allows any
 	listener            net.Listener
 }
 
-// newEndpoint fails when the address is in use. A port that the system chooses is held from here on, so that it stays free; its number
-// is not known to any client before it is printed.
+// newEndpoint fails if the address is in use. A port chosen by the system stays bound from here on, so that no other process takes it; no
+// client knows its number before it is printed.
 func newEndpoint(setting, configured string) (*endpoint, error) {
 	l, err := listen(setting, configured)
 	if err != nil {
@@ -31,7 +31,7 @@ func newEndpoint(setting, configured string) (*endpoint, error) {
 	return e, nil
 }
 
-// listen accepts connections from here on.
+// listen begins to accept connections.
 func (e *endpoint) listen() (err error) {
 	if e.listener == nil {
 		e.listener, err = listen(e.setting, e.configured)
@@ -46,7 +46,7 @@ func (e *endpoint) close() {
 	}
 }
 
-// listen opens a listener for a setting; a port in use is so common that it gets an answer of its own.
+// listen opens a listener for a setting. A port in use is so common that it has a specific error message.
 func listen(setting, address string) (net.Listener, error) {
 	l, err := api.Listen(address)
 	switch {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// ownFiles are kept for Redis, log, certificates and what else the process opens.
+	// ownFiles is reserved for Redis, log, certificates and other files of the process.
 	ownFiles = 192
-	// leastConnections are too few to start with.
+	// leastConnections is the number below which the server does not start.
 	leastConnections = 16
 )
 
-// fitConnections lowers max-connections to what the limit of open files leaves room for. (The limit is the hard one: the Go
-// runtime raises the soft one when the process starts.) Where that is next to nothing it refuses to start, since connections
-// beyond it would be taken from Redis.
+// fitConnections lowers max-connections to what the limit of open files allows. (The hard limit counts: the Go runtime raises the soft
+// one when the process starts.) If almost none are left it refuses to start, since further connections would use up the descriptors that
+// Redis needs.
 func (p *process) fitConnections() (int, error) {
 	limit, known := openFiles()
 	most := p.cfg.MaxConnections

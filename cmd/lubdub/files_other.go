@@ -2,5 +2,5 @@
 
 package main
 
-// openFiles is not limited here.
+// openFiles reports no limit on this system.
 func openFiles() (n int, known bool) { return 0, false }

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 )
 
-// guide is a walk through the life of a task, as a shell script to be pasted whole or line by line.
+// guide returns a walk through the life of a task, as a shell script to be pasted whole or line by line.
 func guide(base string, keys *token.Keyring, withFleet bool) (string, error) {
 	mint := func(role token.Role, tenant, workspace string) (string, error) {
 		text, _, err := keys.MintControl(token.Control{Role: role, Tenant: tenant, Workspace: workspace, TTL: 24 * time.Hour}, time.Now())

@@ -26,7 +26,7 @@ type healthCmd struct {
 	Timeout time.Duration `default:"2s" help:"How long to wait for the answer."`
 }
 
-// Run exits with 0 when the server is ready, and with 1 when it is not or does not answer.
+// Run exits with 0 if the server is ready, and with 1 if it is not or does not answer.
 func (c *healthCmd) Run(a *app) error {
 	page, transport := "", &http.Transport{DisableKeepAlives: true}
 	if c.URL != "" {
@@ -72,8 +72,7 @@ func (c *healthCmd) Run(a *app) error {
 	return err
 }
 
-// healthPage returns the page to request for a given argument: a health page, or a server, with or without a path that all of
-// its pages lie under.
+// healthPage returns the URL to request for an argument: a health page, or a server with an optional base path.
 func healthPage(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -87,8 +86,8 @@ func healthPage(text string) (string, error) {
 	return u.String(), nil
 }
 
-// sameCertificate trusts the very certificate that the server is configured with, whatever name it is for, and presents it where
-// the server requires one of its clients' CA: then that must have signed it.
+// sameCertificate trusts only the certificate that the server is configured with, whatever name it is for. If the server requires client
+// certificates, the same certificate is presented: the clients' CA must then have signed it.
 func sameCertificate(cfg *config.Loaded) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
 	if err != nil {
@@ -96,7 +95,7 @@ func sameCertificate(cfg *config.Loaded) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		MinVersion: tlsfiles.MinVersion, Certificates: []tls.Certificate{pair},
-		InsecureSkipVerify: true, // what is verified instead is that it is the same
+		InsecureSkipVerify: true, // the exact certificate is verified instead
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if !bytes.Equal(s.PeerCertificates[0].Raw, pair.Certificate[0]) {
 				return errors.New("the admin listener shows another certificate than tls-cert-file holds; was it changed just now?")
@@ -106,7 +105,7 @@ func sameCertificate(cfg *config.Loaded) (*tls.Config, error) {
 	}, nil
 }
 
-// reachable returns a host that a client on this machine can dial for one that a server listens on.
+// reachable returns a host at which a client on this machine can reach a server that listens on the given one.
 func reachable(host string) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return "127.0.0.1"

@@ -10,12 +10,12 @@ import (
 	"github.com/lubdub-io/lubdub/internal/config"
 )
 
-// errNoKey says how to make a key: it is the first error that everyone meets.
+// errNoKey explains how to create a key: it is the first error that new users meet.
 var errNoKey = errors.New("there is no signing key, and without one no token can be made or checked. Make one and keep it:\n" +
 	`  export LUBDUB_SIGNING_KEYS="k1=$(openssl rand -base64 32)"` + "\n" +
 	"or put the same text into a file and name it with --signing-keys-file. ('lubdub dev' needs none.)")
 
-// keyring reads the signing keys from where the configuration says.
+// keyring reads the signing keys from where the configuration specifies.
 func keyring(cfg *config.Loaded) (*token.Keyring, error) {
 	text, from := cfg.SigningKeys, "LUBDUB_SIGNING_KEYS"
 	if cfg.SigningKeysFile != "" {
@@ -42,10 +42,9 @@ func keyring(cfg *config.Loaded) (*token.Keyring, error) {
 	return nil, &mistake{fmt.Errorf("%s: %s", from, hideKeys(err.Error(), text))}
 }
 
-// hideKeys removes every piece of a key from a message. One that was written without its kid may stand where the kid is
-// expected, and be quoted as such.
+// hideKeys removes every part of a key from a message. A key that was written without its kid may be taken for the kid, and quoted.
 func hideKeys(message, keys string) string {
-	const shortest = 12 // what is shorter is no key; a kid may be
+	const shortest = 12 // shorter text is no key, but may be a kid
 	for _, piece := range strings.FieldsFunc(keys, func(r rune) bool { return strings.ContainsRune(",= \t\r\n", r) }) {
 		if len(piece) >= shortest {
 			message = strings.ReplaceAll(message, piece, "xxxxx")

@@ -20,8 +20,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// How long it takes until the first row of each `ls` is there, from the start of the process on, among 100,000 tasks and 10,000 workers;
-// beside a process that asks nobody. It prints figures; the target is 150 ms.
+// The time until the first row of each `ls`, from the start of the process, with 100,000 tasks and 10,000 workers, compared with a
+// process that makes no call. It prints figures; the target is 150 ms.
 func TestLongFirstRowOfEachList(t *testing.T) {
 	d := newDesk(t, token.RoleViewer)
 	fillLists(t, d.redis)

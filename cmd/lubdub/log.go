@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/logs"
 )
 
-// newLogger makes the logger that the configuration asks for.
+// newLogger creates the logger according to the configuration.
 func newLogger(w io.Writer, cfg *config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // Load has checked it
@@ -22,8 +22,7 @@ func newLogger(w io.Writer, cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// announce writes the one line that says that the process is up, whatever the level of the log: as it is, or as a line of a JSON
-// log.
+// announce writes the line that reports that the process is up, at any log level: as plain text, or as a line of a JSON log.
 func (p *process) announce(w io.Writer) {
 	if p.cfg.LogFormat != "json" {
 		fmt.Fprintln(w, p.line())
@@ -33,13 +32,13 @@ func (p *process) announce(w io.Writer) {
 		"roles", p.cfg.Roles.String(), "redis", config.RedactURL(p.cfg.Redis))
 }
 
-// redisLog takes what go-redis would otherwise write to standard error, in a form of its own. It repeats what the tracker says
-// about an outage, for each connection.
+// redisLog logs what go-redis would otherwise write to standard error in its own format. It repeats what the tracker logs about an
+// outage, for each connection.
 type redisLog struct{ *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 	l.DebugContext(ctx, "go-redis: "+fmt.Sprintf(format, args...))
 }
 
-// takeRedisLog is for commands that run a server; the setting is the whole process's.
+// takeRedisLog is for commands that run a server; the setting is process-wide.
 func takeRedisLog(log *slog.Logger) { redis.SetLogger(redisLog{log}) }

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// tokenOf makes a control token of somebody.
+// tokenOf creates a control token for a subject.
 func tokenOf(t *testing.T, role, subject string) string {
 	t.Helper()
 	code, text, stderr := command(withKey, "token", "--role", role, "--subject", subject)

@@ -10,21 +10,21 @@ func main() {
 	os.Exit(a.run(os.Args[1:]))
 }
 
-// app is what a command sees of the outside world.
+// app is the environment of a command; tests replace it.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
 
-	// What is wrong with the command line, for the configuration to tell with its other mistakes.
-	badFlags map[string]string // values that cannot be read, by flag
-	strays   []string          // flags that do not exist, arguments that no command takes
+	// Mistakes in the command line, which the configuration reports with its own.
+	badFlags map[string]string // invalid values, by flag
+	strays   []string          // unknown flags and excess arguments
 	removed  []string          // settings that were removed and are given as flags
 }
 
 // Exit codes.
 const (
 	exitOK      = 0
-	exitFailed  = 1 // something went wrong while running
-	exitMistake = 2 // the command line or the configuration is wrong; nothing was begun
+	exitFailed  = 1 // an error while running
+	exitMistake = 2 // the command line or the configuration is wrong; nothing was started
 )

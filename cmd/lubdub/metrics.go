@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// buildInfo says what runs.
+// buildInfo exports the version that runs.
 func buildInfo() prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "lubdub_build_info", Help: "1; the labels say what runs.",
@@ -18,7 +18,7 @@ func buildInfo() prometheus.Collector {
 	return g
 }
 
-// certificates tell when the process's own certificates end, by what they are for.
+// certificates exports when the process's own certificates expire, by their use.
 type certificates map[string]func() (*tls.Certificate, error)
 
 var certificateEnd = prometheus.NewDesc("lubdub_tls_certificate_not_after_timestamp_seconds",
@@ -26,7 +26,7 @@ var certificateEnd = prometheus.NewDesc("lubdub_tls_certificate_not_after_timest
 		"redis. Absent where there is none.",
 	[]string{"of"}, nil)
 
-// ofListeners has the certificate of the listeners told; nil: they have none.
+// ofListeners adds the certificate of the listeners; nil: they have none.
 func (c certificates) ofListeners(config *tls.Config) {
 	if config == nil {
 		return
@@ -40,7 +40,7 @@ func (c certificates) ofListeners(config *tls.Config) {
 	}
 }
 
-// ofRedis has the certificate told that is shown to Redis, where there is one.
+// ofRedis adds the client certificate for Redis, if there is one.
 func (c certificates) ofRedis(config *tls.Config) {
 	if config.GetClientCertificate != nil {
 		c["redis"] = func() (*tls.Certificate, error) { return config.GetClientCertificate(nil) }

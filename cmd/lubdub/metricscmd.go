@@ -23,7 +23,7 @@ type metricsCmd struct {
 
 type metricsReferenceCmd struct{}
 
-// Run makes a server with an embedded Redis, which opens no listener, and prints what it would show at /metrics.
+// Run creates a server with an embedded Redis, which opens no listener, and prints what it would export at /metrics.
 func (*metricsReferenceCmd) Run(a *app) error {
 	families, err := describeMetrics(context.Background())
 	if err != nil {
@@ -32,7 +32,7 @@ func (*metricsReferenceCmd) Run(a *app) error {
 	return writeMetrics(a.stdout, families)
 }
 
-// family is what is known of a metric before it has a value.
+// family is the description of a metric, which exists before it has a value.
 type family struct {
 	name, kind, help string
 	labels           []string
@@ -62,7 +62,7 @@ func describeMetrics(ctx context.Context) ([]family, error) {
 	return all, nil
 }
 
-// recorder keeps what is registered.
+// recorder keeps registered collectors.
 type recorder struct {
 	*prometheus.Registry
 	all []prometheus.Collector
@@ -81,13 +81,13 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// described is how the client library prints a description, which is the only way to read it.
+// described matches a printed description: the client library has no other way to read one.
 var described = regexp.MustCompile(
 	`^Desc\{fqName: ("lubdub_[a-z_]+"), help: ("(?:[^"\\]|\\.)*")(?:, unit: "[^"]*")?, constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
 
 var constLabel = regexp.MustCompile(`([a-zA-Z_]+)="`)
 
-// familiesOf lists what a collector has, each once.
+// familiesOf lists a collector's families, each once.
 func familiesOf(c prometheus.Collector) (all []family) {
 	descs := make(chan *prometheus.Desc, 1000)
 	c.Describe(descs)
@@ -95,7 +95,7 @@ func familiesOf(c prometheus.Collector) (all []family) {
 	seen := map[string]bool{}
 	for d := range descs {
 		m := described.FindStringSubmatch(d.String())
-		if m == nil { // one of Go's, or of the process, which are described where they come from
+		if m == nil { // one of Go's or of the process, which are documented elsewhere
 			continue
 		}
 		name, _ := strconv.Unquote(m[1])
@@ -116,7 +116,7 @@ func familiesOf(c prometheus.Collector) (all []family) {
 	return all
 }
 
-// kindOf is a metric's type. A vector without values says it by its own type, everything else by a value.
+// kindOf returns a metric's type. A vector without values has it in its own type, everything else in a value.
 func kindOf(c prometheus.Collector, d *prometheus.Desc) string {
 	switch c.(type) {
 	case *prometheus.CounterVec:
@@ -146,7 +146,7 @@ func kindOf(c prometheus.Collector, d *prometheus.Desc) string {
 	if strings.Contains(d.String(), `_total", help`) {
 		return "counter"
 	}
-	return "gauge" // of a collector that has nothing to say now
+	return "gauge" // of a collector without a value now
 }
 
 func writeMetrics(w io.Writer, all []family) error {

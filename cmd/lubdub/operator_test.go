@@ -22,7 +22,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// desk is where an operator works: a server with a Redis of its own, and a home for contexts.
+// desk is the environment of an operator: a server with its own Redis, and a home directory for contexts.
 type desk struct {
 	t       *testing.T
 	api     string
@@ -281,7 +281,7 @@ func TestOperatorOutput(t *testing.T) {
 	d.is(d.run("system", "scopes"), exit.NotAllowed, "workspace is *")
 }
 
-// Whoever tries Lubdub goes on with the next command, without a token or an address.
+// After dev, the next command works without a token or an address.
 func TestDevKeepsAContext(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)

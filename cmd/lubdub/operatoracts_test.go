@@ -145,7 +145,7 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("webhook", "rm", "pager"), exit.OK, "is deleted")
 }
 
-// said waits until a program has said something beside its answer.
+// said waits until a program has written a text to standard error.
 func (r *running) said(text string) {
 	r.t.Helper()
 	deadline := time.After(long)
@@ -214,7 +214,7 @@ func TestOperatorDrainWaits(t *testing.T) {
 	again.said("Nothing is held any more.")
 }
 
-// Whoever follows or waits ends with Ctrl-C; a server that goes away is waited for.
+// Commands that follow or wait end with Ctrl-C; they wait for a server that goes away.
 func TestOperatorFollows(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleAdmin)

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
-// pipe makes a named pipe; whoever reads from it waits until open is called, and then for what is written.
+// pipe creates a named pipe; its reader waits until open is called, and then for what is written.
 func pipe(t *testing.T) (path string, open func() *os.File) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")

@@ -24,7 +24,7 @@ var (
 	outageTimeout = flag.Duration("outage-timeout", 4*time.Second, "heartbeat timeout of tasks and workers; each outage lasts twice as long")
 )
 
-// outage is one way in which Lubdub itself is at fault that nobody is heard.
+// outage is one way in which Lubdub itself is the reason that no heartbeat arrives.
 type outage struct {
 	name  string
 	redis []string // arguments of the server
@@ -117,8 +117,8 @@ func nearlyFull(c *redis.Client) error {
 	return c.ConfigSet(context.Background(), "maxmemory", strconv.Itoa(used+16<<10)).Err()
 }
 
-// Whatever keeps beats from landing for twice the timeout, Lubdub kills nobody for it who beats as soon as he is let; who
-// has been silent since before is found as soon as his timeout allows, the outage not counted.
+// Whatever prevents beats from being stored for twice the timeout, no worker is declared dead for it that beats as soon as it can;
+// one that has been silent since before is found as soon as its timeout allows, the outage not counted.
 func TestOutagesKillNobody(t *testing.T) {
 	testenv.OnlyAll(t)
 	if *outageTasks <= 1000 {
@@ -158,7 +158,7 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 		return true
 	}
 	tasks, workers := *outageTasks, *outageWorkers
-	if o.balancer != "" { // each beats by itself, and so many a second are all that a small machine plays
+	if o.balancer != "" { // each beats separately, and a small machine can simulate only so many per second
 		tasks, workers = min(tasks, int(750*s.interval.Seconds())), min(workers, int(150*s.interval.Seconds()))
 	}
 	s.add(tasks, false)
@@ -238,7 +238,7 @@ func (s *stage) events() (events []event) {
 	return events
 }
 
-// verdict tells of an event that declares somebody dead. A task.failed comes with each zombie.
+// verdict reports whether an event declares a member dead. A task.failed comes with each zombie.
 func (e *event) verdict() bool {
 	return e.kind == "task.zombie" || e.kind == "task.retrying" || e.kind == "worker.offline"
 }

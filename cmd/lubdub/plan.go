@@ -82,7 +82,7 @@ func (c *planCmd) costs() (*capacity.Costs, error) {
 	return costs, nil
 }
 
-// fleet puts the flags together. Those that depend on each other have their defaults here.
+// fleet combines the flags, and sets the defaults of those that depend on each other.
 func (c *planCmd) fleet() (f capacity.Fleet, err error) {
 	f = capacity.Fleet{
 		Interval: c.Interval, Timeout: c.Timeout, Way: capacity.Way(c.Way), Together: c.Batch, Life: c.Life,

@@ -26,12 +26,12 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// process is everything that one server runs: the roles that its configuration names, and the admin listener.
+// process is everything that one server runs: the roles in its configuration, and the admin listener.
 type process struct {
 	cfg *config.Loaded
 	log *slog.Logger
 
-	redis     *embedded.Redis // nil: Redis is elsewhere
+	redis     *embedded.Redis // nil: Redis is a separate process
 	poster    *outbound.Poster
 	tracker   *tracker.Tracker
 	api       *api.Server
@@ -40,12 +40,12 @@ type process struct {
 	tls       *tls.Config // nil: the listeners speak plain HTTP
 	publicURL string
 
-	shutdownTimeout time.Duration // as the constant; tests have a shorter one
+	shutdownTimeout time.Duration // tests set a shorter one than the constant
 
 	certificates certificates
 }
 
-// open tries the addresses, connects to Redis and wires the parts. Nothing is served until run.
+// open checks the addresses, connects to Redis and wires the parts. Nothing is served until run.
 func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slog.Logger) (*process, error) {
 	takeRedisLog(log)
 	for _, s := range cfg.Removed() {
@@ -61,7 +61,7 @@ func open(ctx context.Context, cfg *config.Loaded, keys *token.Keyring, log *slo
 }
 
 func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
-	// Addresses come first: a port in use is found before anything reaches Redis.
+	// Addresses are checked first: a port in use is found before anything reaches Redis.
 	if p.admin, err = newEndpoint("admin-listen", p.cfg.AdminListen); err != nil {
 		return err
 	}
@@ -84,13 +84,13 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 	return p.furnish(ctx, keys, connections, prometheus.NewRegistry())
 }
 
-// registry is where metrics are registered, and from where they are shown.
+// registry is where metrics are registered and read.
 type registry interface {
 	prometheus.Registerer
 	prometheus.Gatherer
 }
 
-// furnish makes the parts.
+// Creates the parts and wires them.
 func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections int, reg registry) (err error) {
 	p.publicURL = p.findPublicURL()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
@@ -158,11 +158,11 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 	return tracker.Open(ctx, o)
 }
 
-// findPublicURL returns the URL that workers are told to call.
+// findPublicURL returns the URL that workers are given for their calls.
 func (p *process) findPublicURL() string {
 	if p.cfg.PublicURL != "" || p.listener == nil {
 		if p.cfg.PublicURL == "" {
-			return "http://127.0.0.1" // a sweeper makes no envelopes, and the admin pages do not show it
+			return "http://127.0.0.1" // a sweeper creates no envelopes, and the admin pages do not show it
 		}
 		return p.cfg.PublicURL
 	}
@@ -175,7 +175,7 @@ func (p *process) findPublicURL() string {
 	return url
 }
 
-// baseURL is the URL of an endpoint, under the host that it was asked for, with the port that it got.
+// baseURL returns the URL of an endpoint, with the configured host and the actual port.
 func baseURL(e *endpoint, host string, secure bool) string {
 	_, port, _ := net.SplitHostPort(e.addr)
 	scheme := "http"
@@ -190,13 +190,13 @@ func (p *process) adminURL() string {
 	return baseURL(p.admin, host, p.cfg.AdminTLS == "on")
 }
 
-// adminHosts are the names that the admin listener goes by.
+// adminHosts returns the host names of the admin listener.
 func (p *process) adminHosts() []string {
 	host, _, _ := net.SplitHostPort(p.cfg.AdminListen)
 	return append(p.cfg.AdminNames(), host)
 }
 
-// apiURL returns where a client on this machine finds the API; empty without the role.
+// apiURL returns the URL at which a client on this machine reaches the API; empty without the role.
 func (p *process) apiURL() string {
 	if p.listener == nil {
 		return ""

@@ -129,7 +129,7 @@ func frozenRedis(t *testing.T, last bool) (fair bool) {
 	thawed := make(chan error, 1)
 	f := fleet.New(fleet.Options{
 		BaseURL: url, Token: adminToken(t), Rate: 12, Patience: 15 * time.Second,
-		Timeout: 3 * time.Second,                                                 // so that a busy machine makes nobody late by itself
+		Timeout: 3 * time.Second,                                                 // so that a busy machine alone makes none late
 		Only:    func(name string) bool { return name != "misses its deadline" }, // goes by the wall clock, which an outage does not stop
 		Judged: func(v fleet.Verdict) {
 			if unclear(v) {

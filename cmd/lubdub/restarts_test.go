@@ -76,7 +76,7 @@ func TestRollingRestarts(t *testing.T) {
 	}
 }
 
-// restartLoad is what clients do meanwhile, and what they were told.
+// restartLoad is what clients do meanwhile, and the answers that they got.
 type restartLoad struct {
 	*testing.T
 	http  *http.Client
@@ -158,7 +158,7 @@ func (l *restartLoad) push(id string) {
 	state := v1.Succeeded
 	switch rand.IntN(4) {
 	case 0:
-		return // goes on for as long as its timeout is
+		return // continues for as long as its timeout
 	case 1:
 		if l.do("POST", path+"/cancel", l.admin, "", v1.CancelRequest{}, nil, http.StatusAccepted) != nil {
 			return
@@ -285,7 +285,7 @@ func (l *restartLoad) awaitMore() {
 func (l *restartLoad) finish() {
 	l.stop()
 	l.working.Wait()
-	const told = 50 * time.Millisecond // to which a beat's time is told while time is held for balancers, as for a replica that drains
+	const told = 50 * time.Millisecond // precision of a beat's time while time is held for balancers, as for a draining replica
 	for id, p := range l.tasks {
 		var task v1.Task
 		if err := l.do("GET", "/v1/tasks/"+id, l.admin, "", nil, &task, http.StatusOK); err != nil {

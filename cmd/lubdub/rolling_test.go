@@ -81,7 +81,7 @@ func (d *deployment) start(i int, listen string) {
 
 var taken = regexp.MustCompile(`(?m)^lubdub_http_requests_total\{.* [1-9]`)
 
-// restart ends a replica and starts it again at the same address. It returns when it is at work again, as an update goes on only then.
+// restart ends a replica, starts it again at the same address, and returns when it works again, as a rolling update waits for that.
 func (d *deployment) restart(i int) {
 	d.Helper()
 	d.replicas[i].signal(syscall.SIGTERM)
@@ -109,7 +109,7 @@ type bystanders struct {
 	ended  sync.WaitGroup
 
 	mu   sync.Mutex
-	seen map[string]bool // tasks whose creation the stream has told
+	seen map[string]bool // tasks whose creation the stream has reported
 
 	release chan struct{} // what the draining worker's task waits for
 	drained string        // that worker
@@ -237,7 +237,7 @@ func (b *bystanders) endDrain() {
 	})
 }
 
-// finish waits until the stream has told of every task that there is, and has all of it end while there are replicas to tell.
+// finish waits until the stream has reported every task, then ends all bystanders while there are replicas to answer them.
 func (b *bystanders) finish(tasks map[string]promised) {
 	b.Helper()
 	b.await("the stream tells of every task", func() (bool, error) {

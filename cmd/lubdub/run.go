@@ -14,19 +14,19 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/sweep"
 )
 
-// services are the running parts of a process. Each field stops its part.
+// services are the running parts of a process. Calling a field stops its part.
 type services struct {
 	admin, api, keepTime, revocations, sweeper, stats, tracker lifecycle.Stop
 
 	stopping atomic.Bool
 }
 
-// run serves until ctx ends or a part fails, then stops everything in order. The error is nil when all was served
-// and stopped as it should. Serving is called once requests are answered.
+// run serves until ctx ends or a part fails, then stops everything in order. It returns nil if all parts served and stopped without an
+// error. serving is called once requests are answered.
 func (p *process) run(ctx context.Context, serving func()) error {
 	if p.cfg.Roles.API {
-		// Learns Redis's clock before the first token is judged, and which servers do not answer, so that no request waits for them.
-		_ = p.tracker.Beats.Tick() // where it fails, so does all else
+		// Learns Redis's clock before the first token is checked, and which servers do not answer, so that no request waits for them.
+		_ = p.tracker.Beats.Tick() // if it fails, so does everything else
 	}
 	if err := p.listen(); err != nil {
 		p.abandon()
@@ -51,7 +51,7 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	return errors.Join(g.Err(), p.stop(ctx, s, g.Err() == nil))
 }
 
-// listen has all endpoints accept connections.
+// listen makes all endpoints accept connections.
 func (p *process) listen() error {
 	for _, e := range []*endpoint{p.admin, p.listener} {
 		if e != nil {
@@ -70,7 +70,7 @@ func (p *process) adminListener() net.Listener {
 	return p.admin.listener
 }
 
-// untilItFails ends when a bug has ended the tracker's work: the process must not go on without it.
+// untilItFails returns when a bug has ended the tracker's work: the process must not continue without it.
 func (p *process) untilItFails(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -80,8 +80,8 @@ func (p *process) untilItFails(ctx context.Context) error {
 	}
 }
 
-// listener makes a service of a listener. Its server stops by a call of its own, not by a context, and then
-// returns at once; the service lasts until it is stopped itself.
+// listener makes a service of a listener. Its server is stopped by a method, not by a context, and Serve then returns immediately; the
+// service ends when it is stopped itself.
 func (s *services) listener(l net.Listener, serve func(net.Listener) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := serve(l)
@@ -95,14 +95,14 @@ func (s *services) listener(l net.Listener, serve func(net.Listener) error) func
 
 const (
 	// shutdownTimeout is the longest wait for requests that are under way when the process stops. Requests are answered within a few
-	// seconds; so this is reached only where something hangs.
+	// seconds, so it is reached only if something hangs.
 	shutdownTimeout = 20 * time.Second
-	// aMoment is for what waits for nobody: it ends as soon as it is asked to, however much of shutdownTimeout others took.
+	// aMoment is for parts that wait for nothing: they end as soon as they are stopped, however much of shutdownTimeout others took.
 	aMoment = time.Second
 )
 
-// stop ends the process in the order in which nothing is lost: first nobody is sent here any more, then what is
-// under way is answered, then what was answered is in Redis.
+// stop ends the process in an order in which nothing is lost: first no new requests are routed here, then requests under way are
+// answered, then the results are in Redis.
 func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	p.log.Info("stopping", slog.Duration("drainDelay", p.cfg.DrainDelay), slog.Duration("shutdownTimeout", p.shutdownTimeout))
 	p.api.SetDraining()
@@ -113,16 +113,16 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.shutdownTimeout)
 	defer cancel()
 	swept := make(chan error, 1)
-	go func() { swept <- s.sweeper(limit) }() // another one takes its shards over at once
+	go func() { swept <- s.sweeper(limit) }() // another sweeper takes over its shards at once
 	s.stopping.Store(true)
 	var errs []error
 	if err := p.api.Shutdown(limit); err != nil {
 		errs = append(errs, fmt.Errorf("requests were still running %v after the stop began: %w", p.shutdownTimeout, err))
 	}
-	// A signal that comes before a server has begun with its listener would leave it serving.
+	// Without this, a signal before a server has begun to serve would leave its listener open.
 	p.admin.close()
 	p.listener.close()
-	sweeperEnd := <-swept // the time of the others begins after it: the last heartbeats must reach Redis
+	sweeperEnd := <-swept // the others' time begins after it: the last heartbeats must reach Redis
 	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
 	defer done()
 	for _, err := range []error{

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// screen writes lines and, below them, one status line. On a terminal the status is redrawn in place; elsewhere it is a line
-// among the others, printed less often.
+// screen writes lines and, below them, one status line. On a terminal the status is redrawn in place; elsewhere it is an ordinary line,
+// printed less often.
 type screen struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
-	shown    string // the status that stands on the terminal now
+	shown    string // the status that is on the terminal now
 }
 
 func newScreen(out io.Writer) *screen {
@@ -27,7 +27,7 @@ func newScreen(out io.Writer) *screen {
 	return s
 }
 
-// pace is how often a status is worth printing.
+// pace is the interval at which the status is printed.
 func (s *screen) pace() time.Duration {
 	if s.terminal {
 		return 200 * time.Millisecond
@@ -50,7 +50,7 @@ func (s *screen) print(text string) {
 	s.draw()
 }
 
-// status replaces the status line; the empty text takes it away.
+// status replaces the status line; an empty text removes it.
 func (s *screen) status(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *screen) draw() {
 	}
 }
 
-// beside returns a writer for another stream of the same terminal, such as the log, that leaves the status intact.
+// Returns a writer for another stream of the same terminal, such as the log, that leaves the status intact.
 func (s *screen) beside(w io.Writer) io.Writer { return &besideScreen{s, w} }
 
 type besideScreen struct {

@@ -51,9 +51,9 @@ type sdkStage struct {
 	ids []string
 }
 
-// Workers of all SDKs do their tasks while replicas are restarted and Redis is frozen for three timeouts: nobody is lost by that. Then
-// some are killed, some stopped for longer than their timeout, some cut off: what they held is found, with evidence, and done by others.
-// What was acknowledged stays, and no task is completed twice.
+// Workers of all SDKs do their tasks while replicas are restarted and Redis is frozen for three timeouts: no worker is lost by that. Then
+// some are killed, some stopped for longer than their timeout, some cut off: their tasks are found, with evidence, and done by others.
+// Acknowledged results are kept, and no task is completed twice.
 func TestLongSDKs(t *testing.T) {
 	s := newSDKStage(t)
 	stopFeeding := s.feed()
@@ -242,7 +242,7 @@ func (s *sdkStage) begun(ids []string) {
 	}
 }
 
-// outages restarts replicas and freezes Redis: what is at work goes on.
+// outages restarts replicas and freezes Redis: running tasks continue.
 func (s *sdkStage) outages(round int) {
 	delay := redistest.OwnDelay()
 	all, held := s.create(s.held, "long")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// workedEvent is what the handler of a strict worker writes of its own work.
+// workedEvent is what the handler of a strict worker writes about its work.
 type workedEvent struct {
 	Event       string
 	Task        string

@@ -39,23 +39,23 @@ func (c *serveCmd) Run(a *app, k *kong.Context) error {
 	return p.run(ctx, func() { p.announce(a.stdout) })
 }
 
-// adminKeys are keys that nobody has: a process without the role api serves only pages that ask for no token, and
+// adminKeys returns keys that no client has: a process without the role api serves only pages that need no token, and
 // must not be given the real keys for that.
 func adminKeys() *token.Keyring {
 	keys, err := token.NewKeyring(token.NewKey("none"))
 	if err != nil {
-		panic(err) // a new key is a good one
+		panic(err) // a new key is valid
 	}
 	return keys
 }
 
-// force ends the process at once.
+// force ends the process immediately.
 func (a *app) force(s os.Signal) {
 	fmt.Fprintf(a.stderr, "lubdub: %v again: stopping at once, without draining\n", s)
 	os.Exit(exitFailed)
 }
 
-// interrupted says in plain words that a signal came while the process was still starting.
+// interrupted returns an error in plain words if a signal came while the process was still starting.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped by a signal before it served")

@@ -43,7 +43,7 @@ func adminToken(t *testing.T) string {
 // quickTask is soon dead, and not before a busy machine has started it.
 const quickTask = `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":3000}`
 
-// createRunning makes a task and starts it; nobody will beat for it.
+// createRunning creates a task and starts it; no worker will beat for it.
 func createRunning(t *testing.T, base string, task ...string) v1.TaskEnvelope {
 	t.Helper()
 	status, body := ask("POST", base+"/v1/tasks", adminToken(t), append(task, quickTask)[0])
@@ -190,7 +190,7 @@ func TestStopAnswersWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// What a Redis that hangs holds up, a request or what runs beside them, is given up at the end.
+// If Redis hangs, requests and background work that wait for it are abandoned at the end.
 func TestStopHasATimeout(t *testing.T) {
 	t.Parallel()
 	redis := redistest.StartServer(t)

@@ -13,8 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/fleet"
 )
 
-// show runs server and fleet side by side. It is over when its time is or with a signal; a server that ends by
-// itself ends it too.
+// show runs server and fleet concurrently. It ends when its time is over, with a signal, or when the server ends.
 func (c *devCmd) show(ctx context.Context, env *session.Env, screen *screen, p *process, keys *token.Keyring) error {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
@@ -49,7 +48,7 @@ func (c *devCmd) show(ctx context.Context, env *session.Env, screen *screen, p *
 	return errors.Join(err, <-served)
 }
 
-// dashboard returns where the dashboard shows what goes on, signed in.
+// dashboard returns the URL of the dashboard, signed in.
 func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
 	text, _, err := keys.MintControl(token.Control{
 		Role: token.RoleAdmin, Tenant: token.Wildcard, Workspace: token.Wildcard, Subject: "dev", TTL: 24 * time.Hour,
@@ -61,7 +60,7 @@ func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
 	return ui.DashboardURL(p.apiURL()+p.cfg.BasePath, "", text, tenant, workspace), err
 }
 
-// perform is what is to be seen while the server runs.
+// perform runs the demonstration while the server runs.
 func (c *devCmd) perform(ctx context.Context, env *session.Env, screen *screen, p *process, keys *token.Keyring) error {
 	if !c.Check {
 		text, err := guide(p.apiURL(), keys, !c.NoFleet)
@@ -110,7 +109,7 @@ func (c *devCmd) perform(ctx context.Context, env *session.Env, screen *screen, 
 	return proved(func() error { return c.play(ctx, screen, fleet.New(o)) }, screen.print)
 }
 
-// proved plays a check, and again, twice at most, where the machine was too busy for it to prove anything.
+// proved runs a check, and repeats it at most twice if the machine was too busy for it to prove anything.
 func proved(play func() error, tell func(string)) error {
 	for range 2 {
 		err := play()
@@ -122,7 +121,7 @@ func proved(play func() error, tell func(string)) error {
 	return play()
 }
 
-// play lets the fleet run and prints its counts meanwhile, then its summary.
+// play runs the fleet and prints its counts meanwhile, then its summary.
 func (c *devCmd) play(ctx context.Context, screen *screen, f *fleet.Fleet) error {
 	played := make(chan struct{})
 	go func() { defer close(played); f.Run(ctx, c.For) }()
@@ -137,7 +136,7 @@ func (c *devCmd) play(ctx context.Context, screen *screen, f *fleet.Fleet) error
 			s := f.Summary()
 			screen.print(fmt.Sprintf("\nsummary of run %s, each verdict read back through the API:\n%s", f.RunID(), s))
 			if !c.Check || ctx.Err() != nil {
-				return nil // one that was cut short proves nothing, and its caller knows why it was
+				return nil // an interrupted run proves nothing, and its caller knows why it was interrupted
 			}
 			if err := s.Check(); err != nil {
 				return err

@@ -47,7 +47,7 @@ func TestLongDemo(t *testing.T) {
 	}
 }
 
-// A show goes on until somebody stops it, and nothing in it is wrong.
+// A show continues until it is stopped, and nothing in it is wrong.
 func TestLongShow(t *testing.T) {
 	busy(t)
 	r := launch(t, nil, append([]string{"dev"}, anyPort...)...)

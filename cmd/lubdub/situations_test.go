@@ -147,7 +147,7 @@ func TestSituationsLookTheSameInEveryView(t *testing.T) {
 			"LubdubNoBeats"}})
 }
 
-// startRunner starts a worker of a queue, a process of its own.
+// startRunner starts a worker of a queue as a separate process.
 func startRunner(t *testing.T, command, api, enrol, queue, name string, quick bool) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(command)

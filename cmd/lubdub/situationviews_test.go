@@ -39,7 +39,7 @@ func (w *views) agree(s situation) {
 		if time.Since(began) > long {
 			w.t.Fatalf("%s: %s", s.name, why)
 		}
-		if time.Since(from.at) > 5*time.Second { // what happened before is over: rates are taken anew
+		if time.Since(from.at) > 5*time.Second { // earlier events are over: rates are measured again
 			from = w.scrape()
 		}
 	}
@@ -187,8 +187,8 @@ const (
 
 var alertNames = regexp.MustCompile(`alertname="(\w+)"`)
 
-// alertsDiffer evaluates the rules of deploy/observability, by promtool, for a deployment that was calm, and where everything that
-// happened since has happened at once, and goes on as between two scrapes.
+// alertsDiffer evaluates the rules of deploy/observability, by promtool, for a deployment that was calm, in which everything that
+// happened since has happened at once, and continues as between two scrapes.
 func (w *views) alertsDiffer(s *situation, from, now *scrape) string {
 	w.t.Helper()
 	promtool, err := exec.LookPath("promtool")

@@ -53,8 +53,8 @@ func heldIn(t *testing.T, c *redis.Client) (held, recoveries int64) {
 	return held, recoveries
 }
 
-// Sweeper processes are killed in the middle of the recovery of dead workers, at moments that nobody chose, one after
-// the other. Every task must be requeued, once.
+// Sweeper processes are killed during the recovery of dead workers, at random moments, one after the other. Every task must be requeued,
+// once.
 func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

@@ -29,7 +29,7 @@ type tokenMake struct {
 	SigningKeysFile string `name:"signing-keys-file" type:"setting" placeholder:"FILE" help:"File with the server's signing keys."`
 }
 
-// Run prints the token and nothing else, so that it can be put into a variable.
+// Run prints only the token, so that it can be assigned to a variable.
 func (c *tokenMake) Run(a *app, k *kong.Context) error {
 	wanted := token.Control{Role: token.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, Subject: c.Subject, TTL: c.TTL}
 	if err := wanted.Check(); err != nil { // a key would not help

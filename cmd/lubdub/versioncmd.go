@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// release is the version that this tree becomes or has become: the newest heading of CHANGELOG.md.
+// release is the current or next version: the newest heading of CHANGELOG.md.
 const release = "0.1.0"
 
-// version, commit and the commit's date, in RFC 3339, as -ldflags '-X main.version=…' gives them. What is empty comes
-// from release and from what the go command notes in every program that it builds in a checkout.
+// version, commit and the commit's date, in RFC 3339, as set by -ldflags '-X main.version=…'. Empty values come from release and from
+// the build information of the go command.
 var version, commit, date string
 
 func init() {
@@ -21,10 +21,10 @@ func init() {
 	version, commit, date = cmp.Or(version, release), cmp.Or(commit, built.commit), cmp.Or(date, built.date)
 }
 
-// source is the commit that a program was built from. Its fields are empty when that is unknown.
+// source is the commit that a program was built from. Its fields are empty if unknown.
 type source struct{ commit, date string }
 
-// noted returns what the go command has noted. A tree with changes of its own is no commit: it is shown as 1a2b3c4-dirty.
+// noted returns the build information of the go command. A tree with uncommitted changes is shown as 1a2b3c4-dirty.
 func noted(info *debug.BuildInfo) (s source) {
 	if info == nil {
 		return s

@@ -18,7 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// fileWebhook is one of webhooks-file.
+// fileWebhook is an entry of webhooks-file.
 type fileWebhook struct {
 	ID          string   `yaml:"id"`
 	TenantID    string   `yaml:"tenantId"`
@@ -37,7 +37,7 @@ type fileWebhook struct {
 	MachineID   string   `yaml:"machineId"`
 }
 
-// manageWebhooks has the store have what webhooks-file lists.
+// manageWebhooks makes the stored webhooks match webhooks-file.
 func (p *process) manageWebhooks(ctx context.Context) error {
 	if p.cfg.WebhooksFile == "" {
 		return nil
@@ -57,14 +57,14 @@ func (p *process) manageWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// How many names of webhooks-file are looked up at a time, and how long each may take.
+// How many host names of webhooks-file are looked up at a time, and the time limit of each.
 const (
 	lookUps    = 16
 	lookUpTime = 10 * time.Second
 )
 
-// warnOfHosts logs which webhooks lead to hosts that cannot be called now. It runs beside everything else, since name servers may
-// be slow, and a webhook whose host comes up later works then.
+// warnOfHosts logs which webhooks have hosts that cannot be called now. It runs concurrently with everything else, since name servers
+// may be slow, and a webhook whose host becomes available later works then.
 func warnOfHosts(ctx context.Context, log *slog.Logger, news []webhooks.NewWebhook, resolve func(context.Context, string) error) {
 	var all sync.WaitGroup
 	under := make(chan struct{}, lookUps)
@@ -82,7 +82,7 @@ func warnOfHosts(ctx context.Context, log *slog.Logger, news []webhooks.NewWebho
 	all.Wait()
 }
 
-// readWebhooks never tells what stands in the text: it may hold secrets.
+// readWebhooks never includes the text in an error: it may contain secrets.
 func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 	var listed []fileWebhook
 	if err := yaml.UnmarshalWithOptions(text, &listed, yaml.Strict()); err != nil {

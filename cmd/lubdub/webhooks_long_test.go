@@ -78,7 +78,7 @@ func (r *nodeReceiver) hear(line string) {
 	r.ids[subject+" "+kind][id] = true
 }
 
-// whole counts the subjects of which at least so many kinds of events were told.
+// whole counts the subjects of which at least so many kinds of events were delivered.
 func (r *nodeReceiver) whole(kinds int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +94,8 @@ func (r *nodeReceiver) whole(kinds int) (n int) {
 // arrives at a receiver of Node that verifies it, first in order, and always with the same id.
 func TestLongWebhooks(t *testing.T) {
 	const batches, each, kills = 60, 50, 40
-	// Sweepers trim to a third of what happens in a shard. While none lives, four times as much is kept: all of it, since what is dropped
-	// then nobody is told of but as a gap.
+	// Sweepers trim to a third of what happens in a shard. While none lives, four times as much is kept: all of it, since dropped events
+	// reach receivers only as a gap.
 	const kept = "750"
 	server := redistest.StartServer(t)
 	serve := func(role string) *running {
@@ -172,7 +172,7 @@ func TestLongWebhooks(t *testing.T) {
 	}
 }
 
-// One sweeper posts what has gathered while there was none; how fast is told, not judged.
+// One sweeper posts the events that have accumulated while there was none; the rate is reported, not checked.
 func TestLongWebhookRate(t *testing.T) {
 	const batches, each = 20, 1000
 	server := redistest.StartServer(t)

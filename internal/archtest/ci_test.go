@@ -36,8 +36,8 @@ func readWorkflow(t *testing.T, name string) (w workflow) {
 
 var target = regexp.MustCompile(`(?m)^([a-z-]+):`)
 
-// The gate is one script. A forge's workflow brings the sources, their history and Go, and adds no check that nobody can run
-// at home; what workflows call is there, and may be run.
+// The gate is one script. A forge's workflow provides the sources, their history and Go, and adds no check that cannot be run
+// locally; the commands in workflows exist and are executable.
 func TestWorkflowsCallWhatIsThere(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -69,7 +69,7 @@ func inBackquotes(text string) map[int]bool {
 			first := file.Line(at)
 			alone := !strings.Contains(literal, "\n")
 			if alone && utf8.RuneCountInString(literal) <= longestLine/2 {
-				continue // the line can be broken beside it
+				continue // the line can be broken next to it
 			}
 			for i := range 1 + strings.Count(literal, "\n") {
 				quoted[first+i] = true

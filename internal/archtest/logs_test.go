@@ -202,7 +202,7 @@ func fieldsOf(args []ast.Expr) (names []string) {
 	return slices.Compact(names)
 }
 
-// Whoever reads the log meets each thing under one name, the one that it has on the wire.
+// Each thing has one name in the log, the one that it has on the wire.
 func TestFieldsOfTheLogAreAlike(t *testing.T) {
 	t.Parallel()
 	camel := regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][a-z0-9]+)*$`)

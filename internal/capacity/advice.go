@@ -2,7 +2,7 @@ package capacity
 
 import "fmt"
 
-// advise says what limits the deployment first and what to set for it.
+// advise states what limits the deployment first and which settings to use for it.
 func (p *Plan) advise(f *Fleet, c *Costs) {
 	say := func(format string, args ...any) { p.Advice = append(p.Advice, fmt.Sprintf(format, args...)) }
 	memory := p.RedisMemoryBytes / f.RedisMemory

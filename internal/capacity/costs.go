@@ -10,54 +10,54 @@ import (
 //go:embed costs.json
 var embedded []byte
 
-// Costs are what was measured on one machine. CPU is in µs of one of its cores.
+// Costs were measured on one host. CPU is in µs of one of its cores.
 type Costs struct {
-	// Source is the report that all of it was taken from, or "prototype".
+	// Source is the report that all values were taken from, or "prototype".
 	Source string `json:"source"`
-	// Provisional is true for figures that no report of this version stands behind.
+	// Provisional is true for values that no report of this version supports.
 	Provisional bool   `json:"provisional,omitempty"`
 	Note        string `json:"note,omitempty"`
 	Machine     string `json:"machine"`
 
-	// Single and Batch are what one beat costs in each way, with progress. Worker is what a worker's beat costs, however
-	// many tasks it holds; null in costs that were measured before there were workers, and then a worker's beat is taken to
-	// cost what a single one costs.
+	// Single and Batch are the cost of one beat, with progress, sent in each way. Worker is the cost of a worker's beat, however many tasks it
+	// holds. It is null in costs from before there were workers; then a worker's beat is assumed to cost as much as a
+	// single one.
 	Single Cost  `json:"single"`
 	Batch  Cost  `json:"batch"`
 	Worker *Cost `json:"worker,omitempty"`
-	// Progress is the part of it that a progress report costs.
+	// Progress is the part of it that is due to a progress report.
 	Progress Share  `json:"progress"`
 	Growth   Growth `json:"growth"`
-	// FlushMicros is what a round trip costs Redis however few beats it carries.
+	// FlushMicros is the cost of a round trip for Redis, however few beats it contains.
 	FlushMicros float64 `json:"flushMicros"`
 
-	// TaskBytes is Redis memory of a running task with all that belongs to it.
+	// TaskBytes is the Redis memory of a running task with all its data.
 	TaskBytes float64 `json:"taskBytes"`
-	// LifeServerMicros and LifeRedisMicros are for the calls of a task's life besides beats: creation, start, completion.
+	// LifeServerMicros and LifeRedisMicros are the cost of the other calls in a task's life: creation, start, completion.
 	LifeServerMicros float64 `json:"lifeServerMicros"`
 	LifeRedisMicros  float64 `json:"lifeRedisMicros"`
-	// DeathsPerSecond are verdicts on simultaneous deaths, of one Redis server.
+	// DeathsPerSecond is the rate of verdicts on simultaneous deaths, for one Redis server.
 	DeathsPerSecond float64 `json:"deathsPerSecond"`
 
-	// Memory of an API replica: at rest, for each token that it remembers, for each connection.
+	// Memory of an API replica: at rest, for each cached token, for each connection.
 	ReplicaBytes    float64 `json:"replicaBytes"`
 	TokenBytes      float64 `json:"tokenBytes"`
 	ConnectionBytes float64 `json:"connectionBytes"`
 }
 
-// Cost of one beat when a request carries Beats of them.
+// Cost is the cost of one beat when a request contains Beats of them.
 type Cost struct {
 	Beats int `json:"beats"`
 	Share
 }
 
-// Share of CPU, per beat.
+// Share is CPU per beat.
 type Share struct {
 	ServerMicros float64 `json:"serverMicros"`
 	RedisMicros  float64 `json:"redisMicros"`
 }
 
-// Growth is how much more a beat costs with ToTasks than with FromTasks.
+// Growth is the additional cost of a beat with ToTasks compared with FromTasks.
 type Growth struct {
 	FromTasks int     `json:"fromTasks"`
 	ToTasks   int     `json:"toTasks"`
@@ -65,10 +65,10 @@ type Growth struct {
 	Redis     float64 `json:"redis"`
 }
 
-// Default returns the costs that are built in.
+// Default returns the built-in costs.
 func Default() (*Costs, error) { return Parse(embedded) }
 
-// Parse reads costs that 'lubdub-bench costs' has printed.
+// Parse parses costs that 'lubdub-bench costs' has printed.
 func Parse(text []byte) (*Costs, error) {
 	var c Costs
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -77,7 +77,7 @@ func Parse(text []byte) (*Costs, error) {
 	return &c, c.Check()
 }
 
-// Check refuses costs from which something was left out: a cost of zero would promise a fleet for nothing.
+// Check refuses incomplete costs: with a cost of zero the plan would promise a fleet for nothing.
 func (c *Costs) Check() error {
 	var errs []error
 	positive := map[string]float64{

@@ -1,3 +1,3 @@
-// Package capacity works out what a fleet needs (cores for the API, Redis servers, memory, connections and shards) from what a
-// beat was measured to cost. It knows the benchmark's report and nothing of the inside.
+// Package capacity computes what a fleet needs (cores for the API, Redis servers, memory, connections and shards) from the measured cost
+// of a beat. It knows the benchmark's report but not the implementation.
 package capacity

@@ -14,44 +14,44 @@ type Way string
 const (
 	Single Way = "single" // one task a request
 	Batch  Way = "batch"  // many tasks a request
-	Worker Way = "worker" // one beat of a worker for all that it holds
+	Worker Way = "worker" // one beat of a worker for all its tasks
 )
 
-// Fleet is what is to be served.
+// Fleet describes the tasks and workers to be served.
 type Fleet struct {
 	Tasks    int64
 	Interval time.Duration
 	Timeout  time.Duration // 0: three intervals
 	Way      Way
-	// Together is how many tasks one request, or one worker, speaks for; 1 for Single.
+	// Together is how many tasks one request, or one worker's beat, covers; 1 for Single.
 	Together int
 	// Progress is the share of beats with a progress report.
 	Progress float64
-	// Life is how long a task runs; 0: for so long that its creation and end do not count.
+	// Life is how long a task runs; 0: so long that its creation and end do not matter.
 	Life time.Duration
 	// Retention is how long finished tasks and events are kept; 0: 24 h for events. Finished tasks count only with Life.
 	Retention time.Duration
-	// Keys is the share of creations with an idempotency key, ClaimIDs that of claims with a claim's id, a task each.
+	// Keys is the share of creations with an idempotency key, ClaimIDs that of claims with a claim id, with one task each.
 	// Only with Life; ClaimIDs only for Worker.
 	Keys, ClaimIDs float64
 
-	// EventsPerShard is how many events a shard keeps; 0: 10,000, of fewer than 16 shards as many as 16 keep together.
+	// EventsPerShard is how many events a shard keeps; 0: 10,000, or with fewer than 16 shards as many as 16 keep together.
 	EventsPerShard int64
-	// Schedules and Webhooks are how many of them there are. What schedules create counts among the tasks.
+	// Schedules and Webhooks are their numbers. Tasks that schedules create are included in the tasks.
 	Schedules, Webhooks int64
 
-	// Headroom is the share of each core that is to stay free.
+	// Headroom is the share of each core that stays free.
 	Headroom float64
 	// Cores of an API replica.
 	Cores int
-	// RedisMemory is what one Redis server may have.
+	// RedisMemory is the memory limit of one Redis server.
 	RedisMemory float64
 	// RoundTrip to Redis and back.
 	RoundTrip time.Duration
 }
 
-// Plan is what a fleet needs. Cores are cores like those of the measurement. Where there are several deployments, each
-// needs what the plan says.
+// Plan is what a fleet needs. Cores are cores like those of the measurement. If several deployments are needed, each needs what the
+// plan states.
 type Plan struct {
 	Deployments int   `json:"deployments"`
 	Tasks       int64 `json:"tasks"` // of each deployment
@@ -59,10 +59,10 @@ type Plan struct {
 	BeatsPerSecond    float64 `json:"beatsPerSecond"`
 	RequestsPerSecond float64 `json:"requestsPerSecond"`
 	LivesPerSecond    float64 `json:"livesPerSecond,omitempty"`
-	EventsPerSecond   float64 `json:"eventsPerSecond,omitempty"`   // that are told of lives
+	EventsPerSecond   float64 `json:"eventsPerSecond,omitempty"`   // about lives
 	EventsKeptSeconds float64 `json:"eventsKeptSeconds,omitempty"` // at that rate
 	EventsBytes       float64 `json:"eventsBytes,omitempty"`       // of Redis's data, once the streams are full
-	WebhookBytes      float64 `json:"webhookBytes,omitempty"`      // besides Redis's data, while no receiver answers
+	WebhookBytes      float64 `json:"webhookBytes,omitempty"`      // in addition to Redis's data, while no receiver answers
 	TimeoutSeconds    float64 `json:"timeoutSeconds"`
 
 	ServerMicros float64 `json:"serverMicrosPerBeat"`
@@ -98,38 +98,37 @@ type Plan struct {
 }
 
 const (
-	// Redis writes a snapshot or a new append-only file from a fork, and what beats change meanwhile is there twice; and
-	// replicas have buffers. So a server gets twice what it holds.
+	// Redis writes a snapshot or a new append-only file from a fork, and data that beats change meanwhile exists twice; and replicas have
+	// buffers. So a server gets twice the memory of its data.
 	memoryReserve = 2
-	// Redis Cluster is made for up to so many servers.
+	// The largest supported size of a Redis Cluster.
 	clusterServers = 1000
-	// Connections of an API replica to each Redis server at most, as the tracker bounds them.
+	// The maximum number of connections of an API replica to each Redis server, as the tracker limits them.
 	poolSize = 8
-	// Settings of the API, and the most that they take.
+	// Settings of the API, and their maximum.
 	defaultConnections, mostConnections = 16_384, 1_048_576
 	defaultTokens, mostTokens           = 262_144, 16_777_216
 	defaultTenantWorkers                = 10_000 // the setting tenant-workers
 	mostShards                          = 4096
 
-	// What a finished task takes with its history and its entry among the ends; a task of a queue while a worker holds it, with its
-	// entries among those of its queue and of its worker, and when it is finished; and a worker with its machine; measured with
-	// Redis 7.0.15.
+	// The memory of a finished task with its history and its entry in the set of ends; of a task of a queue while a worker holds it, with its
+	// entries for the queue and the worker, and after its end; and of a worker with its machine; measured with Redis 7.0.15.
 	finishedBytes, heldBytes, heldFinishedBytes, workerBytes = 910, 888, 1064, 1475
 
-	// What an idempotency key and a claim's id take, and for how long each is kept; measured with Redis 7.0.15.
+	// The memory of an idempotency key and a claim id, and how long each is kept; measured with Redis 7.0.15.
 	keyBytes, claimIDBytes = 341, 277
 	keyLife, claimIDLife   = 24 * time.Hour, time.Hour
-	tokenLife              = time.Hour // of a task's, unless it asks for another
+	tokenLife              = time.Hour // of a task token, unless the task requests another
 
-	// What is told of a task that succeeds at once: that it was created, dispatched and started, and its end.
+	// The events of a task that succeeds at once: created, dispatched, started, and its end.
 	eventsOfALife       = 4
 	leastEventsPerShard = 10_000
-	fewShards           = 16             // where there are fewer, each keeps more
+	fewShards           = 16             // with fewer, each keeps more
 	eventsMaxAge        = 24 * time.Hour // finished-retention's default
 
-	// What an event and a schedule with its last ten fires take; measured with Redis 7.0.15.
+	// The memory of an event, and of a schedule with its last ten fires; measured with Redis 7.0.15.
 	eventBytes, scheduleBytes = 212, 1300
-	// What the deliveries of one tenant's webhooks may take.
+	// The maximum memory of the deliveries of one tenant's webhooks.
 	webhookBytes = 64 << 20
 )
 
@@ -197,7 +196,7 @@ func (f *Fleet) check() error {
 	return errors.Join(errs...)
 }
 
-// Compute makes the plan, for one deployment where one can serve the fleet.
+// Compute creates the plan, for one deployment if that can serve the fleet.
 func Compute(f Fleet, c *Costs) (*Plan, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -207,7 +206,7 @@ func Compute(f Fleet, c *Costs) (*Plan, error) {
 		f.Tasks = (all + n - 1) / n
 		p := f.plan(c)
 		if p.RedisServers > clusterServers && f.Tasks > 1 {
-			// Two deployments of half the size need no more servers than one of the whole.
+			// Two deployments of half the size need no more servers than one of the full size.
 			n = max(n, int64(p.RedisServers)*n/clusterServers-1)
 			continue
 		}
@@ -217,13 +216,13 @@ func Compute(f Fleet, c *Costs) (*Plan, error) {
 	}
 }
 
-// plan is for one deployment.
+// plan computes the plan of one deployment.
 func (f *Fleet) plan(c *Costs) *Plan {
 	p := &Plan{Tasks: f.Tasks, TimeoutSeconds: f.Timeout.Seconds(), DeclaredWithinMs: float64(f.Timeout.Milliseconds()) + 250}
 	tasks, together := float64(f.Tasks), float64(f.Together)
 	p.BeatsPerSecond = tasks / f.Interval.Seconds()
 	p.RequestsPerSecond = p.BeatsPerSecond / together
-	if f.Way == Worker { // a worker's beat is one write, whatever it holds
+	if f.Way == Worker { // a worker's beat is one write, however many tasks it holds
 		p.BeatsPerSecond = p.RequestsPerSecond
 	}
 	finished := 0.0
@@ -234,7 +233,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	cost := c.of(f)
 	p.ServerMicros, p.RedisMicros = cost.ServerMicros, cost.RedisMicros
 
-	members := tasks // of the sets that beats go to
+	members := tasks // of the sets that beats are written to
 	if f.Way == Worker {
 		members = tasks / together
 	}
@@ -255,7 +254,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	if f.Way == Worker {
 		p.TokensPerReplica = p.ConnectionsPerAPI
 	}
-	// Those of tasks that are over are forgotten when they expire.
+	// Tokens of finished tasks are dropped when they expire.
 	over := int64(math.Ceil(p.LivesPerSecond * tokenLife.Seconds() / float64(p.APIReplicas)))
 	p.TokensRemembered = min(p.TokensPerReplica+over, max(p.TokensPerReplica, defaultTokens), mostTokens)
 	p.APIReplicaMemory = c.ReplicaBytes + c.TokenBytes*float64(p.TokensRemembered) +
@@ -280,7 +279,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	return p
 }
 
-// of is what a beat costs in the fleet's way. A request costs the same whatever it carries, and each beat in it.
+// of returns the cost of a beat for the fleet. A request costs the same however many beats it contains, plus the cost of each beat.
 func (c *Costs) of(f *Fleet) Share {
 	cost := c.Single.Share
 	switch f.Way {
@@ -293,7 +292,7 @@ func (c *Costs) of(f *Fleet) Share {
 		cost = Share{at(cost.ServerMicros, c.Batch.ServerMicros), at(cost.RedisMicros, c.Batch.RedisMicros)}
 	case Worker:
 		if c.Worker != nil {
-			return c.Worker.Share // it carries no progress
+			return c.Worker.Share // it has no progress
 		}
 	}
 	without := 1 - f.Progress
@@ -303,18 +302,17 @@ func (c *Costs) of(f *Fleet) Share {
 	}
 }
 
-// at is how much more a beat costs among so many tasks. Sets are trees: the cost grows with the logarithm.
+// at returns the additional cost of a beat with so many tasks. Sets are trees: the cost grows with the logarithm.
 func (g *Growth) at(tasks, measured float64) float64 {
 	return max(1, 1+(measured-1)*math.Log(tasks/float64(g.FromTasks))/math.Log(float64(g.ToTasks)/float64(g.FromTasks)))
 }
 
-// primaries finds the least number of Redis primaries of which none is too busy or too full. A primary runs commands on
-// one core.
+// primaries finds the smallest number of Redis primaries that are neither too busy nor too full. A primary runs commands on one core.
 func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 	data := p.RedisDataBytes
 	for n := 1; ; n++ {
 		if n == 2 {
-			n = 3 // the least that a Cluster has
+			n = 3 // the minimum of a Cluster
 		}
 		p.Shards = shardsFor(n)
 		fullest := math.Ceil(float64(p.Shards)/float64(n)) / float64(p.Shards) // share of the primary with the most shards
@@ -326,7 +324,7 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 		p.RedisDataBytes = data + p.EventsBytes
 		p.RedisMemoryBytes = p.RedisDataBytes * fullest * memoryReserve
 		idle, room := p.RedisBusiestShare <= 1-f.Headroom, p.RedisMemoryBytes <= f.RedisMemory
-		if idle && room || n >= mostShards { // past that the deployment is split
+		if idle && room || n >= mostShards { // above that the deployment is split
 			p.RedisPrimaries = n
 			p.flushes(f, c)
 			return
@@ -338,12 +336,12 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 	}
 }
 
-// flushes works out how beats travel. Each replica has one flush under way to each primary, and the next gathers meanwhile. In a
-// Cluster a flush is one call for each shard that it has beats for. So a beat waits at most until a flush of each replica is
-// through; and the longer flushes wait, the more beats they carry.
+// flushes computes how beats are batched. Each replica has one flush under way to each primary, and the next one is collected meanwhile.
+// In a Cluster a flush is one call for each shard that it has beats for. So a beat waits at most for one flush of each replica, and
+// the longer flushes wait, the more beats they contain.
 func (p *Plan) flushes(f *Fleet, c *Costs) {
 	lanes := float64(p.APIReplicas)
-	shards := 1.0 // one server takes a flush in one call
+	shards := 1.0 // one server gets a flush in one call
 	if p.RedisPrimaries > 1 {
 		shards = math.Ceil(float64(p.Shards) / float64(p.RedisPrimaries))
 	}
@@ -357,7 +355,7 @@ func (p *Plan) flushes(f *Fleet, c *Costs) {
 	}
 }
 
-// eventsPerShard is how many events each shard keeps.
+// eventsPerShard returns how many events each shard keeps.
 func (p *Plan) eventsPerShard(f *Fleet) int64 {
 	if f.EventsPerShard > 0 {
 		return f.EventsPerShard
@@ -365,8 +363,8 @@ func (p *Plan) eventsPerShard(f *Fleet) int64 {
 	return leastEventsPerShard * int64(max(1, fewShards/p.Shards))
 }
 
-// shardsFor is the default of one server, or of a Cluster: there at least four for each primary, so that shards can be
-// dealt out evenly. More would split the flushes.
+// shardsFor returns the default for one server, or for a Cluster: there at least four for each primary, so that shards can be distributed
+// evenly. More would split the flushes.
 func shardsFor(primaries int) int {
 	if primaries == 1 {
 		return 4
@@ -380,7 +378,7 @@ func shardsFor(primaries int) int {
 
 func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
 
-// ofTask is what a task takes while it runs, and when it is finished.
+// ofTask returns the memory of a task while it runs, and after its end.
 func (c *Costs) ofTask(f *Fleet) (running, finished float64) {
 	if f.Way == Worker {
 		return max(c.TaskBytes, heldBytes), max(c.TaskBytes, heldFinishedBytes)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// round costs, so that results can be reckoned in one's head.
+// round costs, so that results can be verified by mental arithmetic.
 func testCosts() *Costs {
 	return &Costs{
 		Source: "test", Machine: "a machine",

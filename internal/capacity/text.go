@@ -89,7 +89,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	return err
 }
 
-// kept says what Redis holds, and how much of each.
+// kept describes what Redis stores, and how much of each.
 func (p *Plan) kept(f *Fleet, c *Costs) string {
 	running, finished := c.ofTask(f)
 	all, schedules := "tasks × "+amount(running)+" bytes", ""
@@ -125,7 +125,7 @@ func (p *Plan) headline(f *Fleet) string {
 		percent(f.Progress), how, span(time.Duration(p.TimeoutSeconds*float64(time.Second)))))
 }
 
-// dealt says how many deployments a line is about.
+// dealt states how many deployments a line is about.
 func (p *Plan) dealt(line string) string {
 	if p.Deployments > 1 {
 		return fmt.Sprintf("%d deployments, each of %s", p.Deployments, line)

@@ -51,7 +51,7 @@ func TestEventsAreLookedForBehindEmptyPages(t *testing.T) {
 	}
 }
 
-// Whoever is asked for what never comes gets away with one Ctrl-C.
+// A command that waits for input ends with one Ctrl-C.
 func TestReadingStandardInputEndsWithTheCommand(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()

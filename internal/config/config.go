@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Config is every setting of a process. A field's tags are read by this package and by kong alike:
+// Config is every setting of a process. Both this package and kong read the tags of its fields:
 //
 //	name     of the flag and of the YAML key; LUBDUB_ and the name in capitals is the variable
 //	group    under which help and reference list it
@@ -16,7 +16,7 @@ import (
 //	secret   url: a password inside it is hidden when printed; all: the whole value is
 //	source   env: may only come from the environment
 //
-// Defaults and bounds that package tracker states are missing here; see ofTracker.
+// Defaults and bounds that package tracker defines are not repeated here; see ofTracker.
 type Config struct {
 	Redis           string        `name:"redis" type:"setting" group:"Redis" default:"redis://127.0.0.1:6379/0" placeholder:"URL" secret:"url" zero:"refused" help:"Where Redis is: a redis://, rediss:// or unix:// URL, redis+cluster://host:port,… for a Cluster, redis+sentinel://host:port,…/<master> for Sentinel, or 'embedded' for one inside this process, to try Lubdub without any." who:"Every deployment sets it, to the same Redis for all its processes."`
 	RedisTimeout    time.Duration `name:"redis-timeout" type:"setting" group:"Redis" min:"50ms" max:"1m" zero:"refused" help:"Longest wait for one round trip to Redis; what takes longer is answered 503." who:"Deployments raise it where Redis is slow or in another region, since the default would refuse their requests."`
@@ -67,15 +67,15 @@ type Config struct {
 	LogFormat  string        `name:"log-format" type:"setting" group:"Process" default:"text" enum:"text,json" zero:"refused" help:"Format of the log lines on standard error." who:"Deployments that collect logs by machine set it to json."`
 }
 
-// Embedded is the value of Config.Redis that asks for a Redis inside the process.
+// Embedded is the value of Config.Redis for a Redis inside the process.
 const Embedded = "embedded"
 
-// Default returns the configuration of a process that was given no settings.
+// Default returns the configuration of a process without settings.
 func Default() *Config {
 	c := &Config{}
 	for _, f := range Fields() {
 		if err := f.set(c, f.Default); err != nil {
-			panic("config: bad default: " + err.Error()) // a mistake in a tag, which a test finds
+			panic("config: bad default: " + err.Error()) // an invalid tag, which a test finds
 		}
 	}
 	return c

@@ -238,7 +238,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A pod beside a Service called lubdub gets these without anyone's doing.
+// Kubernetes sets these in a pod in the namespace of a Service called lubdub.
 func TestKubernetesVariablesPass(t *testing.T) {
 	_, err := Load(Input{Environ: []string{
 		"LUBDUB_SERVICE_HOST=10.0.0.7", "LUBDUB_SERVICE_PORT=8080", "LUBDUB_SERVICE_PORT_HTTP=8080", "LUBDUB_PORT=tcp://10.0.0.7:8080",

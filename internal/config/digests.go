@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// ownSettings may differ from replica to replica: where each listens and what it does.
+// ownSettings may differ between replicas: their addresses and roles.
 var ownSettings = []string{"listen", "admin-listen", "roles"}
 
-// Digests returns two bytes of a hash of each setting that should be the same on all replicas, by name: enough to tell a
-// difference, and no way back to a value. Passwords are left out of it.
+// Digests returns two bytes of a hash of each setting that should be the same on all replicas, by name: enough to detect a difference,
+// but not to recover a value. Passwords are omitted.
 func (c *Config) Digests() map[string]string {
 	digests := map[string]string{}
 	for _, f := range Fields() {

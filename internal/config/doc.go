@@ -1,6 +1,6 @@
-// Package config turns flags, environment and a YAML file into the one effective configuration of a process.
+// Package config combines flags, environment and a YAML file to the effective configuration of a process.
 //
-// The struct Config is the single source: its tags give every setting its name, default, bounds and meaning, and
-// the command line, the LUBDUB_* variables, the file, `lubdub config print` and docs/configuration.md are all
-// made from them. It knows what values are allowed, and nothing of what they are used for.
+// The struct Config is the single source: its tags give every setting its name, default, bounds and meaning, and the command line,
+// the LUBDUB_* variables, the file, `lubdub config print` and docs/configuration.md are all derived from them. The package knows which
+// values are allowed, but not how they are used.
 package config

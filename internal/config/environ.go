@@ -11,18 +11,18 @@ import (
 // EnvPrefix begins the name of every variable that Lubdub reads.
 const EnvPrefix = "LUBDUB_"
 
-// envTests begins the names that the project's own tests read. They pass, so that a shell that is set up for the
-// tests can run the program too.
+// envTests is the prefix of the names that the project's own tests read. They are accepted, so that the program also runs in a shell
+// that is set up for the tests.
 const envTests = EnvPrefix + "TEST_"
 
-// EnvConfig names the variable that may hold the path of the YAML file.
+// EnvConfig is the variable with the path of the YAML file.
 const EnvConfig = EnvPrefix + "CONFIG"
 
 // others are variables of the client and of the operator's commands.
 var others = []string{"LUBDUB_URL", "LUBDUB_TOKEN", "LUBDUB_TOKEN_FILE", "LUBDUB_CONTEXT"}
 
-// Kubernetes puts variables of its own into every pod beside a Service called lubdub or lubdub-something. They
-// look like ours, and nobody asked for them: LUBDUB_PORT=tcp://10.0.0.7:8080, LUBDUB_API_SERVICE_HOST=10.0.0.7.
+// Kubernetes adds variables to every pod for a Service called lubdub or lubdub-something. They look like ours, but were not set on
+// purpose: LUBDUB_PORT=tcp://10.0.0.7:8080, LUBDUB_API_SERVICE_HOST=10.0.0.7.
 var (
 	serviceLink     = regexp.MustCompile(`^LUBDUB_([A-Z0-9_]+_)?SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$`)
 	servicePort     = regexp.MustCompile(`^LUBDUB_([A-Z0-9_]+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
@@ -36,13 +36,13 @@ func fromKubernetes(name, value string) bool {
 	if !servicePort.MatchString(name) {
 		return false
 	}
-	// LUBDUB_PORT=8080 is somebody's guess at a setting of ours, and is told so.
+	// LUBDUB_PORT=8080 is a user's guess at one of our settings, and is reported as unknown.
 	return !strings.HasSuffix(name, "_PORT") || strings.Contains(name, "_TCP_") ||
 		strings.Contains(name, "_UDP_") || strings.Contains(name, "_SCTP_") || servicePortBare.MatchString(value)
 }
 
-// applyEnviron lays the LUBDUB_* variables over what is loaded so far. An empty one counts as not set, since that is what a
-// compose file makes of a missing variable.
+// applyEnviron applies the LUBDUB_* variables to the configuration so far. An empty one counts as unset, since a compose file turns a
+// missing variable into an empty one.
 func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 	known := []string{EnvConfig}
 	byEnv := map[string]Field{}
@@ -79,7 +79,7 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 	return ps
 }
 
-// lookupEnv finds one variable in a list as os.Environ gives it; the last one wins, as it does there.
+// lookupEnv finds a variable in a list as from os.Environ; the last one wins, as in the process.
 func lookupEnv(environ []string, name string) (value string) {
 	for _, pair := range environ {
 		if n, v, _ := strings.Cut(pair, "="); n == name {

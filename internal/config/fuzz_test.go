@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever a file holds, it is a configuration within its bounds or a mistake that is told.
+// Any file gives either a configuration within its bounds or a reported mistake.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{"shards: 16\nredis: redis://x\n", "roles: [api, sweeper]\n", "a: &a b\nc: *a\n", "---\n---\n", "{",
 		"shards: !!int 5", "? x\n: y", "redis: |\n  redis://x", "tls-cert-file: /a\n"} {

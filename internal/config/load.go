@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Layer is a kind of place that a value can come from. A later one wins.
+// Layer is a kind of source of values. A later one takes precedence.
 type Layer int
 
 const (
@@ -37,29 +37,29 @@ func (s Source) String() string {
 	}
 }
 
-// Input is where Load looks.
+// Input is the sources that Load reads.
 type Input struct {
-	File     string            // the YAML file; empty: what LUBDUB_CONFIG says, else none
-	Environ  []string          // as os.Environ gives it
+	File     string            // the YAML file; empty: the one in LUBDUB_CONFIG, else none
+	Environ  []string          // as from os.Environ
 	Flags    *Config           // values of the flags
 	FlagsSet []string          // names of the flags that were given; the others in Flags are ignored
-	BadFlags map[string]string // what is wrong with the values of flags that could not be read, by name
-	Problems []string          // other mistakes, which are reported with those that Load finds
-	Defaults map[string]string // other defaults than Config's, by name
+	BadFlags map[string]string // errors of flags whose values could not be parsed, by name
+	Problems []string          // other mistakes, which are reported together with those that Load finds
+	Defaults map[string]string // defaults that replace Config's, by name
 }
 
-// Loaded is a configuration that knows where each of its values came from.
+// Loaded is a configuration with the source of each value.
 type Loaded struct {
 	Config
-	File    string // that was read; empty: none
+	File    string // the file that was read; empty: none
 	sources map[string]Source
 }
 
 // Source returns where the value of a setting came from.
 func (l *Loaded) Source(name string) Source { return l.sources[name] }
 
-// Load lays flags over environment over file over defaults, and checks the result. The error reports every problem at once, one
-// a line; it never holds a secret. With an error comes what could be made of the rest, so that more of it can be checked; it
+// Load applies flags over environment over file over defaults, and checks the result. The error reports all problems, one per line; it
+// never contains a secret. With an error, Load also returns the valid part of the configuration, so that more of it can be checked; it
 // must not be used for anything else.
 func Load(in Input) (*Loaded, error) {
 	l := &Loaded{Config: *Default(), sources: map[string]Source{}}
@@ -91,7 +91,7 @@ func Load(in Input) (*Loaded, error) {
 		}
 		f, ok := Lookup(name)
 		if !ok && !IsRemoved(name) {
-			continue // a flag of the command's own
+			continue // a flag of the command itself
 		}
 		if ok {
 			f.copy(&l.Config, in.Flags)
@@ -105,7 +105,7 @@ func Load(in Input) (*Loaded, error) {
 	return l, nil
 }
 
-// apply parses one value into its field and remembers where it came from.
+// apply parses a value into its field and records its source.
 func (l *Loaded) apply(f Field, text string, from Source, ps *problems) {
 	if err := f.set(&l.Config, text); err != nil {
 		ps.addf("%s (%s): %s", f.Name, from, f.redactIn(err.Error(), text))
@@ -114,14 +114,14 @@ func (l *Loaded) apply(f Field, text string, from Source, ps *problems) {
 	l.sources[f.Name] = from
 }
 
-// problems is every mistake found in a configuration.
+// problems are the mistakes found in a configuration.
 type problems []string
 
 func (p problems) Error() string { return strings.Join(p, "\n") }
 
 func (p *problems) addf(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
 
-// Problems lists the mistakes that an error of Load is made of, and those of errors that were joined with it.
+// Problems lists the mistakes in an error of Load, and in errors that were joined with it.
 func Problems(err error) (all []string) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

@@ -8,9 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Print writes the effective configuration as YAML, each value with its source. A value that holds a secret is
-// written as a comment with the secret hidden, so that the output can be used as a file and never sets a
-// password to the word that hides it.
+// Print writes the effective configuration as YAML, each value with its source. A value that contains a secret is written as a comment
+// with the secret hidden, so that the output can be used as a file and never sets a password to the placeholder.
 func (l *Loaded) Print(w io.Writer) error {
 	group := ""
 	for _, f := range Fields() {
@@ -41,7 +40,7 @@ func (l *Loaded) Print(w io.Writer) error {
 	return nil
 }
 
-// quote writes a value so that it reads back as the same text.
+// quote writes a value so that it is parsed as the same text.
 func quote(f Field, text string) (string, error) {
 	if f.Unit != "" {
 		return text, nil // numbers and durations need no quotes

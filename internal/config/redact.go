@@ -10,8 +10,8 @@ const hidden = "xxxxx"
 // secretParameter finds values of URL parameters that may be secret, such as Sentinel's own password.
 var secretParameter = regexp.MustCompile(`(?i)([?&][a-z_.-]*(?:pass|secret|token)[a-z_.-]*=)[^&#]*`)
 
-// RedactURL hides the password of a URL. It does not parse: a URL of several hosts, or one with a mistake in it,
-// must not show its password either. So everything between the first colon and the last @ goes.
+// RedactURL hides the password of a URL. It does not parse, because a URL of several hosts, or an invalid one, must not show its password
+// either: it removes everything between the first colon and the last @.
 func RedactURL(url string) string {
 	if scheme, rest, ok := strings.Cut(url, "://"); ok {
 		end := len(rest)
@@ -29,7 +29,7 @@ func RedactURL(url string) string {
 	return secretParameter.ReplaceAllString(url, "${1}"+hidden)
 }
 
-// Redacted is the field's text in c with every secret hidden, and whether anything was.
+// Redacted returns the field's text in c with every secret hidden, and whether it contained one.
 func (f Field) Redacted(c *Config) (text string, changed bool) {
 	text = f.Text(c)
 	return f.redact(text), f.redact(text) != text
@@ -47,7 +47,7 @@ func (f Field) redact(text string) string {
 	return text
 }
 
-// redactIn hides a secret value where an error message quotes it.
+// redactIn hides a secret value that an error message quotes.
 func (f Field) redactIn(message, value string) string {
 	if f.Secret == "" || value == "" {
 		return message
@@ -55,8 +55,7 @@ func (f Field) redactIn(message, value string) string {
 	return strings.ReplaceAll(message, value, f.redact(value))
 }
 
-// Scrub hides the secrets of c wherever they stand in a message, such as an error of a library that quotes the
-// URL it was given.
+// Scrub hides the secrets of c in a message, such as an error of a library that quotes its URL.
 func (c *Config) Scrub(message string) string {
 	for _, f := range Fields() {
 		if f.Secret == "" {
@@ -70,7 +69,7 @@ func (c *Config) Scrub(message string) string {
 	return message
 }
 
-// passwordOf is what RedactURL hides between user and host.
+// passwordOf returns the part of a URL that RedactURL hides.
 func passwordOf(url string) string {
 	redacted := RedactURL(url)
 	i := strings.Index(redacted, ":"+hidden+"@")

@@ -78,7 +78,7 @@ refuses them.
 | --- | --- |
 `
 
-// zeroWord is what the field's zero value is called.
+// zeroWord returns the meaning of the field's zero value.
 func (f Field) zeroWord() string {
 	switch f.Unit {
 	case "duration":
@@ -90,7 +90,7 @@ func (f Field) zeroWord() string {
 	}
 }
 
-// plain keeps Markdown from taking <master> for a tag.
+// plain prevents Markdown from taking <master> for a tag.
 func plain(text string) string { return strings.ReplaceAll(text, "<", `\<`) }
 
 func orWord(value, word string) string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// removed lists settings of the last release that there are no more, and what to do instead. For one release they are accepted, without
+// removed lists the settings of the last release that no longer exist, with their replacements. They are accepted for one release, without
 // effect and with a warning; the release after that empties this table.
 var removed = map[string]string{
 	"beat-pace":                "it is fixed at 1ms",
@@ -30,10 +30,10 @@ var removed = map[string]string{
 	"webhook-max-pending":      "deliveries may take 64 MiB for each tenant",
 }
 
-// IsRemoved reports whether a setting of this name existed in the last release and does not any more.
+// IsRemoved reports whether a setting of this name existed in the last release and no longer does.
 func IsRemoved(name string) bool { return removed[name] != "" }
 
-// Removed is a setting that was given and has no effect any more.
+// Removed is a setting that was given but no longer has an effect.
 type Removed struct {
 	Name    string
 	Source  Source

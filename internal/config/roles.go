@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Roles is what a process does. The zero value does nothing and is refused.
+// Roles are the roles of a process. The zero value does nothing and is refused.
 type Roles struct {
-	API     bool // answers HTTP, and keeps shard time running
+	API     bool // serves HTTP, and keeps shard time running
 	Sweeper bool // finds zombies and due timers
 }
 
-// String lists the roles as they are written, separated by commas.
+// String returns the roles, separated by commas.
 func (r Roles) String() string {
 	var names []string
 	if r.API {
@@ -24,7 +24,7 @@ func (r Roles) String() string {
 	return strings.Join(names, ",")
 }
 
-// UnmarshalText reads a list of roles separated by commas.
+// UnmarshalText parses roles separated by commas.
 func (r *Roles) UnmarshalText(text []byte) error {
 	var got Roles
 	for name := range strings.SplitSeq(string(text), ",") {

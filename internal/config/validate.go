@@ -16,10 +16,10 @@ import (
 	"github.com/lubdub-io/lubdub/internal/suggest"
 )
 
-// leastEventsPerShard is the least that may be asked for: sweepers look once a second.
+// leastEventsPerShard is the smallest allowed value: sweepers trim once a second.
 const leastEventsPerShard = 100
 
-// validate checks every value against its bounds, and those that depend on each other.
+// validate checks every value against its bounds, and values that depend on each other.
 func (l *Loaded) validate() (ps problems) {
 	for _, f := range Fields() {
 		if err := f.check(&l.Config); err != nil {
@@ -72,7 +72,7 @@ func (l *Loaded) validate() (ps problems) {
 	return ps
 }
 
-// validateTLS refuses halves: settings that would look as if they protected something.
+// validateTLS refuses incomplete settings, which would only seem to protect something.
 func (l *Loaded) validateTLS(ps *problems) {
 	for _, pair := range [][2]string{{"tls-cert-file", "tls-key-file"}, {"redis-tls-cert-file", "redis-tls-key-file"}} {
 		if l.text(pair[0]) == "" != (l.text(pair[1]) == "") {
@@ -197,7 +197,7 @@ var redisSchemes = []string{
 	"redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 }
 
-// checkRedis checks the scheme only: the store knows the rest of its URLs, and says so when it is opened.
+// checkRedis checks only the scheme: the store checks the rest of its URLs when it is opened.
 func checkRedis(text string) error {
 	if text == Embedded {
 		return nil

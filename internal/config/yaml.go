@@ -12,9 +12,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/suggest"
 )
 
-// applyYAML lays a file over what is loaded so far. The file is one flat mapping from setting to value; it is walked as a tree,
-// not decoded into the struct, so that every mistake can be reported with its line and every value goes through the same parser
-// as a flag.
+// applyYAML applies a file to the configuration so far. The file is one flat mapping from setting to value. It is walked as a tree, not
+// decoded into the struct, so that every mistake can be reported with its line and every value uses the same parser as a flag.
 func (l *Loaded) applyYAML(name string, text []byte) (ps problems) {
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -42,7 +41,7 @@ func (l *Loaded) applyYAML(name string, text []byte) (ps problems) {
 	return ps
 }
 
-// entries returns the pairs of a mapping; a mapping of one pair is a node of another type in this parser.
+// entries returns the pairs of a mapping; this parser represents a mapping of one pair by another type.
 func entries(body ast.Node) ([]*ast.MappingValueNode, error) {
 	switch n := body.(type) {
 	case *ast.MappingNode:
@@ -86,7 +85,7 @@ func (l *Loaded) applyPair(name string, pair *ast.MappingValueNode, seen map[str
 	l.apply(f, text, Source{Layer: FromFile, Where: fmt.Sprintf("%s:%d", name, line)}, ps)
 }
 
-// scalar returns the text of a value. A list of scalars reads as the same list with commas.
+// scalar returns the text of a value. A list of scalars becomes a comma-separated list.
 func scalar(n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -114,7 +113,7 @@ func scalar(n ast.Node) (string, error) {
 
 func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 
-// yamlSyntax says where the text stops being YAML, without quoting it: the line may hold a password.
+// yamlSyntax reports where the YAML is invalid, without quoting it: the line may contain a password.
 func yamlSyntax(name string, err error) string {
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {

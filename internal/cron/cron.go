@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// MaxBytes is how long an expression may be; a list of all sixty minutes has 170.
+// MaxBytes is the longest expression; a list of all sixty minutes has 170 bytes.
 const MaxBytes = 512
 
-// Example is a right expression.
+// Example is a valid expression.
 const Example = "0 30 9 * * MON-FRI"
 
-// Error says what is wrong with an expression.
+// Error describes what is wrong with an expression.
 type Error struct {
 	Field   string // such as "day of week"; "": the whole expression
-	Message string // goes on from the name that the expression has where it was given
+	Message string // continues a sentence that begins with the expression's name
 }
 
 func (e *Error) Error() string { return "cron " + e.Message }
@@ -27,7 +27,7 @@ type Schedule struct {
 	years   values
 }
 
-// Parse reads "sec min hour dom month dow [year]", all in UTC. The error is an *Error.
+// Parse parses "sec min hour dom month dow [year]", all in UTC. The error is an *Error.
 func Parse(text string) (*Schedule, error) {
 	if len(text) > MaxBytes {
 		return nil, &Error{Message: fmt.Sprintf("has %d bytes; use at most %d", len(text), MaxBytes)}
@@ -61,7 +61,7 @@ var (
 	lastDay  = time.Date(fields[year].max, 12, 31, 0, 0, 0, 0, time.UTC)
 )
 
-// Next returns the first fire after a time; zero: none is to come.
+// Next returns the first fire after a time; zero: there is none.
 func (s *Schedule) Next(after time.Time) time.Time {
 	from := after.UTC().Truncate(time.Second).Add(time.Second)
 	if from.Before(firstDay) {
@@ -81,7 +81,7 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// firstAt returns the first fire within a day from a time of the day on.
+// firstAt returns the first fire of a day at or after a time of the day.
 func (s *Schedule) firstAt(h, m, sec int) (time.Duration, bool) {
 	hours, minutes, seconds := s.allowed[hour], s.allowed[minute], s.allowed[second]
 	if has(hours, h) && has(minutes, m) && nextIn(seconds, sec) < 60 {
@@ -94,7 +94,7 @@ func (s *Schedule) firstAt(h, m, sec int) (time.Duration, bool) {
 	return clock(h, nextIn(minutes, 0), nextIn(seconds, 0)), h < 24
 }
 
-// lastAt returns the last fire within a day up to a time of the day.
+// lastAt returns the last fire of a day at or before a time of the day.
 func (s *Schedule) lastAt(h, m, sec int) (time.Duration, bool) {
 	hours, minutes, seconds := s.allowed[hour], s.allowed[minute], s.allowed[second]
 	if has(hours, h) && has(minutes, m) && lastIn(seconds, sec) >= 0 {
@@ -111,7 +111,7 @@ func clock(h, m, s int) time.Duration {
 	return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second
 }
 
-// Newest returns the newest fires within (after, upTo], at most so many, the oldest of them first.
+// Newest returns the newest fires within (after, upTo], at most limit, oldest first.
 func (s *Schedule) Newest(after, upTo time.Time, limit int) []time.Time {
 	var fires []time.Time
 	before := s.within(upTo)
@@ -138,7 +138,7 @@ func (s *Schedule) Newest(after, upTo time.Time, limit int) []time.Time {
 	return fires
 }
 
-// within returns the time, and of times behind the last year its end.
+// within returns the time, or the end of the last year if the time is after that.
 func (s *Schedule) within(t time.Time) time.Time {
 	if end := lastDay.Add(24*time.Hour - time.Second); t.After(end) {
 		return end
@@ -146,7 +146,7 @@ func (s *Schedule) within(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// Count returns how many fires lie within (after, upTo]. It costs a look at each day.
+// Count returns the number of fires within (after, upTo]. It checks each day.
 func (s *Schedule) Count(after, upTo time.Time) int64 {
 	if after.Before(firstDay) {
 		after = firstDay.Add(-time.Second)

@@ -49,7 +49,7 @@ func askCroner(t *testing.T, asked []walk) []walked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(folder, "walk.mjs") // modules are looked for beside the script
+	program := filepath.Join(folder, "walk.mjs") // modules are resolved relative to the script
 	if err := os.WriteFile(program, script, 0o600); err != nil {
 		t.Fatal(err)
 	}

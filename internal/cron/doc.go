@@ -1,3 +1,3 @@
-// Package cron is when a schedule fires: cron expressions in UTC, as the Rust crate of that name reads them. Parsing is strict:
-// what the contract does not have is refused with a sentence that says what would be right. It knows nothing of ours.
+// Package cron computes when a schedule fires: cron expressions in UTC, in the format of the Rust crate of that name. Parsing is strict:
+// an error describes what would be valid. It knows nothing else of Lubdub.
 package cron

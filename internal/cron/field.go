@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// field is one of the seven of an expression.
+// field is one of the seven fields of an expression.
 type field struct {
 	name     string
 	ordinal  string
 	min, max int
-	names    []string // of the values from min on, in three letters or in full; nil: it has none
-	question bool     // ? stands for every value, as * does
+	names    []string // of the values from min on, three letters or in full; nil: none
+	question bool     // ? means every value, as * does
 	example  string
 }
 
@@ -31,7 +31,7 @@ var fields = [...]field{
 	{name: "year", ordinal: "7th", min: 1970, max: 2100, example: "2030-2040"},
 }
 
-// Places of fields among the seven.
+// Indexes of the fields.
 const (
 	second = iota
 	minute
@@ -42,10 +42,10 @@ const (
 	year
 )
 
-// values are those that a field allows, each as its distance from the field's least one.
+// values are the allowed values of a field, each as its distance from the minimum.
 type values []bool
 
-// bits has bit i set where value i is allowed; of up to 64 values.
+// bits returns a set with bit i set if value i is allowed; for up to 64 values.
 func (v values) bits() (set uint64) {
 	for i, is := range v {
 		if is {
@@ -55,7 +55,7 @@ func (v values) bits() (set uint64) {
 	return set
 }
 
-// parse reads a field: a list of values, ranges and steps.
+// parse parses a field: a list of values, ranges and steps.
 func (f *field) parse(text string) (values, error) {
 	v := make(values, f.max-f.min+1)
 	for part := range strings.SplitSeq(text, ",") {
@@ -70,7 +70,7 @@ func (f *field) parse(text string) (values, error) {
 	return v, nil
 }
 
-// part reads one part of a list: *, ?, a, a-b, and each of these but ? with /step.
+// part parses one part of a list: *, ?, a, a-b, and each of these but ? with /step.
 func (f *field) part(text string) (from, to, step int, err error) {
 	span, every, stepped := strings.Cut(text, "/")
 	first, last, isRange := strings.Cut(span, "-")
@@ -116,7 +116,7 @@ func (f *field) step(text string) (int, error) {
 	return n, nil
 }
 
-// value reads a number or a name.
+// value parses a number or a name.
 func (f *field) value(text string) (int, error) {
 	for i, name := range f.names {
 		if lower := strings.ToLower(text); lower == name || lower == name[:3] {
@@ -137,7 +137,7 @@ func (f *field) value(text string) (int, error) {
 	return n, nil
 }
 
-// number reads digits only: no sign, no more than a year has.
+// number parses digits only: no sign, and at most as many as a year has.
 func number(text string) (int, bool) {
 	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
 		return 0, false
@@ -146,7 +146,7 @@ func number(text string) (int, bool) {
 	return n, err == nil
 }
 
-// clip returns as much of what somebody wrote as a message may show.
+// clip shortens a user's text to what a message may show.
 func clip(text string) string {
 	if len(text) > 32 {
 		return text[:32]
@@ -161,10 +161,10 @@ func (f *field) wrong(text string, why error) error {
 
 func has(set uint64, n int) bool { return set>>n&1 == 1 }
 
-// nextIn returns the least value of a set from a bound on; 64: there is none.
+// nextIn returns the smallest value of a set from a bound on; 64: none.
 func nextIn(set uint64, bound int) int { return bits.TrailingZeros64(set >> bound << bound) }
 
-// lastIn returns the greatest value of a set up to a bound; -1: there is none.
+// lastIn returns the largest value of a set up to a bound; -1: none.
 func lastIn(set uint64, bound int) int { return bits.Len64(set&(1<<(bound+1)-1)) - 1 }
 
 // count returns how many of the values below a bound are in the set.

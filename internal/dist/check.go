@@ -12,8 +12,8 @@ var (
 	machoCPUs   = map[string]macho.Cpu{"amd64": macho.CpuAmd64, "arm64": macho.CpuArm64}
 )
 
-// check returns an error unless a file is a program for that system and architecture which needs nothing beside it. On
-// Darwin, where there are no system calls but through the system's library, that means no more than is in every macOS.
+// check returns an error unless a file is a program for that system and architecture without dependencies. On Darwin, where system
+// calls need the system's library, it may depend on what is in every macOS.
 func check(path, system, arch string) error {
 	switch system {
 	case "linux":

@@ -1,3 +1,3 @@
-// Command dist finishes what `make dist` has built: it checks that each file is what its name says, and writes what each is made
-// of (an SBOM in CycloneDX's JSON) and the checksums of all. It knows nothing of the program that it packs.
+// Command dist completes the output of `make dist`: it checks that each file is what its name says, and writes SBOMs (CycloneDX JSON)
+// and the checksums of all files. It knows nothing of the program.
 package main

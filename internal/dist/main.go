@@ -27,7 +27,7 @@ func main() {
 
 const sums, sbomSuffix = "SHA256SUMS", ".cdx.json"
 
-// finish checks each program in a folder, and writes its SBOM beside it and the checksums of all files.
+// finish checks each program in a folder, and writes its SBOM next to it and the checksums of all files.
 func finish(folder, version, date string) error {
 	programs, err := filepath.Glob(filepath.Join(folder, "*-*-*"))
 	if err == nil && len(programs) == 0 {
@@ -38,7 +38,7 @@ func finish(folder, version, date string) error {
 	}
 	for _, path := range programs {
 		if strings.HasSuffix(path, sbomSuffix) {
-			continue // of a run before
+			continue // from an earlier run
 		}
 		part := strings.Split(filepath.Base(path), "-")
 		if err := check(path, part[len(part)-2], part[len(part)-1]); err != nil {
@@ -51,9 +51,9 @@ func finish(folder, version, date string) error {
 	return writeSums(folder)
 }
 
-// writeSums writes what `sha256sum --check` reads, of every file but itself.
+// writeSums writes the input of `sha256sum --check`, for every file but itself.
 func writeSums(folder string) error {
-	files, err := os.ReadDir(folder) // in the order of their names
+	files, err := os.ReadDir(folder) // sorted by name
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes what a program is made of beside it. The go command has noted it in the program itself, so that it is
-// what was linked and not what go.mod would allow.
+// writeSBOM writes the SBOM of a program next to it. It is read from the program's build information, so that it lists what was linked
+// and not what go.mod would allow.
 func writeSBOM(path, name, version, date string) error {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -44,12 +44,12 @@ func sbom(info *debug.BuildInfo, name, version, date, sum string) *cdx.BOM {
 			dep = dep.Replace
 		}
 		of := dep.Version
-		if of == "(devel)" { // the SDK, which lies in this tree and is tagged with it
+		if of == "(devel)" { // the SDK, which is in this tree and is tagged with it
 			of = "v" + version
 		}
 		c := module(cdx.ComponentTypeLibrary, dep.Path, of)
 		if hash, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(dep.Sum, "h1:")); err == nil && len(hash) > 0 {
-			c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(hash)}} // as go.sum has it, of the module's files
+			c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(hash)}} // as in go.sum, of the module's files
 		}
 		parts = append(parts, c)
 	}
@@ -59,7 +59,7 @@ func sbom(info *debug.BuildInfo, name, version, date, sum string) *cdx.BOM {
 	return bom
 }
 
-// module returns a Go module with its package URL, whose rules require lower case.
+// module returns a Go module with its package URL, which must be in lower case.
 func module(kind cdx.ComponentType, path, version string) cdx.Component {
 	purl := "pkg:golang/" + strings.ToLower(path) + "@" + url.QueryEscape(version) + "?type=module"
 	return cdx.Component{Type: kind, BOMRef: purl, Name: path, Version: version, PackageURL: purl}

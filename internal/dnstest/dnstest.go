@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Resolver returns a resolver that needs no network. known has addresses by name, each name with a dot at its end. A name that begins
-// with "silent" is not answered; one that begins with "broken" is answered with an error of the server; others exist only if they
-// are known.
+// Resolver returns a resolver that needs no network. known contains addresses by name, each name with a final dot. A name that begins
+// with "silent" gets no answer, and one that begins with "broken" an error of the server; other names exist only if they are
+// known.
 func Resolver(known map[string]string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
@@ -36,7 +36,7 @@ func Resolver(known map[string]string) *net.Resolver {
 	}}
 }
 
-// answerTo is the message that answers a query; nil: none does.
+// answerTo returns the message that answers a query; nil: no answer.
 func answerTo(query []byte, known map[string]string) []byte {
 	end, name := 12, ""
 	for ; query[end] != 0; end += 1 + int(query[end]) {

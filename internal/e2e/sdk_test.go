@@ -93,8 +93,8 @@ func over(t *v1.Task) bool {
 	return t.State == v1.Succeeded || t.State == v1.Failed || t.State == v1.Cancelled
 }
 
-// shortLife is for so long an attempt may be silent that beats by itself: less than a worker's beats are apart, and more than a busy
-// machine keeps anybody from beating.
+// shortLife is for how long an attempt with its own beats may be silent: less than the interval of a worker's beats, and more than a busy
+// machine delays any beat.
 const shortLife = 6 * time.Second
 
 func milliseconds(n int64) *int64 { return &n }
@@ -175,7 +175,7 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 			}
 		}
 	}
-	// Two timeouts of its own later.
+	// After twice the task's timeout.
 	heard := s.await(short, func(t *v1.Task) bool { return t.State == v1.Running }).LastHeartbeatAt
 	s.await(short, func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 2*shortLife })
 	close(lives)

@@ -1,7 +1,7 @@
 // Package embedded runs a Redis inside the process, so that Lubdub can be tried without installing one.
 //
-// It is miniredis: the same scripts run on it, at about a tenth of the speed, on one core, and everything is gone
-// when the process ends. It knows nothing of Lubdub.
+// It is miniredis: the same scripts run on it, at about a tenth of the speed, on one core, and all data is lost when the process ends.
+// The package knows nothing of Lubdub.
 package embedded
 
 import (
@@ -13,25 +13,25 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Caps for a deployment on an embedded Redis. It runs a few thousand scripts a second, so a queue that a real one would empty in
-// a moment holds requests for seconds here; with these, overload is reported early, as 503.
+// Limits for a deployment on an embedded Redis. It runs a few thousand scripts a second, so a queue that a real one would empty in
+// a moment delays requests for seconds; with these, overload is reported early, as 503.
 const (
 	MaxPendingBeats = 1024
 	MaxPendingCalls = 256
 )
 
-// Shards is how many slices of the keyspace suit it. Each costs some twenty scripts a second when nothing else
-// happens, and every script is compiled anew: sixteen would keep half a core busy with nothing.
+// Shards is a suitable number of shards. Each costs some twenty scripts a second when idle, and every script is compiled again on each
+// run: sixteen would keep half a core busy for nothing.
 const Shards = 2
 
-// EventsPerShard is how many events a shard keeps there where nothing else is said: they take this process's own memory.
+// EventsPerShard is how many events a shard keeps by default: they use this process's own memory.
 const EventsPerShard = 10_000
 
 // Caveat is what a user must know, in one line.
 var Caveat = fmt.Sprintf("embedded Redis: for trying only. Nothing persists, one process, at most %d heartbeats and %d other calls "+
 	"waiting; for more, run a Redis and say --redis redis://…", MaxPendingBeats, MaxPendingCalls)
 
-// Redis is a running one. Close it when nothing uses it any more.
+// Redis is a running server. Close it when it is no longer used.
 type Redis struct {
 	server *miniredis.Miniredis
 	url    string
@@ -40,8 +40,8 @@ type Redis struct {
 	aging  sync.WaitGroup
 }
 
-// Start runs a Redis on a free port of the loopback interface. Its password is drawn anew each time: other users
-// of the machine can reach the port too.
+// Start runs a Redis on a free port of the loopback interface. It creates a new password each time, because other users of the machine
+// can reach the port too.
 func Start() (*Redis, error) {
 	server := miniredis.NewMiniRedis()
 	password := rand.Text()
@@ -54,11 +54,11 @@ func Start() (*Redis, error) {
 	return r, nil
 }
 
-// ageStep is about how much too early or too late keys may expire, or longer where scanning them takes a hundredth of it.
+// ageStep is about how much too early or too late keys may expire; longer if scanning them takes more than a hundredth of it.
 const ageStep = 100 * time.Millisecond
 
-// age lets keys expire with the clock, as in a real Redis; miniredis by itself does so only when a test says so. Its own
-// ClockTTL would scan every key in every command: a show of a minute had four fifths of its time go there.
+// age expires keys by the clock, as in a real Redis; miniredis does so only when a test calls it. Its own ClockTTL would scan every key
+// in every command: in a show of a minute that took four fifths of the time.
 func (r *Redis) age() {
 	timer := time.NewTimer(ageStep)
 	defer timer.Stop()
@@ -75,10 +75,10 @@ func (r *Redis) age() {
 	}
 }
 
-// URL is where it listens, with its password.
+// URL returns its address, with its password.
 func (r *Redis) URL() string { return r.url }
 
-// Close stops it and forgets everything. It may be called again.
+// Close stops it and drops all data. It may be called again.
 func (r *Redis) Close() {
 	r.close.Do(func() { close(r.closed) })
 	r.aging.Wait()

@@ -71,7 +71,7 @@ func TestAsksForPassword(t *testing.T) {
 	}
 }
 
-// Keys must expire by themselves, as nobody turns the clock by hand.
+// Keys must expire automatically, since no test moves the clock.
 func TestKeysExpire(t *testing.T) {
 	r, err := Start()
 	if err != nil {
@@ -92,7 +92,7 @@ func TestKeysExpire(t *testing.T) {
 	}
 }
 
-// A show goes on for as long as somebody looks at it, so what a command costs must not grow with the keys that there are.
+// A show may run for a long time, so the cost of a command must not grow with the number of keys.
 func TestManyKeysSlowNoCommand(t *testing.T) {
 	r, err := Start()
 	if err != nil {
@@ -124,7 +124,7 @@ func TestManyKeysSlowNoCommand(t *testing.T) {
 	}
 	fill(10)
 	few := fastest()
-	for i := range 20 { // in steps, and each with keys of its own
+	for i := range 20 { // in steps, each with new keys
 		fill(500 + i)
 		if many := fastest(); many > 10*few+time.Millisecond {
 			t.Fatalf("a script of 20 commands takes %v with a few keys and %v with thousands", few, many)

@@ -1,3 +1,3 @@
-// Package faultproxy stands between a client and a server of a test (Redis, a replica) and misbehaves on demand: it
-// stands still, is slow, cuts connections, and loses requests or their replies. It knows only bytes and connections.
+// Package faultproxy is a proxy between a client and a server of a test (Redis, a replica) that misbehaves on demand: it pauses, delays,
+// cuts connections, and loses requests or their replies. It knows only bytes and connections.
 package faultproxy

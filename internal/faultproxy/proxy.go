@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// Proxy carries bytes to one target and back. Its methods may be called from any goroutine.
+// Proxy forwards bytes to one target and back. Its methods may be called from any goroutine.
 type Proxy struct {
 	Addr string // where it listens
 
 	target   string
 	listener *net.TCPListener
 	running  sync.WaitGroup
-	delay    atomic.Int64 // ns by which everything that the server says is held up
+	delay    atomic.Int64 // ns by which everything that the server sends is delayed
 	judge    atomic.Pointer[func([]byte) Fate]
 
 	mu     sync.Mutex
 	links  map[*link]bool
-	still  chan struct{} // nil: bytes flow; closed when they do again
+	still  chan struct{} // nil: not paused; closed by Resume
 	refuse bool
 	drops  bool     // new connections are not answered
-	filler net.Conn // fills the queue of connections meanwhile; nil: another one does
+	filler net.Conn // fills the queue of connections meanwhile; nil: another connection does
 	closed bool
 }
 
@@ -52,9 +52,9 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Judge has a function decide what happens to whatever clients write from now on; it sees each piece as it was written, which is
-// one request or one pipeline as long as that is below 32 KiB. Nil lets everything pass. It may be called from several
-// goroutines at once.
+// Judge sets a function that decides what happens to the bytes that clients send from now on. It gets each piece as it was written, which
+// is one request or one pipeline if it is below 32 KiB. Nil lets everything pass. The function may be called from several goroutines
+// concurrently.
 func (p *Proxy) Judge(judge func(request []byte) Fate) {
 	if judge == nil {
 		p.judge.Store(nil)
@@ -63,10 +63,10 @@ func (p *Proxy) Judge(judge func(request []byte) Fate) {
 	p.judge.Store(&judge)
 }
 
-// Delay holds up everything that the server sends by so much from now on.
+// Delay delays everything that the server sends by d from now on.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
 
-// Pause lets nothing pass in either direction until Resume; connections stay open, and new ones are taken.
+// Pause stops the traffic in both directions until Resume; connections stay open, and new ones are accepted.
 func (p *Proxy) Pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *Proxy) Pause() {
 	}
 }
 
-// Drop does what Pause does, and nothing answers those who connect, as where packets are lost. It lasts until Resume.
+// Drop does as Pause, and new connections get no answer, as if packets were lost. It lasts until Resume.
 func (p *Proxy) Drop() {
 	p.Pause()
 	p.mu.Lock()
@@ -84,10 +84,10 @@ func (p *Proxy) Drop() {
 		return
 	}
 	p.drops = true
-	// The kernel drops what asks for a connection while the queue of those that were not accepted is full.
+	// The kernel drops connection requests while the queue of unaccepted connections is full.
 	_ = p.listener.SetDeadline(time.Unix(1, 0))
 	p.backlog(0)
-	filler, _ := net.DialTimeout("tcp", p.Addr, 100*time.Millisecond) // without an answer where a client was quicker to fill it
+	filler, _ := net.DialTimeout("tcp", p.Addr, 100*time.Millisecond) // gets no answer if a client filled the queue first
 	p.fill(filler)
 }
 
@@ -104,7 +104,7 @@ func (p *Proxy) backlog(n int) {
 	}
 }
 
-// Resume lets pass what Pause and Drop have held, and takes connections again after Refuse and Drop.
+// Resume continues the traffic after Pause and Drop, and accepts connections again after Refuse and Drop.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Proxy) Resume() {
 	}
 }
 
-// Cut ends every connection at once. New ones are taken.
+// Cut closes every connection. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Refuse ends every connection, and every new one at once, until Resume.
+// Refuse closes every connection, and every new one at once, until Resume.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	p.refuse = true
@@ -144,7 +144,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files: whoever has connected waits for the next one that is closed
+		if err != nil { // such as too many open files: the client waits until another connection is closed
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -201,17 +201,17 @@ func (p *Proxy) close() {
 	p.running.Wait()
 }
 
-// link is one connection of a client and the one to the server that belongs to it.
+// link is a client's connection with the corresponding one to the server.
 type link struct {
 	proxy  *Proxy
 	client net.Conn
 	server net.Conn
-	lose   atomic.Bool // the next thing that the server says is lost
+	lose   atomic.Bool // the next bytes from the server are dropped
 	once   sync.Once
 	ended  chan struct{}
 }
 
-// cut ends both connections: the pump that reads from the client closes the server's.
+// cut closes both connections: the pump that reads from the client closes the server's.
 func (l *link) cut() {
 	l.once.Do(func() {
 		close(l.ended)
@@ -219,7 +219,7 @@ func (l *link) cut() {
 	})
 }
 
-// pump carries what one end sends to the other, as far as judge lets it.
+// pump forwards what one end sends to the other, as far as judge allows.
 func (l *link) pump(from, to net.Conn, judge func([]byte) (rest []byte, on bool)) {
 	defer func() {
 		l.cut()
@@ -243,7 +243,7 @@ func (l *link) pump(from, to net.Conn, judge func([]byte) (rest []byte, on bool)
 	}
 }
 
-// flows waits while the proxy stands still. It reports whether the connection has outlived that.
+// flows waits while the proxy is paused. It returns false if the connection was closed meanwhile.
 func (l *link) flows() bool {
 	l.proxy.mu.Lock()
 	still := l.proxy.still

@@ -10,14 +10,14 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// behaviour is a script: what a worker does with its task, and what must come of it.
+// behaviour is a script: what a worker does with its task, and the result that is expected.
 type behaviour struct {
 	name  string
 	cards int // in one deck
 	play  func(context.Context, *play) error
 }
 
-// behaviours is the deck that tasks are drawn from: mostly healthy workers, and each way to go wrong.
+// behaviours is the deck that tasks are drawn from: mostly healthy workers, and each kind of failure.
 var behaviours = []behaviour{
 	{"steady", 5, steady},
 	{"in batches", 2, inBatches},
@@ -35,7 +35,7 @@ var behaviours = []behaviour{
 	{"misses its deadline", 1, missesDeadline},
 }
 
-// steady starts, beats, reports and succeeds.
+// steady starts, beats, reports progress and succeeds.
 func steady(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
 	r, err := p.create(ctx, nil)
@@ -45,7 +45,7 @@ func steady(ctx context.Context, p *play) error {
 	return p.work(ctx, r, 3+p.random.IntN(6), r.interval())
 }
 
-// work is a whole life of a healthy worker.
+// work is the whole life of a healthy worker.
 func (p *play) work(ctx context.Context, r *runner, beats int, every time.Duration) error {
 	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
@@ -58,7 +58,7 @@ func (p *play) work(ctx context.Context, r *runner, beats int, every time.Durati
 	})
 }
 
-// inBatches beats through the endpoint for many beats.
+// inBatches beats through the batch endpoint.
 func inBatches(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
 	r, err := p.create(ctx, nil)
@@ -69,7 +69,7 @@ func inBatches(ctx context.Context, p *play) error {
 	return p.work(ctx, r, 3+p.random.IntN(6), r.interval())
 }
 
-// slowBeats is alive, though it uses most of its timeout.
+// slowBeats stays alive, though it uses most of its timeout.
 func slowBeats(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
 	r, err := p.create(ctx, nil)
@@ -79,7 +79,7 @@ func slowBeats(ctx context.Context, p *play) error {
 	return p.work(ctx, r, 3, r.timeout()*3/4)
 }
 
-// short is done before it ever said that it started.
+// short completes without having reported its start.
 func short(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Succeeded, "")
 	r, err := p.create(ctx, nil)
@@ -108,10 +108,10 @@ func fails(ctx context.Context, p *play) error {
 	})
 }
 
-// heedsCancel is asked to stop, hears it with a beat, cleans up and says so.
+// heedsCancel receives a cancel with a beat, cleans up and reports that.
 func heedsCancel(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Cancelled, "")
-	grace := int64(10_000) // plenty: how fast the worker cleans up is not what is tried here
+	grace := int64(10_000) // ample: how fast the worker cleans up is not tested here
 	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func heedsCancel(ctx context.Context, p *play) error {
 	})
 }
 
-// hearCancel plays a worker until a beat has told it to stop.
+// hearCancel plays a worker until a beat's answer requests the cancel.
 func (p *play) hearCancel(ctx context.Context, r *runner) error {
 	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
@@ -150,7 +150,7 @@ func (p *play) hearCancel(ctx context.Context, r *runner) error {
 	return nil
 }
 
-// ignoresCancel hears that it should stop, and beats on until it is cut off.
+// ignoresCancel receives a cancel, and continues to beat until it is cut off.
 func ignoresCancel(ctx context.Context, p *play) error {
 	grace := int64(1000)
 	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
@@ -165,7 +165,7 @@ func ignoresCancel(ctx context.Context, p *play) error {
 	return p.beatUntilRefused(ctx, r)
 }
 
-// cancelledBeforeStart is cancelled while nobody has heard of it, and a worker that starts anyway is refused.
+// cancelledBeforeStart is cancelled before its worker has started it, and a worker that starts it anyway is refused.
 func cancelledBeforeStart(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Cancelled, "")
 	r, err := p.create(ctx, nil)
@@ -181,7 +181,7 @@ func cancelledBeforeStart(ctx context.Context, p *play) error {
 	return nil
 }
 
-// crashes goes silent in the middle of its work.
+// crashes falls silent in the middle of its work.
 func crashes(ctx context.Context, p *play) error {
 	r, err := p.create(ctx, nil)
 	if err != nil {
@@ -190,7 +190,7 @@ func crashes(ctx context.Context, p *play) error {
 	return p.crash(ctx, r)
 }
 
-// crash starts, beats a few times or never, and says nothing more.
+// crash starts, beats a few times or never, and then sends nothing more.
 func (p *play) crash(ctx context.Context, r *runner) error {
 	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
@@ -203,7 +203,7 @@ func (p *play) crash(ctx context.Context, r *runner) error {
 	return nil
 }
 
-// comesBack is silent for too long, then goes on as if nothing had happened, and must be told to stop.
+// comesBack is silent for too long, then continues as if nothing had happened, and must be stopped.
 func comesBack(ctx context.Context, p *play) error {
 	r, err := p.create(ctx, nil)
 	if err != nil {
@@ -224,7 +224,7 @@ func comesBack(ctx context.Context, p *play) error {
 	return nil
 }
 
-// triedAgain crashes; once that is known another attempt is asked for, which takes over and succeeds.
+// triedAgain crashes; once that is known it requests another attempt, which takes over and succeeds.
 func triedAgain(ctx context.Context, p *play) error {
 	r, err := p.create(ctx, nil)
 	if err != nil {
@@ -256,7 +256,7 @@ func triedAgain(ctx context.Context, p *play) error {
 	return p.work(ctx, second, 2, second.interval())
 }
 
-// neverStarts is handed out and never heard of.
+// neverStarts is dispatched and never started.
 func neverStarts(ctx context.Context, p *play) error {
 	limit := int64(1000)
 	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.StartTimeoutMs = &limit })
@@ -269,7 +269,7 @@ func neverStarts(ctx context.Context, p *play) error {
 	return nil
 }
 
-// hangs beats for ever and never ends.
+// hangs beats forever and never completes.
 func hangs(ctx context.Context, p *play) error {
 	limit := int64(1500)
 	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.RunTimeoutMs = &limit })
@@ -284,19 +284,19 @@ func hangs(ctx context.Context, p *play) error {
 	return p.beatUntilRefused(ctx, r)
 }
 
-// missesDeadline works on past its deadline.
+// missesDeadline continues to work past its deadline.
 func missesDeadline(ctx context.Context, p *play) error {
 	deadline := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
 	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.Deadline = v1.At(deadline) })
 	if refusedWith(err) == http.StatusBadRequest && time.Now().After(deadline) {
-		return fmt.Errorf("it came too late for its deadline: %v", err) // no refusal any more: this proves nothing
+		return fmt.Errorf("it came too late for its deadline: %v", err) // %v: the error is not a refusal any more, so it proves nothing
 	} else if err != nil {
 		return err
 	}
 	r.heard = r.envelope.EnqueuedAt.Time
 	p.expectVerdict(r, "TIMED_OUT", "DEADLINE_EXCEEDED", deadline, 0)
 	if err := r.start(ctx); refusedWith(err) == http.StatusConflict && time.Now().After(deadline) {
-		return nil // it was too late itself, and the verdict is there
+		return nil // the fleet itself was late, and the verdict is already there
 	} else if err != nil {
 		return fmt.Errorf("started: %w", err)
 	}

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// delays measures how long this process itself is kept from running: what shares the machine with the show, and with a server in
-// the same process, delays all that either does. It is measured in two ways, and the larger result counts. A goroutine that
-// wants to run every few milliseconds notes how much later than that it does; and where the system reports for how long threads
-// were ready and did not run, the share of that in the time that they wanted stands for everything that was done meanwhile.
+// delays measures how long this process itself is kept from running: other processes on the machine delay both the show and a server in
+// the same process. It is measured in two ways, and the larger result counts. A goroutine that wants to run every few
+// milliseconds records how late it runs; and if the system reports how long threads were ready without running, their share of that
+// is taken for everything that was done meanwhile.
 type delays struct {
 	threads func() (ran, waited time.Duration, ok bool) // of all threads since the process began; nil: unknown
 
@@ -27,7 +27,7 @@ type delays struct {
 // hold is a time in which something was ready to run, and nothing ran.
 type hold struct{ from, until time.Time }
 
-// share is what the threads had had, and had waited for, at a moment.
+// share is how long the threads had run and waited up to a moment.
 type share struct {
 	at          time.Time
 	ran, waited time.Duration
@@ -35,12 +35,12 @@ type share struct {
 
 const (
 	delayStep = 5 * time.Millisecond
-	delayFine = 2 * time.Millisecond // how exactly a system wakes anyone who sleeps; below it nothing was held up
+	delayFine = 2 * time.Millisecond // the precision with which a system wakes a sleeper; shorter delays do not count
 	shareStep = 100 * time.Millisecond
 	keepHolds = 20_000
 )
 
-// measure notes delays until the context ends.
+// measure records delays until the context ends.
 func (d *delays) measure(ctx context.Context) {
 	shared := time.Time{}
 	for due := time.Now(); pause(ctx, time.Until(due)); due = time.Now().Add(delayStep) {
@@ -72,14 +72,14 @@ func (d *delays) note(due, ran time.Time) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.holds) >= keepHolds { // a show may go on for days
+	if len(d.holds) >= keepHolds { // a show may run for days
 		d.holds = slices.Delete(d.holds, 0, keepHolds/2)
 	}
 	d.holds = append(d.holds, hold{due, ran})
 	d.longest, d.total = max(d.longest, ran.Sub(due)), d.total+ran.Sub(due)
 }
 
-// within returns for how long of a time the process was held up.
+// within returns for how long of a period the process was held up.
 func (d *delays) within(from, until time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,14 +109,14 @@ func (d *delays) starved(from, until time.Time) time.Duration {
 	}
 	a, b := d.shares[first], d.shares[last]
 	ran, waited := b.ran-a.ran, b.waited-a.waited
-	if ran < 0 || waited <= 0 { // a thread has ended and took its counts along
+	if ran < 0 || waited <= 0 { // a thread has ended, and its counts are gone
 		return 0
 	}
 	return time.Duration(float64(until.Sub(from)) * float64(waited) / float64(ran+waited))
 }
 
-// threadTimes asks Linux, which reports for each thread, in nanoseconds, how long it ran and how long it was ready to. Other
-// systems do not report it.
+// threadTimes reads from Linux, for all threads, how long they ran and how long they were ready, in nanoseconds. Other systems do not
+// report it.
 func threadTimes() (ran, waited time.Duration, ok bool) {
 	files, err := filepath.Glob("/proc/self/task/*/schedstat")
 	if err != nil {
@@ -136,7 +136,7 @@ func threadTimes() (ran, waited time.Duration, ok bool) {
 	return ran, waited, ok
 }
 
-// sum returns the longest hold, and for how long the process was held up altogether.
+// sum returns the longest hold, and the total time for which the process was held up.
 func (d *delays) sum() (longest, total time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -27,7 +27,7 @@ type fake struct {
 	hideLate    bool                // and the evidence says that it did not
 	early       time.Duration       // or early
 	blind       bool                // the silent are never found
-	revive      bool                // failed tasks go on when their worker does
+	revive      bool                // failed tasks continue when their worker does
 	killer      bool                // the living are failed as well
 	forget      bool                // finished tasks are not known any more
 	noEvidence  bool                // verdicts come without evidence

@@ -24,11 +24,11 @@ type fakePool struct {
 	lateVictim time.Duration // and that to the first beat of the first worker that is to be killed: its silence is found so much later
 	mute       bool          // the silence of workers is never found
 	killWorker bool          // workers that beat are declared dead after 2 s
-	keep       bool          // what a dead worker held is given to nobody
+	keep       bool          // the tasks of a dead worker are given to no other worker
 	twice      bool          // an attempt that was lost is in the history twice
 	stranger   bool          // verdicts name another worker
 	unsaid     bool          // a dead worker's beat is answered as if it lived
-	noEnroll   bool          // nobody may register
+	noEnroll   bool          // no worker may register
 	drop       bool          // every tenth attempt is given to a worker that never hears of it, and none of a job twice
 	hasty      bool          // attempts that have started are ended by their start timeout
 	noClaims   bool          // every claim is answered 503
@@ -239,7 +239,7 @@ func (f *fake) createMany(in []byte) (int, any) {
 	return 200, a
 }
 
-// lost reports whether an attempt of a job was taken from whoever asks.
+// lost reports whether an attempt of a job was taken from the calling worker.
 func (t *fakeTask) lost(attempt int) bool {
 	return t.queued && (attempt != t.Attempt || t.State == v1.Queued)
 }

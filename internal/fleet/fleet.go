@@ -12,46 +12,46 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Options configure a Fleet. Zero fields mean the default that their comment names.
+// Options configure a Fleet. Zero fields mean the default given with the field.
 type Options struct {
 	BaseURL string // of the API; required
 	Token   string // a control token that may create, cancel and read tasks; required
 
-	EnrollToken string // a control token that may register workers; empty: none are, and nothing is claimed
+	EnrollToken string // a control token that may register workers; empty: no worker registers, and nothing is claimed
 	KillTasks   int    // tasks that a worker holds when it is killed; 0: 40
 
 	Tenant    string // scope of the fleet's tasks; empty: default
 	Workspace string // empty: default
-	RunID     string // the run that all of them belong to; empty: a random one
+	RunID     string // the run of all its tasks; empty: a random one
 
 	Timeout  time.Duration // of the tasks' heartbeats; 0: drawn from 1, 1.5 and 2 s
 	Rate     float64       // tasks started per second; 0: 5
 	MaxLive  int           // tasks played at a time; 0: 64
-	Bounds   Bounds        // of a right verdict; zero: DefaultBounds
+	Bounds   Bounds        // for a correct verdict; zero: DefaultBounds
 	Patience time.Duration // how long after its due end a task is waited for before it counts as missed; 0: 5 s
-	PlayTime time.Duration // longest play of one task, so that a dead server cannot hold the fleet; 0: 1 min
+	PlayTime time.Duration // longest play of one task, so that a dead server cannot block the fleet; 0: 1 min
 
-	Seed   uint64            // of everything drawn at random; 0: a random one
+	Seed   uint64            // of all random choices; 0: a random one
 	Client *http.Client      // nil: one with a connection for each task
-	Judged func(Verdict)     // called with each verdict, one at a time; nil: nobody
-	Killed func(Kill)        // called when a killed worker's tasks have all ended; nil: nobody
-	Told   func(string)      // called with each mishap, in words; nil: nobody
-	Only   func(string) bool // says which behaviours are played; nil: all
+	Judged func(Verdict)     // called with each verdict, one at a time; nil: not called
+	Killed func(Kill)        // called when a killed worker's tasks have all ended; nil: not called
+	Told   func(string)      // called with each mishap, in words; nil: not called
+	Only   func(string) bool // reports whether a behaviour is played; nil: all are
 }
 
-// Fleet plays tasks against a server. Make it with New.
+// Fleet plays tasks against a server. Create it with New.
 type Fleet struct {
 	opts   Options
 	api    *client.Client // with the fleet's own token
-	enrol  *client.Client // with that which registers workers
-	wrong  error          // why there are none
+	enrol  *client.Client // with the token that registers workers
+	wrong  error          // why the clients could not be created
 	tally  tally
 	deck   deck
 	delays delays
-	judged sync.Mutex // one call of Options.Judged, Killed or Told at a time
+	judged sync.Mutex // serializes calls of the functions in Options
 }
 
-// New makes a fleet. It does nothing until Run.
+// New creates a fleet. It does nothing until Run.
 func New(o Options) *Fleet {
 	if o.Tenant == "" {
 		o.Tenant = "default"
@@ -100,12 +100,12 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// RunID is the run that all tasks of the fleet belong to.
+// RunID returns the run of all tasks of the fleet.
 func (f *Fleet) RunID() string { return f.opts.RunID }
 
-// Run starts tasks for a while, or until ctx ends when create is 0, then waits until each that was started has been judged. When
-// ctx ends it stops at once and what is under way is not judged. Nothing else ends it: what goes amiss is logged and counted,
-// the show goes on, and Summary.Check says whether it proves anything.
+// Run starts tasks for the given time, or until ctx ends if create is 0, then waits until each started task has been judged. When ctx ends
+// it stops immediately, and tasks under way are not judged. Nothing else ends it: mishaps are logged and counted, and Summary.Check
+// reports whether the run proves anything.
 func (f *Fleet) Run(ctx context.Context, create time.Duration) {
 	if f.wrong != nil {
 		f.blame("the fleet", "", "%v", f.wrong)
@@ -127,7 +127,7 @@ func (f *Fleet) Run(ctx context.Context, create time.Duration) {
 	measuring.Wait()
 }
 
-// deal hands out tasks at the fleet's rate, as long as fewer than MaxLive are played.
+// deal starts plays at the fleet's rate, as long as fewer than MaxLive are under way.
 func (f *Fleet) deal(ctx context.Context, create time.Duration, begin func(*play, behaviour)) {
 	var over <-chan time.Time
 	if create > 0 {
@@ -165,7 +165,7 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 	err := b.play(limited, p)
 	switch {
 	case ctx.Err() != nil:
-		return // abandoned, and nobody asks any more
+		return // abandoned, so its result is not judged
 	case err != nil && p.task == "":
 		f.amiss("creating a task", err)
 		return
@@ -175,7 +175,7 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 	case err != nil:
 		p.complainf("in the middle of its script: %v", err)
 		for _, r := range p.runners {
-			r.lateBy(time.Now()) // what held its script up may have kept it silent too
+			r.lateBy(time.Now()) // whatever delayed its script may have kept it silent too
 		}
 		p.verdictDue = time.Time{}
 	}
@@ -184,7 +184,7 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 	}
 }
 
-// judge compares what became of a task with what had to, counts it and reports it.
+// judge compares a task's result with the expected one, counts it and reports it.
 func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
 	v := f.opts.Bounds.Judge(p.expect, seen)
 	v.TaskID, v.Behaviour = p.task, behaviour
@@ -193,8 +193,8 @@ func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
 	return v
 }
 
-// amiss records a call that did not go as it should, after which the show goes on. Where there was no answer, or one that asks
-// to come again, it proves nothing; any other answer is Lubdub's fault.
+// amiss records a call that failed; the run continues. No answer, or one that asks for a retry, proves nothing; any other answer is
+// Lubdub's fault.
 func (f *Fleet) amiss(what string, err error) {
 	if again(err) {
 		f.tell(fmt.Sprintf("%s: %v", what, err))
@@ -203,7 +203,7 @@ func (f *Fleet) amiss(what string, err error) {
 	f.blame(what, "", "%v", err)
 }
 
-// tell reports a mishap that proves nothing, neither for Lubdub nor against it.
+// tell reports a mishap that proves nothing for or against Lubdub.
 func (f *Fleet) tell(text string) {
 	f.tally.mishaps.Add(1)
 	if f.opts.Told != nil {
@@ -213,7 +213,7 @@ func (f *Fleet) tell(text string) {
 	}
 }
 
-// blame counts and reports what Lubdub did wrong that is no verdict about a task.
+// blame counts and reports an error of Lubdub that is not a verdict about a task.
 func (f *Fleet) blame(what, id, format string, args ...any) {
 	v := Verdict{Behaviour: what, TaskID: id}
 	v.wrongf(format, args...)
@@ -230,8 +230,8 @@ func (f *Fleet) publish(v Verdict) {
 	f.opts.Judged(v)
 }
 
-// checkRun compares the server's own count of the run with the fleet's: no task may be lost or be there twice. What a mishap
-// left unknown may be counted either way.
+// checkRun compares the server's count of the run with the fleet's: no task may be lost or exist twice. Tasks that a mishap left in
+// doubt may be counted or not.
 func (f *Fleet) checkRun(ctx context.Context) {
 	const what = "count of the run"
 	limited, cancel := context.WithTimeout(ctx, f.opts.Patience)
@@ -263,16 +263,14 @@ func (f *Fleet) checkRun(ctx context.Context) {
 	}
 }
 
-// deck deals behaviours in their proportions: every card once before any comes again, so that a short show has
-// them all too.
+// deck deals behaviours in their proportions: every card once before any is repeated, so that a short run also plays them all.
 type deck struct {
 	random *rand.Rand
 	only   func(string) bool
 	cards  []behaviour
 }
 
-// draw returns a behaviour and a source of randomness of its own, so that what one task draws does not depend on
-// how the others ran.
+// draw returns a behaviour and its own source of randomness, so that what one task draws does not depend on the timing of others.
 func (d *deck) draw() (behaviour, *rand.Rand) {
 	if len(d.cards) == 0 {
 		for _, b := range behaviours {

@@ -182,7 +182,7 @@ func TestADeadlineThatPassedBeforeItsTaskWasMade(t *testing.T) {
 	}
 }
 
-// What the server refuses is told and counted. It does not end the show, which would take the server with it.
+// A refusal by the server is reported and counted. It does not end the show, which would take the server with it.
 func TestARefusedTokenIsTold(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		began := time.Now()

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Expect is what a script of behaviour foresees for its task.
+// Expect is the result that a script expects for its task.
 type Expect struct {
 	State    v1.State
 	Reason   string           // of a FAILED task
@@ -19,34 +19,34 @@ type Expect struct {
 	Attempts []ExpectAttempt  // every ended attempt, in order
 }
 
-// ExpectAttempt is what must be left of one ended attempt.
+// ExpectAttempt is the expected record of one ended attempt.
 type ExpectAttempt struct {
 	Outcome  string
 	Reason   string
-	WorkerID string // whose it was; empty: anybody's
+	WorkerID string // whose it was; empty: any worker's
 
-	// Of a verdict of Lubdub's own; zero when the worker ended the attempt itself.
-	Due     time.Time     // by the server's clock: the earliest moment at which it may come
-	DueHere time.Time     // the same by our own clock
-	Unsure  time.Duration // how much earlier than Due it may really have been due: the call that Due is reckoned from took that long
-	Timeout time.Duration // which was exceeded, as the evidence must name it; zero: none, since a deadline is no timeout
+	// For a verdict of Lubdub; zero if the worker ended the attempt itself.
+	Due     time.Time     // by the server's clock: the earliest time at which it may come
+	DueHere time.Time     // the same by this process's clock
+	Unsure  time.Duration // how much earlier than Due it may really have been due: as long as the call took from which Due is computed
+	Timeout time.Duration // the exceeded timeout, which the evidence must name; zero: none, since a deadline is no timeout
 }
 
-// Seen is what became of a task, and what is known of its worker.
+// Seen is the observed result of a task, and what is known of its worker.
 type Seen struct {
 	Task   *v1.Task // nil: the API does not know it any more
 	Waited time.Duration
-	// Silence is the longest time that may have passed between two signs of life of a worker that meant to live.
+	// Silence is the longest time that may have passed between two signs of life of a worker that was meant to live.
 	Silence time.Duration
 	Timeout time.Duration // of its heartbeat
-	// Complaints are answers that the script did not foresee.
+	// Complaints are answers that the script did not expect.
 	Complaints []string
-	// Delay returns for how long of a time this process was kept from running; nil: never.
+	// Delay returns for how long of a period this process was kept from running; nil: never.
 	Delay func(from, until time.Time) time.Duration
-	// Excused reports whether an attempt may have been taken from a registered worker that meant to live: one that may have been
-	// silent for its timeout, or left without a word, or never knew of the attempt; nil: none may.
+	// Excused reports whether an attempt may have been taken from a registered worker that was meant to live: one that may have been
+	// silent for its timeout, left without deregistering, or never knew of the attempt; nil: none may.
 	Excused func(v1.HistoryEntry) bool
-	// Unread is why the task was not read back although there may be one; empty: it was.
+	// Unread is why the task could not be read back although it may exist; empty: it was.
 	Unread string
 }
 
@@ -56,38 +56,38 @@ type Verdict struct {
 	Behaviour string
 	State     v1.State
 	Reason    string
-	Ended     []Ended // each verdict of Lubdub's own about the task
+	Ended     []Ended // each verdict of Lubdub about the task
 	Zombies   int
 
 	Wrong   []string // what Lubdub did wrong; empty: nothing
-	Unclear string   // why the task says nothing about Lubdub; empty: it does
+	Unclear string   // why the task proves nothing about Lubdub; empty: it does
 }
 
 // Ended is an attempt that Lubdub itself ended.
 type Ended struct {
 	Outcome  string
 	Evidence v1.Evidence
-	Lag      time.Duration // from the moment it was due, the longer of what the evidence says and what the fleet reckons
+	Lag      time.Duration // from the time it was due: the longer of the evidence's value and the fleet's
 	Delay    time.Duration // of that, the time in which this process itself was kept from running
 }
 
-// Bounds of a right verdict.
+// Bounds are the limits of a correct verdict.
 type Bounds struct {
-	// MaxLag is the longest time from the moment a verdict is due to the verdict, beside the time in which this process
-	// itself was kept from running.
+	// MaxLag is the longest time between the due time and the verdict, not counting the time in which this process itself was kept from
+	// running.
 	MaxLag time.Duration
-	// Early is how far before that moment a verdict may seem to come: the fleet knows it to the millisecond, from
-	// answers that were written a little after the beat was applied.
+	// Early is how far before the due time a verdict may seem to come: the fleet knows that time to the millisecond, from answers that
+	// were written a little after the beat was applied.
 	Early time.Duration
 
-	// Credit is how exact the evidence is about time that was held back: shard time runs at a tenth then.
+	// Credit is the precision of the evidence about time that was held back: shard time then runs at a tenth of its speed.
 	Credit time.Duration
 }
 
 // DefaultBounds are what Lubdub promises.
 var DefaultBounds = Bounds{MaxLag: 250 * time.Millisecond, Early: 20 * time.Millisecond, Credit: 50 * time.Millisecond}
 
-// Judge compares what became of a task with what had to.
+// Judge compares a task's result with the expected one.
 func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	v := Verdict{}
 	for _, c := range seen.Complaints {
@@ -97,8 +97,8 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	if t == nil {
 		switch {
 		case seen.Unread != "" && (len(v.Wrong) == 0 || seen.Silence >= seen.Timeout):
-			v.Unclear, v.Wrong = seen.Unread, nil // complaints of a worker that was late itself are about that
-		case len(v.Wrong) > 0: // that says more
+			v.Unclear, v.Wrong = seen.Unread, nil // complaints of a worker that was late follow from that
+		case len(v.Wrong) > 0: // that is more informative
 		default:
 			v.wrongf("the task is gone")
 		}
@@ -142,7 +142,7 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	return v
 }
 
-// judgeNumbers finds attempts that ended twice, or of which nothing is left.
+// judgeNumbers finds attempts that ended twice, or that have no record.
 func (v *Verdict) judgeNumbers(history []v1.HistoryEntry) {
 	ends := map[int]int{}
 	for _, h := range history {
@@ -160,7 +160,7 @@ func (v *Verdict) judgeNumbers(history []v1.HistoryEntry) {
 	}
 }
 
-// withoutExcused leaves out the attempts that were rightly taken from a registered worker that meant to live.
+// withoutExcused omits the attempts that were rightly taken from a registered worker that was meant to live.
 func (s *Seen) withoutExcused(history []v1.HistoryEntry) (rest []v1.HistoryEntry) {
 	for _, h := range history {
 		if h.Outcome != "LOST" && text(h.Reason) != "START_TIMEOUT" || s.Excused == nil || !s.Excused(h) {
@@ -205,13 +205,13 @@ func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.History
 	}
 }
 
-// judgeEvidence believes neither the evidence nor the fleet's own reckoning alone: both lags must be in bounds. What the
-// process's own delay explains of a lag is nobody's fault.
+// judgeEvidence trusts neither the evidence nor the fleet's own measurement alone: both lags must be in bounds. The part of a lag that
+// this process's own delay explains does not count.
 func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, seen Seen) {
 	e := h.Evidence
 	credit := time.Duration(e.OutageCreditMs) * time.Millisecond
 	if w.Timeout == 0 {
-		credit = 0 // a deadline goes by the wall clock, which no outage stops
+		credit = 0 // a deadline follows the wall clock, which no outage stops
 	}
 	told, reckoned := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
 	lag, delay := max(told, reckoned), time.Duration(0)
@@ -244,21 +244,21 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 	}
 }
 
-// heldBack excuses a start, run or cancel timeout that is late by the fleet's reckoning alone, on a machine that held the process up for
-// a good part of that. Such a machine holds back shard time too, by which these go, and their evidence does not tell of what was held
-// back before the last beat.
+// heldBack excuses a start, run or cancel timeout that is late only by the fleet's own measurement, on a machine that held the process up
+// for a good part of that. Such a machine also holds back shard time, which these timeouts follow, and their evidence does not include what
+// was held back before the last beat.
 func (b Bounds) heldBack(w ExpectAttempt, told, lag, delay time.Duration) bool {
 	return w.Outcome == "TIMED_OUT" && w.Timeout > 0 && told <= b.MaxLag && lag-delay > b.MaxLag && delay > lag/4
 }
 
-// lateWorker excuses a zombie whose worker may really have been silent for too long, as happens on a machine that
-// is too busy. Nothing is proved by such a task, neither for Lubdub nor against it.
+// lateWorker excuses a zombie whose worker may really have been silent for too long, as happens on a busy machine. Such a task
+// proves nothing for or against Lubdub.
 func (v *Verdict) lateWorker(seen Seen) bool {
 	if seen.Silence < seen.Timeout {
 		return false
 	}
 	v.Unclear = fmt.Sprintf("the worker itself may have been silent for %v of %v", seen.Silence.Round(time.Millisecond), seen.Timeout)
-	v.Wrong = nil // what there is now are complaints, about what followed from it
+	v.Wrong = nil // what is left are complaints about the consequences
 	return true
 }
 

@@ -16,14 +16,14 @@ const (
 	victims  = 3 // that are tried before a kill is given up: each of them was itself late
 )
 
-// Kill is what became of a worker that was killed.
+// Kill is the result of killing a worker.
 type Kill struct {
 	WorkerID  string
 	Held      int           // tasks when it was killed
-	Recovered int           // of these, those that others have finished
+	Recovered int           // of these, those that other workers have finished
 	Lag       time.Duration // of the verdict, after it was due
 	Delay     time.Duration // of that, the time in which this process itself was kept from running
-	Took      time.Duration // from the verdict's due time until the last of its tasks was finished by others
+	Took      time.Duration // from the verdict's due time until other workers had finished the last of its tasks
 }
 
 func (k Kill) String() string {
@@ -31,7 +31,7 @@ func (k Kill) String() string {
 		k.WorkerID, k.Held, milliseconds(k.Lag), milliseconds(k.Delay), k.Recovered, milliseconds(k.Took))
 }
 
-// kill has a worker claim many jobs, silences it for good, and judges what becomes of them.
+// kill makes a worker claim many jobs, silences it permanently, and judges the results.
 func (p *pool) kill(ctx context.Context, number int) {
 	f := p.fleet
 	register := v1.RegisterWorkerRequest{
@@ -52,7 +52,7 @@ func (p *pool) kill(ctx context.Context, number int) {
 			Due: victim.heard.Add(victim.timeout), DueHere: due, Unsure: victim.took, Timeout: victim.timeout,
 		}, {Outcome: "SUCCEEDED"}}
 	}
-	// Others take its place, who are there before it is noticed.
+	// Other workers replace it before it is missed.
 	rescue, done := context.WithCancel(ctx)
 	defer done()
 	for i := range rescuers {
@@ -73,7 +73,7 @@ func (p *pool) kill(ctx context.Context, number int) {
 	p.checkVictim(ctx, victim)
 }
 
-// doom returns a worker that holds n jobs and is dead from here on; nil when all that were tried were themselves too late.
+// doom returns a dead worker that holds n jobs, or nil if all that were tried were themselves late.
 func (p *pool) doom(ctx context.Context, register v1.RegisterWorkerRequest, n int) *worker {
 	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.PlayTime)
 	defer cancel()
@@ -87,15 +87,14 @@ func (p *pool) doom(ctx context.Context, register v1.RegisterWorkerRequest, n in
 			if !victim.late() {
 				return victim
 			}
-			err = errLate // though Lubdub let it live: what is taken from it is excused, and proves nothing
+			err = errLate // Lubdub let it live, but an attempt taken from it is excused, and proves nothing
 		}
 		p.refused(ctx, victim, err)
 	}
 	return nil
 }
 
-// fill has a worker claim until it holds n jobs, and start every other one; the others it has only got. It beats
-// meanwhile, as whoever lives must, and once more at the end.
+// fill makes a worker claim until it holds n jobs, and start every other one. The worker beats meanwhile, and once more at the end.
 func (p *pool) fill(ctx context.Context, victim *worker, n int) error {
 	alive, stop := context.WithCancelCause(ctx)
 	var beating sync.WaitGroup
@@ -122,7 +121,7 @@ func (p *pool) fill(ctx context.Context, victim *worker, n int) error {
 
 var errLate = errors.New("it was itself silent for too long before it was to die")
 
-// errSlow: what a worker claimed first may soon be taken from it again, since it has only got it.
+// errSlow: the first claimed jobs may soon be taken from the worker again, since it has not started them.
 var errSlow = errors.New("it took too long to claim its jobs")
 
 func (p *pool) fillUp(ctx context.Context, victim *worker, n int) error {
@@ -134,14 +133,14 @@ func (p *pool) fillUp(ctx context.Context, victim *worker, n int) error {
 		for _, e := range tasks {
 			held++
 			if r := (&runner{fleet: p.fleet, envelope: e, token: e.TaskToken, dead: true}); held%2 == 0 {
-				_ = p.start(ctx, r) // what a refusal leaves behind the judge will see
+				_ = p.start(ctx, r) // the judge will see the consequences of a refusal
 			}
 		}
 	}
 	return nil
 }
 
-// mourn judges what becomes of a killed worker's jobs.
+// mourn judges the results of a killed worker's jobs.
 func (p *pool) mourn(ctx context.Context, ids []string, want Expect, due time.Time) Kill {
 	k := Kill{Held: len(ids)}
 	var judging sync.WaitGroup
@@ -163,7 +162,7 @@ func (p *pool) mourn(ctx context.Context, ids []string, want Expect, due time.Ti
 	return k
 }
 
-// checkVictim compares what the registry says of the killed worker with what happened.
+// checkVictim compares the registry's record of the killed worker with what happened.
 func (p *pool) checkVictim(ctx context.Context, victim *worker) {
 	limited, cancel := context.WithTimeout(ctx, p.fleet.opts.Patience)
 	defer cancel()

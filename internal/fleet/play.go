@@ -12,18 +12,18 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// play is one task on its way through its script. It is used by one goroutine.
+// play is one task that follows its script. Only one goroutine uses it.
 type play struct {
 	fleet   *Fleet
 	random  *rand.Rand
 	timeout time.Duration // of the heartbeat, drawn for this task
-	number  int           // counts the fleet's tasks
+	number  int           // numbers the fleet's tasks
 
 	task       string    // its id; empty until it is created
-	begun      time.Time // when its creation was asked for
+	begun      time.Time // when its creation was requested
 	runners    []*runner
 	expect     Expect
-	verdictDue time.Time // by our own clock: when to begin asking for an end that Lubdub itself must bring about
+	verdictDue time.Time // by this process's clock: when to begin polling for an end that Lubdub itself must bring about
 	complaints []string
 
 	waits   time.Duration              // how long after verdictDue its end is waited for; 0: the fleet's patience
@@ -34,7 +34,7 @@ func (p *play) complainf(format string, args ...any) {
 	p.complaints = append(p.complaints, fmt.Sprintf(format, args...))
 }
 
-// create makes the task and the worker of its first attempt.
+// create creates the task and the worker of its first attempt.
 func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (*runner, error) {
 	interval := p.timeout.Milliseconds() / 4
 	timeout := p.timeout.Milliseconds()
@@ -59,7 +59,7 @@ func (p *play) create(ctx context.Context, adjust func(*v1.CreateTaskRequest)) (
 	return p.hire(*made.Envelope), nil
 }
 
-// next asks for another attempt and hires a worker for it.
+// next requests another attempt and creates a worker for it.
 func (p *play) next(ctx context.Context, from int) (*runner, v1.TaskEnvelope, error) {
 	var made *client.Created
 	if err := p.fleet.control(ctx, func() (err error) {
@@ -92,7 +92,7 @@ func (p *play) cancel(ctx context.Context, reason string) error {
 	return err
 }
 
-// get reads the task back; nil without an error when the API does not know it.
+// get reads the task back; nil without an error if the API does not know it.
 func (p *play) get(ctx context.Context) (*v1.Task, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.patience())
 	defer cancel()
@@ -120,7 +120,7 @@ func (p *play) beats(ctx context.Context, r *runner, n int, every time.Duration)
 	return nil
 }
 
-// beatUntilRefused beats on, whatever is asked of it, until Lubdub says that the attempt is over.
+// beatUntilRefused continues to beat, ignoring all requests, until Lubdub refuses because the attempt is over.
 func (p *play) beatUntilRefused(ctx context.Context, r *runner) error {
 	for until := time.Now().Add(p.patience()); time.Now().Before(until); {
 		if !pause(ctx, jitter(p.random, r.interval())) {
@@ -138,7 +138,7 @@ func (p *play) beatUntilRefused(ctx context.Context, r *runner) error {
 // end completes the attempt, and checks the answer.
 func (p *play) end(ctx context.Context, r *runner, c v1.CompletedRequest) error {
 	c.CompletedAt = v1.At(time.Now())
-	for range 1 + p.random.IntN(2) { // the same completion again must get the same answer
+	for range 1 + p.random.IntN(2) { // a repeated completion must get the same answer
 		a, err := r.complete(ctx, c)
 		if err != nil {
 			return fmt.Errorf("completion: %w", err)
@@ -150,7 +150,7 @@ func (p *play) end(ctx context.Context, r *runner, c v1.CompletedRequest) error 
 	return nil
 }
 
-// patience is how long after its due end a task is waited for before it counts as missed.
+// patience returns how long after its due end a task is waited for before it counts as missed.
 func (p *play) patience() time.Duration {
 	if p.waits > 0 {
 		return p.waits
@@ -158,7 +158,7 @@ func (p *play) patience() time.Duration {
 	return p.fleet.opts.Patience
 }
 
-// settle waits for the end of the task and returns what is seen then. The error is the context's.
+// settle waits for the end of the task and returns what is then observed. The error is the context's.
 func (p *play) settle(ctx context.Context) (Seen, error) {
 	s := Seen{Timeout: p.timeout, Complaints: p.complaints, Delay: p.fleet.delays.within, Excused: p.excused}
 	for _, r := range p.runners {
@@ -194,16 +194,16 @@ func (p *play) settle(ctx context.Context) (Seen, error) {
 	}
 }
 
-// How long to wait between two questions for an end: many who ask often would hold up what they ask for.
+// How long to wait between two polls for an end: frequent polls by many plays would delay what they wait for.
 const (
 	askFirst = 50 * time.Millisecond
 	askLast  = 400 * time.Millisecond
 )
 
-// expectVerdict says that Lubdub itself must end attempt n for this reason, no earlier than due on its clock.
+// expectVerdict expects Lubdub itself to end the attempt for this reason, no earlier than due on its clock.
 func (p *play) expectVerdict(r *runner, outcome, reason string, due time.Time, timeout time.Duration) {
-	// The worker's last callback, or the creation, left before it landed, so this is no later than due, and asking
-	// early is harmless.
+	// The worker's last callback, or the creation, was sent before it was stored, so this is no later than due, and polling early is
+	// harmless.
 	p.verdictDue = p.begun.Add(due.Sub(r.heard))
 	if !r.sent.IsZero() {
 		p.verdictDue = r.sent.Add(due.Sub(r.heard))
@@ -213,7 +213,7 @@ func (p *play) expectVerdict(r *runner, outcome, reason string, due time.Time, t
 	})}
 }
 
-// expectEnd says that the worker ends its attempt itself.
+// expectEnd expects the worker to end its attempt.
 func (p *play) expectEnd(state v1.State, reason string) {
 	p.expect.State, p.expect.Reason = state, reason
 	p.expect.Attempts = append(p.expect.Attempts, ExpectAttempt{Outcome: string(state), Reason: reason})

@@ -13,9 +13,9 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// The pool has registered workers, who claim what waits in queues. Some jobs wait for all of them; and now and then one
-// that holds many is killed: it is never heard again, Lubdub must notice it in time, and every one of its jobs must be
-// done by others, none lost and none by two.
+// The pool contains registered workers, which claim waiting tasks from queues. Some jobs wait for all of them; and now and then a worker
+// that holds many is killed: it sends nothing more, Lubdub must notice it in time, and other workers must do every one of its jobs,
+// none lost and none twice.
 
 const (
 	poolSize    = 4
@@ -23,7 +23,7 @@ const (
 	jobWork     = 150 * time.Millisecond
 	jobBackoff  = 100 // ms
 	jobStart    = 10 * time.Second
-	jobPatience = 5 // of the fleet's: a job may have to wait until it is found out that its worker was late, or never heard of it
+	jobPatience = 5 // of the fleet's: a job may have to wait until its worker is found to be late, or never to have got it
 	nameClaimed = "claimed"
 	nameKilled  = "worker killed"
 	nameWorker  = "worker"
@@ -36,7 +36,7 @@ type pool struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	workers map[string]*worker   // by id; those that went long ago are left out
+	workers map[string]*worker   // by id; those that went long ago are removed
 	started map[started]struct{} // of jobs that have not been judged yet
 }
 
@@ -46,7 +46,7 @@ type started struct {
 	attempt int
 }
 
-// pool plays registered workers for a while, or until ctx ends when create is 0.
+// pool plays registered workers for the given time, or until ctx ends if create is 0.
 func (f *Fleet) pool(ctx context.Context, create time.Duration) {
 	if f.opts.EnrollToken == "" {
 		return
@@ -74,7 +74,7 @@ func (p *pool) luck() *rand.Rand {
 
 func (p *pool) queue(name string) string { return name + "-" + p.fleet.opts.RunID }
 
-// employ keeps a place filled until `on` ends: a worker that was refused is reported, and another registers in its place.
+// employ keeps a place filled until `on` ends: a refused worker is reported, and another registers in its place.
 func (p *pool) employ(ctx, on context.Context, r v1.RegisterWorkerRequest) {
 	beating, claiming := p.luck(), p.luck()
 	p.working.Go(func() {
@@ -84,7 +84,7 @@ func (p *pool) employ(ctx, on context.Context, r v1.RegisterWorkerRequest) {
 				err = w.work(on, beating, claiming, p.job)
 			}
 			if on.Err() != nil && w != nil {
-				p.refused(ctx, w, w.leave(ctx)) // who has deregistered may not claim, and it claims no more
+				p.refused(ctx, w, w.leave(ctx)) // a deregistered worker may not claim, and it claims no more
 			}
 			if on.Err() == nil {
 				p.refused(ctx, w, err)
@@ -94,7 +94,7 @@ func (p *pool) employ(ctx, on context.Context, r v1.RegisterWorkerRequest) {
 	})
 }
 
-// enlist registers a worker and remembers it, since what becomes of its tasks is judged by what it did.
+// enlist registers a worker and remembers it, since the results of its tasks are judged by what it did.
 func (p *pool) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker, error) {
 	w, err := p.fleet.enlist(ctx, r)
 	if err != nil {
@@ -113,8 +113,8 @@ func (p *pool) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker,
 	return w, nil
 }
 
-// excused reports whether an attempt may have been taken from a worker that was not killed. The answer to a claim may be
-// lost, and what it took with it: that waits for its start timeout.
+// excused reports whether an attempt may have been taken from a worker that was not killed. The answer to a claim may be lost; the tasks
+// in it wait for their start timeout.
 func (p *pool) excused(task string, h v1.HistoryEntry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *pool) excused(task string, h v1.HistoryEntry) bool {
 	return holder != nil && holder.excused()
 }
 
-// start says that an attempt of a job runs.
+// start reports that an attempt of a job runs.
 func (p *pool) start(ctx context.Context, r *runner) error {
 	err := r.start(ctx)
 	if err == nil {
@@ -137,7 +137,7 @@ func (p *pool) start(ctx context.Context, r *runner) error {
 	return err
 }
 
-// refused judges why a worker that meant to live was refused, or was not answered: only its own lateness excuses that.
+// refused judges why a worker that was meant to live was refused, or got no answer: only its own lateness excuses that.
 func (p *pool) refused(ctx context.Context, w *worker, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -165,7 +165,7 @@ func (p *pool) job(ctx context.Context, e v1.TaskEnvelope) {
 	if p.start(ctx, r) == nil && pause(ctx, jobWork) {
 		_, _ = r.complete(ctx, v1.CompletedRequest{Outcome: v1.OutcomeSucceeded, Output: json.RawMessage(`{"rows":42}`)})
 	}
-	// What a refusal leaves behind the judge will see.
+	// The judge will see the consequences of a refusal.
 }
 
 // feed creates jobs at half the fleet's rate, and has a worker killed from time to time: twice in a short show.
@@ -204,8 +204,8 @@ func (p *pool) feed(ctx context.Context, create time.Duration, jobs *sync.WaitGr
 	}
 }
 
-// create makes jobs that wait in a queue, again and again while some of them are answered so. It returns no ids when they could
-// not be made; that is reported.
+// create creates jobs that wait in a queue, and retries those that may succeed later. It returns no ids if they could not be created, which
+// it reports.
 func (p *pool) create(ctx context.Context, queue string, n int) []string {
 	f := p.fleet
 	backoff, limit := int64(jobBackoff), jobStart.Milliseconds()
@@ -276,7 +276,7 @@ func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due
 	return v
 }
 
-// forget drops what was kept of a job, and reports attempts that no worker knew of.
+// forget drops the records of a job, and reports attempts that no worker knew of.
 func (p *pool) forget(t *v1.Task) {
 	for _, h := range t.History {
 		if text(h.Reason) == "START_TIMEOUT" && p.excused(t.TaskID, h) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// withPool has the fleet register workers too, and play few other tasks beside.
+// withPool makes the fleet register workers too, and play few other tasks.
 func withPool(o *Options) {
 	o.EnrollToken, o.Only = "x", func(name string) bool { return name == "short" }
 }
@@ -31,7 +31,7 @@ func TestWorkersOfAGoodServer(t *testing.T) {
 	}
 }
 
-// Whoever takes long to claim lives as long as it beats, also the one that will be killed: it claims 40 jobs in three
+// A worker that takes long to claim lives as long as it beats, also the one that will be killed: it claims 40 jobs in three
 // times its timeout.
 func TestWorkersBeatWhileTheyClaim(t *testing.T) {
 	server := newFake()
@@ -42,7 +42,7 @@ func TestWorkersBeatWhileTheyClaim(t *testing.T) {
 	}
 }
 
-// A worker that is late itself is rightly refused. That is told; another one registers in its place, its tasks are done by
+// A worker that is late itself is rightly refused. That is reported; another one registers in its place, its tasks are done by
 // others, and nothing is called wrong.
 func TestALateWorkerRegistersAnew(t *testing.T) {
 	server := newFake()
@@ -68,7 +68,7 @@ func TestALateWorkerRegistersAnew(t *testing.T) {
 	}
 }
 
-// A worker that is to be killed and was late before, though nobody noticed, is no victim: another one is.
+// A worker that is to be killed and was late before, though that was not noticed, is no victim: another one is.
 func TestALateVictimIsNotJudged(t *testing.T) {
 	server := newFake()
 	server.pool.lateVictim = 2 * time.Second
@@ -113,8 +113,8 @@ func TestAClaimIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// What a claim took although its answer was lost for good waits for its start timeout, and is done by somebody else then.
-// Nobody is to blame for that.
+// Tasks of a claim whose answer was lost for good wait for their start timeout, and are then done by another worker. No one is
+// blamed for that.
 func TestAJobThatNobodyHeardOf(t *testing.T) {
 	server := newFake()
 	server.pool.drop = true
@@ -127,7 +127,7 @@ func TestAJobThatNobodyHeardOf(t *testing.T) {
 	}
 }
 
-// A job that nobody could claim, since claims had no answer, says nothing; the check then proves nothing.
+// A job that no worker could claim, since claims had no answer, proves nothing, and neither does the check.
 func TestJobsThatCouldNotBeClaimed(t *testing.T) {
 	server := newFake()
 	server.pool.noClaims = true

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// maxUnclear is the share of tasks that may say nothing before the whole check says nothing.
+// maxUnclear is the share of unclear tasks above which the whole check proves nothing.
 const maxUnclear = 0.05
 
-// ErrTooBusy is what a check says of a machine that shows too little.
+// ErrTooBusy means that the machine was too busy for the check to prove anything.
 var ErrTooBusy = errors.New("this machine is too busy to prove anything")
 
-// Check is nil when everything that was seen was right, and enough was seen to say so.
+// Check returns nil if everything observed was correct, and enough was observed.
 func (s Summary) Check() error {
 	switch {
 	case s.Wrongs > 0:
@@ -32,7 +32,7 @@ func (s Summary) Check() error {
 	return nil
 }
 
-// Status is the summary in one line, for a show that is under way.
+// Status returns the summary in one line, for a show that is under way.
 func (s Summary) Status() string {
 	line := fmt.Sprintf("%3.0fs  live %d  succeeded %d  failed %d  cancelled %d  zombies %d  beats %d",
 		s.Elapsed.Seconds(), s.Live, s.Succeeded, s.Failed, s.Cancelled, s.Zombies, s.Beats)
@@ -88,10 +88,10 @@ func (s Summary) Write(w io.Writer) error {
 	return nil
 }
 
-// String is the table that Write prints.
+// String returns the table that Write prints.
 func (s Summary) String() string {
 	b := &strings.Builder{}
-	_ = s.Write(b) // a Builder takes everything
+	_ = s.Write(b) // a Builder does not fail
 	return b.String()
 }
 

@@ -11,24 +11,24 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// runner plays one attempt, as its worker. It is used by one goroutine.
+// runner plays one attempt, as its worker. Only one goroutine uses it.
 type runner struct {
 	fleet    *Fleet
 	envelope v1.TaskEnvelope
 	id       string
 	token    string
 	inBatch  bool // beats go through POST /v1/heartbeats
-	dead     bool // it plays dead: its silence is meant
+	dead     bool // it plays dead: its silence is intended
 
-	// What is known of when its callbacks landed. `sent` is when the last acknowledged one left, so it cannot
-	// have landed earlier; `longest` is the longest time that two neighbours may lie apart. While that is
-	// shorter than the timeout the worker is alive beyond doubt, however slow the machine or the network.
+	// What is known of when its callbacks were stored. `sent` is when the last acknowledged one was sent, so it cannot have been stored
+	// earlier; `longest` is the longest time that may lie between two consecutive ones. While that is shorter than the timeout, the
+	// worker is certainly alive, however slow the machine or the network.
 	sent    time.Time
 	took    time.Duration // from then until its answer
 	longest time.Duration
 
 	heard       time.Time // the server's clock at the last acknowledged callback
-	cancelHeard time.Time // the server's clock at the first one that asked to stop; zero: none did
+	cancelHeard time.Time // the server's clock at the first one that requested a cancel; zero: none did
 }
 
 func (r *runner) timeout() time.Duration {
@@ -42,7 +42,7 @@ func (r *runner) interval() time.Duration {
 	return time.Duration(r.envelope.HeartbeatIntervalMs) * time.Millisecond
 }
 
-// start says that the attempt runs.
+// start reports that the attempt runs.
 func (r *runner) start(ctx context.Context) error {
 	started := v1.StartedRequest{Attempt: r.envelope.Attempt, WorkerID: r.id, StartedAt: v1.At(time.Now())}
 	return r.timed(ctx, func() error {
@@ -54,7 +54,7 @@ func (r *runner) start(ctx context.Context) error {
 	})
 }
 
-// beat says "I am alive", and how far it has come.
+// beat sends a heartbeat with progress.
 func (r *runner) beat(ctx context.Context, pct float64, message string) error {
 	r.fleet.tally.beats.Add(1)
 	b := v1.HeartbeatRequest{Attempt: r.envelope.Attempt, WorkerID: r.id, HeartbeatAt: v1.At(time.Now()), ProgressPct: &pct, Message: &message}
@@ -125,8 +125,7 @@ func (r *runner) renew(token string) {
 	}
 }
 
-// timed makes a call, again and again while that may help, as the contract asks of workers, and keeps count of
-// the silence around it.
+// timed makes a call, and retries it while that may help, as the contract requires of workers, and measures the silence around it.
 func (r *runner) timed(ctx context.Context, call func() error) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		sent := time.Now()
@@ -148,7 +147,7 @@ func (r *runner) timed(ctx context.Context, call func() error) error {
 	}
 }
 
-// lateBy counts the silence since the last sign of life of a worker that means to live.
+// lateBy counts the silence since the last sign of life of a worker that is meant to live.
 func (r *runner) lateBy(now time.Time) {
 	if !r.sent.IsZero() && !r.dead {
 		r.longest = max(r.longest, now.Sub(r.sent))
@@ -160,7 +159,7 @@ const (
 	lastRetry  = 500 * time.Millisecond
 )
 
-// pause waits, and reports whether the context lives on.
+// pause waits, and returns false if the context has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -172,7 +171,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// jitter spreads a duration over 0.8 to 1 of itself, so that workers do not march in step.
+// jitter returns 0.8 to 1 times a duration, so that workers do not beat in step.
 func jitter(r *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.2*r.Float64()))
 }

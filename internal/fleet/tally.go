@@ -10,43 +10,43 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// tally counts what the fleet did and saw.
+// tally counts what the fleet did and observed.
 type tally struct {
 	playing, created, beats, retries, killed, recovered, mishaps atomic.Int64
 	unclaimed                                                    atomic.Int64 // claims without an answer
 
 	mu     sync.Mutex
 	began  time.Time
-	judged Summary // what add and complain touch of it
+	judged Summary // only what add and complain change
 	lags   []time.Duration
 }
 
-// Summary is a count of a fleet's work so far.
+// Summary counts a fleet's work so far.
 type Summary struct {
 	Elapsed time.Duration
 	Created int
 	Judged  int
 	Live    int // tasks under way
 	Beats   int64
-	Retries int64 // calls that had to be made again
+	Retries int64 // calls that had to be repeated
 
 	Succeeded, Failed, Cancelled, Unfinished int
-	Reasons                                  map[string]int // of the failed
+	Reasons                                  map[string]int // of the failed ones
 	Behaviours                               map[string]int
 
 	Zombies              int
 	Killed               int // workers
-	Recovered            int // tasks that these held and others have finished
-	Lags                 int // verdicts of Lubdub's own; of very many the newest
+	Recovered            int // of their tasks, those that other workers have finished
+	Lags                 int // verdicts of Lubdub; if there are very many, the newest
 	LagP50, LagP99, Most time.Duration
 
-	// DelayMost is the longest time in which nothing of this process ran that wanted to, and Delay for how long it was held
-	// up altogether.
+	// DelayMost is the longest time in which nothing of this process ran although it was ready, and Delay the total time for which it was
+	// held up.
 	DelayMost, Delay time.Duration
 
 	Wrong   []Verdict // the first hundred
 	Wrongs  int
-	Unclear int // tasks that say nothing about Lubdub
+	Unclear int // tasks that prove nothing about Lubdub
 	Mishaps int // workers that were themselves late, and calls without an answer
 }
 
@@ -78,7 +78,7 @@ func (t *tally) add(v Verdict) {
 		j.Unfinished++
 	}
 	j.Zombies += v.Zombies
-	if len(t.lags) >= keepLags { // a show may go on for days
+	if len(t.lags) >= keepLags { // a show may run for days
 		t.lags = slices.Delete(t.lags, 0, keepLags/2)
 	}
 	for _, e := range v.Ended {
@@ -90,7 +90,7 @@ func (t *tally) add(v Verdict) {
 	t.wrong(v)
 }
 
-// complain counts a wrong that is no task's.
+// complain counts an error that is not about a task.
 func (t *tally) complain(v Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,13 +124,13 @@ func (t *tally) snapshot() Summary {
 	return s
 }
 
-// quantile of a sorted, non-empty list: the smallest value that at least this share lies at or below.
+// quantile returns, from a sorted, non-empty list, the smallest value that at least this share lies at or below.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.9999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// Summary counts the fleet's work so far. It may be called at any time.
+// Summary returns the counts so far. It may be called at any time.
 func (f *Fleet) Summary() Summary {
 	s := f.tally.snapshot()
 	s.DelayMost, s.Delay = f.delays.sum()

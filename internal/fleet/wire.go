@@ -8,11 +8,11 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// connect makes a client that makes each call once: what is made again, and how often that was, the fleet counts itself.
+// connect creates a client that makes each call once: the fleet repeats calls itself, and counts that.
 func (o *Options) connect(token string) (*client.Client, error) {
 	opts := []client.Option{
 		client.Token(token), client.Scope(o.Tenant, o.Workspace), client.Tries(1), client.UserAgent("lubdub-fleet"),
-		client.AllowHTTP(), // a show's tokens open a show's deployment
+		client.AllowHTTP(), // a show's tokens are valid only in a show's deployment
 	}
 	if o.Client.Transport != nil {
 		opts = append(opts, client.Transport(o.Client.Transport))
@@ -23,10 +23,10 @@ func (o *Options) connect(token string) (*client.Client, error) {
 	return client.New(o.BaseURL, opts...)
 }
 
-// again reports whether the same call may succeed later: there was no answer, or one that asks to come again.
+// again reports whether the same call may succeed later: it got no answer, or one that asks for a retry.
 func again(err error) bool { return client.MayRetry(err) && !errors.Is(err, context.Canceled) }
 
-// refusedWith returns the status of a refusal, 0 when err is none.
+// refusedWith returns the status of a refusal, or 0 if err is none.
 func refusedWith(err error) int {
 	var r *client.Error
 	if errors.As(err, &r) {
@@ -35,10 +35,10 @@ func refusedWith(err error) int {
 	return 0
 }
 
-// errAnswer says that an answer was not the contract's.
+// errAnswer means that an answer did not follow the contract.
 var errAnswer = client.ErrAnswer
 
-// control makes a call of the control plane, again while that may help.
+// control makes a call of the control plane, and retries it while that may help.
 func (f *Fleet) control(ctx context.Context, call func() error) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := call()
@@ -55,5 +55,5 @@ func (f *Fleet) control(ctx context.Context, call func() error) error {
 	}
 }
 
-// missing reports whether what was asked for is not there.
+// missing reports whether the requested object does not exist.
 func missing(err error) bool { return refusedWith(err) == http.StatusNotFound }

@@ -22,15 +22,15 @@ type worker struct {
 
 	mu      sync.Mutex
 	token   string
-	sent    time.Time     // when its last acknowledged beat left
+	sent    time.Time     // when its last acknowledged beat was sent
 	took    time.Duration // from then until its answer
-	longest time.Duration // between two of those: while it is below the timeout the worker is alive beyond doubt
+	longest time.Duration // between two of those: while it is below the timeout the worker is certainly alive
 	heard   time.Time     // the server's clock at the last one
-	retired time.Time     // when it went, or began to play dead: silence after that is meant; zero: it means to live
-	deserts bool          // it went without a word and with all that it held
+	retired time.Time     // when it left, or began to play dead: silence after that is intended; zero: it is meant to live
+	deserts bool          // it left without deregistering, and with all its tasks
 }
 
-// enlist registers a worker. A registration whose answer was lost is repeated, and so the same.
+// enlist registers a worker. A registration whose answer was lost is repeated with the same id.
 func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker, error) {
 	r.RegistrationID = crand.Text()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
@@ -48,14 +48,14 @@ func (f *Fleet) enlist(ctx context.Context, r v1.RegisterWorkerRequest) (*worker
 	}
 }
 
-// opens is the worker's token.
+// opens returns the worker's token.
 func (w *worker) opens() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.token
 }
 
-// beat says "I am alive", for the worker and for all that it holds.
+// beat sends a heartbeat, for the worker and all its tasks.
 func (w *worker) beat(ctx context.Context) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		w.fleet.tally.beats.Add(1)
@@ -77,7 +77,7 @@ func (w *worker) beat(ctx context.Context) error {
 	}
 }
 
-// silence is the longest time that may have passed between two of its beats, or since the last one, while it meant to live.
+// silence returns the longest time that may have passed between two of its beats, or since the last one, while it was meant to live.
 func (w *worker) silence() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *worker) silence() time.Duration {
 	return w.longest
 }
 
-// late reports whether it may have been silent for its timeout: then it was right to take it for dead.
+// late reports whether it may have been silent for its timeout: then declaring it dead was right.
 func (w *worker) late() bool { return w.silence() >= w.timeout }
 
 // excused reports whether its tasks may have been taken from it.
@@ -98,7 +98,7 @@ func (w *worker) excused() bool {
 	return deserts || w.late()
 }
 
-// retire says that its silence is meant from here on.
+// retire marks its silence as intended from here on.
 func (w *worker) retire(deserts bool) {
 	longest := w.silence()
 	w.mu.Lock()
@@ -106,7 +106,7 @@ func (w *worker) retire(deserts bool) {
 	w.longest, w.retired, w.deserts = longest, time.Now(), deserts
 }
 
-// work beats, claims tasks and does them until the context ends. An error says that Lubdub refused it before.
+// work beats, claims tasks and runs them until the context ends. An error means that Lubdub refused it before.
 func (w *worker) work(ctx context.Context, beating, claiming *rand.Rand, do func(context.Context, v1.TaskEnvelope)) error {
 	on, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -120,8 +120,8 @@ func (w *worker) work(ctx context.Context, beating, claiming *rand.Rand, do func
 	return context.Cause(on)
 }
 
-// keepBeating beats until on ends; a beat that is on its way then is waited for, as long as ctx lasts: it may land at any
-// time. An error says that Lubdub refused a beat.
+// keepBeating beats until on ends; it waits for a beat that is then under way, as long as ctx lasts, since that may be stored at any
+// time. An error means that Lubdub refused a beat.
 func (w *worker) keepBeating(ctx, on context.Context, r *rand.Rand) error {
 	for pause(on, jitter(r, w.interval)) {
 		if err := w.beat(ctx); err != nil && ctx.Err() == nil {
@@ -131,8 +131,8 @@ func (w *worker) keepBeating(ctx, on context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// claim takes up to n tasks, waiting for the first. None without an error: there were none. It asks again under its id
-// while that may help: a claim may have taken tasks although its answer was lost, or was that the store did not say.
+// claim claims up to n tasks, and waits for the first. It may return none without an error. It retries under its id while that may
+// help: a claim may have taken tasks although its answer was lost, or was that the store did not confirm.
 func (w *worker) claim(ctx context.Context, n int, id string) ([]v1.TaskEnvelope, error) {
 	waitMs := claimWait.Milliseconds()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
@@ -147,7 +147,7 @@ func (w *worker) claim(ctx context.Context, n int, id string) ([]v1.TaskEnvelope
 	}
 }
 
-// serve claims tasks and does them until the context ends.
+// serve claims tasks and runs them until the context ends.
 func (w *worker) serve(ctx context.Context, r *rand.Rand, do func(context.Context, v1.TaskEnvelope)) error {
 	var doing sync.WaitGroup
 	defer doing.Wait()

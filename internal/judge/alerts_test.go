@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Alerts and findings ask the same where they ask the same thing: whoever is woken by one reads the other.
+// An alert and a finding on the same value have the same limit, so that an operator paged by the one finds the other.
 func TestAlertsHaveTheSameLimits(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/observability/rules.yml")
 	if err != nil {

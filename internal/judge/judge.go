@@ -1,6 +1,6 @@
-// Package judge says how a deployment is: whether it is us (Redis, replicas, shards) or them (workers, machines, queues), and what
-// to do. The server judges with it, from nothing but what its API tells, and answers with what it finds; whoever shows that to
-// people shows these words and has no limits of its own. `lubdub doctor --redis` judges a Redis by it where no server runs.
+// Package judge evaluates a deployment: whether Lubdub itself is at fault (Redis, replicas, shards) or the workers (workers, machines,
+// queues), and what to do. The server evaluates only what its API returns, and includes the findings in its answers; programs that show
+// them use these words and have no limits of their own. `lubdub doctor --redis` uses it to check a Redis where no server runs.
 package judge
 
 import (
@@ -13,26 +13,26 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Known is what is to be judged. What is nil is not known and not judged.
+// Known is the input. A nil field is unknown and not evaluated.
 type Known struct {
 	Health *v1.Health
 	System *v1.System
 	Stats  *v1.Stats
 	Queues []v1.Queue
-	// Unread says why some of it is not known, though it was asked for; empty: all is.
+	// Unread is why some of it is unknown although it was requested; empty: all is known.
 	Unread string
-	// Reader is who reads the findings.
+	// Reader describes the token of the reader of the findings.
 	Reader Reader
 }
 
-// Reader is what the token of the one who reads the findings allows. A remedy that needs more is not named.
+// Reader is what the reader's token allows. Remedies that need more are not named.
 type Reader struct {
-	AllScopes bool // it reads what belongs to no workspace
+	AllScopes bool // it may read what belongs to no workspace
 	Operates  bool // it may resume queues and release what the brake holds
 	Cancels   bool // it may cancel tasks
 }
 
-// either is a remedy that needs something of the token, or what is left without it.
+// either returns a remedy if the token allows it, else the alternative.
 func either(allowed bool, remedy, otherwise string) string {
 	if allowed {
 		return remedy
@@ -40,32 +40,32 @@ func either(allowed bool, remedy, otherwise string) string {
 	return otherwise
 }
 
-// Limits of what is well. Where an alert of deploy/observability asks the same, a test holds it to the same number.
+// Limits of a healthy deployment. A test checks that an alert of deploy/observability on the same value has the same limit.
 const (
-	lagAllowed  = time.Second            // for which something overdue may wait
+	lagAllowed  = time.Second            // for which an overdue deadline may wait
 	lagForLong  = 250 * time.Millisecond // the same, throughout the last minute
 	longLag     = time.Minute
-	stopAllowed = time.Second // for which a shard's time may stand: a moment of it is ordinary
+	stopAllowed = time.Second // for which a shard's time may be paused: a moment is normal
 
 	refusedShare     = 0.01 // of the beats that are accepted
-	refusedPerSecond = 0.1  // beyond that
+	refusedPerSecond = 0.1  // in addition to that share
 
-	gapsAtLeast = 100 // samples, before they say anything
-	tightGap    = 0.8 // of the timeout: p99 of who lives is above it
+	gapsAtLeast = 100 // samples, below which they are not evaluated
+	tightGap    = 0.8 // of the timeout: p99 of live tasks and workers is above it
 	amplePart   = 0.1 // p99 below it: the timeout could be shorter
 )
 
-// StepsLookedAt is how many of the newest steps of the series are judged.
+// StepsLookedAt is how many of the newest steps of the series are evaluated.
 const StepsLookedAt = 6
 
-// All judges all that is known: what fails first, then warnings, then what is well; of the same severity first us, then them.
+// All returns all findings: failures first, then warnings, then healthy findings; for each severity those about Lubdub first.
 func All(k Known) []v1.Finding {
 	all := append(Us(k), Them(k)...)
 	slices.SortStableFunc(all, func(a, b v1.Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
 	return all
 }
 
-// NoRedis judges a deployment whose Redis servers do not respond, from what a server knows without them.
+// NoRedis evaluates a deployment whose Redis servers do not respond, from what a server knows without them.
 func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 	v := verdict{about: v1.Us}
 	names := []string{"Redis"}
@@ -93,7 +93,7 @@ func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 
 var rank = map[v1.Severity]int{v1.SeverityFail: 0, v1.SeverityWarn: 1, v1.SeverityOK: 2}
 
-// Us judges Lubdub itself and what it stands on.
+// Us evaluates Lubdub itself and its infrastructure.
 func Us(k Known) []v1.Finding {
 	all := verdict{about: v1.Us, where: "the replica that answers", reader: k.Reader}
 	all.health(k.Health)
@@ -114,10 +114,10 @@ func Us(k Known) []v1.Finding {
 	return all.found
 }
 
-// verdict collects what was found of one party.
+// verdict collects the findings about one party.
 type verdict struct {
 	about  v1.Party
-	where  string // from where Redis was asked
+	where  string // from which host Redis was checked
 	reader Reader
 	found  []v1.Finding
 }
@@ -207,7 +207,7 @@ func (v *verdict) shards(s *v1.System) {
 	}
 }
 
-// lag judges how late sweepers were in every step of the last minute; the shards tell of now.
+// lag evaluates how late sweepers were in every step of the last minute; the shards report the current lag.
 func (v *verdict) lag(s *v1.Stats) {
 	steps := s.Series.Steps
 	n := int(longLag.Milliseconds() / max(1, s.Series.StepMs))
@@ -224,10 +224,10 @@ func (v *verdict) lag(s *v1.Stats) {
 	}
 }
 
-// ours are refusals that say something of the server; the others tell a worker that its attempt is over.
+// ours are the refusals that indicate a problem of the server; the others inform a worker that its attempt is over.
 var ours = []string{v1.CodeOverloaded, v1.CodeStoreUnavailable}
 
-// refusals judges what the newest step has turned away.
+// refusals evaluates the refusals of the newest step.
 func (v *verdict) refusals(s *v1.Stats) {
 	steps := s.Series.Steps
 	if len(steps) == 0 || s.Series.StepMs <= 0 {

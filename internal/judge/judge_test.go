@@ -158,7 +158,7 @@ func TestEachTroubleIsFound(t *testing.T) {
 	}
 }
 
-// What is ordinary is not told as trouble.
+// Normal conditions are not reported as problems.
 func TestWhatIsOrdinaryIsWell(t *testing.T) {
 	for name, change := range map[string]func(*Known){
 		"valkey":            func(k *Known) { k.System.Redis[0].Version = text("valkey 8.0.1") },

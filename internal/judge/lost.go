@@ -11,7 +11,7 @@ import (
 // lostNamed is how many lost workers a message names.
 const lostNamed = 3
 
-// losses adds up lost workers and what became of the attempts that they held.
+// losses sums up lost workers and the results of the attempts that they held.
 type losses struct {
 	workers int
 	newest  string // its id
@@ -20,7 +20,7 @@ type losses struct {
 	sum     v1.LostWorker
 }
 
-// add counts a worker and names it, unless it is named already.
+// add counts a worker, and adds its name unless it is already there.
 func (l *losses) add(w *v1.LostWorker, name string) {
 	l.workers++
 	l.newest = cmp.Or(l.newest, w.WorkerID)
@@ -37,7 +37,7 @@ func (l *losses) add(w *v1.LostWorker, name string) {
 	l.sum.Exhausted += w.Exhausted
 }
 
-// attempts says how many attempts were lost and what became of them.
+// attempts describes how many attempts were lost and what became of them.
 func (l *losses) attempts() string {
 	return fmt.Sprintf("%s (%d requeued, %d failed, %d out of retries)", count(l.sum.Attempts, "attempt"), l.sum.Requeued, l.sum.Failed,
 		l.sum.Exhausted)
@@ -58,8 +58,8 @@ func nameOf(w *v1.LostWorker) string {
 	return w.WorkerID
 }
 
-// lost warns about workers that were lost in the last hour. A worker that was replaced or forced offline, and held nothing, is no
-// reason to warn.
+// lost warns about workers that were lost in the last hour, except those that were replaced or forced offline without holding
+// anything.
 func (v *verdict) lost(s *v1.System) {
 	var lost losses
 	for i := range s.RecentlyLost {
@@ -77,7 +77,7 @@ func (v *verdict) lost(s *v1.System) {
 	v.warn("recently-lost", says+": "+lost.names()+".", "lubdub why "+lost.newest)
 }
 
-// flapping warns about workers and machines that are lost and come back, again and again.
+// flapping warns about workers and machines that are lost and come back repeatedly.
 func (v *verdict) flapping(all []v1.LostWorker) {
 	var workers, machines losses
 	for i := range all {
@@ -100,7 +100,7 @@ func (v *verdict) flapping(all []v1.LostWorker) {
 	}
 }
 
-// poisonNamed is how many tasks that lost workers have a finding of their own.
+// poisonNamed is how many tasks whose workers were lost get a separate finding.
 const poisonNamed = 3
 
 // poison warns about tasks that several workers ran when they were lost, and names the command that stops them.
@@ -136,7 +136,7 @@ func orNone(s *string) string {
 	return *s
 }
 
-// are is so many of a noun with its verb.
+// are returns a count of a noun with its verb.
 func are(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " is"

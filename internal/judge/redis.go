@@ -8,7 +8,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Where doubts about a Redis begin.
+// Limits above which a Redis gets a warning.
 const (
 	oldestMajor  = 7
 	roundTripMs  = 20
@@ -16,10 +16,10 @@ const (
 	memoryShare  = 0.9
 )
 
-// embedded is what the one inside a Lubdub process calls its version.
+// embedded is the version that the Redis inside a Lubdub process reports.
 const embedded = "embedded"
 
-// redis judges one server by what it says of itself.
+// redis evaluates one server by what it reports about itself.
 func (v *verdict) redis(r *v1.SystemRedis) {
 	name := "Redis"
 	if r.Address != nil {
@@ -46,7 +46,7 @@ func (v *verdict) version(name string, r *v1.SystemRedis) {
 		v.warn("redis-version", name+" did not report its version.", "grant INFO to its user: deploy/redis/users.acl")
 		return
 	}
-	number := strings.TrimPrefix(*r.Version, "valkey ") // whose numbers go on from Redis 7.2
+	number := strings.TrimPrefix(*r.Version, "valkey ") // its version numbers continue those of Redis 7.2
 	major, _, _ := strings.Cut(number, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < oldestMajor {
 		v.warn("redis-version", name+" is version "+*r.Version+"; Lubdub is tested with 7 and later.", "upgrade it")

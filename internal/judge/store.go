@@ -7,24 +7,23 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Store is what a Redis is found to be by who would run a server with it. An error is why something could not be done; empty: it
-// could be.
+// Store is the result of checking a Redis before a server runs with it. An error is why a step failed; empty: it succeeded.
 type Store struct {
 	Redis                []v1.SystemRedis
-	Denied               []string // commands that its user needs and may not give
+	Denied               []string // commands that its user needs and is not allowed
 	DeniedError          string
 	Scripts              int // that were loaded
 	ScriptsError         string
 	DurabilityError      string
-	Shards, WantedShards int // 0: no deployment has started there; 0: whatever there are
+	Shards, WantedShards int // 0: no deployment has started there; 0: any number
 	StoredError          string
 	Replicas             int      // that run there
-	Differing            []string // settings that these and the ones here do not have in common
+	Differing            []string // settings that differ between these and this host
 }
 
 const aclRemedy = "give its user what deploy/redis/users.acl has"
 
-// OfStore judges a Redis itself.
+// OfStore evaluates a Redis itself.
 func OfStore(s Store) []v1.Finding {
 	v := verdict{about: v1.Us, where: "this machine"}
 	for i := range s.Redis {
@@ -52,7 +51,7 @@ func OfStore(s Store) []v1.Finding {
 	return v.found
 }
 
-// stored judges what a deployment has left there.
+// stored evaluates the data that a deployment has left there.
 func (v *verdict) stored(s Store) {
 	switch {
 	case s.StoredError != "":

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// titles name who is at fault, by severity and party.
+// titles state which party is at fault, by severity and party.
 var titles = map[v1.Severity]map[v1.Party]string{
 	v1.SeverityOK: {v1.None: "All systems healthy"},
 	v1.SeverityWarn: {v1.Us: "Working, with warnings about Lubdub itself", v1.Them: "Working, with warnings about your workers",
@@ -16,13 +16,13 @@ var titles = map[v1.Severity]map[v1.Party]string{
 		v1.Both: "Lubdub is at fault; possibly the workers too"},
 }
 
-// messagesShown is how many messages about problems a summary has; the rest are counted, except those that are never hidden.
+// messagesShown is how many problems a summary lists; the rest are counted, except those that are never hidden.
 const messagesShown = 3
 
-// background has the codes of the findings that a summary adds when they are healthy.
+// background contains the codes of the findings that a summary adds when they are healthy.
 var background = []string{"replicas", "shards", "shard-time", "redis-round-trip", "workers", "timeouts"}
 
-// Summarise puts all findings into one or two sentences.
+// Summarise condenses all findings to one or two sentences.
 func Summarise(all []v1.Finding) v1.Summary {
 	s := v1.Summary{Severity: v1.Worst(all), About: v1.None}
 	var wrong []string
@@ -57,7 +57,7 @@ func Summarise(all []v1.Finding) v1.Summary {
 	return s
 }
 
-// healthy returns the messages of the healthy findings in background, each once.
+// healthy returns the messages of the healthy background findings, each once.
 func healthy(all []v1.Finding) (messages []string) {
 	for _, code := range background {
 		for _, f := range all {

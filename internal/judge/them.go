@@ -10,10 +10,10 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// queuesShown is how many queues have a finding each.
+// queuesShown is how many queues get a separate finding.
 const queuesShown = 10
 
-// Them judges what works for Lubdub.
+// Them evaluates the workers, machines, queues and webhooks of a deployment.
 func Them(k Known) []v1.Finding {
 	all := verdict{about: v1.Them, reader: k.Reader}
 	if k.Stats != nil {
@@ -42,7 +42,7 @@ func (v *verdict) workers(w *v1.WorkerLevels) {
 	}
 }
 
-// webhooks reports deliveries that were dropped since receivers have not taken them.
+// webhooks reports deliveries that were dropped because receivers did not accept them.
 func (v *verdict) webhooks(w *v1.SystemWebhooks) {
 	if w.DroppedLastHour > 0 {
 		v.warn("webhooks", fmt.Sprintf("%d pending webhook deliveries were dropped in the last hour, the oldest first: those of "+
@@ -70,7 +70,7 @@ func (v *verdict) timeouts(g *v1.BeatGapRatio) {
 	}
 }
 
-// queues judges queues: each that has no workers for some of its tasks, and those that are paused.
+// queues evaluates queues: those without workers for some of their tasks, and paused ones.
 func (v *verdict) queues(all []v1.Queue) {
 	var stuck, paused []v1.Queue
 	for _, q := range all {
@@ -92,10 +92,10 @@ func (v *verdict) queues(all []v1.Queue) {
 	v.paused(paused)
 }
 
-// pausedNamed is how many paused queues the message about them names.
+// pausedNamed is how many paused queues the finding names.
 const pausedNamed = 5
 
-// paused warns about all queues in which tasks wait though nothing is handed out, in one finding.
+// paused warns about all paused queues in which tasks wait, in one finding.
 func (v *verdict) paused(all []v1.Queue) {
 	if len(all) == 0 {
 		return
@@ -123,7 +123,7 @@ func unrunnable(q *v1.Queue) (n int) {
 	return n
 }
 
-// have is "1 task has" or "2 tasks have".
+// have returns "1 task has" or "2 tasks have".
 func have(n int, noun string) string {
 	if n == 1 {
 		return count(n, noun) + " has"

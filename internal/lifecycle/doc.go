@@ -1,3 +1,3 @@
-// Package lifecycle is how a process of several services starts, learns that it should stop, and stops in order.
-// It knows neither HTTP nor Redis.
+// Package lifecycle starts the services of a process, watches signals, and stops the services in order. It knows neither HTTP nor
+// Redis.
 package lifecycle

@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// Group runs services side by side. The first that ends before it was told to, with an error or without, ends the
-// group's context, so that the whole process stops rather than going on without it.
+// Group runs services concurrently. The first that ends before it was stopped, with an error or without, ends the group's context, so
+// that the whole process stops instead of continuing without it.
 type Group struct {
 	ctx  context.Context
 	fail context.CancelCauseFunc
 	wg   sync.WaitGroup
 }
 
-// NewGroup makes a group whose context also ends with ctx.
+// NewGroup creates a group whose context also ends with ctx.
 func NewGroup(ctx context.Context) *Group {
 	g := &Group{}
 	g.ctx, g.fail = context.WithCancelCause(ctx)
 	return g
 }
 
-// Done is closed when the process should stop: a service ended, or the context that the group was made with.
+// Done is closed when the process should stop: a service ended, or the group's parent context.
 func (g *Group) Done() <-chan struct{} { return g.ctx.Done() }
 
-// Err is why the group's context ended, when it was for a service. Otherwise it is nil.
+// Err returns why a service ended the group's context, or nil if none did.
 func (g *Group) Err() error {
 	if cause := context.Cause(g.ctx); errors.As(cause, new(*serviceError)) {
 		return cause
@@ -33,11 +33,11 @@ func (g *Group) Err() error {
 	return nil
 }
 
-// Stop ends a service and waits until it has returned, or until limit ends, which is an error. It may be called again.
+// Stop ends a service and waits until it has returned; it fails if limit ends first. It may be called again.
 type Stop func(limit context.Context) error
 
-// Start runs a service. It gets a context of its own, which ends when the returned stop is called and not when
-// the group's does: services are stopped one after the other.
+// Start runs a service. Its context ends when the returned stop function is called, and not with the group's context: services are stopped
+// one after the other.
 func (g *Group) Start(name string, run func(context.Context) error) Stop {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(g.ctx))
 	ended := make(chan struct{})

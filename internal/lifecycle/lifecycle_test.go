@@ -114,7 +114,7 @@ func TestGroupErrorAtStop(t *testing.T) {
 	g.wg.Wait()
 }
 
-// What hangs does not hold up the end: stop says what it was, and whoever else is to end is stopped too.
+// A service that hangs does not block the end: stop names it, and the other services are stopped too.
 func TestStopWaitsNoLongerThanItsLimit(t *testing.T) {
 	g := NewGroup(context.Background())
 	release := make(chan struct{})

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Signals returns a context that ends with the first SIGINT or SIGTERM. With the second one force is called: a stop
-// that takes too long must not need SIGKILL. Call stop when the signals need no watching any more.
+// Signals returns a context that ends with the first SIGINT or SIGTERM. The second signal calls force, so that a stop that takes too long
+// does not need SIGKILL. stop ends the watching of signals.
 func Signals(parent context.Context, force func(os.Signal)) (ctx context.Context, stop func()) {
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)

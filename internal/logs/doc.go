@@ -1,2 +1,2 @@
-// Package logs is what all layers share of logging: how many lines one cause may write, and how durations are written.
+// Package logs contains what all packages share of logging: a limit of lines for one cause, and the format of durations.
 package logs

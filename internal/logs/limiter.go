@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Limiter lets through some lines a second, and counts the others: a thousand tasks die at once of one cause. The zero Limiter lets
-// through one.
+// Limiter allows some lines per second, and counts the others: thousands of tasks may die of one cause at once. The zero Limiter allows
+// one.
 type Limiter struct {
-	Lines int // a second; 0: one
+	Lines int // per second; 0: one
 
 	mu         sync.Mutex
 	second     int64
@@ -16,7 +16,7 @@ type Limiter struct {
 	suppressed int64
 }
 
-// Allow reports whether to log now, and returns how many were not logged since the last time.
+// Allow reports whether to log now, and returns how many lines were suppressed since the last one.
 func (l *Limiter) Allow(now time.Time) (suppressed int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 )
 
-// InMs is for slog.HandlerOptions.ReplaceAttr of logs that programs read: a duration is a number of milliseconds there, and its
-// name says so.
+// InMs is a slog.HandlerOptions.ReplaceAttr for logs that programs read: it converts a duration to a number of milliseconds, and adds the
+// unit to its name.
 func InMs(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() != slog.KindDuration {
 		return a

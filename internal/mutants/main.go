@@ -26,12 +26,12 @@ func main() {
 	}
 }
 
-// lab is where mutants are made and tried: a folder of their own, so that the repository stays as it is.
+// lab is a temporary directory in which mutants are tested, so that the repository is not changed.
 type lab struct {
 	dir   string
 	limit time.Duration
 	all   []folder          // packages that have tests
-	right map[string]string // test binaries without any bug, by package
+	right map[string]string // test binaries without a bug, by package
 }
 
 func run(only *regexp.Regexp, limit time.Duration) error {
@@ -81,7 +81,7 @@ func run(only *regexp.Regexp, limit time.Duration) error {
 	return nil
 }
 
-// tryRight runs all the tests without a bug: what fails anyway would prove nothing.
+// tryRight runs all the tests without a bug: a test that fails anyway would prove nothing.
 func (l *lab) tryRight(chosen []mutant) error {
 	tests := map[string][]string{}
 	for _, m := range chosen {
@@ -123,7 +123,7 @@ func (l *lab) try(m mutant) (caught string, err error) {
 	return l.tryGo(m, wrong)
 }
 
-// tryScript needs no build: the tests take their scripts from a folder.
+// tryScript needs no build: the tests read their scripts from a directory.
 func (l *lab) tryScript(m mutant, file string, wrong []byte) (string, error) {
 	dir := filepath.Join(l.dir, "lua")
 	if err := os.RemoveAll(dir); err != nil {
@@ -168,7 +168,7 @@ func copyScripts(to string) error {
 	})
 }
 
-// tryGo builds the tests with the wrong file laid over the right one.
+// tryGo builds the tests with the wrong file in an overlay.
 func (l *lab) tryGo(m mutant, wrong []byte) (string, error) {
 	here, err := filepath.Abs(m.file)
 	if err != nil {
@@ -195,7 +195,7 @@ func (l *lab) tryGo(m mutant, wrong []byte) (string, error) {
 	})
 }
 
-// build compiles the tests of a package; overlay names a file as `go build -overlay` has it, "": none.
+// build compiles the tests of a package; overlay is a file as for `go build -overlay`, "": none.
 func (l *lab) build(pkg, overlay string) (binary string, err error) {
 	kind := "right"
 	args := []string{"test", "-c"}
@@ -212,8 +212,8 @@ func (l *lab) build(pkg, overlay string) (binary string, err error) {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: test timed out`)
 
-// test runs tests and returns the first that failed. The model-based ones have a fifth of their usual share: most bugs show
-// within a few lives.
+// test runs tests and returns the first that failed. Model-based tests run a fifth of their usual number of lives: most bugs appear
+// within a few.
 func (l *lab) test(pkg, binary, tests string, limit time.Duration, environ ...string) (failed string, output []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
 	defer cancel()

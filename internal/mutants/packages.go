@@ -13,7 +13,7 @@ import (
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// folder is a package's, with the names of its tests.
+// folder is a package's directory, with the names of its tests.
 type folder struct {
 	path  string
 	tests []string
@@ -47,7 +47,7 @@ func foldersOf(root string) (all []folder, err error) {
 	return all, err
 }
 
-// packagesOf lists the packages that have tests which match, as `go test` names them.
+// packagesOf lists the packages with matching tests, as `go test` names them.
 func packagesOf(all []folder, tests string) (pkgs []string, err error) {
 	matches, err := regexp.Compile(tests)
 	if err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// recogniser is what decides whether the event loop answers a request itself. A mutant for each of its checks.
+// recogniser is the code that decides whether the event loop answers a request itself. Each of its checks has a mutant.
 const recogniser = "api/internal/beatparse/parse.go"
 
 const doubted = "^TestWhatIsUnusualIsDoubted$"

@@ -1,12 +1,12 @@
 package main
 
-// mutant is one wrong edit and the tests that must notice it.
+// mutant is one wrong edit and the tests that must detect it.
 type mutant struct {
 	bug     string // what is wrong with it
 	file    string // under the root of the repository
-	find    string // stands in the file exactly once
+	find    string // must be in the file exactly once
 	replace string
-	tests   string // regular expression for -test.run, anchored; they run in whichever packages have them
+	tests   string // regular expression for -test.run, anchored; they run in all packages that have them
 }
 
 var mutants = []mutant{

@@ -1,4 +1,4 @@
-// Package nodetest gives tests the packages of npm that Lubdub is held against, in the versions of package-lock.json.
+// Package nodetest provides tests with the npm packages that Lubdub is compared with, in the versions of package-lock.json.
 package nodetest
 
 import (
@@ -18,8 +18,8 @@ var (
 	lock []byte
 )
 
-// Folder returns a folder whose node_modules has them. It lies beside the go command's cache and is made once for each
-// package-lock.json; npm checks what it fetches against that.
+// Folder returns a directory whose node_modules contains them. It is next to the go command's cache and is created once for each
+// package-lock.json, against which npm checks what it downloads.
 func Folder(t testing.TB) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// nameTime is when the failure of a name is reported, counted from the begin of its look-up. How long the look-up took would
-// reveal whether a name of the internal network exists.
+// nameTime is when the failure of a name is reported, counted from the beginning of its look-up. The duration of the look-up would
+// otherwise reveal whether a name of the internal network exists.
 const nameTime = 5 * time.Second
 
-// ErrName is the cause where a name leads to no address that may be called. A name that does not exist and one of the internal
-// network fail alike.
+// ErrName is the cause if a name has no address that may be called. A name that does not exist and a name of the internal network
+// fail in the same way.
 var ErrName = errors.New("the name of the host does not lead to an address that may be called: it does not exist, its name server does " +
 	"not answer, or its address is not public; correct the name, or have an operator open its range with webhook-allow-cidrs")
 
@@ -59,8 +59,8 @@ func (p *Poster) judgeDialled(ctx context.Context, _, address string, _ syscall.
 	return p.judge(at.Addr(), scheme)
 }
 
-// Resolve returns why the host of a URL that Check has passed cannot be called now; nil if it can. It says more than tenants may
-// learn: it is for the log of the deployment.
+// Resolve returns why the host of a URL that Check has passed cannot be called now, or nil. Its error is more detailed than tenants may
+// see: it is for the log of the deployment.
 func (p *Poster) Resolve(ctx context.Context, text string) error {
 	u, err := url.Parse(text)
 	if err != nil {

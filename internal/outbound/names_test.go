@@ -55,7 +55,7 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-// To save a URL asks no name server, so a slow one delays nobody and the answer says nothing about its names.
+// Saving a URL resolves no names, so a slow name server delays no request and the answer reveals nothing about its names.
 func TestSavingResolvesNoNames(t *testing.T) {
 	asked := false
 	p := New(Options{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {

@@ -27,20 +27,20 @@ var ErrAddress = errors.New("this host has an address that is not public, which 
 var ErrPlain = errors.New("this URL begins with http, and its messages could be read on their way; use https, or have an operator list " +
 	"the host's address in webhook-allow-cidrs")
 
-// Options say what may be called. The zero Options allow https to public addresses.
+// Options define which addresses may be called. The zero Options allow https to public addresses.
 type Options struct {
-	Allow    []netip.Prefix // ranges that may be called though they are not public, and by http too
-	Resolver *net.Resolver  // of names; nil: the host's
+	Allow    []netip.Prefix // ranges that may be called although they are not public, also by http
+	Resolver *net.Resolver  // for names; nil: the host's
 }
 
-// Poster posts. Make it with New; its methods may be called from any goroutine.
+// Poster posts webhooks. Create it with New; its methods may be called from any goroutine.
 type Poster struct {
 	opts    Options
 	client  *http.Client
-	connect func(ctx context.Context, network, address string) (net.Conn, error) // resolves names, and judges what they lead to
+	connect func(ctx context.Context, network, address string) (net.Conn, error) // resolves names, and checks their addresses
 }
 
-// New makes a Poster. It follows no redirects and uses no proxy from the environment: either would lead where nobody has looked.
+// New creates a Poster. It follows no redirects and uses no proxy from the environment: either would bypass the checks.
 func New(o Options) *Poster {
 	p := &Poster{opts: o}
 	p.connect = (&net.Dialer{Timeout: Timeout, ControlContext: p.judgeDialled, Resolver: o.Resolver}).DialContext
@@ -54,7 +54,7 @@ func New(o Options) *Poster {
 	return p
 }
 
-// judge returns why an address may not be called; nil if it may.
+// judge returns why an address may not be called, or nil.
 func (p *Poster) judge(a netip.Addr, scheme string) error {
 	bare := a.Unmap().WithZone("")
 	switch {
@@ -68,9 +68,9 @@ func (p *Poster) judge(a netip.Addr, scheme string) error {
 	return nil
 }
 
-// Check returns what is wrong with a URL that is to be saved; nil if nothing is. It resolves no names: the addresses of a name are
-// judged each time it is dialled. So a slow name server delays nobody who saves a webhook, and the answer reveals nothing about
-// names of the internal network.
+// Check returns what is wrong with a URL that is to be saved, or nil. It resolves no names: the addresses of a name are checked each
+// time it is dialled. So a slow name server does not delay saving a webhook, and the answer reveals nothing about names of the internal
+// network.
 func (p *Poster) Check(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -78,7 +78,7 @@ func (p *Poster) Check(text string) error {
 		return fmt.Errorf("is longer than %d bytes; use a shorter one", maxURL)
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsAny(text, " \t\r\n"):
 		return errors.New("is not a URL; write for example https://example.com/hook")
-	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }): // what it is looked up as may be an address
+	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }): // its converted name may be an address
 		return errors.New("has a host that is not ASCII; write it as it is looked up, for example https://xn--mnchen-3ya.example/hook")
 	case u.User != nil:
 		return errors.New("holds credentials, which would be shown to whoever reads the webhook; take them out: each message is signed")
@@ -106,7 +106,7 @@ func (p *Poster) Check(text string) error {
 	return nil
 }
 
-// isLocalhost reports whether a name is this very machine's, whatever resolvers say of it (RFC 6761).
+// isLocalhost reports whether a name means this host, whatever resolvers return (RFC 6761).
 func isLocalhost(name string) bool {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
@@ -117,8 +117,8 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// endsInNumber reports whether a host that is no address ends in a number, as 2130706433 and 0x7f.1 do: by the URL standard it
-// is an address, and no name ends so.
+// endsInNumber reports whether a host that is not an IP address ends in a number, like 2130706433 and 0x7f.1: by the URL standard it
+// is an address, since no host name ends so.
 func endsInNumber(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]

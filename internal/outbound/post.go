@@ -15,27 +15,27 @@ import (
 	"time"
 )
 
-// Bounds of one request.
+// Limits of one request.
 const (
-	Timeout    = 15 * time.Second // from the look-up of the name to the end of what is read of the answer
-	MaxExcerpt = 1 << 10          // of the answer's body, that are kept
-	maxDrained = 16 << 10         // of it, that are read so that the connection can be used again
-	bodyTime   = 2 * time.Second  // for reading the body: the status is known by then, and counts without it
+	Timeout    = 15 * time.Second // from the look-up of the name to the end of reading the answer
+	MaxExcerpt = 1 << 10          // bytes of the answer's body that are kept
+	maxDrained = 16 << 10         // bytes of it that are read so that the connection can be reused
+	bodyTime   = 2 * time.Second  // for reading the body: the status is known by then, and valid without it
 )
 
-// Post posts a body, and returns the status of the answer and the beginning of its body, which is at most MaxExcerpt. The error
-// says why there was no answer, and holds nothing of the URL. An answer counts once its headers are there: what becomes of its body,
-// as when the connection is cut, does not take it back.
+// Post posts a body, and returns the status of the answer and the beginning of its body, at most MaxExcerpt bytes. The error is why
+// there was no answer, and contains nothing of the URL. An answer counts once its headers have arrived, even if reading its body
+// fails, for example when the connection is cut.
 //
 // When Timeout has passed or ctx ends, the connection is closed, whatever its peer does and whatever state the HTTP client
-// believes it to be in: after 101, for example, the client does not look after it any more.
+// believes it to be in: after 101, for example, the client no longer manages it.
 func (p *Poster) Post(ctx context.Context, to string, header map[string]string, body []byte) (status int, excerpt []byte, err error) {
 	ctx, end := context.WithTimeout(ctx, Timeout)
 	defer end()
 	dialling, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
-			abandon() // else a later request may use what is being dialled
+			abandon() // otherwise a later request may use the connection that is being dialled
 		}
 	}()
 	var keep func() bool // nil: there is no connection yet
@@ -57,7 +57,7 @@ func (p *Poster) Post(ctx context.Context, to string, header map[string]string, 
 	}
 	defer func() { _ = res.Body.Close() }()
 	defer time.AfterFunc(bodyTime, end).Stop()
-	if res.StatusCode < http.StatusOK { // what it calls a body is the connection itself
+	if res.StatusCode < http.StatusOK { // its body is the connection itself
 		end()
 		return res.StatusCode, nil, nil
 	}
@@ -74,7 +74,7 @@ func (p *Poster) Post(ctx context.Context, to string, header map[string]string, 
 	return res.StatusCode, excerpt, nil
 }
 
-// plain says why a request has failed without what only the replica's own network should know: addresses, resolvers, and whether
+// plain returns why a request has failed, without what only the replica's own network should know: addresses, resolvers, and whether
 // a name exists there.
 func plain(err error, connected bool) error {
 	var timeout interface{ Timeout() bool }

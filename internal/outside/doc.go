@@ -1,2 +1,2 @@
-// Package outside tests Lubdub as others get it: programs with a go.mod of their own that link the SDK.
+// Package outside tests Lubdub as users get it: programs in separate modules that import the SDK.
 package outside

@@ -17,7 +17,7 @@ import (
 
 const sdk = "github.com/lubdub-io/lubdub/sdk/go"
 
-// A program of somebody who adds Lubdub to what they have.
+// A program of a user who adds Lubdub to an existing application.
 const (
 	goMod = `module example.com/mailer
 
@@ -89,7 +89,7 @@ func find(line string, in []byte) string {
 	return strings.TrimPrefix(strings.TrimSpace(string(regexp.MustCompile(`(?m)^\s*(?:require )?`+line+`$`).Find(in))), "require ")
 }
 
-// user is somebody with a module of their own, who gets the SDK from proxy.
+// user is a user with a separate module, who gets the SDK from proxy.
 type user struct {
 	*testing.T
 	dir, proxy string

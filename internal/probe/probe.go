@@ -1,5 +1,5 @@
-// Package probe asks workers' probe URLs whether they are alive. A URL comes from whoever registered the worker, so
-// where it leads is judged at the moment of dialling, when the name has become an address.
+// Package probe requests workers' probe URLs to check whether they are alive. The client that registered a worker chose the URL, so
+// its address is checked when it is dialled, after the name has been resolved.
 package probe
 
 import (
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// Timeout bounds one probe.
+// Timeout limits one probe.
 const Timeout = 2 * time.Second
 
 // ErrAddress is the cause of a refusal to dial.
 var ErrAddress = errors.New("the address is not public; allow private ones with --worker-probe any")
 
-// Prober asks URLs. Make it with New.
+// Prober requests probe URLs. Create it with New.
 type Prober struct{ client *http.Client }
 
-// New makes a prober. Unless private is set it refuses every address that is not public: loopback, private,
-// link-local, multicast and the like. What answers for the machine itself in clouds it asks neither way.
+// New creates a prober. Unless private is set it refuses every address that is not public: loopback, private, link-local, multicast and
+// the like. It always refuses the metadata services of clouds.
 func New(private bool) *Prober {
 	dialer := &net.Dialer{Timeout: Timeout, Control: refusePrivate}
 	if private {
@@ -41,7 +41,7 @@ func New(private bool) *Prober {
 	}}
 }
 
-// Probe asks one URL. Nil: it answered with a 2xx status. The error holds nothing of the URL but its host.
+// Probe requests one URL. It returns nil if the status is 2xx. The error contains nothing of the URL but its host.
 func (p *Prober) Probe(ctx context.Context, to string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -52,14 +52,14 @@ func (p *Prober) Probe(ctx context.Context, to string) error {
 	if err != nil {
 		return withoutURL(err)
 	}
-	_ = res.Body.Close() // what it says does not matter
+	_ = res.Body.Close() // the content does not matter
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("the probe was answered with %d", res.StatusCode) // not what else it says, which is as long as it likes
+		return fmt.Errorf("the probe was answered with %d", res.StatusCode) // without the answer's text, which has no length limit
 	}
 	return nil
 }
 
-// withoutURL is an error of a request without its URL, whose query may be a secret.
+// withoutURL returns an error of a request without its URL, whose query may be a secret.
 func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -72,8 +72,8 @@ func withoutURL(err error) error {
 var ErrPort = errors.New("the port belongs to a service that speaks no HTTP; let the worker answer on 80, 443 or one from 1024 up, or " +
 	"allow every port with --worker-probe any")
 
-// refusePrivate judges an address that is about to be dialled, after names were resolved: what a name stood for when
-// it was checked earlier would prove nothing.
+// refusePrivate checks an address that is about to be dialled, after names were resolved: an earlier check of the name would prove
+// nothing, since it may resolve to another address now.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -91,7 +91,7 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 // ErrMetadata is the cause of a refusal to dial, whatever else is allowed.
 var ErrMetadata = errors.New("the address is link-local or a cloud's own, where machines get credentials from; it is never asked")
 
-// refuseMetadata judges an address that is about to be dialled where all others are allowed.
+// refuseMetadata checks an address that is about to be dialled when private ones are allowed.
 func refuseMetadata(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err == nil && isMetadata(at.Addr()) {
@@ -100,7 +100,7 @@ func refuseMetadata(_, address string, _ syscall.RawConn) error {
 	return err
 }
 
-// metadata is what answers for the machine itself in clouds, besides link-local addresses.
+// metadata is the addresses of the metadata services of clouds, except link-local ones.
 var metadata = prefixes("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128")
 
 func isMetadata(a netip.Addr) bool {
@@ -108,7 +108,7 @@ func isMetadata(a netip.Addr) bool {
 	return a.IsLinkLocalUnicast() || slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// carried is the IPv4 address that an IPv6 one stands for, where it does so: mapped, NAT64 and their like (all in ::/8), 6to4.
+// carried returns the IPv4 address that an IPv6 address embeds: mapped, NAT64 and the like (all in ::/8), 6to4.
 func carried(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	switch b := a.As16(); {
@@ -120,18 +120,18 @@ func carried(a netip.Addr) netip.Addr {
 	return a
 }
 
-// global6 is what IPv6 has for hosts of the open Internet. Everything else is special: loopback, link-local, unique
-// local, multicast, and the ways to write an IPv4 address (::/96, NAT64), which may be a private one.
+// global6 is the IPv6 range of public hosts. Everything else is special: loopback, link-local, unique local, multicast, and embedded IPv4
+// addresses (::/96, NAT64), which may be private.
 var global6 = netip.MustParsePrefix("2000::/3")
 
-// notPublic are ranges that look public and are not.
+// notPublic are ranges that are not public although they look so.
 var notPublic = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 	"240.0.0.0/4",
-	"168.63.129.16/32", // what answers for the machine's own host on Azure
-	"2001::/23",        // Teredo among others, which carries IPv4 addresses
+	"168.63.129.16/32", // the host of a virtual machine on Azure
+	"2001::/23",        // Teredo among others, which embeds IPv4 addresses
 	"2001:db8::/32", "3fff::/20",
-	"2002::/16", // 6to4, which carries IPv4 addresses
+	"2002::/16", // 6to4, which embeds IPv4 addresses
 )
 
 func prefixes(of ...string) (list []netip.Prefix) {
@@ -141,7 +141,7 @@ func prefixes(of ...string) (list []netip.Prefix) {
 	return list
 }
 
-// Public reports whether an address is one of the open Internet.
+// Public reports whether an address is public.
 func Public(a netip.Addr) bool {
 	a = a.Unmap()
 	switch {

@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// Every server's scripts run as the user that deploy/redis/users.acl gives Lubdub, so that every test shows that its
-// list of commands is enough. What a test itself does to a store, it does as the default user, which may do all.
+// Every server's scripts run as the user that deploy/redis/users.acl defines for Lubdub, so that every test verifies that its list of
+// commands is sufficient. A test itself accesses the store as the default user, which may run every command.
 const (
 	User     = "lubdub"
 	password = "of-the-tests"
@@ -23,14 +23,14 @@ const (
 // As returns a server's host and port with the user's name and password before it, as URLs have them.
 func As(address string) string { return url.UserPassword(User, password).String() + "@" + address }
 
-// Credentials are the same as parameters of a URL: those before the host of a Sentinel are the Sentinel's own.
+// Credentials returns the same as URL parameters: the user and password before the host of a Sentinel are the Sentinel's own.
 func Credentials() string {
 	return url.Values{"username": {User}, "password": {password}}.Encode()
 }
 
 var hashed = regexp.MustCompile(`#\S+`)
 
-// HasWAITAOF reports whether the tests' server knows WAITAOF, which Redis has since 7.2 and Valkey always had.
+// HasWAITAOF reports whether the tests' server supports WAITAOF, as Redis does since 7.2 and Valkey always has.
 var HasWAITAOF = sync.OnceValues(func() (bool, error) {
 	path, err := binary()
 	if err != nil {
@@ -49,8 +49,8 @@ var HasWAITAOF = sync.OnceValues(func() (bool, error) {
 
 var versioned = regexp.MustCompile(` v=(\d)\.(\d)`)
 
-// aclFile is the ACL of deployments with the password of tests, and with a default user that may do everything. As
-// deploy/redis/README.md has it, WAITAOF is added where there is one.
+// aclFile returns the ACL of deployments with the password of tests, and with a default user that may run every command. If WAITAOF
+// exists it is added, as deploy/redis/README.md describes.
 func aclFile() (string, error) {
 	rules, err := DeployedACL()
 	if err != nil {
@@ -66,7 +66,7 @@ func aclFile() (string, error) {
 	return "user default on nopass sanitize-payload ~* &* +@all\n" + hashed.ReplaceAllString(rules, ">"+password) + "\n", nil
 }
 
-// DeployedACL is the line of deploy/redis/users.acl for Lubdub's user.
+// DeployedACL returns the line of deploy/redis/users.acl for Lubdub's user.
 func DeployedACL() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -85,7 +85,7 @@ func DeployedACL() (string, error) {
 	return "", fmt.Errorf("%s has no line for the user %s", path, User)
 }
 
-// moduleRoot finds the folder of go.mod above the one in which tests run.
+// moduleRoot finds the directory of go.mod above the working directory of the tests.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Address is one address for whichever server is the primary now, as a virtual IP or a proxy in front of Redis is.
+// Address is one address that always leads to the current primary, like a virtual IP or a proxy in front of Redis.
 type Address struct {
 	listener net.Listener
 
@@ -16,7 +16,7 @@ type Address struct {
 	conns map[net.Conn]bool
 }
 
-// StartAddress starts one that leads to a server.
+// StartAddress starts an address that leads to a server.
 func StartAddress(t testing.TB, s *Server) *Address {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func StartAddress(t testing.TB, s *Server) *Address {
 	return a
 }
 
-// LeadTo makes it lead to another server, and ends the connections to the one before.
+// LeadTo makes the address lead to another server, and closes the connections to the previous one.
 func (a *Address) LeadTo(s *Server) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +52,7 @@ func (a *Address) LeadTo(s *Server) {
 	}
 }
 
-// URL is that of database 0.
+// URL returns the URL of database 0.
 func (a *Address) URL() string { return "redis://" + As(a.listener.Addr().String()) + "/0" }
 
 func (a *Address) serve(from net.Conn) {

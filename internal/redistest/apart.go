@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// aheadSource is a library that puts a process's wall clock ahead of the machine's by the ms of LUBDUB_TEST_AHEAD_MS; its
-// monotonic clock stays.
+// aheadSource is a library that sets a process's wall clock ahead of the machine's by LUBDUB_TEST_AHEAD_MS milliseconds; its
+// monotonic clock is unchanged.
 const aheadSource = `
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -51,7 +51,7 @@ time_t time(time_t *t) {
 }
 `
 
-// aheadLibrary compiles that library into a folder of the test.
+// aheadLibrary compiles that library into a directory of the test.
 func aheadLibrary(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,9 +65,9 @@ func aheadLibrary(t testing.TB) string {
 	return library
 }
 
-// StartClusterApart starts a Cluster with a replica of each primary, whose servers' clocks are apart: that of the last primary is
-// the machine's, each before it is that much ahead of the next, and replicas are as much behind their primaries, so that a
-// failover puts the clock back.
+// StartClusterApart starts a Cluster with a replica of each primary, whose servers' clocks differ: that of the last primary is the
+// machine's, each before it is ahead of the next by the given time, and replicas are behind their primaries by as much, so that a
+// failover sets the clock back.
 func StartClusterApart(t testing.TB, primaries int, nodeTimeout, apart time.Duration) *Cluster {
 	t.Helper()
 	library := aheadLibrary(t)

@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clockKey holds {seconds, microseconds} on a real server: the scripts of a test read it instead of TIME.
+// clockKey contains {seconds, microseconds} on a real server: the scripts of a test read it instead of TIME.
 // Production scripts have no such line (lua.LoadWithClock).
 const clockKey = "lubdub:redistest:clock" // with the prefix of the keys that scripts may read
 
-// clockExpr is the Lua expression that the scripts of a test get in place of TIME.
+// clockExpr is the Lua expression that replaces TIME in the scripts of a test.
 const clockExpr = "redis.call('LRANGE', '" + clockKey + "', 0, -1)"
 
-// setClock sets that key and lets every key that expires age by ARGV[3] ms, as it would on miniredis: a real
-// server's own clock has not moved. ARGV[4] is the database: where none expires, none is asked.
+// setClock sets that key and ages every key with an expiry by ARGV[3] ms, as on miniredis: a real server's own clock has not moved.
+// ARGV[4] is the database, which is not scanned if no key has an expiry.
 var setClock = redis.NewScript(`
 redis.call('DEL', KEYS[1])
 redis.call('RPUSH', KEYS[1], ARGV[1], ARGV[2])
@@ -30,12 +30,12 @@ if tonumber(ARGV[3]) > 0 and expires ~= '0' then
   end
 end`)
 
-// Clock is wall time as a store's scripts see it; keys expire by it too. It begins at 2026-01-15T10:00:00Z and
-// stands still unless the test moves it. With WallClock it is the true time, and moving it panics.
+// Clock is the wall time that a store's scripts see; keys expire by it too. It begins at 2026-01-15T10:00:00Z and stands still unless
+// the test moves it. With WallClock it is the real time, and moving it panics.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
-	set func(now time.Time, forward time.Duration) // nil: the true time; forward is 0 when it goes back
+	set func(now time.Time, forward time.Duration) // nil: the real time; forward is 0 when it is set back
 }
 
 func newClock(set func(time.Time, time.Duration)) *Clock {
@@ -63,7 +63,7 @@ func setRealClock(t testing.TB, client *redis.Client, now time.Time, forward tim
 	}
 }
 
-// Now is what the store's scripts see now.
+// Now returns the time that the store's scripts see.
 func (c *Clock) Now() time.Time {
 	if c.set == nil {
 		return time.Now()
@@ -73,12 +73,12 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Set moves the clock anywhere, also back; what has expired stays so.
+// Set sets the clock to any time, also back; expired keys stay expired.
 func (c *Clock) Set(now time.Time) {
 	c.move(func(time.Time) time.Time { return now })
 }
 
-// Advance moves the clock forward by d, or back when d is negative.
+// Advance moves the clock forward by d, or back if d is negative.
 func (c *Clock) Advance(d time.Duration) {
 	c.move(func(now time.Time) time.Time { return now.Add(d) })
 }
@@ -89,7 +89,7 @@ func (c *Clock) move(next func(time.Time) time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := next(c.now).Truncate(time.Microsecond) // what TIME can tell
+	now := next(c.now).Truncate(time.Microsecond) // the precision of TIME
 	forward := max(0, now.Sub(c.now))
 	c.now = now
 	c.set(now, forward)

@@ -14,20 +14,20 @@ import (
 
 // Cluster is a Redis Cluster of processes on this machine.
 type Cluster struct {
-	Servers []*Server // at first: the primaries, then as many replicas of each in turn
+	Servers []*Server // initially: the primaries, then as many replicas of each in turn
 	ids     map[*Server]string
 }
 
 const slots = 16384
 
-// StartCluster starts a Cluster whose slots are spread in even ranges, as redis-cli does it. A node that does not
-// answer for nodeTimeout is replaced by its replica. What the other nodes hold stays served meanwhile.
+// StartCluster starts a Cluster whose slots are distributed in equal ranges, as by redis-cli. A node that does not answer for nodeTimeout
+// is replaced by its replica. The slots of the other nodes remain available meanwhile.
 func StartCluster(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration) *Cluster {
 	t.Helper()
 	return startCluster(t, primaries, replicasEach, nodeTimeout, func(int) []string { return nil })
 }
 
-// startCluster gives each server an environment.
+// startCluster sets an environment for each server.
 func startCluster(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration, env func(i int) []string) *Cluster {
 	t.Helper()
 	c := &Cluster{ids: map[*Server]string{}}
@@ -109,7 +109,7 @@ func (s *Server) with(do func(context.Context, *redis.Client) error) error {
 	return nil
 }
 
-// URL names all nodes.
+// URL contains the addresses of all nodes.
 func (c *Cluster) URL() string {
 	addrs := make([]string, len(c.Servers))
 	for i, s := range c.Servers {
@@ -118,8 +118,8 @@ func (c *Cluster) URL() string {
 	return "redis+cluster://" + As(strings.Join(addrs, ","))
 }
 
-// Owner is the primary that serves a slot, as another of these servers sees it. It waits while nobody does: on a busy machine
-// nodes take each other for dead now and then.
+// Owner returns the primary that serves a slot, as another of these servers sees it. It waits while there is none: on a busy machine
+// nodes sometimes declare each other dead.
 func (c *Cluster) Owner(slot int, seenBy *Server) (owner *Server, err error) {
 	err = seenBy.await(fmt.Sprintf("a node that knows who serves slot %d", slot), func(ctx context.Context, r *redis.Client) bool {
 		//lint:ignore SA1019 as above
@@ -142,7 +142,7 @@ func (c *Cluster) Owner(slot int, seenBy *Server) (owner *Server, err error) {
 	return owner, err
 }
 
-// Replica is a replica of a primary.
+// Replica returns a replica of a primary.
 func (c *Cluster) Replica(of *Server) (replica *Server, err error) {
 	err = of.with(func(ctx context.Context, r *redis.Client) error {
 		nodes, err := r.ClusterNodes(ctx).Result()
@@ -164,7 +164,7 @@ func (c *Cluster) Replica(of *Server) (replica *Server, err error) {
 	return replica, err
 }
 
-// Slot is that of a key with a hash tag: CRC16 (XMODEM) of the tag.
+// Slot returns the slot of a key with a hash tag: CRC16 (XMODEM) of the tag.
 func (c *Cluster) Slot(tag string) int {
 	var crc uint16
 	for _, b := range []byte(tag) {
@@ -180,8 +180,8 @@ func (c *Cluster) Slot(tag string) int {
 	return int(crc) % slots
 }
 
-// MoveSlot moves a slot from one primary to another, a few keys at a time, as redis-cli --cluster reshard does.
-// between is called after each step, with the number of keys that are left, before the slot has changed hands.
+// MoveSlot moves a slot from one primary to another, a few keys at a time, like redis-cli --cluster reshard. It calls between after
+// each step, with the number of keys that are left, before the slot changes its owner.
 func (c *Cluster) MoveSlot(slot int, from, to *Server, between func(left int)) error {
 	host, port, _ := net.SplitHostPort(to.Addr)
 	return from.with(func(ctx context.Context, source *redis.Client) error {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// CPU is how long the server's main thread has been on a core: what a script costs there does not depend on what else the
-// machine does.
+// CPU returns the time that the server's main thread has spent on a core: so a script's cost does not depend on other load on the
+// machine.
 func (s *Server) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", s.Pid()))

@@ -9,5 +9,5 @@ import (
 
 var began = time.Now()
 
-// CPU is the time that passes: what else the machine does counts too.
+// CPU returns the elapsed time, which includes other load on the machine.
 func (s *Server) CPU(testing.TB) time.Duration { return time.Since(began) }

@@ -2,7 +2,7 @@ package redistest
 
 import "time"
 
-// OwnDelay measures how late this process is by itself; most ends the measurement and returns the longest such delay.
+// OwnDelay measures how late this process runs by its own fault; most ends the measurement and returns the longest delay.
 func OwnDelay() (most func() time.Duration) {
 	end := lateness()
 	return func() time.Duration {
@@ -11,7 +11,7 @@ func OwnDelay() (most func() time.Duration) {
 	}
 }
 
-// OwnDelays is OwnDelay for what takes many steps, each of which may be late: the result tells all delays together.
+// OwnDelays is OwnDelay for an operation with many steps, each of which may be late: it returns the sum of all delays.
 func OwnDelays() (all func() time.Duration) {
 	end := lateness()
 	return func() time.Duration {
@@ -20,7 +20,7 @@ func OwnDelays() (all func() time.Duration) {
 	}
 }
 
-// lateness takes short naps until the result is called, which tells by how much they were too long: the worst, and all.
+// lateness sleeps for short times until end is called, which returns by how much they were too long: the longest, and the sum.
 func lateness() (end func() (worst, all time.Duration)) {
 	var worst, all time.Duration
 	over, ended := make(chan struct{}), make(chan struct{})

@@ -2,5 +2,5 @@ package redistest
 
 import "syscall"
 
-// diesWithParent lets the kernel kill a child when the thread that started it ends.
+// diesWithParent makes the kernel kill a child when the thread that started it ends.
 func diesWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,6 +4,5 @@ package redistest
 
 import "syscall"
 
-// diesWithParent has no equivalent here: servers are stopped by Cleanup and Main, and outlive a test binary that
-// is killed.
+// diesWithParent has no equivalent here: Cleanup and Main stop servers, which outlive a test binary that is killed.
 func diesWithParent() *syscall.SysProcAttr { return nil }

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Dump is the whole keyspace in a form that can be compared, so that a test can show that nothing was changed.
-// The test clock is left out.
+// Dump returns the whole keyspace in a comparable form, so that a test can show that nothing has changed. The test clock is omitted.
 func (s *Store) Dump(t testing.TB) map[string]any {
 	t.Helper()
 	ctx := context.Background()

@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// keepsFolder is held open for as long as this test binary lives.
+// keepsFolder stays open for as long as this test binary lives.
 //
 //lint:ignore U1000 it is kept so that it is not closed
 var keepsFolder io.WriteCloser
 
-// folder is where all servers of this test binary have theirs. Cleanup functions do not run when a test panics,
-// runs into its time limit or is killed, so a shell waits for the end of its input, which comes with the end of the
-// test binary, however that ends, and removes the folder.
+// folder is the parent directory of all servers of this test binary. Cleanup functions do not run when a test panics, exceeds its time
+// limit or is killed, so a shell waits for the end of its input, which comes whenever the test binary ends, and removes the
+// directory.
 var folder = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "lubdub-redis-")
 	if err != nil {

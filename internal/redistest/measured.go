@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TooLong is what took longer than it may, and how long, by its name.
+// TooLong contains what took too long, by name, and how long.
 type TooLong map[string]string
 
-// Measured plays what measures times, and again when something took too long, up to three times: what the code does comes again each
-// time, and what a busy machine does seldom comes to the same name again. What was too long in every play fails the test.
+// Measured runs a test that measures times, and repeats it up to twice if something took too long: a slow code path shows each time, a
+// busy machine rarely affects the same name again. What was too long in every run fails the test.
 func Measured(t *testing.T, play func(t *testing.T) TooLong) {
 	t.Helper()
 	var always TooLong
@@ -33,7 +33,7 @@ func Measured(t *testing.T, play func(t *testing.T) TooLong) {
 	}
 }
 
-// EachMeasured is Measured on every kind of store, with a new one for each play.
+// EachMeasured is Measured on every kind of store, with a new one for each run.
 func EachMeasured(t *testing.T, play func(t *testing.T, s *Store) TooLong) {
 	t.Helper()
 	for kind, open := range map[string]func(testing.TB, ...Option) *Store{"miniredis": Miniredis, "redis": Real} {

@@ -1,4 +1,4 @@
 package redistest
 
-// Pid is that of the server's process now.
+// Pid returns the id of the server's current process.
 func (s *Server) Pid() int { return s.proc.Pid }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Ports come in blocks, each of which belongs to one test binary for as long as that lives: others are at work beside it, and
-// must not take the port of a server that is down just now. All of them, and those 10,000 above that Cluster nodes use, lie below
-// those that systems hand out for outgoing connections.
+// Ports come in blocks, each of which belongs to one test binary for as long as it lives: other test binaries run concurrently, and
+// must not take the port of a server that is down for the moment. All blocks, and the ports 10,000 above that Cluster nodes use, are
+// below the range that systems use for outgoing connections.
 const (
 	firstPort  = 11_000
 	blockPorts = 100
@@ -19,11 +19,11 @@ const (
 var ports struct {
 	mu   sync.Mutex
 	free []int
-	held []net.Listener // on the first port of each block of ours, which says so to the others
+	held []net.Listener // on the first port of each of our blocks, which marks the block as taken
 }
 
-// FreeAddr returns a loopback address that nothing listens on, and nothing will until this test binary has ended: what listens there
-// may stop and come back.
+// FreeAddr returns a loopback address that is free, and that no other process will use until this test binary has ended: a server
+// there may stop and restart.
 func FreeAddr() string {
 	ports.mu.Lock()
 	defer ports.mu.Unlock()
@@ -58,7 +58,7 @@ func takeBlock() {
 	panic("redistest: no ports are left from 11000 to 20999: what listens there?")
 }
 
-// giveBack lets another server have the port of one that has gone, after all those that nobody has had.
+// giveBack makes the port of a server that has gone available again, after all ports that were never used.
 func giveBack(addr string) {
 	_, text, _ := net.SplitHostPort(addr)
 	port, err := strconv.Atoi(text)

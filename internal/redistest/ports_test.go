@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Test binaries that are at work beside each other have different ports, whether something listens there or not.
+// Concurrent test binaries have different ports, whether a server listens there or not.
 func TestPortsAreOfOneTestBinary(t *testing.T) {
 	const n = blockPorts + 50 // more than one block has
 	if os.Getenv("REDISTEST_PORTS") != "" {

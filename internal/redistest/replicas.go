@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ReplicaOf is the command line of a replica of another server.
+// ReplicaOf returns the command line of a replica of this server.
 func (s *Server) ReplicaOf() []string {
 	host, port, _ := net.SplitHostPort(s.Addr)
 	return []string{"--replicaof", host + " " + port}
@@ -28,14 +28,14 @@ func StartReplica(t testing.TB, of *Server, args ...string) *Server {
 	return s
 }
 
-// AwaitSync returns when the server is a replica that has its primary's data.
+// AwaitSync waits until the server is a replica that has its primary's data.
 func (s *Server) AwaitSync() error {
 	return s.await("a replica in sync", func(ctx context.Context, c *redis.Client) bool {
 		return strings.Contains(c.Info(ctx, "replication").Val(), "master_link_status:up")
 	})
 }
 
-// AwaitPrimary returns when the server has been promoted.
+// AwaitPrimary waits until the server has been promoted.
 func (s *Server) AwaitPrimary() error {
 	return s.await("a primary", func(ctx context.Context, c *redis.Client) bool {
 		return strings.Contains(c.Info(ctx, "replication").Val(), "role:master")
@@ -58,8 +58,8 @@ func (s *Server) await(what string, is func(context.Context, *redis.Client) bool
 	return nil
 }
 
-// StartSentinels starts n Sentinels that watch a server and its replicas by this name, and returns when they know
-// each other and the replicas. They call it dead after downAfter.
+// StartSentinels starts n Sentinels that watch a server and its replicas by this name, and waits until they know each other and the
+// replicas. They declare it dead after downAfter.
 func StartSentinels(t testing.TB, n int, name string, primary *Server, replicas int, downAfter time.Duration) []*Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(primary.Addr)

@@ -19,8 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a private redis-server process on a loopback port, in a folder of its own. It dies with the test
-// binary, however that ends.
+// Server is a private redis-server process on a loopback port, in its own directory. It ends when the test binary does, in any way.
 type Server struct {
 	Addr string
 
@@ -28,13 +27,12 @@ type Server struct {
 	conf string // path of a configuration file; empty: none
 	acl  string // path of an ACL file; empty: none
 	args []string
-	env  []string // besides the test's own
+	env  []string // in addition to the test's
 	proc *os.Process
 	gone chan struct{} // closed when proc has ended
 }
 
-// StartServer starts a server of the test's own, stopped and removed at its end. args are added to its command
-// line.
+// StartServer starts a server for the test, and stops and removes it at the test's end. args are added to its command line.
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return startServer(t, "", args)
@@ -45,7 +43,7 @@ func startServer(t testing.TB, conf string, args []string) *Server {
 	return startServerWith(t, conf, nil, args)
 }
 
-// startServerIn starts one with more in its environment.
+// startServerIn starts a server with additional environment variables.
 func startServerIn(t testing.TB, env []string, args ...string) *Server {
 	t.Helper()
 	return startServerWith(t, "", env, args)
@@ -62,8 +60,7 @@ func startServerWith(t testing.TB, conf string, env, args []string) *Server {
 	return s
 }
 
-// skipIfShort leaves out what needs a real redis-server where `go test -short` asks for the quick loop, which is miniredis
-// alone. The gate never does.
+// skipIfShort skips a test that needs a real redis-server under `go test -short`, which uses miniredis only. The full test run never skips.
 func skipIfShort(t testing.TB) {
 	if testing.Short() {
 		t.Helper()
@@ -71,7 +68,7 @@ func skipIfShort(t testing.TB) {
 	}
 }
 
-// binary finds redis-server. Tests must not pass without a real one, so its absence is a failure, not a skip.
+// binary finds redis-server. Tests must not pass without one, so its absence is a failure, not a skip.
 func binary() (string, error) {
 	name := os.Getenv("LUBDUB_TEST_REDIS_SERVER")
 	if name == "" {
@@ -115,7 +112,7 @@ func newServer(conf string, env, args []string) (*Server, error) {
 	return nil, err
 }
 
-// writeACL makes Lubdub's user. Sentinels, the only ones with a configuration file, have none.
+// writeACL creates Lubdub's user. Sentinels, the only servers with a configuration file, have none.
 func (s *Server) writeACL() error {
 	rules, err := aclFile()
 	if err != nil {
@@ -146,7 +143,7 @@ func (s *Server) start(more ...string) error {
 	cmd.Env = append(os.Environ(), s.env...)
 	started, gone := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel takes the end of the thread that started the child for the parent's: keep it as long as the child.
+		// The kernel takes the end of the thread that started the child for the parent's, so that thread must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -169,11 +166,10 @@ func (s *Server) start(more ...string) error {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
-// startTime is far more than a server takes to answer, on any machine.
+// startTime is far more than a server needs to start, on any machine.
 const startTime = time.Minute
 
-// awaitReady returns when the server answers, and it is this one: another process may have been quicker to take
-// the port.
+// awaitReady waits until the server answers, and it is this one: another process may have taken the port first.
 func (s *Server) awaitReady() error {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
@@ -200,36 +196,36 @@ func (s *Server) awaitReady() error {
 	}
 }
 
-// URL is that of database 0, as Lubdub's user.
+// URL returns the URL of database 0, as Lubdub's user.
 func (s *Server) URL() string { return "redis://" + As(s.Addr) + "/0" }
 
-// Client is a new client of the server, for assertions, which may do everything. Close it.
+// Client returns a new client of the server, for assertions, which may run every command. The caller closes it.
 func (s *Server) Client() *redis.Client { return dial(s.Addr, 0) }
 
 func dial(addr string, db int) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, DB: db, Protocol: 2, DisableIdentity: true, DialTimeout: time.Second})
 }
 
-// Freeze stops the process as a hung host would (SIGSTOP); Thaw lets it go on.
+// Freeze stops the process as a hung host would (SIGSTOP); Thaw continues it.
 func (s *Server) Freeze() error { return s.proc.Signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on.
+// Thaw continues a frozen server.
 func (s *Server) Thaw() error { return s.proc.Signal(syscall.SIGCONT) }
 
-// Stop ends the process in good order (SIGTERM), also a frozen one, and returns when it is gone.
+// Stop ends the process gracefully (SIGTERM), also a frozen one, and waits until it is gone.
 func (s *Server) Stop() {
 	_ = s.proc.Signal(syscall.SIGTERM)
 	_ = s.Thaw()
 	<-s.gone
 }
 
-// Kill ends the process at once (SIGKILL) and returns when it is gone.
+// Kill ends the process immediately (SIGKILL) and waits until it is gone.
 func (s *Server) Kill() {
 	_ = s.proc.Kill()
 	<-s.gone
 }
 
-// Restart starts the server again on the same port and folder after Stop or Kill. args are added to its command line,
+// Restart starts the server again on the same port and directory after Stop or Kill. args are added to its command line,
 // this time only.
 func (s *Server) Restart(args ...string) error { return s.start(args...) }
 

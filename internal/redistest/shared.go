@@ -10,11 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// databases of the shared server, one for each test that runs at the same time. Every test uses the same keys,
-// so the database is what keeps tests apart.
+// databases of the shared server, one for each concurrent test. Every test uses the same keys, so the database isolates tests.
 const databases = 256
 
-// shared is the one server of this test binary, and the databases that no test holds.
+// shared is the one server of this test binary, and its free databases.
 var shared struct {
 	once   sync.Once
 	server *Server
@@ -48,7 +47,7 @@ func takeDatabase(t testing.TB) (addr string, db int) {
 		defer func() { _ = c.Close() }()
 		return c.FlushDB(context.Background()).Err()
 	}
-	if err := flush(); err != nil { // what a test has leaked may have written after its end
+	if err := flush(); err != nil { // goroutines leaked by a test may have written after its end
 		t.Fatalf("emptying database %d: %v", db, err)
 	}
 	t.Cleanup(func() {
@@ -60,9 +59,9 @@ func takeDatabase(t testing.TB) (addr string, db int) {
 	return shared.server.Addr, db
 }
 
-// Main runs a package's tests and removes the shared server. Use it as TestMain's whole body.
+// Main runs a package's tests and removes the shared server. TestMain should only call Main.
 func Main(m *testing.M) {
-	redis.SetLogger(silent{}) // tests take Redis away on purpose
+	redis.SetLogger(silent{}) // tests stop Redis on purpose
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.remove()

@@ -8,16 +8,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Snapshot is everything that a store held at some moment, as a replica holds it that receives no more writes.
+// Snapshot is the content of a store at some time, like that of a replica that receives no more writes.
 type Snapshot struct{ keys []savedKey }
 
 type savedKey struct {
 	name    string
-	ttl     time.Duration // not positive: none
+	ttl     time.Duration // not positive: no expiry
 	restore func(ctx context.Context, p redis.Pipeliner)
 }
 
-// Snapshot returns what the store holds now. The test clock is left out.
+// Snapshot returns the current content of the store, without the test clock.
 func (s *Store) Snapshot(t testing.TB) *Snapshot {
 	t.Helper()
 	ctx := t.Context()
@@ -42,7 +42,7 @@ func (s *Store) Snapshot(t testing.TB) *Snapshot {
 	return of
 }
 
-// Restore puts the store back to a snapshot in one step: all that was written after it is lost. The test clock goes on.
+// Restore resets the store to a snapshot in one step: everything written after it is lost. The test clock continues.
 func (s *Store) Restore(t testing.TB, to *Snapshot) {
 	t.Helper()
 	ctx := t.Context()
@@ -61,7 +61,7 @@ func (s *Store) Restore(t testing.TB, to *Snapshot) {
 	})
 }
 
-// readKey reads a key with the next execution of a pipeline and returns how to write it back.
+// readKey reads a key with the next execution of a pipeline and returns a function that writes it back.
 func readKey(ctx context.Context, t testing.TB, p redis.Pipeliner, key, kind string) func(context.Context, redis.Pipeliner) {
 	switch kind {
 	case "string":

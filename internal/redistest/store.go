@@ -18,12 +18,12 @@ import (
 type Store struct {
 	Kind    string        // "miniredis" or "redis"
 	URL     string        // of a real one as Lubdub's user
-	Client  *redis.Client // for assertions; it may do everything
+	Client  *redis.Client // for assertions; it may run every command
 	Clock   *Clock        // wall time as scripts see it
-	Scripts *lua.Set      // what Options.Scripts wants, so that they see that clock
+	Scripts *lua.Set      // from Options.Scripts, changed so that they see that clock
 }
 
-// Eval runs a script by its name, as of nobody known where it writes events.
+// Eval runs a script by its name, with an unknown actor in the events that it writes.
 func (s *Store) Eval(ctx context.Context, name string, keys []string, args ...any) *redis.Cmd {
 	script := s.Scripts.Get(name)
 	if script.Events {
@@ -32,10 +32,10 @@ func (s *Store) Eval(ctx context.Context, name string, keys []string, args ...an
 	return s.Client.Eval(ctx, script.Source, keys, args...)
 }
 
-// Option changes what a store is like.
+// Option configures a store.
 type Option int
 
-// WallClock leaves the store's true clock in place, and so runs the scripts exactly as production does.
+// WallClock leaves the store's real clock in place, and so runs the scripts exactly as production does.
 const WallClock Option = 1
 
 // Each runs a test on every kind of store.
@@ -45,7 +45,7 @@ func Each(t *testing.T, test func(t *testing.T, s *Store), opts ...Option) {
 	t.Run("redis", func(t *testing.T) { test(t, Real(t, opts...)) })
 }
 
-// Miniredis is a store inside the process.
+// Miniredis returns a store inside the process.
 func Miniredis(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
@@ -56,15 +56,15 @@ func Miniredis(t testing.TB, opts ...Option) *Store {
 	s := &Store{Kind: "miniredis", URL: "miniredis://" + m.Addr() + "/0", Scripts: scripts(""), Clock: &Clock{}}
 	s.Client = newClient(t, m.Addr(), 0)
 	if slices.Contains(opts, WallClock) {
-		m.ClockTTL(true) // or keys would not expire at all
+		m.ClockTTL(true) // otherwise keys would not expire at all
 	} else {
 		s.Clock = newMiniredisClock(m)
 	}
 	return s
 }
 
-// Real is a database of a real redis-server that this test binary has started for itself. It waits when all are
-// taken, and fails the test where there is no redis-server.
+// Real returns a database of a real redis-server that this test binary has started. It waits when all are taken, and fails the test
+// if there is no redis-server.
 func Real(t testing.TB, opts ...Option) *Store {
 	t.Helper()
 	addr, db := takeDatabase(t)
@@ -77,8 +77,8 @@ func Real(t testing.TB, opts ...Option) *Store {
 	return s
 }
 
-// Own is a real redis-server of the test's own, for tests that set what holds for the whole server, and its database 0
-// as a store whose clock the test moves.
+// Own returns a real redis-server for the test alone, for tests that change server-wide state, and its database 0 as a store whose
+// clock the test moves.
 func Own(t testing.TB, args ...string) (*Store, *Server) {
 	t.Helper()
 	server := StartServer(t, args...)
@@ -87,8 +87,8 @@ func Own(t testing.TB, args ...string) (*Store, *Server) {
 	return s, server
 }
 
-// Alone is a real redis-server that nothing else uses, with the clock in the test's hand. Keys do not expire by it: letting
-// all of them age would be work of Redis that the test did not ask for.
+// Alone returns a real redis-server that nothing else uses, with a clock that the test controls. Keys do not expire by it: aging all of
+// them would be additional work for Redis.
 func Alone(t testing.TB, args ...string) (*Store, *Server) {
 	t.Helper()
 	server := StartServer(t, args...)
@@ -103,13 +103,13 @@ func newClient(t testing.TB, addr string, db int) *redis.Client {
 	return c
 }
 
-// scriptsFolder names a folder whose scripts run in place of the embedded ones; internal/mutants has wrong ones there.
+// scriptsFolder names a directory whose scripts replace the embedded ones; internal/mutants puts wrong ones there.
 const scriptsFolder = "LUBDUB_TEST_SCRIPTS"
 
-// Scripts are the scripts as production runs them, for a test that brings a server of its own.
+// Scripts returns the scripts as production runs them, for a test that starts its own server.
 func Scripts() *lua.Set { return scripts("") }
 
-// scripts composes the scripts with a clock; "": the store's own.
+// scripts composes the scripts with a clock; "": the store's clock.
 func scripts(clock string) *lua.Set {
 	if dir := os.Getenv(scriptsFolder); dir != "" {
 		return lua.LoadWithClockFrom(os.DirFS(dir), clock)

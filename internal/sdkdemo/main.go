@@ -1,5 +1,5 @@
-// Command sdkdemo shows the SDKs beside each other, in half a minute: workers of each do tasks, one of each is killed, and the others
-// finish what it held. It ends with 1 if that is not what was seen.
+// Command sdkdemo demonstrates all SDKs together, in half a minute: workers of each run tasks, one of each is killed, and the others
+// finish its tasks. It exits with 1 if that did not happen.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 
 const (
 	tasksEach  = 8
-	places     = 6 // of a worker, so that both have some
+	places     = 6 // of a worker, so that both workers get some tasks
 	taskTime   = 6 * time.Second
-	beatsEvery = time.Second // a worker is dead after three times that
+	beatsEvery = time.Second // a worker is declared dead after three times that
 	most       = 50 * time.Second
 )
 
@@ -85,7 +85,7 @@ func show(binary, names string) error {
 	return d.play(ctx)
 }
 
-// play is the story.
+// play runs the demonstration.
 func (d *demo) play(ctx context.Context) error {
 	if err := d.await(ctx, "all workers are there", func() (bool, error) {
 		list, err := d.client.ListWorkers(ctx, client.WorkerQuery{Status: v1.Online})
@@ -139,12 +139,12 @@ func (d *demo) await(ctx context.Context, what string, holds func() (bool, error
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("within %v it did not come to this: %s (%w)", most, what, err)
-		case <-time.After(100 * time.Millisecond): // between two questions
+		case <-time.After(100 * time.Millisecond): // between two polls
 		}
 	}
 }
 
-// summary says what was lost, and who made it good.
+// summary prints what was lost, and which workers finished it.
 func (d *demo) summary(ctx context.Context) error {
 	fmt.Printf("\n%-12s %6s %6s %19s %22s\n", "SDK", "tasks", "done", "lost and done again", "found dead after")
 	for _, queue := range d.queues {
@@ -176,7 +176,7 @@ func (d *demo) say(format string, args ...any) {
 	fmt.Printf("%5.1f s  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// end stops what is still there.
+// end stops the remaining processes.
 func (d *demo) end() {
 	for _, crew := range d.workers {
 		for _, w := range crew {

@@ -63,7 +63,7 @@ func (s *server) token(role string) (string, error) {
 
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait() // that it was told to is no news
+	_ = s.cmd.Wait() // it was stopped on purpose
 }
 
 // worker is a process of an SDK's runner.
@@ -103,18 +103,18 @@ func (w *worker) kill() {
 	w.leave()
 }
 
-// leave ends it in good order, unless it is gone.
+// leave stops it gracefully, unless it is gone.
 func (w *worker) leave() {
 	if w.gone {
 		return
 	}
 	w.gone = true
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
-	_ = w.cmd.Wait() // that it was told to is no news
+	_ = w.cmd.Wait() // it was stopped on purpose
 	_ = w.stdin.Close()
 }
 
-// tellEvents tells what becomes of workers, and how many tasks were lost with each.
+// tellEvents prints what happens to workers, and how many tasks were lost with each.
 func (d *demo) tellEvents(ctx context.Context) {
 	names, lost := map[string]string{}, map[string]int{}
 	for e, err := range d.client.Events(client.EventQuery{Types: []string{"worker.*", "task.retrying"}}).All(ctx) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Runner is a program that does with an SDK what it is told.
+// Runner is a program that executes commands with an SDK.
 type Runner struct {
 	// SDK is its name: go, python or typescript.
 	SDK string
@@ -20,8 +20,8 @@ type Runner struct {
 
 var all = []string{"go", "python", "typescript"}
 
-// Find returns those of SDKs, whose names stand with commas between them; all: those that are there. Each is built where it must be, that
-// of Go in the folder.
+// Find returns the runners of the named SDKs, a comma-separated list; all: those that are available. It builds runners that need a build,
+// that of Go in the folder.
 func Find(names, folder string) (runners []Runner, err error) {
 	root, err := root()
 	if err != nil {
@@ -68,7 +68,7 @@ func run(dir, name string, args ...string) error {
 	return nil
 }
 
-// root is the folder of this checkout.
+// root returns the directory of this checkout.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil && !exists(filepath.Join(dir, "go.work")); dir = filepath.Dir(dir) {

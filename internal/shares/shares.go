@@ -1,29 +1,29 @@
-// Package shares divides a bounded resource among those who use it, so that no tenant, and no token of a tenant, can take all of
-// it. It needs no configuration and wastes little: a principal may hold a multiple of what is still free. While nobody else
-// needs the resource, one tenant can hold most of it; the more is in use, the less each may add, and something is always left
-// for a principal that holds nothing.
+// Package shares divides a bounded resource among its users, so that no tenant, and no token of a tenant, can take all of it. It
+// needs no configuration and wastes little: a principal may hold a multiple of what is still free. While no other principal needs the
+// resource, one tenant can hold most of it; the more is in use, the less each may add, and something is always left for a
+// principal that holds nothing.
 package shares
 
 import "sync"
 
-// Level is where a request for the resource was refused.
+// Level is the limit at which a request for the resource was refused.
 type Level int
 
-// The levels, from the one that is checked first.
+// The levels, in the order in which they are checked.
 const (
 	Granted   Level = iota // not refused
-	Token                  // the token holds its share
-	Tenant                 // the tenant holds its share
-	Strangers              // clients without a valid token hold their share
+	Token                  // the token has used its share
+	Tenant                 // the tenant has used its share
+	Strangers              // clients without a valid token have used their share
 	Total                  // everything is in use
 )
 
-// String returns the level as metrics and messages name it.
+// String returns the level's name in metrics and messages.
 func (l Level) String() string {
 	return [...]string{"granted", "token", "tenant", "strangers", "total"}[l]
 }
 
-// What a principal may hold, as a multiple of what is free. Alone, a principal with the multiple k can take k/(k+1) of the
+// The limit of a principal's share, as a multiple of what is free. A principal with the multiple k can alone take k/(k+1) of the
 // resource.
 const (
 	perToken     = 1     // half
@@ -31,10 +31,10 @@ const (
 	perStrangers = 0.125 // a ninth
 )
 
-// Holder is who holds a part of the resource. The zero Holder stands for all clients without a valid token together.
+// Holder identifies the user of a part of the resource. The zero Holder represents all clients without a valid token.
 type Holder struct {
 	Tenant string
-	Token  string // names the token within its tenant; "": the tenant has no smaller parts here
+	Token  string // identifies the token within its tenant; "": the tenant is not subdivided
 }
 
 // Pool is a resource of a fixed size. It is safe for concurrent use.
@@ -43,7 +43,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	used    int64
-	holders map[Holder]int64 // by token, by tenant (Token is empty), and of strangers; without those that hold nothing
+	holders map[Holder]int64 // by token, by tenant (Token is empty), and of strangers; holders without units are removed
 }
 
 // NewPool returns a pool of limit units.
@@ -59,8 +59,8 @@ func (p *Pool) Used() int64 {
 	return p.used
 }
 
-// Take gives n units to h and returns Granted, or changes nothing and returns the level that refused. What was granted must be
-// given back with Give.
+// Take gives n units to h and returns Granted, or changes nothing and returns the level that refused. Granted units must be returned with
+// Give.
 func (p *Pool) Take(h Holder, n int64) Level {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,14 +77,14 @@ func (p *Pool) Take(h Holder, n int64) Level {
 	return Granted
 }
 
-// Give takes n units back from h.
+// Give returns n units of h to the pool.
 func (p *Pool) Give(h Holder, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.add(h, -n)
 }
 
-// Move transfers n units from one holder to another, whatever the shares: a stranger has shown a token.
+// Move transfers n units from one holder to another regardless of shares: for a stranger that has shown a token.
 func (p *Pool) Move(from, to Holder, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ type part struct {
 	multiple float64
 }
 
-// parts returns h and those above it.
+// parts returns h and the holders that it is a part of.
 func (h Holder) parts() []part {
 	switch {
 	case h == Holder{}:

@@ -1,9 +1,9 @@
-// Package storedtest holds what each room's fuzz test of what stands in the store begins with.
+// Package storedtest contains the common part of the packages' fuzz tests of stored data.
 package storedtest
 
 import "testing"
 
-// Read fuzzes what reads texts of the store: whatever stands there, reading it ends in a value or a refusal.
+// Read fuzzes a function that parses stored text: any text must give a value or an error.
 func Read(f *testing.F, read func(t *testing.T, text string)) {
 	f.Helper()
 	for _, text := range []string{

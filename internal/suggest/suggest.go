@@ -1,7 +1,7 @@
-// Package suggest proposes the word that a misspelt one was most likely meant to be.
+// Package suggest proposes the correct word for a misspelt one.
 package suggest
 
-// nearest returns the known word that was most likely meant, or none when nothing is near.
+// nearest returns the known word that is most similar, or "" if none is similar enough.
 func nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, k := range known {
@@ -12,7 +12,7 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// DidYouMean is the end of an error sentence: a suggestion, or nothing.
+// DidYouMean returns the end of an error message: a suggestion, or nothing.
 func DidYouMean(word string, known []string) string {
 	if s := nearest(word, known); s != "" {
 		return "; did you mean " + s + "?"

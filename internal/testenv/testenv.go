@@ -1,4 +1,4 @@
-// Package testenv tells tests how much is asked of them, and builds the programs that they run.
+// Package testenv tells tests how extensively to test, and builds the programs that they run.
 package testenv
 
 import (
@@ -14,10 +14,10 @@ import (
 
 const all = "LUBDUB_TEST_ALL"
 
-// All reports whether tests run in full, as by `make test-all`: with all seeds, scales and outages.
+// All reports whether tests run in full, as in `make test-all`: with all seeds, scales and outages.
 func All() bool { return os.Getenv(all) != "" }
 
-// OnlyAll skips a test that proves something only under load, over time or with many seeds, unless all of them were asked for.
+// OnlyAll skips a test that needs load, much time or many seeds, unless tests run in full.
 func OnlyAll(t testing.TB) {
 	t.Helper()
 	if !All() {
@@ -25,7 +25,7 @@ func OnlyAll(t testing.TB) {
 	}
 }
 
-// Of returns how many of something a test plays: few, or as many as in `make test-all`.
+// Of returns how many repetitions a test runs: few, or as many as in `make test-all`.
 func Of(few, many int) int {
 	if All() {
 		return many
@@ -33,8 +33,8 @@ func Of(few, many int) int {
 	return few
 }
 
-// Program returns the path of a command of this repository, such as lubdub, as the sources are now. With -short it skips the test:
-// building takes long, and the go command, which keeps results until something changes that a test has read, does not see it.
+// Program builds a command of this repository, such as lubdub, from the current sources, and returns its path. With -short it skips the
+// test: building takes long, and the go command's cache of test results does not see the sources of the program.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	if testing.Short() {
@@ -58,8 +58,8 @@ var (
 	built    = map[string]string{}
 )
 
-// build leaves the program in bin/test, where the go command finds it again and links it no second time. Test binaries of several
-// packages run at once, so only one of them builds.
+// build leaves the program in bin/test, where the go command finds it and does not link it again. Test binaries of several packages run
+// concurrently, so only one of them builds.
 func build(name string) (path string, err error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -82,12 +82,12 @@ func build(name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close() // which lets go of the lock
+	defer lock.Close() // which releases the lock
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
 	path = filepath.Join(folder, name)
-	// Without a table of symbols it is linked in half the time.
+	// Without a symbol table linking takes half the time.
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=1.2.3", "-o", path, "./cmd/"+name)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {

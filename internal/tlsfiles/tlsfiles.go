@@ -1,5 +1,5 @@
-// Package tlsfiles makes TLS configurations from files and follows the files when they change, so that certificates are
-// renewed without a restart. It knows nothing of what is served or asked with them.
+// Package tlsfiles creates TLS configurations from files and reloads the files when they change, so that certificates are renewed without
+// a restart. It does not know what the connections are for.
 package tlsfiles
 
 import (
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// MinVersion is the oldest TLS that is spoken.
+// MinVersion is the oldest supported version of TLS.
 const MinVersion = tls.VersionTLS12
 
-// Server configures a listener with the certificate and key in PEM files. With a clientCA file only clients that present a
-// certificate signed by it are let in.
+// Server configures a listener with the certificate and key in PEM files. With a clientCA file only clients with a certificate signed by
+// it are accepted.
 func Server(cert, key, clientCA string, log *slog.Logger) (*tls.Config, error) {
 	f, err := follow(cert, key, clientCA, log)
 	if err != nil {
@@ -44,9 +44,8 @@ func server(cert, key, clientCA string) (*tls.Config, error) {
 	return c, nil
 }
 
-// Client configures connections to a server. Every parameter may be empty: ca means the system's roots, serverName the
-// name that is dialled, cert and key no certificate of our own. New certificates of our own are shown by connections
-// that are made later; a new ca takes a restart.
+// Client configures connections to a server. Every parameter may be empty: ca means the system's roots, serverName the dialled name, cert
+// and key no client certificate. A renewed client certificate is used for new connections; a new ca needs a restart.
 func Client(ca, cert, key, serverName string, log *slog.Logger) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: MinVersion, ServerName: serverName}
 	if ca != "" {
@@ -78,21 +77,21 @@ func pool(path string) (*x509.CertPool, error) {
 	return p, nil
 }
 
-// files is what was read from files, and what they looked like then.
+// files is the content of files, and their state when they were read.
 type files struct {
 	paths []string
 	load  func() (*tls.Config, error)
 	log   *slog.Logger
-	every time.Duration // at most so often they are checked
+	every time.Duration // the minimum time between two checks
 
 	mu      sync.Mutex
 	config  *tls.Config
 	looks   []look
 	checked time.Time
-	broken  bool // they changed into something that cannot be used
+	broken  bool // they have changed and are now invalid
 }
 
-// look is what shows that a file has changed.
+// look is the state of a file by which a change is detected.
 type look struct {
 	size    int64
 	changed time.Time
@@ -123,8 +122,8 @@ func (f *files) see() ([]look, error) {
 	return looks, nil
 }
 
-// current returns what the files hold, or what they held when they could be used last: a certificate and its key are
-// seldom replaced at the same moment.
+// current returns the content of the files, or their last valid content: a certificate and its key are rarely replaced at exactly the
+// same time.
 func (f *files) current() *tls.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package tlstest makes certificates for tests, on the fly.
+// Package tlstest creates certificates for tests.
 package tlstest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// CA signs certificates. File holds its own.
+// CA signs certificates. File is its own certificate.
 type CA struct {
 	File string
 
@@ -27,7 +27,7 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewCA makes one in a folder of the test's own.
+// NewCA creates a CA in a directory of the test.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
 	c := &CA{t: t, dir: t.TempDir()}
@@ -46,8 +46,8 @@ func NewCA(t testing.TB) *CA {
 	return c
 }
 
-// Issue writes a certificate for a name (and for loopback when it is localhost) and its key, over those that were
-// issued under this file name before.
+// Issue writes a certificate for a name (and for loopback if it is localhost) and its key, and overwrites earlier ones with this file
+// name.
 func (c *CA) Issue(file, name string) (cert, key string) {
 	c.t.Helper()
 	cert, key = filepath.Join(c.dir, file+".pem"), filepath.Join(c.dir, file+".key")
@@ -69,7 +69,7 @@ func (c *CA) Issue(file, name string) (cert, key string) {
 	return cert, key
 }
 
-// Client trusts the CA, and shows a certificate unless the file names are empty.
+// Client returns a configuration that trusts the CA, and presents a certificate unless the file names are empty.
 func (c *CA) Client(cert, key string) *tls.Config {
 	c.t.Helper()
 	roots := x509.NewCertPool()

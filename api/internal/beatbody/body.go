@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
-// Body is one decoded beat, of POST …/heartbeat or an item of POST /v1/heartbeats. Its slices borrow the
-// body (or buffers of the decoder's slow paths) and are empty when the field is absent or null.
+// Body is the decoded body of a POST …/heartbeat or an item of POST /v1/heartbeats. Its slices point into the body (or into buffers
+// for escaped text) and are empty if the field is absent or null.
 type Body struct {
 	Attempt    int
 	ReportedMs int64
@@ -26,7 +26,7 @@ type Body struct {
 	TaskToken []byte // items only
 
 	Seen, Bad    Field
-	named, Twice Field // said at all, and more than once
+	named, Twice Field // fields that are present, and present more than once
 }
 
 // Field is a set of fields.
@@ -42,20 +42,19 @@ const (
 	FieldTaskToken
 )
 
-// beatFields are the fields' names, by bit.
+// beatFields contains the fields' names, by bit.
 var beatFields = [...]string{"attempt", "workerId", "heartbeatAt", "progressPct", "message", "taskId", "taskToken"}
 
 // String names the first field of the set.
 func (f Field) String() string { return beatFields[bits.TrailingZeros8(uint8(f))] }
 
-// decodeBeat decodes the body of a single beat. It returns false when the body is not one JSON object; Check says what is wrong
-// with a field.
+// decodeBeat decodes the body of a single beat. It returns false if the body is not one JSON object; Check reports invalid fields.
 func decodeBeat(body []byte, b *Body) bool {
 	s := jsonscan.Scanner{Text: body}
 	return b.Decode(&s, false) && s.End()
 }
 
-// Decode takes one object. Unknown fields are skipped.
+// Decode decodes one object. Unknown fields are skipped.
 func (b *Body) Decode(s *jsonscan.Scanner, item bool) bool {
 	*b = Body{}
 	if s.Peek() != '{' {
@@ -103,7 +102,7 @@ func fieldOf(name []byte, item bool) Field {
 	return 0
 }
 
-// take reads the value of one field. A value of the wrong kind marks the field bad.
+// take decodes the value of one field. A value of the wrong kind marks the field as bad.
 func (b *Body) take(s *jsonscan.Scanner, f Field) bool {
 	b.Twice |= b.named & f
 	b.named |= f
@@ -164,7 +163,7 @@ func (b *Body) take(s *jsonscan.Scanner, f Field) bool {
 		b.worker, ok = text, model.ValidID(text)
 	case fieldHeartbeatAt:
 		b.ReportedMs, ok = jsonscan.ParseTime(text)
-		b.ReportedMs = max(b.ReportedMs, 0) // before 1970 is as good as not said
+		b.ReportedMs = max(b.ReportedMs, 0) // before 1970 counts as not reported
 	case FieldTaskID:
 		b.TaskID, ok = text, model.ValidID(text)
 	case FieldTaskToken:
@@ -176,19 +175,18 @@ func (b *Body) take(s *jsonscan.Scanner, f Field) bool {
 	return true
 }
 
-// positive reads an integer from 1 to 2³¹-1.
+// positive parses an integer from 1 to 2³¹-1.
 func positive(lit []byte) (int, bool) {
 	if len(lit) > 10 {
 		return 0, false
 	}
-	n, ok := jsonscan.Digits(lit) // a sign, a fraction or an exponent is no digit
+	n, ok := jsonscan.Digits(lit) // a sign, a fraction or an exponent is not a digit
 	return n, ok && n >= 1 && n <= math.MaxInt32
 }
 
-// percentage checks that a JSON number lies in 0 to 100 and returns it as sent, or rewritten when it is longer than any sensible
-// number.
+// percentage checks that a JSON number is in 0 to 100 and returns it as sent, or rewritten if it is longer than any sensible number.
 func percentage(lit []byte) ([]byte, bool) {
-	if len(lit) <= 2 && lit[0] != '-' { // most are
+	if len(lit) <= 2 && lit[0] != '-' { // as most are
 		return lit, true
 	}
 	f, err := strconv.ParseFloat(unsafe.String(&lit[0], len(lit)), 64)
@@ -201,7 +199,7 @@ func percentage(lit []byte) ([]byte, bool) {
 	return lit, true
 }
 
-// Check returns the refusal of the first wrong field, nil when all is well.
+// Check returns the refusal of the first invalid field, or nil.
 func (b *Body) Check() *httpapi.Refusal {
 	switch {
 	case b.Twice != 0:
@@ -227,7 +225,7 @@ func (b *Body) Check() *httpapi.Refusal {
 	return nil
 }
 
-// Read decodes the body of a single beat and judges it.
+// Read decodes the body of a single beat and checks it.
 func (b *Body) Read(body []byte) *httpapi.Refusal {
 	if !utf8.Valid(body) {
 		return httpapi.ErrNotUTF8
@@ -238,15 +236,15 @@ func (b *Body) Read(body []byte) *httpapi.Refusal {
 	return b.Check()
 }
 
-// AppendReport appends the report of the beat, as it is stored.
+// AppendReport appends the report of the beat in its stored form.
 func (b *Body) AppendReport(dst []byte) []byte {
 	return schema.AppendReport(dst, b.ReportedMs, b.worker, b.Pct, b.Message)
 }
 
-// syntaxOf explains why a body did not decode.
+// syntaxOf explains why a body could not be decoded.
 func syntaxOf(body []byte) *httpapi.Refusal {
 	if err := httpapi.CheckJSON(body); err != nil {
 		return err.(*httpapi.Refusal)
 	}
-	return httpapi.ErrNotObject // decodeBeat and CheckJSON agree; a fuzz test holds that
+	return httpapi.ErrNotObject // decodeBeat and CheckJSON agree, as a fuzz test checks
 }

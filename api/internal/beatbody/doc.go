@@ -1,3 +1,3 @@
-// Package beatbody reads the JSON of a heartbeat in one pass without allocating: a body of its own, an item of a batch, or an entry
+// Package beatbody reads the JSON of a heartbeat in one pass without allocating: a request body, an item of a batch, or an entry
 // of a worker's inventory.
 package beatbody

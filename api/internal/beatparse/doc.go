@@ -1,6 +1,6 @@
-// Package beatparse recognises heartbeats among the bytes of a connection.
+// Package beatparse recognises heartbeats in the bytes of a connection.
 //
-// It reads only the shapes that clients send day by day, and is not a parser of HTTP: whatever is unusual, wrong or not a heartbeat
-// is a Doubt, for which the server's full parser is asked, with the same bytes. So what it does recognise must mean here what it
-// means there, and everything else may be left to the other. It allocates nothing, and what it finds borrows the bytes.
+// It recognises only the forms that clients usually send, and is not an HTTP parser: anything unusual, invalid or other than a heartbeat
+// is a Doubt, for which the server's full parser gets the same bytes. So a recognised request must mean the same here as there, and
+// everything else may be left to the full parser. It allocates nothing, and its results point into the bytes.
 package beatparse

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Request is a heartbeat that was recognised. Its slices borrow what was parsed.
+// Request is a recognised heartbeat. Its slices point into the parsed bytes.
 type Request struct {
 	Kind      Kind
 	ID        []byte // of the task or worker in the path; none in a batch
@@ -15,11 +15,11 @@ type Request struct {
 	Body      []byte
 	Total     int // bytes of the whole request, the body included
 
-	length int // of the body; -1: not said
+	length int // of the body; -1: unknown
 	seen   header
 }
 
-// Kind is what a heartbeat is about.
+// Kind is the kind of a heartbeat.
 type Kind uint8
 
 const (
@@ -28,19 +28,19 @@ const (
 	Batch              // POST /v1/heartbeats
 )
 
-// Verdict is what was made of the bytes.
+// Verdict is the result of parsing.
 type Verdict uint8
 
 const (
-	Doubt   Verdict = iota // nothing that is known here
-	Partial                // a heartbeat so far, but more must come: Total bytes in all, where that is known, else 0
-	Whole                  // a heartbeat
+	Doubt   Verdict = iota // not recognised
+	Partial                // a heartbeat so far, but incomplete: Total bytes in all if known, else 0
+	Whole                  // a complete heartbeat
 )
 
-// MaxHead is which size the head of a request stays below.
+// MaxHead is the limit for the size of a request's head.
 const MaxHead = 8 << 10
 
-// header is a set of headers that decide something, none of which may come twice.
+// header is a set of relevant headers, none of which may be repeated.
 type header uint8
 
 const (
@@ -52,7 +52,7 @@ const (
 	requestID
 )
 
-// Parse looks at the first request in b, whose body may have so many bytes at most.
+// Parse parses the first request in b, whose body may have at most maxBody bytes.
 func Parse(b []byte, maxBody int, r *Request) Verdict {
 	*r = Request{length: -1}
 	end, verdict := line(b, 0)
@@ -79,7 +79,7 @@ func Parse(b []byte, maxBody int, r *Request) Verdict {
 	}
 }
 
-// line finds the end of the line that begins at a place: CR and LF, and before them nothing but printable ASCII.
+// line finds the end of the line that begins at from: printable ASCII, then CR and LF.
 func line(b []byte, from int) (end int, v Verdict) {
 	end = printable(b, from)
 	switch {
@@ -93,14 +93,14 @@ func line(b []byte, from int) (end int, v Verdict) {
 	return end, Whole
 }
 
-// printable returns the place of the first byte from a place on that is no printable ASCII, len(b) when there is none. It looks at
-// eight at a time: a byte is not printable when taking 0x20 from it borrows, or adding 1 to it reaches 0x80, or it is above.
+// printable returns the index of the first byte from i on that is not printable ASCII, or len(b). It examines eight bytes at a time:
+// a byte is not printable if subtracting 0x20 borrows, if adding 1 reaches 0x80, or if it is above.
 func printable(b []byte, i int) int {
 	const low, one, high = 0x2020202020202020, 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		if odd := ((x - low) | (x + one) | x) & high; odd != 0 {
-			return i + bits.TrailingZeros64(odd)/8 // what a borrow or carry spoils lies above the first
+			return i + bits.TrailingZeros64(odd)/8 // a borrow or carry only affects bytes above the first
 		}
 	}
 	for ; i < len(b) && ' ' <= b[i] && b[i] <= '~'; i++ {
@@ -117,13 +117,13 @@ const (
 	requestsBatch = method + "/v1/heartbeats" + protocol
 )
 
-// begins reports whether a first line may still become one that is known here.
+// begins reports whether an incomplete first line may still be recognised.
 func begins(b []byte) bool {
 	n := min(len(b), len(method)+len("/v1/"))
 	return string(b[:n]) == prefixTask[:n]
 }
 
-// target reads the first line.
+// target parses the first line.
 func (r *Request) target(line []byte) bool {
 	switch {
 	case string(line) == requestsBatch:
@@ -149,7 +149,7 @@ func (r *Request) target(line []byte) bool {
 	return true
 }
 
-// plain are the bytes of ids, none of which means anything in a path.
+// plain are the bytes of ids, none of which has a meaning in a path.
 var plain = func() (set [256]bool) {
 	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-" {
 		set[c] = true
@@ -157,7 +157,7 @@ var plain = func() (set [256]bool) {
 	return set
 }()
 
-// header reads one line of the head after the first. Names are known as they are usually written, or in small letters.
+// header parses one line of the head after the first. Header names are recognised in their usual form or in lower case.
 func (r *Request) header(line []byte) bool {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {
@@ -195,14 +195,14 @@ func (r *Request) header(line []byte) bool {
 	return false
 }
 
-// once reports whether a header comes for the first time.
+// once reports whether a header appears for the first time.
 func (r *Request) once(h header) bool {
 	again := r.seen&h != 0
 	r.seen |= h
 	return !again
 }
 
-// isHost knows names and IPv4 addresses, perhaps with a port.
+// isHost accepts names and IPv4 addresses, with an optional port.
 func isHost(value []byte) bool {
 	name, port, _ := bytes.Cut(value, []byte(":"))
 	for _, c := range name {
@@ -218,7 +218,7 @@ func isHost(value []byte) bool {
 	return len(name) > 0
 }
 
-// bearer returns the token of an Authorization header, nil when it has another form.
+// bearer returns the token of an Authorization header, or nil if it has another form.
 func bearer(value []byte) []byte {
 	const scheme = "Bearer "
 	if len(value) <= len(scheme) || string(value[:len(scheme)]) != scheme || value[len(scheme)] == ' ' {
@@ -236,7 +236,7 @@ func isJSON(value []byte) bool {
 	return false
 }
 
-// decimal reads the length of the body.
+// decimal parses the length of the body.
 func (r *Request) decimal(value []byte) bool {
 	if len(value) > 8 {
 		return false
@@ -251,7 +251,7 @@ func (r *Request) decimal(value []byte) bool {
 	return true
 }
 
-// body takes the body, which begins at a place.
+// body reads the body, which begins at from.
 func (r *Request) body(b []byte, from, maxBody int) Verdict {
 	if r.seen&host == 0 || r.length < 0 || r.length > maxBody {
 		return Doubt

@@ -160,8 +160,7 @@ func TestADoubtIsSeenEarly(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is recognised is what the full parser makes of the same bytes, whatever follows them; each part of it is told to
-// be one.
+// FuzzParse: a recognised beat has the same fields as the full parser finds in the same bytes, whatever follows them.
 func FuzzParse(f *testing.F) {
 	for _, c := range recognised {
 		f.Add([]byte(c.text), uint(len(c.text)/2))

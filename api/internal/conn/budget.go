@@ -7,15 +7,15 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// Budget bounds the memory of request bodies over all connections, and each tenant's and token's share of it. fasthttp allocates a
-// whole body as soon as a header announces one, so some thousand connections that announce 4 MiB each and never send them would take
-// all there is. Small bodies are not counted: connections are bounded, and so are those.
+// Budget limits the memory of request bodies over all connections, and each tenant's and token's share of it. fasthttp allocates a whole
+// body as soon as a header announces one, so a thousand connections that announce 4 MiB each and never send them could exhaust the
+// memory. Small bodies are not counted: the number of connections bounds them.
 type Budget struct {
 	pool    *shares.Pool
 	refused func()
 }
 
-// NewBudget returns a budget of limit bytes, which calls refused for each body that found no room.
+// NewBudget returns a budget of limit bytes. It calls refused for each body for which there is no room.
 func NewBudget(limit int64, refused func()) *Budget {
 	return &Budget{pool: shares.NewPool(limit), refused: refused}
 }
@@ -26,7 +26,7 @@ func (b *Budget) Held() int64 { return b.pool.Used() }
 // Limit returns how many bytes may be reserved.
 func (b *Budget) Limit() int64 { return b.pool.Limit() }
 
-// take reserves n bytes for a holder, or counts a refusal. A nil budget has no bound.
+// take reserves n bytes for a holder, or counts a refusal and returns false. A nil budget has no limit.
 func (b *Budget) take(h shares.Holder, n int64) bool {
 	if b == nil || n <= 0 || b.pool.Take(h, n) == shares.Granted {
 		return true
@@ -35,24 +35,24 @@ func (b *Budget) take(h shares.Holder, n int64) bool {
 	return false
 }
 
-// give gives n reserved bytes back.
+// give returns n reserved bytes to the budget.
 func (b *Budget) give(h shares.Holder, n int64) {
 	if b != nil && n != 0 {
 		b.pool.Give(h, n)
 	}
 }
 
-// SmallBody is up to which size a body need not be reserved.
+// SmallBody is the largest body that needs no reservation.
 const SmallBody = 16 << 10
 
-// Why the body of a request is not read.
+// Reasons why the body of a request is not read.
 var (
 	ErrNoRoom  = errors.New("no room for the body")
 	ErrNoToken = errors.New("no valid token for a large body")
 )
 
-// Charge has the body that follows charged to a holder, and reserves n bytes for it, if there is room. The zero holder stands for
-// all clients without a valid token. A body that is larger than it said reserves the rest when it is read.
+// Charge charges the next body to a holder and reserves n bytes for it; it fails if there is no room. The zero holder stands for all
+// clients without a valid token. A body larger than announced reserves the rest when it is read.
 func Charge(c net.Conn, h shares.Holder, n int64) error {
 	if c, ok := c.(*Conn); ok {
 		c.release() // the request before it has been handled
@@ -62,14 +62,14 @@ func Charge(c net.Conn, h shares.Holder, n int64) error {
 	return nil
 }
 
-// RefuseBody records why the body that follows is not read.
+// RefuseBody records why the next body is not read.
 func RefuseBody(c net.Conn, why error) {
 	if c, ok := c.(*Conn); ok {
 		c.refused = why
 	}
 }
 
-// RefusedBody returns why the body under way is not read; nil: it was not refused.
+// RefusedBody returns why the current body is not read, or nil if it was not refused.
 func RefusedBody(c net.Conn) error {
 	if c, ok := c.(*Conn); ok {
 		return c.refused
@@ -77,7 +77,7 @@ func RefusedBody(c net.Conn) error {
 	return nil
 }
 
-// reserve makes sure that n bytes are reserved for what is read next.
+// reserve ensures that n bytes are reserved for the next read.
 func (c *Conn) reserve(n int64) error {
 	more := c.bodyRead + n - c.body.Load()
 	if more <= 0 {

@@ -8,47 +8,47 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// When all places are taken, connections give way to new ones: first strangers, the one that has waited longest first, whether it
-// waits for bytes or for its client to take an answer. Connections that have shown a valid token give way to those of holders with
-// fewer: of the tenant with the most connections, and of its token with the most, the one that has waited longest goes. A connection
-// with a request under way keeps its place.
+// When the connection limit is reached, existing connections give way to new ones. Strangers, which have shown no valid token, go first:
+// the one that has waited longest, whether it waits for bytes or for its client to read an answer. Connections with a valid token
+// give way to those of holders with fewer: of the tenant with the most connections, and of its token with the most, the one that has
+// waited longest goes. A connection with a request under way stays.
 
 // Candidate is a connection that may have to give way. Its methods may be called from any goroutine.
 type Candidate interface {
 	State() State
-	Since() int64    // when it last had an answer, or came, in ns since the epoch
-	Came() int64     // when it came, in ns since the epoch, to the ms
-	Member() *Member // to whom it belongs; nil: to a stranger
-	Cut(*Cut) bool   // ends it, once: false if that was done before, or it has gone
+	Since() int64    // when it was last answered, or accepted, in ns since the epoch
+	Came() int64     // when it was accepted, in ns since the epoch, to the ms
+	Member() *Member // the member that it belongs to; nil: a stranger
+	Cut(*Cut) bool   // ends it once; false if it was cut before or has gone
 }
 
-// candidate is a connection as it was found.
+// candidate is a snapshot of a connection.
 type candidate struct {
 	Candidate
 	since   int64
-	order   int64 // those that have waited longest come first
+	order   int64 // ascending by how long they have waited, longest first
 	token   *Member
-	ofToken int // it is the connection of its token that goes when so many are left, the last at 1
-	tenant  int // the same of its tenant
+	ofToken int // it is the one to go when its token has this many connections left; the last one has 1
+	tenant  int // the same for its tenant
 }
 
 const (
-	// candidates are how many connections one walk over all of them finds.
+	// candidates is how many connections one walk over all of them selects.
 	candidates = 256
-	// walkPause is the least time between two walks that find no stranger.
+	// walkPause is the minimum time between two walks that find no stranger.
 	walkPause = 20 * time.Millisecond
-	// shareAge is for how long the holders' shares are taken to be as they were found: a walk that sorts all connections takes some ms.
+	// shareAge is how long the holders' shares are cached: a walk that sorts all connections takes some ms.
 	shareAge = 100 * time.Millisecond
-	// stall is how long an answer must have been written for its client to count as one that does not read.
+	// stall is how long an answer must have been in writing for its client to count as not reading.
 	stall = time.Second
 	// strangerTime is how long a stranger keeps its place before it gives way: long enough for a client on a slow network to send its
-	// token, or to take an answer. It also bounds what strangers cost that come again as soon as they are cut.
+	// token or read an answer. It also bounds the cost of strangers that reconnect as soon as they are cut.
 	strangerTime = 500 * time.Millisecond
-	// writersFirst is how much longer a stranger counts as waiting to whom an answer is being written.
+	// writersFirst is added to the waiting time of a stranger to which an answer is being written.
 	writersFirst = 24 * time.Hour
 )
 
-// still reports whether the connection has done nothing since it was found.
+// still reports whether the connection has done nothing since the snapshot.
 func (c *candidate) still() bool { return c.State() != Busy && c.Since() == c.since }
 
 // cutStranger cuts the stranger that has waited longest, and reports whether there was one.
@@ -69,7 +69,7 @@ func (w *Watch) cutStranger() bool {
 	}
 }
 
-// findStrangers lists those that may give way, the one that has waited longest first, and reports whether there are any.
+// findStrangers lists the strangers that may give way, longest waiting first, and reports whether there are any.
 func (w *Watch) findStrangers() bool {
 	now := time.Now()
 	found := w.find(func(m *Member) bool { return m == nil || m == surplus })
@@ -90,7 +90,7 @@ func (w *Watch) findStrangers() bool {
 
 func byOrder(a, b candidate) int { return cmp.Compare(a.order, b.order) }
 
-// find returns the connections that wait, of those members that are asked for.
+// find returns the waiting connections of the members for which `of` returns true.
 func (w *Watch) find(of func(*Member) bool) (found []candidate) {
 	look := func(c Candidate) {
 		if m := c.Member(); of(m) && c.State() != Busy {
@@ -109,8 +109,8 @@ func (w *Watch) find(of func(*Member) bool) (found []candidate) {
 	return found
 }
 
-// Enter counts a connection for a holder whose valid token it has shown, and returns to whom it belongs, until Leave. Where all
-// places are taken, another one gives way whose holder has more; if there is none, the new one is the next to go.
+// Enter counts a connection for a holder whose valid token it has shown, until Leave, and returns its member. If the limit is
+// reached, a connection of a holder with more is cut; if there is none, the new one is the next to go.
 func (w *Watch) Enter(h shares.Holder) *Member {
 	token := w.members.join(h)
 	if w.members.count() <= int(w.most.Load()) || w.cutMember(token) {
@@ -120,7 +120,7 @@ func (w *Watch) Enter(h shares.Holder) *Member {
 	return surplus
 }
 
-// Leave ends what Enter began.
+// Leave undoes Enter.
 func (w *Watch) Leave(m *Member) { w.members.leave(m) }
 
 // cutMember cuts a connection for the newest one of a token, and reports whether there was one: of a tenant with more connections than

@@ -83,7 +83,7 @@ func TestAStreamGivesWay(t *testing.T) {
 	})
 }
 
-// A stranger keeps its place for strangerTime; who comes meanwhile waits, unless nobody can give way to it.
+// A stranger keeps its place for strangerTime; a new connection waits until then, unless none can give way to it.
 func TestStrangersHaveTimeToShowAToken(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w := NewWatch(time.Hour, time.Hour, time.Hour, nil)

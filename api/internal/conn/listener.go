@@ -11,36 +11,36 @@ import (
 )
 
 const (
-	// Spare is how many connections a server should take beyond a listener's Max, so that its own refusal, which has no
-	// JSON and no Retry-After, is hardly ever seen.
+	// Spare is how many connections a server should accept beyond a listener's Max, so that clients hardly ever see the server's own
+	// refusal, which has no JSON and no Retry-After.
 	Spare = MostReserve + 96
 	// MostReserve is the largest Reserve.
 	MostReserve = 64
-	// MaxHandshakes bounds how many refused clients are told why over TLS at a time; more are cut off.
+	// MaxHandshakes bounds how many refused clients get an answer over TLS at a time; further ones are cut off.
 	MaxHandshakes = 64
 
-	// mostLeaving is how many connections that were cut may not be closed yet.
+	// mostLeaving is how many connections may be cut but not yet closed.
 	mostLeaving = 64
 )
 
-// Bound says how many connections a listener takes, and what becomes of the others.
+// Bound configures how many connections a listener accepts and how it refuses the others.
 type Bound struct {
-	Max      int             // open connections; one more is refused where no other gives way
-	Reserve  int             // so many more may be open, while Max have shown a valid token: how others come to show theirs
-	Slow     bool            // answers may take a client's word first, as over TLS
+	Max      int             // open connections; one more is refused unless another gives way
+	Reserve  int             // further connections for strangers while Max have shown a valid token, so that new clients can show theirs
+	Slow     bool            // an answer may have to wait for the client first, as over TLS
 	Refuse   func(io.Writer) // answers a connection that is refused
-	Rejected func()          // called for each that is
-	Starved  func(error)     // called for each try to take a connection that found no file descriptor
+	Rejected func()          // called for each refused connection
+	Starved  func(error)     // called each time that accepting fails for lack of a file descriptor
 }
 
-// Listener bounds the connections of a server. When all are in use, another gives way to the next; if there is none that may, the
-// next is refused at once. It survives a lack of file descriptors.
+// Listener bounds the connections of a server. When the limit is reached, an existing connection gives way to the next; if none may, the
+// next is refused immediately. It survives a lack of file descriptors.
 type Listener struct {
 	net.Listener
 	watch *Watch
 	bound Bound
 
-	fullSince  time.Time // when no room was found first; zero: the last connection found some
+	fullSince  time.Time // when there was no room first; zero: there was room for the last connection
 	handshakes atomic.Int64
 	close      sync.Once
 	closed     chan struct{}
@@ -60,8 +60,8 @@ func (w *Watch) Listen(ln net.Listener, b Bound) *Listener {
 	return l
 }
 
-// StopListening closes the watch's listeners, and those still to come: a server that is stopped before it serves must not serve
-// then.
+// StopListening closes the watch's listeners, and those that are added later: a server that is stopped before it serves must not begin
+// to serve.
 func (w *Watch) StopListening() error {
 	w.mu.Lock()
 	w.deaf = true
@@ -74,7 +74,7 @@ func (w *Watch) StopListening() error {
 	return errors.Join(errs...)
 }
 
-// Accept returns the next connection that there is room for, a *Conn.
+// Accept returns the next connection for which there is room, a *Conn.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.accept()
@@ -91,7 +91,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			l.refuse(c)
 			continue
 		}
-		// Nobody may wait for that word here.
+		// Accept must not wait for the client, so this runs on another goroutine.
 		if l.handshakes.Add(1) <= MaxHandshakes {
 			go func() {
 				defer l.handshakes.Add(-1)
@@ -105,14 +105,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Waits for file descriptors to come free: the first, and the longest of those that follow, each twice the one before.
+// Waits for file descriptors to be freed: the first, and the longest; each is twice the one before.
 const (
 	StarvedFirst = 5 * time.Millisecond
 	StarvedMost  = time.Second
 )
 
-// accept takes the next connection. If the process or the machine has no file descriptor left for it, a stranger's is cut, and
-// accept tries again.
+// accept accepts the next connection. If the process or the host has no file descriptor left, it cuts a stranger and tries again.
 func (l *Listener) accept() (net.Conn, error) {
 	for wait := StarvedFirst; ; wait = min(2*wait, StarvedMost) {
 		c, err := l.Listener.Accept()
@@ -127,7 +126,7 @@ func (l *Listener) accept() (net.Conn, error) {
 	}
 }
 
-// starvedOfFiles reports whether the connection may be accepted later. fasthttp ends the server on such errors.
+// starvedOfFiles reports whether accepting may succeed later. fasthttp ends the server on such errors.
 func starvedOfFiles(err error) bool {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, lack) {
@@ -137,22 +136,22 @@ func starvedOfFiles(err error) bool {
 	return false
 }
 
-// Starve makes room after a try to take a connection that found no file descriptor.
+// Starve makes room after accepting has failed for lack of a file descriptor.
 func (l *Listener) Starve(err error) {
 	l.watch.cutStranger()
 	l.bound.Starved(err)
 }
 
 const (
-	// roomPause is how long a connection waits before room is looked for again.
+	// roomPause is how long a connection waits before the next check for room.
 	roomPause = 5 * time.Millisecond
-	// roomWait is how long connections wait where none gives way; longer than strangerTime, so that a stranger could have.
+	// roomWait is how long connections wait if none gives way; longer than strangerTime, so that a stranger could have.
 	roomWait = 2 * strangerTime
 )
 
-// Room reports whether one more connection may come, and makes room where it can. Where a stranger may give way soon, retry is how
-// long to wait before asking again; where it is 0, the connection is to be refused. Those behind it wait in the system's queue, so
-// that they are served as they came and strangers that come again and again do not keep the server busy. One goroutine may call it.
+// Room reports whether one more connection may be accepted, and makes room if it can. If a stranger may give way soon, retry is how long
+// to wait before the next call; 0 means that the connection is to be refused. Those behind it wait in the kernel's queue, so they are
+// served in order, and strangers that reconnect repeatedly do not keep the server busy. Only one goroutine may call it.
 func (l *Listener) Room() (room bool, retry time.Duration) {
 	if l.fit() {
 		l.fullSince = time.Time{}
@@ -167,7 +166,7 @@ func (l *Listener) Room() (room bool, retry time.Duration) {
 	return false, 0
 }
 
-// await waits until there is room for a connection that has come, or until it is to be refused.
+// await waits until there is room for an accepted connection, or until it is to be refused.
 func (l *Listener) await(c net.Conn) (room bool, err error) {
 	for {
 		room, retry := l.Room()
@@ -184,7 +183,7 @@ func (l *Listener) await(c net.Conn) (room bool, err error) {
 }
 
 // fit cuts strangers until one more connection fits, and reports whether it succeeded. Connections that were cut do not count; each
-// stays open until the request that it had begun is answered.
+// stays open until its request under way is answered.
 func (l *Listener) fit() bool {
 	for {
 		open, leaving := l.watch.Count()
@@ -198,7 +197,7 @@ func (l *Listener) fit() bool {
 	}
 }
 
-// Close ends Accept, also where it waits for a file descriptor. Connections stay. It may be called again.
+// Close ends Accept, also while it waits for a file descriptor. Connections stay open. It may be called repeatedly.
 func (l *Listener) Close() (err error) {
 	l.close.Do(func() {
 		close(l.closed)
@@ -209,7 +208,7 @@ func (l *Listener) Close() (err error) {
 
 func (l *Listener) refuse(c net.Conn) {
 	defer c.Close()
-	// A fresh socket's buffer takes the answer without blocking; the deadline is for odd listeners, and for TLS.
+	// A new socket's buffer takes the answer without blocking; the deadline is for unusual listeners, and for TLS.
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	l.Refuse(c)
 }

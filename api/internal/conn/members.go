@@ -6,8 +6,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// Member is a token, or a tenant, with connections: each connection that has shown a valid token belongs to the first one that it
-// has shown. A stranger's connection belongs to none.
+// Member is a token, or a tenant, with connections. A connection belongs to the first valid token that it has shown. A stranger's
+// connection belongs to none.
 type Member struct {
 	tenant *Member // of a token; nil: this is a tenant
 	name   string
@@ -15,14 +15,14 @@ type Member struct {
 	tokens map[string]*Member // of a tenant
 }
 
-// surplus is the member of connections that have shown a valid token when no place was left in its share. They give way as
-// strangers do.
+// surplus is the member of connections that have shown a valid token when the limit was reached and no other connection gave way. They
+// give way like strangers.
 var surplus = new(Member)
 
-// members are those with connections.
+// members are the tokens and tenants with connections.
 type members struct {
 	mu      sync.Mutex
-	open    int // connections of all
+	open    int // connections of all members
 	tenants map[string]*Member
 }
 
@@ -49,7 +49,7 @@ func (m *members) join(h shares.Holder) *Member {
 	return token
 }
 
-// leave ends what join began. It may be called with any member.
+// leave undoes join. It accepts any member.
 func (m *members) leave(token *Member) {
 	if token == nil || token == surplus {
 		return

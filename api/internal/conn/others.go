@@ -8,16 +8,16 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// Others have connections that a watch counts, and may cut, while they keep them by other means. For a request they may lend one to
-// the watch. Their methods may be called from any goroutine.
+// Others own connections that a watch counts and may cut. They may lend one to the watch for a request. Their methods may be called
+// from any goroutine.
 type Others interface {
-	Open() (open, leaving int)  // how many there are, and how many of them were cut; lent ones included
+	Open() (open, leaving int)  // all connections, including lent ones, and how many of them were cut
 	Each(yield func(Candidate)) // those that are not lent
-	Waiting() []net.Addr        // whose bytes are waited for
-	StopReading()               // cuts whoever waits for bytes: the server is stopping
+	Waiting() []net.Addr        // clients of connections that wait for bytes
+	StopReading()               // cuts connections that wait for bytes: the server is stopping
 }
 
-// Join has others' connections count as the watch's, until they Part.
+// Join counts others' connections as the watch's, until Part.
 func (w *Watch) Join(o Others) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,7 +25,7 @@ func (w *Watch) Join(o Others) {
 	w.begin()
 }
 
-// Part ends what Join began.
+// Part undoes Join.
 func (w *Watch) Part(o Others) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,22 +33,22 @@ func (w *Watch) Part(o Others) {
 	w.endIfEmpty()
 }
 
-// lent is what a lent connection wants to be told, and tells.
+// lent is a connection as its owner lends it.
 type lent interface {
 	Close() error
 	Cut(*Cut) bool               // close it after the request under way; false: it was cut before
 	Known(shares.Holder) *Member // it has shown a valid token
-	Idle(idle bool)              // it is between two requests: what is read next begins one
-	HungUp(func())               // is to be called when the client has ended its side, also when it has already
+	Idle(idle bool)              // it is between two requests: the next byte read begins one
+	HungUp(func())               // the function is called when the client has ended its side, also if it already has
 }
 
-// Past is what has become of a connection before it was lent.
+// Past is the state of a connection before it was lent.
 type Past struct {
-	Member *Member // to whom it belongs; nil: it has shown no valid token
-	Came   int64   // when it came, in ns since the epoch
-	Since  int64   // when it last had an answer, or came, in ns since the epoch
-	ReadBy int64   // when the request that has begun must be there, in ns since the epoch; 0: the server that serves it says
-	Why    *Cut    // it was cut, and is to be told why; nil: it was not
+	Member *Member // the member that it belongs to; nil: it has shown no valid token
+	Came   int64   // when it was accepted, in ns since the epoch
+	Since  int64   // when it was last answered, or accepted, in ns since the epoch
+	ReadBy int64   // deadline of the request that has begun, in ns since the epoch; 0: the server that serves it sets one
+	Why    *Cut    // why it was cut, for the answer; nil: it was not
 }
 
 // Adopt watches a connection that others lend for a request, until it is closed.
@@ -56,7 +56,7 @@ func (w *Watch) Adopt(c net.Conn, p Past) *Conn {
 	a := &Conn{Conn: c, watch: w, lent: true, came: p.Came, since: p.Since, readBy: p.ReadBy}
 	a.member.Store(p.Member)
 	if p.ReadBy != 0 {
-		_ = a.SetReadDeadline(time.Unix(0, p.ReadBy)) // only takes a number down
+		_ = a.SetReadDeadline(time.Unix(0, p.ReadBy)) // only records the time
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *Watch) Adopt(c net.Conn, p Past) *Conn {
 	return a
 }
 
-// Idle says whether a connection is between two requests.
+// Idle records whether a connection is between two requests.
 func Idle(c net.Conn, idle bool) {
 	if c, ok := c.(*Conn); ok && idle {
 		c.streams.Store(false)

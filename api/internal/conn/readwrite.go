@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Read reads what comes, into fasthttp's buffer or into the memory of a body: by its length a read shows how much that is.
+// Read reads into fasthttp's buffer or into the memory of a body; it tells them apart by the length of p.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) <= SmallBody || c.watch.bodies == nil {
 		n, err := c.next(p)
@@ -21,7 +21,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next gives what was read ahead, then what comes.
+// next returns what was read ahead, then reads.
 func (c *Conn) next(p []byte) (int, error) {
 	if len(c.ahead) == 0 {
 		return c.await(p)
@@ -33,8 +33,8 @@ func (c *Conn) next(p []byte) (int, error) {
 	return n, nil
 }
 
-// Ahead shows a function the end of what has been read, then also what comes next, until the function returns true, it has seen
-// `most` bytes, or no more come. It reports whether the function returned true. Read returns what was read ahead. It must be
+// Ahead passes the end of what has been read to a function, then also what arrives, until the function returns true, it has seen `most`
+// bytes, or no more arrive. It reports whether the function returned true. Read later returns what was read ahead. Ahead must be
 // called where Read would be.
 func Ahead(c net.Conn, most int, enough func(seen []byte) bool) bool {
 	if c, ok := c.(*Conn); ok {
@@ -86,7 +86,7 @@ func (c *Conn) await(p []byte) (int, error) {
 	return n, err
 }
 
-// Write begins an answer, so the body before it has been used.
+// Write begins an answer, so the body before it is no longer in use.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.body.Load() != 0 {
 		c.release()
@@ -101,8 +101,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.writeNow(p)
 }
 
-// lastAnswer is how long the answer may take of a connection that was cut: others wait for its place. What its client reads, or its
-// socket holds, is written at once.
+// lastAnswer is how long the answer on a connection that was cut may take: others wait for its place. The part that the socket buffers is
+// written immediately.
 const lastAnswer = 50 * time.Millisecond
 
 // writeNow writes, unless or until the connection is cut.
@@ -116,10 +116,10 @@ func (c *Conn) writeNow(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MuteUnheard has nothing written any more on a connection from which nothing has come: its client may be sending a request just now,
-// and would take it for the answer. Connections of other listeners are left alone.
+// MuteUnheard suppresses all writes on a connection that has received nothing: its client may be sending a request just now, and would
+// take the bytes for its answer. It does nothing to connections of other listeners.
 func MuteUnheard(c net.Conn) {
 	if c, ok := c.(*Conn); ok {
-		c.muted = !c.heard && !c.lent // those that are lent have sent something
+		c.muted = !c.heard && !c.lent // lent connections have received something
 	}
 }

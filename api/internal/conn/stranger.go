@@ -7,10 +7,10 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// A stranger is a connection that has shown no valid token yet. Its place may be given to another one.
+// A stranger is a connection that has shown no valid token yet. It may be closed to make room for another one.
 
-// Known marks a connection as one that has shown a valid token, of this holder. What it shows later changes nothing. Connections of
-// other listeners are left alone.
+// Known records that a connection has shown a valid token of this holder. Later calls change nothing. It does nothing to connections of
+// other listeners.
 func Known(c net.Conn, h shares.Holder) {
 	if c, ok := c.(*Conn); ok && c.member.Load() == nil {
 		if l, ok := c.Conn.(lent); ok && c.lent {
@@ -21,7 +21,7 @@ func Known(c net.Conn, h shares.Holder) {
 	}
 }
 
-// Holder returns the tenant and token that a connection belongs to; false: it belongs to none.
+// Holder returns the tenant and token that a connection belongs to; false: none.
 func Holder(c net.Conn) (shares.Holder, bool) {
 	if c, ok := c.(*Conn); ok {
 		if m := c.member.Load(); m != nil && m != surplus {
@@ -31,21 +31,21 @@ func Holder(c net.Conn) (shares.Holder, bool) {
 	return shares.Holder{}, false
 }
 
-// Cut is what a connection reads that was cut: why it was.
+// Cut is the reason why a connection was cut, which its reads return as an error.
 type Cut struct{ why string }
 
 func (c *Cut) Error() string { return c.why }
 
 var (
-	// MadeRoom is why a stranger was cut: another one needed its place.
+	// MadeRoom: a stranger was cut because another connection needed its place.
 	MadeRoom = &Cut{"another connection needed its place"}
-	// OverShare is why a connection was cut that has shown a valid token.
+	// OverShare: a connection with a valid token was cut.
 	OverShare = &Cut{"its token, or tenant, had more connections than others that needed its place"}
-	// Stopping is why a connection was cut whose request had not arrived whole when the server stopped.
+	// Stopping: the server stopped before the request had arrived completely.
 	Stopping = &Cut{"the server is stopping"}
 )
 
-// State is what a connection does.
+// State is what a connection is doing.
 type State int
 
 // States of a connection.
@@ -53,10 +53,10 @@ const (
 	Busy      State = iota // a request is under way, or it was cut
 	Waiting                // it waits for bytes
 	Writing                // it writes an answer
-	Streaming              // it waits for something to write, in an answer that goes on
+	Streaming              // it waits for something to write, in an answer that continues
 )
 
-// State returns what the connection does.
+// State returns what the connection is doing.
 func (c *Conn) State() State {
 	switch {
 	case c.why.Load() != nil:
@@ -70,19 +70,19 @@ func (c *Conn) State() State {
 	return Busy
 }
 
-// Member returns to whom the connection belongs; nil: to a stranger.
+// Member returns the member that the connection belongs to; nil: a stranger.
 func (c *Conn) Member() *Member { return c.member.Load() }
 
-// Since returns when the connection last had an answer, or came: each answer moves the deadline of writing.
+// Since returns when the connection was last answered, or accepted: each answer moves the write deadline.
 func (c *Conn) Since() int64 {
 	return max(c.since, c.write.at.Load()-int64(c.watch.writeTimeout))
 }
 
-// Came returns when the connection came.
+// Came returns when the connection was accepted.
 func (c *Conn) Came() int64 { return c.came }
 
-// Cut ends a connection that waits for bytes, or for its client to take an answer: what it reads from now on is why. It reports
-// whether the connection had not been cut before.
+// Cut ends a connection that waits for bytes, or for its client to read an answer: its reads return why from now on. It reports whether
+// the connection had not been cut before.
 func (c *Conn) Cut(why *Cut) bool {
 	w := c.watch
 	w.mu.Lock()
@@ -111,10 +111,10 @@ func (w *Watch) cut(c *Conn, why *Cut) bool {
 	return first
 }
 
-// arrivalGrace is how long a stopping server waits for requests that are still on their way.
+// arrivalGrace is how long a stopping server waits for requests that are still arriving.
 const arrivalGrace = time.Second
 
-// StopReading cuts, from arrivalGrace on and until done, whoever waits for bytes: an incomplete request needs no answer.
+// StopReading cuts connections that wait for bytes, from arrivalGrace on until done: an incomplete request needs no answer.
 func (w *Watch) StopReading(done <-chan struct{}) {
 	for wait := arrivalGrace; ; wait = 100 * time.Millisecond {
 		select {

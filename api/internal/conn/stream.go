@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Streams lets the answer that is about to be written on a connection go on for as long as it likes: from here on each write has
-// the time that an answer has otherwise, and between two of them there is no deadline. Connections of other listeners are left
-// alone. hungUp is called from any goroutine, and may not wait, when the client is found to have ended its side: it may have gone, which
-// what is written next brings to light. It is also called when the connection is cut. Where nobody watches the connection for it,
-// the end of the client's side is not noticed.
+// Streams removes the time limit of the answer that is about to be written on a connection: from here on each single write has the write
+// timeout, and between two writes there is no deadline. It does nothing to connections of other listeners. hungUp, which must not
+// block, is called from any goroutine when the client has ended its side, and when the connection is cut. The client may have gone
+// or still read; the next write shows which. If nothing watches the connection, the end of the client's side is not noticed.
 func Streams(c net.Conn, hungUp func()) {
 	if c, ok := c.(*Conn); ok {
 		c.watch.mu.Lock()

@@ -10,41 +10,41 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// Conn is a connection whose deadlines are kept by a watch over all connections instead of a timer each.
-// fasthttp moves three deadlines for every request; as timers of the runtime they cost a beat as much as its
-// token and its decoding together. A deadline here is a number, and late by at most the watch's interval, or by what it
-// takes to let those pass that are due with it.
+// Conn is a connection whose deadlines are enforced by a watch over all connections instead of a timer each. fasthttp moves three
+// deadlines for every request; as runtime timers they would cost a heartbeat as much as verifying its token and decoding it together.
+// A deadline here is a number. It is enforced late by at most the watch's interval, or by the time it takes to enforce the deadlines
+// due with it.
 type Conn struct {
 	net.Conn
 	watch       *Watch
 	read, write deadline
 
-	body     atomic.Int64  // reserved for the body under way
-	bodyOf   shares.Holder // whom that is charged to
+	body     atomic.Int64  // reserved for the current body
+	bodyOf   shares.Holder // the holder that it is charged to
 	bodyRead int64         // of it, past fasthttp's buffer
-	refused  error         // why the body under way is not read
-	last     []byte        // what was read last into fasthttp's buffer, which is good until the next read
-	ahead    []byte        // what has been read and is to be read again
+	refused  error         // why the current body is not read
+	last     []byte        // the last read into fasthttp's buffer, valid until the next read
+	ahead    []byte        // what has been read ahead and is to be read again
 
 	lent    bool                // by others, who count it
-	readBy  int64               // when the request must be there that others have seen begin, ns since the epoch; 0: as is set
-	came    int64               // ns since the epoch
-	since   int64               // when it last had an answer from who lends it, or came, ns since the epoch
+	readBy  int64               // deadline of a request that began before the loan, ns since the epoch; 0: the deadline that was set
+	came    int64               // when it was accepted, ns since the epoch
+	since   int64               // when its owner last answered on it, or accepted it, ns since the epoch
 	heard   bool                // something has been read
-	muted   bool                // nothing is written any more
-	streams atomic.Bool         // its answer goes on for as long as it likes
-	hungUp  func()              // wakes who writes such an answer; guarded by watch.mu
-	reading atomic.Bool         // it waits for bytes, so no request of its is under way
+	muted   bool                // writes are suppressed
+	streams atomic.Bool         // its answer has no time limit
+	hungUp  func()              // wakes the writer of such an answer; guarded by watch.mu
+	reading atomic.Bool         // it waits for bytes, so it has no request under way
 	writing atomic.Bool         // it writes an answer
-	why     atomic.Pointer[Cut] // it was cut; nil: it was not
+	why     atomic.Pointer[Cut] // why it was cut; nil: it was not
 
 	lastWrite bool // it was cut, and its last answer is being written
 
 	member atomic.Pointer[Member] // nil: it has shown no valid token
 }
 
-// deadline is when one direction of a connection ends. After the watch has let it pass, setting it again
-// must take back what the watch did; the mutex orders those two, and is not touched otherwise.
+// deadline is the deadline of one direction of a connection. After the watch has enforced it, setting it again must undo that; the mutex
+// orders the two, and is not used otherwise.
 type deadline struct {
 	at atomic.Int64 // ns since the epoch; 0: never
 	mu sync.Mutex
@@ -70,7 +70,7 @@ func (d *deadline) over(now int64) bool {
 	return at > 0 && at <= now
 }
 
-// pass ends the direction when its time has come: whatever waits there gets a timeout.
+// pass ends the direction if its deadline has passed: a pending read or write gets a timeout.
 func (d *deadline) pass(now int64, real func(time.Time) error) {
 	at := d.at.Load()
 	if !d.over(now) {
@@ -79,19 +79,19 @@ func (d *deadline) pass(now int64, real func(time.Time) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.at.CompareAndSwap(at, deadlinePassed) {
-		_ = real(time.Unix(1, 0)) // fails on a connection that is closed already
+		_ = real(time.Unix(1, 0)) // fails if the connection is already closed
 	}
 }
 
-// end ends the direction at once.
+// end ends the direction immediately.
 func (d *deadline) end(real func(time.Time) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at.Store(deadlinePassed)
-	_ = real(time.Unix(1, 0)) // fails on a connection that is closed already
+	_ = real(time.Unix(1, 0)) // fails if the connection is already closed
 }
 
-// SetReadDeadline ends reading at t, or never when t is zero.
+// SetReadDeadline ends reading at t, or never if t is zero.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	if by := c.readBy; by != 0 && t.UnixNano() > by {
 		t = time.Unix(0, by)
@@ -99,7 +99,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.read.set(t, c.Conn.SetReadDeadline)
 }
 
-// SetWriteDeadline ends writing at t, or never when t is zero.
+// SetWriteDeadline ends writing at t, or never if t is zero.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return c.write.set(t, c.Conn.SetWriteDeadline)
 }
@@ -112,18 +112,17 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// Close closes the connection, and releases what its body held.
+// Close closes the connection and releases the memory reserved for its body.
 func (c *Conn) Close() error {
 	c.watch.bodies.give(c.bodyOf, c.body.Swap(0))
 	if l, ok := c.Conn.(lent); ok && c.lent {
 		return c.watch.returned(c, l)
 	}
 	c.watch.remove(c)
-	return c.Conn.Close() // after it, as over TLS it may take its time
+	return c.Conn.Close() // last, since over TLS it may take time
 }
 
-// Watch knows a listener's connections, lets their deadlines pass, and cuts those that must go. It is safe for concurrent
-// use.
+// Watch keeps a listener's connections, enforces their deadlines, and cuts those that must go. It is safe for concurrent use.
 type Watch struct {
 	interval     time.Duration
 	writeTimeout time.Duration
@@ -142,14 +141,14 @@ type Watch struct {
 	listeners []*Listener
 	deaf      bool // listeners are closed
 	conns     map[*Conn]struct{}
-	lent      int // of conns, are counted by others
-	leaving   int // of conns that are not lent, were cut and are not closed yet
+	lent      int // of conns, how many are counted by others
+	leaving   int // of conns that are not lent, how many were cut and are not closed yet
 	others    []Others
 	empty     chan struct{} // closed with the last connection; nil while there is none
 }
 
-// NewWatch returns a watch over connections with these timeouts, which is late by at most a tenth of the shortest, or a
-// second. Without bodies what they take is not counted.
+// NewWatch returns a watch over connections with these timeouts. It enforces them late by at most a tenth of the shortest, or a second.
+// If bodies is nil, the memory of bodies is not counted.
 func NewWatch(read, write, idle time.Duration, bodies *Budget) *Watch {
 	w := &Watch{interval: time.Second, writeTimeout: write, bodies: bodies, conns: map[*Conn]struct{}{}}
 	for _, t := range []time.Duration{read, write, idle} {
@@ -158,11 +157,11 @@ func NewWatch(read, write, idle time.Duration, bodies *Budget) *Watch {
 	return w
 }
 
-// add takes a connection over. The watch runs while there is one.
+// add wraps a connection. The watch runs while there is one.
 func (w *Watch) add(c net.Conn) net.Conn {
 	now := time.Now().UnixNano()
 	p := &Conn{Conn: c, watch: w, came: now, since: now}
-	p.reading.Store(true) // its goroutine is about to
+	p.reading.Store(true) // its goroutine is about to read
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[p] = struct{}{}
@@ -170,7 +169,7 @@ func (w *Watch) add(c net.Conn) net.Conn {
 	return p
 }
 
-// begin runs the watch, if it does not. The caller holds w.mu.
+// begin starts the watch's goroutine unless it runs. The caller holds w.mu.
 func (w *Watch) begin() {
 	if w.empty == nil {
 		w.empty = make(chan struct{})
@@ -178,7 +177,7 @@ func (w *Watch) begin() {
 	}
 }
 
-// endIfEmpty ends the run when there is nobody to watch. The caller holds w.mu.
+// endIfEmpty stops the watch's goroutine when there is no connection. The caller holds w.mu.
 func (w *Watch) endIfEmpty() {
 	if len(w.conns)+len(w.others) == 0 && w.empty != nil {
 		close(w.empty)
@@ -198,7 +197,7 @@ func (w *Watch) Count() (open, leaving int) {
 	return open, leaving
 }
 
-// Waiting returns the clients whose bytes are waited for.
+// Waiting returns the clients of connections that wait for bytes.
 func (w *Watch) Waiting() (clients []net.Addr) {
 	w.mu.Lock()
 	for c := range w.conns {
@@ -237,7 +236,7 @@ func (w *Watch) forget(c *Conn) {
 	w.endIfEmpty()
 }
 
-// returned closes a connection that was lent, if it has not gone back, in the same moment for all who count it.
+// returned closes a lent connection, unless it has been given back, in one step for the watch and its owner.
 func (w *Watch) returned(c *Conn, l lent) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,8 +257,8 @@ func (w *Watch) run(empty <-chan struct{}) {
 	}
 }
 
-// CutsAtOnce deadlines are let pass, and CutPause follows, before others get their turn. Clients that came together are due
-// together, and each cut wakes a goroutine, sends an answer and often brings a new connection: thousands at once would hold up
+// CutsAtOnce is how many deadlines are enforced in a row; then CutPause lets other goroutines run. Clients that connected together are
+// due together, and each cut wakes a goroutine, sends an answer and often leads to a new connection: thousands at once would delay
 // heartbeats.
 const (
 	CutsAtOnce = 4
@@ -278,7 +277,7 @@ func (w *Watch) look(now int64) {
 	}
 }
 
-// due returns the connections with a deadline that is over.
+// due returns the connections whose deadline has passed.
 func (w *Watch) due(now int64) (due []*Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/bubble"
 )
 
-// Deadlines of a watched connection pass as those of any other, and can be set anew.
+// Deadlines of a watched connection take effect as those of any other, and can be set again.
 func TestDeadlines(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		near, far := net.Pipe()

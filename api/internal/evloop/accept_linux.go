@@ -10,20 +10,20 @@ import (
 
 const acceptsAtOnce = 32
 
-// acceptor takes a front's connections, on its first loop, and gives them to all loops in turn.
+// acceptor accepts a front's connections on its first loop and distributes them to all loops in turn.
 type acceptor struct {
 	fd      int
-	taken   uint32 // connections so far
-	held    int    // the descriptor of one for which room is looked for; -1: there is none
+	taken   uint32 // connections accepted so far
+	held    int    // the descriptor of a connection that waits for room; -1: none
 	starved time.Duration
-	retry   int64 // when to go on after a lack of descriptors or of room, ns since the epoch; 0: it goes on
+	retry   int64 // when to accept again after a lack of descriptors or of room, ns since the epoch; 0: not paused
 
-	accept func(fd int) (int, error) // accept4, but for tests
+	accept func(fd int) (int, error) // accept4; tests replace it
 }
 
-// listen has the first loop told of connections that come.
+// listen registers the listener with the first loop.
 func (a *acceptor) listen(l *Loop) error {
-	// What is set here, those that come have too.
+	// Accepted connections inherit these options.
 	for _, o := range []struct{ level, name, value int }{
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
@@ -43,10 +43,10 @@ func accept4(fd int) (int, error) {
 // is reports whether an event of the loop is the listener's.
 func (a *acceptor) is(l *Loop, fd int32) bool { return l == l.front.loops[0] && int(fd) == a.fd }
 
-// open reports whether the loop still takes connections.
+// open reports whether the loop still accepts connections.
 func (a *acceptor) open(l *Loop) bool { return l == l.front.loops[0] && a.fd >= 0 }
 
-// end closes the listener's descriptor, if it is the loop's.
+// end closes the listener's descriptor, if this loop owns it.
 func (a *acceptor) end(l *Loop) {
 	if a.open(l) {
 		a.close()
@@ -63,7 +63,7 @@ func (a *acceptor) close() {
 	a.fd, a.held, a.retry = -1, -1, 0
 }
 
-// take takes connections that have come, some at a time.
+// take accepts pending connections, a limited number at a time.
 func (a *acceptor) take(l *Loop) {
 	for range acceptsAtOnce {
 		if l.front.stopping.Load() {
@@ -89,7 +89,7 @@ func (a *acceptor) take(l *Loop) {
 	}
 }
 
-// next returns the connection for which room is looked for, or the next that has come.
+// next returns the connection that waits for room, or accepts the next one.
 func (a *acceptor) next() (fd int, err error) {
 	if fd, a.held = a.held, -1; fd >= 0 {
 		return fd, nil
@@ -97,20 +97,20 @@ func (a *acceptor) next() (fd int, err error) {
 	return a.accept(a.fd)
 }
 
-// starve lets the listener be for a while: there is no descriptor for those who come. A stranger's is cut.
+// starve pauses accepting because no descriptor is left, and cuts the connection of a client without a valid token.
 func (a *acceptor) starve(l *Loop, err error) {
 	l.front.gate.Starve(err)
 	a.starved = min(max(2*a.starved, conn.StarvedFirst), conn.StarvedMost)
 	a.rest(l, a.starved)
 }
 
-// rest lets the listener be for a while.
+// rest pauses accepting for d.
 func (a *acceptor) rest(l *Loop, d time.Duration) {
 	a.retry = l.now + int64(d)
 	_ = watch(l.epoll, unix.EPOLL_CTL_MOD, int32(a.fd), 0, 0)
 }
 
-// due returns when to go on; 0: it goes on.
+// due returns when to accept again; 0: accepting is not paused.
 func (a *acceptor) due(l *Loop) int64 {
 	if !a.open(l) {
 		return 0
@@ -118,7 +118,7 @@ func (a *acceptor) due(l *Loop) int64 {
 	return a.retry
 }
 
-// again takes connections after a rest.
+// again resumes accepting after a pause.
 func (a *acceptor) again(l *Loop) {
 	if at := a.due(l); at != 0 && (at <= l.now || at-l.now > int64(conn.StarvedMost)) {
 		a.retry = 0
@@ -130,7 +130,7 @@ func (a *acceptor) again(l *Loop) {
 	}
 }
 
-// fail ends the front: nothing can be accepted any more.
+// fail ends the front because no connection can be accepted any more.
 func (a *acceptor) fail(l *Loop, err error) {
 	select {
 	case l.front.failed <- err:
@@ -139,7 +139,7 @@ func (a *acceptor) fail(l *Loop, err error) {
 	_ = l.front.Close()
 }
 
-// admit takes a connection, or refuses it. It reports false where the connection must wait for room.
+// admit accepts or refuses a connection. It returns false if the connection must wait for room.
 func (a *acceptor) admit(l *Loop, fd int) bool {
 	f := l.front
 	switch room, retry := f.gate.Room(); {
@@ -165,7 +165,7 @@ func (a *acceptor) admit(l *Loop, fd int) bool {
 	return true
 }
 
-// descriptor is a fresh connection's, whose buffer takes a refusal at once.
+// descriptor is that of a new connection, whose empty send buffer takes a refusal without waiting.
 type descriptor int
 
 func (fd descriptor) Write(p []byte) (int, error) {

@@ -7,28 +7,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// batch is answers that have come together. Where they are many the loop and a goroutine beside it write them, each as many as it
-// comes to: to write is the most of what a loop does. Nothing but the writes is done beside the loop.
+// batch is a set of answers that are sent together. If there are many, the loop and a helper goroutine write them concurrently, each
+// taking the next few: writing is most of a loop's work. The helper only writes.
 type batch struct {
-	b       []byte // the answers, one behind the other
+	b       []byte // the answers, one after the other
 	answers []answer
-	next    atomic.Int32 // the first one that nobody writes
-	left    atomic.Int32 // how many are not written; who writes the last one has the loop settle all
-	helped  atomic.Bool  // the goroutine beside the loop may look at it
+	next    atomic.Int32 // the first answer that neither writer has taken
+	left    atomic.Int32 // how many are not written yet; the goroutine that writes the last one notifies the loop
+	helped  atomic.Bool  // the helper goroutine may still use the batch
 }
 
 type answer struct {
 	c     *Conn
-	end   int // of its bytes, which begin where those before end
+	end   int // offset of its end in batch.b; it begins at the end of the one before
 	close bool
 	told  func()
-	n     int // so many of them have been written
+	n     int // how many bytes have been written
 	err   unix.Errno
 }
 
 const (
-	writtenAtOnce = 8       // answers that one of the two takes at a time
-	mostAnswers   = 1 << 10 // of a batch
+	writtenAtOnce = 8       // answers that a writer takes at a time
+	mostAnswers   = 1 << 10 // in a batch
 	mostBatched   = 4 << 10 // bytes of an answer
 )
 
@@ -45,7 +45,7 @@ func (s *batch) bytes(i int) []byte {
 	return s.b[begin:s.answers[i].end]
 }
 
-// write writes answers until none is left that nobody writes, and reports whether it wrote the last one.
+// write writes answers until all are taken, and reports whether it wrote the last one.
 func (s *batch) write() bool {
 	last, all := false, len(s.answers)
 	for {
@@ -63,7 +63,7 @@ func (s *batch) write() bool {
 	}
 }
 
-// landed has the handler take what Post brought. Its answers go out together.
+// landed passes a result of Post to the handler and sends the answers together.
 func (l *Loop) landed(m any) {
 	l.batch = l.emptyBatch()
 	defer func() {
@@ -74,7 +74,7 @@ func (l *Loop) landed(m any) {
 	l.handler.Landed(m)
 }
 
-// bind puts an answer into the batch.
+// bind adds an answer to the batch.
 func (l *Loop) bind(c *Conn, b []byte, close bool, told func()) {
 	if len(l.batch.answers) == mostAnswers {
 		l.writeBatch(l.batch)
@@ -84,7 +84,7 @@ func (l *Loop) bind(c *Conn, b []byte, close bool, told func()) {
 	l.batch.add(c, b, close, told)
 }
 
-// emptyBatch returns one that nobody looks at.
+// emptyBatch returns a batch that no goroutine uses.
 func (l *Loop) emptyBatch() *batch {
 	for i, s := range l.batches {
 		if !s.helped.Load() {
@@ -96,17 +96,17 @@ func (l *Loop) emptyBatch() *batch {
 	return new(batch)
 }
 
-// writeBatch writes all answers of a batch, or has some of them written beside the loop.
+// writeBatch writes all answers of a batch, alone or together with the helper goroutine.
 func (l *Loop) writeBatch(s *batch) {
 	s.next.Store(0)
 	s.left.Store(int32(len(s.answers)))
 	if least := l.front.cfg.ShareFrom; least > 0 && len(s.answers) >= least {
 		s.helped.Store(true)
-		l.beside <- s // there is room: what was not taken from there the loop has taken back
+		l.beside <- s // never blocks: the loop has removed what the helper did not take
 	}
 	last := s.write()
 	select {
-	case <-l.beside: // nobody has come to it
+	case <-l.beside: // the helper has not taken it
 		s.helped.Store(false)
 	default:
 	}
@@ -115,7 +115,7 @@ func (l *Loop) writeBatch(s *batch) {
 	}
 }
 
-// help writes answers beside the loop, until there is no loop.
+// help writes answers concurrently with the loop, until the loop ends.
 func (l *Loop) help() {
 	for s := range l.beside {
 		last := s.write()
@@ -126,7 +126,7 @@ func (l *Loop) help() {
 	}
 }
 
-// settle goes on with the connections of a batch that has been written.
+// settle continues with the connections of a batch that has been written.
 func (l *Loop) settle(s *batch) {
 	for i := range s.answers {
 		l.settleOne(&s.answers[i], s.bytes(i))

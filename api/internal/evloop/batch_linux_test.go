@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bound sends so many requests, and has their answers bound into a batch that nobody writes yet. do is called on the loop.
+// bound sends n requests and collects their answers in a batch that is not written yet. do is called on the loop.
 func (s *server) bound(n int, do func(*Loop, *batch)) (clients []*client) {
 	s.t.Helper()
 	for i := range n {
@@ -38,7 +38,7 @@ func wantEach(clients []*client) {
 	}
 }
 
-// What is written beside the loop is answered as what the loop writes, be it all of a batch, or what the loop has left.
+// Answers that the helper goroutine writes equal those that the loop writes, for a whole batch or a part of it.
 func TestAnswersAreWrittenBesideTheLoop(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -64,7 +64,7 @@ func TestAnswersAreWrittenBesideTheLoop(t *testing.T) {
 	wantEach(s.bound(n, func(l *Loop, batch *batch) { l.writeBatch(batch) }))
 }
 
-// A connection whose answer may just be written keeps its descriptor until that is over, so that nobody else gets the answer.
+// A connection whose answer may be in a write keeps its descriptor until the write has ended, so no other connection gets the answer.
 func TestAConnectionInABatchKeepsItsDescriptor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -87,7 +87,7 @@ func TestAConnectionInABatchKeepsItsDescriptor(t *testing.T) {
 	s.opens(1)
 }
 
-// A batch at which somebody else still looks is not taken again, and one that is too large is written in between.
+// A batch that the helper goroutine still uses is not reused, and one that is too large is written in between.
 func TestBatchesAreTakenAgain(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

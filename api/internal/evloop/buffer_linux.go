@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// buffer is memory for bytes that outlive a turn. Connections that have nothing unread hold none.
+// buffer is memory for bytes that outlive a turn. A connection without unread bytes has none.
 type buffer struct {
 	b []byte
 }
@@ -15,12 +15,12 @@ const (
 	mostPooled  = 1 << 20
 )
 
-// pools hold buffers by the power of two that is their size.
+// pools contains free buffers, by the power of two that is their size.
 var pools [32]sync.Pool
 
 func class(n int) int { return bits.Len(uint(max(n, leastBuffer) - 1)) }
 
-// newBuffer returns an empty buffer with room for n bytes.
+// newBuffer returns an empty buffer with a capacity of at least n bytes.
 func newBuffer(n int) *buffer {
 	k := class(n)
 	if b, ok := pools[k].Get().(*buffer); ok {

@@ -9,40 +9,40 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// Conn is a connection of a loop. Its fields are its loop's, but for those that are atomic; while the connection is lent they are
-// its borrower's, but for queued.
+// Conn is a connection of a loop. Only its loop uses its fields, except the atomic ones; while the connection is lent only the borrower
+// does, except for queued.
 type Conn struct {
 	loop  *Loop
 	slot  *slot
 	fd    int32
-	gen   uint32 // tells it from others that had its descriptor
+	gen   uint32 // distinguishes it from earlier connections with the same descriptor
 	flags atomic.Uint32
-	came  uint32               // ms since the epoch, of which the lower 32 bits are kept
-	since atomic.Int64         // when it came or last had an answer, ns since the epoch
-	lent  atomic.Pointer[loan] // whom it is lent to; nil: it is the loop's
-	in    *buffer              // what is unread of a request, or behind the one that is under way; nil: nothing
-	out   *outgoing            // what of an answer could not be written yet; nil: nothing
-	begun int64                // when the request began that has not arrived whole, ns since the epoch; 0: there is none
+	came  uint32               // when it was accepted, ms since the epoch, lower 32 bits
+	since atomic.Int64         // when it was accepted or last answered, ns since the epoch
+	lent  atomic.Pointer[loan] // set while it is lent; nil: the loop serves it
+	in    *buffer              // unread bytes, of a request or after the one under way; nil: none
+	out   *outgoing            // the part of an answer that could not be written yet; nil: none
+	begun int64                // when the incomplete request began, ns since the epoch; 0: none
 
-	member atomic.Pointer[conn.Member] // nil: it has shown no valid token
+	member atomic.Pointer[conn.Member] // nil: the client has shown no valid token
 
-	needs int32 // so many bytes must be unread before the handler looks again
+	needs int32 // the handler reads again when this many bytes are unread
 
-	readable bool // there may be bytes that nobody has read
-	ended    bool // the client has said that no more bytes come, or is gone
+	readable bool // the socket may have unread bytes
+	ended    bool // the client has shut its side, or has gone
 	queued   bool // it is on the loop's ready list
-	drains   bool // the descriptor tells when it can be written
+	drains   bool // epoll reports when the descriptor is writable
 }
 
 // Flags of a Conn.
 const (
 	flagUnderWay = 1 << iota // a request is under way
-	flagStalled              // its answer could not be written at once, and is not yet
-	flagServed               // it has had an answer
-	flagCut                  // it must go
+	flagStalled              // its answer could not be written completely yet
+	flagServed               // it has been answered at least once
+	flagCut                  // it must be closed
 	flagGone                 // it is closed
 	flagBatched              // its answer is in a batch
-	flagLost                 // it is to be closed when that has been written
+	flagLost                 // it is to be closed when the batch has been written
 )
 
 func (c *Conn) has(flag uint32) bool { return c.flags.Load()&flag != 0 }
@@ -52,7 +52,7 @@ func (c *Conn) unset(flag uint32)    { c.flags.And(^flag) }
 // Stranger reports whether the connection has shown no valid token yet.
 func (c *Conn) Stranger() bool { return c.member.Load() == nil }
 
-// Known marks the connection as one that has shown a valid token, of this holder. What it shows later changes nothing.
+// Known records that the connection has shown a valid token of this holder. Later calls change nothing.
 func (c *Conn) Known(h shares.Holder) *conn.Member {
 	if c.Stranger() {
 		c.member.Store(c.loop.front.cfg.Watch.Enter(h))
@@ -60,12 +60,11 @@ func (c *Conn) Known(h shares.Holder) *conn.Member {
 	return c.member.Load()
 }
 
-// Answer ends the request that is under way: b is written, as far as it goes at once, and copied where it does not. With close the
-// connection ends then. What is unread behind the request is looked at in the next turn. On a connection that has gone it does
-// nothing.
+// Answer ends the request under way with b. It writes what the socket accepts and copies the rest. With close the connection ends
+// after the answer. Unread bytes after the request are read in the next turn. On a closed connection it does nothing.
 func (c *Conn) Answer(b []byte, close bool) { c.AnswerTold(b, close, nil) }
 
-// AnswerTold is Answer, and calls told when all of b was handed to the connection; never, where that fails.
+// AnswerTold does as Answer, and calls the given function when all of b has been written to the socket, but not if that fails.
 func (c *Conn) AnswerTold(b []byte, close bool, told func()) {
 	if c.flags.Load()&(flagUnderWay|flagGone|flagBatched) != flagUnderWay || c.out != nil {
 		return
@@ -78,7 +77,7 @@ func (c *Conn) AnswerTold(b []byte, close bool, told func()) {
 	c.wrote(b, n, err, close, told)
 }
 
-// wrote goes on when n bytes of an answer have been written.
+// wrote records that n bytes of an answer have been written, and continues from there.
 func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 	switch {
 	case n == len(b):
@@ -86,7 +85,7 @@ func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 			told()
 		}
 		c.loop.answered(c, close)
-	case err != 0 && err != unix.EAGAIN, c.has(flagCut): // a connection that must close does not wait for its client
+	case err != 0 && err != unix.EAGAIN, c.has(flagCut): // a connection that must close does not wait for its client to read
 		c.loop.close(c)
 	default:
 		c.out = keepOut(b[n:], close, told)
@@ -98,7 +97,7 @@ func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
 	}
 }
 
-// tellsWritable has the descriptor tell from now on when it can be written again.
+// tellsWritable makes epoll report when the descriptor is writable again.
 func (c *Conn) tellsWritable() bool {
 	if c.drains {
 		return true
@@ -107,7 +106,7 @@ func (c *Conn) tellsWritable() bool {
 	return watch(c.loop.epoll, unix.EPOLL_CTL_MOD, c.fd, c.gen, interest|unix.EPOLLOUT) == nil
 }
 
-// writeMore goes on with an answer.
+// writeMore continues to write an answer.
 func (l *Loop) writeMore(c *Conn) {
 	o := c.out
 	n, err := write(c.fd, o.rest())
@@ -128,8 +127,8 @@ func (l *Loop) writeMore(c *Conn) {
 	l.answered(c, o.close)
 }
 
-// answered goes on with a connection whose request has had its answer. Where the loop is ending and the answer did not say so, what
-// the client may have sent since is looked at before the connection ends.
+// answered continues with a connection whose request has been answered. If the loop is ending and the answer did not announce that, a
+// request that the client may have sent since is served before the connection ends.
 func (l *Loop) answered(c *Conn, close bool) {
 	if close || c.has(flagCut) {
 		l.close(c)
@@ -151,7 +150,7 @@ func (l *Loop) answered(c *Conn, close bool) {
 	}
 }
 
-// queue has the connection looked at in the next turn, which follows at once.
+// queue schedules the connection for the next turn, which follows immediately.
 func (l *Loop) queue(c *Conn) {
 	if !c.queued {
 		c.queued = true
@@ -159,12 +158,12 @@ func (l *Loop) queue(c *Conn) {
 	}
 }
 
-// close ends a connection that is the loop's.
+// close ends a connection that the loop serves.
 func (l *Loop) close(c *Conn) {
 	if c.has(flagGone) || c.lent.Load() != nil {
 		return
 	}
-	if c.has(flagBatched) { // its descriptor may be written to just now
+	if c.has(flagBatched) { // its descriptor may be in use by a write
 		c.set(flagLost)
 		return
 	}
@@ -176,7 +175,7 @@ func (l *Loop) close(c *Conn) {
 	l.forget(c)
 }
 
-// forget closes the descriptor of a connection, whose loop or borrower it must be called by.
+// forget closes the descriptor of a connection. Its loop or its borrower must call it.
 func (l *Loop) forget(c *Conn) {
 	c.left()
 	if c.has(flagUnderWay) {
@@ -185,14 +184,14 @@ func (l *Loop) forget(c *Conn) {
 	c.set(flagGone)
 	c.loop.front.cfg.Watch.Leave(c.member.Swap(nil))
 	c.slot.due.Store(0)
-	c.slot.conn.Store(nil) // before the descriptor is somebody else's
+	c.slot.conn.Store(nil) // before the system reuses the descriptor
 	_ = unix.Close(int(c.fd))
 	if l.open.Add(-1) == 0 && l.front.stopping.Load() {
 		l.mail.put(wake{})
 	}
 }
 
-// outgoing is the rest of an answer.
+// outgoing is the unwritten rest of an answer.
 type outgoing struct {
 	b     *buffer
 	at    int

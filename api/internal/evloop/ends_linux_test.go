@@ -23,7 +23,7 @@ func quick(c *Config) {
 	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 2*time.Second, 2*time.Second, 2*time.Second
 }
 
-// Who has begun a request and does not go on is lent, to be told so; who is idle is closed; who waits for its answer is not.
+// At its deadline an incomplete request is lent, to be answered; an idle connection is closed; one that waits for its answer stays.
 func TestDeadlinesPass(t *testing.T) {
 	t.Parallel()
 	s := serve(t, quick)
@@ -79,7 +79,7 @@ func TestATrickleIsCutOff(t *testing.T) {
 	}
 }
 
-// Whoever does not read its answer holds one of them, is not read from, and is closed in the end.
+// A client that does not read keeps one answer buffered, is not read from, and is closed in the end.
 func TestReadersThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	for _, request := range []string{"g1000000\n", "m1000000\n"} {
@@ -103,7 +103,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 	}
 }
 
-// An answer goes out in as many parts as it takes, and is told when the last is.
+// An answer is sent in as many parts as it takes, and reported when the last has been sent.
 func TestAnswersLargerThanTheSocketTakes(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -205,7 +205,7 @@ func TestAListenerThatFailsEnds(t *testing.T) {
 	}
 }
 
-// What was read when the end began is answered; who is idle is closed, and who has sent a part is told why.
+// Requests that were read when the end began are answered; idle connections are closed, and incomplete requests are answered why.
 func TestTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, loops := range []int{1, 3} {

@@ -11,36 +11,36 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
-// Config of a Front. All fields but Pace and ShareFrom must be given.
+// Config configures a Front. All fields except Pace and ShareFrom are required.
 type Config struct {
-	Loops   int                 // how many; a connection stays with one
-	Handler func(*Loop) Handler // makes each loop's own
+	Loops   int                 // how many; a connection stays on one loop
+	Handler func(*Loop) Handler // creates the handler of each loop
 
-	// Serve serves a connection that is handed over, until it has read io.EOF, and closes it. It is called on a goroutine of
-	// the connection's. Between two requests it must say so, by conn.Idle: there the connection goes back to its loop.
+	// Serve serves a connection that is handed over until it has read io.EOF, and closes it. It runs on a goroutine for that
+	// connection. It must report the time between two requests with conn.Idle: then the connection goes back to its loop.
 	Serve func(net.Conn)
 
 	Watch *conn.Watch
 	Bound conn.Bound
 
-	Pace time.Duration // least time between two turns of a busy loop, so that each serves many; 0: none
+	Pace time.Duration // minimum time between two turns of a busy loop, so that each serves many; 0: none
 
-	ShareFrom int // so many answers that come together are written by two goroutines; 0: a loop writes them all
+	ShareFrom int // from this many answers in a batch, two goroutines write them; 0: the loop writes all
 
-	// As the Watch has them.
+	// As in the Watch.
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
 
-	MaxRequest int // bytes of a request that a loop keeps while the rest comes; a larger one is handed over
+	MaxRequest int // bytes of an incomplete request that a loop keeps; a larger request is handed over
 
-	Panicked func(p any, stack []byte) // called where a handler panics, whose connection is closed
+	Panicked func(p any, stack []byte) // called when a handler panics; the connection is closed
 }
 
-// LoopsFor returns how many loops suit a machine: one serves more than six cores can of what comes behind it, and what one
-// loop brings together, two send in halves.
+// LoopsFor returns how many loops suit a host. One loop serves more requests than the rest of the server can process on six cores, and
+// what one loop sends in one batch, two loops send in two.
 func LoopsFor(cores int) int { return max(1, cores/8) }
 
-// Front is a listener's connections on their loops. As a net.Listener it brings nobody: Accept returns when it is closed, and all
-// connections have ended.
+// Front serves a listener's connections on loops. As a net.Listener it never returns a connection: Accept returns an error when it is
+// closed and all connections have ended.
 type Front struct {
 	cfg    Config
 	ln     *net.TCPListener
@@ -52,13 +52,13 @@ type Front struct {
 	leaving  atomic.Int64 // connections that were cut and are not closed yet
 	stopping atomic.Bool
 	ends     sync.WaitGroup
-	failed   chan error    // why none can come any more
+	failed   chan error    // receives the error that ended accepting
 	done     chan struct{} // closed when the loops have ended
 	given    sync.Once
 	up       chan struct{} // closed by GiveUp
 }
 
-// Listen serves the connections of a listener on loops, until it is closed.
+// Listen serves the connections of a listener on loops until it is closed. It fails if the descriptors it needs cannot be opened.
 func Listen(ln *net.TCPListener, cfg Config) (*Front, error) {
 	f := &Front{
 		cfg: cfg, ln: ln, accept: acceptor{fd: -1, held: -1, accept: accept4},
@@ -69,7 +69,7 @@ func Listen(ln *net.TCPListener, cfg Config) (*Front, error) {
 		return nil, err
 	}
 	f.cfg.Watch.Join(f)
-	f.gate = cfg.Watch.Listen(f, cfg.Bound) // may close it at once
+	f.gate = cfg.Watch.Listen(f, cfg.Bound) // may close it immediately
 	for _, l := range f.loops {
 		f.ends.Go(l.run)
 		f.ends.Go(l.help)
@@ -97,7 +97,7 @@ func (f *Front) open() error {
 	return f.accept.listen(f.loops[0])
 }
 
-// discard closes what open has opened.
+// discard closes everything that open has opened.
 func (f *Front) discard() {
 	f.accept.close()
 	for _, l := range f.loops {
@@ -105,8 +105,8 @@ func (f *Front) discard() {
 	}
 }
 
-// ownDescriptor returns a descriptor of the listener's that does not block and is the caller's. os.File.Fd would have the
-// listener's own block.
+// ownDescriptor returns a non-blocking duplicate of the listener's descriptor, which the caller must close. os.File.Fd would make the
+// listener's own descriptor blocking.
 func ownDescriptor(ln *net.TCPListener) (int, error) {
 	raw, err := ln.SyscallConn()
 	if err != nil {
@@ -120,10 +120,10 @@ func ownDescriptor(ln *net.TCPListener) (int, error) {
 	return fd, dup
 }
 
-// Gate returns the listener's bound.
+// Gate returns the listener that enforces the connection limit.
 func (f *Front) Gate() net.Listener { return f.gate }
 
-// Accept waits until all connections have ended, or none can come any more.
+// Accept waits until all connections have ended or accepting has failed.
 func (f *Front) Accept() (net.Conn, error) {
 	select {
 	case err := <-f.failed:
@@ -139,31 +139,31 @@ func (f *Front) Accept() (net.Conn, error) {
 	}
 }
 
-// GiveUp has Accept wait for nobody. Connections that are left end as they would.
+// GiveUp makes Accept return without waiting for connections. Those that are left end as usual.
 func (f *Front) GiveUp() { f.given.Do(func() { close(f.up) }) }
 
 // Addr returns the listener's address.
 func (f *Front) Addr() net.Addr { return f.ln.Addr() }
 
-// Close takes no more connections, ends those that are idle, and the others with their next answer. It does not wait.
+// Close stops accepting, ends idle connections, and ends the others with their next answer. It does not wait.
 func (f *Front) Close() error {
 	if f.stopping.Swap(true) {
 		return nil
 	}
-	deaf(f.ln) // its socket is the loop's too, which closes it later
+	deaf(f.ln) // the loop has a duplicate of the descriptor, which it closes later
 	err := f.ln.Close()
 	f.loops[0].mail.put(stop{})
 	return err
 }
 
-// deaf has a listening socket take no more connections, whoever else has a descriptor of it.
+// deaf stops a listening socket from accepting connections, through all its descriptors.
 func deaf(ln *net.TCPListener) {
 	if raw, err := ln.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RD) })
 	}
 }
 
-// Open returns how many connections there are, and how many of them were cut and are not closed yet. Those that are lent count too.
+// Open returns the number of connections, including lent ones, and how many of them were cut and are not closed yet.
 func (f *Front) Open() (open, leaving int) {
 	for _, l := range f.loops {
 		open += int(l.open.Load())
@@ -171,10 +171,10 @@ func (f *Front) Open() (open, leaving int) {
 	return open, int(f.leaving.Load())
 }
 
-// Each calls yield for each connection that is the loops'.
+// Each calls yield for each connection of the loops.
 func (f *Front) Each(yield func(conn.Candidate)) { f.table.each(func(c *Conn) { yield(c) }) }
 
-// StopReading cuts whoever waits for bytes.
+// StopReading cuts the connections that wait for bytes.
 func (f *Front) StopReading() {
 	f.onAll(func(l *Loop) {
 		f.table.each(func(c *Conn) {
@@ -185,7 +185,7 @@ func (f *Front) StopReading() {
 	})
 }
 
-// Waiting returns the clients of those connections of the loops' whose bytes are waited for.
+// Waiting returns the clients of the loops' connections that wait for bytes.
 func (f *Front) Waiting() (clients []net.Addr) {
 	f.onAll(func(l *Loop) {
 		f.table.each(func(c *Conn) {
@@ -197,7 +197,7 @@ func (f *Front) Waiting() (clients []net.Addr) {
 	return clients
 }
 
-// onAll has each loop do something, one after the other, and waits until all have.
+// onAll runs do on each loop, one after the other, and waits until all have run it.
 func (f *Front) onAll(do func(*Loop)) {
 	for _, l := range f.loops {
 		did := make(chan struct{})
@@ -209,7 +209,7 @@ func (f *Front) onAll(do func(*Loop)) {
 	}
 }
 
-// State returns what the connection does. While it is lent, the watch knows.
+// State returns what the connection is doing. While it is lent, the watch knows.
 func (c *Conn) State() conn.State {
 	switch flags := c.flags.Load(); {
 	case c.lent.Load() != nil || flags&(flagCut|flagGone) != 0:
@@ -221,23 +221,23 @@ func (c *Conn) State() conn.State {
 	return conn.Busy
 }
 
-// Member returns to whom the connection belongs; nil: to a stranger.
+// Member returns the member that the connection belongs to; nil if it has shown no valid token.
 func (c *Conn) Member() *conn.Member { return c.member.Load() }
 
-// Since returns when the connection last had an answer, or came, in ns since the epoch.
+// Since returns when the connection was last answered, or accepted, in ns since the epoch.
 func (c *Conn) Since() int64 { return c.since.Load() }
 
-// Came returns when the connection came, to the ms; of one that came 50 days ago or more, less.
+// Came returns when the connection was accepted, to the millisecond. The result is wrong after about 50 days: it is too recent.
 func (c *Conn) Came() int64 {
 	now := time.Now().UnixMilli()
 	return (now - int64(uint32(now)-c.came)) * int64(time.Millisecond)
 }
 
-// Cut ends the connection for a reason, and reports whether it takes effect. It may be called from any goroutine.
+// Cut closes the connection with a reason, and reports whether that takes effect. It may be called from any goroutine.
 func (c *Conn) Cut(why *conn.Cut) bool { return c.lent.Load() == nil && c.leave(why) }
 
-// leave closes the connection, at the latest after the answer to the request under way. It returns false if leave was called
-// before. A connection that is lent is closed by its borrower.
+// leave closes the connection, at the latest after the answer to the request under way. It returns false if it was called before. A
+// connection that is lent is closed by its borrower.
 func (c *Conn) leave(why *conn.Cut) bool {
 	if c.flags.Or(flagCut)&flagCut != 0 {
 		return false
@@ -247,14 +247,14 @@ func (c *Conn) leave(why *conn.Cut) bool {
 	return true
 }
 
-// left counts the connection as closing no longer.
+// left stops counting the connection as closing.
 func (c *Conn) left() {
 	if c.flags.And(^uint32(flagCut))&flagCut != 0 {
 		c.loop.front.leaving.Add(-1)
 	}
 }
 
-// cut closes a connection. A whole request is answered first; the answer to a part of one is why.
+// cut closes a connection. A complete request is answered first; an incomplete one is answered with why.
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	defer l.contain(c)
 	l.readOn(c)
@@ -266,7 +266,7 @@ func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	case c.out != nil:
 		l.close(c)
 	case c.has(flagUnderWay): // answered closes it
-		l.queue(c) // the next turn, which sends what was read just now, follows at once
+		l.queue(c) // the next turn follows immediately, and sends what was read just now
 	case c.in != nil:
 		c.left() // Adopt counts it
 		l.handOver(c, nil, why)

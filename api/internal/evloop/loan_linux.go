@@ -13,33 +13,33 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// loan is a connection that is lent to a goroutine, which reads and writes its descriptor itself, and waits here for the loop to tell
-// that it can. It is a net.Conn for a conn.Watch, which keeps the deadlines: here they are only passed or taken back.
+// loan is a connection that is lent to a goroutine, which reads and writes its descriptor itself and waits here until the loop reports
+// that it can. It is a net.Conn for a conn.Watch, which keeps the deadlines: a loan only records that they passed or were reset.
 //
-// The loop takes mu alone, which nobody holds for long. Reading and Writing are held while the descriptor is used, so that Close
-// does not give it to somebody else then.
+// The loop locks only mu, which is never held for long. Reading and Writing are held while the descriptor is in use, so that Close does
+// not free it for reuse in the meantime.
 type loan struct {
 	c      *Conn
 	served *conn.Conn // the watch's
 	unread *buffer    // what the loop has read; nil: nothing is left of it
-	at     int        // from where on
+	at     int        // offset of the next byte in unread
 
 	reading, writing sync.Mutex
 
 	mu                       sync.Mutex
 	changed                  sync.Cond
-	readable, writable       bool // since the last try
-	readPassed, writePassed  bool // the deadline
+	readable, writable       bool // since the last attempt
+	readPassed, writePassed  bool // the deadline has passed
 	closed, returned, idling bool
-	cut                      bool   // reading does not wait any more
-	ended                    uint32 // which of the events that a client's end makes have come
-	hungUp                   func() // is told of each of them; nil: nobody
+	cut                      bool   // reads fail instead of waiting
+	ended                    uint32 // which of the events in ends have occurred
+	hungUp                   func() // called for each of them; nil: not called
 }
 
-// ends are the events that a client's end makes: it has shut its side, or has gone.
+// ends are the events that a client's end triggers: it has shut its side, or has gone.
 const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
-// handOver lends a connection with what is unread, b, for a request. With a reason to cut it, that is all it reads.
+// handOver lends a connection with its unread bytes b for a request. If why is given the connection is cut: the borrower reads no more.
 func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 	h := &loan{c: c}
 	h.changed.L = &h.mu
@@ -64,7 +64,7 @@ func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 	go l.front.cfg.Serve(h.served)
 }
 
-// tell has the loop tell what the descriptor can do. It reports false where the connection has come back.
+// tell records what the descriptor is ready for. It returns false if the connection has been given back.
 func (h *loan) tell(events uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *loan) tell(events uint32) bool {
 	return true
 }
 
-// HungUp has f called, which may not wait, when the client has ended its side, and again when it has gone; at once where it has.
+// HungUp registers f, which must not block, to be called when the client ends its side and when it has gone; immediately if it has.
 func (h *loan) HungUp(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,8 +92,8 @@ func (h *loan) HungUp(f func()) {
 	}
 }
 
-// Read gives what the loop has read, then what comes. Between two requests it gives io.EOF where nothing has come: then the
-// connection is the loop's again.
+// Read returns first what the loop has read, then what arrives. Between two requests it returns io.EOF if nothing has arrived: then the
+// connection belongs to the loop again.
 func (h *loan) Read(p []byte) (int, error) {
 	if h.unread != nil {
 		n := copy(p, h.unread.b[h.at:])
@@ -141,7 +141,7 @@ func (h *loan) mayRead() error {
 	return nil
 }
 
-// awaitBytes waits until there is something to read, or, between two requests, gives the connection back and returns true.
+// awaitBytes waits until there is something to read or, between two requests, gives the connection back and returns true.
 func (h *loan) awaitBytes() (back bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +155,7 @@ func (h *loan) awaitBytes() (back bool) {
 	return false
 }
 
-// giveBack makes the connection the loop's again. The caller holds mu, and knows that there is nothing to read.
+// giveBack returns the connection to the loop. The caller holds mu, and has checked that there is nothing to read.
 func (h *loan) giveBack() {
 	c := h.c
 	if c.loop.front.stopping.Load() {
@@ -208,7 +208,7 @@ func (h *loan) mayWrite() error {
 	return nil
 }
 
-// awaitRoom waits until the descriptor can be written to. It fails when the deadline passes.
+// awaitRoom waits until the descriptor is writable. It fails when the deadline passes.
 func (h *loan) awaitRoom() error {
 	if !h.c.tellsWritable() {
 		return net.ErrClosed
@@ -224,7 +224,7 @@ func (h *loan) awaitRoom() error {
 	return nil
 }
 
-// Close closes the connection, unless it has gone back.
+// Close closes the connection unless it has been given back.
 func (h *loan) Close() error {
 	h.mu.Lock()
 	if h.closed || h.returned {
@@ -242,7 +242,7 @@ func (h *loan) Close() error {
 	return nil
 }
 
-// Cut closes the connection after the request under way. Reading does not wait any more.
+// Cut closes the connection after the request under way, and stops reads from waiting.
 func (h *loan) Cut(why *conn.Cut) bool {
 	h.mu.Lock()
 	h.cut = true
@@ -251,14 +251,14 @@ func (h *loan) Cut(why *conn.Cut) bool {
 	return h.c.leave(why)
 }
 
-// Idle says whether the next byte read begins a request.
+// Idle records whether the next byte read begins a request.
 func (h *loan) Idle(yes bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.idling = yes
 }
 
-// Known marks the connection as one that has shown a valid token, also when it has gone back.
+// Known records that the connection has shown a valid token, even if it has been given back.
 func (h *loan) Known(holder shares.Holder) *conn.Member { return h.c.Known(holder) }
 
 func (h *loan) LocalAddr() net.Addr  { return local(h.c.fd) }
@@ -272,10 +272,10 @@ func (h *loan) pass(passed *bool, t time.Time) error {
 	return nil
 }
 
-// SetReadDeadline lets reading end now, when t is over, or never. It keeps no time.
+// SetReadDeadline makes reads fail if t has passed, and lets them wait otherwise. It starts no timer.
 func (h *loan) SetReadDeadline(t time.Time) error { return h.pass(&h.readPassed, t) }
 
-// SetWriteDeadline does so for writing.
+// SetWriteDeadline does the same for writes.
 func (h *loan) SetWriteDeadline(t time.Time) error { return h.pass(&h.writePassed, t) }
 
 // SetDeadline does both.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	readSize     = 16 << 10 // most that one read takes; so much of what a client sends ahead may be kept
-	roundsAtOnce = 16       // reads and requests of a connection in a turn, before others have theirs
+	readSize     = 16 << 10 // the most that one read returns, and that a loop buffers of what a client sends ahead
+	roundsAtOnce = 16       // reads and requests of a connection in a turn, before other connections are served
 	eventsAtOnce = 512
 )
 
@@ -20,29 +20,29 @@ type Loop struct {
 	handler Handler
 	epoll   int
 	mail    *mailbox
-	over    chan struct{} // closed when it has ended
-	open    atomic.Int64  // connections, those that are lent included
+	over    chan struct{} // closed when the loop has ended
+	open    atomic.Int64  // connections, including lent ones
 
-	now      int64 // of this turn, ns since the epoch
+	now      int64 // when this turn began, ns since the epoch
 	events   []unix.EpollEvent
-	buf      []byte // what is read goes here first
+	buf      []byte // the buffer for reads
 	ready    []*Conn
 	spare    []*Conn
-	old      []any // mail that has been seen to
+	old      []any // mail that has been processed
 	stopping bool
 	underWay int         // requests
-	batch    *batch      // of what is answered just now; nil: each answer goes out at once
-	batches  []*batch    // that were written
-	beside   chan *batch // to who helps to write
+	batch    *batch      // the answers being collected; nil: each answer is sent immediately
+	batches  []*batch    // free batches
+	beside   chan *batch // to the helper goroutine
 	pace     pacer
 	scan     scan
 }
 
-// What comes by mail, besides what Post brings.
+// The kinds of mail other than what Post sends.
 type (
 	stop   struct{}    // begin to end
-	wake   struct{}    // look whether to end
-	errand func(*Loop) // do this
+	wake   struct{}    // check whether to end
+	errand func(*Loop) // run this
 )
 
 func newLoop(f *Front) (*Loop, error) {
@@ -76,13 +76,13 @@ func (l *Loop) discard() {
 	_ = unix.Close(l.epoll)
 }
 
-// Post brings done to the handler's Landed, on the loop. It may be called from any goroutine; one wake-up serves many.
+// Post passes done to the handler's Landed on the loop. It may be called from any goroutine; one wake-up serves many calls.
 func (l *Loop) Post(done any) { l.mail.put(done) }
 
 // Now returns when this turn began.
 func (l *Loop) Now() time.Time { return time.Unix(0, l.now) }
 
-// Stopping reports whether connections end with their next answer, which should say so. For the handler only.
+// Stopping reports whether connections end with their next answer, which should announce it. Only the handler may call it.
 func (l *Loop) Stopping() bool { return l.stopping }
 
 func (l *Loop) run() {
@@ -133,7 +133,7 @@ func (l *Loop) connEvent(c *Conn, events uint32) {
 	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		c.ended = true
 	}
-	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.has(flagUnderWay) { // nobody is there to take the answer
+	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.has(flagUnderWay) { // the client that would receive the answer has gone
 		l.close(c)
 		return
 	}
@@ -146,7 +146,7 @@ func (l *Loop) connEvent(c *Conn, events uint32) {
 	}
 }
 
-// read reads what has come, and has the handler look at it.
+// read reads what has arrived and passes it to the handler.
 func (l *Loop) read(c *Conn) {
 	for range roundsAtOnce {
 		if !c.readable || c.has(flagUnderWay|flagGone) {
@@ -187,7 +187,7 @@ func (l *Loop) read(c *Conn) {
 	}
 }
 
-// noMore goes on with a connection whose client sends no more. Where it has sent part of a request, that is for others to answer.
+// noMore continues with a connection whose client sends no more. A goroutine answers if it has sent part of a request.
 func (l *Loop) noMore(c *Conn) {
 	if c.in != nil {
 		l.handOver(c, c.in.b, nil)
@@ -196,11 +196,11 @@ func (l *Loop) noMore(c *Conn) {
 	l.close(c)
 }
 
-// look has the handler look at what is unread: b, which is the loop's buffer or the connection's own. It reports false when the
-// connection is not the loop's any more, or leaves it alone for now.
+// look passes the unread bytes b, which are in the loop's buffer or the connection's, to the handler. It returns false if the loop does
+// not serve the connection any more, or must leave it alone for now.
 func (l *Loop) look(c *Conn, b []byte) bool {
 	for len(b) > 0 {
-		c.set(flagUnderWay) // so that the handler may answer at once
+		c.set(flagUnderWay) // so that the handler may answer immediately
 		l.underWay++
 		n, next := l.handler.Read(c, b)
 		if c.has(flagGone) {
@@ -213,7 +213,7 @@ func (l *Loop) look(c *Conn, b []byte) bool {
 			if c.has(flagUnderWay) {
 				l.keep(c, b)
 				c.begun = 0
-				if c.out == nil { // else it has been answered, and must be taken in time
+				if c.out == nil { // otherwise the answer is being written and has a deadline
 					c.slot.due.Store(0)
 				}
 				return false
@@ -233,7 +233,7 @@ func (l *Loop) look(c *Conn, b []byte) bool {
 	return true
 }
 
-// keep keeps what is left of the bytes that look has had.
+// keep stores the bytes that look has not consumed.
 func (l *Loop) keep(c *Conn, b []byte) {
 	switch {
 	case len(b) == 0:
@@ -246,7 +246,7 @@ func (l *Loop) keep(c *Conn, b []byte) {
 	}
 }
 
-// drop gives back the memory of what was unread.
+// drop frees the memory of unread bytes.
 func (l *Loop) drop(c *Conn) {
 	if c.in != nil {
 		c.in.free()
@@ -255,7 +255,7 @@ func (l *Loop) drop(c *Conn) {
 	}
 }
 
-// await keeps the beginning of a request, b, until n bytes of it are there, and reports whether there is room for them.
+// await stores the beginning of a request, b, until n bytes of it are there, and reports whether there is room for them.
 func (l *Loop) await(c *Conn, b []byte, n int) bool {
 	want := max(n, len(b)+1)
 	if want > l.front.cfg.MaxRequest {
@@ -276,7 +276,7 @@ func (l *Loop) await(c *Conn, b []byte, n int) bool {
 	return true
 }
 
-// lookAgain has those looked at that were queued in the turn before.
+// lookAgain serves the connections that were queued in the turn before.
 func (l *Loop) lookAgain() {
 	l.ready, l.spare = l.spare[:0], l.ready
 	for i, c := range l.spare {
@@ -294,7 +294,7 @@ func (l *Loop) readAgain(c *Conn) {
 	}
 }
 
-// goOn serves unread bytes of a connection that is not lent, then reads.
+// goOn serves the unread bytes of a connection that is not lent, then reads.
 func (l *Loop) goOn(c *Conn) {
 	if c.lent.Load() != nil || c.has(flagUnderWay|flagGone) {
 		return
@@ -318,7 +318,7 @@ func (l *Loop) endTurn() {
 	l.handler.Turn()
 }
 
-// takeMail sees to what has come by mail.
+// takeMail processes the mailbox.
 func (l *Loop) takeMail() {
 	l.old = l.mail.take(l.old)
 	for _, m := range l.old {
@@ -357,7 +357,7 @@ func (l *Loop) stop() {
 	})
 }
 
-// endIdle ends a connection that has been served, and from which nothing has come since.
+// endIdle closes a connection that has been answered at least once and has sent nothing since.
 func (l *Loop) endIdle(c *Conn) {
 	defer l.contain(c)
 	if c.lent.Load() != nil || !c.has(flagServed) || c.has(flagUnderWay|flagGone) {
@@ -366,19 +366,19 @@ func (l *Loop) endIdle(c *Conn) {
 	l.closeUnheard(c)
 }
 
-// closeUnheard closes a connection that waits for bytes, unless some have come which nobody has looked at.
+// closeUnheard closes a connection that waits for bytes, unless unread bytes have arrived.
 func (l *Loop) closeUnheard(c *Conn) {
 	l.readOn(c)
 	switch {
 	case c.lent.Load() != nil || c.has(flagGone):
 	case c.has(flagUnderWay):
-		l.queue(c) // the turn may be over: what it began is sent with the next, which follows at once
+		l.queue(c) // the turn may be over; the next one, which follows immediately, sends what this began
 	case c.in == nil:
 		l.close(c)
 	}
 }
 
-// contain ends the connection whose handling has panicked, and lets the loop go on. It must be deferred itself.
+// contain closes the connection whose handling has panicked; the loop continues. It must be deferred directly.
 func (l *Loop) contain(c *Conn) {
 	if p := recover(); p != nil {
 		l.front.cfg.Panicked(p, debug.Stack())

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A request is whole however it is cut, whoever answers it, and whatever comes behind it.
+// A request is reassembled however it is split, whether the loop or a borrower answers it, and whatever follows it.
 func TestRequestsCutAtEachByte(t *testing.T) {
 	t.Parallel()
 	for _, e := range []struct {
@@ -87,7 +87,7 @@ func TestHalfClosedConnectionsAreAnswered(t *testing.T) {
 	}
 	c := s.dial().send("eh")
 	_ = c.CloseWrite()
-	if got := c.ends(); got != "" { // of half a request whoever it is lent to says what is to be said
+	if got := c.ends(); got != "" { // the borrower answers an incomplete request
 		t.Errorf("half a request: %q", got)
 	}
 	s.opens(0)
@@ -169,7 +169,7 @@ func TestBytesThatComeWhileAConnectionGoesBack(t *testing.T) {
 	}
 }
 
-// Who wants to know of the client's end is told of each sign of it once, and of those that came before.
+// A registered function is called once for each sign of the client's end, including those before the registration.
 func TestAClientsEndIsToldOnce(t *testing.T) {
 	h := &loan{}
 	h.changed.L = &h.mu
@@ -190,7 +190,7 @@ func TestAClientsEndIsToldOnce(t *testing.T) {
 	}
 }
 
-// A panic ends its connection and nobody else's.
+// A panic ends only its connection.
 func TestAPanicEndsItsConnectionOnly(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -207,7 +207,7 @@ func TestAPanicEndsItsConnectionOnly(t *testing.T) {
 	s.opens(1)
 }
 
-// Nor does one that is nobody's: where a turn ends, or where answers have come. Whoever was answered before it has its answer.
+// A panic outside a connection ends none: at the end of a turn, or when results arrive. Answers sent before it arrive.
 func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -240,7 +240,7 @@ func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	told(3)
 }
 
-// Connections that send all the time starve neither each other nor those that are served beside the loop.
+// Connections that send all the time starve neither each other nor those that goroutines serve.
 func TestNobodyStarves(t *testing.T) {
 	t.Parallel()
 	const each, turns = 1000, 3

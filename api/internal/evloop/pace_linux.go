@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait waits until something is ready, or due. Where it has to wait it yields first: what the turn has started, such as a flush, then
-// runs here instead of waking another thread. Where it has not, others that compute would only hold it up.
+// wait waits until something is ready or due. Before it sleeps it yields, so that work which the turn has started, such as a flush, runs on
+// this thread instead of waking another one. If something is ready it does not yield: goroutines that compute would only delay it.
 func (l *Loop) wait() int {
 	if len(l.ready) > 0 {
 		return l.poll(0)
@@ -28,7 +28,7 @@ func (l *Loop) wait() int {
 	return l.poll(l.untilDue())
 }
 
-// poll waits for events for so many ms.
+// poll waits up to ms milliseconds for events.
 func (l *Loop) poll(ms int) int {
 	n, err := unix.EpollWait(l.epoll, l.events, ms)
 	if err != nil {
@@ -37,7 +37,7 @@ func (l *Loop) poll(ms int) int {
 	return n
 }
 
-// untilDue returns for how many ms the loop may wait for events.
+// untilDue returns how many milliseconds the loop may wait for events.
 func (l *Loop) untilDue() int {
 	due := l.scan.next
 	if at := l.front.accept.due(l); at != 0 {
@@ -47,19 +47,19 @@ func (l *Loop) untilDue() int {
 	return int((wait + int64(time.Millisecond) - 1) / int64(time.Millisecond))
 }
 
-// pacer spaces the turns of a loop, so that one wake-up serves many. A turn that was full is followed by the next at once, and a
-// loop with little to do is not held up either: nothing would come together.
+// pacer spaces the turns of a loop, so that one wake-up serves many requests. The turn after a full one begins immediately, and a loop
+// with little to do is not delayed, because there would be nothing to collect.
 type pacer struct {
-	least   int64   // ns between the beginnings of two turns; 0: none
+	least   int64   // ns between the beginnings of two turns; 0: no minimum
 	began   int64   // when this turn began
 	handled int     // requests that have begun in this turn
-	rate    float64 // requests that begin in `least`, about
+	rate    float64 // requests that begin in `least`, estimated
 }
 
 const (
 	fullTurn  = 64 // requests
 	busyRate  = 2
-	rateTurns = 16 // over how many times `least` the rate is taken
+	rateTurns = 16 // over how many times `least` the rate is averaged
 )
 
 func (p *pacer) begin(now int64) {
@@ -71,16 +71,16 @@ func (p *pacer) begin(now int64) {
 	p.began, p.handled = now, 0
 }
 
-// pause returns for how long the next turn should wait.
+// pause returns how long the next turn should wait.
 func (p *pacer) pause() time.Duration {
 	if p.least == 0 || p.handled >= fullTurn || p.rate < busyRate {
 		return 0
 	}
-	return time.Duration(min(p.least, p.began+p.least-time.Now().UnixNano())) // a clock that was put back holds up nobody
+	return time.Duration(min(p.least, p.began+p.least-time.Now().UnixNano())) // bounded in case the clock is set back
 }
 
-// pause returns for how long the loop should wait before it looks again. Where many wait for their answers nothing comes but what
-// these bring on: a pause would hold up all of them.
+// pause returns how long the loop should wait before it looks again. If many clients wait for their answers, new requests come only after
+// those answers, so a pause would delay all of them.
 func (l *Loop) pause() time.Duration {
 	if l.underWay >= fullTurn {
 		return 0
@@ -88,7 +88,7 @@ func (l *Loop) pause() time.Duration {
 	return l.pace.pause()
 }
 
-// nap sleeps more exactly than a timer of the runtime.
+// nap sleeps more precisely than a timer of the runtime.
 func nap(d time.Duration) {
 	if d <= 0 {
 		return

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mailbox is how other goroutines reach a loop. It wakes the loop once, however much is put into it.
+// mailbox is how other goroutines reach a loop. It wakes the loop once, however many items are put into it.
 //
-// No wake-up is lost: the loop says that it sleeps before it looks into the box for the last time, whoever puts something in looks
-// whether it sleeps after that, and the first to find it so writes. The descriptor is edge-triggered: each write wakes, so nobody
-// has to drain it, nor can drain what was meant for the next sleep.
+// No wake-up is lost: the loop marks itself as sleeping before it checks the box for the last time, put checks that mark after it has added
+// an item, and the first put that finds it set writes to the descriptor. The descriptor is edge-triggered: each write wakes the loop, so
+// the loop never drains it and cannot drain a write meant for its next sleep.
 type mailbox struct {
 	asleep atomic.Bool
 
@@ -29,7 +29,7 @@ func newMailbox() (*mailbox, error) {
 	return &mailbox{fd: fd}, nil
 }
 
-// put may be called from any goroutine. Mail for a loop that has ended is dropped.
+// put adds an item. It may be called from any goroutine. Items for a loop that has ended are dropped.
 func (b *mailbox) put(m any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +43,7 @@ func (b *mailbox) put(m any) {
 	}
 }
 
-// sleep says that the loop is about to wait, and reports whether it may: there is no mail.
+// sleep marks the loop as about to wait, and reports whether it may: there is no mail.
 func (b *mailbox) sleep() bool {
 	b.asleep.Store(true)
 	b.mu.Lock()
@@ -57,7 +57,7 @@ func (b *mailbox) sleep() bool {
 
 func (b *mailbox) awake() { b.asleep.Store(false) }
 
-// take returns what has come, and has the next go into the memory of spare.
+// take returns the items, and reuses the memory of spare for the next ones.
 func (b *mailbox) take(spare []any) []any {
 	clear(spare)
 	b.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read and write tell the runtime nothing: on sockets that do not block they take some µs, and to tell would cost as much again
-// as Go's own part of them. As recv and send they do without what the system does for files.
+// read and write bypass the runtime's system call hooks: on non-blocking sockets the calls take a few µs, and the hooks would cost as much
+// as Go's share of them. recv and send skip what the kernel does for files.
 
 func read(fd int32, p []byte) (int, unix.Errno) {
 	return call(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The race detector knows the order of what these do, and that of Go's own connections with them.
+// The race detector sees the order of these calls, including that with Go's own connections.
 
 func read(fd int32, p []byte) (int, unix.Errno) { return again(syscall.Read, fd, p) }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
-// scan lets the deadlines of a loop's connections pass. A few are cut at a time: clients that came together are due together, and
-// each cut may send an answer and bring a new connection; heartbeats have their turn in between.
+// scan enforces the deadlines of a loop's connections. It cuts a few at a time: clients that connected together are due together, and each
+// cut may send an answer and lead to a new connection. Heartbeats are served in between.
 type scan struct {
 	every  int64
 	next   int64 // when to look next, ns since the epoch
-	cursor int   // the next slot to look at; 0: a scan begins
+	cursor int   // the next slot to check; 0: a scan begins
 }
 
 const slotsAtOnce = 1 << 13
@@ -24,9 +24,9 @@ func (s *scan) init(now int64, timeouts ...time.Duration) {
 	s.next = now + s.every
 }
 
-// step goes on with the scan, or begins one, when it is time.
+// step continues the scan, or begins one when it is due.
 func (s *scan) step(l *Loop) {
-	if l.now < s.next && s.next-l.now <= s.every { // a clock that was put back does not hold it up
+	if l.now < s.next && s.next-l.now <= s.every { // not delayed by a clock that was set back
 		return
 	}
 	size := l.front.table.size()
@@ -49,9 +49,9 @@ func (s *scan) step(l *Loop) {
 	}
 }
 
-// expire ends a connection whose deadline is over. Whose request has not come whole is told so; where nothing has come nothing is
-// said, since the client may be sending a request just now, and would take it for the answer. What has come in time is served: the
-// loop may have been late, as after its process was stopped.
+// expire ends a connection whose deadline has passed. A client whose request is incomplete gets an answer. An idle client gets none: it may
+// be sending a request just now, and would take that for its answer. A request that arrived in time is served, because the loop
+// itself may have been late, for example after its process was stopped.
 func (l *Loop) expire(c *Conn) {
 	defer l.contain(c)
 	switch {

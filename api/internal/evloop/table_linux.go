@@ -5,23 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// table has the connections of all loops by their descriptors, which the system keeps small and dense.
+// table maps descriptors, which the system keeps small and dense, to the connections of all loops.
 type table struct {
 	chunks atomic.Pointer[[]*chunk]
-	mu     sync.Mutex // held to add chunks
+	mu     sync.Mutex // held while chunks are added
 }
 
-// slot is a descriptor's place. Deadlines lie here so that a scan reads them in a row.
+// slot is the entry of a descriptor. It contains the deadline so that a scan reads consecutive memory.
 type slot struct {
 	conn atomic.Pointer[Conn]
-	due  atomic.Int64 // when its loop must look at it, ns since the epoch; 0: never
+	due  atomic.Int64 // when its loop must check it, ns since the epoch; 0: never
 }
 
 const chunkSize = 1 << 10
 
 type chunk [chunkSize]slot
 
-// at returns the slot of a descriptor; nil, if it has never had one.
+// at returns the slot of a descriptor, or nil if it has none yet.
 func (t *table) at(fd int32) *slot {
 	chunks := t.chunks.Load()
 	if i := int(fd) / chunkSize; chunks != nil && i < len(*chunks) {
@@ -30,7 +30,7 @@ func (t *table) at(fd int32) *slot {
 	return nil
 }
 
-// grow returns the slot of a descriptor, made if need be.
+// grow returns the slot of a descriptor, and creates it if necessary.
 func (t *table) grow(fd int32) *slot {
 	if s := t.at(fd); s != nil {
 		return s

@@ -1,5 +1,5 @@
-// Package jsonscan reads and writes JSON text without allocating: a scanner over a body, strings and times as bytes. It
-// knows nothing of what is said in JSON; that is package api's.
+// Package jsonscan reads and writes JSON text without allocating: a scanner over a body, strings and times as bytes. It does not know the
+// content; package api does.
 //
-// Ownership: what it gives out borrows the text that it was given.
+// Ownership: its results point into the text that it was given.
 package jsonscan

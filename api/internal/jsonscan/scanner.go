@@ -5,21 +5,20 @@ import (
 	"math/bits"
 )
 
-// Scanner walks over JSON text without allocating. It accepts exactly what encoding/json accepts, but that
-// it wants valid UTF-8, which its callers check for the whole body at once.
+// Scanner scans JSON text without allocating. It accepts exactly what encoding/json accepts, except that it needs valid UTF-8, which its
+// callers check for the whole body at once.
 //
-// Its methods return false on a syntax error and leave Pos where that was found. Slices that they return
-// borrow Text.
+// Its methods return false on a syntax error and leave Pos where that was found. The slices that they return point into Text.
 type Scanner struct {
 	Text  []byte
 	Pos   int // of the next byte
 	depth int
 }
 
-// MaxDepth is encoding/json's own limit of nesting.
+// MaxDepth is encoding/json's nesting limit.
 const MaxDepth = 10000
 
-// TooDeep reports whether the scan ended because brackets are nested deeper than MaxDepth.
+// TooDeep reports whether the scan ended because the nesting is deeper than MaxDepth.
 func (s *Scanner) TooDeep() bool { return s.depth == MaxDepth+1 }
 
 // Space skips white space.
@@ -34,9 +33,9 @@ func (s *Scanner) Space() {
 	}
 }
 
-// Peek skips white space and returns the next byte, 0 at the end.
+// Peek skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) Peek() byte {
-	if s.Pos < len(s.Text) && s.Text[s.Pos] > ' ' { // mostly
+	if s.Pos < len(s.Text) && s.Text[s.Pos] > ' ' { // usually
 		return s.Text[s.Pos]
 	}
 	return s.peekSpace()
@@ -50,7 +49,7 @@ func (s *Scanner) peekSpace() byte {
 	return 0
 }
 
-// Next skips white space and takes c, or returns false.
+// Next skips white space and consumes c, or returns false.
 func (s *Scanner) Next(c byte) bool {
 	if s.Peek() != c {
 		return false
@@ -59,20 +58,20 @@ func (s *Scanner) Next(c byte) bool {
 	return true
 }
 
-// End reports whether nothing but white space is left.
+// End reports whether only white space is left.
 func (s *Scanner) End() bool {
 	s.Space()
 	return s.Pos == len(s.Text)
 }
 
-// Str takes a string and returns it as it stands there, with its quotes; escaped reports whether it has escapes.
+// Str consumes a string and returns it unchanged, with its quotes; escaped reports whether it contains escapes.
 func (s *Scanner) Str() (lit []byte, escaped, ok bool) {
 	if s.Peek() != '"' {
 		return nil, false, false
 	}
 	start := s.Pos
 	for i := start + 1; i < len(s.Text); i++ {
-		for ; i+8 <= len(s.Text); i += 8 { // a token has hundreds of bytes that stand for themselves
+		for ; i+8 <= len(s.Text); i += 8 { // a token has hundreds of plain bytes
 			if m := special(binary.LittleEndian.Uint64(s.Text[i:])); m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
@@ -117,14 +116,14 @@ func (s *Scanner) Str() (lit []byte, escaped, ok bool) {
 	return nil, false, false
 }
 
-// special is not 0 if one of eight bytes does not stand for itself in a string; then its lowest bit is of the first that does not.
+// special is not 0 if one of eight bytes is not plain in a string; then its lowest bit belongs to the first such byte.
 func special(eight uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := eight^'"'*ones, eight^'\\'*ones
 	return ((eight-0x20*ones)&^eight | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs
 }
 
-// plainByte holds which bytes stand for themselves in a string.
+// plainByte marks the bytes that need no escape in a string.
 var plainByte = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= 0x20 && c != '"' && c != '\\'
@@ -136,7 +135,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// Number takes a number and returns it as it stands there.
+// Number consumes a number and returns it unchanged.
 func (s *Scanner) Number() (lit []byte, ok bool) {
 	s.Space()
 	start := s.Pos
@@ -167,7 +166,7 @@ func (s *Scanner) Number() (lit []byte, ok bool) {
 	return s.Text[start:s.Pos], true
 }
 
-// digits takes one digit or more.
+// digits consumes one or more digits.
 func (s *Scanner) digits() bool {
 	start := s.Pos
 	for s.Pos < len(s.Text) && '0' <= s.Text[s.Pos] && s.Text[s.Pos] <= '9' {
@@ -184,7 +183,7 @@ func (s *Scanner) word(w string) bool {
 	return true
 }
 
-// Name takes the name of an object's member and the colon behind it.
+// Name consumes the name of an object's member and the colon after it.
 func (s *Scanner) Name() (name []byte, ok bool) {
 	lit, escaped, ok := s.Str()
 	if !ok {
@@ -193,10 +192,10 @@ func (s *Scanner) Name() (name []byte, ok bool) {
 	return Unquote(lit, escaped), s.Next(':')
 }
 
-// Null takes a null when that is what comes next.
+// Null consumes a null if that is next.
 func (s *Scanner) Null() bool { return s.Peek() == 'n' && s.word("null") }
 
-// Skip takes any value.
+// Skip consumes any value.
 func (s *Scanner) Skip() bool {
 	switch c := s.Peek(); {
 	case c == '"':
@@ -229,7 +228,7 @@ func (s *Scanner) Skip() bool {
 	return false
 }
 
-// Open takes the opening bracket and reports whether an element follows. Loops over elements have the form
+// Open consumes the opening bracket and reports whether an element follows. Loops over elements have the form
 //
 //	for more := s.Open('[', ']'); more; more = s.More(']') { … }
 //	if !s.Close(']') { syntax error }
@@ -243,7 +242,7 @@ func (s *Scanner) Open(c, closing byte) bool {
 	return s.Peek() != closing
 }
 
-// More takes the comma that follows an element, and reports whether there was one.
+// More consumes the comma after an element, and reports whether there was one.
 func (s *Scanner) More(closing byte) bool {
 	if s.Peek() != ',' {
 		return false
@@ -252,13 +251,13 @@ func (s *Scanner) More(closing byte) bool {
 	return s.Peek() != closing || s.fail()
 }
 
-// fail makes the Close that follows refuse: a comma stands before the closing bracket.
+// fail makes the following Close fail: there is a comma before the closing bracket.
 func (s *Scanner) fail() bool {
 	s.depth = MaxDepth + 2
 	return false
 }
 
-// Close takes the closing bracket.
+// Close consumes the closing bracket.
 func (s *Scanner) Close(c byte) bool {
 	if s.depth > MaxDepth || !s.Next(c) {
 		return false

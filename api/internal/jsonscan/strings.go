@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Unquote returns the text of a string literal that was scanned. Only escapes make it allocate: they are rare in names, ids
-// and times.
+// Unquote returns the text of a scanned string literal. It allocates only for escapes, which are rare in names, ids and times.
 func Unquote(lit []byte, escaped bool) []byte {
 	if escaped {
 		return unescape(lit)
@@ -22,8 +21,8 @@ func unescape(lit []byte) []byte {
 	return []byte(s)
 }
 
-// Truncate cuts a valid string literal to at most limit bytes with its quotes, and neither within an escape, nor between the
-// halves of a surrogate pair, nor within a UTF-8 sequence. One that is cut is a copy.
+// Truncate cuts a valid string literal to at most limit bytes including its quotes, but not within an escape, a surrogate pair or a UTF-8
+// sequence. If it cuts, the result is a copy.
 func Truncate(lit []byte, limit int) []byte {
 	if len(lit) <= limit {
 		return lit
@@ -40,8 +39,7 @@ func Truncate(lit []byte, limit int) []byte {
 	return append(append(cut, lit[:end]...), '"')
 }
 
-// runeLen is the length in bytes of the first character of a string literal's inside, be it written plainly
-// or as an escape.
+// runeLen returns the length in bytes of the first character inside a string literal, plain or escaped.
 func runeLen(b []byte) int {
 	if b[0] != '\\' {
 		_, n := utf8.DecodeRune(b)

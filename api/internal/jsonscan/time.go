@@ -2,7 +2,7 @@ package jsonscan
 
 import "time"
 
-// ParseTime reads an RFC 3339 time of the years 0 to 9999 in UTC, and returns milliseconds since the epoch.
+// ParseTime parses an RFC 3339 time of the years 0 to 9999 in UTC, and returns milliseconds since the epoch.
 func ParseTime(b []byte) (ms int64, ok bool) {
 	if len(b) < len("2006-01-02T15:04:05Z") || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
 		return 0, false
@@ -50,13 +50,13 @@ func ParseTime(b []byte) (ms int64, ok bool) {
 	return ms, ms >= firstMs && ms < endMs
 }
 
-// The years 0 to 9999 in UTC; nothing else could be written again.
+// The years 0 to 9999 in UTC; other times could not be formatted again.
 var (
 	firstMs = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 	endMs   = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 )
 
-// Digits returns the number that one digit or more make; ok reports whether there is nothing else.
+// Digits parses one or more digits; ok reports whether there is nothing else.
 func Digits(b []byte) (n int, ok bool) {
 	for _, c := range b {
 		if c < '0' || c > '9' {
@@ -80,8 +80,8 @@ func daysIn(year, month int) int {
 	return 31
 }
 
-// Stamp writes times as the wire has them. It keeps the text of the last second that it wrote: beats come
-// many to the second. The zero value is ready; it is not for concurrent use.
+// Stamp formats times for the wire. It caches the text of the last second, since many beats are answered per second. The zero value is
+// ready; it is not for concurrent use.
 type Stamp struct {
 	second int64
 	text   [len("2006-01-02T15:04:05.")]byte

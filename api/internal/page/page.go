@@ -1,5 +1,5 @@
 // Package page serves files that are part of the program: compressed once, revalidated by ETag, under a policy that lets a browser load
-// nothing from elsewhere. It knows nothing of ours.
+// nothing from other origins. It does not know the content.
 package page
 
 import (
@@ -12,23 +12,23 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Policy is the Content-Security-Policy of every page. The last directive forbids scripts to make HTML, or scripts, out of text.
+// Policy is the Content-Security-Policy of every page. The last directive prevents scripts from turning text into HTML or scripts.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'"
 
-// Page is one file. It is immutable.
+// Page is one immutable file.
 type Page struct {
 	contentType string
 	etag        string
-	plain, gzip []byte // gzip is nil where it would not be shorter
+	plain, gzip []byte // gzip is nil if it would not be shorter
 }
 
-// New makes a page of a body, which must not be changed afterwards.
+// New creates a page from a body, which must not be changed afterwards.
 func New(contentType string, body []byte) *Page {
 	sum := sha256.Sum256(body)
 	p := &Page{contentType: contentType, etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body}
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
 	_, _ = w.Write(body)                                  // to memory
 	_ = w.Close()
 	if b.Len() < len(body) {
@@ -37,14 +37,14 @@ func New(contentType string, body []byte) *Page {
 	return p
 }
 
-// Serve answers a GET or HEAD with the page, or with 304 to a browser that has it.
+// Serve answers a GET or HEAD with the page, or with 304 if the browser has it.
 func (p *Page) Serve(ctx *fasthttp.RequestCtx) (status int) {
 	h := &ctx.Response.Header
 	h.Set("Content-Security-Policy", Policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-	h.Set(fasthttp.HeaderCacheControl, "no-cache") // kept, and asked about each time: an upgrade shows at once
+	h.Set(fasthttp.HeaderCacheControl, "no-cache") // cached, but revalidated each time: an upgrade takes effect at once
 	zipped := p.gzip != nil && takesGzip(string(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)))
 	etag, body := p.etag, p.plain
 	if zipped {
@@ -63,7 +63,7 @@ func (p *Page) Serve(ctx *fasthttp.RequestCtx) (status int) {
 	return fasthttp.StatusOK
 }
 
-// takesGzip reads an Accept-Encoding.
+// takesGzip evaluates an Accept-Encoding.
 func takesGzip(accepted string) bool {
 	for _, part := range strings.Split(accepted, ",") {
 		name, weight, _ := strings.Cut(part, ";")
@@ -75,7 +75,7 @@ func takesGzip(accepted string) bool {
 	return false
 }
 
-// knows reads an If-None-Match.
+// knows evaluates an If-None-Match.
 func knows(tags, etag string) bool {
 	for _, tag := range strings.Split(tags, ",") {
 		if tag = strings.TrimSpace(tag); strings.TrimPrefix(tag, "W/") == etag || tag == "*" {

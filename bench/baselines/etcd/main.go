@@ -1,8 +1,8 @@
-// Command etcd keeps leases of an etcd alive, which is how etcd is told that a worker lives: in etcd's best way, many
-// leases over one stream, several clients, requests on their way without waiting for the answers before.
+// Command etcd keeps leases of an etcd alive, which is how etcd tracks live workers: in etcd's best way, many leases over one stream,
+// several clients, requests under way without waiting for earlier answers.
 //
-// It is fair, and more than fair: a lease's life is kept in the leader's memory alone (nothing is written to its log, and
-// no progress is carried), authentication is off, and one node has no peers to agree with.
+// The comparison favours etcd: a lease's life is kept only in the leader's memory (nothing is written to its log, and there is no
+// progress), authentication is off, and one node has no peers to agree with.
 //
 // It prints one line of JSON.
 package main
@@ -29,7 +29,7 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// clients each have one stream for their share of the leases.
+// clients is the number of clients; each has one stream for its share of the leases.
 const clients = 4
 
 func main() {
@@ -86,7 +86,7 @@ func open(ctx context.Context, url string, leases int) (*stream, error) {
 		}
 		s.leases = append(s.leases, granted.ID)
 	}
-	// The client's own KeepAlive waits a third of the lease's life between two; the stream below it does not.
+	// The client's own KeepAlive waits a third of the lease's life between two requests; the stream below it does not.
 	s.wire, err = pb.NewLeaseClient(client.ActiveConnection()).LeaseKeepAlive(ctx)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
@@ -96,7 +96,7 @@ func open(ctx context.Context, url string, leases int) (*stream, error) {
 
 func (s *stream) close() { _ = s.client.Close() }
 
-// run keeps the leases alive in turn until the time is over. As many requests are on their way as there are leases.
+// run keeps the leases alive in turn until the time is over. As many requests are under way as there are leases.
 func (s *stream) run(until time.Time, ops *atomic.Int64) error {
 	window := make(chan struct{}, len(s.leases))
 	received := make(chan error, 1)

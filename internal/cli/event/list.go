@@ -39,7 +39,7 @@ func (c *List) Run(env *session.Env) error {
 	return c.show(s, pairs)
 }
 
-// show lists events page by page; they go on by a cursor, and not by a page's token as other lists do.
+// show lists events page by page; they continue from a cursor, and not from a page token like other lists.
 func (c *List) show(s *session.Session, q url.Values) error {
 	if c.Limit < 1 {
 		return exit.Misusef("--limit %d shows nothing; `lubdub event tail` follows events", c.Limit)

@@ -27,7 +27,7 @@ func TestDurationsAreShort(t *testing.T) {
 	}
 }
 
-// What workers say of themselves must not move the cursor of whoever reads it, nor break a table.
+// Text that workers report must neither move the reader's cursor nor break a table.
 func TestTablesAreCleanAndAligned(t *testing.T) {
 	var b strings.Builder
 	p := &Printer{W: &b, Format: Table}

@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// OnEach acts on each of the ids that were named. It goes on after a refusal, and the first error is that of the command.
+// OnEach acts on each of the named ids. It continues after a refusal, and returns the first error.
 func OnEach[T any](
 	s *session.Session, k *Kind[T], ids []string, act func(ctx context.Context, id string) (json.RawMessage, *T, error),
 ) error {
@@ -35,7 +35,7 @@ func OnEach[T any](
 	return failed
 }
 
-// Send sends a file and shows what came of it.
+// Send sends a file and shows the result.
 func (k *Kind[T]) Send(env *session.Env, c *session.Flags, method, path, file string) error {
 	s, err := c.Open(env)
 	if err != nil {

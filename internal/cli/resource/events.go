@@ -42,7 +42,7 @@ var eventMoods = map[string]output.Mood{
 	"system.repaired": output.Doubtful, "task.succeeded": output.Good, "worker.tasks_recovered": output.Good, "worker.fresh": output.Good,
 }
 
-// Tail follows the events of one of a kind, also where it is not known: it may have been forgotten, or be made yet.
+// Tail follows the events of one object, even if that is unknown: it may have been deleted, or not yet be created.
 func (k *Kind[T]) Tail(env *session.Env, c *session.Flags, id string, q client.EventQuery, after string) error {
 	s, err := c.Open(env)
 	if err != nil {
@@ -92,8 +92,8 @@ type eventList struct {
 // maxShortPages is how many pages of a list of events may be short: at 5,000 events each, all that 64 shards keep was read by then.
 const maxShortPages = 128
 
-// EventPages gives out pages until n events are there or no more are kept. A page is short, or empty, where a filter passes over
-// many events: its cursor goes on then. It returns the last cursor, and whether n was the end of it.
+// EventPages reads pages until n events have been passed on or no more are kept. A page is short, or empty, if a filter skips many
+// events: it then continues from the cursor. It returns the last cursor, and whether it stopped because of n.
 func EventPages(
 	ctx context.Context, s *session.Session, q url.Values, n int, take func(*Page[v1.Event]) error,
 ) (next string, cut bool, err error) {

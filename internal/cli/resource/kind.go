@@ -29,7 +29,7 @@ type Kind[T any] struct {
 type Column[T any] struct {
 	Name     string
 	Wide     bool // shown with -o wide only
-	Volatile bool // changes by itself, so that --watch does not mind
+	Volatile bool // changes continuously, so --watch ignores it
 	Cell     func(of *T, now time.Time) output.Cell
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
-// Whoever is asked and does not say yes has done nothing.
+// Without a yes nothing is done.
 func TestAYesIsAYes(t *testing.T) {
 	pipe := &Session{Env: &Env{Context: t.Context(), Stdin: strings.NewReader("y\n"), Stderr: io.Discard}}
 	if err := pipe.Confirm(ActFlags{}, "end it"); exit.Code(err) != exit.Misuse {

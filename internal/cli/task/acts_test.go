@@ -16,7 +16,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// An act on many that is cut short says how far it came, and that the same command goes on.
+// An interrupted bulk operation reports how far it came, and that the same command continues it.
 func TestAnActThatIsCutShortSaysHowFarItCame(t *testing.T) {
 	for name, c := range map[string]struct {
 		code int

@@ -15,7 +15,7 @@ import (
 // triesOfACall is how often a session makes a call.
 const triesOfACall = 2
 
-// Whoever waits is told that nobody answers, once, and waits on.
+// A wait notes once that the server does not answer, and continues to wait.
 func TestAWaitTellsThatNobodyAnswers(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// All that happened since a time is sent again, however many calls it takes, and what is not kept any more is told.
+// All events since a time are sent again, however many calls that takes, and events that are no longer kept are reported.
 func TestRedeliveringGoesThroughAllParts(t *testing.T) {
 	var asked []v1.RedeliverRequest
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// rouse has the beats looked at.
+// rouse makes keepBeating check immediately.
 func (w *Worker) rouse() {
 	select {
 	case w.wake <- struct{}{}:
@@ -17,7 +17,7 @@ func (w *Worker) rouse() {
 	}
 }
 
-// lookEvery is how often leases are looked at, and the probe's watchdog is fed.
+// lookEvery is how often leases are checked and the probe's liveness is refreshed.
 const lookEvery = time.Second
 
 // keepBeating beats until endBeats. It never waits for a server, since leases end meanwhile.
@@ -36,7 +36,7 @@ func (w *Worker) keepBeating() {
 	}
 }
 
-// look ends leases that are over and sends a beat if one is due; wait is how long there is nothing to look at.
+// look ends leases that have expired and sends a beat if one is due; wait is the time until the next check.
 func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 	w.awake.Store(now.UnixNano())
 	w.mu.Lock()
@@ -77,7 +77,7 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 	return max(0, wait), false
 }
 
-// beat sends a beat and takes the answer in.
+// beat sends a beat and applies the answer.
 func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 	err := w.ask(s, func(ctx context.Context) error {
 		a, err := w.client.WorkerHeartbeatOnce(ctx, s.id, token, w.body)
@@ -104,7 +104,7 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 	w.beaten(s, err)
 }
 
-// land says that no request of a beat is under way any more: what it named may be completed, though the worker has to come back first.
+// land records that the requests of a beat have ended: tasks that it named may be completed, even if the worker must register again first.
 func (w *Worker) land() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +112,7 @@ func (w *Worker) land() {
 	w.free.Broadcast()
 }
 
-// ask makes a call of the beats', which must leave time for another one.
+// ask makes a call for a beat, with a timeout that leaves time for another one.
 func (w *Worker) ask(s *session, call func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -120,7 +120,7 @@ func (w *Worker) ask(s *session, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// measure tells what became of a beat, and returns how long it took.
+// measure reports the result of a beat, and returns how long it took.
 func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.Duration {
 	took, result := w.clock.Now().Sub(sent), "ok"
 	switch {
@@ -140,7 +140,7 @@ func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.
 	return took
 }
 
-// beaten says that no beat is under way any more.
+// beaten records that no beat is under way any more.
 func (w *Worker) beaten(s *session, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +153,7 @@ func (w *Worker) beaten(s *session, err error) {
 	w.rouse()
 }
 
-// heed does what the answer to a beat asks for, and returns how many tasks' leases the beat has extended.
+// Applies the answer to a beat, and returns how many tasks' leases the beat has extended.
 func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time, seq int64) (extended int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/workertest"
 )
 
-// A worker that the server does not know any more registers anew; what was taken from it is stopped, and done again.
+// A worker that the server does not know any more registers again; tasks taken from it are stopped, and run again.
 func TestComingBack(t *testing.T) {
 	for name, lose := range map[string]func(*workertest.Server, string){
 		"offline": (*workertest.Server).Offline, "forgotten": (*workertest.Server).Forget,
@@ -219,8 +219,8 @@ func TestATaskThatEndsInAnOutageIsNotLost(t *testing.T) {
 	}
 }
 
-// While a part of the server takes no completions and the rest is well, what is not taken is not lost, nor is anything else that the
-// worker holds, with a timeout of its own or without.
+// While a part of the server accepts no completions and the rest works, uncompleted tasks are not lost, nor is any other task that the
+// worker holds, with its own timeout or without.
 func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 4*time.Second)), worker.TaskTimeout(0))
@@ -259,7 +259,7 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 	})
 }
 
-// A worker that has registered anew sends inventories, though a completion waits: the new one does not hold what that is of.
+// A worker that has registered again sends inventories, though a completion waits: the new registration does not hold that task.
 func TestANewRegistrationListsAnew(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.TaskTimeout(0))

@@ -30,8 +30,8 @@ func used(tb testing.TB) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// BenchmarkNoOp is what it costs to claim a task that is nothing to do, to start and to complete it: with a client that does no more than
-// this, on connections of its own and by net/http, and with a worker; and what the worker costs to the first, which takes turns with it.
+// BenchmarkNoOp measures claiming, starting and completing a task that does nothing: with a minimal client, on raw connections and with
+// net/http, and with a worker; and the cost of the worker for the minimal client, which alternates with it.
 func BenchmarkNoOp(b *testing.B) {
 	for _, places := range []int{1, 10, 100} {
 		bare, byHTTP := bareNoOps(bareConn), bareNoOps(bareHTTP)

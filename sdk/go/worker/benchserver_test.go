@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// The server of benchmarks is a process of its own, so that what this one uses is what the client costs.
+// The server of benchmarks is a separate process, so that the measurements of this one are the client's cost.
 const asServer = "LUBDUB_BENCH_SERVER"
 
 func TestMain(m *testing.M) {

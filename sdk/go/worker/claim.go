@@ -15,15 +15,15 @@ import (
 // Claims.
 const (
 	claimWait = 30 * time.Second // for the first task
-	maxClaim  = 100              // more than that no claim gets
-	// idlePause bounds the pause after an empty answer that was not waited for, as that of a queue which is paused.
+	maxClaim  = 100              // the server's maximum
+	// idlePause bounds the pause after an empty answer that came without waiting, as that of a paused queue.
 	idlePause = 5 * time.Second
 )
 
 // errNoMore ends the claims.
 var errNoMore = errors.New("no more claims")
 
-// keepClaiming claims tasks and has them done, until the worker drains or is told to stop.
+// keepClaiming claims tasks and starts them, until the worker drains or stops.
 func (w *Worker) keepClaiming(ctx, doing context.Context) {
 	for idle := 0; ; {
 		places, ok := w.reserve()
@@ -46,7 +46,7 @@ func (w *Worker) keepClaiming(ctx, doing context.Context) {
 	}
 }
 
-// reserve waits for free places and takes them; false: nothing is to be claimed any more.
+// reserve waits for free places and takes them; it returns false when the worker claims no more.
 func (w *Worker) reserve() (places int, ok bool) {
 	w.await(func() bool {
 		places = min(w.set.concurrency-len(w.jobs), maxClaim)
@@ -59,11 +59,11 @@ func (w *Worker) reserve() (places int, ok bool) {
 	return places, ok
 }
 
-// claim asks for tasks until it is answered, under one id; an error says that there will be no more.
+// claim requests tasks under one id until the server answers; an error means that no more can be claimed.
 func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, error) {
 	waitMs := claimWait.Milliseconds()
 	request := v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: rand.Text()}
-	if w.handlers.fallback == nil { // a claim that names no types gets tasks without a type, too
+	if w.handlers.fallback == nil { // a claim that names no types also gets tasks without a type
 		request.Types = w.types()
 	}
 	for n := 0; ; n++ {
@@ -114,15 +114,15 @@ func (w *Worker) drainNow(s *session) {
 	w.waiters.wake()
 }
 
-// accept begins what was claimed.
+// accept begins the claimed tasks.
 func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 	w.mu.Lock()
 	w.claiming = 0
-	for i := range tasks { // in the inventory from before they have started
+	for i := range tasks { // they are in the inventory before they have started
 		e := &tasks[i]
 		w.inventory[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
 	}
-	if w.given { // they came too late, and are given back
+	if w.given { // they arrived after the hard stop, and are given back
 		tasks = nil
 	}
 	var begun []*job

@@ -25,7 +25,7 @@ func Example() {
 		if err := t.Payload(&mail); err != nil {
 			return nil, err
 		}
-		return nil, ctx.Err() // send it, and heed ctx on the way
+		return nil, ctx.Err() // send it, and stop when ctx ends
 	})
 	if err := w.RunUntilSignal(); err != nil {
 		log.Fatal(err)

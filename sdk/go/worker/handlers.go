@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// handlers are those of a worker. They do not change once it runs.
+// handlers are the handlers of a worker. They do not change once it runs.
 type handlers struct {
 	byType   map[string]Handler
-	fallback Handler // of tasks without a type; nil: none
+	fallback Handler // for tasks without a type; nil: none
 	wraps    []Middleware
-	wrong    []error // with what was added
+	wrong    []error // errors in the calls that added handlers
 }
 
 func (h *handlers) add(taskType string, one Handler) {

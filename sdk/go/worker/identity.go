@@ -15,7 +15,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// registration says who this process is.
+// registration returns the request that registers this process.
 func (w *Worker) registration() v1.RegisterWorkerRequest {
 	set := w.set
 	host, _ := os.Hostname()
@@ -36,11 +36,11 @@ func machineOf(set *settings, host string) string {
 	return firstOf(set.machineID, asID(firstOf(os.Getenv("NODE_NAME"), host)))
 }
 
-// names are those of the workers that run in this process, each with its queue and its machine.
+// names are the names of the workers that run in this process, each with its queue and its machine.
 var names sync.Map
 
-// nameInProcess is the worker's name, with a number where another worker of this process has it already: two of one name would take each
-// other's place. It is taken until forget is called.
+// nameInProcess returns the worker's name, with a number if another worker of this process already uses it: two workers with one name
+// would supersede each other. The name stays in use until forget is called.
 func (w *Worker) nameInProcess() (name string, forget func()) {
 	host, _ := os.Hostname()
 	base := firstOf(w.set.name, nameFound(os.Getpid()))
@@ -75,7 +75,7 @@ func labelsOfEnvironment() map[string]string {
 	return labels
 }
 
-// runtimesFound are go and its version without the last number: go1.26.
+// runtimesFound returns go and its version without the last number: go1.26.
 func runtimesFound() []string {
 	parts := strings.SplitN(runtime.Version(), ".", 3)
 	if len(parts) < 2 || !strings.HasPrefix(parts[0], "go") {
@@ -86,8 +86,8 @@ func runtimesFound() []string {
 
 var containerID = regexp.MustCompile(`[0-9a-f]{64}`)
 
-// nameFound tells this process from others on its machine. In a container it may be process 1 as they all are, and where the container
-// has the host's network it has the host's name too: then the container's id does.
+// nameFound returns a name that distinguishes this process from others on its machine. In a container the process id may always be 1, and
+// with the host's network the host name is shared too: then the container's id distinguishes it.
 func nameFound(pid int) string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod
@@ -102,7 +102,7 @@ func nameFound(pid int) string {
 	return program
 }
 
-// asID makes an id of a host's name.
+// asID converts a host name to a valid id.
 func asID(name string) string {
 	id := regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(name, "-")
 	id = strings.TrimLeft(id, "._-")

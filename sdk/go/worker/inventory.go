@@ -15,24 +15,24 @@ type entry struct {
 	number  int
 	attempt beats.Attempt // nil until it has started
 	named   int64         // the last beat that names it
-	heard   int64         // the last beat that, once accepted, goes on with its lease
+	heard   int64         // the last beat that extends its lease once accepted
 	version uint64
 }
 
-// leaving is an attempt whose completion is not answered yet. No beat may name it, and what two inventories running leave out the
-// server takes for lost: so one may, and until its completion is answered the beats after it are without an inventory.
+// leaving is an attempt whose completion is not answered yet. No beat may name it, and the server takes an attempt that two consecutive
+// inventories omit for lost. So one inventory may omit it, and beats after that have no inventory until its completion is answered.
 type leaving struct{ leftOut bool }
 
 func keyOf(taskID string, number int) string { return taskID + "/" + strconv.Itoa(number) }
 
-// unlist takes an attempt out of the inventory that did not start.
+// unlist removes an attempt that did not start from the inventory.
 func (w *Worker) unlist(e *v1.TaskEnvelope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.inventory, keyOf(e.TaskID, e.Attempt))
 }
 
-// Holder is what package client beats by. It implements an interface of the SDK's own.
+// holder is the interface through which package client adds attempts to the worker's beats.
 type holder struct{ *Worker }
 
 var _ beats.Holder = holder{}
@@ -51,7 +51,7 @@ func (h holder) Hold(a beats.Attempt) {
 	if e.attempt = a; h.held {
 		a.Lost("", forcedOffline)
 	}
-	if strict || a.Interval() > 0 { // it wants to be looked at, or to be heard, more often
+	if strict || a.Interval() > 0 { // it needs to be checked, or to beat, more often
 		h.rouse()
 	}
 }
@@ -100,15 +100,15 @@ func (h holder) Lease() time.Duration {
 	return h.session.timeout
 }
 
-// written is a beat as it was written.
+// written describes a beat that has been encoded.
 type written struct {
 	seq    int64
 	active int
 	named  int
-	apart  []beats.Attempt // to be beaten for by a request of its own, since the beat has no inventory
+	apart  []beats.Attempt // these need separate beats, since this beat has no inventory
 }
 
-// write writes a beat into the body. The mutex is held.
+// write encodes a beat into the body. The mutex is held.
 func (w *Worker) write() written {
 	w.flying = true
 	d := w.totals.next()
@@ -126,8 +126,8 @@ func (w *Worker) write() written {
 	return out
 }
 
-// mayList reports whether an inventory may be sent, and takes it for sent. What becomes of its answer does not matter: a server that
-// did not answer may have heeded it.
+// mayList reports whether an inventory may be sent, and records it as sent. The result does not matter: a server that did not answer may
+// have applied it.
 func (w *Worker) mayList() bool {
 	for _, l := range w.ending {
 		if l.leftOut {
@@ -160,7 +160,7 @@ func (w *Worker) appendInventory(b []byte) []byte {
 	return b
 }
 
-// beatApart returns the attempts that want beats of their own, where the worker's has no inventory. The others live by the worker's.
+// beatApart returns the attempts that need separate beats when the worker's beat has no inventory. The others depend on the worker's beat.
 func (w *Worker) beatApart() (own []beats.Attempt) {
 	for _, e := range w.inventory {
 		switch {

@@ -13,18 +13,18 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// job is a task at work.
+// job is a claimed task that the worker runs.
 type job struct {
 	worker   *Worker
 	envelope *v1.TaskEnvelope
 	attempt  atomic.Pointer[client.Attempt] // once it has started
-	settling atomic.Bool                    // its completion, or that there is none, is decided
-	settled  chan struct{}                  // closed when that is done
-	ctx      context.Context                // the handler's, once that runs
+	settling atomic.Bool                    // whether to complete it is decided
+	settled  chan struct{}                  // closed when its completion has ended, or was omitted
+	ctx      context.Context                // of the handler, once it runs
 	kept     atomic.Bool                    // it is not completed, and stays in the inventory
 }
 
-// run does the task; it ends when the handler has, which the job's place waits for.
+// run runs the task until its handler has returned; the job keeps its place until then.
 func (j *job) run(doing context.Context) {
 	defer j.leave()
 	w := j.worker
@@ -47,7 +47,7 @@ func (j *job) run(doing context.Context) {
 	if w.keepWhere(j, func() bool { return w.given }) {
 		return
 	}
-	if errors.As(context.Cause(ctx), new(client.Cancelled)) { // asked for before it has started
+	if errors.As(context.Cause(ctx), new(client.Cancelled)) { // requested before it has started
 		j.settle(nil, context.Cause(ctx), nil)
 		<-j.settled
 		return
@@ -65,10 +65,10 @@ func (j *job) run(doing context.Context) {
 		err = j.explain(context.Cause(ctx), err)
 	}
 	j.settle(output, err, nil)
-	<-j.settled // by whoever does it: before that the attempt must not be given up
+	<-j.settled // before that the attempt must not be released
 }
 
-// leave gives the place back.
+// leave frees the place.
 func (j *job) leave() {
 	w := j.worker
 	w.mu.Lock()
@@ -78,13 +78,13 @@ func (j *job) leave() {
 	w.waiters.wake()
 }
 
-// handle calls the handler. Its panic is its failure, and so is the end of its goroutine.
+// handle calls the handler. A panic of the handler, or the end of its goroutine, is returned as its failure.
 func (j *job) handle(ctx context.Context, t *Task) (output any, err error) {
 	returned := false
 	defer func() {
 		if r := recover(); r != nil {
 			output, err = nil, client.Panicked(r)
-		} else if !returned { // runtime.Goexit: nobody gets what is returned from here
+		} else if !returned { // runtime.Goexit: the returned values are discarded
 			j.settle(nil, errors.New("the handler has ended its goroutine"), nil)
 			<-j.settled
 		}
@@ -110,7 +110,7 @@ func (j *job) handle(ctx context.Context, t *Task) (output any, err error) {
 	return output, err
 }
 
-// explain says of which kind a failure is that comes of the end of the context.
+// explain sets the category of a failure that follows from the end of the context.
 func (j *job) explain(cause, err error) error {
 	var said *client.Failure
 	switch {
@@ -121,11 +121,11 @@ func (j *job) explain(cause, err error) error {
 	return err
 }
 
-// stopping reports whether the handler was told that the worker stops.
+// stopping reports whether the handler's context ended because the worker stops.
 func (j *job) stopping() bool { return j.ctx != nil && errors.Is(context.Cause(j.ctx), ErrStopping) }
 
-// keepWhere keeps a task in the inventory, and has it not completed, where a condition holds, which is looked at under the mutex; else its
-// completion begins.
+// keepWhere keeps a task in the inventory without completing it if a condition holds, which is checked under the mutex. It returns
+// false if the task is to be completed.
 func (w *Worker) keepWhere(j *job, holds func() bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,8 +137,8 @@ func (w *Worker) keepWhere(j *job, holds func() bool) bool {
 	return true
 }
 
-// settle completes the task, unless that is decided already; before that it calls first, which may be nil. What fails after its handler
-// was told that the worker stops, and all that ends after the hard stop, is not completed: it stays in the inventory and is given back.
+// settle completes the task, unless that is already decided, and calls first, which may be nil, before it does. A task that fails because
+// the worker stops, or ends after the hard stop, is not completed: it stays in the inventory and is given back.
 func (j *job) settle(output any, err error, first func()) {
 	a := j.attempt.Load()
 	if a == nil || j.settling.Swap(true) {
@@ -176,7 +176,7 @@ func (j *job) settle(output any, err error, first func()) {
 	}
 }
 
-// settled says that a completion is on its way no more; err: why it was not accepted. One that was cut off by the stop is given back.
+// settled records the end of a completion; err is why it was not accepted. A task whose completion the stop cut off is given back.
 func (w *Worker) settled(a *client.Attempt, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +187,7 @@ func (w *Worker) settled(a *client.Attempt, err error) {
 	w.waiters.wake()
 }
 
-// complete completes an attempt; failure is what it failed of, which the output may be.
+// complete completes an attempt; failure is the handler's error, which the output may also be.
 func complete(a *client.Attempt, output any, failure error) (answer *v1.CompletedResponse, _, refused error) {
 	if failure == nil {
 		answer, refused = a.Done(output)
@@ -200,14 +200,14 @@ func complete(a *client.Attempt, output any, failure error) (answer *v1.Complete
 	return answer, failure, refused
 }
 
-// count adds to what the next beat says.
+// count adds a completed or failed task to the next beat.
 func (w *Worker) count(end v1.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.totals.count(end)
 }
 
-// grace is how long a handler has to stop.
+// grace returns how long a handler has to stop.
 func (j *job) grace() time.Duration {
 	return time.Duration(j.envelope.CancelGracePeriodMs) * time.Millisecond
 }

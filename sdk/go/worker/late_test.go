@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/workertest"
 )
 
-// slowSite is a site on which the answers to one call take a minute, whatever becomes of whoever asks.
+// slowSite returns a site on which the answers to one call take a minute, even if the caller has gone.
 func slowSite(t *testing.T, suffix string, opts ...worker.Option) *site {
 	t.Helper()
 	server := workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Minute, 3*time.Minute))

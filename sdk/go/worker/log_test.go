@@ -32,7 +32,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// A worker tells of its own life, with its id.
+// A worker logs its own life, with its id.
 func TestAWorkerTellsOfItsLife(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		log := &lines{}

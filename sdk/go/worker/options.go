@@ -12,7 +12,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Option changes what New makes.
+// Option configures a worker that New creates.
 type Option func(*settings) error
 
 type settings struct {
@@ -24,8 +24,8 @@ type settings struct {
 	version     string
 	concurrency int
 	taskTimeout time.Duration
-	limited     bool // taskTimeout is the user's
-	stops       bool // softStop and hardStop are
+	limited     bool // taskTimeout was set by the user
+	stops       bool // softStop and hardStop were set by the user
 	softStop    time.Duration
 	hardStop    time.Duration
 	watchdog    time.Duration
@@ -40,7 +40,7 @@ func defaults() *settings {
 	}
 }
 
-// Types are the types that are claimed, each of which needs a handler; unless told, those that have one.
+// Types sets the types to claim, each of which needs a handler. By default those with a handler are claimed.
 func Types(types ...string) Option {
 	return func(s *settings) error {
 		s.types = append(s.types, types...)
@@ -48,7 +48,7 @@ func Types(types ...string) Option {
 	}
 }
 
-// Runtimes are what tasks may ask for, besides go and the version of Go, which are found.
+// Runtimes adds runtimes that tasks may require, in addition to go and the version of Go, which are detected.
 func Runtimes(runtimes ...string) Option {
 	return func(s *settings) error {
 		s.runtimes = append(s.runtimes, runtimes...)
@@ -56,8 +56,8 @@ func Runtimes(runtimes ...string) Option {
 	}
 }
 
-// Labels are what workers are selected by, besides pod, namespace, node, zone and deployment, which POD_NAME, POD_NAMESPACE, NODE_NAME,
-// ZONE and DEPLOYMENT in the environment say; these go first.
+// Labels sets the labels by which workers are selected, in addition to pod, namespace, node, zone and deployment, which are read from
+// POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and DEPLOYMENT in the environment. Labels given here take precedence.
 func Labels(labels map[string]string) Option {
 	return func(s *settings) error {
 		maps.Copy(s.labels, labels)
@@ -65,7 +65,7 @@ func Labels(labels map[string]string) Option {
 	}
 }
 
-// Name is for people, and part of what tells this process from others on its machine; unless told, POD_NAME or the program's name.
+// Name sets the name shown to people; it also distinguishes this process from others on its machine. Default: POD_NAME or the program name.
 func Name(name string) Option {
 	return func(s *settings) error {
 		s.name = name
@@ -73,7 +73,7 @@ func Name(name string) Option {
 	}
 }
 
-// MachineID is the host; unless told, NODE_NAME or the host's name.
+// MachineID sets the id of the host. The default is NODE_NAME or the host name.
 func MachineID(id string) Option {
 	return func(s *settings) error {
 		s.machineID = id
@@ -81,7 +81,7 @@ func MachineID(id string) Option {
 	}
 }
 
-// Version is that of the program; unless told, what the go command noted.
+// Version sets the version of the program. The default is the version that the go command recorded in it.
 func Version(version string) Option {
 	return func(s *settings) error {
 		s.version = version
@@ -89,7 +89,7 @@ func Version(version string) Option {
 	}
 }
 
-// Concurrency is how many tasks are done at once; 100 unless told.
+// Concurrency sets how many tasks run at once. The default is 100.
 func Concurrency(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -100,8 +100,8 @@ func Concurrency(n int) Option {
 	}
 }
 
-// TaskTimeout is how long a task may take here: its handler's context ends with ErrTaskTimeout, and it fails as TIMEOUT. 0: no bound.
-// Without this option it is 5 minutes, and no bound for tasks with a runTimeoutMs of their own, which the server enforces.
+// TaskTimeout limits how long a task may run: then its handler's context ends with ErrTaskTimeout, and it fails as TIMEOUT. 0: no limit.
+// The default is 5 minutes, and no limit for tasks with their own runTimeoutMs, which the server enforces.
 func TaskTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		s.taskTimeout, s.limited = d, true
@@ -109,9 +109,9 @@ func TaskTimeout(d time.Duration) Option {
 	}
 }
 
-// StopWithin sets how long after the beginning of a stop handlers are cancelled (soft), and how long after it what still runs is given
-// back (hard). Without this option they follow the environment variable TERMINATION_GRACE_PERIOD_SECONDS, which should be what the
-// orchestrator allows, such as Kubernetes' terminationGracePeriodSeconds: hard is a sixth of it before its end, 5 s at most; soft is a
+// StopWithin sets how long after the beginning of a stop handlers are cancelled (soft), and how long after it unfinished tasks are given
+// back (hard). By default both follow the environment variable TERMINATION_GRACE_PERIOD_SECONDS, which should equal the orchestrator's
+// grace period, such as Kubernetes' terminationGracePeriodSeconds: hard is a sixth of it before its end, 5 s at most; soft is a
 // fifth of hard before that, 5 s at most. Without the variable they are 20 s and 25 s.
 func StopWithin(soft, hard time.Duration) Option {
 	return func(s *settings) error {
@@ -120,7 +120,7 @@ func StopWithin(soft, hard time.Duration) Option {
 	}
 }
 
-// Watchdog ends tasks that report no progress for this long: they fail as TIMEOUT. Off unless told.
+// Watchdog ends tasks that report no progress for this long: they fail as TIMEOUT. It is off by default.
 func Watchdog(d time.Duration) Option {
 	return func(s *settings) error {
 		s.watchdog = d
@@ -128,9 +128,8 @@ func Watchdog(d time.Duration) Option {
 	}
 }
 
-// Probe has the process answer GET requests at an address, such as ":8081": 200 while its own beats go on, 503 when they do not. Its
-// URL is told to the server, which asks there, where it probes, before it takes the worker for dead; url: empty is
-// http://<host's name>:<port>/.
+// Probe makes the process answer GET requests at an address, such as ":8081": 200 while its beats are on time, 503 otherwise. The server
+// gets its URL and, if it probes, requests it before it declares the worker dead. If url is empty it is http://<host's name>:<port>/.
 func Probe(addr, url string) Option {
 	return func(s *settings) error {
 		s.probe, s.probeURL = addr, url
@@ -138,7 +137,7 @@ func Probe(addr, url string) Option {
 	}
 }
 
-// Logger is told what the worker does; slog.Default unless told.
+// Logger sets the logger for what the worker does. The default is slog.Default.
 func Logger(log *slog.Logger) Option {
 	return func(s *settings) error {
 		if log == nil {
@@ -156,7 +155,7 @@ func notNegative(name string, d time.Duration) error {
 	return nil
 }
 
-// limitOf is how long a task may take here; 0: no bound.
+// limitOf returns how long a task may run here; 0: no limit.
 func (s *settings) limitOf(e *v1.TaskEnvelope) time.Duration {
 	if !s.limited && e.RunTimeoutMs > 0 {
 		return 0
@@ -164,7 +163,7 @@ func (s *settings) limitOf(e *v1.TaskEnvelope) time.Duration {
 	return s.taskTimeout
 }
 
-// decideStops sets the stops by the orchestrator's grace where the user has not, and refuses those that it would cut off.
+// decideStops derives the stops from the orchestrator's grace period unless the user has set them, and refuses those that it would cut off.
 func (s *settings) decideStops() error {
 	seconds, err := strconv.Atoi(os.Getenv("TERMINATION_GRACE_PERIOD_SECONDS"))
 	grace, known := time.Duration(seconds)*time.Second, err == nil && seconds > 0

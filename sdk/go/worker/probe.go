@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// listen answers probes, where that is wanted.
+// listen serves probes, if they are configured.
 func (w *Worker) listen() (closeIt func(), err error) {
 	if w.set.probe == "" {
 		return func() {}, nil
@@ -37,7 +37,7 @@ func (w *Worker) listen() (closeIt func(), err error) {
 	}, nil
 }
 
-// answerProbe says whether the process's own beats are on time. It asks nobody.
+// answerProbe reports whether the process's beats are on time. It makes no calls.
 func (w *Worker) answerProbe(rw http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rw.Header().Set("Allow", "GET, HEAD")

@@ -22,17 +22,17 @@ type session struct {
 	token    string // under the worker's mutex
 	interval time.Duration
 	timeout  time.Duration
-	accepted time.Time // when the last beat left that was accepted
+	accepted time.Time // when the last accepted beat was sent
 }
 
-// The longest pauses between two tries.
+// Limits of the pauses between two attempts.
 const (
 	maxPause   = 5 * time.Second
 	maxRejoin  = time.Minute
-	crashCount = 3 // registrations within a minute that are no crash loop
+	crashCount = 3 // more registrations than this within a minute are a crash loop
 )
 
-// register enters the worker, until that is answered.
+// register registers the worker, and retries until the server answers.
 func (w *Worker) register(ctx context.Context) error {
 	r := w.registration()
 	r.RegistrationID = rand.Text()
@@ -56,7 +56,7 @@ func (w *Worker) register(ctx context.Context) error {
 	}
 }
 
-// pauseBeforeRejoining waits where the worker has registered again and again.
+// pauseBeforeRejoining waits if the worker has registered repeatedly within a short time.
 func (w *Worker) pauseBeforeRejoining(ctx context.Context) bool {
 	now := w.clock.Now()
 	w.mu.Lock()
@@ -99,15 +99,15 @@ func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 	w.rouse()
 }
 
-// gone reports whether an error says that the worker is not known any more, or not as one that may act: it must register anew.
+// gone reports whether an error means that the server does not know the worker, or lets it act no more: it must register again.
 func gone(err error) bool {
 	var e *client.Error
 	return errors.Is(err, client.ErrWorkerNotFound) || errors.Is(err, client.ErrWorkerOffline) ||
 		(errors.As(err, &e) && e.Status == http.StatusUnauthorized)
 }
 
-// comeBack registers anew instead of a session that is gone, until that is answered or the worker is told to stop. What is still held
-// goes on, and is listed by the new one. A refusal does not end it: a deployment that takes no token for a while must not end its workers.
+// comeBack registers again after a session is gone, and retries until it succeeds or the worker stops. Tasks that are still held continue,
+// and the new session lists them. A refusal does not end the worker: a deployment that rejects tokens for a while must not stop workers.
 func (w *Worker) comeBack(old *session, why error) bool {
 	select {
 	case w.joining <- struct{}{}:
@@ -149,7 +149,7 @@ func (w *Worker) give(err error) {
 	w.waiters.wake()
 }
 
-// HeldOffline is the error of a worker that an operator has taken offline, or whose machine: it must not register before that is undone.
+// HeldOffline is the error of a worker that an operator took offline, or whose machine: it must not register until that is undone.
 type HeldOffline struct {
 	// Remedy is the command that undoes it.
 	Remedy string
@@ -157,17 +157,17 @@ type HeldOffline struct {
 	Err error
 }
 
-// Error names the remedy.
+// Error includes the remedy.
 func (h *HeldOffline) Error() string {
 	return fmt.Sprintf("worker: an operator has taken this worker offline; run `%s` before it is started again: %v", h.Remedy, h.Err)
 }
 
-// Unwrap is the refusal.
+// Unwrap returns the refusal.
 func (h *HeldOffline) Unwrap() error { return h.Err }
 
 const forcedOffline = "FORCED_OFFLINE"
 
-// heldOffline makes the error of a refusal which says that an operator has taken a worker offline; nil: it does not.
+// heldOffline returns a HeldOffline if the refusal means that an operator has taken the worker offline, else nil.
 func heldOffline(id string, err error) error {
 	var e *client.Error
 	switch {
@@ -181,7 +181,7 @@ func heldOffline(id string, err error) error {
 	return nil
 }
 
-// endHeld ends the worker where a refusal says that an operator has taken it offline: what it holds is lost, and nothing more is sent.
+// endHeld ends the worker if a refusal means that an operator has taken it offline: its tasks are lost, and it sends nothing more.
 func (w *Worker) endHeld(s *session, err error) bool {
 	refused := heldOffline(s.id, err)
 	if refused == nil {
@@ -205,16 +205,16 @@ func (w *Worker) endHeld(s *session, err error) bool {
 	return true
 }
 
-// outage is a time without answers.
+// outage is a time in which the server does not answer.
 type outage struct {
-	since time.Time // zero: there is none
+	since time.Time // zero: none
 	what  string    // the call whose answer ends it
 }
 
-// beats are the calls whose answer says most: they come often, and wait for nothing.
+// beatCalls names the calls whose answers are the best evidence: they are frequent, and wait for nothing.
 const beatCalls = "heartbeats"
 
-// observe logs when an outage begins and when it is over. A claim may wait long for its answer: where beats fail too, their answer counts.
+// observe logs when an outage begins and ends. A claim may wait long for its answer: if beats fail too, only a beat's answer ends it.
 func (w *Worker) observe(what string, sent time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,14 +231,14 @@ func (w *Worker) observe(what string, sent time.Time, err error) {
 	}
 }
 
-// current is the session, with the token that holds now.
+// current returns the session and its current token.
 func (w *Worker) current() (*session, string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.session, w.session.token
 }
 
-// deregister leaves, which gives back what is still held. Its error says that this was not answered.
+// deregister deregisters the worker, which gives back its tasks. It fails if the server does not answer.
 func (w *Worker) deregister() error {
 	s, token := w.current()
 	w.set.log.Info("Deregistering worker ID: "+s.id, "workerId", s.id)

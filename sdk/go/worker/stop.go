@@ -16,9 +16,9 @@ import (
 
 // Unfinished is the error of a worker that stopped before all tasks were finished.
 type Unfinished struct {
-	// TaskIDs are those that were given back: others get them at once, and their retry policies count nothing.
+	// TaskIDs are the tasks that were given back: other workers get them at once, and their retry policies do not count this.
 	TaskIDs []string
-	// Err is why the server could not be told of that; nil: it was. Others then get the tasks once it misses the worker's heartbeats.
+	// Err is why the server could not be notified; nil: it was. Otherwise other workers get the tasks after the worker's heartbeat timeout.
 	Err error
 }
 
@@ -36,13 +36,13 @@ func (u *Unfinished) Error() string {
 	return fmt.Sprintf("worker: did not finish and gave back %s: %s", what, ids)
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (u *Unfinished) Unwrap() error { return u.Err }
 
-// finish waits for what is at work, as long as there is time. Beats go on; what is in the inventory after it is given back.
+// finish waits for running tasks, as long as there is time. Beats continue; tasks that are left in the inventory are given back.
 func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	idle := func() bool { return len(w.jobs) == 0 && w.claiming == 0 }
-	if w.stopping.Err() == nil && !w.failedForGood() { // the server has asked for the drain, and says itself when it takes back what is held
+	if w.stopping.Err() == nil && !w.failedForGood() { // if the server requested the drain, it decides itself when to take back the tasks
 		w.await(func() bool { return idle() || w.fatal != nil }, w.stopping.Done(), w.hard)
 		if w.stopping.Err() == nil && !w.failedForGood() {
 			return
@@ -59,7 +59,7 @@ func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	go func() {
 		defer asking.Done()
 		w.announce()
-		defer w.clock.AfterFunc(lastWait, endClaims)() // the drain has answered those that wait
+		defer w.clock.AfterFunc(lastWait, endClaims)() // the drain has answered the waiting claims
 		w.await(func() bool { return w.claiming == 0 }, w.hard, nil)
 		endClaims()
 	}()
@@ -78,7 +78,7 @@ func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	w.giveBack()
 }
 
-// lastWait is how long answers are waited for that are on their way at the end.
+// lastWait is how long to wait at the end for answers that are under way.
 const lastWait = time.Second
 
 func (w *Worker) isHeld() bool {
@@ -102,14 +102,14 @@ func (w *Worker) failedForGood() bool {
 	return w.fatal != nil
 }
 
-// awaitUntil waits for a condition until a time, or until it is to stop now.
+// awaitUntil waits for a condition until a time, or until the hard stop.
 func (w *Worker) awaitUntil(holds func() bool, until time.Time) bool {
 	late := make(chan struct{})
 	defer w.clock.AfterFunc(until.Sub(w.clock.Now()), func() { close(late) })()
 	return w.await(holds, w.hard, late)
 }
 
-// announce tells the server that the worker drains.
+// announce reports to the server that the worker drains.
 func (w *Worker) announce() {
 	w.mu.Lock()
 	known := w.draining
@@ -129,7 +129,7 @@ func (w *Worker) announce() {
 	}
 }
 
-// giveBack ends all completions: from now on what is held stays so.
+// giveBack ends all completions: tasks that are still held stay in the inventory.
 func (w *Worker) giveBack() {
 	w.mu.Lock()
 	w.given = true
@@ -142,7 +142,7 @@ func (w *Worker) giveBack() {
 	w.await(func() bool { return w.completing == 0 }, nil, nil)
 }
 
-// depart deregisters, and returns what Run does.
+// depart deregisters, and returns the result of Run.
 func (w *Worker) depart() error {
 	w.mu.Lock()
 	held, fatal, kept := w.held, w.fatal, w.kept

@@ -19,7 +19,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/worker"
 )
 
-// While work finishes, beats go on; then handlers are cancelled; what they give up then, and what still runs at the end, is given back.
+// While work finishes, beats continue; then handlers are cancelled; what they give up then, and what still runs at the end, is given back.
 func TestStopping(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.StopWithin(40*time.Second, 60*time.Second))
@@ -30,7 +30,7 @@ func TestStopping(t *testing.T) {
 				time.Sleep(35 * time.Second) // finishes
 				return 1, nil
 			case 2:
-				<-ctx.Done() // heeds
+				<-ctx.Done() // honours the cancel
 				if context.Cause(ctx) != worker.ErrStopping {
 					t.Errorf("its context ended with %v", context.Cause(ctx))
 				}
@@ -118,7 +118,7 @@ func TestTheServerDrains(t *testing.T) {
 	})
 }
 
-// A handler finds until when the server lets it go on.
+// A handler finds the deadline of the drain in its context.
 func TestTheDrainsDeadlineIsInTheContext(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -242,7 +242,7 @@ func TestTheStopsFollowTheGracePeriod(t *testing.T) {
 			s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
 				<-ctx.Done()
 				told <- time.Now()
-				time.Sleep(2 * time.Hour) // whatever it was told
+				time.Sleep(2 * time.Hour) // ignores the end of its context
 				return 1, nil
 			})
 			s.enqueue()
@@ -333,7 +333,7 @@ func TestForcedOfflineEndsTheWorker(t *testing.T) {
 	})
 }
 
-// The default limit of 5 minutes is not for a task that has a limit of its own; one that the user set is.
+// The default limit of 5 minutes does not apply to a task with its own limit; one that the user set does.
 func TestATasksOwnLimitTakesTheDefaultsPlace(t *testing.T) {
 	for _, test := range []struct {
 		own  int64

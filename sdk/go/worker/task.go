@@ -13,41 +13,41 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Handler does a task. Its output is anything that encoding/json writes; its error fails the task, as USER_CODE unless
-// client.Categorize says otherwise. It should return soon after ctx has ended; context.Cause says why that did.
+// Handler runs a task. Its output is any value that encoding/json can encode; its error fails the task, as USER_CODE unless
+// client.Categorize sets another category. It should return soon after ctx has ended; context.Cause returns why it ended.
 type Handler func(ctx context.Context, t *Task) (output any, err error)
 
 // Middleware wraps handlers.
 type Middleware func(Handler) Handler
 
-// Why a handler's context ends, besides the causes of package client.
+// Causes of the end of a handler's context, in addition to those of package client.
 var (
-	// ErrStopping says that the worker stops.
+	// ErrStopping means that the worker stops.
 	ErrStopping = errors.New("worker: the worker stops")
-	// ErrTaskTimeout says that the task takes longer than TaskTimeout allows.
+	// ErrTaskTimeout means that the task has run longer than TaskTimeout allows.
 	ErrTaskTimeout = errors.New("worker: the task has taken too long")
-	// ErrStuck says that the task has reported no progress for as long as Watchdog allows. It has failed already.
+	// ErrStuck means that the task has reported no progress for as long as Watchdog allows. It has already failed.
 	ErrStuck = errors.New("worker: the task has reported no progress for too long")
 )
 
-// Task is a task that was claimed.
+// Task is a claimed task.
 type Task struct {
-	// Envelope is what the server said of it.
+	// Envelope is the task as the server sent it.
 	Envelope *v1.TaskEnvelope
 
 	worker  *Worker
 	attempt *client.Attempt
 	clock   clock.Clock
-	moved   atomic.Int64 // when progress was reported last, in ns since the epoch
+	moved   atomic.Int64 // when progress was last reported, in ns since the epoch
 }
 
-// ID is the task's.
+// ID returns the task's id.
 func (t *Task) ID() string { return t.Envelope.TaskID }
 
-// Attempt counts the tries at the task from 1.
+// Attempt returns the number of this attempt, from 1.
 func (t *Task) Attempt() int { return t.Envelope.Attempt }
 
-// Type is the task's; empty where it has none.
+// Type returns the task's type; empty if it has none.
 func (t *Task) Type() string {
 	if t.Envelope.Type == nil {
 		return ""
@@ -55,7 +55,7 @@ func (t *Task) Type() string {
 	return *t.Envelope.Type
 }
 
-// Payload reads what the creator has given into v, a pointer. What cannot be read is a failure of the category DATA_QUALITY.
+// Payload decodes the payload into v, a pointer. An error has the category DATA_QUALITY.
 func (t *Task) Payload(v any) error {
 	payload := t.Envelope.Payload
 	if len(payload) == 0 {
@@ -67,27 +67,27 @@ func (t *Task) Payload(v any) error {
 	return nil
 }
 
-// Progress says how far the work has come, 0 to 100, and in words; it never waits. The watchdog takes it for a sign of life.
+// Progress reports the progress of the task, 0 to 100, with a message; it never waits. The watchdog counts it as a sign of life.
 func (t *Task) Progress(pct float64, message string) error {
 	t.moved.Store(t.clock.Now().UnixNano())
 	return t.attempt.Progress(pct, message)
 }
 
-// LastProgress is what the attempt before this one reported last, and false where there was none.
+// LastProgress returns the last progress that the previous attempt reported, and false if there is none.
 func (t *Task) LastProgress() (pct float64, message string, ok bool) { return t.attempt.LastProgress() }
 
-// quiet is for how long nothing was reported.
+// quiet returns for how long no progress was reported.
 func (t *Task) quiet() time.Duration { return t.clock.Now().Sub(time.Unix(0, t.moved.Load())) }
 
 type taskKey struct{}
 
-// TaskOf returns the task that a handler's context is of; nil: none.
+// TaskOf returns the task of a handler's context, or nil.
 func TaskOf(ctx context.Context) *Task {
 	t, _ := ctx.Value(taskKey{}).(*Task)
 	return t
 }
 
-// Traceparent is the W3C trace context of the task that a handler's context is of; empty: it has none.
+// Traceparent returns the W3C trace context of the task of a handler's context; empty if it has none.
 func Traceparent(ctx context.Context) string {
 	if t := TaskOf(ctx); t != nil {
 		return t.Envelope.Traceparent
@@ -95,8 +95,8 @@ func Traceparent(ctx context.Context) string {
 	return ""
 }
 
-// DrainDeadline is when the server, which has asked the worker to drain, hands to others what is still held, by the server's clock; a
-// hint for a handler that can stop at a good place. False: it has not asked, or has not said until when.
+// DrainDeadline returns when the server, which has requested a drain, gives the tasks that are still held to other workers, by the server's
+// clock; a hint for a handler that can stop at a good place. It returns false without such a request, or if it has no deadline.
 func DrainDeadline(ctx context.Context) (time.Time, bool) {
 	t := TaskOf(ctx)
 	if t == nil {
@@ -107,7 +107,7 @@ func DrainDeadline(ctx context.Context) (time.Time, bool) {
 	return t.worker.drainBy, !t.worker.drainBy.IsZero()
 }
 
-// HandleJSON is Handle for a function that takes the payload and returns the output, both as Go types. TaskOf has the task.
+// HandleJSON does as Handle for a function that takes the payload and returns the output, both as Go types. TaskOf returns the task.
 func HandleJSON[In, Out any](w *Worker, taskType string, f func(ctx context.Context, in In) (Out, error)) {
 	w.Handle(taskType, func(ctx context.Context, t *Task) (any, error) {
 		var in In

@@ -2,15 +2,15 @@ package worker
 
 import v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 
-// totals count the tasks that were completed and failed, for beats: each adds what is new since the last one that was answered. The
-// worker's mutex guards them.
+// totals counts the completed and failed tasks for beats: each beat adds what is new since the last one that was answered. The worker's
+// mutex guards it.
 type totals struct {
 	completed, failed int64 // since the last delta
 	seq               int64 // of the last delta
 	unanswered        *delta
 }
 
-// delta is what one beat adds. It stays as it is, with its number, until it is answered.
+// delta is what one beat adds. It keeps its number and counts until it is answered.
 type delta struct{ seq, completed, failed int64 }
 
 func (t *totals) count(end v1.State) {

@@ -30,7 +30,7 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 		s.server.LoseAnswers(func(r *http.Request) error {
 			for _, suffix := range []string{"/workers", "/claim", "/started"} {
 				if strings.HasSuffix(r.URL.Path, suffix) {
-					if lost[suffix]++; lost[suffix] <= 6 { // more often than the client repeats by itself
+					if lost[suffix]++; lost[suffix] <= 6 { // more often than the client retries automatically
 						return io.ErrUnexpectedEOF
 					}
 				}
@@ -87,7 +87,7 @@ func TestARegistrationKeepsRetryAfter(t *testing.T) {
 	})
 }
 
-// With a strict lease handlers end when no beat was accepted for the worker's timeout; patient ones go on, and so do the beats.
+// With a strict lease handlers end when no beat was accepted for the worker's timeout; patient ones continue, and so do the beats.
 func TestLeasesOfWhatIsHeld(t *testing.T) {
 	for _, lease := range []client.Lease{client.Patient, client.Strict} {
 		inBubble(t, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestSignalsAndProbe(t *testing.T) {
 	}
 }
 
-// While no token is taken, as in a rotation of keys that went wrong, what is at work goes on, and the worker is there again after it.
+// While all tokens are rejected, as in a failed rotation of keys, running tasks continue, and the worker recovers afterwards.
 func TestRefusedTokensEndNoWorker(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

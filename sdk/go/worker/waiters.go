@@ -8,7 +8,7 @@ type waiters []*waiter
 // waiter waits for a condition.
 type waiter struct {
 	holds func() bool
-	met   chan struct{} // closed once it holds
+	met   chan struct{} // closed once the condition holds
 }
 
 func (w *waiters) add(holds func() bool) *waiter {
@@ -17,7 +17,7 @@ func (w *waiters) add(holds func() bool) *waiter {
 	return one
 }
 
-// remove reports whether it was still waiting.
+// remove removes a waiter, and reports whether it was still waiting.
 func (w *waiters) remove(one *waiter) bool {
 	at := slices.Index(*w, one)
 	if at < 0 {
@@ -27,7 +27,7 @@ func (w *waiters) remove(one *waiter) bool {
 	return true
 }
 
-// wake wakes those whose conditions hold now.
+// wake wakes the goroutines whose conditions hold now.
 func (w *waiters) wake() {
 	*w = slices.DeleteFunc(*w, func(one *waiter) bool {
 		met := one.holds()

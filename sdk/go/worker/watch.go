@@ -11,10 +11,10 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// ignored is how long a handler may go on after its context has ended before it is told of.
+// ignored is how long a handler may continue after its context has ended before that is logged.
 const ignored = 10 * time.Second
 
-// watch is what is to happen while a handler is at work, and not after it.
+// watch contains the timers of a handler, which stop when it returns.
 type watch struct {
 	clock clock.Clock
 
@@ -23,7 +23,7 @@ type watch struct {
 	stops []func() bool
 }
 
-// after calls f after a time, unless the watch ends before.
+// after calls f after d, unless the watch ends before.
 func (g *watch) after(d time.Duration, f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +42,7 @@ func (g *watch) end() {
 	g.stops = nil
 }
 
-// watch ends the task when it takes too long or is stuck, and tells of a handler that does not heed the end of its context.
+// watch ends the task when it takes too long or is stuck, and logs a handler that ignores the end of its context.
 func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) *watch {
 	w := j.worker
 	g := &watch{clock: w.clock}

@@ -18,51 +18,51 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
-// Worker claims tasks and does them. Handlers are added before it runs; it runs once.
+// Worker claims tasks and runs them. Handlers are added before it runs; it runs once.
 type Worker struct {
 	client   *client.Client
-	own      bool // the client
+	own      bool // the worker created the client
 	queue    string
 	set      *settings
 	clock    clock.Clock
 	handlers handlers
 	probeURL string
-	name     string // once it runs
+	name     string // set once it runs
 
-	stopping context.Context // ends when it is to stop
+	stopping context.Context // ends when the worker is to stop
 	stop     context.CancelFunc
-	life     context.Context // ends with Run; completions are asked for until then
+	life     context.Context // ends with Run; completions are retried until then
 	leave    context.CancelFunc
-	hard     chan struct{} // closed when it is to stop now
+	hard     chan struct{} // closed at the hard stop
 	hardOnce sync.Once
 	ran      atomic.Bool
-	awake    atomic.Int64 // when the beats were looked at last, in ns since the epoch
+	awake    atomic.Int64 // when the beats were last checked, in ns since the epoch
 
-	joining chan struct{} // holds one while somebody registers anew
+	joining chan struct{} // contains one element while a goroutine registers again
 
 	mu         sync.Mutex
 	waiters    waiters
 	session    *session
 	entering   []time.Time // registrations of the last minute
 	jobs       map[*job]struct{}
-	completing int  // of these, those whose completion is on its way
+	completing int  // of these, how many are being completed
 	claiming   int  // places that a claim under way may take
 	paused     bool // its machine was drained when it registered, and has not been resumed
 	draining   bool
-	drainBy    time.Time         // what is still held then goes to others; zero: not said
-	given      bool              // what is held is given back: nothing is begun or completed any more
-	kept       []*client.Attempt // that have ended and are not completed, since the worker stops
+	drainBy    time.Time         // when other workers get the tasks that are still held; zero: unknown
+	given      bool              // held tasks are given back: none is begun or completed any more
+	kept       []*client.Attempt // attempts that have ended and are not completed, since the worker stops
 	cut        []string          // tasks whose completion was not answered when the worker stopped
 	fatal      error
 	held       bool // an operator has taken it offline: nothing more is sent
 	outage     outage
 
-	// Of beats.
+	// For beats.
 	wake      chan struct{}
 	inventory map[string]*entry   // by task and attempt
-	ending    map[string]*leaving // what was held and is being completed
-	free      sync.Cond           // no beat is under way
-	beating   bool                // a beat is being sent, or what it has led to is being done
+	ending    map[string]*leaving // attempts that were held and are being completed
+	free      sync.Cond           // signals that no beat is under way
+	beating   bool                // a beat is being sent, or its answer applied
 	flying    bool                // its requests are under way
 	beats     int64               // how many were sent
 	body      []byte              // of the beat under way
@@ -71,7 +71,7 @@ type Worker struct {
 	over      bool // no more beats
 }
 
-// New makes a worker of a queue. A nil client is one as client.New("") makes it: of the environment.
+// New creates a worker for a queue. If c is nil, it uses client.New(""), which is configured by the environment.
 func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	set := defaults()
 	for _, opt := range opts {
@@ -105,8 +105,8 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 	return w, nil
 }
 
-// Handle adds the handler of a type. Run returns what is wrong with it; after Run, that is the call itself: the worker then ends in good
-// order with that error.
+// Handle adds the handler of a type. Run returns an error if the handler is invalid. Handle must not be called after Run: the worker then
+// stops gracefully with an error.
 func (w *Worker) Handle(taskType string, h Handler) {
 	if w.ran.Load() {
 		w.give(fmt.Errorf("worker: Handle(%q) was called after Run; add all handlers before", taskType))
@@ -127,7 +127,7 @@ func (w *Worker) HandleDefault(h Handler) {
 // Use wraps all handlers, the first outermost.
 func (w *Worker) Use(m ...Middleware) { w.handlers.wraps = append(w.handlers.wraps, m...) }
 
-// types are those that are claimed.
+// types returns the types to claim.
 func (w *Worker) types() []string {
 	if len(w.set.types) > 0 {
 		return w.set.types
@@ -135,7 +135,7 @@ func (w *Worker) types() []string {
 	return slices.Sorted(maps.Keys(w.handlers.byType))
 }
 
-// WorkerID is the id of the newest registration; empty before the first.
+// WorkerID returns the id of the newest registration; empty before the first.
 func (w *Worker) WorkerID() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,23 +148,23 @@ func (w *Worker) WorkerID() string {
 // Registered reports whether the worker has registered and has not left.
 func (w *Worker) Registered() bool { return w.WorkerID() != "" }
 
-// ActiveCount is how many tasks are being done.
+// ActiveCount returns how many tasks are running.
 func (w *Worker) ActiveCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.jobs)
 }
 
-// Close tells the worker to stop in good order; Run returns when it has. Kill makes it short.
+// Close begins a graceful stop; Run returns when it is complete. Kill shortens it.
 func (w *Worker) Close() { w.stop() }
 
-// Kill tells the worker to stop now: what still runs is given back.
+// Kill stops the worker now: running tasks are given back.
 func (w *Worker) Kill() {
 	w.stop()
 	w.hardOnce.Do(func() { close(w.hard) })
 }
 
-// RunUntilSignal runs until SIGTERM or SIGINT, and then stops in good order; a second signal makes that short.
+// RunUntilSignal runs until SIGTERM or SIGINT, and then stops gracefully; a second signal has the effect of Kill.
 func (w *Worker) RunUntilSignal() error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -186,10 +186,10 @@ func (w *Worker) RunUntilSignal() error {
 	return w.Run(context.Background())
 }
 
-// Run registers and does tasks until ctx ends, Close is called, or the server has the worker drained; then it stops in good order:
-// it claims nothing more, beats on while handlers finish, cancels them at the soft stop, gives back what still runs at the hard
-// stop, and deregisters. Its error says what is wrong with the worker, why the server refuses it, or, as an *Unfinished, which
-// tasks were given back.
+// Run registers and runs tasks until ctx ends, Close is called, or the server drains the worker; then it stops gracefully: it claims
+// nothing more, continues to beat while handlers finish, cancels them at the soft stop, gives back unfinished tasks at the hard stop, and
+// deregisters. It returns what is wrong with the worker, why the server refuses it, or, as an *Unfinished, which tasks were given
+// back.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.ran.Swap(true) {
 		return errors.New("worker: it has run already; make another one with New")
@@ -236,7 +236,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 	w.await(func() bool { return w.stopping.Err() != nil || w.draining || w.fatal != nil }, w.stopping.Done(), nil)
 	w.finish(cancel, endClaims)
-	w.stop() // where the server has asked for the end, and somebody tries to come back
+	w.stop() // in case the server ended the worker while a goroutine registers again
 	endClaims()
 	w.endBeats()
 	loops.Wait()
@@ -244,7 +244,7 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // await waits until a condition holds, which is checked under the mutex after each change, and acts at most once when it does; it
-// reports false when one of the channels, which may be nil, was closed before.
+// reports false if one of the channels, which may be nil, was closed before.
 func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
 	w.mu.Lock()
 	if holds() {
@@ -261,5 +261,5 @@ func (w *Worker) await(holds func() bool, over, late <-chan struct{}) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.waiters.remove(one) // it was met at the same time
+	return !w.waiters.remove(one) // the condition held at the same time
 }

@@ -1,6 +1,6 @@
-// Package workertest is a Lubdub server for tests of programs that use packages client and worker: in memory, with a clock in the
-// test's hand, and with everything at hand that goes wrong in life. It keeps tasks, workers and leases as the contract has them;
-// lists, schedules, events and webhooks it has not.
+// Package workertest is a Lubdub server for tests of programs that use packages client and worker: in memory, with a clock that the
+// test controls, and with simulated failures. It implements tasks, workers and leases as in the contract, but not lists, schedules,
+// events and webhooks.
 //
 //	s := workertest.New(t)
 //	c, err := client.New(s.URL(), s.Options()...)

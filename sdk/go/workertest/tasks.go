@@ -9,17 +9,17 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// task is one of the server's.
+// task is a task of the server.
 type task struct {
 	Task
 	request    v1.CreateTaskRequest
 	heard      time.Time
 	dispatched time.Time
-	asked      bool // its end is asked for
+	asked      bool // cancellation is requested
 	why        string
 	grace      time.Duration
-	told       time.Time // when its worker was told of that; zero: not yet
-	completion []byte    // the body of it
+	told       time.Time // when its worker was notified of that; zero: not yet
+	completion []byte    // its body
 	last       *v1.Progress
 }
 
@@ -29,7 +29,7 @@ type Task struct {
 	State    v1.State
 	Attempt  int
 	WorkerID string
-	// Beats is how many were heard of this attempt.
+	// Beats is how many heartbeats of this attempt were received.
 	Beats       int
 	ProgressPct float64
 	Message     string
@@ -37,14 +37,14 @@ type Task struct {
 	Reason string
 	Output json.RawMessage
 	Error  *v1.TaskError
-	// Phase and Partial are what a worker said about a cancel.
+	// Phase and Partial are what a worker reported about a cancel.
 	Phase   string
 	Partial json.RawMessage
 	// Lost is how many attempts were taken from workers.
 	Lost int
 }
 
-// Task returns a task; the test fails if there is none.
+// Task returns a task; the test fails if it does not exist.
 func (s *Server) Task(id string) Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) Task(id string) Task {
 	return t.Task
 }
 
-// Push creates a task and hands it out at once.
+// Push creates a task and dispatches it immediately.
 func (s *Server) Push(r v1.CreateTaskRequest) *v1.TaskEnvelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 	return t.TaskID
 }
 
-// Cancel asks for the end of a task.
+// Cancel requests the cancellation of a task.
 func (s *Server) Cancel(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +91,14 @@ func (s *Server) Cancel(id, reason string) {
 	}
 }
 
-// End ends the attempt of a task as the server itself does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
+// End ends the attempt of a task as the server itself would: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
 func (s *Server) End(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finish(s.tasks[id], v1.Failed, reason)
 }
 
-// Supersede makes another attempt of a task, which fences the one before.
+// Supersede creates another attempt of a task, which fences the one before.
 func (s *Server) Supersede(id string) *v1.TaskEnvelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (t *task) over() bool {
 
 func (t *task) token() string { return fmt.Sprintf("task/%s/%d", t.TaskID, t.Attempt) }
 
-// timeout is the attempt's own; 0: it lives by its worker's.
+// timeout returns the attempt's own timeout; 0: it depends on its worker's beats.
 func (t *task) timeout() time.Duration {
 	if t.request.HeartbeatTimeoutMs == nil && t.request.Queue != "" {
 		return 0
@@ -180,7 +180,7 @@ func (s *Server) envelope(t *task) *v1.TaskEnvelope {
 	return e
 }
 
-// sweep ends what has been silent for too long, unless nobody could be heard. The mutex is held.
+// sweep ends workers and attempts that have been silent for too long, unless the server is unavailable. The mutex is held.
 func (s *Server) sweep() {
 	if s.down != nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Claims are those of Lubdub's task tokens that a beat needs.
+// Claims are the claims of Lubdub's task tokens that a beat needs.
 type Claims struct {
 	jwt.RegisteredClaims
 	Kind      string `json:"knd"`
@@ -22,12 +22,12 @@ type Claims struct {
 	NextMs    int64  `json:"hbi"`
 }
 
-// Verify judges a token and returns what it says.
+// Verify verifies a token and returns its claims.
 type Verify func(token []byte) (*Claims, error)
 
 var errToken = errors.New("the token does not hold")
 
-// Verifier makes a Verify that parses each token with the options that the library's users are told to set. keys are
+// Verifier returns a Verify that parses each token with the options that the library's documentation recommends. keys are
 // "<kid>=<base64>[,<kid>=<base64>…]".
 func Verifier(keys string) (Verify, error) {
 	secrets := map[string][]byte{}

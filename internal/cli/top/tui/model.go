@@ -1,5 +1,5 @@
-// Package tui is the live view of a deployment on a terminal: what is there, sorted and filtered, one in detail, and acts behind a
-// question. It works out nothing by itself: what it shows and does comes from its Source.
+// Package tui is the live view of a deployment on a terminal: tables, sorted and filtered, details of one row, and actions with a
+// confirmation. Everything that it shows and does comes from its Source.
 package tui
 
 import (
