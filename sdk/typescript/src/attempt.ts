@@ -1,8 +1,8 @@
 import './dispose.js';
 import { link, lookingFirst } from './abort.js';
 import { type Call, seg } from './call.js';
-import type { Client, Lease } from './client.js';
 import { elapsed, type Moment, read } from './clock.js';
+import type { Context, Lease } from './context.js';
 import type { Endpoints } from './endpoints.js';
 import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
@@ -52,7 +52,7 @@ export class Attempt {
   /** Is over once a server has answered that the attempt runs, and rejects where it must not begin. */
   readonly started: Promise<void>;
 
-  readonly #client: Client;
+  readonly #client: Context;
   readonly #hub: Hub;
   readonly #holder: Holder | undefined;
   readonly #base: Endpoints;
@@ -78,7 +78,7 @@ export class Attempt {
   readonly #givingUp = new AbortController(); // nobody waits for the start any more
 
   /** @internal */
-  constructor(client: Client, hub: Hub, envelope: TaskEnvelope, options: TrackOptions, onOver: () => void, holder?: Holder) {
+  constructor(client: Context, hub: Hub, envelope: TaskEnvelope, options: TrackOptions, onOver: () => void, holder?: Holder) {
     checkEnvelope(envelope);
     this.#client = client;
     this.#hub = hub;

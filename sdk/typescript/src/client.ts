@@ -4,6 +4,7 @@ import { AllCalls } from './allcalls.js';
 import { Attempt, type Holder, type TrackOptions } from './attempt.js';
 import { Caller } from './call.js';
 import { type Clock, machineClock } from './clock.js';
+import type { Context, Lease, Travel } from './context.js';
 import { Endpoints } from './endpoints.js';
 import { ClosedError, UsageError } from './errors.js';
 import { OutputError, permanent } from './failure.js';
@@ -13,13 +14,6 @@ import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './toke
 import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
 import type { CompletedResponse, TaskEnvelope } from './types.js';
 import { version } from './version.js';
-
-/**
- * What becomes of tracked work while no server answers. patient: it goes on until a server says that it is over, since while all servers
- * or Redis are away their clock may stand still. strict: it is stopped when no beat was accepted for as long as the attempt may be silent,
- * counted from when the last one that was accepted left; for effects that must never overlap.
- */
-export type Lease = 'patient' | 'strict';
 
 export interface ClientOptions {
   /** The control token, as `lubdub token` prints it. Unless told, that of LUBDUB_TOKEN, or in the file LUBDUB_TOKEN_FILE. */
@@ -62,17 +56,8 @@ export interface ClientOptions {
   clock?: Clock;
 }
 
-/** How the client's requests travel, as another thread can be told it. */
-export interface Travel {
-  urls: string[];
-  agent: string;
-  allowHttp: boolean;
-  timeoutMs: number;
-  connecting: Connecting;
-}
-
 /** Talks to one deployment. */
-export class Client extends AllCalls {
+export class Client extends AllCalls implements Context {
   /** @internal */
   readonly travel: Travel;
   /** @internal */

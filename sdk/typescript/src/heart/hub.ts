@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker as Thread } from 'node:worker_threads';
-import type { Client } from '../client.js';
+import type { Context } from '../context.js';
 import { ClosedError } from '../errors.js';
 import { Heart } from './heart.js';
 import { source } from './source.js';
@@ -28,7 +28,7 @@ interface Known {
 
 /** Has the beats sent, and passes on what is heard. */
 export class Hub {
-  readonly #client: Client;
+  readonly #client: Context;
   readonly #inline: boolean;
   readonly #attempts = new Map<string, Known>();
   readonly #crews = new Map<number, { ears: CrewEars; stops: Stops; session?: Session; work?: Work }>();
@@ -40,7 +40,7 @@ export class Hub {
   #number = 0;
   #closed = false;
 
-  constructor(client: Client, inline: boolean) {
+  constructor(client: Context, inline: boolean) {
     this.#client = client;
     this.#inline = inline;
   }

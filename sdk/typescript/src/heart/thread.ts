@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { Caller } from '../call.js';
-import type { Travel } from '../client.js';
+import type { Travel } from '../context.js';
 import { machineClock } from '../clock.js';
 import { Endpoints } from '../endpoints.js';
 import { nodeTransport } from '../transport.js';

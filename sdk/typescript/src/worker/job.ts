@@ -1,5 +1,6 @@
 import type { Attempt, Holder } from '../attempt.js';
-import { type Client, type Lease } from '../client.js';
+import type { Client } from '../client.js';
+import type { Lease } from '../context.js';
 import { sleep } from '../clock.js';
 import { mayRetry } from '../errors.js';
 import { categorize, Failure, OutputError, permanent, textOf } from '../failure.js';

@@ -1,4 +1,5 @@
-import type { Client, Lease } from '../client.js';
+import type { Client } from '../client.js';
+import type { Lease } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { Logger } from '../metrics.js';
 
