@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _exit
 from ._answers import envelopes
 from ._call import path_of
 from ._clock import MAX_PAUSE, backoff
 from ._hold import guarded
+from ._registration import RegisteringWorker
 from ._workerbeats import gone
 from .errors import LubdubError, WorkerDraining, forced_offline, may_retry, wait_of
-
-if TYPE_CHECKING:
-    from ._runner import Runner
 
 CLAIM_WAIT = 30.0  # seconds for the first task
 MAX_CLAIM = 100  # more than that no claim gets
 
 
-def keep_claiming(runner: "Runner") -> None:
+def keep_claiming(runner: RegisteringWorker, begin: Callable[[Dict[str, Any]], None]) -> None:
     """Claims tasks and has them done, until the worker drains or is told to stop."""
     try:
         idle = 0
@@ -33,7 +31,7 @@ def keep_claiming(runner: "Runner") -> None:
             if tasks is None:
                 return
             for envelope in tasks:
-                runner.begin(envelope)
+                begin(envelope)
             waited = runner.clock.now() - asked >= CLAIM_WAIT / 2
             idle = 0 if tasks or waited else idle + 1
             if idle:
@@ -51,18 +49,18 @@ def keep_claiming(runner: "Runner") -> None:
             runner.cond.notify_all()
 
 
-def free_places(runner: "Runner") -> int:
+def free_places(runner: RegisteringWorker) -> int:
     """Waits for free places; 0: nothing is to be claimed any more."""
     concurrency = runner.worker.concurrency
 
     def over() -> bool:
         return runner.draining or runner.fatal is not None or runner.stopping.is_set()
 
-    runner.await_(lambda: over() or (len(runner.jobs) < concurrency and not runner.waiting()))
-    return 0 if over() else min(concurrency - len(runner.jobs), MAX_CLAIM)
+    runner.await_(lambda: over() or (runner.active < concurrency and not runner.waiting()))
+    return 0 if over() else min(concurrency - runner.active, MAX_CLAIM)
 
 
-def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
+def claim(runner: RegisteringWorker, places: int) -> Optional[List[Dict[str, Any]]]:
     """Asks for tasks until it is answered, under one id; None: there will be no more."""
     body: Dict[str, Any] = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
     if runner.worker.default is None:  # a claim that names no types gets tasks without a type, too
@@ -74,7 +72,7 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
         runner.outage.dropped("claims")
 
 
-def claim_as(runner: "Runner", path: str, body: Dict[str, Any]) -> Optional[List[Dict[str, Any]]]:
+def claim_as(runner: RegisteringWorker, path: str, body: Dict[str, Any]) -> Optional[List[Dict[str, Any]]]:
     """The same, with a body."""
     tried = 0
     while not runner.no_claims.is_set():

@@ -6,20 +6,18 @@ import asyncio
 import concurrent.futures
 import inspect
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _exit
 from ._answers import seconds
 from ._beats import key_of
 from ._clock import Event, Timer
 from ._log import log_failure, retry_of
+from ._workerstate import WorkerState
 from .attempt import Attempt
 from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
 from .errors import EndedError, LubdubError, OutputError, may_retry
 from .failures import Failure, explained
-
-if TYPE_CHECKING:
-    from ._runner import Runner
 
 TASK_TIMEOUT = 300.0  # seconds that a task may take where neither it nor the worker has a limit
 IGNORED = 10.0  # seconds for which a handler may go on after its end before that is told of
@@ -28,8 +26,8 @@ IGNORED = 10.0  # seconds for which a handler may go on after its end before tha
 class Job:
     """It takes a place until its handler has ended."""
 
-    def __init__(self, runner: "Runner", envelope: Dict[str, Any]) -> None:
-        self.runner, self.envelope = runner, envelope
+    def __init__(self, runner: WorkerState, envelope: Dict[str, Any], on_end: Callable[["Job"], None]) -> None:
+        self.runner, self.envelope, self.on_end = runner, envelope, on_end
         self.task_id, self.number = str(envelope["taskId"]), int(envelope["attempt"])
         self.key = key_of(self.task_id, self.number)
         self.attempt: Optional[Attempt] = None  # once it has started
@@ -58,7 +56,7 @@ class Job:
                 timer.cancel()
             if self.attempt is not None:
                 self.attempt.abandon()  # which does nothing to one that is given back
-            self.runner.leave(self)
+            self.on_end(self)
 
     def begin(self) -> Optional[Attempt]:
         """Says that it has started; None: it has not."""
@@ -226,7 +224,7 @@ class Job:
         if attempt is not None:
             attempt.leave(Stopping())
         self.settled = True
-        self.runner.gives_back(self)
+        self.runner.gives_back(self.key, self.task_id)
         self.done.set()
         return True
 

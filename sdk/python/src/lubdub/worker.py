@@ -8,17 +8,15 @@ import selectors
 import signal
 import socket
 import threading
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from . import _identity
 from ._log import show_info
 from ._runner import Runner, Unfinished
-from .attempt import Attempt
+from ._workerstate import Handler, Middleware
 from .client import Client
 from .errors import ConfigurationError, ForkedError
 
-Handler = Callable[[Attempt], Union[Any, Awaitable[Any]]]
-Middleware = Callable[[Handler], Handler]
 H = TypeVar("H", bound=Handler)
 
 
