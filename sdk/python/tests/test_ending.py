@@ -4,10 +4,10 @@ from typing import Any, Dict, List
 
 from lubdub.testing import Request
 
-from .test_worker import Working
+from .workers import WorkerCase
 
 
-class Ending(Working):
+class Ending(WorkerCase):
     def test_one_inventory_at_most_leaves_it_out(self) -> None:
         refused: List[Request] = []
 

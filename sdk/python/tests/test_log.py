@@ -9,10 +9,10 @@ from typing import Any, List
 import lubdub
 from lubdub.attempt import Attempt
 
-from .test_worker import Working
+from .workers import WorkerCase
 
 
-class Log(Working):
+class Log(WorkerCase):
     def setUp(self) -> None:
         super().setUp()
         for name in ("", "lubdub"):
