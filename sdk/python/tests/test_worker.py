@@ -7,11 +7,11 @@ import threading
 from typing import Any, List
 
 import lubdub
-from lubdub._beats import Accepted, Beaten, Listener
+from lubdub._beats import Accepted, BeatEntry, Listener
 from lubdub._call import Caller
 from lubdub._clock import Clock
 from lubdub._http import Response, Transport
-from lubdub._places import Endpoints, Token
+from lubdub._endpoints import Endpoints, Token
 from lubdub._workerbeats import Session, WorkerBeats
 from lubdub.attempt import Attempt
 
@@ -29,13 +29,13 @@ class Days(WorkerCase):
             self.server.until("they are counted", lambda: self.server.worker().completed == 3)
             self.assertTrue(worker.registered)
             self.assertIsNone(self.stop(worker))
-        said = self.server.seen("/v1/workers")[0].json()
+        body = self.server.seen("/v1/workers")[0].json()
         self.assertEqual(
-            (said["queue"], said["types"], said["name"], said["machineId"]), ("default", ["t"], "pod-1", "node-7")
+            (body["queue"], body["types"], body["name"], body["machineId"]), ("default", ["t"], "pod-1", "node-7")
         )
-        self.assertEqual(said["labels"], {"pod": "pod-1", "node": "node 7", "zone": "z", "team": "x"})
-        self.assertEqual((said["runtimes"][0], said["runtimes"][-1]), ("python", "ffmpeg"))
-        self.assertEqual((said["pid"], said["version"]), (os.getpid(), "1.2"))
+        self.assertEqual(body["labels"], {"pod": "pod-1", "node": "node 7", "zone": "z", "team": "x"})
+        self.assertEqual((body["runtimes"][0], body["runtimes"][-1]), ("python", "ffmpeg"))
+        self.assertEqual((body["pid"], body["version"]), (os.getpid(), "1.2"))
         paths = [r.path.rsplit("/", 1)[1] for r in self.server.requests]
         self.assertEqual((paths[0], paths[-2:]), ("workers", ["drain", "deregister"]))
         text = "\n".join(logs.output)
@@ -49,17 +49,17 @@ class Days(WorkerCase):
         self.assertFalse(worker.registered)
 
     def test_a_heartbeat_logs_how_many_leases_it_extended(self) -> None:
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
         task = self.server.enqueue("t")
         with self.assertLogs("lubdub.worker", "DEBUG") as logs:
-            worker = self.start(lambda t: go_on.wait(30))
+            worker = self.start(lambda t: proceed.wait(30))
             self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
             self.server.advance(30)
             self.server.until(
                 "it is logged", lambda: any("1 active, leases extended: 1" in line for line in logs.output)
             )
-            go_on.set()
+            proceed.set()
             self.assertIsNone(self.stop(worker))
 
     def test_never_more_than_is_free(self) -> None:
@@ -178,13 +178,13 @@ class Names(WorkerCase):
 
 class Order(TestCase):
     def test_what_a_beat_under_way_names_is_not_released_before_it_is_answered(self) -> None:
-        on_the_wire, go_on = threading.Event(), threading.Event()
+        on_the_wire, proceed = threading.Event(), threading.Event()
         order: List[str] = []
 
         class Slow(Transport):
             def send(self, *arguments: Any, **named: Any) -> Response:
                 on_the_wire.set()
-                go_on.wait(20)
+                proceed.wait(20)
                 order.append("answered")
                 return Response(200, {}, b"{}")
 
@@ -194,11 +194,11 @@ class Order(TestCase):
         beats.listed("a", 1)
         beats.enter(Session("w", "x", 10, 30, caller.clock.now() - 100))
         self.assertTrue(on_the_wire.wait(20))
-        beats.hold(Beaten("a", 1))  # it has started meanwhile
+        beats.hold(BeatEntry("a", 1))  # it has started meanwhile
         releasing = threading.Thread(target=lambda: (beats.release("a/1"), order.append("released")))
         releasing.start()
         releasing.join(0.05)
-        go_on.set()
+        proceed.set()
         releasing.join()
         self.assertEqual(order[:2], ["answered", "released"])
 
@@ -221,11 +221,11 @@ class Order(TestCase):
         caller = Caller(Endpoints(["http://127.0.0.1:1"], False), Token(""), Noting(), Clock(), "test", 10, 1)
         beats = Silent(caller, Noted())
         session = beats.session = Session("w", "x", 10, 30, caller.clock.now())
-        entries = [Beaten("a", 1), Beaten("b", 1, "x", interval=5, timeout=15)]
+        entries = [BeatEntry("a", 1), BeatEntry("b", 1, "x", interval=5, timeout=15)]
         for entry in entries:
             entry.pct, entry.version = 5, 1
             beats.entries[entry.key] = entry
-        beats.beat([Beaten("", 0), *entries])
+        beats.beat([BeatEntry("", 0), *entries])
         self.assertNotIn("tasks", sent[0][1])
         self.assertEqual(sent[1], [("a/1", 0)])
         item = {"taskId": "b", "attempt": 1, "progressPct": 5, "taskToken": "x"}

@@ -15,8 +15,8 @@ class Trouble(WorkerCase):
         for _ in range(3):
             self.done(self.server.enqueue("t"))
         self.server.until("they are counted", lambda: self.server.worker().completed == 3)
-        unheard = iter([(503, {"error": "overloaded"})] * 3)
-        self.server.intercept = lambda r: next(unheard, None) if r.path.endswith("/heartbeat") else None
+        unconfirmed = iter([(503, {"error": "overloaded"})] * 3)
+        self.server.intercept = lambda r: next(unconfirmed, None) if r.path.endswith("/heartbeat") else None
         self.done(self.server.enqueue("t"))
         self.server.until("that one too", lambda: self.server.worker().completed == 4)
         self.server.advance(100)

@@ -33,14 +33,14 @@ class Limits(WorkerCase):
         self.assertEqual(len(ends), 1)
 
     def test_a_task_takes_too_long(self) -> None:
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
         heeding, deaf = self.server.enqueue("t", True), self.server.enqueue("t", False)
         with self.assertLogs("lubdub.worker", "WARNING") as logs:
-            self.start(lambda t: t.wait(1000) if t.payload else go_on.wait(30), task_timeout=60)
+            self.start(lambda t: t.wait(1000) if t.payload else proceed.wait(30), task_timeout=60)
             for task in (heeding, deaf):
                 self.assertEqual(self.done(task).error["category"], "TIMEOUT")
-        self.assertIn("goes on though it was to end", "\n".join(logs.output))
+        self.assertIn("is still running though its work must end", "\n".join(logs.output))
 
     def test_a_tasks_own_limit_goes_before_the_default_but_not_before_the_workers(self) -> None:
         own, other = self.server.enqueue("t", runTimeoutMs=3_600_000), self.server.enqueue("t")

@@ -40,7 +40,7 @@ class Held(WorkerCase):
             self.server.until("they run", lambda ids=ids: {self.server.task(i).state for i in ids} == {"RUNNING"})
             self.server.advance(1)
             self.server.force_offline()
-            self.server.until("it is told", lambda: ends)
+            self.server.until("the handlers are notified", lambda: ends)
             sent = len(self.server.requests)
             self.server.until("the worker ends", lambda: self.ended)
             self.server.advance(100)
@@ -100,7 +100,7 @@ class Drained(WorkerCase):
         self.assertEqual((self.server.seen("*/claim"), self.ended), ([], []))
         self.server.resume_machine()
         self.assertEqual(self.done(task).output, 7)
-        self.server.drain_machine()  # while it is at work it drains as ever
+        self.server.drain_machine()  # with running tasks it drains as usual
         self.server.until("it ends", lambda: self.ended)
         self.assertEqual((self.ended, self.server.requests[-1].path.rsplit("/", 1)[1]), ([None], "deregister"))
         self.assertFalse(worker.registered)

@@ -45,7 +45,7 @@ class BadUse(WorkerCase):
         def make(**options: Any) -> lubdub.Worker:
             return lubdub.Worker(options.pop("queue", "default"), client=client, **options)
 
-        self.refused("from which one to claim", lambda: make(queue=""))
+        self.refused("the one to claim from", lambda: make(queue=""))
         self.refused("1 is the least", lambda: make(concurrency=0))
         self.refused("is negative", lambda: make(watchdog=-1))
         self.refused("must not come before", lambda: make(soft_stop=30, hard_stop=20))
@@ -54,10 +54,10 @@ class BadUse(WorkerCase):
         self.refused("terminationGracePeriodSeconds", lambda: make(hard_stop=25))
         make(hard_stop=24)
         del os.environ["TERMINATION_GRACE_PERIOD_SECONDS"]
-        self.refused("there is no handler", lambda: make().run())
-        self.refused("for no type", lambda: make().handle("", lambda t: None))
+        self.refused("no handler", lambda: make().run())
+        self.refused("has no type", lambda: make().handle("", lambda t: None))
         uncallable: Any = None
-        self.refused("cannot be called", lambda: make().handle("t", uncallable))
+        self.refused("is not callable", lambda: make().handle("t", uncallable))
         worker = make(types=["t", "u"])
         worker.handle("t", lambda t: None)
         self.refused("two handlers for 't'", lambda: worker.handle("t", lambda t: None))
@@ -94,7 +94,7 @@ class BadUse(WorkerCase):
         self.server.until("it is registered", lambda: worker.registered)
         self.refused("before run", lambda: worker.handle("u", lambda t: None))
         self.stop(worker)
-        self.refused("has run already", worker.run)
+        self.refused("has already run", worker.run)
 
     def test_a_task_whose_timeouts_cannot_work_is_not_begun(self) -> None:
         task = self.server.enqueue("t", heartbeatIntervalMs=10_000, heartbeatTimeoutMs=15_000)

@@ -32,7 +32,7 @@ class Stops(WorkerCase):
         self.addCleanup(self.server.__exit__)
 
     def listed_until_the_end(self, task_ids: List[str], since: float) -> None:
-        """Each inventory from a moment on names these tasks, and the last call of all gives them back."""
+        """Every inventory since a time includes these tasks, and the last call returns them to the queue."""
         late = [r.json()["tasks"] for r in self.beats() if r.at > since]
         self.assertGreater(len(late), 1)
         for tasks in late:
@@ -80,15 +80,15 @@ class Stops(WorkerCase):
 
     def test_what_was_cancelled_or_lost_before_is_not_given_back(self) -> None:
         self.beat_often()
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
 
         def handler(task: Attempt) -> None:
             try:
                 task.wait(1000)
             except lubdub.End:
                 if task.payload == "lost":
-                    go_on.wait(30)
+                    proceed.wait(30)
                 else:
                     Event(self.server.clock).wait(22)
                 raise
@@ -105,10 +105,10 @@ class Stops(WorkerCase):
 
     def test_the_hard_stop_gives_back_what_still_runs(self) -> None:
         self.beat_often()
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
         task = self.server.enqueue("t")
-        worker = self.start(lambda t: go_on.wait(30))
+        worker = self.start(lambda t: proceed.wait(30))
         self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
         began = self.server.clock.now()
         error = self.stop(worker)
@@ -116,7 +116,7 @@ class Stops(WorkerCase):
         self.assertEqual(error.task_ids, [task])
         self.assertTrue(25 <= self.server.clock.now() - began < 27)
         self.listed_until_the_end([task], began)
-        go_on.set()
+        proceed.set()
         self.server.until("the handler ends", lambda: not worker.active_count)
         self.assertEqual(self.server.task(task).completions, [])
 
@@ -127,7 +127,8 @@ class Stops(WorkerCase):
         self.server.advance(1)
         self.server.down()
         self.assertRegex(
-            str(self.stop(worker)), "^1 task was not finished and given back: task_0001. No server confirmed that"
+            str(self.stop(worker)),
+            "^1 task was not finished and returned to the queue: task_0001. No server confirmed that",
         )
 
     def test_a_completion_that_no_server_confirmed_is_given_back(self) -> None:
@@ -142,10 +143,10 @@ class Stops(WorkerCase):
         self.assertEqual(error.task_ids, [task])
 
     def test_kill_skips_to_it(self) -> None:
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
         task = self.server.enqueue("t")
-        worker = self.start(lambda t: go_on.wait(30))
+        worker = self.start(lambda t: proceed.wait(30))
         self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
         began = self.server.clock.now()
         worker.kill()
@@ -164,25 +165,25 @@ class Stops(WorkerCase):
 
 class Signals(TestCase):
     def test_a_signal_and_a_second_one(self) -> None:
-        with Server(clock=Clock(), interval=3600, timeout=7200) as server:  # no beat wakes the main thread meanwhile
+        with Server(clock=Clock(), interval=3600, timeout=7200) as server:  # no heartbeat wakes the main thread
             task = server.enqueue("t")
             worker = lubdub.Worker("default", client=server.client())
-            go_on = threading.Event()
+            proceed = threading.Event()
 
             @worker.handler("t")
             def handle(t: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
                 signal.pthread_kill(
                     threading.get_ident(), signal.SIGTERM
-                )  # not to the main thread, which waits and does not wake up
+                )  # not to the main thread, which waits without waking up
                 for _ in range(500):
                     if server.worker().draining:
                         break
                     time.sleep(0.01)
                 signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-                go_on.wait(30)
+                proceed.wait(30)
 
             with self.assertRaises(lubdub.Unfinished) as caught:
                 worker.run()
-            go_on.set()
+            proceed.set()
             self.assertEqual(caught.exception.task_ids, [task])
         self.assertEqual(signal.getsignal(signal.SIGTERM), signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""A worker's registration, and its return after its session was lost."""
+"""A worker's registration, and the next one after its session was lost."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ._workerstate import WorkerState
 from .attempt import LEAST_TIMEOUT
 from .errors import AnswerError, ForcedOffline, LubdubError, forced_offline, may_retry, wait_of
 
-CRASH_COUNT = 3  # registrations within a minute that are no crash loop
+CRASH_COUNT = 3  # registrations within a minute that do not count as a crash loop
 
 
-class RegisteringWorker(WorkerState):
-    """Registers the worker, and again when its session is gone."""
+class RegisteredWorker(WorkerState):
+    """Registers the worker, and registers it again when its session is lost."""
 
     def register(self) -> bool:
-        """Enters the worker, until that is answered; False: it was told to stop before."""
+        """Registers the worker, with retries until it is answered; False: it was stopped before."""
         body = {**self.worker.registration(), "registrationId": uuid.uuid4().hex}
         now = self.clock.now()
         self.entered = [at for at in self.entered if now - at <= 60]
@@ -45,11 +45,11 @@ class RegisteringWorker(WorkerState):
         return False
 
     def enter(self, answer: Mapping[str, Any], sent: float) -> None:
-        """Goes on under a registration."""
+        """Starts a session from the answer to a registration."""
         self.outage.answered("registration")
         worker_id, token = plain(answer.get("workerId")), plain(answer.get("workerToken"))
         if not worker_id or not token:
-            raise AnswerError("POST /v1/workers: there is no workerId or no workerToken in the answer")
+            raise AnswerError("POST /v1/workers: the answer has no workerId or no workerToken")
         timeout = timeout_of(answer.get("heartbeatTimeoutMs"), 0)
         interval = interval_of(answer.get("heartbeatIntervalMs"), timeout, timeout / 3 or 10.0)
         timeout = timeout or 3 * interval
@@ -72,9 +72,9 @@ class RegisteringWorker(WorkerState):
             self.cond.notify_all()
         self.beats.enter(Session(session.worker_id, session.token, interval, timeout, sent, waiting))
 
-    def come_back(self, old: str, why: str) -> bool:
-        """Registers anew instead of a session that is gone. What is held goes on, and is listed by the new one. A refusal does not end it:
-        a deployment that takes no token for a while must not end its workers."""
+    def register_again(self, old: str, why: str) -> bool:
+        """Registers again after a session was lost. Running tasks continue and are part of the new inventory. A refusal does not end the
+        worker: a deployment that rejects tokens for a while must not end its workers."""
         with self.cond:
             while self.joining and not self.stopping.is_set():
                 self.cond.wait()
@@ -82,7 +82,7 @@ class RegisteringWorker(WorkerState):
                 return not self.stopping.is_set()
             self.joining = True
         try:
-            self.logger.warning("Worker %s is lost and registers anew: %s", old, why)
+            self.logger.warning("Worker %s is lost and registers again: %s", old, why)
             tried = 0
             while not self.stopping.is_set():
                 try:
@@ -93,9 +93,7 @@ class RegisteringWorker(WorkerState):
                         self.force_offline(forced)
                         return False
                     if tried == 0:
-                        self.logger.error(
-                            "Worker %s is refused registration, and asks again until it is not: %s", old, error
-                        )
+                        self.logger.error("Registration of worker %s is refused and will be retried: %s", old, error)
                 self.stopping.wait(1 + backoff(tried, 30.0))
                 tried += 1
             return False
@@ -108,7 +106,7 @@ class RegisteringWorker(WorkerState):
         if forced:
             self.force_offline(ForcedOffline(worker_id, f"lubdub worker resume {worker_id}"))
             return
-        self.clock.spawn(lambda: (self.come_back(worker_id, text), None)[1], "lubdub-comes-back")
+        self.clock.spawn(lambda: (self.register_again(worker_id, text), None)[1], "lubdub-register")
 
     def resumed(self, worker_id: str) -> None:
         with self.cond:
@@ -117,4 +115,4 @@ class RegisteringWorker(WorkerState):
                 return
             session.waiting = False
             self.cond.notify_all()
-        self.logger.info("The machine is resumed, and worker %s claims tasks", worker_id)
+        self.logger.info("The machine was resumed; worker %s claims tasks", worker_id)

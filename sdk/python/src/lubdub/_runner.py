@@ -1,4 +1,4 @@
-"""A worker at work: registration, claims, and the stop in good order."""
+"""Runs a worker: registration, claims and graceful stop."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from typing import Any, Dict, List, Optional, Set
 from ._call import path_of
 from ._claims import keep_claiming
 from ._clock import Event
-from ._hold import guarded
+from ._tracking import guarded
 from ._isolated import IsolatedWorkerBeats
 from ._job import Job
 from ._probe import Probe
-from ._registration import RegisteringWorker
+from ._registration import RegisteredWorker
 from ._workerbeats import Session, WorkerBeats, gone
 from ._workerstate import WorkerSettings
 from .errors import LubdubError, forced_offline
 
-LAST_WORDS = 5.0  # seconds that announcing a drain, giving back and deregistering may take each
-LAST_COMPLETION = 1.0  # seconds for which the hard stop waits for completions that are under way
-LAST_BEAT = 2.0  # seconds for which the deregistration waits for a heartbeat that is under way
+LAST_CALL_LIMIT = 5.0  # seconds each that announcing the drain, returning tasks and deregistering may take
+LAST_COMPLETION = 1.0  # seconds that the hard stop waits for completions in flight
+LAST_BEAT = 2.0  # seconds that the deregistration waits for a heartbeat in flight
 
 
 class Unfinished(LubdubError):
-    """Tasks were not finished at the hard stop, and were given back."""
+    """Tasks were not finished at the hard stop and were returned to the queue."""
 
     def __init__(self, task_ids: List[str], confirmed: bool = True) -> None:
         what = "1 task was" if len(task_ids) == 1 else f"{len(task_ids)} tasks were"
         super().__init__(
-            f"{what} not finished and given back: {', '.join(task_ids)}"
-            + ("" if confirmed else ". No server confirmed that: others get them after the worker's heartbeat timeout")
+            f"{what} not finished and returned to the queue: {', '.join(task_ids)}"
+            + ("" if confirmed else ". No server confirmed that: other workers get them after the heartbeat timeout")
         )
         self.task_ids = task_ids
 
 
-class Runner(RegisteringWorker):
-    """What Worker.run does."""
+class Runner(RegisteredWorker):
+    """The implementation of Worker.run."""
 
     def __init__(self, worker: WorkerSettings) -> None:
         super().__init__(worker)
         self.jobs: Set[Job] = set()
 
     def stop(self) -> None:
-        """Stops in good order."""
+        """Stops gracefully."""
         self.stopping.set()
         self.change()
 
@@ -72,7 +72,7 @@ class Runner(RegisteringWorker):
                 end.callback(deed)
             try:
                 if not self.register():
-                    return  # it was stopped before it began
+                    return  # it was stopped before it registered
             except LubdubError as error:
                 raise forced_offline(error, "") or error
             self.claiming = True
@@ -80,9 +80,9 @@ class Runner(RegisteringWorker):
             self.await_(lambda: self.stopping.is_set() or self.draining or self.fatal is not None)
             self.finish()
             self.no_claims.set()
-            self.stopping.set()  # so that it does not come back
+            self.stopping.set()  # prevents another registration
             self.await_(
-                lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_WORDS
+                lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_CALL_LIMIT
             )
             self.end_completions()
             self.beats.close()
@@ -96,7 +96,7 @@ class Runner(RegisteringWorker):
             raise self.fatal
 
     def isolation(self) -> Optional[Dict[str, Any]]:
-        """The settings of a child process that beats; None: beats come from this process."""
+        """The settings of the heartbeat child process; None: heartbeats are sent from this process."""
         wanted = self.client.isolated if self.worker.isolated is None else self.worker.isolated
         settings = self.client.isolation() if wanted else None
         if settings is None:
@@ -109,55 +109,55 @@ class Runner(RegisteringWorker):
         }
 
     def alive(self) -> bool:
-        """What the probe answers."""
+        """Whether the probe answers 200."""
         session = self.session
         return session is not None and self.clock.now() - self.seen <= session.timeout / 2
 
     # Tasks.
 
     def begin(self, envelope: Dict[str, Any]) -> None:
-        """Has a task done. What comes too late for that is given back."""
+        """Starts a task. One that comes too late to start is returned to the queue."""
         job = Job(self, envelope, self.leave)
         with self.cond:
             self.beats.listed(job.task_id, job.number)
             if self.leaving:
-                self.gives_back(job.key, job.task_id)
+                self.mark_returned(job.key, job.task_id)
                 return
             self.jobs.add(job)
             self.set_active()
         guarded(self.metrics.running, self.active)
         try:
             self.clock.spawn(job.run, f"lubdub-task-{job.key}")
-        except RuntimeError as error:  # there are too many threads
-            self.logger.error("task %s was claimed and is not begun: %s", job.key, error)
+        except RuntimeError as error:  # no more threads can be started
+            self.logger.error("task %s was claimed but not started: %s", job.key, error)
             self.beats.release(job.key)
             self.leave(job)
 
     def set_active(self) -> None:
-        """Counts the tasks at work, which the next heartbeat reports."""
+        """Updates the number of running tasks, which the next heartbeat reports."""
         self.active = len(self.jobs)
         self.beats.active(self.active)
 
     def leave(self, job: Job) -> None:
-        """A task is done."""
+        """Removes a task that is done."""
         with self.cond:
             self.jobs.discard(job)
             self.set_active()
             self.cond.notify_all()
         guarded(self.metrics.running, self.active)
 
-    # The end.
+    # The stop.
 
     def idle(self) -> bool:
-        """Whether nothing is at work, and no claim can bring more."""
+        """Whether no task runs and no claim can return more."""
         return not self.jobs and not self.claiming
 
     def finish(self) -> None:
-        """Waits for what is at work as long as there is time, and gives back what is left. Beats go on."""
-        told = lambda: self.stopping.is_set() or self.fatal is not None  # noqa: E731
-        if not told():  # the server has asked for the drain, and says itself when it takes back what is held
-            self.await_(lambda: self.idle() or told() or self.hard.is_set())
-            if not told():
+        """Waits for running tasks as long as the stops allow, and returns the rest to the queue. Heartbeats continue."""
+        must_stop = lambda: self.stopping.is_set() or self.fatal is not None  # noqa: E731
+        if not must_stop():  # the server started the drain, and ends it itself when its deadline has passed
+            self.await_(lambda: self.idle() or must_stop() or self.hard.is_set())
+            if not must_stop():
                 return
         began = self.clock.now()
         if self.forced is not None:  # handlers may still clean up
@@ -173,7 +173,7 @@ class Runner(RegisteringWorker):
         ):
             return
         if not self.hard.is_set():
-            self.logger.info("Handlers are cancelled: the soft stop has come (%d active)", len(self.jobs))
+            self.logger.info("Soft stop reached: cancelling handlers (%d active)", len(self.jobs))
             self.soft.set()
             if self.await_(lambda: self.idle() or self.hard.is_set(), began + self.worker.hard_stop) and self.idle():
                 return
@@ -182,22 +182,24 @@ class Runner(RegisteringWorker):
         self.give_back()
 
     def announce(self) -> None:
-        """Says that the worker drains; a claim that waits is answered by that, and is else given up."""
+        """Announces the drain, which ends a waiting claim; a claim that does not end is cancelled."""
         session = self.session
         try:
             if session is not None and not self.draining:
-                self.logger.info("Draining: the worker stops (worker %s, %d active)", session.worker_id, len(self.jobs))
-                self.say("drain", session, {"reason": "it stops"})
+                self.logger.info(
+                    "Draining: the worker is stopping (worker %s, %d active)", session.worker_id, len(self.jobs)
+                )
+                self.report("drain", session, {"reason": "it stops"})
             self.await_(lambda: not self.claiming or self.hard.is_set(), self.clock.now() + 1)
             self.no_claims.set()
         finally:
             self.announcing = False
             self.change()
 
-    def say(self, act: str, session: Session, body: Dict[str, Any]) -> bool:
-        """Sends the server an act of the worker; False: no server confirmed it."""
+    def report(self, act: str, session: Session, body: Dict[str, Any]) -> bool:
+        """Sends a drain or deregistration; False: no server confirmed it."""
         late = Event(self.clock)
-        timer = self.clock.call_later(LAST_WORDS, late.set)
+        timer = self.clock.call_later(LAST_CALL_LIMIT, late.set)
         try:
             self.client.post(
                 path_of(f"/v1/workers/{{}}/{act}", (session.worker_id,)), body, token=session.token, cancel=late
@@ -211,35 +213,35 @@ class Runner(RegisteringWorker):
             timer.cancel()
 
     def give_back(self) -> None:
-        """Leaves what still runs to the deregistration. Completions that are under way get a little longer."""
+        """Leaves running tasks to the deregistration. Completions in flight get a little more time."""
         with self.cond:
             self.leaving = True
             left = list(self.jobs)
         ids = [job.task_id for job in left if job.give_back()]
         if ids:
-            self.logger.warning("The hard stop has come, and what still runs is given back: %s", ", ".join(ids))
+            self.logger.warning("Hard stop reached; running tasks are returned to the queue: %s", ", ".join(ids))
         self.await_(lambda: not self.completing(), self.clock.now() + LAST_COMPLETION)
 
     def completing(self) -> List[Job]:
-        """Those whose completion is under way."""
+        """The tasks whose completion is in flight."""
         return [job for job in list(self.jobs) if job.settling and not job.settled]
 
     def end_completions(self) -> None:
-        """No completion is asked for any more; what no server has confirmed is given back too."""
+        """Stops retrying completions; unconfirmed tasks are returned to the queue too."""
         unanswered = self.completing()
         self.left.set()
         for job in unanswered:
-            job.done.wait(LAST_WORDS)
+            job.done.wait(LAST_CALL_LIMIT)
             if job.unanswered:
-                self.gives_back(job.key, job.task_id)
+                self.mark_returned(job.key, job.task_id)
 
     def deregister(self) -> bool:
-        """Leaves; False: no server confirmed it."""
+        """Deregisters; False: no server confirmed it."""
         session = self.session
         if session is None or self.forced is not None:
             self.session = None
             return False
         self.logger.info("Deregistering worker ID: %s", session.worker_id)
-        confirmed = self.say("deregister", session, {"drain": False, "reason": "it stops"})
+        confirmed = self.report("deregister", session, {"drain": False, "reason": "it stops"})
         self.session = None
         return confirmed

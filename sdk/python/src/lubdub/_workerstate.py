@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Protocol, Union
 
-from ._beats import Beaten
+from ._beats import BeatEntry
 from ._clock import Event
-from ._hold import Ears
+from ._tracking import AttemptListener
 from ._isolated import IsolatedWorkerBeats
 from ._loop import Loop
 from ._workerbeats import Session, WorkerBeats
@@ -21,7 +21,7 @@ Middleware = Callable[[Handler], Handler]
 
 
 class WorkerSettings(Protocol):
-    """What a Worker was given."""
+    """The settings of a Worker."""
 
     client: Client
     log: logging.Logger
@@ -49,12 +49,12 @@ class WorkerSettings(Protocol):
 
 
 class WorkerHolder(Holder):
-    """Beats for attempts by the worker's own beat."""
+    """Heartbeats for attempts, as part of their worker's heartbeat."""
 
     def __init__(self, state: "WorkerState") -> None:
         self.state, self.over = state, state.left
 
-    def hold(self, entry: Beaten) -> None:
+    def hold(self, entry: BeatEntry) -> None:
         self.state.beats.hold(entry)
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
@@ -80,7 +80,7 @@ class WorkerHolder(Holder):
         return session.token if session is not None else ""
 
 
-class WorkerState(Ears):
+class WorkerState(AttemptListener):
     """A running worker's session, stops and heartbeats, which its registration, claims and tasks share."""
 
     def __init__(self, worker: WorkerSettings) -> None:
@@ -92,16 +92,16 @@ class WorkerState(Ears):
         self.stopping, self.soft, self.hard = Event(self.clock), Event(self.clock), Event(self.clock)
         self.no_claims = Event(self.clock)
         self.session: Optional[Session] = None
-        self.active = 0  # tasks at work
+        self.active = 0  # running tasks
         self.entered: List[float] = []  # registrations of the last minute
         self.claiming = self.draining = self.joining = self.announcing = False
-        self.leaving = False  # nothing is begun any more
+        self.leaving = False  # no more tasks are started
         self.fatal: Optional[LubdubError] = None
-        self.forced: Optional[ForcedOffline] = None  # nothing is sent any more
-        self.given_back: Dict[str, str] = {}  # ids of tasks, by attempt, that the deregistration gives back
+        self.forced: Optional[ForcedOffline] = None  # nothing more is sent
+        self.given_back: Dict[str, str] = {}  # ids of tasks, by attempt, that the deregistration returns to the queue
         self.probe_url = ""
-        self.signals: Optional[int] = None  # a descriptor at which signals arrive, whatever holds the GIL
-        self.seen = self.clock.now()  # when the beats were awake last
+        self.signals: Optional[int] = None  # a descriptor that receives signals even while code holds the GIL
+        self.seen = self.clock.now()  # when the heartbeat loop was last awake
         self.beats: Union[WorkerBeats, IsolatedWorkerBeats]
         self.loop = Loop()
 
@@ -111,12 +111,12 @@ class WorkerState(Ears):
         return session.worker_id if session is not None else ""
 
     def change(self) -> None:
-        """Tells all who wait."""
+        """Wakes all waiters."""
         with self.cond:
             self.cond.notify_all()
 
     def await_(self, holds: Callable[[], bool], until: Optional[float] = None) -> bool:
-        """Waits until a condition holds, which is looked at after each change; says whether it did before a time."""
+        """Waits for a condition, which is checked after each change; returns whether it became true in time."""
         with self.cond:
             while not holds():
                 left = None if until is None else until - self.clock.now()
@@ -125,10 +125,10 @@ class WorkerState(Ears):
                 self.cond.wait(left)
             return True
 
-    # What beats tell.
+    # Results of heartbeats.
 
     def force_offline(self, why: ForcedOffline) -> None:
-        """Ends all work as lost. Nothing is sent about it any more, and the worker does not come back."""
+        """Ends all work as lost. Nothing more is sent about it, and the worker does not register again."""
         with self.cond:
             first, self.forced = self.forced is None, self.forced or why
             self.fatal, self.leaving = self.forced, True
@@ -142,18 +142,18 @@ class WorkerState(Ears):
         self.change()
 
     def waiting(self) -> bool:
-        """Whether its machine is drained, and it claims nothing until that is resumed."""
+        """Whether its machine is drained, so that it does not claim until the machine is resumed."""
         return self.session is not None and self.session.waiting
 
     def drain(self, deadline: str) -> None:
         self.drain_now(f"until {deadline}" if deadline else "")
 
     def drain_now(self, until: str = "") -> None:
-        """The server asks for it."""
+        """Starts a drain that the server asked for."""
         with self.cond:
             if not self.draining and not self.stopping.is_set():
                 self.logger.info(
-                    "Draining: the server asks for it (worker %s, %d active) %s",
+                    "Draining: requested by the server (worker %s, %d active) %s",
                     self.worker_id(),
                     self.active,
                     until,
@@ -171,19 +171,19 @@ class WorkerState(Ears):
 
     # Tasks.
 
-    def gives_back(self, key: str, task_id: str) -> None:
-        """The deregistration gives a task back."""
+    def mark_returned(self, key: str, task_id: str) -> None:
+        """Marks a task that the deregistration returns to the queue."""
         self.given_back[key] = task_id
 
-    def keeps(self, key: str) -> None:
-        """There is nothing to give back: the attempt is not ours."""
+    def unmark_returned(self, key: str) -> None:
+        """Unmarks a task: the attempt is no longer ours."""
         self.given_back.pop(key, None)
 
     def lost(self, key: str, code: str, fields: Mapping[str, Any]) -> None:
-        self.keeps(key)
+        self.unmark_returned(key)
         super().lost(key, code, fields)
 
     def counted(self, state: str) -> None:
-        """Adds to what the next beat says."""
+        """Counts a finished task for the next heartbeat."""
         if state in ("SUCCEEDED", "FAILED"):
             self.beats.count(int(state == "SUCCEEDED"), int(state == "FAILED"))
