@@ -110,13 +110,13 @@ class Children(TestCase):
         self.assertEqual(
             (bodies["outcome"], bodies["error"]["category"], bodies["workerId"]), ("FAILED", "TIMEOUT", "w")
         )
-        self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it is not retried")
+        self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it will not be retried")
         self.assertEqual(len(self.beats("/v1/tasks/a/completed")), 1)
 
     def test_a_process_whose_handler_holds_the_gil_ends_at_the_hard_stop(self) -> None:
         process = self.run_program(0)
         self.more("/v1/workers/w/heartbeat", "it beats on")
-        self.ends_at_a_signal(process, "it is killed, and given back are a\n")
+        self.ends_at_a_signal(process, "killing it; tasks returned to the queue: a\n")
         self.assertEqual(self.beats("/v1/tasks/a/completed"), [])
 
     def more(self, path: str, what: str) -> None:

@@ -98,8 +98,8 @@ class Failures(Log):
         self.server.advance(60)
         for words in (
             ("WARNING", "error of type t, attempt 1", "ValueError: the disk is full; it will be retried as attempt 2"),
-            ("ERROR", "failure of type t, attempt 1", "no such column; it is not retried"),
-            ("ERROR", "output of type t", "the output cannot be sent", "not retried"),
+            ("ERROR", "failure of type t, attempt 1", "no such column; it will not be retried"),
+            ("ERROR", "output of type t", "the output cannot be sent", "not be retried"),
             ("ERROR", "refused of type t", "no such column; its completion was not accepted", "403 forbidden"),
         ):
             self.one("failed:", *words)
@@ -113,13 +113,13 @@ class Failures(Log):
         client = self.server.client()
         envelope = self.server.dispatch(taskId="mine")
         self.server.hand.run(lambda: client.run(envelope, work))
-        self.one("Task mine, attempt 1, failed: ValueError: no; it is not retried")
+        self.one("Task mine, attempt 1, failed: ValueError: no; it will not be retried")
 
 
 class Outages(Log):
     def check(self, seconds: float) -> None:
         self.one("No answer from Lubdub")
-        again = self.one("Lubdub answers again")
+        again = self.one("Lubdub is answering again")
         found = re.search(r"after ([0-9.]+) s", again)
         assert found is not None
         self.assertTrue(seconds - 35 < float(found[1]) < seconds + 45, again)

@@ -42,7 +42,7 @@ class Days(WorkerCase):
         for words in (
             "Worker registered with ID",
             "Heartbeat sent successfully",
-            "Draining: the worker stops",
+            "Draining: the worker is stopping",
             "Deregistering worker ID",
         ):
             self.assertIn(words, text)

@@ -5,13 +5,13 @@ import type { Logger, Metrics } from './metrics.js';
 import type { Connecting } from './transport.js';
 
 /**
- * What becomes of tracked work while no server answers. patient: it goes on until a server says that it is over, since while all servers
- * or Redis are away their clock may stand still. strict: it is stopped when no beat was accepted for as long as the attempt may be silent,
- * counted from when the last one that was accepted left; for effects that must never overlap.
+ * What happens to tracked work while no server answers. patient: it continues until a server reports its end, since timeouts are paused
+ * while all servers or Redis are down. strict: it is stopped when no heartbeat was accepted for the heartbeat timeout, counted from when
+ * the last accepted one was sent; for effects that must never overlap.
  */
 export type Lease = 'patient' | 'strict';
 
-/** How the client's requests travel, as another thread can be told it. */
+/** How to send the client's requests, in a form that another thread can receive. */
 export interface Travel {
   urls: string[];
   agent: string;
