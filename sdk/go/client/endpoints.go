@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// endpoints are the addresses of one deployment. The one that answered last is asked first.
+// endpoints are the addresses of one deployment. The one that answered last is tried first.
 type endpoints struct {
-	urls   []string   // without a slash at their ends
+	urls   []string   // without trailing slashes
 	parsed []*url.URL // the same
-	bare   []error    // why no token may go there; nil: it may
+	bare   []error    // why no token may be sent there; nil: it may
 	at     atomic.Int32
 }
 
@@ -42,7 +42,7 @@ func checkURL(raw string) (string, error) {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return "", errors.New("lubdub: an address is not like https://host:port; see what was given to client.New or in " + EnvURL)
 	}
-	if u.User != nil { // not repeated, since it is a secret
+	if u.User != nil { // omitted, since it is a secret
 		return "", fmt.Errorf("lubdub: the address of %s carries credentials; give a token with client.Token instead", u.Host)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
@@ -51,7 +51,7 @@ func checkURL(raw string) (string, error) {
 	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
 }
 
-// checkSecrecy refuses addresses to which no token may go.
+// checkSecrecy refuses addresses that would expose the token.
 func (e *endpoints) checkSecrecy() error {
 	for _, err := range e.bare {
 		if err != nil {
@@ -75,10 +75,10 @@ func checkSecret(u *url.URL, allowHTTP bool) error {
 
 var errNotSent = errors.New("lubdub: nothing was sent")
 
-// first is the number of the address to ask first.
+// first is the number of the address to try first.
 func (e *endpoints) first() int32 { return e.at.Load() }
 
-// url is where a path, which is escaped, is at an address.
+// url is the URL of an escaped path at an address.
 func (e *endpoints) url(at int32, path string) (*url.URL, error) {
 	if strings.Contains(path, "%") {
 		return url.Parse(e.urls[at] + path)
@@ -91,7 +91,7 @@ func (e *endpoints) url(at int32, path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// failed moves on from an address that did not answer, unless somebody has.
+// failed moves on from an address that did not answer, unless another call has.
 func (e *endpoints) failed(at int32) {
 	e.at.CompareAndSwap(at, (at+1)%int32(len(e.urls)))
 }
