@@ -10,7 +10,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// refuse is an answer that is not 2xx.
+// refuse is an answer other than 2xx.
 type refuse struct {
 	status int
 	v1.Error
@@ -40,7 +40,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-// decode reads a body; what the contract does not know is refused, so that a test finds it.
+// decode decodes a body; unknown fields are refused, so that a test notices them.
 func decode[T any](body []byte) (T, *refuse) {
 	var v T
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -51,7 +51,7 @@ func decode[T any](body []byte) (T, *refuse) {
 	return v, nil
 }
 
-// judge says whether a callback of an attempt is let in, and returns its task. The mutex is held.
+// judge checks whether a callback of an attempt is allowed, and returns its task. The mutex is held.
 func (s *Server) judge(id, token string, attempt int, gone int) (*task, *refuse) {
 	t := s.tasks[id]
 	kind, _, _ := strings.Cut(token, "/")
@@ -83,7 +83,7 @@ func (s *Server) judge(id, token string, attempt int, gone int) (*task, *refuse)
 	return t, nil
 }
 
-// hear takes a beat of an attempt in. The mutex is held.
+// hear applies a heartbeat of an attempt. The mutex is held.
 func (s *Server) hear(t *task, pct *float64, message *string) {
 	t.heard = s.time.Now()
 	t.Beats++

@@ -17,19 +17,19 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Token opens control calls of the server, and enrols workers.
+// Token is valid for control calls and registrations.
 const Token = "workertest-token"
 
-// Server is a Lubdub server. Its methods are for any number of goroutines at once.
+// Server is a Lubdub server. Any number of goroutines may use it.
 type Server struct {
 	tb   testing.TB
-	hand *clock.Hand // nil: the clock is not in our hand
+	hand *clock.Hand // nil: the test does not control the clock
 	time clock.Clock
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed with the next change
 	tasks    map[string]*task
-	drained  bool // the machine of all workers is
+	drained  bool // the machine of all workers is drained
 	queued   []*task
 	workers  map[string]*fakeWorker
 	claims   map[string][]string // what was handed out under a claim's id
@@ -45,30 +45,30 @@ type Server struct {
 	mangle    func(*http.Request) error
 }
 
-// Request is one that the server has received.
+// Request is a request that the server received.
 type Request struct {
 	Method, Path string
 	Header       http.Header
 	Body         []byte
 	At           time.Time
-	// Status is that of the answer; 0 while there is none.
+	// Status is the answer's; 0 before there is one.
 	Status int
 }
 
-// Option changes what New makes.
+// Option configures New.
 type Option func(*Server)
 
-// MachineTime has the server use the machine's clock, which is also that of testing/synctest inside a bubble.
+// MachineTime makes the server use the system's clock, which is also that of testing/synctest inside a bubble.
 func MachineTime() Option {
 	return func(s *Server) { s.hand, s.time = nil, clock.Real }
 }
 
-// WorkerBeats says how often workers are to beat, and how long they may be silent; 10 s and 30 s unless told.
+// WorkerBeats sets the heartbeat interval and the heartbeat timeout of workers; by default 10 s and 30 s.
 func WorkerBeats(interval, timeout time.Duration) Option {
 	return func(s *Server) { s.interval, s.timeout = interval, timeout }
 }
 
-// New makes a server, whose clock stands at the beginning of 2026.
+// New returns a server whose clock shows the beginning of 2026.
 func New(tb testing.TB, opts ...Option) *Server {
 	s := &Server{
 		tb: tb, hand: clock.NewHand(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), changed: make(chan struct{}),
@@ -82,10 +82,10 @@ func New(tb testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// URL is the server's address, which only the transport of Options knows.
+// URL is the server's address, which only the transport of Options reaches.
 func (s *Server) URL() string { return "http://127.0.0.1:1" }
 
-// Options are those of a client of this server: its transport, its clock and its token.
+// Options are the options of a client of this server: its transport, its clock and its token.
 func (s *Server) Options() []client.Option {
 	return []client.Option{client.Transport(s), beats.Client.WithClock(s.time).(client.Option), client.Token(Token)}
 }
@@ -93,10 +93,10 @@ func (s *Server) Options() []client.Option {
 // Now is the server's time.
 func (s *Server) Now() time.Time { return s.time.Now() }
 
-// Advance lets time pass; whatever waits is woken in its order.
+// Advance moves the clock, and wakes waiters in the order of their times.
 func (s *Server) Advance(d time.Duration) { s.inHand().Advance(d) }
 
-// Jump lets time pass as while the machine sleeps: nothing is woken on the way.
+// Jump moves the clock as if the host had slept: no waiter is woken on the way.
 func (s *Server) Jump(d time.Duration) { s.inHand().Jump(d) }
 
 func (s *Server) inHand() *clock.Hand {
@@ -107,8 +107,8 @@ func (s *Server) inHand() *clock.Hand {
 	return s.hand
 }
 
-// Until lets time pass, from one moment at which something waits to the next, until a condition holds. The test fails if it does
-// not hold within an hour of the server's time.
+// Until moves the clock, from one waiter to the next, until a condition holds. The test fails if it does not hold within an hour of the
+// server's time.
 func (s *Server) Until(what string, holds func() bool) {
 	s.tb.Helper()
 	hand := s.inHand()
@@ -119,7 +119,7 @@ func (s *Server) Until(what string, holds func() bool) {
 		if hand.Now().After(end) {
 			s.tb.Fatalf("workertest: within an hour of the server's time it did not come to this: %s", what)
 		}
-		// In small steps, since a goroutine that the machine has not let run yet shows nowhere.
+		// In small steps, since a goroutine that has not been scheduled yet is not visible.
 		next, waits := hand.Next()
 		if !waits || next > step {
 			next = step
@@ -128,10 +128,10 @@ func (s *Server) Until(what string, holds func() bool) {
 	}
 }
 
-// step is how far time goes at once at most.
+// step is how far the clock moves at once.
 const step = time.Second
 
-// settle gives all goroutines time until nothing is under way that shows, and reports whether the condition holds.
+// settle gives all goroutines time until no visible work is in flight, and reports whether the condition holds.
 func (s *Server) settle(holds func() bool) bool {
 	for quiet := 0; quiet < 3; {
 		if holds() {
@@ -154,14 +154,14 @@ func (s *Server) busy() bool {
 	return s.flying > 0 || s.hand.Unread() > 0
 }
 
-// Requests are all that were received, in their order.
+// Requests returns all received requests, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Count is how many requests were received at a path.
+// Count returns the number of requests to a path.
 func (s *Server) Count(path string) int {
 	n := 0
 	for _, r := range s.Requests() {
@@ -172,13 +172,12 @@ func (s *Server) Count(path string) int {
 	return n
 }
 
-// Down has the server answer nothing: connections are refused. Its time stands still for what it judges, as that of a server
-// whose store is away.
+// Down makes the server answer nothing: connections are refused. Its timeouts are paused, as when Redis is down.
 func (s *Server) Down() {
 	s.fall(func() (*http.Response, error) { return nil, errors.New("connection refused") })
 }
 
-// Unavailable has the server answer every request with 503, and with Retry-After unless that is 0.
+// Unavailable makes the server answer every request with 503, and with Retry-After unless that is 0.
 func (s *Server) Unavailable(retryAfter time.Duration) {
 	s.fall(func() (*http.Response, error) {
 		w := httptest.NewRecorder()
@@ -216,22 +215,21 @@ func (s *Server) Up() {
 	}
 }
 
-// Intercept has f answer before the server does, where it says ok. A nil f ends that.
+// Intercept lets f answer before the server does, if it returns ok. nil removes it.
 func (s *Server) Intercept(f func(r *http.Request, body []byte) (status int, answer any, ok bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.intercept = f
 }
 
-// LoseAnswers has the answers of requests lost that f returns an error for: they are received and heeded all the same. A nil f
-// ends that.
+// LoseAnswers loses the answers of requests for which f returns an error: the server still applies them. nil removes it.
 func (s *Server) LoseAnswers(f func(r *http.Request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mangle = f
 }
 
-// RoundTrip makes the server the transport of a client.
+// RoundTrip implements http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -281,13 +279,13 @@ func (s *Server) note(n, status int) {
 	s.requests[n].Status = status
 }
 
-// change wakes whoever waits for one. The mutex is held.
+// change wakes waiters. The mutex is held.
 func (s *Server) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// wait waits for a change, or until the time is up or the caller has gone. It does not count as something under way.
+// wait waits for a change, a timeout, or the end of the request. It does not count as work in flight.
 func (s *Server) wait(ctx context.Context, changed <-chan struct{}, t clock.Timer) (more bool) {
 	s.mu.Lock()
 	s.flying--

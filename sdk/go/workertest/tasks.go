@@ -9,27 +9,27 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// task is one of the server's.
+// task is a task of the server.
 type task struct {
 	Task
 	request    v1.CreateTaskRequest
 	heard      time.Time
 	dispatched time.Time
-	asked      bool // its end is asked for
+	asked      bool // cancellation was requested
 	why        string
 	grace      time.Duration
-	told       time.Time // when its worker was told of that; zero: not yet
-	completion []byte    // the body of it
+	told       time.Time // when its worker was notified of that; zero: not yet
+	completion []byte    // its body
 	last       *v1.Progress
 }
 
-// Task is what the server knows of a task.
+// Task is the state of a task.
 type Task struct {
 	TaskID   string
 	State    v1.State
 	Attempt  int
 	WorkerID string
-	// Beats is how many were heard of this attempt.
+	// Beats is the number of heartbeats of this attempt.
 	Beats       int
 	ProgressPct float64
 	Message     string
@@ -37,14 +37,14 @@ type Task struct {
 	Reason string
 	Output json.RawMessage
 	Error  *v1.TaskError
-	// Phase and Partial are what a worker said about a cancel.
+	// Phase and Partial are what a worker reported after a cancel.
 	Phase   string
 	Partial json.RawMessage
 	// Lost is how many attempts were taken from workers.
 	Lost int
 }
 
-// Task returns a task; the test fails if there is none.
+// Task returns a task; the test fails if it does not exist.
 func (s *Server) Task(id string) Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) Task(id string) Task {
 	return t.Task
 }
 
-// Push creates a task and hands it out at once.
+// Push creates a task without a queue and returns its envelope.
 func (s *Server) Push(r v1.CreateTaskRequest) *v1.TaskEnvelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 	return t.TaskID
 }
 
-// Cancel asks for the end of a task.
+// Cancel requests cancellation of a task.
 func (s *Server) Cancel(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +91,14 @@ func (s *Server) Cancel(id, reason string) {
 	}
 }
 
-// End ends the attempt of a task as the server itself does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
+// End ends the attempt of a task as the server does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
 func (s *Server) End(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finish(s.tasks[id], v1.Failed, reason)
 }
 
-// Supersede makes another attempt of a task, which fences the one before.
+// Supersede starts another attempt of a task, which fences the previous one.
 func (s *Server) Supersede(id string) *v1.TaskEnvelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func msOr(ms *int64, otherwise time.Duration) time.Duration {
 	return time.Duration(*ms) * time.Millisecond
 }
 
-// dispatch begins the next attempt. The mutex is held.
+// dispatch starts the next attempt. The mutex is held.
 func (s *Server) dispatch(t *task, worker string) {
 	if t.Attempt > 0 && t.ProgressPct > 0 {
 		pct, _ := json.Marshal(t.ProgressPct)
@@ -150,7 +150,7 @@ func (t *task) over() bool {
 
 func (t *task) token() string { return fmt.Sprintf("task/%s/%d", t.TaskID, t.Attempt) }
 
-// timeout is the attempt's own; 0: it lives by its worker's.
+// timeout is the attempt's own heartbeat timeout; 0: its worker's applies.
 func (t *task) timeout() time.Duration {
 	if t.request.HeartbeatTimeoutMs == nil && t.request.Queue != "" {
 		return 0
@@ -180,7 +180,7 @@ func (s *Server) envelope(t *task) *v1.TaskEnvelope {
 	return e
 }
 
-// sweep ends what has been silent for too long, unless nobody could be heard. The mutex is held.
+// sweep ends attempts and workers that have reached their timeout, unless the server is down. The mutex is held.
 func (s *Server) sweep() {
 	if s.down != nil {
 		return
@@ -202,7 +202,7 @@ func (s *Server) sweep() {
 	}
 }
 
-// lose takes an attempt from its worker: a task of a queue waits there again. The mutex is held.
+// lose takes an attempt from its worker: a task with a queue returns to it. The mutex is held.
 func (s *Server) lose(t *task, reason string) {
 	t.Lost++
 	if t.request.Queue == "" {

@@ -11,16 +11,16 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Worker is what the server knows of a worker.
+// Worker is the state of a worker.
 type Worker struct {
 	WorkerID string
 	Request  v1.RegisterWorkerRequest
 	Status   v1.WorkerStatus
-	// Reason is why it is OFFLINE, or what it said of its drain.
+	// Reason is why it is OFFLINE, or the reason of its drain.
 	Reason string
-	// Held are the ids of the tasks that it has.
+	// Held are the ids of its tasks.
 	Held []string
-	// Beats is how many were heard, ActiveCount what the last one said, Completed and Failed the sums of their deltas.
+	// Beats is the number of heartbeats, ActiveCount the value of the last one, Completed and Failed the sums of their deltas.
 	Beats             int
 	ActiveCount       int
 	Completed, Failed int64
@@ -31,10 +31,10 @@ type fakeWorker struct {
 	heldOffline bool
 	heard       time.Time
 	seq         int64
-	missed      map[*task]bool // what its last inventory left out
+	missed      map[*task]bool // omitted by its last inventory
 }
 
-// Workers are all that have registered, in their order.
+// Workers returns all workers that have registered, in order.
 func (s *Server) Workers() []Worker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Server) Workers() []Worker {
 	return all
 }
 
-// Drain asks a worker to finish what it holds and to go.
+// Drain drains a worker.
 func (s *Server) Drain(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,15 +60,15 @@ func (s *Server) Drain(workerID string) {
 	s.change()
 }
 
-// Offline ends a worker as after its heartbeat timeout: others get its tasks, and it may register again.
+// Offline ends a worker as after its heartbeat timeout: other workers get its tasks, and it may register again.
 func (s *Server) Offline(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offline(s.workers[workerID], "HEARTBEAT_TIMEOUT")
 }
 
-// ForceOffline ends a worker as an operator does: others get its tasks, and workers of its queue, machine and name may not register until
-// Resume.
+// ForceOffline ends a worker as an operator does: other workers get its tasks, and workers of its queue, machine and name may not register
+// until Resume.
 func (s *Server) ForceOffline(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Server) Resume(workerID string) {
 	s.workers[workerID].heldOffline = false
 }
 
-// DrainMachine drains the machine of all workers, or resumes it: those that register meanwhile are asked to wait.
+// DrainMachine drains the machine of all workers, or resumes it: workers that register meanwhile are asked to wait.
 func (s *Server) DrainMachine(drained bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Server) DrainMachine(drained bool) {
 	s.change()
 }
 
-// Forget has the server know a worker no more, as after a loss of its store. What it holds it keeps.
+// Forget deletes a worker, as a loss of data does. It keeps its tasks.
 func (s *Server) Forget(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	return a, nil
 }
 
-// miss takes from a worker what two of its inventories running leave out. A beat without one says nothing about that.
+// miss takes from a worker what two of its inventories in a row omit. A heartbeat without one does not count.
 func (s *Server) miss(w *fakeWorker, listed []v1.WorkerTaskItem) (lost []v1.LostTask) {
 	before := w.missed
 	w.missed = map[*task]bool{}
@@ -259,14 +259,14 @@ func (s *Server) deregister(id, token string, body []byte) (any, *refuse) {
 	if _, bad := decode[v1.DeregisterRequest](body); bad != nil {
 		return nil, bad
 	}
-	for _, t := range s.heldBy(w) { // given back: nothing was lost
+	for _, t := range s.heldBy(w) { // returned to the queue: nothing was lost
 		t.Lost--
 	}
 	s.offline(w, "DEREGISTERED")
 	return v1.Worker{WorkerID: id, Status: w.Status}, nil
 }
 
-// claim hands tasks out, waiting for the first.
+// claim returns tasks, and waits for the first.
 func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (any, *refuse) {
 	id := strings.TrimPrefix(token, "worker/")
 	r, bad := decode[v1.ClaimRequest](body)
@@ -306,7 +306,7 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 	}
 }
 
-// handOut gives a worker what waits. The mutex is held.
+// handOut gives a worker waiting tasks. The mutex is held.
 func (s *Server) handOut(w *fakeWorker, claim string, types []string, most int) v1.ClaimResponse {
 	out := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
 	key := w.WorkerID + "/" + claim
@@ -333,7 +333,7 @@ func (s *Server) handOut(w *fakeWorker, claim string, types []string, most int) 
 	return out
 }
 
-// serve answers a request; an error says that its caller has gone.
+// serve answers a request; an error means that the caller has disconnected.
 func (s *Server) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, body []byte) error {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v1/"), "/")
