@@ -27,7 +27,7 @@ func (b *beater) take(sent time.Time) (pause time.Duration, err error) {
 	n := 0
 	err = eachResult(b.answer, func(r *result) error {
 		if n >= len(b.batch) || string(r.taskID) != b.batch[n].taskID {
-			return fmt.Errorf("lubdub: POST /v1/heartbeats: %w: result %d is of another task", ErrAnswer, n)
+			return fmt.Errorf("lubdub: POST /v1/heartbeats: %w: result %d is for another task", ErrAnswer, n)
 		}
 		a := b.batch[n]
 		n++
@@ -36,7 +36,7 @@ func (b *beater) take(sent time.Time) (pause time.Duration, err error) {
 		return err
 	})
 	if err == nil && n < len(b.batch) {
-		err = fmt.Errorf("lubdub: POST /v1/heartbeats: %w: %d results for %d beats", ErrAnswer, n, len(b.batch))
+		err = fmt.Errorf("lubdub: POST /v1/heartbeats: %w: %d results for %d heartbeats", ErrAnswer, n, len(b.batch))
 	}
 	return pause, err
 }
@@ -109,7 +109,7 @@ func (a *Attempt) refused(r *v1.HeartbeatResult) (interval time.Duration, ours b
 	}
 	if !a.warned { // a refusal of this kind does not concern the attempt
 		a.warned = true
-		a.client.set.log.Error("a beat is refused; the work goes on", "taskId", a.taskID, "attempt", a.number, "status", r.Status,
+		a.client.set.log.Error("a heartbeat is refused; the work continues", "taskId", a.taskID, "attempt", a.number, "status", r.Status,
 			"code", r.Error, "message", r.Message)
 	}
 	return a.interval, true

@@ -25,20 +25,20 @@ type Attempt struct {
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	lease  Lease
-	told   func(error) // called when the server or the lease ends it
+	onEnd  func(error) // called when the server or the lease ends it
 
-	mu       sync.Mutex
-	phase    phase
-	token    string
-	expires  time.Time // of the token; zero: unknown
-	interval time.Duration
-	timeout  time.Duration // the heartbeat timeout
-	own      bool          // the timeout is its own, not its worker's
-	accepted time.Time     // when the last accepted heartbeat was sent
-	progress progress
-	cause    error // why it is no longer ours
-	asked    bool  // cancellation was requested
-	warned   bool  // about a refusal that does not end it
+	mu              sync.Mutex
+	phase           phase
+	token           string
+	expires         time.Time // of the token; zero: unknown
+	interval        time.Duration
+	timeout         time.Duration // the heartbeat timeout
+	own             bool          // the timeout is its own, not its worker's
+	accepted        time.Time     // when the last accepted heartbeat was sent
+	progress        progress
+	cause           error // why it is no longer ours
+	cancelRequested bool  // cancellation was requested
+	warned          bool  // about a refusal that does not end it
 
 	// The beater's, under its mutex.
 	at      int       // in its list
@@ -92,7 +92,7 @@ func (a *Attempt) LastProgress() (pct float64, message string, ok bool) {
 // sent yet, is sent with the next heartbeat, and never waits. It fails if pct is out of range, or with the reason why the attempt is over.
 func (a *Attempt) Progress(pct float64, message string) error {
 	if !(pct >= 0 && pct <= 100) {
-		return fmt.Errorf("lubdub: a progress of %v is not between 0 and 100", pct)
+		return fmt.Errorf("lubdub: progress %v is not between 0 and 100", pct)
 	}
 	if len(message) > maxMessage {
 		message = cut(message, maxMessage)
@@ -141,8 +141,8 @@ func (a *Attempt) close(cause error) {
 	}
 	a.cause = cause
 	a.end(cause)
-	if a.told != nil {
-		go a.told(cause)
+	if a.onEnd != nil {
+		go a.onEnd(cause)
 	}
 }
 
@@ -211,13 +211,13 @@ func (h held) Accepted(sent time.Time, lease time.Duration, version uint64) {
 func (h held) Cancel(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asked || h.phase != running || h.cause != nil {
+	if h.cancelRequested || h.phase != running || h.cause != nil {
 		return
 	}
-	h.asked = true
+	h.cancelRequested = true
 	h.end(Cancelled{Reason: reason})
-	if h.told != nil {
-		go h.told(Cancelled{Reason: reason})
+	if h.onEnd != nil {
+		go h.onEnd(Cancelled{Reason: reason})
 	}
 }
 

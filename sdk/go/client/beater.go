@@ -56,7 +56,7 @@ func (b *beater) add(a *Attempt) bool {
 		b.alive = true
 		go b.run()
 	}
-	b.rouse()
+	b.wakeLoop()
 	return true
 }
 
@@ -81,11 +81,11 @@ func (b *beater) drop(a *Attempt) {
 	if last == 0 {
 		b.all = nil
 	}
-	b.rouse()
+	b.wakeLoop()
 }
 
-// rouse wakes the goroutine.
-func (b *beater) rouse() {
+// wakeLoop wakes the goroutine.
+func (b *beater) wakeLoop() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -96,7 +96,7 @@ func (b *beater) close() {
 	b.mu.Lock()
 	all := b.all
 	b.all, b.closed = nil, true
-	b.rouse()
+	b.wakeLoop()
 	b.mu.Unlock()
 	for _, a := range all {
 		a.mu.Lock()
@@ -136,7 +136,7 @@ func (b *beater) look(now time.Time) (wait time.Duration, due, alive bool) {
 		if left, matters := (held{a}).Look(now); matters {
 			wait = min(wait, left, lookEvery)
 		}
-		interval, ours := a.rhythm()
+		interval, ours := a.heartbeatInterval()
 		if !ours {
 			b.drop(a)
 			i--
@@ -188,8 +188,8 @@ const (
 	lookEvery = time.Second
 )
 
-// rhythm returns the heartbeat interval; ours: the attempt needs heartbeats.
-func (a *Attempt) rhythm() (interval time.Duration, ours bool) {
+// heartbeatInterval returns the heartbeat interval; ours: the attempt needs heartbeats.
+func (a *Attempt) heartbeatInterval() (interval time.Duration, ours bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.interval, a.phase == running && a.cause == nil
@@ -216,9 +216,9 @@ func (b *beater) beat() {
 		}
 		if b.failed == 0 {
 			b.since = sent
-			set.log.Warn("No answer from Lubdub to heartbeats; trying again until there is one", "attempts", len(b.batch), "error", err)
+			set.log.Warn("No answer from Lubdub to heartbeats; they are retried", "attempts", len(b.batch), "error", err)
 		}
-		pause = backoff(b.failed, b.patience(), err)
+		pause = backoff(b.failed, b.longestPause(), err)
 		b.failed++
 	} else {
 		if b.failed > 0 {
@@ -236,7 +236,7 @@ func (b *beater) beat() {
 	}
 	b.batch, b.sending = b.batch[:0], false
 	b.free.Broadcast()
-	b.rouse()
+	b.wakeLoop()
 }
 
 // limit is how long to wait for an answer: short enough to leave time for another try.
@@ -250,11 +250,11 @@ func (b *beater) limit() time.Duration {
 	return least
 }
 
-// patience is the longest pause between two tries: well within the shortest interval. The mutex is held.
-func (b *beater) patience() time.Duration {
+// longestPause is the longest pause between two tries: well within the shortest interval. The mutex is held.
+func (b *beater) longestPause() time.Duration {
 	least := 4 * maxPause
 	for _, a := range b.batch {
-		if interval, ours := a.rhythm(); ours {
+		if interval, ours := a.heartbeatInterval(); ours {
 			least = min(least, interval)
 		}
 	}

@@ -145,7 +145,7 @@ func (c *Client) send(ctx context.Context, k *call, token string) error {
 	if err != nil {
 		return err
 	}
-	res, err := c.carry(req)
+	res, err := c.roundTrip(req)
 	if err == nil {
 		err = c.read(k, res)
 	}
@@ -162,11 +162,11 @@ func (c *Client) send(ctx context.Context, k *call, token string) error {
 	return fmt.Errorf("lubdub: %s: %w", k.operation(), err)
 }
 
-// carry sends a request. It does what http.Client.Do does for these calls, without cookies and redirects.
-func (c *Client) carry(req *http.Request) (*http.Response, error) {
+// roundTrip sends a request. It does what http.Client.Do does for these calls, without cookies and redirects.
+func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	res, err := c.carrier.RoundTrip(req)
 	if err == nil && (res == nil || res.Body == nil) {
-		err = errors.New("the transport has returned neither an answer nor an error")
+		err = errors.New("the transport returned neither an answer nor an error")
 	}
 	return res, err
 }

@@ -224,7 +224,7 @@ func Panicked(recovered any) error {
 
 func taskError(err error) *v1.TaskError {
 	if err == nil {
-		err = errors.New("it failed, and nobody said why")
+		err = errors.New("it failed without an error")
 	}
 	e := &v1.TaskError{Category: v1.CategoryUserCode, Message: cut(err.Error(), maxStack)}
 	var f *Failure

@@ -40,13 +40,13 @@ func newEndpoints(urls []string, set *settings) (*endpoints, error) {
 func checkURL(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", errors.New("lubdub: an address is not like https://host:port; see what was given to client.New or in " + EnvURL)
+		return "", errors.New("lubdub: an address is not like https://host:port; check the address in client.New or " + EnvURL)
 	}
 	if u.User != nil { // omitted, since it is a secret
 		return "", fmt.Errorf("lubdub: the address of %s carries credentials; give a token with client.Token instead", u.Host)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("lubdub: the address %s has more than a path; scope and token have options of their own", u.Host)
+		return "", fmt.Errorf("lubdub: the address %s has more than a path; give scope and token as options", u.Host)
 	}
 	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
 }
@@ -69,8 +69,8 @@ func checkSecret(u *url.URL, allowHTTP bool) error {
 	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
 		return nil
 	}
-	return fmt.Errorf("%w: http://%s would show the token to whoever listens on the way; use https, or client.AllowHTTP() "+
-		"where the network is your own", errNotSent, u.Host)
+	return fmt.Errorf("%w: http://%s would expose the token on the network; use https, or client.AllowHTTP() "+
+		"on a network that you trust", errNotSent, u.Host)
 }
 
 var errNotSent = errors.New("lubdub: nothing was sent")

@@ -81,7 +81,7 @@ func (l LeaseEnded) Error() string {
 }
 
 // ErrEnded is returned by a handle that is used after its end, and is the cause of its context once it is completed.
-var ErrEnded = errors.New("lubdub: the attempt is completed or given up; make no further use of its handle")
+var ErrEnded = errors.New("lubdub: the attempt is completed or abandoned; do not use its handle any more")
 
 // reasonDeadline is the reason with which the server ends attempts past their deadline.
 const reasonDeadline = "DEADLINE_EXCEEDED"

@@ -107,7 +107,7 @@ var (
 	// ErrClosed is the error of calls on a closed client, and the cause of contexts that it ended.
 	ErrClosed = errors.New("lubdub: the client is closed")
 	// ErrAnswer means that an answer did not follow the API; the call is not retried.
-	ErrAnswer = errors.New("lubdub: the answer is not the contract's")
+	ErrAnswer = errors.New("lubdub: the answer does not follow the API")
 )
 
 // refusal builds the error for an answer other than 2xx.

@@ -69,7 +69,7 @@ func (s *EventStream) Cursor() string { return s.cursor }
 func (s *EventStream) All(ctx context.Context) iter.Seq2[v1.Event, error] {
 	return func(yield func(v1.Event, error) bool) {
 		for failures := 0; ; {
-			heard, err := s.listen(ctx, yield)
+			received, err := s.listen(ctx, yield)
 			if err == errEnough || ctx.Err() != nil {
 				return
 			}
@@ -77,7 +77,7 @@ func (s *EventStream) All(ctx context.Context) iter.Seq2[v1.Event, error] {
 				yield(v1.Event{}, err)
 				return
 			}
-			if failures++; heard {
+			if failures++; received {
 				failures = 0
 			}
 			pause := backoff(failures, maxPause, err)
@@ -99,8 +99,8 @@ var (
 // quiet is three times the server's keepalive interval.
 const quiet = 45 * time.Second
 
-// listen opens the stream once and yields its events; heard: it received something.
-func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bool) (heard bool, err error) {
+// listen opens the stream once and yields its events; received: it received something.
+func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bool) (received bool, err error) {
 	c := s.client
 	if c.closing.Err() != nil {
 		return false, ErrClosed
@@ -119,7 +119,7 @@ func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bo
 	for {
 		line, err := readLine(lines)
 		if err != nil {
-			return heard, fmt.Errorf("lubdub: GET /v1/events: %w", err)
+			return received, fmt.Errorf("lubdub: GET /v1/events: %w", err)
 		}
 		watch()
 		watch = c.set.clock.AfterFunc(quiet, func() { cancel(errQuiet) })
@@ -130,12 +130,12 @@ func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bo
 		if m.retry > 0 {
 			s.pause = m.retry
 		}
-		over, err := s.tell(&m, yield)
+		over, err := s.yieldMessage(&m, yield)
 		if err == nil && m.id != "" {
-			s.cursor, heard = m.id, true
+			s.cursor, received = m.id, true
 		}
 		if over || err != nil {
-			return heard, err
+			return received, err
 		}
 		m = message{}
 	}
@@ -174,7 +174,7 @@ func (s *EventStream) openWith(ctx context.Context, token string) (*http.Respons
 	if s.cursor != "" {
 		req.Header.Set("Last-Event-ID", s.cursor)
 	}
-	res, err := c.carry(req)
+	res, err := c.roundTrip(req)
 	if err != nil {
 		k.base.failed(at)
 		return nil, fmt.Errorf("lubdub: %s: %w", k.operation(), err)
@@ -192,8 +192,8 @@ func (s *EventStream) openWith(ctx context.Context, token string) (*http.Respons
 	return res, nil
 }
 
-// tell yields the content of a message; over: the server closes the stream.
-func (s *EventStream) tell(m *message, yield func(v1.Event, error) bool) (over bool, err error) {
+// yieldMessage yields the content of a message; over: the server closes the stream.
+func (s *EventStream) yieldMessage(m *message, yield func(v1.Event, error) bool) (over bool, err error) {
 	switch m.event {
 	case "", "message":
 		if m.data == "" {

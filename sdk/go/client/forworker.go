@@ -39,7 +39,7 @@ func (c *Client) batches(all []beats.Attempt) (batches []*beater) {
 	open := map[*endpoints]*beater{}
 	for _, one := range all {
 		a := one.(held).Attempt
-		if _, ours := a.rhythm(); !ours {
+		if _, ours := a.heartbeatInterval(); !ours {
 			continue
 		}
 		b := open[a.beater.base]
@@ -64,7 +64,7 @@ func (b *beater) beatOnce(ctx context.Context) error {
 	pause, err := b.take(sent)
 	if err == nil && pause > 0 {
 		err = &Error{Status: http.StatusServiceUnavailable, Code: v1.CodeStoreUnavailable, Operation: k.operation(),
-			Message: "some beats could not be heard", RetryAfter: pause}
+			Message: "some heartbeats could not be stored", RetryAfter: pause}
 	}
 	return err
 }

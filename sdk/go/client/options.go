@@ -103,7 +103,7 @@ func AllowHTTP() Option {
 func Timeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
-			return fmt.Errorf("lubdub: a timeout of %v answers nothing; give a positive one", d)
+			return fmt.Errorf("lubdub: a timeout of %v is too short; give a positive one", d)
 		}
 		s.timeout = d
 		return nil
@@ -114,7 +114,7 @@ func Timeout(d time.Duration) Option {
 func Tries(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
-			return fmt.Errorf("lubdub: %d tries make no call; 1 is the least", n)
+			return fmt.Errorf("lubdub: %d tries are too few; 1 is the least", n)
 		}
 		s.tries = n
 		return nil
@@ -159,7 +159,7 @@ func Proxy(choose func(*http.Request) (*url.URL, error)) Option {
 func Transport(t http.RoundTripper) Option {
 	return func(s *settings) error {
 		if t == nil {
-			return errors.New("lubdub: the transport is nil; leave the option out")
+			return errors.New("lubdub: the transport is nil; omit the option")
 		}
 		s.transport = t
 		return nil
@@ -186,7 +186,7 @@ func Measure(m Metrics) Option {
 func WithLease(l Lease) Option {
 	return func(s *settings) error {
 		if l > Strict {
-			return fmt.Errorf("lubdub: there is no lease %d; it is Patient or Strict", l)
+			return fmt.Errorf("lubdub: unknown lease %d; use Patient or Strict", l)
 		}
 		s.lease = l
 		return nil

@@ -78,11 +78,11 @@ func readToken(path string) func(context.Context) (string, error) {
 func checkToken(token string) error {
 	for _, c := range []byte(token) {
 		if c <= ' ' || c >= 0x7f {
-			return errors.New("lubdub: the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces")
+			return errors.New("lubdub: the token has invalid characters; give what `lubdub token` prints, without quotes or spaces")
 		}
 	}
 	if kind := tokenKind(token); kind == "task" || kind == "worker" {
-		return fmt.Errorf("lubdub: this is the token of a %s, which opens that %[1]s's own calls only; "+
+		return fmt.Errorf("lubdub: this is the token of a %s, which is valid for that %[1]s's own calls only; "+
 			"make one for the client with `lubdub token --role …`", kind)
 	}
 	return nil

@@ -18,7 +18,7 @@ type TrackOption func(*Attempt)
 func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
 
 // Told calls f, in a separate goroutine, when the context of the attempt ends for another reason than its completion.
-func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.told = f } }
+func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.onEnd = f } }
 
 // Track reports the start of an attempt, and sends heartbeats until its handle is completed (Done, Fail, Complete) or abandoned (Abandon):
 // one of these must be called, even if the context has ended. The returned context is derived from ctx and also ends with a cause:
@@ -62,8 +62,8 @@ func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOpt
 
 func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 	if e == nil || e.TaskID == "" || e.Attempt < 1 || e.TaskToken == "" {
-		return nil, errors.New("lubdub: this is no envelope of a task: it needs taskId, attempt and taskToken, " +
-			"as creations and claims answer them")
+		return nil, errors.New("lubdub: this is not a task envelope: it needs taskId, attempt and taskToken, " +
+			"as creations and claims return them")
 	}
 	b, err := c.beaterFor(e.CallbackBaseURL)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 		a.timeout, a.own = time.Duration(*ms)*time.Millisecond, true
 	}
 	if a.timeout < 2*a.interval {
-		return nil, fmt.Errorf("lubdub: task %s: a heartbeat timeout of %v is less than twice its interval of %v, so that one lost beat "+
-			"would end it; give it more at its creation", a.taskID, a.timeout, a.interval)
+		return nil, fmt.Errorf("lubdub: task %s: a heartbeat timeout of %v is less than twice its interval of %v, so that one lost heartbeat "+
+			"would end it; create it with a longer timeout", a.taskID, a.timeout, a.interval)
 	}
 	if a.timeout < leastTimeout {
 		c.set.log.Warn("a heartbeat timeout this short leaves no room for one Retry-After", "taskId", a.taskID, "timeout", a.timeout)
@@ -105,9 +105,9 @@ func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer 
 	return sent, answer, err
 }
 
-// patience is the longest pause between two tries of a call of the attempt. An attempt that is being completed gets no heartbeats, and is
+// longestPause is the longest pause between two tries of a call of the attempt. An attempt that is being completed gets no heartbeats, and is
 // not in its worker's inventory: after an outage the completion must arrive before two inventories.
-func (a *Attempt) patience() time.Duration {
+func (a *Attempt) longestPause() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return min(maxPause, max(firstPause, a.timeout/12))
@@ -115,7 +115,7 @@ func (a *Attempt) patience() time.Duration {
 
 // persist retries a call of the attempt until it is answered, no token is valid any more, or ctx ends.
 func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
-	c, until, most := a.client, a.expires, a.patience()
+	c, until, most := a.client, a.expires, a.longestPause()
 	k.tries = 1
 	for n := 0; ; n++ {
 		now := c.set.clock.Now()
@@ -128,7 +128,7 @@ func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
 		}
 		pause := backoff(n, most, err)
 		if !until.IsZero() && c.set.clock.Now().Add(pause).After(until) {
-			return fmt.Errorf("lubdub: %s: given up, since its token has ended: %w", k.operation(), err)
+			return fmt.Errorf("lubdub: %s: abandoned, since its token has expired: %w", k.operation(), err)
 		}
 		if !c.sleep(ctx, pause) {
 			return err

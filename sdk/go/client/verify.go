@@ -22,7 +22,7 @@ var (
 	// ErrWebhookTime means that the message was signed too long ago, or by a clock that is ahead.
 	ErrWebhookTime = errors.New("lubdub: the webhook's timestamp is too far from now")
 	// ErrWebhookSignature means that no secret matches the signature: answer with 401 and do nothing else.
-	ErrWebhookSignature = errors.New("lubdub: the webhook's signature is not of these secrets")
+	ErrWebhookSignature = errors.New("lubdub: the webhook's signature matches none of the secrets")
 )
 
 // Verifier verifies a webhook's messages, as Standard Webhooks 1.0 defines. Any number of goroutines may use it.
@@ -41,7 +41,7 @@ func NewVerifier(secrets ...string) (*Verifier, error) {
 		encoded, ok := strings.CutPrefix(secret, "whsec_")
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-			return nil, fmt.Errorf("lubdub: secret %d is not like whsec_ and the base64 of 24 to 64 bytes", i+1)
+			return nil, fmt.Errorf("lubdub: secret %d is not whsec_ followed by the base64 of 24 to 64 bytes", i+1)
 		}
 		v.keys = append(v.keys, key)
 	}

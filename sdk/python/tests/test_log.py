@@ -119,7 +119,7 @@ class Failures(Log):
 class Outages(Log):
     def check(self, seconds: float) -> None:
         self.one("No answer from Lubdub")
-        again = self.one("Lubdub is answering again")
+        again = self.one("Lubdub answers again")
         found = re.search(r"after ([0-9.]+) s", again)
         assert found is not None
         self.assertTrue(seconds - 35 < float(found[1]) < seconds + 45, again)

@@ -26,7 +26,7 @@ export class Outage {
 
   answered(caller: unknown): void {
     if (!this.#failing.delete(caller) || this.#failing.size > 0) return;
-    this.#log('info', 'Lubdub is answering again', { afterSeconds: Math.round((this.#clock.now() - this.#since) / 100) / 10 });
+    this.#log('info', 'Lubdub answers again', { afterSeconds: Math.round((this.#clock.now() - this.#since) / 100) / 10 });
   }
 
   /** The caller makes no more calls. */

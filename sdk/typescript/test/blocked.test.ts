@@ -37,7 +37,7 @@ test('a handler that blocks the event loop beyond its time is reported as TIMEOU
   server.enqueue({ type: 'block', taskId: 'waits' });
   await until(() => server.isOver('endless'));
   const { state, error } = server.task('endless');
-  assert.deepEqual([state, error!.category, error!.message], ['FAILED', 'TIMEOUT', 'lubdub: the task has taken longer than 300 ms']);
+  assert.deepEqual([state, error!.category, error!.message], ['FAILED', 'TIMEOUT', 'lubdub: the task reached its time limit of 300 ms']);
   const before = beats().length;
   const end = await worker.ended;
   assert.ok(ends.includes(end as never), String(end));

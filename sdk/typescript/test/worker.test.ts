@@ -297,7 +297,7 @@ test('a failure is one line of the log, and so are the beginning and the end of 
     server.up();
     await server.clock.advance(60_000);
     assert.equal(written.length, 2, written.join('\n'));
-    assert.match(written[1]!, /^info: Lubdub is answering again afterSeconds=1[1-9]\d/);
+    assert.match(written[1]!, /^info: Lubdub answers again afterSeconds=1[1-9]\d/);
   }
   worker.close();
   await server.finish(running);

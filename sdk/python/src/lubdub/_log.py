@@ -82,7 +82,7 @@ class Outage:
             self.failing = {kind: at for kind, at in self.failing.items() if kind != what and now - at < RECENT}
             over = failing and not self.failing
         if over:
-            self.log.warning("Lubdub is answering again after %.1f s", now - self.since)
+            self.log.warning("Lubdub answers again after %.1f s", now - self.since)
 
     def dropped(self, what: str) -> None:
         """A call of this kind is no longer retried, though it was not answered."""
