@@ -99,7 +99,7 @@ var (
 // quiet is three times the server's keepalive interval.
 const quiet = 45 * time.Second
 
-// listen opens the stream once and yields its events; received: it received something.
+// listen opens the stream once and yields its events; received reports that there were any.
 func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bool) (received bool, err error) {
 	c := s.client
 	if c.closing.Err() != nil {

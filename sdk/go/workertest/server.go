@@ -208,10 +208,10 @@ func (s *Server) Up() {
 	away := s.time.Now().Sub(s.downSince)
 	s.down = nil
 	for _, t := range s.tasks {
-		t.heard = t.heard.Add(away)
+		t.lastBeat = t.lastBeat.Add(away)
 	}
 	for _, w := range s.workers {
-		w.heard = w.heard.Add(away)
+		w.lastBeat = w.lastBeat.Add(away)
 	}
 }
 

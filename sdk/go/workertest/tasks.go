@@ -12,15 +12,15 @@ import (
 // task is a task of the server.
 type task struct {
 	Task
-	request    v1.CreateTaskRequest
-	heard      time.Time
-	dispatched time.Time
-	asked      bool // cancellation was requested
-	why        string
-	grace      time.Duration
-	told       time.Time // when its worker was notified of that; zero: not yet
-	completion []byte    // its body
-	last       *v1.Progress
+	request         v1.CreateTaskRequest
+	lastBeat        time.Time
+	dispatched      time.Time
+	cancelRequested bool // cancellation was requested
+	why             string
+	grace           time.Duration
+	notifiedAt      time.Time // when its worker was notified of that; zero: not yet
+	completion      []byte    // its body
+	last            *v1.Progress
 }
 
 // Task is the state of a task.
@@ -87,7 +87,7 @@ func (s *Server) Cancel(id, reason string) {
 	if t := s.tasks[id]; t.State == v1.Queued {
 		s.finish(t, v1.Cancelled, "")
 	} else {
-		t.asked, t.why = true, reason
+		t.cancelRequested, t.why = true, reason
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Server) dispatch(t *task, worker string) {
 	}
 	t.Attempt++
 	t.State, t.WorkerID, t.Beats, t.Reason = v1.Dispatched, worker, 0, ""
-	t.heard, t.dispatched = s.time.Now(), s.time.Now()
+	t.lastBeat, t.dispatched = s.time.Now(), s.time.Now()
 	s.change()
 }
 
@@ -187,16 +187,16 @@ func (s *Server) sweep() {
 	}
 	now := s.time.Now()
 	for _, w := range s.workers {
-		if w.Status != v1.Offline && now.Sub(w.heard) >= s.timeout {
+		if w.Status != v1.Offline && now.Sub(w.lastBeat) >= s.timeout {
 			s.offline(w, "HEARTBEAT_TIMEOUT")
 		}
 	}
 	for _, t := range s.tasks {
 		timeout := t.timeout()
 		switch {
-		case t.State == v1.Running && timeout > 0 && now.Sub(t.heard) > timeout:
+		case t.State == v1.Running && timeout > 0 && now.Sub(t.lastBeat) > timeout:
 			s.lose(t, "HEARTBEAT_TIMEOUT")
-		case t.State == v1.Running && !t.told.IsZero() && now.Sub(t.told) > t.grace:
+		case t.State == v1.Running && !t.notifiedAt.IsZero() && now.Sub(t.notifiedAt) > t.grace:
 			s.finish(t, v1.Failed, "CANCEL_TIMEOUT")
 		}
 	}

@@ -29,7 +29,7 @@ type Worker struct {
 type fakeWorker struct {
 	Worker
 	heldOffline bool
-	heard       time.Time
+	lastBeat    time.Time
 	seq         int64
 	missed      map[*task]bool // omitted by its last inventory
 }
@@ -84,7 +84,7 @@ func (s *Server) Resume(workerID string) {
 	s.workers[workerID].heldOffline = false
 }
 
-// DrainMachine drains the machine of all workers, or resumes it: workers that register meanwhile are asked to wait.
+// DrainMachine drains the machine of all workers, or resumes it: workers that register meanwhile are cancelRequested to wait.
 func (s *Server) DrainMachine(drained bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,10 +145,10 @@ func (s *Server) register(token string, body []byte) (any, *refuse) {
 		w = &fakeWorker{Worker: Worker{WorkerID: fmt.Sprintf("wkr_%04d", s.number), Request: r, Status: v1.Online}}
 		s.workers[w.WorkerID] = w
 	}
-	w.heard = s.time.Now()
+	w.lastBeat = s.time.Now()
 	s.change()
 	return v1.RegisterWorkerResponse{
-		WorkerID: w.WorkerID, MachineID: r.MachineID, WorkerToken: "worker/" + w.WorkerID, TokenExpiresAt: v1.At(w.heard.Add(time.Hour)),
+		WorkerID: w.WorkerID, MachineID: r.MachineID, WorkerToken: "worker/" + w.WorkerID, TokenExpiresAt: v1.At(w.lastBeat.Add(time.Hour)),
 		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(), ShouldDrain: s.drained,
 	}, nil
 }
@@ -181,7 +181,7 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	if r.Seq == nil && r.CompletedDelta+r.FailedDelta > 0 {
 		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "deltas need seq")
 	}
-	w.heard = s.time.Now()
+	w.lastBeat = s.time.Now()
 	w.Beats++
 	newer := r.Seq == nil || *r.Seq > w.seq
 	if r.Seq != nil && newer {
@@ -193,14 +193,14 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		w.ActiveCount = *r.ActiveCount
 	}
 	a := v1.WorkerHeartbeatResponse{
-		Accepted: true, ShouldDrain: s.drained || w.Status == v1.Draining, ServerTime: v1.At(w.heard),
+		Accepted: true, ShouldDrain: s.drained || w.Status == v1.Draining, ServerTime: v1.At(w.lastBeat),
 		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(),
 		CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
 	}
 	for _, item := range r.Tasks {
-		t, bad := s.judge(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
+		t, bad := s.authorize(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
 		if bad == nil {
-			s.hear(t, item.ProgressPct, item.Message)
+			s.applyBeat(t, item.ProgressPct, item.Message)
 			continue
 		}
 		a.LostTasks = append(a.LostTasks, v1.LostTask{TaskID: item.TaskID, Attempt: item.Attempt, Error: bad.Error.Error})
@@ -209,9 +209,9 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		a.LostTasks = append(a.LostTasks, s.miss(w, r.Tasks)...)
 	}
 	for _, t := range s.heldBy(w) {
-		if t.asked {
-			if t.told.IsZero() {
-				t.told = w.heard
+		if t.cancelRequested {
+			if t.notifiedAt.IsZero() {
+				t.notifiedAt = w.lastBeat
 			}
 			a.CancelTasks = append(a.CancelTasks, v1.CancelTask{TaskID: t.TaskID, Attempt: t.Attempt, Reason: &t.why})
 		}
@@ -295,7 +295,7 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 		if w.Request.Queue != queue {
 			return nil, errForbidden
 		}
-		w.heard = s.time.Now()
+		w.lastBeat = s.time.Now()
 		if got := s.handOut(w, r.ClaimID, r.Types, most); len(got.Tasks) > 0 || last {
 			return got, nil
 		}
