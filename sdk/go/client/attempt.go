@@ -14,72 +14,71 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Attempt is the handle of an attempt that is tracked: beats are sent for it until it is completed or given up. It is for
-// any number of goroutines at once.
+// Attempt is the handle of a tracked attempt: heartbeats are sent until it is completed or abandoned. Any number of goroutines may use it.
 type Attempt struct {
 	client *Client
 	beater *beater
-	holder beats.Holder // nil: the client beats for it
+	holder beats.Holder // nil: the client sends the heartbeats
 	taskID string
 	number int
 	last   *v1.Progress
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	lease  Lease
-	told   func(error) // of an end that the server or the lease brings
+	onEnd  func(error) // called when the server or the lease ends it
 
-	mu       sync.Mutex
-	phase    phase
-	token    string
-	expires  time.Time // the token; zero: not known
-	interval time.Duration
-	timeout  time.Duration // how long it may be silent
-	own      bool          // the timeout is its own, not its worker's
-	accepted time.Time     // when the last accepted beat left
-	progress progress
-	cause    error // why it is not ours any more
-	asked    bool  // for its end
-	warned   bool  // of a refusal that ends nothing
+	mu              sync.Mutex
+	phase           phase
+	token           string
+	expires         time.Time // of the token; zero: unknown
+	interval        time.Duration
+	timeout         time.Duration // the heartbeat timeout
+	own             bool          // the timeout is its own, not its worker's
+	accepted        time.Time     // when the last accepted heartbeat was sent
+	progress        progress
+	cause           error // why it is no longer ours
+	cancelRequested bool  // cancellation was requested
+	warned          bool  // about a refusal that does not end it
 
 	// The beater's, under its mutex.
 	at      int       // in its list
-	due     time.Time // of the next beat
-	fresh   bool      // there was none yet
-	busy    bool      // a request that is under way names it
-	sending uint64    // the version of the progress in there
+	due     time.Time // of the next heartbeat
+	fresh   bool      // no heartbeat was sent yet
+	busy    bool      // a request in flight includes it
+	sending uint64    // the version of the progress in that request
 }
 
 type phase uint8
 
 const (
 	running phase = iota
-	ending        // its completion is on its way
+	ending        // its completion is being sent
 	over
 )
 
-// progress is what was said last. It replaces what was not sent yet.
+// progress is the last reported progress. It replaces progress that was not sent yet.
 type progress struct {
 	pct        float64
 	message    string
 	hasPct     bool
 	hasMessage bool
-	version    uint64 // of what was said
-	delivered  uint64 // of what a server has acknowledged
+	version    uint64 // of the reported progress
+	delivered  uint64 // the version that a server has acknowledged
 }
 
-// maxMessage is how long a message may be; a server cuts what is longer.
+// maxMessage is the limit of a message in bytes; a server cuts longer ones.
 const maxMessage = 1024
 
-// TaskID is the task's.
+// TaskID returns the task's id.
 func (a *Attempt) TaskID() string { return a.taskID }
 
-// Number counts the attempts at the task from 1.
+// Number returns the number of the attempt, counted from 1.
 func (a *Attempt) Number() int { return a.number }
 
-// Context is the one that Track returned.
+// Context returns the context that Track returned.
 func (a *Attempt) Context() context.Context { return a.Within(a.ctx) }
 
-// LastProgress is what the attempt before this one reported last: pct from 0 to 100, and false where it did not say.
+// LastProgress returns the last progress that the previous attempt reported: pct from 0 to 100, and false if it reported none.
 func (a *Attempt) LastProgress() (pct float64, message string, ok bool) {
 	if a.last == nil {
 		return 0, "", false
@@ -89,11 +88,11 @@ func (a *Attempt) LastProgress() (pct float64, message string, ok bool) {
 	return pct, message, true
 }
 
-// Progress says how far the work has come, 0 to 100, and says it in words of at most 1,024 bytes; more is cut. It replaces what was
-// not sent yet, goes with the next beat, and never waits. Its error says that pct is out of bounds, or why the attempt is over.
+// Progress reports progress as a percentage, 0 to 100, and a message of at most 1,024 bytes; more is cut. It replaces progress that was not
+// sent yet, is sent with the next heartbeat, and never waits. It fails if pct is out of range, or with the reason why the attempt is over.
 func (a *Attempt) Progress(pct float64, message string) error {
 	if !(pct >= 0 && pct <= 100) {
-		return fmt.Errorf("lubdub: a progress of %v is not between 0 and 100", pct)
+		return fmt.Errorf("lubdub: progress %v is not between 0 and 100", pct)
 	}
 	if len(message) > maxMessage {
 		message = cut(message, maxMessage)
@@ -111,8 +110,8 @@ func (a *Attempt) Progress(pct float64, message string) error {
 	return nil
 }
 
-// ended says why the attempt is over; nil: it is not. A strict lease is looked at first, since after a sleep of the machine nothing
-// else may have run yet.
+// ended returns why the attempt is over; nil: it is not. A strict lease is checked first, since nothing else may have run since the host
+// slept.
 func (a *Attempt) ended() error {
 	if a.cause != nil {
 		return a.cause
@@ -126,7 +125,7 @@ func (a *Attempt) ended() error {
 	return a.cause
 }
 
-// lookAtLease ends the attempt if its lease is over. The mutex is held.
+// lookAtLease ends the attempt if its lease has expired. The mutex is held.
 func (a *Attempt) lookAtLease(now time.Time) (left time.Duration) {
 	silent := clock.Elapsed(a.accepted, now)
 	if left = a.timeout - silent; left <= 0 {
@@ -135,15 +134,15 @@ func (a *Attempt) lookAtLease(now time.Time) (left time.Duration) {
 	return left
 }
 
-// close ends the context, since the attempt is not ours any more. The mutex is held.
+// close ends the context, since the attempt is no longer ours. The mutex is held.
 func (a *Attempt) close(cause error) {
 	if a.cause != nil || a.phase == over {
 		return
 	}
 	a.cause = cause
 	a.end(cause)
-	if a.told != nil {
-		go a.told(cause)
+	if a.onEnd != nil {
+		go a.onEnd(cause)
 	}
 }
 
@@ -158,12 +157,12 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// held is what the beaters, ours and a worker's, see of an attempt.
+// held is an attempt as the client's and a worker's heartbeat loops see it.
 type held struct{ *Attempt }
 
 func (h held) Name() (string, int) { return h.taskID, h.number }
 
-// Interval is how often it must be heard; 0: as its worker.
+// Interval is how often it needs a heartbeat; 0: as often as its worker.
 func (h held) Interval() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +191,7 @@ func (p *progress) append(b []byte) []byte {
 	return b
 }
 
-// Accepted says that a beat was, which left at a time. A lease of 0 is the attempt's own.
+// Accepted applies an accepted heartbeat that was sent at a time. A lease of 0 means the attempt's own.
 func (h held) Accepted(sent time.Time, lease time.Duration, version uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -212,13 +211,13 @@ func (h held) Accepted(sent time.Time, lease time.Duration, version uint64) {
 func (h held) Cancel(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asked || h.phase != running || h.cause != nil {
+	if h.cancelRequested || h.phase != running || h.cause != nil {
 		return
 	}
-	h.asked = true
+	h.cancelRequested = true
 	h.end(Cancelled{Reason: reason})
-	if h.told != nil {
-		go h.told(Cancelled{Reason: reason})
+	if h.onEnd != nil {
+		go h.onEnd(Cancelled{Reason: reason})
 	}
 }
 
@@ -252,7 +251,7 @@ func (h held) Look(now time.Time) (left time.Duration, matters bool) {
 	return h.lookAtLease(now), true
 }
 
-// workerID names the worker that holds the attempt; empty: none does.
+// workerID is the id of the worker that holds the attempt; empty: none.
 func (a *Attempt) workerID() string {
 	if a.holder == nil {
 		return ""
@@ -260,7 +259,7 @@ func (a *Attempt) workerID() string {
 	return a.holder.WorkerID()
 }
 
-// appendString writes a string as JSON.
+// appendString appends a string as JSON.
 func appendString(b []byte, s string) []byte {
 	plain := utf8.ValidString(s)
 	for i := 0; plain && i < len(s); i++ {
@@ -270,7 +269,7 @@ func appendString(b []byte, s string) []byte {
 		return append(append(append(b, '"'), s...), '"')
 	}
 	quoted, err := json.Marshal(s)
-	if err != nil { // of a string it does not fail
+	if err != nil { // does not happen for a string
 		return append(b, `""`...)
 	}
 	return append(b, quoted...)

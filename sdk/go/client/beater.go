@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// maxBatch is how many beats one request has at most.
+// maxBatch is the number of heartbeats per request.
 const maxBatch = 1000
 
-// beater beats for all attempts of one client whose callbacks go to the same place, in one goroutine that lives while there
-// are any. Attempts that are due by the next tick go together, so that after its first beat each is part of the crowd: one
-// request a tick for up to maxBatch of them.
+// beater sends heartbeats for all attempts of one client whose callbacks go to the same endpoints, in one goroutine that runs while there
+// are any. Attempts due by the next tick share a request, so after its first heartbeat each attempt is part of the batch: one request per
+// tick for up to maxBatch attempts.
 type beater struct {
 	client *Client
 	base   *endpoints
-	wake   chan struct{} // something has changed
+	wake   chan struct{} // signals a change
 
 	mu      sync.Mutex
-	free    sync.Cond // some attempts are not busy any more
+	free    sync.Cond // some attempts are no longer busy
 	all     []*Attempt
 	alive   bool // the goroutine runs
 	closed  bool
-	ticking bool      // some are due that are not new
-	sending bool      // a request is under way
-	until   time.Time // nothing is sent before: the server does not answer
+	ticking bool      // some attempts that are due are not new
+	sending bool      // a request is in flight
+	until   time.Time // nothing is sent before this time, since the server asked for a pause
 	failed  int       // in a row
 	since   time.Time // when the first of these was sent
-	stretch float64   // of intervals, until the next tick; the first time by much, so that a fleet that starts together spreads
+	stretch float64   // the share of an interval until the next tick; the first varies widely, to spread a fleet that starts at the same time
 
-	// The sender's, of whom there is one at a time.
+	// For the sender, of which there is one at a time.
 	batch  []*Attempt
 	body   []byte
 	answer []byte
@@ -43,7 +43,7 @@ func newBeater(c *Client, base *endpoints) *beater {
 	return b
 }
 
-// add has an attempt beaten for, the first time at once.
+// add starts heartbeats for an attempt, the first one at once.
 func (b *beater) add(a *Attempt) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,11 +56,11 @@ func (b *beater) add(a *Attempt) bool {
 		b.alive = true
 		go b.run()
 	}
-	b.rouse()
+	b.wakeLoop()
 	return true
 }
 
-// remove has nothing more sent for an attempt. It returns once no request is under way that names it.
+// remove stops heartbeats for an attempt, and returns when no request in flight includes it.
 func (b *beater) remove(a *Attempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,11 +81,11 @@ func (b *beater) drop(a *Attempt) {
 	if last == 0 {
 		b.all = nil
 	}
-	b.rouse()
+	b.wakeLoop()
 }
 
-// rouse has the goroutine look anew.
-func (b *beater) rouse() {
+// wakeLoop wakes the goroutine.
+func (b *beater) wakeLoop() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -96,7 +96,7 @@ func (b *beater) close() {
 	b.mu.Lock()
 	all := b.all
 	b.all, b.closed = nil, true
-	b.rouse()
+	b.wakeLoop()
 	b.mu.Unlock()
 	for _, a := range all {
 		a.mu.Lock()
@@ -105,7 +105,7 @@ func (b *beater) close() {
 	}
 }
 
-// run beats until there is nobody left to beat for. It never waits for a server, since leases end meanwhile.
+// run sends heartbeats until there are no attempts left. It never waits for a server, since leases may expire meanwhile.
 func (b *beater) run() {
 	c := b.client.set.clock
 	for {
@@ -125,8 +125,8 @@ func (b *beater) run() {
 	}
 }
 
-// look ends leases that are over and collects who is due into the batch, which is then the sender's; wait is how long there is
-// nothing to look at.
+// look ends expired leases and collects the attempts that are due into the batch, which then belongs to the sender; wait is how long there
+// is nothing to do.
 func (b *beater) look(now time.Time) (wait time.Duration, due, alive bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +136,7 @@ func (b *beater) look(now time.Time) (wait time.Duration, due, alive bool) {
 		if left, matters := (held{a}).Look(now); matters {
 			wait = min(wait, left, lookEvery)
 		}
-		interval, ours := a.rhythm()
+		interval, ours := a.heartbeatInterval()
 		if !ours {
 			b.drop(a)
 			i--
@@ -169,7 +169,7 @@ func (b *beater) look(now time.Time) (wait time.Duration, due, alive bool) {
 	return max(0, wait), b.sending, true
 }
 
-// tick begins or ends a tick. At its beginning whoever would be due before the next one is due: so all come together.
+// tick starts or ends a tick. At its start, attempts that would be due before the next one become due, so that they share a request.
 func (b *beater) tick(now time.Time, least time.Duration, ticks bool) {
 	if ticks && !b.ticking {
 		b.stretch = 0.9 + rand.Float64()/10
@@ -184,18 +184,18 @@ func (b *beater) tick(now time.Time, least time.Duration, ticks bool) {
 
 const (
 	longest = time.Hour
-	// lookEvery is how often strict leases are looked at: timers stand still while a machine sleeps.
+	// lookEvery is the pause between two checks of strict leases: timers stop while the host sleeps.
 	lookEvery = time.Second
 )
 
-// rhythm is how often to beat; ours: it is to be beaten for.
-func (a *Attempt) rhythm() (interval time.Duration, ours bool) {
+// heartbeatInterval returns the heartbeat interval; ours: the attempt needs heartbeats.
+func (a *Attempt) heartbeatInterval() (interval time.Duration, ours bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.interval, a.phase == running && a.cause == nil
 }
 
-// beat sends the beats of the batch and takes the answer in.
+// beat sends the batch and applies the answer.
 func (b *beater) beat() {
 	set := b.client.set
 	sent := set.clock.Now()
@@ -216,9 +216,9 @@ func (b *beater) beat() {
 		}
 		if b.failed == 0 {
 			b.since = sent
-			set.log.Warn("No answer from Lubdub to heartbeats; trying again until there is one", "attempts", len(b.batch), "error", err)
+			set.log.Warn("No answer from Lubdub to heartbeats; they are retried", "attempts", len(b.batch), "error", err)
 		}
-		pause = backoff(b.failed, b.patience(), err)
+		pause = backoff(b.failed, b.longestPause(), err)
 		b.failed++
 	} else {
 		if b.failed > 0 {
@@ -236,10 +236,10 @@ func (b *beater) beat() {
 	}
 	b.batch, b.sending = b.batch[:0], false
 	b.free.Broadcast()
-	b.rouse()
+	b.wakeLoop()
 }
 
-// limit is how long an answer is waited for: so long that there is time for another try.
+// limit is how long to wait for an answer: short enough to leave time for another try.
 func (b *beater) limit() time.Duration {
 	least := b.client.set.timeout
 	for _, a := range b.batch {
@@ -250,24 +250,24 @@ func (b *beater) limit() time.Duration {
 	return least
 }
 
-// patience is the longest pause between two tries: well within the shortest interval. The mutex is held.
-func (b *beater) patience() time.Duration {
+// longestPause is the longest pause between two tries: well within the shortest interval. The mutex is held.
+func (b *beater) longestPause() time.Duration {
 	least := 4 * maxPause
 	for _, a := range b.batch {
-		if interval, ours := a.rhythm(); ours {
+		if interval, ours := a.heartbeatInterval(); ours {
 			least = min(least, interval)
 		}
 	}
 	return least / 4
 }
 
-// request is the one with the beats that were written.
+// request returns the call with the written heartbeats.
 func (b *beater) request() *call {
 	return &call{method: http.MethodPost, path: "/v1/heartbeats", base: b.base, body: b.body, open: true, buffer: &b.answer, tries: 1,
 		limit: b.limit()}
 }
 
-// write writes the request.
+// write encodes the request.
 func (b *beater) write() {
 	out := append(b.body[:0], `{"heartbeats":[`...)
 	for i, a := range b.batch {

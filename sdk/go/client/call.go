@@ -16,34 +16,34 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
-// maxAnswer is more than any answer holds, in bytes.
+// maxAnswer is the limit of an answer, in bytes.
 const maxAnswer = 64 << 20
 
-// call is one call, however often it takes to be answered.
+// call is one call, including its retries.
 type call struct {
 	method, path string // the path is escaped
 	query        url.Values
-	in           any     // what is sent as JSON; nil: nothing
-	body         []byte  // in, already written
+	in           any     // sent as JSON; nil: nothing
+	body         []byte  // in, already encoded
 	out          any     // a pointer; nil: the answer's body does not matter
 	buffer       *[]byte // the answer's body is left there, in what it has room for; out does not count
 
 	base  *endpoints // nil: the client's
 	token string     // opens it; empty: the client's own does
-	open  bool       // nothing opens it
+	open  bool       // send no token
 	key   string     // Idempotency-Key
 	trace string     // traceparent
-	// once says that a repeat would do it again: it is repeated only where it cannot have been heard.
+	// once: a repeat would apply it twice, so it is retried only if the server cannot have received it.
 	once bool
-	// wait is how long the server may take in addition.
+	// wait is the time that the server may take in addition.
 	wait time.Duration
-	// limit is how long the server may take to answer once; 0: as the client's settings say.
+	// limit is how long one answer may take; 0: the client's setting.
 	limit time.Duration
-	// tries is how often it is made at most; 0: as the client's settings say.
+	// tries is the maximum number of tries; 0: the client's setting.
 	tries int
 }
 
-// do makes a call, again while that may help.
+// do makes a call with retries.
 func (c *Client) do(ctx context.Context, k *call) error {
 	if k.in != nil {
 		body, err := json.Marshal(k.in)
@@ -66,7 +66,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 		}
 		pause := backoff(n, maxPause, err)
 		if deadline, ok := ctx.Deadline(); ok && deadline.Sub(c.set.clock.Now()) < pause {
-			return err // of more use than that the time is over
+			return err // more useful than the error of the context
 		}
 		if !clock.Sleep(c.set.clock, pause, ctx.Done()) {
 			return err
@@ -76,7 +76,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 
 func (k *call) operation() string { return k.method + " " + k.path }
 
-// mayRepeat reports whether the call may be made again after an error.
+// mayRepeat reports whether the call may be retried after an error.
 func (k *call) mayRepeat(err error) bool {
 	if !again(err) {
 		return false
@@ -89,13 +89,13 @@ func (k *call) mayRepeat(err error) bool {
 	return (errors.As(err, &dial) && dial.Op == "dial") || (errors.As(err, &e) && e.Status == http.StatusTooManyRequests)
 }
 
-// How long to wait before a repeat.
+// The pauses between retries.
 const (
 	firstPause = clock.FirstPause
 	maxPause   = 5 * time.Second
 )
 
-// backoff is how long to wait before repeat n, counted from 0. What the server asks for is a floor.
+// backoff is the pause before retry n, counted from 0. Retry-After is its minimum.
 func backoff(n int, most time.Duration, err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) {
@@ -104,7 +104,7 @@ func backoff(n int, most time.Duration, err error) time.Duration {
 	return clock.Backoff(n, most)
 }
 
-// try makes a call once, and once more with another token where its own was refused.
+// try makes a call once, and a second time with a new token if its own was refused.
 func (c *Client) try(ctx context.Context, k *call) error {
 	if err := c.closing.Err(); err != nil {
 		return ErrClosed
@@ -145,7 +145,7 @@ func (c *Client) send(ctx context.Context, k *call, token string) error {
 	if err != nil {
 		return err
 	}
-	res, err := c.carry(req)
+	res, err := c.roundTrip(req)
 	if err == nil {
 		err = c.read(k, res)
 	}
@@ -162,16 +162,16 @@ func (c *Client) send(ctx context.Context, k *call, token string) error {
 	return fmt.Errorf("lubdub: %s: %w", k.operation(), err)
 }
 
-// carry has a request carried. It is http.Client's Do for what these calls have, which is less: no cookies, and no redirects followed.
-func (c *Client) carry(req *http.Request) (*http.Response, error) {
+// roundTrip sends a request. It does what http.Client.Do does for these calls, without cookies and redirects.
+func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	res, err := c.carrier.RoundTrip(req)
 	if err == nil && (res == nil || res.Body == nil) {
-		err = errors.New("the transport has returned neither an answer nor an error")
+		err = errors.New("the transport returned neither an answer nor an error")
 	}
 	return res, err
 }
 
-// request writes the request to an address.
+// request builds the request to an address.
 func (c *Client) request(ctx context.Context, k *call, at int32, token string) (*http.Request, error) {
 	if err := k.base.bare[at]; token != "" && err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (c *Client) request(ctx context.Context, k *call, at int32, token string) (
 
 var jsonOnly = []string{"application/json"}
 
-// headers are those that all requests have. What they hold is shared, and for reading only.
+// headers returns the headers of every request. Their values are shared and read-only.
 func (c *Client) headers(token string) http.Header {
 	h := make(http.Header, 6)
 	h["User-Agent"], h["Accept"] = c.agent, jsonOnly
@@ -213,7 +213,7 @@ func (c *Client) headers(token string) http.Header {
 	return h
 }
 
-// read takes an answer in.
+// read reads an answer.
 func (c *Client) read(k *call, res *http.Response) error {
 	defer func() { _ = res.Body.Close() }()
 	var own []byte
@@ -222,7 +222,7 @@ func (c *Client) read(k *call, res *http.Response) error {
 		into = &own
 	}
 	if n := res.ContentLength; n >= 0 && n < maxAnswer && int64(cap(*into)) <= n {
-		*into = make([]byte, 0, n+1) // and one in which to see the end
+		*into = make([]byte, 0, n+1) // one more, to detect the end
 	}
 	body, err := readAll((*into)[:0], io.LimitReader(res.Body, maxAnswer+1))
 	*into = body
@@ -244,7 +244,7 @@ func (c *Client) read(k *call, res *http.Response) error {
 	return nil
 }
 
-// readAll is io.ReadAll into what b has room for.
+// readAll is io.ReadAll into the capacity of b.
 func readAll(b []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {

@@ -7,25 +7,25 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// The calls of workers, one by one. Track and package worker make them by themselves, at the right moments; these are for
-// whoever wants to do so themselves. A token is the attempt's or the worker's.
+// The single calls of workers. Track and package worker make them automatically; these are for programs that manage attempts themselves. A
+// token is the attempt's or the worker's.
 
-// Started says that an attempt runs.
+// Started reports that an attempt runs.
 func (c *Client) Started(ctx context.Context, taskID, token string, r v1.StartedRequest) (*v1.StartedResponse, error) {
 	return ask[v1.StartedResponse](ctx, c, callback(taskID, "started", token, r))
 }
 
-// Heartbeat says that an attempt lives.
+// Heartbeat sends a heartbeat of an attempt.
 func (c *Client) Heartbeat(ctx context.Context, taskID, token string, r v1.HeartbeatRequest) (*v1.HeartbeatResponse, error) {
 	return ask[v1.HeartbeatResponse](ctx, c, callback(taskID, "heartbeat", token, r))
 }
 
-// Completed says how an attempt has ended.
+// Completed completes an attempt.
 func (c *Client) Completed(ctx context.Context, taskID, token string, r v1.CompletedRequest) (*v1.CompletedResponse, error) {
 	return ask[v1.CompletedResponse](ctx, c, callback(taskID, "completed", token, r))
 }
 
-// Heartbeats says that up to 1,000 attempts live. Each beat brings its token, or token is a worker's that holds them all.
+// Heartbeats sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all.
 func (c *Client) Heartbeats(ctx context.Context, token string, r v1.HeartbeatsRequest) (*v1.HeartbeatsResponse, error) {
 	return ask[v1.HeartbeatsResponse](ctx, c, &call{method: http.MethodPost, path: "/v1/heartbeats", in: r, token: token, open: token == ""})
 }

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// Environment variables that New and worker.New look at where nothing else is said.
+// Environment variables that New and worker.New read if no option is given.
 const (
-	EnvURL       = "LUBDUB_URL"        // addresses, with commas
+	EnvURL       = "LUBDUB_URL"        // addresses, separated by commas
 	EnvToken     = "LUBDUB_TOKEN"      // the token
-	EnvTokenFile = "LUBDUB_TOKEN_FILE" // the file that the token is in
+	EnvTokenFile = "LUBDUB_TOKEN_FILE" // the file with the token
 )
 
-// Client talks to one deployment. It is for any number of goroutines at once.
+// Client calls one deployment. Any number of goroutines may use it.
 type Client struct {
 	set   *settings
 	base  *endpoints
@@ -30,12 +30,12 @@ type Client struct {
 	closed  context.CancelFunc
 
 	mu      sync.Mutex
-	beaters map[string]*beater // by where the callbacks go
+	beaters map[string]*beater // by the endpoints of the callbacks
 }
 
-// New makes a client of the deployment at url, or at several with commas between them; empty: what LUBDUB_URL says. Where no
-// option says which token to use, it is that of LUBDUB_TOKEN, or in the file LUBDUB_TOKEN_FILE; without one only such calls
-// succeed as bring their own, such as those of tracked tasks. Nothing is sent yet.
+// New returns a client of the deployment at url, or at several addresses separated by commas; empty: LUBDUB_URL. If no option sets the
+// token, it is that of LUBDUB_TOKEN, or in the file LUBDUB_TOKEN_FILE; without one only calls that have their own succeed, such as those of
+// tracked tasks. Nothing is sent yet.
 func New(url string, opts ...Option) (*Client, error) {
 	set := defaults()
 	for _, opt := range opts {
@@ -78,8 +78,8 @@ func New(url string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the beats of what is still tracked, and its contexts, with ErrClosed as their cause. The server will take the work
-// for lost. Calls that are under way are not waited for.
+// Close stops the heartbeats of attempts that are still tracked, and ends their contexts with ErrClosed as the cause. The server will
+// declare them lost. Calls in flight are not waited for.
 func (c *Client) Close() {
 	c.closed()
 	c.mu.Lock()
@@ -94,10 +94,10 @@ func (c *Client) Close() {
 	}
 }
 
-// Metrics is what Measure said.
+// Metrics returns the argument of Measure.
 func (c *Client) Metrics() Metrics { return c.set.metrics }
 
-// Lease is what WithLease said.
+// Lease returns the argument of WithLease.
 func (c *Client) Lease() Lease { return c.set.lease }
 
 func tokenOfEnvironment() tokenSource {
@@ -110,7 +110,7 @@ func tokenOfEnvironment() tokenSource {
 	return fixedToken("")
 }
 
-// carrier carries the requests.
+// carrier returns the transport of the requests.
 func (s *settings) carrier() http.RoundTripper {
 	if s.transport != nil {
 		return s.transport
@@ -118,11 +118,11 @@ func (s *settings) carrier() http.RoundTripper {
 	own := http.DefaultTransport.(*http.Transport).Clone()
 	own.Proxy, own.TLSClientConfig = s.proxy, s.tls
 	own.ForceAttemptHTTP2 = true
-	own.MaxIdleConns, own.MaxIdleConnsPerHost = 0, 1024 // completions come in crowds; what is idle for long is closed
+	own.MaxIdleConns, own.MaxIdleConnsPerHost = 0, 1024 // many completions may be sent at the same time; idle connections are closed later
 	return own
 }
 
-// Version is that of the SDK: what its module was got in, or devel in its own checkout.
+// Version returns the SDK's version: that of its module, or devel in its own checkout.
 func Version() string { return version() }
 
 var version = sync.OnceValue(func() string {

@@ -62,7 +62,7 @@ func TestCallsAreMadeAgain(t *testing.T) {
 			return err
 		}, 2, 0, ""},
 		"what would be done twice":  {[]any{io.ErrUnexpectedEOF}, fire, 1, 0, "*"},
-		"what nobody has heard":     {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
+		"what no server received":   {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
 		"what was not let in (429)": {[]any{reply(429, `{"error":"overloaded"}`), reply(202, `{}`)}, fire, 2, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

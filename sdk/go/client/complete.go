@@ -11,18 +11,18 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// ErrOutput says that an output cannot be sent: it is not JSON, or the completion would be larger than a server takes. Nothing
-// was sent and the attempt goes on: complete it otherwise.
+// ErrOutput means that an output cannot be sent: it is not JSON, or the completion exceeds the server's limit. Nothing was sent and the
+// attempt continues: complete it in another way.
 var ErrOutput = errors.New("lubdub: the output cannot be sent")
 
-// maxCompletion is how large a completion may be, in bytes.
+// maxCompletion is the limit of a completion, in bytes.
 const maxCompletion = 256 << 10
 
-// maxStack is how much of a stack is sent, in bytes.
+// maxStack is the size of a stack that is sent, in bytes.
 const maxStack = 16 << 10
 
-// Done says that the work is done, with an output of any kind that encoding/json writes; nil: none. It waits until that is answered,
-// asking again with the same body while no server answers, at most until the attempt's token has ended.
+// Done completes the attempt as done, with any output that encoding/json encodes; nil: none. It waits for the answer, and retries with the
+// same body while no server answers, at most until the attempt's token expires.
 func (a *Attempt) Done(output any) (*v1.CompletedResponse, error) {
 	raw, err := rawJSON(output)
 	if err != nil {
@@ -31,8 +31,8 @@ func (a *Attempt) Done(output any) (*v1.CompletedResponse, error) {
 	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeSucceeded, Output: raw})
 }
 
-// Fail says that the work has failed; a *Failure says of which category, every other error is USER_CODE. Where err is the Cancelled
-// that the context ended with, or the end of the context itself after that, the outcome is CANCELLED. It waits as Done does.
+// Fail completes the attempt as failed. A *Failure sets the category; every other error is USER_CODE. After a cancel, the context's
+// Cancelled and the context's own error have the outcome CANCELLED. It waits as Done does.
 func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
 	var cancelled Cancelled
 	var stopped *StoppedError
@@ -46,8 +46,8 @@ func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
 	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: taskError(err)})
 }
 
-// Stopped says that the work has stopped after a cancel: in which phase of it, and how far it had come, as anything that encoding/json
-// writes; nil: it does not say. It waits as Done does.
+// Stopped completes the attempt as stopped after a cancel: in which phase, and the partial progress, as anything that encoding/json
+// encodes; nil: not reported. It waits as Done does.
 func (a *Attempt) Stopped(phase string, partial any) (*v1.CompletedResponse, error) {
 	raw, err := rawJSON(partial)
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *Attempt) Stopped(phase string, partial any) (*v1.CompletedResponse, err
 	})
 }
 
-// life is how long the completion is asked for.
+// life is the context of the completion's calls.
 func (a *Attempt) life() context.Context {
 	if a.holder != nil {
 		return a.holder.Life()
@@ -66,7 +66,7 @@ func (a *Attempt) life() context.Context {
 	return context.Background()
 }
 
-// Abandon ends the beats and sends nothing: the server will find the attempt lost. After a completion it does nothing.
+// Abandon stops heartbeats and sends nothing: the server will declare the attempt lost. After a completion it has no effect.
 func (a *Attempt) Abandon() {
 	a.mu.Lock()
 	begun := a.phase != running
@@ -80,9 +80,8 @@ func (a *Attempt) Abandon() {
 	}
 }
 
-// Complete sends a completion; attempt, worker and time are filled in. It waits as Done does, and no longer than ctx. Once the
-// completion is on its way no beat is sent any more. Where the attempt is not ours any more nothing is sent, and the error says
-// why; so it is where the server refuses the completion.
+// Complete sends a completion; attempt, worker and time are filled in. It waits as Done does, but no longer than ctx. From then on no
+// heartbeat is sent. If the attempt is no longer ours nothing is sent, and it fails with the reason; so does a refusal.
 func (a *Attempt) Complete(ctx context.Context, r v1.CompletedRequest) (*v1.CompletedResponse, error) {
 	r.Attempt, r.CompletedAt = a.number, v1.At(a.client.set.clock.Now())
 	if a.holder != nil {
@@ -126,7 +125,7 @@ func (a *Attempt) Complete(ctx context.Context, r v1.CompletedRequest) (*v1.Comp
 	return answer, err
 }
 
-// release ends the beats.
+// release stops the heartbeats.
 func (a *Attempt) release(completes bool) {
 	if a.holder != nil {
 		a.holder.Release(held{a}, completes)
@@ -135,7 +134,7 @@ func (a *Attempt) release(completes bool) {
 	a.beater.remove(a)
 }
 
-// send sends the last progress, where no beat has brought it yet, and then the completion.
+// send sends the last progress if no heartbeat has, and then the completion.
 func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse, error) {
 	path := "/v1/tasks/" + seg(a.taskID)
 	if beat := a.lastBeat(); beat != nil {
@@ -149,7 +148,7 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 	err := a.persist(ctx, k, nil)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && a.holder != nil {
-		k.token = a.holder.Token() // opens it as well, and is newer
+		k.token = a.holder.Token() // valid for the call as well, and newer
 		err = a.persist(ctx, k, nil)
 	}
 	if errors.As(err, &refused) {
@@ -161,7 +160,7 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 	return &answer, nil
 }
 
-// lastBeat is a beat with progress that no server has acknowledged yet; nil: there is none.
+// lastBeat is a heartbeat with progress that no server has acknowledged; nil: none.
 func (a *Attempt) lastBeat() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,19 +170,19 @@ func (a *Attempt) lastBeat() []byte {
 	return append(a.progress.append(fmt.Appendf(nil, `{"attempt":%d`, a.number)), '}')
 }
 
-// Failure says what kind of failure an error is.
+// Failure is an error with a failure category.
 type Failure struct {
-	// Category decides whether the task is tried again.
+	// Category decides whether the task is retried.
 	Category v1.ErrorCategory
-	// Err is what went wrong.
+	// Err is the cause.
 	Err error
-	// Retryable says whether another try may help; nil: as the category has it.
+	// Retryable reports whether another attempt may help; nil: the category decides.
 	Retryable *bool
-	// Stack is for people; at most 16 KiB of it are sent.
+	// Stack is a readable stack trace; at most 16 KiB of it are sent.
 	Stack string
 }
 
-// Error is the error's.
+// Error returns the cause's text.
 func (f *Failure) Error() string {
 	if f.Err == nil {
 		return string(f.Category)
@@ -191,13 +190,13 @@ func (f *Failure) Error() string {
 	return f.Err.Error()
 }
 
-// Unwrap is the error.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Categorize makes err one of a category: DATA_QUALITY, INFRASTRUCTURE, CONFIGURATION, TIMEOUT, CANCELLED or USER_CODE.
+// Categorize gives err a category: DATA_QUALITY, INFRASTRUCTURE, CONFIGURATION, TIMEOUT, CANCELLED or USER_CODE.
 func Categorize(c v1.ErrorCategory, err error) error { return &Failure{Category: c, Err: err} }
 
-// Permanent makes err one that no other try can help.
+// Permanent marks err as an error that no other attempt can help.
 func Permanent(err error) error {
 	f := Failure{Category: v1.CategoryUserCode, Err: err}
 	var said *Failure
@@ -208,24 +207,24 @@ func Permanent(err error) error {
 	return &f
 }
 
-// StoppedError is what a handler returns after a cancel that wants to say how far it had come.
+// StoppedError is returned by a handler after a cancel to report the partial progress.
 type StoppedError struct {
-	// Phase says where the cancel met the work.
+	// Phase is the phase that was interrupted.
 	Phase string
-	// Partial is anything that encoding/json writes; nil: nothing.
+	// Partial is anything that encoding/json encodes; nil: nothing.
 	Partial any
 }
 
 func (s *StoppedError) Error() string { return "stopped in " + s.Phase }
 
-// Panicked makes the failure of what recover returned, with the stack of the goroutine that calls it.
+// Panicked returns the failure for a value from recover, with the stack of the calling goroutine.
 func Panicked(recovered any) error {
 	return &Failure{Category: v1.CategoryUserCode, Err: fmt.Errorf("panic: %v", recovered), Stack: string(debug.Stack())}
 }
 
 func taskError(err error) *v1.TaskError {
 	if err == nil {
-		err = errors.New("it failed, and nobody said why")
+		err = errors.New("it failed without an error")
 	}
 	e := &v1.TaskError{Category: v1.CategoryUserCode, Message: cut(err.Error(), maxStack)}
 	var f *Failure
@@ -238,8 +237,8 @@ func taskError(err error) *v1.TaskError {
 	return e
 }
 
-// Run tracks an attempt, does the work, and completes it: with what the work returns, as Done and Fail do; a panic is a failure
-// of the category USER_CODE. Its error says that the attempt could not be tracked or completed; the work's own is not it.
+// Run tracks an attempt, does the work, and completes it with the result, as Done and Fail do; a panic is a failure of the category
+// USER_CODE. It fails if the attempt could not be tracked or completed, but not with the error of the work.
 func (c *Client) Run(
 	ctx context.Context, e *v1.TaskEnvelope, work func(context.Context, *Attempt) (output any, err error), opts ...TrackOption,
 ) (*v1.CompletedResponse, error) {
@@ -247,7 +246,7 @@ func (c *Client) Run(
 	if err != nil {
 		return nil, err
 	}
-	defer a.Abandon() // where the work ends its goroutine
+	defer a.Abandon() // if the work ends its goroutine
 	output, err := guarded(on, a, work)
 	if err != nil {
 		return a.Fail(err)

@@ -7,10 +7,9 @@ import (
 	"net/url"
 )
 
-// Request is a call of the control plane as it goes over the wire, for whoever wants the answer's own bytes or calls what the client
-// has no method of.
+// Request is a raw control call, for programs that need the bytes of the answer or a call that the client has no method for.
 type Request struct {
-	// Method is GET where it is empty.
+	// Method is GET if empty.
 	Method string
 	// Path begins with a slash; ids in it are escaped with url.PathEscape.
 	Path string
@@ -20,11 +19,11 @@ type Request struct {
 	Body any
 	// Key is the Idempotency-Key; empty: none.
 	Key string
-	// Once says that a repeat would do it again: it is repeated only where it cannot have been heard.
+	// Once: a repeat would apply it twice, so it is retried only if the server cannot have received it.
 	Once bool
 }
 
-// Do makes a call and returns the body of its answer as it came. Its errors are those of all calls.
+// Do makes a call and returns the unparsed body of its answer. It fails as all calls do.
 func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	query := url.Values{}
 	for name, values := range r.Query {

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// endpoints are the addresses of one deployment. The one that answered last is asked first.
+// endpoints are the addresses of one deployment. The one that answered last is tried first.
 type endpoints struct {
-	urls   []string   // without a slash at their ends
+	urls   []string   // without trailing slashes
 	parsed []*url.URL // the same
-	bare   []error    // why no token may go there; nil: it may
+	bare   []error    // why no token may be sent there; nil: it may
 	at     atomic.Int32
 }
 
@@ -40,18 +40,18 @@ func newEndpoints(urls []string, set *settings) (*endpoints, error) {
 func checkURL(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", errors.New("lubdub: an address is not like https://host:port; see what was given to client.New or in " + EnvURL)
+		return "", errors.New("lubdub: an address is not like https://host:port; check the address in client.New or " + EnvURL)
 	}
-	if u.User != nil { // not repeated, since it is a secret
+	if u.User != nil { // omitted, since it is a secret
 		return "", fmt.Errorf("lubdub: the address of %s carries credentials; give a token with client.Token instead", u.Host)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("lubdub: the address %s has more than a path; scope and token have options of their own", u.Host)
+		return "", fmt.Errorf("lubdub: the address %s has more than a path; give scope and token as options", u.Host)
 	}
 	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
 }
 
-// checkSecrecy refuses addresses to which no token may go.
+// checkSecrecy refuses addresses that would expose the token.
 func (e *endpoints) checkSecrecy() error {
 	for _, err := range e.bare {
 		if err != nil {
@@ -69,16 +69,16 @@ func checkSecret(u *url.URL, allowHTTP bool) error {
 	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
 		return nil
 	}
-	return fmt.Errorf("%w: http://%s would show the token to whoever listens on the way; use https, or client.AllowHTTP() "+
-		"where the network is your own", errNotSent, u.Host)
+	return fmt.Errorf("%w: http://%s would expose the token on the network; use https, or client.AllowHTTP() "+
+		"on a network that you trust", errNotSent, u.Host)
 }
 
 var errNotSent = errors.New("lubdub: nothing was sent")
 
-// first is the number of the address to ask first.
+// first is the number of the address to try first.
 func (e *endpoints) first() int32 { return e.at.Load() }
 
-// url is where a path, which is escaped, is at an address.
+// url is the URL of an escaped path at an address.
 func (e *endpoints) url(at int32, path string) (*url.URL, error) {
 	if strings.Contains(path, "%") {
 		return url.Parse(e.urls[at] + path)
@@ -91,7 +91,7 @@ func (e *endpoints) url(at int32, path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// failed moves on from an address that did not answer, unless somebody has.
+// failed moves on from an address that did not answer, unless another call has.
 func (e *endpoints) failed(at int32) {
 	e.at.CompareAndSwap(at, (at+1)%int32(len(e.urls)))
 }

@@ -8,34 +8,34 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Why the context of a tracked attempt ends: its cause, as context.Cause returns it, is one of these; find out with errors.As.
-// After Cancelled the attempt is still ours and wants its completion; after each of the others nothing more is sent.
+// Why the context of a tracked attempt ends: its cause, from context.Cause, is one of these; check with errors.As. After Cancelled the
+// attempt is still ours and needs a completion; after the others nothing more is sent.
 type (
-	// Cancelled says that the task's end was asked for: stop, clean up, and complete.
+	// Cancelled means that cancellation was requested: stop, clean up, and complete.
 	Cancelled struct {
-		// Reason is what whoever cancelled said.
+		// Reason is the reason given for the cancel.
 		Reason string
 	}
-	// Lost says that the attempt is not ours any more.
+	// Lost means that the attempt is no longer ours.
 	Lost struct {
-		// State is what became of the task; empty where that is not known.
+		// State is the state of the task; empty if unknown.
 		State v1.State
-		// Reason is why, such as TERMINATED.
+		// Reason is the reason, such as TERMINATED.
 		Reason string
 	}
-	// Superseded says that a newer attempt took its place.
+	// Superseded means that a newer attempt took its place.
 	Superseded struct {
-		// By is the number of that attempt; 0 where that is not known.
+		// By is the number of that attempt; 0 if unknown.
 		By int
 	}
-	// Expired says that Lubdub has ended the attempt.
+	// Expired means that Lubdub ended the attempt.
 	Expired struct {
-		// Reason is why, such as HEARTBEAT_TIMEOUT.
+		// Reason is the reason, such as HEARTBEAT_TIMEOUT.
 		Reason string
 	}
-	// DeadlineExceeded says that the task's deadline has passed.
+	// DeadlineExceeded means that the task's deadline has passed.
 	DeadlineExceeded struct{}
-	// LeaseEnded says that no beat was accepted for as long as the attempt may be silent; with a Strict lease only.
+	// LeaseEnded means that no heartbeat was accepted for the heartbeat timeout; with a Strict lease only.
 	LeaseEnded struct {
 		// Silent is how long that was.
 		Silent time.Duration
@@ -80,13 +80,13 @@ func (l LeaseEnded) Error() string {
 	return fmt.Sprintf("lubdub: no beat was accepted for %v, which ends the lease", l.Silent)
 }
 
-// ErrEnded is what a handle says that is used after its end, and the cause of its context once it is completed.
-var ErrEnded = errors.New("lubdub: the attempt is completed or given up; make no further use of its handle")
+// ErrEnded is returned by a handle that is used after its end, and is the cause of its context once it is completed.
+var ErrEnded = errors.New("lubdub: the attempt is completed or abandoned; do not use its handle any more")
 
 // reasonDeadline is the reason with which the server ends attempts past their deadline.
 const reasonDeadline = "DEADLINE_EXCEEDED"
 
-// causeOf makes the cause of what a refusal says; nil: it does not end the attempt.
+// causeOf returns the cause that a refusal means; nil: it does not end the attempt.
 func causeOf(code string, details *v1.Error) error {
 	switch code {
 	case v1.CodeAttemptMismatch:
@@ -105,7 +105,7 @@ func causeOf(code string, details *v1.Error) error {
 	return nil
 }
 
-// causeOfError is causeOf for the answer to a call.
+// causeOfError is causeOf for the error of a call.
 func causeOfError(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -114,31 +114,31 @@ func causeOfError(err error) error {
 	return nil
 }
 
-// Lease says what becomes of tracked work while no server answers.
+// Lease is what happens to tracked work while no server answers.
 type Lease uint8
 
 const (
-	// Patient lets the work go on until a server says that it is over: while all servers or Redis are away their clock may stand
-	// still, and an attempt that was live may be live when they come back.
+	// Patient lets the work continue until a server reports its end: timeouts are paused while all servers or Redis are down, and an
+	// attempt that was live may still be live afterwards.
 	Patient Lease = iota
-	// Strict stops the work when no beat was accepted for as long as the attempt may be silent, counted from when the last one
-	// that was accepted left. For effects that must never overlap.
+	// Strict stops the work when no heartbeat was accepted for the heartbeat timeout, counted from when the last accepted one was sent. For
+	// effects that must never overlap.
 	Strict
 )
 
-// Metrics is told what happens; adapt it to what you count with. Its methods are called from many goroutines and must not block.
+// Metrics receives events to count; connect it to your metrics library. Its methods are called from many goroutines and must not block.
 type Metrics interface {
-	// Beat is a request with beats: ok, refused or unanswered; for how many attempts, and how long it took.
+	// Beat is called for a heartbeat request: ok, refused or unanswered; for how many attempts, and its duration.
 	Beat(result string, attempts int, took time.Duration)
-	// Refused is a beat or completion that was refused with a code.
+	// Refused is called when a heartbeat or completion was refused with a code.
 	Refused(code string)
-	// LeaseLeft is, with each accepted beat, what was left of the lease then: 1 is all, 0 nothing.
+	// LeaseLeft is called with each accepted heartbeat, with the share of the lease that was left: 1 is all, 0 nothing.
 	LeaseLeft(ratio float64)
-	// Completed is a completion that was answered.
+	// Completed is called when a completion was answered.
 	Completed(outcome v1.Outcome)
-	// Claimed is an answer to a claim: ok, refused or unanswered; with how many tasks.
+	// Claimed is called when a claim was answered or failed: ok, refused or unanswered; with how many tasks.
 	Claimed(result string, tasks int)
-	// Running is how many attempts a worker works on now.
+	// Running is called with the number of attempts that a worker runs.
 	Running(n int)
 }
 

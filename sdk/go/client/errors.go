@@ -12,28 +12,28 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Error is a refusal: an answer that is not 2xx. Ask what it is with errors.Is and one of the codes below, and for the rest
-// with errors.As. It never holds a token.
+// Error is a refusal: an answer other than 2xx. Check it with errors.Is and one of the codes below, and get its fields with errors.As. It
+// never contains a token.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is the error code, such as task_expired; empty where the answer was not Lubdub's, as that of a proxy.
+	// Code is the error code, such as task_expired; empty if the answer is not Lubdub's, as with a proxy.
 	Code Code
-	// Message says what happened and what to do about it.
+	// Message describes what happened and what to do about it.
 	Message string
 	// Details are the other fields of the answer, those that apply.
 	Details v1.Error
-	// Body is the whole answer; nil where it is not JSON.
+	// Body is the whole answer; nil if it is not JSON.
 	Body json.RawMessage
-	// RequestID finds the call in the server's log.
+	// RequestID identifies the call in the server's log.
 	RequestID string
-	// RetryAfter is how long the server asks to be left alone; 0: it does not say.
+	// RetryAfter is how long the server asks to wait; 0: not given.
 	RetryAfter time.Duration
-	// Operation is method and path of the call.
+	// Operation is the method and path of the call.
 	Operation string
 }
 
-// Error tells operation, status, code, message and request id.
+// Error returns operation, status, code, message and request id.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "lubdub: %s: %d %s", e.Operation, e.Status, e.Code)
@@ -52,13 +52,13 @@ func (e *Error) Is(target error) bool {
 	return ok && e.Code == code
 }
 
-// Code is the error code of a refusal, and an error itself, to be found with errors.Is.
+// Code is the error code of a refusal, and an error itself, for errors.Is.
 type Code string
 
 // Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// The codes of the contract.
+// The error codes of the API.
 const (
 	ErrInvalidRequest      Code = v1.CodeInvalidRequest
 	ErrInvalidID           Code = v1.CodeInvalidID
@@ -104,13 +104,13 @@ const (
 
 // Errors of the client itself.
 var (
-	// ErrClosed is what calls of a closed client fail with, and the cause of contexts that it ended.
+	// ErrClosed is the error of calls on a closed client, and the cause of contexts that it ended.
 	ErrClosed = errors.New("lubdub: the client is closed")
-	// ErrAnswer says that an answer was not what the contract says; it is not asked for again.
-	ErrAnswer = errors.New("lubdub: the answer is not the contract's")
+	// ErrAnswer means that an answer did not follow the API; the call is not retried.
+	ErrAnswer = errors.New("lubdub: the answer does not follow the API")
 )
 
-// refusal makes the error of an answer that is not 2xx.
+// refusal builds the error for an answer other than 2xx.
 func refusal(operation string, res *http.Response, body []byte) *Error {
 	e := &Error{
 		Status: res.StatusCode, Operation: operation, RequestID: res.Header.Get("X-Request-Id"),
@@ -128,7 +128,7 @@ func refusal(operation string, res *http.Response, body []byte) *Error {
 	return e
 }
 
-// retryAfter reads the header, which Lubdub sends in seconds; a proxy may send a date, and is then waited for as by ourselves.
+// retryAfter parses Retry-After. Lubdub sends seconds; a proxy may send a date, which counts as not given.
 func retryAfter(header string) time.Duration {
 	seconds, err := strconv.Atoi(header)
 	if err != nil || seconds < 0 {
@@ -137,13 +137,13 @@ func retryAfter(header string) time.Duration {
 	return time.Duration(min(seconds, maxRetryAfter)) * time.Second
 }
 
-// maxRetryAfter is how long a server is believed in, in seconds.
+// maxRetryAfter is the longest Retry-After that is honoured, in seconds.
 const maxRetryAfter = 3600
 
-// MayRetry reports whether the call that an error comes from may succeed later: there was no answer, or one that asks to come again.
+// MayRetry reports whether the call may succeed later: there was no answer, or the server asks to retry.
 func MayRetry(err error) bool { return again(err) }
 
-// again reports whether the same call may succeed later: there was no answer, or one that asks to come again.
+// again reports whether the same call may succeed later: there was no answer, or the server asks to retry.
 func again(err error) bool {
 	var e *Error
 	var over finalCause
@@ -161,7 +161,7 @@ func again(err error) bool {
 	return false
 }
 
-// RetryAfter is how long the server that an error comes from asks to be left alone; 0: it does not say.
+// RetryAfter returns how long the server asks to wait; 0: not given.
 func RetryAfter(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) {

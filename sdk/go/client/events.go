@@ -16,7 +16,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// EventQuery says which events are told; what is zero does not matter.
+// EventQuery filters events; zero fields are ignored.
 type EventQuery struct {
 	Types     []string `url:"type"` // such as task.zombie, or families such as task.*
 	Subject   string   `url:"subject"`
@@ -25,28 +25,28 @@ type EventQuery struct {
 	TaskType  string   `url:"taskType"`
 	WorkerID  string   `url:"workerId"`
 	MachineID string   `url:"machineId"`
-	// After is where to begin, exclusive: a cursor, now, or a time in RFC 3339. Empty: pages begin with the oldest or newest that is
-	// kept, a stream now.
+	// After is where to start, exclusive: a cursor, now, or a time in RFC 3339. Empty: pages start with the oldest or newest stored event,
+	// a stream now.
 	After    string `url:"after"`
 	Order    string `url:"order"`    // of pages: asc (the default) or desc
 	PageSize int    `url:"pageSize"` // of pages: 1 to 100; 0: 100
 }
 
-// ListEvents returns one page of events; go on with After set to its Next.
+// ListEvents returns one page of events; for the next one set After to its Next.
 func (c *Client) ListEvents(ctx context.Context, q EventQuery) (*v1.EventList, error) {
 	return get[v1.EventList](ctx, c, "/v1/events", values(q))
 }
 
-// EventGap says that events are missing from a stream, which goes on behind the gap.
+// EventGap means that events are missing from a stream, which resumes after the gap.
 type EventGap struct{ v1.EventGap }
 
-// Error tells from when to when.
+// Error returns the times between which events are missing.
 func (g *EventGap) Error() string {
 	return fmt.Sprintf("lubdub: events between %s and %s are not kept any more",
 		g.From.Format(v1.TimeLayout), g.To.Format(v1.TimeLayout))
 }
 
-// EventStream tells of events as they happen, for one goroutine. It goes on where it was whenever its connection ends.
+// EventStream is an event stream for one goroutine. It reconnects where it left off whenever its connection ends.
 type EventStream struct {
 	client *Client
 	query  EventQuery
@@ -54,23 +54,22 @@ type EventStream struct {
 	pause  time.Duration // the server's wish
 }
 
-// Events makes a stream of events. Order and PageSize do not apply.
+// Events returns a stream of events. Order and PageSize do not apply.
 func (c *Client) Events(q EventQuery) *EventStream {
 	q.Order, q.PageSize = "", 0
 	return &EventStream{client: c, query: q}
 }
 
-// Cursor is where the stream is: as After of another query it goes on behind the last event that All gave out. Keep it where
-// events must not be missed over a restart. Empty before the first answer.
+// Cursor is the position in the stream: another query with After set to it continues after the last event that All yielded. Store it if
+// events must not be missed across restarts. Empty before the first answer.
 func (s *EventStream) Cursor() string { return s.cursor }
 
-// All gives out events until ctx ends. An error of type *EventGap says that some are missing, and more follow; any other is
-// the last thing. Lost connections, servers that stop, and streams that lag behind are not errors: the stream is asked for again,
-// from where it was.
+// All yields events until ctx ends. An error of type *EventGap means that some are missing, and more follow; any other error is the last
+// value. Lost connections, server restarts and a slow reader are not errors: the stream reconnects where it was.
 func (s *EventStream) All(ctx context.Context) iter.Seq2[v1.Event, error] {
 	return func(yield func(v1.Event, error) bool) {
 		for failures := 0; ; {
-			heard, err := s.listen(ctx, yield)
+			received, err := s.listen(ctx, yield)
 			if err == errEnough || ctx.Err() != nil {
 				return
 			}
@@ -78,11 +77,11 @@ func (s *EventStream) All(ctx context.Context) iter.Seq2[v1.Event, error] {
 				yield(v1.Event{}, err)
 				return
 			}
-			if failures++; heard {
+			if failures++; received {
 				failures = 0
 			}
 			pause := backoff(failures, maxPause, err)
-			if err == nil { // the server has ended it, and says when to come again
+			if err == nil { // the server closed the stream and sent a reconnection time
 				pause = s.pause
 			}
 			if !clock.Sleep(s.client.set.clock, pause, ctx.Done()) {
@@ -97,11 +96,11 @@ var (
 	errQuiet  = errors.New("the stream is silent")
 )
 
-// quiet is three times what a server lets pass between two signs of life.
+// quiet is three times the server's keepalive interval.
 const quiet = 45 * time.Second
 
-// listen asks for the stream once and tells what it brings; heard: it brought something.
-func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bool) (heard bool, err error) {
+// listen opens the stream once and yields its events; received reports that there were any.
+func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bool) (received bool, err error) {
 	c := s.client
 	if c.closing.Err() != nil {
 		return false, ErrClosed
@@ -120,7 +119,7 @@ func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bo
 	for {
 		line, err := readLine(lines)
 		if err != nil {
-			return heard, fmt.Errorf("lubdub: GET /v1/events: %w", err)
+			return received, fmt.Errorf("lubdub: GET /v1/events: %w", err)
 		}
 		watch()
 		watch = c.set.clock.AfterFunc(quiet, func() { cancel(errQuiet) })
@@ -131,18 +130,18 @@ func (s *EventStream) listen(ctx context.Context, yield func(v1.Event, error) bo
 		if m.retry > 0 {
 			s.pause = m.retry
 		}
-		over, err := s.tell(&m, yield)
+		over, err := s.yieldMessage(&m, yield)
 		if err == nil && m.id != "" {
-			s.cursor, heard = m.id, true
+			s.cursor, received = m.id, true
 		}
 		if over || err != nil {
-			return heard, err
+			return received, err
 		}
 		m = message{}
 	}
 }
 
-// open asks for the stream from where it is; once more with another token.
+// open opens the stream at its position; a second time with a new token if that is needed.
 func (s *EventStream) open(ctx context.Context) (*http.Response, error) {
 	c := s.client
 	token, err := c.token.current(ctx)
@@ -175,7 +174,7 @@ func (s *EventStream) openWith(ctx context.Context, token string) (*http.Respons
 	if s.cursor != "" {
 		req.Header.Set("Last-Event-ID", s.cursor)
 	}
-	res, err := c.carry(req)
+	res, err := c.roundTrip(req)
 	if err != nil {
 		k.base.failed(at)
 		return nil, fmt.Errorf("lubdub: %s: %w", k.operation(), err)
@@ -193,12 +192,12 @@ func (s *EventStream) openWith(ctx context.Context, token string) (*http.Respons
 	return res, nil
 }
 
-// tell gives out what a message says; over: the server ends the stream.
-func (s *EventStream) tell(m *message, yield func(v1.Event, error) bool) (over bool, err error) {
+// yieldMessage yields the content of a message; over: the server closes the stream.
+func (s *EventStream) yieldMessage(m *message, yield func(v1.Event, error) bool) (over bool, err error) {
 	switch m.event {
 	case "", "message":
 		if m.data == "" {
-			return false, nil // a sign of life
+			return false, nil // a keepalive
 		}
 		var e v1.Event
 		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
@@ -224,14 +223,14 @@ func (s *EventStream) tell(m *message, yield func(v1.Event, error) bool) (over b
 	return false, nil
 }
 
-// reach moves the cursor before an event is given out, so that whoever reads it in the loop gets the one behind that event.
+// reach moves the cursor before an event is yielded, so that Cursor in the loop is the position after that event.
 func (s *EventStream) reach(m *message) {
 	if m.id != "" {
 		s.cursor = m.id
 	}
 }
 
-// message is one of a stream, as the standard of server-sent events has it.
+// message is one message of a stream of server-sent events.
 type message struct {
 	event, data, id string
 	retry           time.Duration
@@ -257,7 +256,7 @@ func (m *message) add(line string) {
 	}
 }
 
-// maxLine is more than any line of a stream has, in bytes.
+// maxLine is the limit of a line, in bytes.
 const maxLine = 4 << 20
 
 func readLine(r *bufio.Reader) (string, error) {

@@ -34,12 +34,12 @@ func (c *Client) heartbeatHeld(ctx context.Context, all []beats.Attempt) (err er
 	return err
 }
 
-// batches sorts attempts by where their callbacks go, at most maxBatch each. What has ended since is left out.
+// batches groups attempts by the endpoints of their callbacks, at most maxBatch each. Ended attempts are left out.
 func (c *Client) batches(all []beats.Attempt) (batches []*beater) {
 	open := map[*endpoints]*beater{}
 	for _, one := range all {
 		a := one.(held).Attempt
-		if _, ours := a.rhythm(); !ours {
+		if _, ours := a.heartbeatInterval(); !ours {
 			continue
 		}
 		b := open[a.beater.base]
@@ -53,7 +53,7 @@ func (c *Client) batches(all []beats.Attempt) (batches []*beater) {
 	return batches
 }
 
-// beatOnce sends the beats of the batch and takes the answer in. A result that asks to come again is an error, as if it were all.
+// beatOnce sends the batch and applies the answer. A result that asks to retry is an error, as if the whole request had failed.
 func (b *beater) beatOnce(ctx context.Context) error {
 	sent := b.client.set.clock.Now()
 	b.write()
@@ -64,7 +64,7 @@ func (b *beater) beatOnce(ctx context.Context) error {
 	pause, err := b.take(sent)
 	if err == nil && pause > 0 {
 		err = &Error{Status: http.StatusServiceUnavailable, Code: v1.CodeStoreUnavailable, Operation: k.operation(),
-			Message: "some beats could not be heard", RetryAfter: pause}
+			Message: "some heartbeats could not be stored", RetryAfter: pause}
 	}
 	return err
 }

@@ -2,8 +2,8 @@ package client
 
 import "context"
 
-// Within makes ctx look at a strict lease whenever it is asked whether it has ended, so that nothing is begun after a sleep of the
-// machine before that is found out. It is for package worker; the context that Track returns does so already.
+// Within makes ctx check a strict lease whenever its state is read, so that no work begins after the host slept before that is noticed. It
+// is for package worker; the context that Track returns does so already.
 func (a *Attempt) Within(ctx context.Context) context.Context {
 	if a.lease != Strict {
 		return ctx
@@ -11,7 +11,7 @@ func (a *Attempt) Within(ctx context.Context) context.Context {
 	return leased{ctx, held{a}}
 }
 
-// leased is a context that comes from an attempt's.
+// leased is a context derived from an attempt's.
 type leased struct {
 	context.Context
 	attempt held

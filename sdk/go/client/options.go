@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
 
-// Option changes what New makes.
+// Option configures New.
 type Option func(*settings) error
 
 type settings struct {
@@ -43,7 +43,7 @@ func defaults() *settings {
 	}
 }
 
-// Token is the control token, as `lubdub token` prints it.
+// Token sets the control token, as `lubdub token` prints it.
 func Token(token string) Option {
 	return func(s *settings) error {
 		s.token = fixedToken(token)
@@ -51,7 +51,7 @@ func Token(token string) Option {
 	}
 }
 
-// TokenFile reads the token from a file, and again when the server refuses it; spaces around it are not of it.
+// TokenFile reads the token from a file, and again when the server refuses it; surrounding whitespace is removed.
 func TokenFile(path string) Option {
 	return func(s *settings) error {
 		s.token = &changingToken{get: readToken(path)}
@@ -59,7 +59,7 @@ func TokenFile(path string) Option {
 	}
 }
 
-// TokenFunc asks for the token when it is needed for the first time, and again when the server refuses it.
+// TokenFunc is called for the token when it is first needed, and again when the server refuses it.
 func TokenFunc(get func(context.Context) (string, error)) Option {
 	return func(s *settings) error {
 		s.token = &changingToken{get: get}
@@ -67,7 +67,7 @@ func TokenFunc(get func(context.Context) (string, error)) Option {
 	}
 }
 
-// URLs are further addresses of the same deployment. Whoever answered last is asked first; the next one when it does not.
+// URLs adds addresses of the same deployment. The one that answered last is tried first; the next one if it does not answer.
 func URLs(more ...string) Option {
 	return func(s *settings) error {
 		s.urls = append(s.urls, more...)
@@ -75,7 +75,7 @@ func URLs(more ...string) Option {
 	}
 }
 
-// Scope is the tenant and the workspace of every call. Without it they are the token's.
+// Scope sets the tenant and the workspace of every call. By default they are the token's.
 func Scope(tenantID, workspaceID string) Option {
 	return func(s *settings) error {
 		s.tenant, s.workspace = tenantID, workspaceID
@@ -83,7 +83,7 @@ func Scope(tenantID, workspaceID string) Option {
 	}
 }
 
-// UserAgent names the program, before the SDK, in the header User-Agent.
+// UserAgent sets the name of the program in the User-Agent header, before the SDK's.
 func UserAgent(program string) Option {
 	return func(s *settings) error {
 		s.agent = program + " "
@@ -91,7 +91,7 @@ func UserAgent(program string) Option {
 	}
 }
 
-// AllowHTTP lets tokens go over http:// to hosts that are not this one. Whoever listens there can take them.
+// AllowHTTP sends tokens over http:// to other hosts. Anyone on the network path can read them.
 func AllowHTTP() Option {
 	return func(s *settings) error {
 		s.allowHTTP = true
@@ -99,29 +99,29 @@ func AllowHTTP() Option {
 	}
 }
 
-// Timeout bounds how long a server may take to answer once, 10 s unless told; what a claim waits comes on top. It must be positive.
+// Timeout sets how long a server may take to answer, by default 10 s; the wait of a claim is added. It must be positive.
 func Timeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
-			return fmt.Errorf("lubdub: a timeout of %v answers nothing; give a positive one", d)
+			return fmt.Errorf("lubdub: a timeout of %v is too short; give a positive one", d)
 		}
 		s.timeout = d
 		return nil
 	}
 }
 
-// Tries is how often a call that may be repeated is made before its error is returned: 4 unless told; 1: never again.
+// Tries sets the maximum number of tries of a call that may be repeated: by default 4; 1: no retries.
 func Tries(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
-			return fmt.Errorf("lubdub: %d tries make no call; 1 is the least", n)
+			return fmt.Errorf("lubdub: %d tries are too few; 1 is the least", n)
 		}
 		s.tries = n
 		return nil
 	}
 }
 
-// TLS is the configuration of TLS. Certificates of the client's own, and roots, go here.
+// TLS sets the TLS configuration, such as client certificates and root certificates.
 func TLS(config *tls.Config) Option {
 	return func(s *settings) error {
 		s.tls = config.Clone()
@@ -129,7 +129,7 @@ func TLS(config *tls.Config) Option {
 	}
 }
 
-// CAFile trusts the authorities in a PEM file, and no others.
+// CAFile trusts only the authorities in a PEM file.
 func CAFile(path string) Option {
 	return func(s *settings) error {
 		pem, err := os.ReadFile(path)
@@ -147,7 +147,7 @@ func CAFile(path string) Option {
 	}
 }
 
-// Proxy says by which proxy requests go; unless told, as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say. A nil one: by none.
+// Proxy chooses the proxy of a request; by default HTTPS_PROXY, HTTP_PROXY and NO_PROXY. nil: no proxy.
 func Proxy(choose func(*http.Request) (*url.URL, error)) Option {
 	return func(s *settings) error {
 		s.proxy = choose
@@ -155,18 +155,18 @@ func Proxy(choose func(*http.Request) (*url.URL, error)) Option {
 	}
 }
 
-// Transport carries requests instead of the client's own, whose TLS and proxy then do not count.
+// Transport sends requests instead of the client's own transport, whose TLS and proxy settings then do not apply.
 func Transport(t http.RoundTripper) Option {
 	return func(s *settings) error {
 		if t == nil {
-			return errors.New("lubdub: the transport is nil; leave the option out")
+			return errors.New("lubdub: the transport is nil; omit the option")
 		}
 		s.transport = t
 		return nil
 	}
 }
 
-// Logger is told of what the client does by itself; unless told, nobody is.
+// Logger receives log messages; by default there are none.
 func Logger(log *slog.Logger) Option {
 	return func(s *settings) error {
 		s.log = log
@@ -174,7 +174,7 @@ func Logger(log *slog.Logger) Option {
 	}
 }
 
-// Measure counts what the client does by itself.
+// Measure sets the metrics hooks.
 func Measure(m Metrics) Option {
 	return func(s *settings) error {
 		s.metrics = m
@@ -182,11 +182,11 @@ func Measure(m Metrics) Option {
 	}
 }
 
-// WithLease says what becomes of tracked work while no server answers; Patient unless told.
+// WithLease sets what happens to tracked work while no server answers; by default Patient.
 func WithLease(l Lease) Option {
 	return func(s *settings) error {
 		if l > Strict {
-			return fmt.Errorf("lubdub: there is no lease %d; it is Patient or Strict", l)
+			return fmt.Errorf("lubdub: unknown lease %d; use Patient or Strict", l)
 		}
 		s.lease = l
 		return nil

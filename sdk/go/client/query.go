@@ -14,8 +14,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// values writes a query: a struct whose fields say their names in the tag `url`. Zero values are left out, lists are written
-// with commas, and maps as key=value, once for each entry.
+// values encodes a query: a struct whose fields have their names in the tag `url`. Zero values are omitted, lists are joined with commas,
+// and maps are repeated as key=value.
 func values(query any) url.Values {
 	out := url.Values{}
 	v := reflect.ValueOf(query)
@@ -56,7 +56,7 @@ func keys(m map[string]string) iter.Seq[string] {
 	}
 }
 
-// commas writes a list of strings, or one of a type that is a string.
+// commas joins a list of strings, or of a string type.
 func commas(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return v.String()
@@ -82,7 +82,7 @@ func (c *Client) scoped(q url.Values) url.Values {
 	return q
 }
 
-// seg writes a part of a path. An empty id would name another path, so it becomes one that no id can be, and is refused.
+// seg escapes a part of a path. An empty id would name another path, so it is replaced by an invalid id, which the server refuses.
 func seg(id string) string {
 	if id == "" {
 		return "-"
@@ -98,7 +98,7 @@ func post[T any](ctx context.Context, c *Client, path string, in any) (*T, error
 	return ask[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in})
 }
 
-// postOnce is post for what a repeat would do again.
+// postOnce is post for a call that a repeat would apply twice.
 func postOnce[T any](ctx context.Context, c *Client, path string, in any) (*T, error) {
 	return ask[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in, once: true})
 }
@@ -112,10 +112,10 @@ func ask[T any](ctx context.Context, c *Client, k *call) (*T, error) {
 	return &out, nil
 }
 
-// none is the body of calls that say nothing.
+// none is the body of calls without fields.
 type none struct{}
 
-// pages goes through all entries of a list, page by page. After an error there is nothing more.
+// pages yields all entries of a list, page by page. An error is the last value.
 func pages[T any](token string, fetch func(token string) (entries []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for token := token; ; {

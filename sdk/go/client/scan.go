@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// scan reads JSON in place.
+// scan parses JSON in place.
 type scan struct {
 	b []byte
 	i int
@@ -22,7 +22,7 @@ func (s *scan) space() {
 	}
 }
 
-// is reports whether c comes next, behind spaces, and goes over it.
+// is reports whether c comes next, after spaces, and skips it.
 func (s *scan) is(c byte) bool {
 	if s.space(); s.i < len(s.b) && s.b[s.i] == c {
 		s.i++
@@ -31,7 +31,7 @@ func (s *scan) is(c byte) bool {
 	return false
 }
 
-// object goes over an object; each is called at every value, and goes over that.
+// object parses an object; each is called at every value and parses it.
 func (s *scan) object(each func(key []byte) error) error {
 	if !s.is('{') {
 		return s.wrong()
@@ -47,7 +47,7 @@ func (s *scan) object(each func(key []byte) error) error {
 	}
 }
 
-// key goes over the next key of an object, up to its value; more is false behind the last one.
+// key parses the next key of an object, up to its value; more is false after the last one.
 func (s *scan) key(first bool) (key []byte, more bool, err error) {
 	if s.is('}') {
 		return nil, false, nil
@@ -61,7 +61,7 @@ func (s *scan) key(first bool) (key []byte, more bool, err error) {
 	return key, err == nil, err
 }
 
-// array goes over an array; each is called at every element, and goes over that.
+// array parses an array; each is called at every element and parses it.
 func (s *scan) array(each func() error) error {
 	if !s.is('[') {
 		return s.wrong()
@@ -77,7 +77,7 @@ func (s *scan) array(each func() error) error {
 	return nil
 }
 
-// text goes over a string and returns what it says, in place where nothing in it is escaped.
+// text parses a string and returns its content, in place if nothing in it is escaped.
 func (s *scan) text() ([]byte, error) {
 	if !s.is('"') {
 		return nil, s.wrong()
@@ -109,7 +109,7 @@ func (s *scan) integer() (int64, error) {
 	word := s.word()
 	var n int64
 	for _, c := range word {
-		if c < '0' || c > '9' || len(word) > 15 { // as JavaScript counts exactly
+		if c < '0' || c > '9' || len(word) > 15 { // within the integers that JavaScript represents exactly
 			return 0, s.wrong()
 		}
 		n = 10*n + int64(c-'0')
@@ -131,7 +131,7 @@ func (s *scan) boolean() (bool, error) {
 	return false, s.wrong()
 }
 
-// word goes over a number, true, false or null.
+// word parses a number, true, false or null.
 func (s *scan) word() []byte {
 	s.space()
 	from := s.i
@@ -143,10 +143,10 @@ func (s *scan) word() []byte {
 	return s.b[from:s.i]
 }
 
-// maxDepth is deeper than any answer is.
+// maxDepth is deeper than any answer.
 const maxDepth = 100
 
-// skip goes over any value.
+// skip skips any value.
 func (s *scan) skip() error { return s.skipIn(0) }
 
 func (s *scan) skipIn(depth int) error {

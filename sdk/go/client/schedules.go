@@ -8,7 +8,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// PageQuery is what lists without filters of their own take.
+// PageQuery is the query of lists without filters.
 type PageQuery struct {
 	Order     string `url:"order"`    // asc (the default) or desc
 	PageSize  int    `url:"pageSize"` // 1 to 100; 0: 100
@@ -25,7 +25,7 @@ func (c *Client) ListSchedules(ctx context.Context, q PageQuery) (*v1.ScheduleLi
 	return get[v1.ScheduleList](ctx, c, "/v1/schedules", values(q))
 }
 
-// Schedules goes through all schedules, page by page. After an error there is nothing more.
+// Schedules yields all schedules, page by page. An error is the last value.
 func (c *Client) Schedules(ctx context.Context, q PageQuery) iter.Seq2[v1.Schedule, error] {
 	return pages(q.PageToken, func(token string) ([]v1.Schedule, string, error) {
 		q.PageToken = token
@@ -42,13 +42,13 @@ func (c *Client) GetSchedule(ctx context.Context, scheduleID string) (*v1.Schedu
 	return get[v1.Schedule](ctx, c, "/v1/schedules/"+seg(scheduleID), nil)
 }
 
-// ReplaceSchedule changes a schedule; what is absent gets its default.
+// ReplaceSchedule replaces a schedule's definition; absent fields get their defaults.
 func (c *Client) ReplaceSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
 	k := &call{method: http.MethodPut, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: r}
 	return ask[v1.Schedule](ctx, c, k)
 }
 
-// ChangeSchedule changes of a schedule what is there.
+// ChangeSchedule changes the given fields of a schedule.
 func (c *Client) ChangeSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
 	k := &call{method: http.MethodPatch, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: r}
 	return ask[v1.Schedule](ctx, c, k)
@@ -65,22 +65,22 @@ func (c *Client) PauseSchedule(ctx context.Context, scheduleID string) (*v1.Sche
 	return post[v1.Schedule](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/pause", none{})
 }
 
-// ResumeSchedule ends a pause; what was missed is caught up.
+// ResumeSchedule ends a pause; missed fires are caught up.
 func (c *Client) ResumeSchedule(ctx context.Context, scheduleID string) (*v1.Schedule, error) {
 	return post[v1.Schedule](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/resume", none{})
 }
 
-// FireSchedule fires a schedule now. It is not repeated where the answer may have been lost.
+// FireSchedule fires a schedule now. It is not retried after a lost answer.
 func (c *Client) FireSchedule(ctx context.Context, scheduleID string) (*v1.FiredResponse, error) {
 	return postOnce[v1.FiredResponse](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/fire", none{})
 }
 
-// BackfillSchedule makes up for the fires of a time that is over.
+// BackfillSchedule fires what a schedule would have fired in a past period.
 func (c *Client) BackfillSchedule(ctx context.Context, scheduleID string, r v1.BackfillRequest) (*v1.AskedFires, error) {
 	return post[v1.AskedFires](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/backfill", r)
 }
 
-// NextFires returns the next fires of a schedule; count 0: as many as the server gives unasked.
+// NextFires returns the next fires of a schedule; count 0: the server's default.
 func (c *Client) NextFires(ctx context.Context, scheduleID string, count int) (*v1.NextFires, error) {
 	return get[v1.NextFires](ctx, c, "/v1/schedules/"+seg(scheduleID)+"/next", values(struct {
 		Count int `url:"count"`

@@ -14,19 +14,19 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Created is what CreateTask made: an envelope where the task was pushed, the task where it waits in a queue.
+// Created is the result of CreateTask: an envelope if the task has no queue, the task if it waits in one.
 type Created struct {
 	// Status is 201.
 	Status int
-	// Envelope is there without a queue: give it to whoever is to do the work.
+	// Envelope is set without a queue: pass it to the program that does the work.
 	Envelope *v1.TaskEnvelope
-	// Task is there with a queue.
+	// Task is set with a queue.
 	Task *v1.Task
-	// Err is why a creation among many was refused, an *Error; nil with CreateTask.
+	// Err is why one of many creations was refused, an *Error; nil with CreateTask.
 	Err error
 }
 
-// TaskID is the id of what was created; empty where nothing was.
+// TaskID is the id of the created task; empty if none was created.
 func (c *Created) TaskID() string {
 	switch {
 	case c.Envelope != nil:
@@ -37,11 +37,11 @@ func (c *Created) TaskID() string {
 	return ""
 }
 
-// CreateOption adds to CreateTask.
+// CreateOption configures CreateTask.
 type CreateOption func(*call)
 
-// IdempotencyKey makes repeats of this creation safe, also those by other processes, for 24 hours. Without it one is drawn, which
-// makes those safe that the client does by itself.
+// IdempotencyKey makes retries of this creation safe for 24 hours, also from other processes. Without it one is generated, which makes the
+// client's retries safe.
 func IdempotencyKey(key string) CreateOption { return func(k *call) { k.key = key } }
 
 // Traceparent is the W3C trace context that the task belongs to.
@@ -78,11 +78,11 @@ func readCreated(body json.RawMessage, queued bool) (*Created, error) {
 	return created, nil
 }
 
-// CreateTasks makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotency key are sent with
-// one that is drawn; tasks stays as it is. Those that the server answers with 503 or 429 are made again until ctx has ended, or, where ctx
-// has no deadline, as often as Tries says.
+// CreateTasks makes up to 1,000 creations, each with its own result, in order. Those without an idempotency key are sent with a generated
+// one; tasks is not changed. Those that the server answers with 503 or 429 are created again until ctx has ended, or, if ctx has no
+// deadline, as often as Tries allows.
 func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([]Created, error) {
-	all, left := make([]Created, len(tasks)), make([]int, len(tasks)) // left: the numbers of those to be made
+	all, left := make([]Created, len(tasks)), make([]int, len(tasks)) // left: the indexes of the remaining creations
 	keyed := slices.Clone(tasks)
 	for i := range keyed {
 		left[i], keyed[i].IdempotencyKey = i, cmp.Or(keyed[i].IdempotencyKey, rand.Text())
@@ -92,7 +92,7 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 		if err := c.createSome(ctx, keyed, left, all); err != nil && n == 0 {
 			return nil, err
 		} else if err != nil {
-			return all, nil // with what is known of each
+			return all, nil // with the known result of each
 		}
 		left = slices.DeleteFunc(left, func(i int) bool { return all[i].Err == nil || !again(all[i].Err) })
 		pause := clock.Backoff(n, maxPause)
@@ -106,7 +106,7 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 	}
 }
 
-// createSome makes those of the creations whose numbers are given.
+// createSome makes the creations at the given indexes.
 func (c *Client) createSome(ctx context.Context, tasks []v1.CreateTasksItem, numbers []int, all []Created) error {
 	r := v1.CreateTasksRequest{Tasks: []v1.CreateTasksItem{}}
 	for _, i := range numbers {
@@ -134,7 +134,7 @@ func readResult(result json.RawMessage, queued bool) (*Created, error) {
 		v1.Error
 		Status int `json:"status"`
 	}
-	// A task has fields of the same names as a refusal, such as error, of other kinds: so only the status is sure.
+	// A task and a refusal have fields of the same names, such as error, but of different types, so only the status is certain.
 	err := json.Unmarshal(result, &said)
 	if said.Status/100 == 2 {
 		return readCreated(result, queued)
@@ -152,7 +152,7 @@ func (c *Client) GetTask(ctx context.Context, taskID string) (*v1.Task, error) {
 	return get[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID), nil)
 }
 
-// TaskQuery says which tasks a list holds; what is zero does not matter.
+// TaskQuery filters tasks; zero fields are ignored.
 type TaskQuery struct {
 	State          []v1.State        `url:"state"`
 	RunID          string            `url:"runId"`
@@ -177,7 +177,7 @@ func (c *Client) ListTasks(ctx context.Context, q TaskQuery) (*v1.TaskList, erro
 	return get[v1.TaskList](ctx, c, "/v1/tasks", values(q))
 }
 
-// Tasks goes through all tasks of a query, page by page. After an error there is nothing more.
+// Tasks yields all tasks of a query, page by page. An error is the last value.
 func (c *Client) Tasks(ctx context.Context, q TaskQuery) iter.Seq2[v1.Task, error] {
 	return pages(q.PageToken, func(token string) ([]v1.Task, string, error) {
 		q.PageToken = token
@@ -189,22 +189,22 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) iter.Seq2[v1.Task, erro
 	})
 }
 
-// CancelTask asks for the end of a task.
+// CancelTask requests cancellation of a task.
 func (c *Client) CancelTask(ctx context.Context, taskID string, r v1.CancelRequest) (*v1.Task, error) {
 	return post[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID)+"/cancel", r)
 }
 
-// CancelTasks cancels a part of the tasks that a selector names; go on with the answer's nextPageToken while there is one.
+// CancelTasks cancels some of the tasks that a selector matches; repeat with the answer's nextPageToken while there is one.
 func (c *Client) CancelTasks(ctx context.Context, r v1.CancelTasksRequest) (*v1.ActOnTasksResponse, error) {
 	return post[v1.ActOnTasksResponse](ctx, c, "/v1/tasks:cancel", r)
 }
 
-// RetryTasks tries a part of the FAILED tasks again that a selector names; go on with nextPageToken while there is one.
+// RetryTasks retries some of the FAILED tasks that a selector matches; repeat with nextPageToken while there is one.
 func (c *Client) RetryTasks(ctx context.Context, r v1.RetryTasksRequest) (*v1.ActOnTasksResponse, error) {
 	return post[v1.ActOnTasksResponse](ctx, c, "/v1/tasks:retry", r)
 }
 
-// NextAttempt makes the attempt that follows fromAttempt: an envelope, or the task where it waits in a queue.
+// NextAttempt creates the attempt that follows fromAttempt: returns an envelope, or the task if it waits in a queue.
 func (c *Client) NextAttempt(ctx context.Context, taskID string, r v1.NextAttemptRequest) (*Created, error) {
 	var body json.RawMessage
 	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(taskID) + "/attempts", query: c.scoped(nil), in: r, out: &body}

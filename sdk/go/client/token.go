@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// tokenSource has the token of control calls.
+// tokenSource supplies the token for control calls.
 type tokenSource interface {
-	// current returns the token; empty: there is none.
+	// current returns the token; empty: none.
 	current(ctx context.Context) (string, error)
-	// renew returns another one after `refused` was; the same one: there is no other.
+	// renew returns a new token after `refused` was refused; the same one: there is no other.
 	renew(ctx context.Context, refused string) (string, error)
 }
 
@@ -24,7 +24,8 @@ type fixedToken string
 func (t fixedToken) current(context.Context) (string, error)       { return string(t), nil }
 func (t fixedToken) renew(context.Context, string) (string, error) { return string(t), nil }
 
-// changingToken asks for a token when it has none or when the one that it has was refused. Many who are refused at once ask once.
+// changingToken calls for a token when it has none or the current one was refused. Many callers that are refused at the same time cause one
+// call.
 type changingToken struct {
 	get func(context.Context) (string, error)
 
@@ -73,21 +74,21 @@ func readToken(path string) func(context.Context) (string, error) {
 	}
 }
 
-// checkToken refuses what cannot be the token of control calls, without repeating any of it.
+// checkToken refuses a value that cannot be a control token, without repeating it.
 func checkToken(token string) error {
 	for _, c := range []byte(token) {
 		if c <= ' ' || c >= 0x7f {
-			return errors.New("lubdub: the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces")
+			return errors.New("lubdub: the token has invalid characters; give what `lubdub token` prints, without quotes or spaces")
 		}
 	}
 	if kind := tokenKind(token); kind == "task" || kind == "worker" {
-		return fmt.Errorf("lubdub: this is the token of a %s, which opens that %[1]s's own calls only; "+
+		return fmt.Errorf("lubdub: this is the token of a %s, which is valid for that %[1]s's own calls only; "+
 			"make one for the client with `lubdub token --role …`", kind)
 	}
 	return nil
 }
 
-// tokenKind reads from a token what it is for, without verifying it: "" where it does not say.
+// tokenKind returns the kind of a token, read without verifying it; "": unknown.
 func tokenKind(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

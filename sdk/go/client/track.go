@@ -11,21 +11,21 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// TrackOption changes how one attempt is tracked.
+// TrackOption configures how one attempt is tracked.
 type TrackOption func(*Attempt)
 
-// LeaseOf says for this attempt what WithLease says for all.
+// LeaseOf sets the lease of this attempt; WithLease sets it for all.
 func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
 
-// Told calls f, in a goroutine of its own, when the context of the attempt ends otherwise than by its completion.
-func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.told = f } }
+// Told calls f, in a separate goroutine, when the context of the attempt ends for another reason than its completion.
+func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.onEnd = f } }
 
-// Track says that an attempt has started, and beats for it from now on, until its handle is completed (Done, Fail, Complete) or
-// given up (Abandon): one of these must be called, also when the context has ended. The context that it returns comes from ctx
-// and ends, besides, with a cause that says why: Cancelled, Lost, Superseded, Expired, DeadlineExceeded or LeaseEnded.
+// Track reports the start of an attempt, and sends heartbeats until its handle is completed (Done, Fail, Complete) or abandoned (Abandon):
+// one of these must be called, even if the context has ended. The returned context is derived from ctx and also ends with a cause:
+// Cancelled, Lost, Superseded, Expired, DeadlineExceeded or LeaseEnded.
 //
-// It waits until a server has answered. Its error is that of ctx, a refusal, or what is wrong with the envelope; then there is
-// no handle and the work must not begin. The end of ctx alone does not stop the beats.
+// It waits until a server has answered. It fails with the error of ctx, a refusal, or what is wrong with the envelope; then there is no
+// handle and the work must not begin. The end of ctx alone does not stop the heartbeats.
 func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOption) (context.Context, *Attempt, error) {
 	a, err := c.newAttempt(e)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOpt
 
 func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 	if e == nil || e.TaskID == "" || e.Attempt < 1 || e.TaskToken == "" {
-		return nil, errors.New("lubdub: this is no envelope of a task: it needs taskId, attempt and taskToken, " +
-			"as creations and claims answer them")
+		return nil, errors.New("lubdub: this is not a task envelope: it needs taskId, attempt and taskToken, " +
+			"as creations and claims return them")
 	}
 	b, err := c.beaterFor(e.CallbackBaseURL)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 		a.timeout, a.own = time.Duration(*ms)*time.Millisecond, true
 	}
 	if a.timeout < 2*a.interval {
-		return nil, fmt.Errorf("lubdub: task %s: a heartbeat timeout of %v is less than twice its interval of %v, so that one lost beat "+
-			"would end it; give it more at its creation", a.taskID, a.timeout, a.interval)
+		return nil, fmt.Errorf("lubdub: task %s: a heartbeat timeout of %v is less than twice its interval of %v, so that one lost heartbeat "+
+			"would end it; create it with a longer timeout", a.taskID, a.timeout, a.interval)
 	}
 	if a.timeout < leastTimeout {
 		c.set.log.Warn("a heartbeat timeout this short leaves no room for one Retry-After", "taskId", a.taskID, "timeout", a.timeout)
@@ -93,10 +93,10 @@ func (c *Client) newAttempt(e *v1.TaskEnvelope) (*Attempt, error) {
 	return a, nil
 }
 
-// leastTimeout is what a server that is in trouble for a moment needs to be asked again.
+// leastTimeout leaves room for one retry when a server is briefly in trouble.
 const leastTimeout = 3 * time.Second
 
-// start says that the attempt has started, until it is answered; sent is when what was answered left.
+// start reports the start of the attempt until it is answered; sent is when the answered request was sent.
 func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer *v1.StartedResponse, err error) {
 	answer = new(v1.StartedResponse)
 	k := &call{method: http.MethodPost, path: "/v1/tasks/" + seg(a.taskID) + "/started", base: a.beater.base, token: a.token,
@@ -105,17 +105,17 @@ func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer 
 	return sent, answer, err
 }
 
-// patience is the longest pause between two tries at a call of the attempt's. An attempt whose completion is on its way is beaten for no
-// more, and its worker's beats do not list it: after an outage the completion must be there before two of them.
-func (a *Attempt) patience() time.Duration {
+// longestPause is the longest pause between two tries of a call of the attempt. An attempt that is being completed gets no heartbeats, and is
+// not in its worker's inventory: after an outage the completion must arrive before two inventories.
+func (a *Attempt) longestPause() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return min(maxPause, max(firstPause, a.timeout/12))
 }
 
-// persist makes a call of the attempt's until it is answered, until nothing can open it any more, or until ctx ends.
+// persist retries a call of the attempt until it is answered, no token is valid any more, or ctx ends.
 func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
-	c, until, most := a.client, a.expires, a.patience()
+	c, until, most := a.client, a.expires, a.longestPause()
 	k.tries = 1
 	for n := 0; ; n++ {
 		now := c.set.clock.Now()
@@ -128,7 +128,7 @@ func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
 		}
 		pause := backoff(n, most, err)
 		if !until.IsZero() && c.set.clock.Now().Add(pause).After(until) {
-			return fmt.Errorf("lubdub: %s: given up, since its token has ended: %w", k.operation(), err)
+			return fmt.Errorf("lubdub: %s: abandoned, since its token has expired: %w", k.operation(), err)
 		}
 		if !c.sleep(ctx, pause) {
 			return err
@@ -136,7 +136,7 @@ func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
 	}
 }
 
-// sleep waits; it reports false when ctx has ended, or the client is closed.
+// sleep waits; it returns false if ctx has ended, or the client is closed.
 func (c *Client) sleep(ctx context.Context, d time.Duration) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -144,7 +144,7 @@ func (c *Client) sleep(ctx context.Context, d time.Duration) bool {
 	return clock.Sleep(c.set.clock, d, ctx.Done())
 }
 
-// beaterFor returns what beats where callbacks of an envelope go: to its own address first, then to the client's.
+// beaterFor returns the beater for an envelope's callbacks, which go to its own address first, then to the client's.
 func (c *Client) beaterFor(callback string) (*beater, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -87,7 +87,7 @@ func TestTheContextSaysWhyItEnded(t *testing.T) {
 				<-ctx.Done()
 				wantCause(t, ctx, test.want)
 				if cause := <-told; cause != context.Cause(ctx) {
-					t.Errorf("told of %v", cause)
+					t.Errorf("notified of %v", cause)
 				}
 				n := len(s.server.Requests())
 				if err := a.Progress(50, ""); !errors.Is(err, test.want) {
@@ -265,7 +265,7 @@ func TestACompletionEndsWithItsToken(t *testing.T) {
 		_, _, a := s.push()
 		s.server.Down()
 		began := time.Now()
-		if _, err := a.Done(nil); err == nil || !strings.Contains(err.Error(), "its token has ended") {
+		if _, err := a.Done(nil); err == nil || !strings.Contains(err.Error(), "its token has expired") {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(began); took > time.Hour || took < 59*time.Minute {

@@ -17,15 +17,15 @@ import (
 
 // Why a message is not a webhook's.
 var (
-	// ErrWebhookHeaders says that webhook-id, webhook-timestamp or webhook-signature is missing or not what it should be.
+	// ErrWebhookHeaders means that webhook-id, webhook-timestamp or webhook-signature is missing or malformed.
 	ErrWebhookHeaders = errors.New("lubdub: the webhook's headers are not complete")
-	// ErrWebhookTime says that the message was signed too long ago, or by a clock that is ahead.
+	// ErrWebhookTime means that the message was signed too long ago, or by a clock that is ahead.
 	ErrWebhookTime = errors.New("lubdub: the webhook's timestamp is too far from now")
-	// ErrWebhookSignature says that no secret made the signature: answer with 401 and do nothing else.
-	ErrWebhookSignature = errors.New("lubdub: the webhook's signature is not of these secrets")
+	// ErrWebhookSignature means that no secret matches the signature: answer with 401 and do nothing else.
+	ErrWebhookSignature = errors.New("lubdub: the webhook's signature matches none of the secrets")
 )
 
-// Verifier tells messages of a webhook from others', as Standard Webhooks 1.0 says. It is for any number of goroutines at once.
+// Verifier verifies a webhook's messages, as Standard Webhooks 1.0 defines. Any number of goroutines may use it.
 type Verifier struct {
 	keys [][]byte
 	// Tolerance is how far a message's timestamp may be from now; NewVerifier sets 5 minutes.
@@ -34,14 +34,14 @@ type Verifier struct {
 	Now func() time.Time
 }
 
-// NewVerifier makes one of a webhook's secrets, whsec_…; give several while a secret rotates.
+// NewVerifier returns a verifier with a webhook's secrets, whsec_…; give several while a secret rotates.
 func NewVerifier(secrets ...string) (*Verifier, error) {
 	v := &Verifier{Tolerance: 5 * time.Minute, Now: time.Now}
 	for i, secret := range secrets {
 		encoded, ok := strings.CutPrefix(secret, "whsec_")
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-			return nil, fmt.Errorf("lubdub: secret %d is not like whsec_ and the base64 of 24 to 64 bytes", i+1)
+			return nil, fmt.Errorf("lubdub: secret %d is not whsec_ followed by the base64 of 24 to 64 bytes", i+1)
 		}
 		v.keys = append(v.keys, key)
 	}
@@ -51,17 +51,17 @@ func NewVerifier(secrets ...string) (*Verifier, error) {
 	return v, nil
 }
 
-// WebhookMessage is what a webhook tells.
+// WebhookMessage is the content of a webhook message.
 type WebhookMessage struct {
-	// ID is the same in each repeat: whoever has dealt with it need not do so again.
+	// ID is the same in each repeat: a receiver that has processed it can skip repeats.
 	ID        string  `json:"-"`
 	Type      string  `json:"type"`
 	Timestamp v1.Time `json:"timestamp"`
-	// Data is the event, or what else the type says.
+	// Data is the event, or the data of another message type.
 	Data json.RawMessage `json:"data"`
 }
 
-// Event is the event that the message tells of.
+// Event returns the event in the message.
 func (m *WebhookMessage) Event() (*v1.Event, error) {
 	var e v1.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil {
@@ -70,7 +70,7 @@ func (m *WebhookMessage) Event() (*v1.Event, error) {
 	return &e, nil
 }
 
-// Verify returns a message if its headers prove that it is the webhook's. The body is that of the request, byte for byte.
+// Verify returns a message if its headers prove that it is the webhook's. The body is the request's, byte for byte.
 func (v *Verifier) Verify(header http.Header, body []byte) (*WebhookMessage, error) {
 	id, at, signatures := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp"), header.Get("Webhook-Signature")
 	seconds, err := strconv.ParseInt(at, 10, 64)

@@ -8,14 +8,14 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// WebhookQuery is what lists of webhooks and deliveries take.
+// WebhookQuery is the query of lists of webhooks and deliveries.
 type WebhookQuery struct {
 	Status    v1.DeliveryStatus `url:"status"`   // of deliveries only
 	PageSize  int               `url:"pageSize"` // 1 to 100; 0: 100
 	PageToken string            `url:"pageToken"`
 }
 
-// CreateWebhook creates a webhook. The answer has its secret, once.
+// CreateWebhook creates a webhook. Only this answer includes its secret.
 func (c *Client) CreateWebhook(ctx context.Context, r v1.CreateWebhookRequest) (*v1.Webhook, error) {
 	return postOnce[v1.Webhook](ctx, c, "/v1/webhooks", r)
 }
@@ -25,7 +25,7 @@ func (c *Client) ListWebhooks(ctx context.Context, q WebhookQuery) (*v1.WebhookL
 	return get[v1.WebhookList](ctx, c, "/v1/webhooks", values(q))
 }
 
-// Webhooks goes through all webhooks, page by page. After an error there is nothing more.
+// Webhooks yields all webhooks, page by page. An error is the last value.
 func (c *Client) Webhooks(ctx context.Context, q WebhookQuery) iter.Seq2[v1.Webhook, error] {
 	return pages(q.PageToken, func(token string) ([]v1.Webhook, string, error) {
 		q.PageToken = token
@@ -42,7 +42,7 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID string) (*v1.Webhook,
 	return get[v1.Webhook](ctx, c, "/v1/webhooks/"+seg(webhookID), nil)
 }
 
-// UpdateWebhook says all that a webhook says from now on.
+// UpdateWebhook replaces a webhook's definition.
 func (c *Client) UpdateWebhook(ctx context.Context, webhookID string, r v1.UpdateWebhookRequest) (*v1.Webhook, error) {
 	k := &call{method: http.MethodPut, path: "/v1/webhooks/" + seg(webhookID), query: c.scoped(nil), in: r}
 	return ask[v1.Webhook](ctx, c, k)
@@ -54,7 +54,7 @@ func (c *Client) DeleteWebhook(ctx context.Context, webhookID string) (*v1.Delet
 	return ask[v1.DeleteWebhookResponse](ctx, c, k)
 }
 
-// RotateSecret gives a webhook another secret, which the answer has, once. It is not repeated where the answer may have been lost.
+// RotateSecret gives a webhook a new secret, which only this answer includes. It is not retried after a lost answer.
 func (c *Client) RotateSecret(ctx context.Context, webhookID string, r v1.RotateSecretRequest) (*v1.Webhook, error) {
 	return postOnce[v1.Webhook](ctx, c, "/v1/webhooks/"+seg(webhookID)+"/rotate-secret", r)
 }
@@ -69,7 +69,7 @@ func (c *Client) ListDeliveries(ctx context.Context, webhookID string, q Webhook
 	return get[v1.WebhookDeliveryList](ctx, c, "/v1/webhooks/"+seg(webhookID)+"/deliveries", values(q))
 }
 
-// Deliveries goes through all deliveries of a webhook, page by page, newest first. After an error there is nothing more.
+// Deliveries yields all deliveries of a webhook, page by page, newest first. An error is the last value.
 func (c *Client) Deliveries(ctx context.Context, webhookID string, q WebhookQuery) iter.Seq2[v1.WebhookDelivery, error] {
 	return pages(q.PageToken, func(token string) ([]v1.WebhookDelivery, string, error) {
 		q.PageToken = token
@@ -81,7 +81,7 @@ func (c *Client) Deliveries(ctx context.Context, webhookID string, q WebhookQuer
 	})
 }
 
-// Redeliver sends one message again, or all since a time; go on with nextPageToken while there is one.
+// Redeliver sends one message again, or all since a time; repeat with nextPageToken while there is one.
 func (c *Client) Redeliver(ctx context.Context, webhookID string, r v1.RedeliverRequest) (*v1.RedeliverResponse, error) {
 	return postOnce[v1.RedeliverResponse](ctx, c, "/v1/webhooks/"+seg(webhookID)+"/redeliver", r)
 }

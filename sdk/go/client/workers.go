@@ -10,7 +10,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// RegisterWorker registers a worker. Without a registrationId one is drawn, which makes those repeats safe that the client does by itself.
+// RegisterWorker registers a worker. Without a registrationId one is generated, which makes the client's retries safe.
 func (c *Client) RegisterWorker(ctx context.Context, r v1.RegisterWorkerRequest) (*v1.RegisterWorkerResponse, error) {
 	if r.RegistrationID == "" {
 		r.RegistrationID = rand.Text()
@@ -18,7 +18,7 @@ func (c *Client) RegisterWorker(ctx context.Context, r v1.RegisterWorkerRequest)
 	return post[v1.RegisterWorkerResponse](ctx, c, "/v1/workers", r)
 }
 
-// WorkerHeartbeat is a worker's own beat, with the worker's token.
+// WorkerHeartbeat sends a worker's own heartbeat, with the worker's token.
 func (c *Client) WorkerHeartbeat(
 	ctx context.Context, workerID, token string, r v1.WorkerHeartbeatRequest,
 ) (*v1.WorkerHeartbeatResponse, error) {
@@ -26,8 +26,8 @@ func (c *Client) WorkerHeartbeat(
 	return ask[v1.WorkerHeartbeatResponse](ctx, c, k)
 }
 
-// ClaimTasks takes tasks out of a queue, with the token of a worker of that queue. Without a claimId one is drawn, which
-// makes those repeats safe that the client does by itself.
+// ClaimTasks claims tasks of a queue, with the token of one of its workers. Without a claimId one is generated, which makes the client's
+// retries safe.
 func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.ClaimRequest) (*v1.ClaimResponse, error) {
 	if r.ClaimID == "" {
 		r.ClaimID = rand.Text()
@@ -39,12 +39,12 @@ func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.Claim
 	return ask[v1.ClaimResponse](ctx, c, k)
 }
 
-// DeregisterWorker ends a worker; with a token of the worker, or empty: the client's.
+// DeregisterWorker deregisters a worker, with its token, or, if empty, the client's.
 func (c *Client) DeregisterWorker(ctx context.Context, workerID, token string, r v1.DeregisterRequest) (*v1.Worker, error) {
 	return c.actOnWorker(ctx, workerID, "deregister", token, r)
 }
 
-// DrainWorker has a worker finish what it holds and take nothing new; with a token of the worker, or empty: the client's.
+// DrainWorker drains a worker: it finishes its tasks and gets no new ones. token is the worker's, or, if empty, the client's.
 func (c *Client) DrainWorker(ctx context.Context, workerID, token string, r v1.DrainRequest) (*v1.Worker, error) {
 	return c.actOnWorker(ctx, workerID, "drain", token, r)
 }
@@ -54,12 +54,12 @@ func (c *Client) ResumeWorker(ctx context.Context, workerID string, r v1.ReasonR
 	return c.actOnWorker(ctx, workerID, "resume", "", r)
 }
 
-// OfflineWorker ends a worker now; others get its tasks.
+// OfflineWorker ends a worker now; other workers get its tasks.
 func (c *Client) OfflineWorker(ctx context.Context, workerID string, r v1.ReasonRequest) (*v1.Worker, error) {
 	return c.actOnWorker(ctx, workerID, "offline", "", r)
 }
 
-// CordonWorker has a worker take nothing new.
+// CordonWorker stops giving a worker new tasks.
 func (c *Client) CordonWorker(ctx context.Context, workerID string, r v1.ReasonRequest) (*v1.Worker, error) {
 	return c.actOnWorker(ctx, workerID, "cordon", "", r)
 }
@@ -77,32 +77,32 @@ func (c *Client) actOnWorker(ctx context.Context, workerID, act, token string, i
 	return ask[v1.Worker](ctx, c, k)
 }
 
-// DrainWorkers drains all workers that a selector names.
+// DrainWorkers drains all workers that a selector matches.
 func (c *Client) DrainWorkers(ctx context.Context, r v1.DrainWorkersRequest) (*v1.DrainWorkersResponse, error) {
 	return post[v1.DrainWorkersResponse](ctx, c, "/v1/workers:drain", r)
 }
 
-// CordonWorkers cordons all workers that a selector names.
+// CordonWorkers cordons all workers that a selector matches.
 func (c *Client) CordonWorkers(ctx context.Context, r v1.ActOnWorkersRequest) (*v1.ActOnWorkersResponse, error) {
 	return post[v1.ActOnWorkersResponse](ctx, c, "/v1/workers:cordon", r)
 }
 
-// UncordonWorkers ends the cordons of all workers that a selector names.
+// UncordonWorkers ends the cordons of all workers that a selector matches.
 func (c *Client) UncordonWorkers(ctx context.Context, r v1.ActOnWorkersRequest) (*v1.ActOnWorkersResponse, error) {
 	return post[v1.ActOnWorkersResponse](ctx, c, "/v1/workers:uncordon", r)
 }
 
-// ResumeWorkers ends the drains of all workers that a selector names.
+// ResumeWorkers ends the drains of all workers that a selector matches.
 func (c *Client) ResumeWorkers(ctx context.Context, r v1.ActOnWorkersRequest) (*v1.ActOnWorkersResponse, error) {
 	return post[v1.ActOnWorkersResponse](ctx, c, "/v1/workers:resume", r)
 }
 
-// OfflineWorkers ends all workers that a selector names, or that have been silent for long.
+// OfflineWorkers ends all workers that a selector matches, or that have been silent for long.
 func (c *Client) OfflineWorkers(ctx context.Context, r v1.OfflineWorkersRequest) (*v1.ActOnWorkersResponse, error) {
 	return post[v1.ActOnWorkersResponse](ctx, c, "/v1/workers:offline", r)
 }
 
-// SelectWorker returns the worker that a task would best be given to now.
+// SelectWorker returns the best worker for a task now.
 func (c *Client) SelectWorker(ctx context.Context, r v1.SelectWorkerRequest) (*v1.SelectWorkerResponse, error) {
 	return post[v1.SelectWorkerResponse](ctx, c, "/v1/workers:select", r)
 }
@@ -112,7 +112,7 @@ func (c *Client) GetWorker(ctx context.Context, workerID string) (*v1.Worker, er
 	return get[v1.Worker](ctx, c, "/v1/workers/"+seg(workerID), nil)
 }
 
-// WorkerQuery says which workers a list holds; what is zero does not matter.
+// WorkerQuery filters workers; zero fields are ignored.
 type WorkerQuery struct {
 	Queue       string            `url:"queue"`
 	Status      v1.WorkerStatus   `url:"status"`
@@ -135,7 +135,7 @@ func (c *Client) ListWorkers(ctx context.Context, q WorkerQuery) (*v1.WorkerList
 	return get[v1.WorkerList](ctx, c, "/v1/workers", values(q))
 }
 
-// Workers goes through all workers of a query, page by page. After an error there is nothing more.
+// Workers yields all workers of a query, page by page. An error is the last value.
 func (c *Client) Workers(ctx context.Context, q WorkerQuery) iter.Seq2[v1.Worker, error] {
 	return pages(q.PageToken, func(token string) ([]v1.Worker, string, error) {
 		q.PageToken = token
@@ -147,7 +147,7 @@ func (c *Client) Workers(ctx context.Context, q WorkerQuery) iter.Seq2[v1.Worker
 	})
 }
 
-// MachineQuery says which machines a list holds.
+// MachineQuery filters machines.
 type MachineQuery struct {
 	Status    v1.WorkerStatus `url:"status"`
 	Order     string          `url:"order"`
@@ -160,7 +160,7 @@ func (c *Client) ListMachines(ctx context.Context, q MachineQuery) (*v1.MachineL
 	return get[v1.MachineList](ctx, c, "/v1/machines", values(q))
 }
 
-// Machines goes through all machines, page by page. After an error there is nothing more.
+// Machines yields all machines, page by page. An error is the last value.
 func (c *Client) Machines(ctx context.Context, q MachineQuery) iter.Seq2[v1.Machine, error] {
 	return pages(q.PageToken, func(token string) ([]v1.Machine, string, error) {
 		q.PageToken = token
@@ -177,7 +177,7 @@ func (c *Client) GetMachine(ctx context.Context, machineID string) (*v1.Machine,
 	return get[v1.Machine](ctx, c, "/v1/machines/"+seg(machineID), nil)
 }
 
-// DrainMachine drains all workers of a machine, and those that come until ResumeMachine.
+// DrainMachine drains all workers of a machine, and those that register until ResumeMachine.
 func (c *Client) DrainMachine(ctx context.Context, machineID string, r v1.DrainRequest) (*v1.DrainWorkersResponse, error) {
 	return post[v1.DrainWorkersResponse](ctx, c, "/v1/machines/"+seg(machineID)+"/drain", r)
 }
@@ -204,7 +204,7 @@ func (c *Client) GetQueue(ctx context.Context, queue string) (*v1.Queue, error) 
 	return get[v1.Queue](ctx, c, "/v1/queues/"+seg(queue), nil)
 }
 
-// PauseQueue stops handing out what waits in a queue.
+// PauseQueue stops handing out the tasks of a queue.
 func (c *Client) PauseQueue(ctx context.Context, queue string) (*v1.Queue, error) {
 	return post[v1.Queue](ctx, c, "/v1/queues/"+seg(queue)+"/pause", none{})
 }
@@ -214,8 +214,8 @@ func (c *Client) ResumeQueue(ctx context.Context, queue string) (*v1.Queue, erro
 	return post[v1.Queue](ctx, c, "/v1/queues/"+seg(queue)+"/resume", none{})
 }
 
-// WorkerHeartbeatOnce is WorkerHeartbeat without repeats, and with a v1.WorkerHeartbeatRequest that is JSON already: for whoever beats
-// by a clock of their own, as package worker does.
+// WorkerHeartbeatOnce is WorkerHeartbeat without retries, and with an encoded v1.WorkerHeartbeatRequest: for programs that schedule
+// heartbeats themselves, as package worker does.
 func (c *Client) WorkerHeartbeatOnce(ctx context.Context, workerID, token string, body []byte) (*v1.WorkerHeartbeatResponse, error) {
 	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/heartbeat", body: body, token: token, tries: 1}
 	return ask[v1.WorkerHeartbeatResponse](ctx, c, k)

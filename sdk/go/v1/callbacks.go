@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Outcome is how a worker says that an attempt ended.
+// Outcome is how an attempt ended, as its worker reports it.
 type Outcome string
 
 const (
@@ -31,7 +31,7 @@ var ErrorCategories = []ErrorCategory{
 	CategoryUserCode, CategoryDataQuality, CategoryInfrastructure, CategoryConfiguration, CategoryTimeout, CategoryCancelled,
 }
 
-// Retryable reports whether a failure of this category is worth a retry when its report does not say.
+// Retryable reports whether a failure of this category is worth a retry if its report leaves that open.
 func (c ErrorCategory) Retryable() bool {
 	return c == CategoryUserCode || c == CategoryInfrastructure || c == CategoryTimeout
 }
@@ -57,7 +57,7 @@ type StartedResponse struct {
 	ServerTime Time `json:"serverTime"`
 	// ShouldCancel asks the worker to stop; it is there only when true.
 	ShouldCancel bool `json:"shouldCancel,omitempty"`
-	// CancelReason is what whoever cancelled said.
+	// CancelReason is the reason given for the cancel.
 	CancelReason string `json:"cancelReason,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type HeartbeatRequest struct {
 	Attempt int `json:"attempt"`
 	// WorkerID names the worker.
 	WorkerID string `json:"workerId,omitempty"`
-	// HeartbeatAt is the worker's own time. It is kept and shown; liveness goes by receipt.
+	// HeartbeatAt is the worker's own time. It is kept and shown; liveness depends on the time of receipt.
 	HeartbeatAt Time `json:"heartbeatAt,omitzero"`
 	// ProgressPct is any number from 0 to 100; absent: as before.
 	ProgressPct *float64 `json:"progressPct,omitempty"`
@@ -75,49 +75,49 @@ type HeartbeatRequest struct {
 	Message *string `json:"message,omitempty"`
 }
 
-// HeartbeatResponse acknowledges a beat: it is applied in the store.
+// HeartbeatResponse acknowledges a heartbeat: it is applied in the store.
 type HeartbeatResponse struct {
 	// Acknowledged is always true.
 	Acknowledged bool `json:"acknowledged"`
 	// ShouldCancel asks the worker to stop, to clean up and to report the outcome CANCELLED.
 	ShouldCancel bool `json:"shouldCancel"`
-	// CancelReason is what whoever cancelled said.
+	// CancelReason is the reason given for the cancel.
 	CancelReason string `json:"cancelReason,omitempty"`
-	// ServerTime is the store's clock when the beat was applied.
+	// ServerTime is the store's clock when the heartbeat was applied.
 	ServerTime Time `json:"serverTime"`
-	// NextHeartbeatMs is how long to wait before the next beat.
+	// NextHeartbeatMs is how long to wait before the next heartbeat.
 	NextHeartbeatMs int64 `json:"nextHeartbeatMs"`
 	// TaskToken replaces the token in use; it is there only in the last third of that token's life.
 	TaskToken string `json:"taskToken,omitempty"`
-	// TokenExpiresAt is when the new token ends.
+	// TokenExpiresAt is when the new token expires.
 	TokenExpiresAt Time `json:"tokenExpiresAt,omitzero"`
 }
 
 // HeartbeatsRequest is the body of POST /v1/heartbeats.
 type HeartbeatsRequest struct {
-	// Heartbeats are 1 to 1,000 beats of any tasks.
+	// Heartbeats are 1 to 1,000 heartbeats of any tasks.
 	Heartbeats []HeartbeatItem `json:"heartbeats"`
 }
 
-// HeartbeatItem is one beat among many.
+// HeartbeatItem is one heartbeat in a batch.
 type HeartbeatItem struct {
 	// TaskID names the task.
 	TaskID string `json:"taskId"`
-	// TaskToken opens this one beat; absent: the worker's token of the request does.
+	// TaskToken is valid for this heartbeat only; absent: the worker's token of the request is used.
 	TaskToken string `json:"taskToken,omitempty"`
 	HeartbeatRequest
 }
 
-// HeartbeatsResponse answers many beats.
+// HeartbeatsResponse answers a batch of heartbeats.
 type HeartbeatsResponse struct {
-	// Results has one entry for each beat, in the same order.
+	// Results has one entry for each heartbeat, in the same order.
 	Results []HeartbeatResult `json:"results"`
 	// ServerTime is the store's clock.
 	ServerTime Time `json:"serverTime"`
 }
 
-// HeartbeatResult is the outcome of one beat: Status is the HTTP status that the beat alone would have got, and the fields are
-// those of its answer.
+// HeartbeatResult is the result of one heartbeat: Status is the HTTP status that the heartbeat would have got on its own, and the fields
+// are those of its answer.
 type HeartbeatResult struct {
 	TaskID string `json:"taskId"`
 	// Status is 200, or a status of the error table.
@@ -150,7 +150,7 @@ type CompletedRequest struct {
 	Attempt int `json:"attempt"`
 	// WorkerID names the worker.
 	WorkerID string `json:"workerId,omitempty"`
-	// Outcome says how the attempt ended.
+	// Outcome is how the attempt ended.
 	Outcome Outcome `json:"outcome"`
 	// CompletedAt is the worker's own time. It is kept and shown, and decides nothing.
 	CompletedAt Time `json:"completedAt,omitzero"`
@@ -158,22 +158,21 @@ type CompletedRequest struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Metrics is any JSON object; it is kept as it is.
 	Metrics json.RawMessage `json:"metrics,omitempty"`
-	// Error says what went wrong; FAILED needs its category. It is kept as it is, with any further fields, but that
-	// retryable is added where it is absent.
+	// Error is the failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent.
 	Error *TaskError `json:"error,omitempty"`
-	// CancelledDuringPhase says where a cancel met the work.
+	// CancelledDuringPhase is the phase that a cancel interrupted.
 	CancelledDuringPhase string `json:"cancelledDuringPhase,omitempty"`
-	// PartialProgress is any JSON value that says how far the work had come before its cancel.
+	// PartialProgress is any JSON value that describes the progress before the cancel.
 	PartialProgress json.RawMessage `json:"partialProgress,omitempty"`
 }
 
-// TaskError is a worker's account of a failure.
+// TaskError is a failure as its worker reports it.
 type TaskError struct {
 	// Category is one of the six.
 	Category ErrorCategory `json:"category"`
-	// Message is for people.
+	// Message is readable text.
 	Message string `json:"message,omitempty"`
-	// StackTrace is for people.
+	// StackTrace is readable text.
 	StackTrace string `json:"stackTrace,omitempty"`
 	// Retryable reports whether a retry may help; absent: its category's default.
 	Retryable *bool `json:"retryable,omitempty"`

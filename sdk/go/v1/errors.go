@@ -7,7 +7,7 @@ const (
 	CodeInvalidCursor       = "invalid_cursor"         // 400: a cursor of events that is not one of this deployment's
 	CodeInvalidJSON         = "invalid_json"           // 400: the body is not one JSON value of the right kind
 	CodeUnknownField        = "unknown_field"          // 400: control plane only; Field names it
-	CodeUnauthorized        = "unauthorized"           // 401: no token, or none that holds
+	CodeUnauthorized        = "unauthorized"           // 401: no token, or one that is not valid
 	CodeForbidden           = "forbidden"              // 403: a token for something else
 	CodeNotFound            = "not_found"              // 404: no such path
 	CodeTaskNotFound        = "task_not_found"         // 404
@@ -16,52 +16,52 @@ const (
 	CodeMachineNotFound     = "machine_not_found"      // 404
 	CodeScheduleNotFound    = "schedule_not_found"     // 404
 	CodeScheduleExists      = "schedule_exists"        // 409
-	CodeNoWorkersMatch      = "no_workers_match"       // 404: the selector of a drain names nobody
+	CodeNoWorkersMatch      = "no_workers_match"       // 404: the selector of a drain matches no worker
 	CodeWebhookNotFound     = "webhook_not_found"      // 404
-	CodeDeliveryNotFound    = "delivery_not_found"     // 404: nothing is kept of it any more
-	CodeMethodNotAllowed    = "method_not_allowed"     // 405: the Allow header names those that are
+	CodeDeliveryNotFound    = "delivery_not_found"     // 404: it is no longer stored
+	CodeMethodNotAllowed    = "method_not_allowed"     // 405: the Allow header lists the allowed methods
 	CodeRequestTimeout      = "request_timeout"        // 408: the request took too long to arrive
 	CodeTaskExists          = "task_exists"            // 409
-	CodeIdempotencyMismatch = "idempotency_mismatch"   // 409: the Idempotency-Key came with another body before
+	CodeIdempotencyMismatch = "idempotency_mismatch"   // 409: the Idempotency-Key was used with another body
 	CodeAttemptMismatch     = "attempt_mismatch"       // 409: ExpectedAttempt and ReceivedAttempt are set
 	CodeTaskAlreadyTerminal = "task_already_terminal"  // 409: State is set
 	CodeWorkerDraining      = "worker_draining"        // 409: it gets no new tasks
 	CodeNoFreshWorkers      = "no_fresh_workers"       // 409: a selection's freshness filter took the last; Considered and Rejected are set
-	CodeNoMatchingWorkers   = "no_matching_workers"    // 409: a filter before that did
-	CodeNoCapacity          = "no_capacity"            // 409: all that were left are full
+	CodeNoMatchingWorkers   = "no_matching_workers"    // 409: no worker passes the other filters
+	CodeNoCapacity          = "no_capacity"            // 409: all matching workers are full
 	CodeWebhookExists       = "webhook_exists"         // 409
-	CodeWebhookManaged      = "webhook_managed"        // 409: configuration has it; it is changed there
-	CodeWebhookDisabled     = "webhook_disabled"       // 409: switch it on first
-	CodeWorkerOffline       = "worker_offline"         // 410: Reason says why; register again, unless it is FORCED_OFFLINE
+	CodeWebhookManaged      = "webhook_managed"        // 409: it is defined in the server's configuration; change it there
+	CodeWebhookDisabled     = "webhook_disabled"       // 409: enable it first
+	CodeWorkerOffline       = "worker_offline"         // 410: Reason is the reason; register again, unless it is FORCED_OFFLINE
 	CodeWorkerHeld          = "worker_held_offline"    // 409: an operator holds the worker or its machine offline; stop
 	CodeTaskExpired         = "task_expired"           // 410: Lubdub ended the attempt; stop at once
 	CodeBodyTooLarge        = "body_too_large"         // 413
 	CodeUnsupportedMedia    = "unsupported_media_type" // 415
 	CodeMisdirected         = "misdirected_request"    // 421: the operators' pages do not go by this name
 	CodeHeadersTooLarge     = "headers_too_large"      // 431
-	CodeInternal            = "internal_error"         // 500: a bug; the request id finds it in the log
-	CodeOverloaded          = "overloaded"             // 503: at a bound; 429: the tenant sends too much; Retry-After says when to come again
-	CodeStoreUnavailable    = "store_unavailable"      // 503: Redis did not answer; Retry-After says when to come again
+	CodeInternal            = "internal_error"         // 500: a bug; search the log for the request id
+	CodeOverloaded          = "overloaded"             // 503: at a limit; 429: the tenant sends too much; retry after Retry-After
+	CodeStoreUnavailable    = "store_unavailable"      // 503: Redis did not answer; retry after Retry-After
 )
 
 // Error is the body of every refusal.
 type Error struct {
 	// Error is one of the codes.
 	Error string `json:"error"`
-	// Message says what happened and what to do about it.
+	// Message describes what happened and what to do about it.
 	Message string `json:"message"`
 
 	// Field is the field, parameter or header that is wrong, as a path such as retry.maxAttempts.
 	Field string `json:"field,omitempty"`
-	// State is the state that the task is in.
+	// State is the task's state.
 	State State `json:"state,omitempty"`
-	// Reason is why Lubdub ended the attempt, why the worker is OFFLINE, or what was given as the reason of the hold.
+	// Reason is why Lubdub ended the attempt, why the worker is OFFLINE, or the reason given for the hold.
 	Reason string `json:"reason,omitempty"`
-	// WorkerID is the worker by whose hold a registration is refused.
+	// WorkerID is the worker whose hold refuses the registration.
 	WorkerID string `json:"workerId,omitempty"`
-	// MachineID is the machine by whose hold a registration is refused.
+	// MachineID is the machine whose hold refuses the registration.
 	MachineID string `json:"machineId,omitempty"`
-	// Remedy is the command by which an operator lifts the hold.
+	// Remedy is the command that lifts the hold.
 	Remedy string `json:"remedy,omitempty"`
 	// ExpectedAttempt is the task's current attempt.
 	ExpectedAttempt int `json:"expectedAttempt,omitempty"`

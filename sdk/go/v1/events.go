@@ -4,39 +4,39 @@ import "encoding/json"
 
 // EventList is a page of GET /v1/events.
 type EventList struct {
-	// Events are in the order of their times, those about one subject in the order in which they happened.
+	// Events are ordered by time; those about one subject in the order in which they happened.
 	Events []Event `json:"events"`
-	// Next is the cursor to go on with, as after, also where there is no more now.
+	// Next is the cursor of the next page, as after, even if there are no more events now.
 	Next string `json:"next"`
-	// More is whether there may be more to read now. A page looks at 5,000 events at most, so where a filter passes over many it may
-	// be short, or empty, and there be more; false: all that is kept was looked at.
+	// More reports whether there may be more events now. A page reads at most 5,000 events, so with a selective filter it may be short or
+	// empty although there are more; false: all stored events were read.
 	More bool `json:"more"`
-	// Gap tells that events between after and the first of these are not kept any more.
+	// Gap reports that events between after and the first of these are no longer stored.
 	Gap *EventGap `json:"gap,omitempty"`
 }
 
-// EventGap is what is missing, since events are kept for a time and up to a number only.
+// EventGap is a range of missing events: they are stored for a limited time and up to a limited number.
 type EventGap struct {
 	// From is when the last event before the gap happened, or the time that was asked for.
 	From Time `json:"from"`
-	// To is when the first event behind it happened.
+	// To is when the first event after it happened.
 	To Time `json:"to"`
 	// Shards are those in which events are missing.
 	Shards []int `json:"shards"`
 }
 
-// Event is one thing that has happened. Fields that do not apply are left out.
+// Event is one event. Fields that do not apply are absent.
 type Event struct {
-	// ID names it for good: what is told twice has the same.
+	// ID identifies the event: a repeated event has the same.
 	ID string `json:"id"`
-	// Type is what has happened, such as task.zombie.
+	// Type is the type of the event, such as task.zombie.
 	Type string `json:"type"`
 	// Time is when.
 	Time Time `json:"time"`
 	// TenantID and WorkspaceID are absent in events about the whole deployment.
 	TenantID    string `json:"tenantId,omitempty"`
 	WorkspaceID string `json:"workspaceId,omitempty"`
-	// Subject is the task, worker, machine or whatever else it is about.
+	// Subject is the task, worker, machine or other object that it is about.
 	Subject string `json:"subject,omitempty"`
 	// Attempt is the number of the task's attempt.
 	Attempt int `json:"attempt,omitempty"`
@@ -46,11 +46,11 @@ type Event struct {
 	Queue string `json:"queue,omitempty"`
 	// TaskType is the task's type.
 	TaskType string `json:"taskType,omitempty"`
-	// WorkerID is the worker that has the attempt or had it last, or that it is about.
+	// WorkerID is the worker that has the attempt or had it last, or that the event is about.
 	WorkerID string `json:"workerId,omitempty"`
-	// MachineID is that worker's machine, or the one that it is about.
+	// MachineID is that worker's machine, or the machine that the event is about.
 	MachineID string `json:"machineId,omitempty"`
-	// Version is that worker's.
+	// Version is that worker's version.
 	Version string `json:"version,omitempty"`
 	// Cause is the reason of a verdict or an end, such as HEARTBEAT_TIMEOUT.
 	Cause string `json:"cause,omitempty"`
@@ -58,6 +58,6 @@ type Event struct {
 	By string `json:"by,omitempty"`
 	// Traceparent is the W3C trace context of the task's creation.
 	Traceparent string `json:"traceparent,omitempty"`
-	// Data is the rest, such as a verdict's evidence.
+	// Data is further data, such as a verdict's evidence.
 	Data json.RawMessage `json:"data"`
 }

@@ -4,7 +4,7 @@ package v1
 type Stats struct {
 	// Time is when it was counted, at most a second ago.
 	Time Time `json:"time"`
-	// TenantID and WorkspaceID say of what scope the levels are; null: of all.
+	// TenantID and WorkspaceID are the scope of the levels; null: all.
 	TenantID    *string `json:"tenantId"`
 	WorkspaceID *string `json:"workspaceId"`
 	Levels
@@ -12,33 +12,32 @@ type Stats struct {
 	Rates StatsRates `json:"rates"`
 	// LastHour is the sum of the steps, of the whole deployment.
 	LastHour StatsCounts `json:"lastHour"`
-	// BeatGapRatio is how close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: it was
-	// not sampled.
+	// BeatGapRatio is how close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: not sampled.
 	BeatGapRatio *BeatGapRatio `json:"beatGapRatio"`
 	Series       StatsSeries   `json:"series"`
 }
 
-// BeatGapRatio is the time between two heartbeats of a live task or worker, divided by its heartbeat timeout: 1 would have been its end.
+// BeatGapRatio is the time between two heartbeats of a live task or worker, divided by its heartbeat timeout: at 1 it would have timed out.
 // It is estimated from a histogram.
 type BeatGapRatio struct {
-	// Kind is what came closer to its timeouts, and what the numbers are about: task or worker.
+	// Kind is which of task and worker came closer to its timeout; the numbers are about that one.
 	Kind string `json:"kind"`
-	// P50 is what half of the gaps stay below, P99 what all but one in a hundred do.
+	// P50 and P99 are the 50th and 99th percentile of the gaps.
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
-	// Max is what all stay below, to a tenth.
+	// Max is an upper bound of all gaps, to a tenth.
 	Max float64 `json:"max"`
-	// Samples is how many gaps were looked at.
+	// Samples is the number of gaps measured.
 	Samples int64 `json:"samples"`
 }
 
-// Levels are how many there are at a moment.
+// Levels are the numbers at a moment.
 type Levels struct {
 	// Tasks are by state.
 	Tasks    map[string]int `json:"tasks"`
 	Workers  WorkerLevels   `json:"workers"`
 	Machines MachineCounts  `json:"machines"`
-	// OldestOverdueMs is how long what sweepers should have taken first has been overdue, in the whole deployment.
+	// OldestOverdueMs is how long the oldest overdue entry of the sweepers has been overdue, in the whole deployment.
 	OldestOverdueMs int64 `json:"oldestOverdueMs"`
 }
 
@@ -52,37 +51,37 @@ type WorkerLevels struct {
 	Lost     int `json:"lost"`
 }
 
-// StatsRates are what goes on.
+// StatsRates are rates per second and delays.
 type StatsRates struct {
 	BeatsPerSecond    float64 `json:"beatsPerSecond"`
 	RefusedPerSecond  float64 `json:"refusedPerSecond"`
 	ClaimsPerSecond   float64 `json:"claimsPerSecond"`
 	ClaimedPerSecond  float64 `json:"claimedTasksPerSecond"`
 	VerdictsPerSecond float64 `json:"verdictsPerSecond"`
-	// SweepLagMs is the age of the oldest overdue entry when sweepers last looked, the worst of them.
+	// SweepLagMs is the age of the oldest overdue entry at the sweepers' last sweep, for the worst of them.
 	SweepLagMs int64 `json:"sweepLagMs"`
-	// BeatP99Ms is how long all but one in a hundred beats took at most, estimated from a histogram; null: there were none.
+	// BeatP99Ms is the 99th percentile of the duration of heartbeats, estimated from a histogram; null: there were none.
 	BeatP99Ms *float64 `json:"beatP99Ms"`
 }
 
-// StatsCounts are what has been counted in a time.
+// StatsCounts are counts in a period.
 type StatsCounts struct {
-	// Beats are those that were accepted.
+	// Beats are accepted heartbeats.
 	Beats int64 `json:"beats"`
-	// Refused are refused beats by error code.
+	// Refused are refused heartbeats by error code.
 	Refused map[string]int64 `json:"refused"`
 	// Verdicts are attempts that Lubdub ended, by reason.
 	Verdicts map[string]int64 `json:"verdicts"`
-	// Claims are by what they got: tasks, nothing, refused.
+	// Claims are by result: tasks, nothing, refused.
 	Claims       map[string]int64 `json:"claims"`
 	ClaimedTasks int64            `json:"claimedTasks"`
 }
 
-// StatsSeries is what went on in the last hour, on all replicas.
+// StatsSeries has the counts of the last hour, on all replicas.
 type StatsSeries struct {
 	// StepMs is how long a step is.
 	StepMs int64 `json:"stepMs"`
-	// Steps are in their order. Those in which no replica reported are left out.
+	// Steps are in order of time. Steps in which no replica reported are left out.
 	Steps []StatsStep `json:"steps"`
 }
 
@@ -90,10 +89,9 @@ type StatsSeries struct {
 type StatsStep struct {
 	// At is when it began.
 	At Time `json:"at"`
-	// Replicas is how many have reported.
+	// Replicas is how many replicas reported.
 	Replicas int `json:"replicas"`
-	// Levels are what there was in the whole deployment: null where nobody counted it, or where the token does not open all
-	// scopes that there are.
+	// Levels are the levels of the whole deployment: null if they were not counted, or the token is not valid for all scopes.
 	Levels *Levels `json:"levels"`
 	StatsCounts
 	SweepLagMs int64    `json:"sweepLagMs"`
@@ -102,7 +100,7 @@ type StatsStep struct {
 
 // VerdictCounts is the answer of GET /v1/stats/verdicts.
 type VerdictCounts struct {
-	// Since is from when on verdicts were counted.
+	// Since is the start of the period.
 	Since Time `json:"since"`
 	// Total is how many there are.
 	Total int `json:"total"`
@@ -112,8 +110,7 @@ type VerdictCounts struct {
 	Groups []VerdictGroup `json:"groups"`
 }
 
-// VerdictGroup is how many verdicts have the same values of what was asked for. A value that there is none of, or that is not
-// known any more, is empty.
+// VerdictGroup counts verdicts with the same values of the group's fields. A missing or unknown value is empty.
 type VerdictGroup struct {
 	MachineID *string `json:"machineId,omitempty"`
 	Version   *string `json:"version,omitempty"`
@@ -121,10 +118,10 @@ type VerdictGroup struct {
 	Queue     *string `json:"queue,omitempty"`
 	Reason    *string `json:"reason,omitempty"`
 	WorkerID  *string `json:"workerId,omitempty"`
-	// Labels are those of their tasks that were asked for.
+	// Labels are the requested labels of their tasks.
 	Labels map[string]string `json:"labels,omitempty"`
 	Count  int               `json:"count"`
-	// LastAt is when the last of them fell.
+	// LastAt is the time of the last one.
 	LastAt Time `json:"lastAt"`
 }
 
@@ -139,7 +136,7 @@ type System struct {
 	Brake      SystemBrake      `json:"brake"`
 	Reconciler SystemReconciler `json:"reconciler"`
 	Webhooks   SystemWebhooks   `json:"webhooks"`
-	// DifferingSettings names the settings that are not the same on all replicas and should be.
+	// DifferingSettings names settings that differ between replicas and should not.
 	DifferingSettings []string `json:"differingSettings"`
 	// RecentlyLost are the workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the
 	// scope is not one workspace.
@@ -149,10 +146,10 @@ type System struct {
 	// PoisonTasks are the tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at
 	// most. It is empty where the scope is not one workspace.
 	PoisonTasks []PoisonTask `json:"poisonTasks"`
-	// Summary is whether it is them or us, in a sentence.
+	// Summary is whether Lubdub or the workers are at fault, in a sentence.
 	Summary Summary `json:"summary"`
-	// Findings are what it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it
-	// stands on come before those about the workers and queues of the scope.
+	// Findings are the evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis
+	// come before those about the workers and queues of the scope.
 	Findings []Finding `json:"findings"`
 }
 
@@ -161,12 +158,12 @@ type System struct {
 type SystemUnavailable struct {
 	// Error is store_unavailable.
 	Error string `json:"error"`
-	// Message says what happened and what to do about it.
+	// Message describes what happened and what to do about it.
 	Message string `json:"message"`
 	System
 }
 
-// LostWorker is a worker that ended without having been asked to, and what became of the tasks that it held.
+// LostWorker is a worker that ended unexpectedly, and what became of its tasks.
 type LostWorker struct {
 	WorkerID  string  `json:"workerId"`
 	Name      *string `json:"name"`
@@ -181,7 +178,7 @@ type LostWorker struct {
 	// Attempts were taken from it so far; each task is in one of the three counts below.
 	Attempts int `json:"attempts"`
 	Requeued int `json:"requeued"`
-	// Failed tasks had no retries left to use: they have no retry policy, or were to be cancelled.
+	// Failed tasks could not be retried: they have no retry policy, or cancellation was requested.
 	Failed int `json:"failed"`
 	// Exhausted tasks failed because their retries are used up.
 	Exhausted int `json:"exhausted"`
@@ -221,68 +218,68 @@ type SystemReplica struct {
 	Roles     []string `json:"roles"`
 	// Since is when it started.
 	Since Time `json:"since"`
-	// HeardAt is when it last said that it is there. One that is silent for 30 s is not shown any more.
+	// HeardAt is when it last reported. A replica that is silent for 30 s is no longer shown.
 	HeardAt Time `json:"heardAt"`
 }
 
 // SystemShard is one slice of the keyspace.
 type SystemShard struct {
 	Shard int `json:"shard"`
-	// Sweeper looks after it first; null: nobody sweeps it.
+	// Sweeper is the process that sweeps it first; null: it is not swept.
 	Sweeper *string `json:"sweeper"`
-	// LagMs is how long what is overdue most has been so; 0: nothing is.
+	// LagMs is how long the oldest overdue entry has been overdue; 0: none is.
 	LagMs int64 `json:"lagMs"`
-	// StoppedMs is for how long its time has been standing still.
+	// StoppedMs is for how long its time has been stopped.
 	StoppedMs int64 `json:"stoppedMs"`
-	// OutageCreditMs is what outages of the last hour took out of everyone's silence.
+	// OutageCreditMs is how much outage time of the last hour was not counted as silence.
 	OutageCreditMs int64 `json:"outageCreditMs"`
 	// Recoveries are ended workers whose attempts have not all been taken yet.
 	Recoveries int `json:"recoveries"`
-	// Events are in its stream; the oldest is of EventsAgeMs ago.
+	// Events is the number of events in its stream; the oldest is EventsAgeMs old.
 	Events      int   `json:"events"`
 	EventsAgeMs int64 `json:"eventsAgeMs"`
 }
 
-// SystemRedis is one Redis server. What it does not say is null.
+// SystemRedis is one Redis server. Values that it does not report are null.
 type SystemRedis struct {
 	// Address is null for the one inside a Lubdub process.
 	Address *string `json:"address"`
-	// Error says why it does not answer; null: it does.
+	// Error is why it does not answer; null: it does.
 	Error   *string `json:"error"`
 	Version *string `json:"version"`
 	Role    *string `json:"role"`
-	// Replicas are connected to it.
+	// Replicas is the number of connected replicas.
 	Replicas    int   `json:"replicas"`
 	MemoryBytes int64 `json:"memoryBytes"`
-	// MaxMemoryBytes is what it may use; 0: as much as there is.
+	// MaxMemoryBytes is its memory limit; 0: none.
 	MaxMemoryBytes  int64   `json:"maxMemoryBytes"`
 	MaxMemoryPolicy *string `json:"maxMemoryPolicy"`
 	AppendOnly      bool    `json:"appendOnly"`
 	LastSaveAt      Time    `json:"lastSaveAt"`
 	RoundTripMs     float64 `json:"roundTripMs"`
-	// ClockOffsetMs is how far its clock is ahead of that of the replica that answers.
+	// ClockOffsetMs is how far its clock is ahead of the clock of the replica that answers.
 	ClockOffsetMs float64 `json:"clockOffsetMs"`
 }
 
-// SystemBrake is the mass expiry brake of the replica that answers.
+// SystemBrake is the mass-expiry brake of the replica that answers.
 type SystemBrake struct {
 	Enabled  bool `json:"enabled"`
 	SharePct int  `json:"sharePct"`
-	// Held is how much it remembers: attempts and workers that it holds, and scopes that were released or told of.
+	// Held is the number of its entries: attempts and workers that it holds, and scopes that were released or reported.
 	Held int `json:"held"`
 }
 
 // SystemReconciler is what the reconcilers of all replicas do.
 type SystemReconciler struct {
-	// RatePerSecond is how many entries they look at; 0: there is none.
+	// RatePerSecond is how many entries they check; 0: none.
 	RatePerSecond    int   `json:"ratePerSecond"`
 	ExaminedLastHour int64 `json:"examinedLastHour"`
 	RepairedLastHour int64 `json:"repairedLastHour"`
 }
 
-// SystemWebhooks is how the webhooks of all tenants do.
+// SystemWebhooks is the state of the webhooks of all tenants.
 type SystemWebhooks struct {
-	// DroppedLastHour is how many pending deliveries were dropped since those of their tenant took too many bytes.
+	// DroppedLastHour is how many pending deliveries were dropped because those of their tenant exceeded the size limit.
 	DroppedLastHour int64 `json:"droppedLastHour"`
 }
 

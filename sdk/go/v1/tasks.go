@@ -2,13 +2,13 @@ package v1
 
 import "encoding/json"
 
-// State is where a task stands in its life cycle.
+// State is a task's state.
 type State string
 
 const (
 	Queued     State = "QUEUED"     // waits in its queue, for its time or for its backoff
-	Dispatched State = "DISPATCHED" // an attempt was handed out and has not been heard yet
-	Running    State = "RUNNING"    // an attempt beats
+	Dispatched State = "DISPATCHED" // an attempt was handed out and has not started yet
+	Running    State = "RUNNING"    // an attempt sends heartbeats
 	Succeeded  State = "SUCCEEDED"
 	Failed     State = "FAILED"
 	Cancelled  State = "CANCELLED"
@@ -17,40 +17,39 @@ const (
 // States lists every state in the order of a task's life.
 var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
 
-// CreateTaskRequest is the body of POST /v1/tasks. Without a queue the task is pushed: it is dispatched at
-// once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it.
+// CreateTaskRequest is the body of POST /v1/tasks. Without a queue the task is dispatched at once and the answer is its TaskEnvelope. With
+// a queue it waits until a worker claims it.
 type CreateTaskRequest struct {
-	// TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of
+	// TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of
 	// schedules.
 	TaskID string `json:"taskId,omitempty"`
-	// RunID groups tasks; absent: a run of its own.
+	// RunID groups tasks; absent: a run with this task only.
 	RunID string `json:"runId,omitempty"`
 	// TaskKey is the caller's own name for the work.
 	TaskKey string `json:"taskKey,omitempty"`
-	// AssetID is the caller's own id of what the work makes.
+	// AssetID is the caller's own id of the result.
 	AssetID string `json:"assetId,omitempty"`
 	// TenantID is half of the scope; absent: the query's, else the token's.
 	TenantID string `json:"tenantId,omitempty"`
 	// WorkspaceID is the other half.
 	WorkspaceID string `json:"workspaceId,omitempty"`
-	// Traceparent is the W3C trace context that the task belongs to; absent: the header's. It stands in the envelope and in the
-	// task's events.
+	// Traceparent is the W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events.
 	Traceparent string `json:"traceparent,omitempty"`
-	// Type says which kind of work it is; workers register for types.
+	// Type is the kind of work; workers register for types.
 	Type string `json:"type,omitempty"`
-	// Queue is where the task waits; absent: it is pushed.
+	// Queue is where the task waits; absent: it is dispatched at once.
 	Queue string `json:"queue,omitempty"`
 	// Runtime that a worker must have. Queue tasks only.
 	Runtime string `json:"runtime,omitempty"`
 	// WorkerLabels that a worker must have. Queue tasks only.
 	WorkerLabels map[string]string `json:"workerLabels,omitempty"`
-	// WorkerID pins the task to one worker, which must be there. Queue tasks only.
+	// WorkerID pins the task to one worker, which must exist. Queue tasks only.
 	WorkerID string `json:"workerId,omitempty"`
 	// Placement chooses a worker at creation. Queue tasks only.
 	Placement *Placement `json:"placement,omitempty"`
 	// Payload is any JSON value for the worker.
 	Payload json.RawMessage `json:"payload,omitempty"`
-	// Resources is any JSON object; the envelope carries it.
+	// Resources is any JSON object; it is part of the envelope.
 	Resources json.RawMessage `json:"resources,omitempty"`
 	// Labels are up to 64 pairs to find the task by.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -58,24 +57,24 @@ type CreateTaskRequest struct {
 	NotBefore Time `json:"notBefore,omitzero"`
 	// Deadline fails the task with DEADLINE_EXCEEDED when it passes.
 	Deadline Time `json:"deadline,omitzero"`
-	// StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits.
-	// Default 60,000 after a claim; for pushed tasks the life of their token.
+	// StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim;
+	// without a queue the life of the token.
 	StartTimeoutMs *int64 `json:"startTimeoutMs,omitempty"`
 	// RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no
 	// bound.
 	RunTimeoutMs *int64 `json:"runTimeoutMs,omitempty"`
-	// HeartbeatIntervalMs is how often the worker should beat. Default 30,000.
+	// HeartbeatIntervalMs is how often the worker should send heartbeats. Default 30,000.
 	HeartbeatIntervalMs *int64 `json:"heartbeatIntervalMs,omitempty"`
-	// HeartbeatTimeoutMs is how long an attempt may be silent: at least twice the interval, rounded up to two
-	// significant digits. Default 90,000; a queue task without one lives by its worker's beat.
+	// HeartbeatTimeoutMs is how long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default
+	// 90,000; a queue task without one depends on its worker's heartbeat.
 	HeartbeatTimeoutMs *int64 `json:"heartbeatTimeoutMs,omitempty"`
-	// CancelGracePeriodMs is how long the worker has after it was told of a cancel. Default 30,000.
+	// CancelGracePeriodMs is how long the worker has after it was notified of a cancel. Default 30,000.
 	CancelGracePeriodMs *int64 `json:"cancelGracePeriodMs,omitempty"`
 	// TokenTTLSeconds is the life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs.
 	TokenTTLSeconds *int64 `json:"tokenTtlSeconds,omitempty"`
-	// RenewToken lets beats renew the token. Default true; with false the token must cover the deadline.
+	// RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline.
 	RenewToken *bool `json:"renewToken,omitempty"`
-	// Retry says how often the task is tried again. Queue tasks only.
+	// Retry is how often the task is retried. Queue tasks only.
 	Retry *RetryPolicy `json:"retry,omitempty"`
 }
 
@@ -85,11 +84,11 @@ type Placement struct {
 	Strategy string `json:"strategy,omitempty"`
 }
 
-// RetryPolicy in a request; absent fields have the default that their comment names.
+// RetryPolicy in a request; absent fields have the default in their comment.
 type RetryPolicy struct {
-	// MaxAttempts is how many failures that workers report fail the task. Default 3.
+	// MaxAttempts is the number of failures reported by workers that fails the task. Default 3.
 	MaxAttempts *int `json:"maxAttempts,omitempty"`
-	// MaxLosses is how many attempts may be lost to silence or a dead worker and be tried again. Default 3.
+	// MaxLosses is how many attempts may be lost to silence or a dead worker and be retried. Default 3.
 	MaxLosses *int `json:"maxLosses,omitempty"`
 	// InitialBackoffMs is the wait before the first retry. Default 1,000.
 	InitialBackoffMs *int64 `json:"initialBackoffMs,omitempty"`
@@ -101,11 +100,11 @@ type RetryPolicy struct {
 
 // CreateTasksRequest is the body of POST /v1/tasks:batch.
 type CreateTasksRequest struct {
-	// Tasks are 1 to 1,000 creations; each has its own outcome.
+	// Tasks are 1 to 1,000 creations; each has its own result.
 	Tasks []CreateTasksItem `json:"tasks"`
 }
 
-// CreateTasksItem is one creation among many.
+// CreateTasksItem is one creation in a batch.
 type CreateTasksItem struct {
 	CreateTaskRequest
 	// IdempotencyKey is for this item what the header of the same name is for POST /v1/tasks.
@@ -126,7 +125,7 @@ type TaskEnvelope struct {
 	TaskKey     *string `json:"taskKey"`
 	TenantID    string  `json:"tenantId"`
 	WorkspaceID string  `json:"workspaceId"`
-	// Attempt numbers the tries at a task from 1. Every callback names it.
+	// Attempt is the number of the attempt, counted from 1. Every callback includes it.
 	Attempt int `json:"attempt"`
 	// State is DISPATCHED when the envelope is made.
 	State State `json:"state"`
@@ -140,13 +139,13 @@ type TaskEnvelope struct {
 	// TaskToken is the bearer token of this very attempt.
 	TaskToken      string `json:"taskToken"`
 	TokenExpiresAt Time   `json:"tokenExpiresAt"`
-	// HeartbeatIntervalMs is how often to beat.
+	// HeartbeatIntervalMs is how often to send heartbeats.
 	HeartbeatIntervalMs int64 `json:"heartbeatIntervalMs"`
-	// HeartbeatTimeoutMs is the silence after which the attempt is dead; null: it lives by its worker's beat.
+	// HeartbeatTimeoutMs is the silence after which the attempt is dead; null: it depends on its worker's heartbeat.
 	HeartbeatTimeoutMs *int64 `json:"heartbeatTimeoutMs"`
-	// CancelGracePeriodMs is how long the worker has to stop once it was told of a cancel.
+	// CancelGracePeriodMs is how long the worker has to stop once it was notified of a cancel.
 	CancelGracePeriodMs int64 `json:"cancelGracePeriodMs"`
-	// RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own.
+	// RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no limit of its own.
 	RunTimeoutMs int64 `json:"runTimeoutMs,omitempty"`
 
 	// Type and Queue are null when the task has none.
@@ -155,11 +154,11 @@ type TaskEnvelope struct {
 	Labels map[string]string `json:"labels"`
 	// Payload as given at creation; null when none was.
 	Payload json.RawMessage `json:"payload"`
-	// LastProgress is what the attempt before this one reported last.
+	// LastProgress is the last progress that the previous attempt reported.
 	LastProgress *Progress `json:"lastProgress,omitempty"`
-	// Traceparent is the W3C trace context of the creation; absent when it had none.
+	// Traceparent is the W3C trace context of the creation; absent if it had none.
 	Traceparent string `json:"traceparent,omitempty"`
-	// ScheduleID is the schedule that created the task; absent when none did.
+	// ScheduleID is the schedule that created the task; absent if none did.
 	ScheduleID string `json:"scheduleId,omitempty"`
 }
 
@@ -171,13 +170,13 @@ type Progress struct {
 	Message json.RawMessage `json:"message"`
 }
 
-// Liveness is computed from the last beat at the moment of the answer.
+// Liveness is computed from the last heartbeat at the time of the answer.
 type Liveness string
 
 const (
 	Fresh Liveness = "FRESH"
 	Late  Liveness = "LATE" // older than 1.5 × the interval
-	Lost  Liveness = "LOST" // older than the timeout, or no beat on record
+	Lost  Liveness = "LOST" // older than the timeout, or no heartbeat on record
 )
 
 // Task is the full view of one task.
@@ -202,12 +201,12 @@ type Task struct {
 	CreatedAt    Time            `json:"createdAt"`
 	DispatchedAt Time            `json:"dispatchedAt"`
 	StartedAt    Time            `json:"startedAt"`
-	// LastHeartbeatAt is when the last beat was received, by the store's clock; while a task without a timeout of its own
-	// is RUNNING, its worker's, if that is later. It is kept after the end.
+	// LastHeartbeatAt is when the last heartbeat was received, by the store's clock; while a task without its own timeout is RUNNING, its
+	// worker's, if that is later. It is kept after the end.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
-	// ReportedHeartbeatAt is what the worker's own clock said then.
+	// ReportedHeartbeatAt is the worker's own clock at that time.
 	ReportedHeartbeatAt Time `json:"reportedHeartbeatAt"`
-	// CompletedAt is what the worker's own clock said when it completed the last attempt.
+	// CompletedAt is the worker's own clock when it completed the last attempt.
 	CompletedAt     Time    `json:"completedAt"`
 	FinishedAt      Time    `json:"finishedAt"`
 	Deadline        Time    `json:"deadline"`
@@ -220,19 +219,19 @@ type Task struct {
 	RetriesExhausted bool            `json:"retriesExhausted,omitempty"`
 	Output           json.RawMessage `json:"output"`
 	Metrics          json.RawMessage `json:"metrics"`
-	// Error is why the task FAILED or, while it is QUEUED for a retry, why the attempt before did: all that the worker said.
+	// Error is why the task FAILED or, while it is QUEUED for a retry, why the previous attempt did: everything that the worker reported.
 	Error               json.RawMessage `json:"error"`
 	HeartbeatIntervalMs int64           `json:"heartbeatIntervalMs"`
-	// HeartbeatTimeoutMs is null for a task that lives by its worker's beat.
+	// HeartbeatTimeoutMs is null for a task that depends on its worker's heartbeat.
 	HeartbeatTimeoutMs  *int64 `json:"heartbeatTimeoutMs"`
 	CancelGracePeriodMs int64  `json:"cancelGracePeriodMs"`
-	// Retry is null for a task that is not retried by itself.
+	// Retry is null for a task that is not retried automatically.
 	Retry *Retry `json:"retry"`
 	// NextAttemptAt is the earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
 	NextAttemptAt Time `json:"nextAttemptAt"`
-	// Traceparent is the W3C trace context of the creation; absent when it had none.
+	// Traceparent is the W3C trace context of the creation; absent if it had none.
 	Traceparent string `json:"traceparent,omitempty"`
-	// ScheduleID is the schedule that created the task; absent when none did.
+	// ScheduleID is the schedule that created the task; absent if none did.
 	ScheduleID string `json:"scheduleId,omitempty"`
 	// History has an entry for each ended attempt, oldest first; the newest 100 are kept.
 	History []HistoryEntry `json:"history"`
@@ -240,7 +239,7 @@ type Task struct {
 	Runtime      string            `json:"runtime,omitempty"`
 	WorkerLabels map[string]string `json:"workerLabels,omitempty"`
 	NotBefore    Time              `json:"notBefore,omitzero"`
-	// StartTimeoutMs is there when the task was given one.
+	// StartTimeoutMs is present if the task was given one.
 	StartTimeoutMs int64 `json:"startTimeoutMs,omitempty"`
 	RunTimeoutMs   int64 `json:"runTimeoutMs,omitempty"`
 	// Failures are counted against retry.maxAttempts.
@@ -269,9 +268,9 @@ type HistoryEntry struct {
 	WorkerID     *string `json:"workerId"`
 	DispatchedAt Time    `json:"dispatchedAt"`
 	StartedAt    Time    `json:"startedAt"`
-	// LastHeartbeatAt is when the attempt last beat; null when it never did.
+	// LastHeartbeatAt is when the attempt's last heartbeat was received; null if there was none.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
-	// CompletedAt is what the worker's own clock said when it completed the attempt.
+	// CompletedAt is the worker's own clock when it completed the attempt.
 	CompletedAt Time `json:"completedAt,omitzero"`
 	EndedAt     Time `json:"endedAt"`
 	// Outcome is SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
@@ -280,41 +279,41 @@ type HistoryEntry struct {
 	LastProgress *Progress `json:"lastProgress"`
 	// Error is at most 2 KiB; the texts of a longer one are cut.
 	Error json.RawMessage `json:"error,omitempty"`
-	// Metrics are at most 1 KiB: of more, those members that come first and fit. The task has all of the last attempt's.
+	// Metrics are at most 1 KiB: of larger ones, the first members that fit. The task has all of the last attempt's.
 	Metrics   json.RawMessage `json:"metrics,omitempty"`
 	WillRetry bool            `json:"willRetry,omitempty"`
 	// RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more.
 	RetriesExhausted bool `json:"retriesExhausted,omitempty"`
-	// Evidence is what Lubdub's verdict rests on; null when the worker ended the attempt itself.
+	// Evidence is the evidence for Lubdub's verdict; null if the worker ended the attempt itself.
 	Evidence *Evidence `json:"evidence"`
 }
 
 // Evidence answers "why was it killed?".
 type Evidence struct {
-	// LastHeartbeatAt is null when nothing was ever heard.
+	// LastHeartbeatAt is null if no heartbeat was received.
 	LastHeartbeatAt Time `json:"lastHeartbeatAt"`
-	// SilentMs is the silence that counted: time during which no beat could land is left out.
+	// SilentMs is the silence that counted: time during which no heartbeat could be stored is excluded.
 	SilentMs int64 `json:"silentMs"`
 	// TimeoutMs is what was exceeded.
 	TimeoutMs int64 `json:"timeoutMs"`
-	// OutageCreditMs is the time since the last beat that did not count.
+	// OutageCreditMs is the excluded time since the last heartbeat.
 	OutageCreditMs int64 `json:"outageCreditMs"`
 	DetectedAt     Time  `json:"detectedAt"`
 	// DetectionLagMs is how long after the timeout the verdict came.
 	DetectionLagMs int64 `json:"detectionLagMs"`
 	// Sweeper names the process that found it; each has one name.
 	Sweeper string `json:"sweeper"`
-	// WorkerReason is why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY when it lives and
-	// two of its inventories in a row did not list the attempt. The times above are then the worker's.
+	// WorkerReason is why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of
+	// its inventories in a row did not list the attempt. The times above are then the worker's.
 	WorkerReason string `json:"workerReason,omitempty"`
-	// MassExpiryHeld reports that the mass expiry brake had spared it, so that it had one timeout more.
+	// MassExpiryHeld reports that the mass-expiry brake had held it, so that it had one more timeout.
 	MassExpiryHeld bool `json:"massExpiryHeld,omitempty"`
 }
 
 // TaskList is one page of GET /v1/tasks, in the order of task ids.
 type TaskList struct {
 	Tasks []Task `json:"tasks"`
-	// NextPageToken is absent on the last page. It holds for the same filter only.
+	// NextPageToken is absent on the last page. It is valid for the same filter only.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 	// TotalCount is null when the filter does not allow an exact count.
 	TotalCount *int `json:"totalCount"`
@@ -324,15 +323,14 @@ type TaskList struct {
 type CancelRequest struct {
 	// Reason is passed to the worker as cancelReason.
 	Reason string `json:"reason,omitempty"`
-	// GracePeriodMs is how long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the
-	// task at once, CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it
-	// counts.
+	// GracePeriodMs is how long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at
+	// once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts.
 	GracePeriodMs *int64 `json:"gracePeriodMs,omitempty"`
 }
 
-// TaskSelector names tasks; all that it says must match.
+// TaskSelector selects tasks that match all of its fields.
 type TaskSelector struct {
-	// State is one, or several with commas.
+	// State is one state, or several separated by commas.
 	State     string `json:"state,omitempty"`
 	Queue     string `json:"queue,omitempty"`
 	Type      string `json:"type,omitempty"`
@@ -344,43 +342,43 @@ type TaskSelector struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 	// Reason is why they ended.
 	Reason string `json:"reason,omitempty"`
-	// FinishedAfter names finished tasks, by when they ended.
+	// FinishedAfter selects finished tasks by when they ended.
 	FinishedAfter Time `json:"finishedAfter,omitzero"`
 }
 
 // CancelTasksRequest is the body of POST /v1/tasks:cancel.
 type CancelTasksRequest struct {
 	CancelRequest
-	// Selector names the tasks; it must say something.
+	// Selector selects the tasks; it must have at least one field.
 	Selector TaskSelector `json:"selector"`
-	// DryRun only counts those that match, and of these those that the act would change.
+	// DryRun only counts the tasks that match, and those that would be changed.
 	DryRun bool `json:"dryRun,omitempty"`
-	// PageToken is the nextPageToken of the answer before.
+	// PageToken is the nextPageToken of the previous answer.
 	PageToken string `json:"pageToken,omitempty"`
 }
 
 // RetryTasksRequest is the body of POST /v1/tasks:retry.
 type RetryTasksRequest struct {
-	// Selector names the tasks; it must say something. Of those that match only FAILED ones are tried again.
+	// Selector selects the tasks; it must have at least one field. Of those that match only FAILED ones are retried.
 	Selector TaskSelector `json:"selector"`
-	// DryRun only counts those that match, and of these those that the act would change.
+	// DryRun only counts the tasks that match, and those that would be changed.
 	DryRun bool `json:"dryRun,omitempty"`
-	// PageToken is the nextPageToken of the answer before.
+	// PageToken is the nextPageToken of the previous answer.
 	PageToken string `json:"pageToken,omitempty"`
 }
 
-// ActOnTasksResponse counts what an act did to a part of the tasks that a selector names.
+// ActOnTasksResponse counts what was done to one page of the tasks that a selector matches.
 type ActOnTasksResponse struct {
-	// Matched tasks of this part are what the selector names.
+	// Matched is the number of tasks on this page.
 	Matched int `json:"matched"`
-	// WouldDo is how many of them the act would change, where they are only counted: a cancel those that have not ended, a retry
-	// those that are FAILED. Absent where they are acted on.
+	// WouldDo is how many of them would be changed, with dryRun only: by a cancel those that have not ended, by a retry those that are
+	// FAILED.
 	WouldDo *int `json:"wouldDo,omitempty"`
-	// Done is how many of them were acted on, or are as the act wants them already; 0 when they are only counted.
+	// Done is how many of them were changed, or already were as requested; 0 with dryRun.
 	Done int `json:"done"`
-	// Refused counts the others by the error code that each alone would have got.
+	// Refused counts the others by the error code that each would have got on its own.
 	Refused map[string]int `json:"refused"`
-	// NextPageToken asks for the next part; absent: this was the last. It holds for the same act and selector only.
+	// NextPageToken is the next page; absent: this was the last. It is valid for the same operation and selector only.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
@@ -395,7 +393,7 @@ type Run struct {
 	RunID       string `json:"runId"`
 	TenantID    string `json:"tenantId"`
 	WorkspaceID string `json:"workspaceId"`
-	// Counts has every state, also those with no task.
+	// Counts has every state, including those without tasks.
 	Counts map[State]int `json:"counts"`
 	// TotalCount is their sum.
 	TotalCount int `json:"totalCount"`

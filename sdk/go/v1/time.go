@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// TimeLayout is how every time is written: UTC, always with three digits of fraction.
+// TimeLayout is the format of every time: UTC, always with three digits of fraction.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// Time is a moment on the wire. The zero Time is written as null and read from null. It reads any RFC 3339
-// time and keeps milliseconds.
+// Time is a time on the wire. The zero Time is encoded as null and decoded from null. It accepts any RFC 3339 time and keeps milliseconds.
 type Time struct {
 	time.Time
 }
 
-// At makes a Time, in UTC, cut to milliseconds; the zero time stays zero.
+// At returns a Time in UTC, cut to milliseconds; the zero time stays zero.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return Time{}
@@ -28,7 +27,7 @@ func At(t time.Time) Time {
 
 var errYear = errors.New("v1.Time: the year lies outside 0 to 9999")
 
-// MarshalJSON writes TimeLayout, or null for the zero Time.
+// MarshalJSON encodes TimeLayout, or null for the zero Time.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -43,11 +42,11 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// writable reports whether a time in UTC has a year of four digits: an offset can lead out of these.
+// writable reports whether a time in UTC has a year of four digits: an offset can move it out of these.
 func writable(u time.Time) bool { return u.Year() >= 0 && u.Year() <= 9999 }
 
-// UnmarshalJSON reads an RFC 3339 time or null. It is as strict as RFC 3339, which time.Parse is not, and refuses what
-// MarshalJSON could not write. Its error is a *json.UnmarshalTypeError, so that encoding/json adds the field's name.
+// UnmarshalJSON decodes an RFC 3339 time or null. It is as strict as RFC 3339, which time.Parse is not, and refuses what MarshalJSON could
+// not encode. Its error is a *json.UnmarshalTypeError, so that encoding/json adds the field's name.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*t = Time{}
@@ -67,8 +66,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// strict refuses what time.Parse lets through: hours of one digit, a comma before the fraction, and offsets
-// of 24 hours and more.
+// strict refuses what time.Parse accepts: hours of one digit, a comma before the fraction, and offsets of 24 hours and more.
 func strict(s string) bool {
 	if s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",") {
 		return false

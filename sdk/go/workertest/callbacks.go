@@ -10,7 +10,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// refuse is an answer with a status other than 2xx.
+// refuse is an answer other than 2xx.
 type refuse struct {
 	status int
 	v1.Error
@@ -40,7 +40,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-// decode decodes a body; fields that the contract does not have are refused, so that a test finds them.
+// decode decodes a body; unknown fields are refused, so that a test notices them.
 func decode[T any](body []byte) (T, *refuse) {
 	var v T
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -51,8 +51,8 @@ func decode[T any](body []byte) (T, *refuse) {
 	return v, nil
 }
 
-// judge checks whether a callback of an attempt is accepted, and returns its task. The mutex is held.
-func (s *Server) judge(id, token string, attempt int, gone int) (*task, *refuse) {
+// authorize checks whether a callback of an attempt is allowed, and returns its task. The mutex is held.
+func (s *Server) authorize(id, token string, attempt int, gone int) (*task, *refuse) {
 	t := s.tasks[id]
 	kind, _, _ := strings.Cut(token, "/")
 	switch {
@@ -83,9 +83,9 @@ func (s *Server) judge(id, token string, attempt int, gone int) (*task, *refuse)
 	return t, nil
 }
 
-// hear records a beat of an attempt. The mutex is held.
-func (s *Server) hear(t *task, pct *float64, message *string) {
-	t.heard = s.time.Now()
+// applyBeat applies a heartbeat of an attempt. The mutex is held.
+func (s *Server) applyBeat(t *task, pct *float64, message *string) {
+	t.lastBeat = s.time.Now()
 	t.Beats++
 	t.State = v1.Running
 	if pct != nil {
@@ -94,8 +94,8 @@ func (s *Server) hear(t *task, pct *float64, message *string) {
 	if message != nil {
 		t.Message = *message
 	}
-	if t.asked && t.told.IsZero() {
-		t.told = t.heard
+	if t.cancelRequested && t.notifiedAt.IsZero() {
+		t.notifiedAt = t.lastBeat
 	}
 	s.change()
 }
@@ -105,23 +105,23 @@ func (s *Server) started(id, token string, body []byte) (any, *refuse) {
 	if bad != nil {
 		return nil, bad
 	}
-	t, bad := s.judge(id, token, r.Attempt, http.StatusConflict)
+	t, bad := s.authorize(id, token, r.Attempt, http.StatusConflict)
 	if bad != nil {
 		return nil, bad
 	}
-	s.hear(t, nil, nil)
+	s.applyBeat(t, nil, nil)
 	t.Beats--
-	return v1.StartedResponse{Acknowledged: true, ServerTime: v1.At(t.heard), ShouldCancel: t.asked, CancelReason: t.why}, nil
+	return v1.StartedResponse{Acknowledged: true, ServerTime: v1.At(t.lastBeat), ShouldCancel: t.cancelRequested, CancelReason: t.why}, nil
 }
 
 func (s *Server) heartbeat(id, token string, r v1.HeartbeatRequest) (v1.HeartbeatResponse, *refuse) {
-	t, bad := s.judge(id, token, r.Attempt, http.StatusGone)
+	t, bad := s.authorize(id, token, r.Attempt, http.StatusGone)
 	if bad != nil {
 		return v1.HeartbeatResponse{}, bad
 	}
-	s.hear(t, r.ProgressPct, r.Message)
+	s.applyBeat(t, r.ProgressPct, r.Message)
 	a := v1.HeartbeatResponse{
-		Acknowledged: true, ShouldCancel: t.asked, CancelReason: t.why, ServerTime: v1.At(t.heard),
+		Acknowledged: true, ShouldCancel: t.cancelRequested, CancelReason: t.why, ServerTime: v1.At(t.lastBeat),
 		NextHeartbeatMs: s.envelope(t).HeartbeatIntervalMs,
 	}
 	return a, nil
@@ -165,7 +165,7 @@ func (s *Server) completed(id, token string, body []byte) (any, *refuse) {
 	if t := s.tasks[id]; t != nil && t.over() && t.Attempt == r.Attempt && bytes.Equal(t.completion, body) {
 		return v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(s.time.Now())}, nil
 	}
-	t, bad := s.judge(id, token, r.Attempt, http.StatusConflict)
+	t, bad := s.authorize(id, token, r.Attempt, http.StatusConflict)
 	if bad != nil {
 		return nil, bad
 	}

@@ -17,58 +17,58 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Token authorizes control calls of the server, and registrations of workers.
+// Token is valid for control calls and registrations.
 const Token = "workertest-token"
 
-// Server is a Lubdub server. Its methods may be called concurrently.
+// Server is a Lubdub server. Any number of goroutines may use it.
 type Server struct {
 	tb   testing.TB
 	hand *clock.Hand // nil: the test does not control the clock
 	time clock.Clock
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed at the next change
+	changed  chan struct{} // closed with the next change
 	tasks    map[string]*task
 	drained  bool // the machine of all workers is drained
 	queued   []*task
 	workers  map[string]*fakeWorker
-	claims   map[string][]string // the tasks handed out under a claim's id
+	claims   map[string][]string // what was handed out under a claim's id
 	requests []Request
 	flying   int
 	number   int
 	interval time.Duration // of workers
 	timeout  time.Duration
 
-	down      func() (*http.Response, error) // nil: the server answers
+	down      func() (*http.Response, error) // nil: it answers
 	downSince time.Time
 	intercept func(*http.Request, []byte) (status int, body any, ok bool)
 	mangle    func(*http.Request) error
 }
 
-// Request is a request that the server has received.
+// Request is a request that the server received.
 type Request struct {
 	Method, Path string
 	Header       http.Header
 	Body         []byte
 	At           time.Time
-	// Status is the status of the answer; 0 before it.
+	// Status is the answer's; 0 before there is one.
 	Status int
 }
 
-// Option configures a server that New creates.
+// Option configures New.
 type Option func(*Server)
 
-// MachineTime makes the server use the machine's clock, which in a bubble of testing/synctest is the bubble's.
+// MachineTime makes the server use the system's clock, which is also that of testing/synctest inside a bubble.
 func MachineTime() Option {
 	return func(s *Server) { s.hand, s.time = nil, clock.Real }
 }
 
-// WorkerBeats sets how often workers beat, and how long they may be silent. The default is 10 s and 30 s.
+// WorkerBeats sets the heartbeat interval and the heartbeat timeout of workers; by default 10 s and 30 s.
 func WorkerBeats(interval, timeout time.Duration) Option {
 	return func(s *Server) { s.interval, s.timeout = interval, timeout }
 }
 
-// New creates a server whose clock starts at the beginning of 2026.
+// New returns a server whose clock shows the beginning of 2026.
 func New(tb testing.TB, opts ...Option) *Server {
 	s := &Server{
 		tb: tb, hand: clock.NewHand(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), changed: make(chan struct{}),
@@ -82,21 +82,21 @@ func New(tb testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// URL returns the server's address, which only the transport of Options knows.
+// URL is the server's address, which only the transport of Options reaches.
 func (s *Server) URL() string { return "http://127.0.0.1:1" }
 
-// Options returns the options for a client of this server: its transport, its clock and its token.
+// Options are the options of a client of this server: its transport, its clock and its token.
 func (s *Server) Options() []client.Option {
 	return []client.Option{client.Transport(s), beats.Client.WithClock(s.time).(client.Option), client.Token(Token)}
 }
 
-// Now returns the server's time.
+// Now is the server's time.
 func (s *Server) Now() time.Time { return s.time.Now() }
 
-// Advance advances the clock; timers fire in order.
+// Advance moves the clock, and wakes waiters in the order of their times.
 func (s *Server) Advance(d time.Duration) { s.inHand().Advance(d) }
 
-// Jump advances the clock as while a machine sleeps: no timer fires on the way.
+// Jump moves the clock as if the host had slept: no waiter is woken on the way.
 func (s *Server) Jump(d time.Duration) { s.inHand().Jump(d) }
 
 func (s *Server) inHand() *clock.Hand {
@@ -107,7 +107,7 @@ func (s *Server) inHand() *clock.Hand {
 	return s.hand
 }
 
-// Until advances the clock from one timer to the next until a condition holds. The test fails if it does not hold within an hour of the
+// Until moves the clock, from one waiter to the next, until a condition holds. The test fails if it does not hold within an hour of the
 // server's time.
 func (s *Server) Until(what string, holds func() bool) {
 	s.tb.Helper()
@@ -119,7 +119,7 @@ func (s *Server) Until(what string, holds func() bool) {
 		if hand.Now().After(end) {
 			s.tb.Fatalf("workertest: within an hour of the server's time it did not come to this: %s", what)
 		}
-		// In small steps, since a goroutine that the machine has not scheduled yet is not visible.
+		// In small steps, since a goroutine that has not been scheduled yet is not visible.
 		next, waits := hand.Next()
 		if !waits || next > step {
 			next = step
@@ -128,10 +128,10 @@ func (s *Server) Until(what string, holds func() bool) {
 	}
 }
 
-// step is the most that the clock advances at once.
+// step is how far the clock moves at once.
 const step = time.Second
 
-// settle lets all goroutines run until no visible work is under way, and reports whether the condition holds.
+// settle gives all goroutines time until no visible work is in flight, and reports whether the condition holds.
 func (s *Server) settle(holds func() bool) bool {
 	for quiet := 0; quiet < 3; {
 		if holds() {
@@ -154,14 +154,14 @@ func (s *Server) busy() bool {
 	return s.flying > 0 || s.hand.Unread() > 0
 }
 
-// Requests returns all requests received, in order.
+// Requests returns all received requests, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Count returns how many requests were received at a path.
+// Count returns the number of requests to a path.
 func (s *Server) Count(path string) int {
 	n := 0
 	for _, r := range s.Requests() {
@@ -172,7 +172,7 @@ func (s *Server) Count(path string) int {
 	return n
 }
 
-// Down makes the server refuse connections. Its timeouts are paused, as those of a server whose store is unavailable.
+// Down makes the server answer nothing: connections are refused. Its timeouts are paused, as when Redis is down.
 func (s *Server) Down() {
 	s.fall(func() (*http.Response, error) { return nil, errors.New("connection refused") })
 }
@@ -198,7 +198,7 @@ func (s *Server) fall(how func() (*http.Response, error)) {
 	s.down = how
 }
 
-// Up undoes Down and Unavailable.
+// Up ends Down and Unavailable.
 func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,28 +208,28 @@ func (s *Server) Up() {
 	away := s.time.Now().Sub(s.downSince)
 	s.down = nil
 	for _, t := range s.tasks {
-		t.heard = t.heard.Add(away)
+		t.lastBeat = t.lastBeat.Add(away)
 	}
 	for _, w := range s.workers {
-		w.heard = w.heard.Add(away)
+		w.lastBeat = w.lastBeat.Add(away)
 	}
 }
 
-// Intercept makes f answer requests before the server does if it returns ok. A nil f ends that.
+// Intercept lets f answer before the server does, if it returns ok. nil removes it.
 func (s *Server) Intercept(f func(r *http.Request, body []byte) (status int, answer any, ok bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.intercept = f
 }
 
-// LoseAnswers drops the answers of requests for which f returns an error; the requests are still processed. A nil f ends that.
+// LoseAnswers loses the answers of requests for which f returns an error: the server still applies them. nil removes it.
 func (s *Server) LoseAnswers(f func(r *http.Request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mangle = f
 }
 
-// RoundTrip implements http.RoundTripper, so that a client can use the server as its transport.
+// RoundTrip implements http.RoundTripper.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -279,13 +279,13 @@ func (s *Server) note(n, status int) {
 	s.requests[n].Status = status
 }
 
-// change wakes all goroutines that wait for a change. The mutex is held.
+// change wakes waiters. The mutex is held.
 func (s *Server) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// wait waits for a change, until the time is up or until the caller has gone. It does not count as work under way.
+// wait waits for a change, a timeout, or the end of the request. It does not count as work in flight.
 func (s *Server) wait(ctx context.Context, changed <-chan struct{}, t clock.Timer) (more bool) {
 	s.mu.Lock()
 	s.flying--

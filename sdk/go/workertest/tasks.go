@@ -12,24 +12,24 @@ import (
 // task is a task of the server.
 type task struct {
 	Task
-	request    v1.CreateTaskRequest
-	heard      time.Time
-	dispatched time.Time
-	asked      bool // cancellation is requested
-	why        string
-	grace      time.Duration
-	told       time.Time // when its worker was notified of that; zero: not yet
-	completion []byte    // its body
-	last       *v1.Progress
+	request         v1.CreateTaskRequest
+	lastBeat        time.Time
+	dispatched      time.Time
+	cancelRequested bool // cancellation was requested
+	why             string
+	grace           time.Duration
+	notifiedAt      time.Time // when its worker was notified of that; zero: not yet
+	completion      []byte    // its body
+	last            *v1.Progress
 }
 
-// Task is what the server knows of a task.
+// Task is the state of a task.
 type Task struct {
 	TaskID   string
 	State    v1.State
 	Attempt  int
 	WorkerID string
-	// Beats is how many heartbeats of this attempt were received.
+	// Beats is the number of heartbeats of this attempt.
 	Beats       int
 	ProgressPct float64
 	Message     string
@@ -37,7 +37,7 @@ type Task struct {
 	Reason string
 	Output json.RawMessage
 	Error  *v1.TaskError
-	// Phase and Partial are what a worker reported about a cancel.
+	// Phase and Partial are what a worker reported after a cancel.
 	Phase   string
 	Partial json.RawMessage
 	// Lost is how many attempts were taken from workers.
@@ -57,7 +57,7 @@ func (s *Server) Task(id string) Task {
 	return t.Task
 }
 
-// Push creates a task and dispatches it immediately.
+// Push creates a task without a queue and returns its envelope.
 func (s *Server) Push(r v1.CreateTaskRequest) *v1.TaskEnvelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,25 +80,25 @@ func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 	return t.TaskID
 }
 
-// Cancel requests the cancellation of a task.
+// Cancel requests cancellation of a task.
 func (s *Server) Cancel(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tasks[id]; t.State == v1.Queued {
 		s.finish(t, v1.Cancelled, "")
 	} else {
-		t.asked, t.why = true, reason
+		t.cancelRequested, t.why = true, reason
 	}
 }
 
-// End ends the attempt of a task as the server itself would: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
+// End ends the attempt of a task as the server does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT.
 func (s *Server) End(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finish(s.tasks[id], v1.Failed, reason)
 }
 
-// Supersede creates another attempt of a task, which fences the one before.
+// Supersede starts another attempt of a task, which fences the previous one.
 func (s *Server) Supersede(id string) *v1.TaskEnvelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func msOr(ms *int64, otherwise time.Duration) time.Duration {
 	return time.Duration(*ms) * time.Millisecond
 }
 
-// dispatch begins the next attempt. The mutex is held.
+// dispatch starts the next attempt. The mutex is held.
 func (s *Server) dispatch(t *task, worker string) {
 	if t.Attempt > 0 && t.ProgressPct > 0 {
 		pct, _ := json.Marshal(t.ProgressPct)
@@ -133,7 +133,7 @@ func (s *Server) dispatch(t *task, worker string) {
 	}
 	t.Attempt++
 	t.State, t.WorkerID, t.Beats, t.Reason = v1.Dispatched, worker, 0, ""
-	t.heard, t.dispatched = s.time.Now(), s.time.Now()
+	t.lastBeat, t.dispatched = s.time.Now(), s.time.Now()
 	s.change()
 }
 
@@ -150,7 +150,7 @@ func (t *task) over() bool {
 
 func (t *task) token() string { return fmt.Sprintf("task/%s/%d", t.TaskID, t.Attempt) }
 
-// timeout returns the attempt's own timeout; 0: it depends on its worker's beats.
+// timeout is the attempt's own heartbeat timeout; 0: its worker's applies.
 func (t *task) timeout() time.Duration {
 	if t.request.HeartbeatTimeoutMs == nil && t.request.Queue != "" {
 		return 0
@@ -180,29 +180,29 @@ func (s *Server) envelope(t *task) *v1.TaskEnvelope {
 	return e
 }
 
-// sweep ends workers and attempts that have been silent for too long, unless the server is unavailable. The mutex is held.
+// sweep ends attempts and workers that have reached their timeout, unless the server is down. The mutex is held.
 func (s *Server) sweep() {
 	if s.down != nil {
 		return
 	}
 	now := s.time.Now()
 	for _, w := range s.workers {
-		if w.Status != v1.Offline && now.Sub(w.heard) >= s.timeout {
+		if w.Status != v1.Offline && now.Sub(w.lastBeat) >= s.timeout {
 			s.offline(w, "HEARTBEAT_TIMEOUT")
 		}
 	}
 	for _, t := range s.tasks {
 		timeout := t.timeout()
 		switch {
-		case t.State == v1.Running && timeout > 0 && now.Sub(t.heard) > timeout:
+		case t.State == v1.Running && timeout > 0 && now.Sub(t.lastBeat) > timeout:
 			s.lose(t, "HEARTBEAT_TIMEOUT")
-		case t.State == v1.Running && !t.told.IsZero() && now.Sub(t.told) > t.grace:
+		case t.State == v1.Running && !t.notifiedAt.IsZero() && now.Sub(t.notifiedAt) > t.grace:
 			s.finish(t, v1.Failed, "CANCEL_TIMEOUT")
 		}
 	}
 }
 
-// lose takes an attempt from its worker: a task of a queue waits there again. The mutex is held.
+// lose takes an attempt from its worker: a task with a queue returns to it. The mutex is held.
 func (s *Server) lose(t *task, reason string) {
 	t.Lost++
 	if t.request.Queue == "" {

@@ -11,16 +11,16 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Worker is what the server knows of a worker.
+// Worker is the state of a worker.
 type Worker struct {
 	WorkerID string
 	Request  v1.RegisterWorkerRequest
 	Status   v1.WorkerStatus
-	// Reason is why it is OFFLINE, or the reason that it gave for its drain.
+	// Reason is why it is OFFLINE, or the reason of its drain.
 	Reason string
-	// Held are the ids of the tasks that it holds.
+	// Held are the ids of its tasks.
 	Held []string
-	// Beats is how many were received, ActiveCount is from the last one, Completed and Failed are the sums of their deltas.
+	// Beats is the number of heartbeats, ActiveCount the value of the last one, Completed and Failed the sums of their deltas.
 	Beats             int
 	ActiveCount       int
 	Completed, Failed int64
@@ -29,9 +29,9 @@ type Worker struct {
 type fakeWorker struct {
 	Worker
 	heldOffline bool
-	heard       time.Time
+	lastBeat    time.Time
 	seq         int64
-	missed      map[*task]bool // what its last inventory omitted
+	missed      map[*task]bool // omitted by its last inventory
 }
 
 // Workers returns all workers that have registered, in order.
@@ -52,7 +52,7 @@ func (s *Server) Workers() []Worker {
 	return all
 }
 
-// Drain requests a worker to finish its tasks and leave.
+// Drain drains a worker.
 func (s *Server) Drain(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Server) Resume(workerID string) {
 	s.workers[workerID].heldOffline = false
 }
 
-// DrainMachine drains the machine of all workers, or resumes it: workers that register meanwhile have to wait.
+// DrainMachine drains the machine of all workers, or resumes it: workers that register meanwhile are cancelRequested to wait.
 func (s *Server) DrainMachine(drained bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Server) DrainMachine(drained bool) {
 	s.change()
 }
 
-// Forget deletes a worker's record, as after a data loss of the store. The worker keeps its tasks.
+// Forget deletes a worker, as a loss of data does. It keeps its tasks.
 func (s *Server) Forget(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,10 +145,10 @@ func (s *Server) register(token string, body []byte) (any, *refuse) {
 		w = &fakeWorker{Worker: Worker{WorkerID: fmt.Sprintf("wkr_%04d", s.number), Request: r, Status: v1.Online}}
 		s.workers[w.WorkerID] = w
 	}
-	w.heard = s.time.Now()
+	w.lastBeat = s.time.Now()
 	s.change()
 	return v1.RegisterWorkerResponse{
-		WorkerID: w.WorkerID, MachineID: r.MachineID, WorkerToken: "worker/" + w.WorkerID, TokenExpiresAt: v1.At(w.heard.Add(time.Hour)),
+		WorkerID: w.WorkerID, MachineID: r.MachineID, WorkerToken: "worker/" + w.WorkerID, TokenExpiresAt: v1.At(w.lastBeat.Add(time.Hour)),
 		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(), ShouldDrain: s.drained,
 	}, nil
 }
@@ -181,7 +181,7 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	if r.Seq == nil && r.CompletedDelta+r.FailedDelta > 0 {
 		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "deltas need seq")
 	}
-	w.heard = s.time.Now()
+	w.lastBeat = s.time.Now()
 	w.Beats++
 	newer := r.Seq == nil || *r.Seq > w.seq
 	if r.Seq != nil && newer {
@@ -193,14 +193,14 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		w.ActiveCount = *r.ActiveCount
 	}
 	a := v1.WorkerHeartbeatResponse{
-		Accepted: true, ShouldDrain: s.drained || w.Status == v1.Draining, ServerTime: v1.At(w.heard),
+		Accepted: true, ShouldDrain: s.drained || w.Status == v1.Draining, ServerTime: v1.At(w.lastBeat),
 		HeartbeatIntervalMs: s.interval.Milliseconds(), HeartbeatTimeoutMs: s.timeout.Milliseconds(),
 		CancelTasks: []v1.CancelTask{}, LostTasks: []v1.LostTask{},
 	}
 	for _, item := range r.Tasks {
-		t, bad := s.judge(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
+		t, bad := s.authorize(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
 		if bad == nil {
-			s.hear(t, item.ProgressPct, item.Message)
+			s.applyBeat(t, item.ProgressPct, item.Message)
 			continue
 		}
 		a.LostTasks = append(a.LostTasks, v1.LostTask{TaskID: item.TaskID, Attempt: item.Attempt, Error: bad.Error.Error})
@@ -209,9 +209,9 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		a.LostTasks = append(a.LostTasks, s.miss(w, r.Tasks)...)
 	}
 	for _, t := range s.heldBy(w) {
-		if t.asked {
-			if t.told.IsZero() {
-				t.told = w.heard
+		if t.cancelRequested {
+			if t.notifiedAt.IsZero() {
+				t.notifiedAt = w.lastBeat
 			}
 			a.CancelTasks = append(a.CancelTasks, v1.CancelTask{TaskID: t.TaskID, Attempt: t.Attempt, Reason: &t.why})
 		}
@@ -220,7 +220,7 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	return a, nil
 }
 
-// miss takes from a worker the tasks that two consecutive inventories omit. A beat without an inventory does not count.
+// miss takes from a worker what two of its inventories in a row omit. A heartbeat without one does not count.
 func (s *Server) miss(w *fakeWorker, listed []v1.WorkerTaskItem) (lost []v1.LostTask) {
 	before := w.missed
 	w.missed = map[*task]bool{}
@@ -259,14 +259,14 @@ func (s *Server) deregister(id, token string, body []byte) (any, *refuse) {
 	if _, bad := decode[v1.DeregisterRequest](body); bad != nil {
 		return nil, bad
 	}
-	for _, t := range s.heldBy(w) { // given back: nothing was lost
+	for _, t := range s.heldBy(w) { // returned to the queue: nothing was lost
 		t.Lost--
 	}
 	s.offline(w, "DEREGISTERED")
 	return v1.Worker{WorkerID: id, Status: w.Status}, nil
 }
 
-// claim hands out tasks, and waits for the first.
+// claim returns tasks, and waits for the first.
 func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (any, *refuse) {
 	id := strings.TrimPrefix(token, "worker/")
 	r, bad := decode[v1.ClaimRequest](body)
@@ -295,7 +295,7 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 		if w.Request.Queue != queue {
 			return nil, errForbidden
 		}
-		w.heard = s.time.Now()
+		w.lastBeat = s.time.Now()
 		if got := s.handOut(w, r.ClaimID, r.Types, most); len(got.Tasks) > 0 || last {
 			return got, nil
 		}
@@ -306,7 +306,7 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 	}
 }
 
-// handOut gives waiting tasks to a worker. The mutex is held.
+// handOut gives a worker waiting tasks. The mutex is held.
 func (s *Server) handOut(w *fakeWorker, claim string, types []string, most int) v1.ClaimResponse {
 	out := v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}
 	key := w.WorkerID + "/" + claim
@@ -333,7 +333,7 @@ func (s *Server) handOut(w *fakeWorker, claim string, types []string, most int) 
 	return out
 }
 
-// serve answers a request; an error means that its caller has gone.
+// serve answers a request; an error means that the caller has disconnected.
 func (s *Server) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, body []byte) error {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v1/"), "/")

@@ -1,4 +1,4 @@
-"""Does with the Python SDK what the conformance harness tells it; sdk/conformance/README.md says how."""
+"""Runs the commands of the conformance harness with the Python SDK; sdk/conformance/README.md describes them."""
 
 import json
 import os
@@ -21,8 +21,8 @@ class Runner:
         self.workers: List[lubdub.Worker] = []
         self.closing = False
 
-    def tell(self, event: str, **fields: Any) -> None:
-        """Writes a line."""
+    def emit(self, event: str, **fields: Any) -> None:
+        """Writes an event."""
         line = json.dumps({"event": event, **{k: v for k, v in fields.items() if v is not None}})
         with self.lock:
             sys.stdout.write(line + "\n")
@@ -33,8 +33,8 @@ class Runner:
         with self.lock:
             return self.gates.setdefault(name, threading.Event())
 
-    def heed(self) -> None:
-        """Does what further lines say, until there are no more: then the harness is gone."""
+    def read_commands(self) -> None:
+        """Handles further commands until the harness closes the input."""
         for line in sys.stdin:
             deed = json.loads(line)
             if deed.get("do") == "release":
@@ -46,7 +46,7 @@ class Runner:
         os._exit(2)
 
     def run(self) -> int:
-        """Runs it; what it returns is the exit code."""
+        """Runs the case and returns the exit code."""
         unfinished: List[str] = []
         code = 0
         order = self.order
@@ -70,21 +70,21 @@ class Runner:
                         if end is not None and not isinstance(end, lubdub.Unfinished):
                             raise end
         except Exception as error:
-            self.tell("error", message=f"{type(error).__name__}: {error}")
+            self.emit("error", message=f"{type(error).__name__}: {error}")
             code = 1
-        self.tell("exit", unfinished=unfinished)
+        self.emit("exit", unfinished=unfinished)
         return code
 
     def create(self, client: lubdub.Client) -> None:
-        """Makes all creations with one call."""
+        """Creates all tasks with one call."""
         creations: List[Any] = self.order["creations"]
         given = sum("idempotencyKey" in one for one in creations)
         results: List[Dict[str, Any]] = [dict(one) for one in client.create_tasks({"tasks": creations})["results"]]
         drawn = sum("idempotencyKey" in one for one in creations) - given
-        self.tell("created", tasks=[one["taskId"] if one["status"] // 100 == 2 else "" for one in results], drawn=drawn)
+        self.emit("created", tasks=[one["taskId"] if one["status"] // 100 == 2 else "" for one in results], drawn=drawn)
 
     def work_all(self, client: lubdub.Client) -> List[Optional[Exception]]:
-        """Runs all workers, the first in the main thread, which gets the signals; what each has ended with."""
+        """Runs all workers, the first in the main thread, which gets the signals; returns how each ended."""
         ends: List[Optional[Exception]] = []
 
         def run(worker: lubdub.Worker) -> None:
@@ -107,7 +107,7 @@ class Runner:
         return ends
 
     def make(self, client: lubdub.Client) -> lubdub.Worker:
-        """A worker."""
+        """Creates a worker."""
         order = self.order
         options: Dict[str, Any] = {}
         names = {
@@ -116,9 +116,9 @@ class Runner:
             "taskTimeoutMs": "task_timeout",
             "watchdogMs": "watchdog",
         }
-        for told, name in names.items():
-            if order.get(told) is not None:
-                options[name] = order[told] / 1000
+        for result, name in names.items():
+            if order.get(result) is not None:
+                options[name] = order[result] / 1000
         if order.get("default"):
             options["default"] = self.handle
         worker = lubdub.Worker(
@@ -137,12 +137,12 @@ class Runner:
         """The handler of all types."""
         names: Dict[str, Any] = {"task": task.task_id, "attempt": task.attempt}
         state = State()
-        self.tell("begun", traceparent=task.traceparent or None, lastProgress=task.last_progress, **names)
+        self.emit("begun", traceparent=task.traceparent or None, lastProgress=task.last_progress, **names)
 
         def ended(cause: lubdub.End) -> None:
             with state.lock:
                 if not state.over:
-                    self.tell("ended", reason=reason_of(cause), detail=getattr(cause, "reason", None), **names)
+                    self.emit("ended", reason=reason_of(cause), detail=getattr(cause, "reason", None), **names)
             state.ended.set()
 
         task.on_end(ended)
@@ -161,10 +161,10 @@ class Runner:
         finally:
             with state.lock:
                 state.over = True
-            self.tell("returned", **names)
+            self.emit("returned", **names)
 
     def do(self, task: Attempt, steps: List[Dict[str, Any]], state: "State", names: Dict[str, Any]) -> Any:
-        """Does steps, until one ends the handler."""
+        """Runs steps until one ends the handler."""
         for step in steps:
             ((name, value),) = step.items()
             if name == "progress":
@@ -181,9 +181,9 @@ class Runner:
                 while time.monotonic() < end:
                     pass
             elif name == "work":
-                self.labour(task, value / 1000, names)
+                self.work_in_steps(task, value / 1000, names)
             elif name == "say":
-                self.tell("said", what=value, **names)
+                self.emit("said", what=value, **names)
             elif name == "return":
                 return value
             elif name == "returnBig":
@@ -204,8 +204,8 @@ class Runner:
                 raise AssertionError(f"there is no step {name!r}")
         return None
 
-    def labour(self, task: Attempt, seconds: float, names: Dict[str, Any]) -> None:
-        """Works for a time in short pieces, before each of which it looks whether it still may; tells of the first and the last one."""
+    def work_in_steps(self, task: Attempt, seconds: float, names: Dict[str, Any]) -> None:
+        """Works in short pieces, and before each checks whether it may continue; reports the first and the last one."""
         noted: List[int] = []
         end = time.monotonic() + seconds
         try:
@@ -215,10 +215,10 @@ class Runner:
                 noted = [*noted[:1], now]
                 time.sleep(0.01)
         finally:
-            self.tell("worked", **({"from": noted[0], "until": noted[-1]} if noted else {}), **names)
+            self.emit("worked", **({"from": noted[0], "until": noted[-1]} if noted else {}), **names)
 
     def track_all(self, client: lubdub.Client) -> None:
-        """Tracks all envelopes at the same time."""
+        """Tracks all envelopes concurrently."""
         threads = [threading.Thread(target=self.track, args=(client, e)) for e in self.order["envelopes"]]
         for thread in threads:
             thread.start()
@@ -231,21 +231,21 @@ class Runner:
         try:
             attempt = client.track(envelope).start()
         except lubdub.LubdubError as error:
-            self.tell("refused", reason=reason_of(error), **names)
+            self.emit("refused", reason=reason_of(error), **names)
             return
         try:
             output, failure = self.handle(attempt), None
         except Exception as error:
             output, failure = None, error
         try:
-            told = self.settle(attempt, output, failure)
+            result = self.settle(attempt, output, failure)
         except lubdub.LubdubError as error:
-            told = {"failure": reason_of(error)}
+            result = {"failure": reason_of(error)}
             attempt.abandon()
-        self.tell("settled", **told, **names)
+        self.emit("settled", **result, **names)
 
     def settle(self, attempt: Attempt, output: Any, failure: Optional[Exception]) -> Dict[str, Any]:
-        """Completes it; what the settled line says."""
+        """Completes the attempt; returns the fields of the settled line."""
         wrong: Optional[str] = None
         if failure is None:
             try:
@@ -264,7 +264,7 @@ class Runner:
 
 
 class State:
-    """A handler's."""
+    """The state of a handler."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -273,24 +273,24 @@ class State:
 
 
 def reason_of(error: BaseException) -> str:
-    """The reason's name."""
+    """The name of the reason."""
     if isinstance(error, lubdub.End):
         return type(error).__name__
     return "Output" if isinstance(error, lubdub.OutputError) else "Refused"
 
 
 def main() -> int:
-    """Runs as the first line says."""
+    """Runs the case in the first line."""
     order = json.loads(sys.stdin.readline())
     if order.get("break"):
         print("this runner has no faults of its own", file=sys.stderr)
         return 2
     runner = Runner(order)
-    threading.Thread(target=runner.heed, daemon=True).start()
+    threading.Thread(target=runner.read_commands, daemon=True).start()
     return runner.run()
 
 
 if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
-    os._exit(status)  # whatever handlers are still at work
+    os._exit(status)  # even if handlers are still running

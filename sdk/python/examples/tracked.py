@@ -1,4 +1,4 @@
-"""One task that is pushed to a program: its envelope comes on standard input."""
+"""One task that is dispatched to a program: its envelope is read from standard input."""
 
 import asyncio
 import json
@@ -8,12 +8,12 @@ import lubdub
 
 
 def rows() -> "list[int]":
-    """What is to be done."""
+    """The work."""
     return list(range(5))
 
 
 def work(client: lubdub.Client, envelope: lubdub.types.TaskEnvelope) -> None:
-    """As a context: it has started, beats go out, and at the end it is completed."""
+    """As a context: it reports the start, sends heartbeats, and completes the task at the end."""
     with client.track(envelope) as task:
         for number, _ in enumerate(rows()):
             task.progress(100 * number / len(rows()), "loading")
@@ -22,7 +22,7 @@ def work(client: lubdub.Client, envelope: lubdub.types.TaskEnvelope) -> None:
 
 
 async def work_beside_others(client: lubdub.Client, envelope: lubdub.types.TaskEnvelope) -> None:
-    """The same in a coroutine, which is cancelled when the work is to end."""
+    """The same in a coroutine, which is cancelled when the work must end."""
     async with client.track(envelope) as task:
         await asyncio.sleep(0.01)
         task.output = {"rows": len(rows())}

@@ -1,4 +1,4 @@
-"""A worker that sends mail. LUBDUB_URL and LUBDUB_TOKEN (of the role enroll) say where:
+"""A worker that sends mail. LUBDUB_URL and LUBDUB_TOKEN (with the role enroll) name the deployment:
 
     LUBDUB_URL=http://127.0.0.1:8080 LUBDUB_TOKEN=$(lubdub token --role enroll) python3 worker.py
 """
@@ -14,19 +14,19 @@ worker = lubdub.Worker("default", concurrency=10, task_timeout=60)
 
 @worker.handler("send_email")
 def send_email(task: lubdub.Attempt) -> Dict[str, Any]:
-    """What is returned is the task's output; what is raised is its failure."""
+    """The return value is the task's output; an exception is its failure."""
     address = task.payload.get("to")
     if not address:
         raise lubdub.Failure("the payload has no address", "DATA_QUALITY", retryable=False)
     for percent in (25, 50, 75):
         task.progress(percent, f"writing to {address}")
-        task.wait(0.01)  # sleeps, and raises lubdub.Cancelled and its like when the work is to end
+        task.wait(0.01)  # sleeps, and raises lubdub.Cancelled or another End when the work must end
     return {"sent": address}
 
 
 @worker.handler("count")
 async def count(task: lubdub.Attempt) -> int:
-    """Coroutines run on one event loop, and are cancelled when their work is to end."""
+    """Coroutines run on one event loop, and are cancelled when their work must end."""
     return int(task.payload) + 1
 
 

@@ -1,4 +1,4 @@
-"""The tests. What waits for ever says where after half an hour, and ends."""
+"""The tests. After half an hour a test that hangs prints its stack and ends."""
 
 import faulthandler
 

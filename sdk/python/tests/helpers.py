@@ -1,4 +1,4 @@
-"""What tests share."""
+"""Helpers of the tests."""
 
 import http.server
 import json
@@ -22,23 +22,23 @@ VARIABLES = (
 Answer = Tuple[int, Any, Dict[str, str]]
 
 
-class Heard:
-    """A request as a real server has heard it."""
+class ReceivedRequest:
+    """A request that a real server received."""
 
     def __init__(self, method: str, path: str, headers: Dict[str, str], body: bytes) -> None:
         self.method, self.path, self.headers, self.body = method, path, headers, body
 
     def json(self) -> Any:
-        """The body, read."""
+        """The parsed body."""
         return json.loads(self.body)
 
 
 class WebServer:
-    """A real server on loopback that answers as it is told."""
+    """A real server on loopback, with answers from a function."""
 
-    def __init__(self, answer: Callable[[Heard], Answer]) -> None:
-        self.heard: List[Heard] = []
-        heard = self.heard
+    def __init__(self, answer: Callable[[ReceivedRequest], Answer]) -> None:
+        self.requests: List[ReceivedRequest] = []
+        requests = self.requests
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -48,10 +48,10 @@ class WebServer:
 
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                request = Heard(
+                request = ReceivedRequest(
                     self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.rfile.read(length)
                 )
-                heard.append(request)
+                requests.append(request)
                 status, body, headers = answer(request)
                 if status == 0:  # the connection is cut
                     self.close_connection = True
@@ -79,7 +79,7 @@ class WebServer:
 
 
 class TestCase(unittest.TestCase):
-    """Has an environment without Lubdub's variables."""
+    """Removes Lubdub's variables from the environment."""
 
     def setUp(self) -> None:
         kept = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
@@ -87,8 +87,8 @@ class TestCase(unittest.TestCase):
         for name in VARIABLES:
             self.addCleanup(os.environ.pop, name, None)
 
-    def web(self, answer: Callable[[Heard], Answer]) -> WebServer:
-        """A real server until the end of the test."""
+    def web(self, answer: Callable[[ReceivedRequest], Answer]) -> WebServer:
+        """A real server for the duration of the test."""
         server = WebServer(answer)
         self.addCleanup(server.close)
         return server

@@ -1,5 +1,5 @@
-"""Wheel and sdist, built by Debian's python3-build, installed into an empty environment and run. It is no part of each interpreter's
-tests: tools/test.py runs it once."""
+"""Builds wheel and sdist with Debian's python3-build, installs them into an empty environment and runs them. It is not part of each
+interpreter's tests: tools/test.py runs it once."""
 
 import glob
 import os
@@ -43,7 +43,7 @@ class Package(unittest.TestCase):
             source = shutil.copytree(
                 SDK, os.path.join(folder, "sdk"), ignore=shutil.ignore_patterns("node_modules", "__pycache__")
             )
-            # Without isolation nothing is fetched; the wheel is made of the sdist, so that lacks nothing.
+            # Without isolation nothing is downloaded; the wheel is built from the sdist, so a file missing there is noticed.
             run(SYSTEM, "-m", "build", "--no-isolation", "--outdir", os.path.join(folder, "dist"), cwd=source)
             (wheel,) = glob.glob(os.path.join(folder, "dist", "*.whl"))
             (sdist,) = glob.glob(os.path.join(folder, "dist", "*.tar.gz"))

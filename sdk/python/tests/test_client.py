@@ -1,4 +1,4 @@
-"""Calls: what is sent, what is repeated, what errors say."""
+"""Calls: requests, retries and errors."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from lubdub._clock import Event
 from lubdub._http import Stream, Transport
 from lubdub.testing import Server
 
-from .helpers import Answer, Heard, TestCase
+from .helpers import Answer, ReceivedRequest, TestCase
 
 
-def ok(_: Heard) -> Answer:
+def ok(_: ReceivedRequest) -> Answer:
     return 200, {"tasks": [], "totalCount": 0}, {}
 
 
@@ -25,7 +25,7 @@ class Calls(TestCase):
         with lubdub.Client(web.url + "/", token="secret", tenant_id="acme", user_agent="mailer/2") as client:
             client.list_tasks(state=["QUEUED", "RUNNING"], label=["a=b", "c=d,e"], page_size=7)
             client.cancel_task("task/1", {"reason": "enough"})
-        first, second = web.heard
+        first, second = web.requests
         self.assertEqual(first.headers["authorization"], "Bearer secret")
         self.assertEqual(first.headers["user-agent"], f"mailer/2 lubdub-python/{lubdub.__version__}")
         self.assertEqual(first.headers["accept"], "application/json")
@@ -44,24 +44,24 @@ class Calls(TestCase):
             for _ in range(4):
                 client.version()
                 ports.append("")
-        self.assertEqual(len(web.heard), 4)
+        self.assertEqual(len(web.requests), 4)
 
     def test_a_proxy_carries_what_is_for_others(self) -> None:
         proxy = self.web(ok)
         at = proxy.url.replace("://", "://user:pass@")
         with lubdub.Client("http://lubdub.test:8080", token="secret", allow_http=True, proxy=at) as client:
             client.list_tasks()
-        with mock.patch.dict(os.environ, http_proxy=at, no_proxy="near.test"):  # as its user would tell it
+        with mock.patch.dict(os.environ, http_proxy=at, no_proxy="near.test"):  # as a user would set it
             with lubdub.Client("http://lubdub.test:8080", token="secret", allow_http=True) as client:
                 client.list_tasks()
             with lubdub.Client("http://near.test:9", token="secret", allow_http=True, tries=1) as client:
                 self.assertRaises(errors.NotSent, client.list_tasks)
-        self.assertEqual(len(proxy.heard), 2)
-        for heard in proxy.heard:
+        self.assertEqual(len(proxy.requests), 2)
+        for request in proxy.requests:
             self.assertEqual(
-                (heard.path, heard.headers["host"]), ("http://lubdub.test:8080/v1/tasks", "lubdub.test:8080")
+                (request.path, request.headers["host"]), ("http://lubdub.test:8080/v1/tasks", "lubdub.test:8080")
             )
-            self.assertEqual(heard.headers["proxy-authorization"], "Basic dXNlcjpwYXNz")
+            self.assertEqual(request.headers["proxy-authorization"], "Basic dXNlcjpwYXNz")
 
     def test_refusals_are_typed(self) -> None:
         web = self.web(
@@ -122,27 +122,27 @@ class Calls(TestCase):
         web = self.web(lambda _: (0, None, {}))
         with lubdub.Client(web.url, token="x") as client:
             self.assertRaises(lubdub.NoAnswer, lambda: client.fire_schedule("s"))
-        self.assertEqual(len(web.heard), 1)
+        self.assertEqual(len(web.requests), 1)
 
     def test_a_creation_is_repeated_under_one_key(self) -> None:
         answers: List[Answer] = [(0, None, {}), (201, {"taskId": "t"}, {})]
         web = self.web(lambda _: answers.pop(0))
         with lubdub.Client(web.url, token="x") as client:
             client.enqueue({"queue": "q", "type": "t"})
-        keys = [r.headers["idempotency-key"] for r in web.heard]
+        keys = [r.headers["idempotency-key"] for r in web.requests]
         self.assertEqual(len(keys), 2)
         self.assertEqual(keys[0], keys[1])
-        self.assertEqual(web.heard[0].body, web.heard[1].body)
+        self.assertEqual(web.requests[0].body, web.requests[1].body)
 
     def test_the_next_address_is_asked_when_one_does_not_answer(self) -> None:
         good, bad = self.web(ok), self.web(lambda _: (503, {"error": "overloaded"}, {}))
         with lubdub.Client(f"{bad.url}, {good.url}", token="x") as client:
             client.list_tasks()
             client.list_tasks()
-        self.assertEqual((len(bad.heard), len(good.heard)), (1, 2))
+        self.assertEqual((len(bad.requests), len(good.requests)), (1, 2))
 
     def test_pages(self) -> None:
-        def answer(r: Heard) -> Answer:
+        def answer(r: ReceivedRequest) -> Answer:
             last = "pageToken=p2" in r.path
             return (
                 200,
@@ -174,7 +174,7 @@ class Calls(TestCase):
             results = client.create_tasks({"tasks": [{"queue": "q", "idempotencyKey": "mine"}, {"queue": "q"}]})[
                 "results"
             ]
-        sent = [one["idempotencyKey"] for one in web.heard[0].json()["tasks"]]
+        sent = [one["idempotencyKey"] for one in web.requests[0].json()["tasks"]]
         self.assertEqual(sent[0], "mine")
         self.assertTrue(sent[1])
         found: List[Dict[str, Any]] = [dict(r) for r in results]
@@ -256,13 +256,13 @@ class Tokens(TestCase):
             os.environ["LUBDUB_TOKEN_FILE"] = path
             with lubdub.Client(web.url) as client:
                 self.assertRaises(errors.Unauthorized, client.get_system)
-                self.assertEqual(len(web.heard), 1)
+                self.assertEqual(len(web.requests), 1)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write("new")
                 client.get_system()
                 client.get_system()
         self.assertEqual(
-            [r.headers["authorization"] for r in web.heard], ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
+            [r.headers["authorization"] for r in web.requests], ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
         )
 
     def test_no_text_shows_the_token(self) -> None:
@@ -285,7 +285,7 @@ class Tokens(TestCase):
         os.environ.update(LUBDUB_URL=web.url, LUBDUB_TOKEN="env")
         with lubdub.Client() as client:
             client.list_tasks()
-        self.assertEqual(web.heard[0].headers["authorization"], "Bearer env")
+        self.assertEqual(web.requests[0].headers["authorization"], "Bearer env")
 
 
 class BadUse(TestCase):
@@ -308,7 +308,7 @@ class BadUse(TestCase):
         self.refused('"patient" or "strict"', "https://x", lease="maybe")
         self.refused("a timeout of 0", "https://x", timeout=0)
         self.refused("1 is the least", "https://x", tries=0)
-        self.refused("holds no certificate", "https://x", ca_file=__file__)
+        self.refused("holds no valid PEM certificate", "https://x", ca_file=__file__)
         lubdub.Client("http://example.com", token="a", allow_http=True)
         lubdub.Client("http://example.com")
         lubdub.Client("http://[::1]:8080", token="a")
@@ -332,7 +332,7 @@ class BadUse(TestCase):
 
 
 class OneEvent(Transport):
-    """Has one event, and calls a function when it has been read."""
+    """A stream with one event that calls a function when it has been read."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -387,10 +387,10 @@ class Streams(TestCase):
                 next(stream)
             self.assertEqual(next(stream)["id"], 8)
             self.assertEqual(stream.cursor, "c8")
-        self.assertEqual([r.headers.get("last-event-id") for r in web.heard], [None, "c2", "c3"])
-        self.assertIn("after=c", web.heard[0].path)
-        self.assertNotIn("after", web.heard[1].path)
-        self.assertEqual(web.heard[0].headers["accept"], "text/event-stream")
+        self.assertEqual([r.headers.get("last-event-id") for r in web.requests], [None, "c2", "c3"])
+        self.assertIn("after=c", web.requests[0].path)
+        self.assertNotIn("after", web.requests[1].path)
+        self.assertEqual(web.requests[0].headers["accept"], "text/event-stream")
 
     def test_a_refusal_ends_it(self) -> None:
         web = self.web(lambda _: (400, {"error": "invalid_cursor"}, {}))

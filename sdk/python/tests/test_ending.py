@@ -1,13 +1,13 @@
-"""A completion that an outage keeps away: the attempt is not lost meanwhile."""
+"""A completion that an outage delays: the attempt must not be lost in the meantime."""
 
 from typing import Any, Dict, List
 
 from lubdub.testing import Request
 
-from .test_worker import Working
+from .workers import WorkerCase
 
 
-class Ending(Working):
+class Ending(WorkerCase):
     def test_one_inventory_at_most_leaves_it_out(self) -> None:
         refused: List[Request] = []
 
@@ -31,24 +31,24 @@ class Ending(Working):
         self.server.until("it ends", lambda: refused)
         self.server.until("it is completed", lambda: self.server.task("ends").over)
         self.server.advance(60)
-        told: Dict[str, List[float]] = {"left out": [], "without": [], "own": [], "both": []}
+        times: Dict[str, List[float]] = {"left out": [], "without": [], "own": [], "both": []}
         for request in self.server.requests:
             if request.path.endswith("/heartbeats"):
                 self.assertEqual([i["taskId"] for i in request.json()["heartbeats"]], ["own"])
-                told["own"].append(request.at)
+                times["own"].append(request.at)
             elif (
                 request.path.startswith("/v1/workers/")
                 and request.path.endswith("/heartbeat")
                 and request.at > refused[0].at
             ):
-                said = request.json()
-                self.assertIn(sorted(i["taskId"] for i in said.get("tasks", [])), ([], ["own", "workers"]))
+                body = request.json()
+                self.assertIn(sorted(i["taskId"] for i in body.get("tasks", [])), ([], ["own", "workers"]))
                 over = request.at > refused[0].at + 180
-                told["without" if "tasks" not in said else "both" if over else "left out"].append(request.at)
-        self.assertEqual(len(told["left out"]), 1)
-        self.assertGreater(len(told["without"]), 10)
-        self.assertEqual(len(told["own"]), len(told["without"]))
-        self.assertGreater(len(told["both"]), 3, "it lists again what it holds")
+                times["without" if "tasks" not in body else "both" if over else "left out"].append(request.at)
+        self.assertEqual(len(times["left out"]), 1)
+        self.assertGreater(len(times["without"]), 10)
+        self.assertEqual(len(times["own"]), len(times["without"]))
+        self.assertGreater(len(times["both"]), 3, "it lists again what it holds")
         self.assertEqual(
             {n: self.server.task(n).state for n in ("ends", "own", "workers")},
             {"ends": "SUCCEEDED", "own": "RUNNING", "workers": "RUNNING"},
@@ -70,7 +70,9 @@ class Ending(Working):
         self.start(handler)
         self.server.until("beats go without inventory", lambda: self.server.seen("/v1/heartbeats"))
         self.server.supersede("own")
-        self.server.until("it is told", lambda: [type(end).__name__ for end in ends] == ["Superseded"], 30)
+        self.server.until(
+            "the handlers are notified", lambda: [type(end).__name__ for end in ends] == ["Superseded"], 30
+        )
         before = len(self.server.seen("/v1/heartbeats"))
         self.server.advance(40)
         self.assertEqual(len(self.server.seen("/v1/heartbeats")), before)

@@ -1,4 +1,4 @@
-"""The end of a process while threads of the SDK are at work: none of them is left when the interpreter is taken down."""
+"""The process ends while threads of the SDK run: none is left when the interpreter shuts down."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any, List
 
-from .helpers import HERE, Answer, Heard, TestCase
+from .helpers import HERE, Answer, ReceivedRequest, TestCase
 
 PROGRAM = """
 import atexit, sys, threading
@@ -51,7 +51,7 @@ class Exits(TestCase):
         self.addCleanup(over.set)
         claims: List[Any] = []
 
-        def answer(request: Heard) -> Answer:
+        def answer(request: ReceivedRequest) -> Answer:
             if request.path == "/v1/workers":
                 return (
                     201,
@@ -66,7 +66,7 @@ class Exits(TestCase):
                     {},
                 )
             if request.path.endswith("/claim") or "heartbeat" in request.path:
-                over.wait(60)  # which keeps whoever asks
+                over.wait(60)  # blocks the caller
             return 200, {"acknowledged": True}, {}
 
         web = self.web(answer)

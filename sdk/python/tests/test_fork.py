@@ -1,4 +1,4 @@
-"""A fork of the process has connections of its own, and is told that it does not beat."""
+"""A forked process opens its own connections, and gets an error when it uses the parent's attempts."""
 
 import multiprocessing
 import os
@@ -7,11 +7,11 @@ from typing import Any, Callable
 
 import lubdub
 
-from .helpers import Answer, Heard, TestCase
+from .helpers import Answer, ReceivedRequest, TestCase
 
 
 def in_fork(work: Callable[[], Any]) -> str:
-    """What work returns or raises in a fork, as a text."""
+    """The result or error of work in a forked process, as a text."""
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(False)
 
@@ -35,7 +35,7 @@ def in_fork(work: Callable[[], Any]) -> str:
 @unittest.skipUnless(hasattr(os, "fork"), "there are no forks on this system")
 class Forks(TestCase):
     def test_calls_of_a_fork_go_over_connections_of_its_own(self) -> None:
-        def answer(request: Heard) -> Answer:
+        def answer(request: ReceivedRequest) -> Answer:
             return 200, {"version": "x"}, {}
 
         web = self.web(answer)
@@ -44,19 +44,19 @@ class Forks(TestCase):
             kept = [c.sock.fileno() for idle in vars(client.caller.transport)["idle"].values() for c in idle]
             self.assertEqual(len(kept), 1)
             locks = [vars(client.caller.token)["_lock"], vars(client)["_lock"], vars(client.caller.transport)["lock"]]
-            for lock in locks:  # as if other threads were at work just then
+            for lock in locks:  # as if other threads were running at that moment
                 lock.acquire()
             try:
-                said = in_fork(lambda: (client.version()["version"], len(vars(client.caller.transport)["idle"])))
+                result = in_fork(lambda: (client.version()["version"], len(vars(client.caller.transport)["idle"])))
             finally:
                 for lock in locks:
                     lock.release()
-            self.assertEqual(said, "('x', 1)")
+            self.assertEqual(result, "('x', 1)")
             client.version()
-        self.assertEqual(len(web.heard), 3)
+        self.assertEqual(len(web.requests), 3)
 
     def test_a_handle_says_in_a_fork_who_beats_for_it(self) -> None:
-        def answer(request: Heard) -> Answer:
+        def answer(request: ReceivedRequest) -> Answer:
             if request.path == "/v1/heartbeats":
                 results = [
                     {"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": 1000}
@@ -69,8 +69,8 @@ class Forks(TestCase):
         with lubdub.Client(web.url) as client:
             attempt = client.track({"taskId": "t", "attempt": 1, "taskToken": "x"}).start()
             for work in (lambda: attempt.progress(5), attempt.done, attempt.check, lambda: attempt.wait(1)):
-                said = in_fork(work)
-                self.assertIn(f"ForkedError: task t is beaten for by process {os.getpid()}", said)
+                result = in_fork(work)
+                self.assertIn(f"ForkedError: task t gets its heartbeats from process {os.getpid()}", result)
             self.assertEqual(in_fork(attempt.abandon), "None")
             attempt.done()
-        self.assertEqual([r.path for r in web.heard if "complete" in r.path], ["/v1/tasks/t/completed"])
+        self.assertEqual([r.path for r in web.requests if "complete" in r.path], ["/v1/tasks/t/completed"])

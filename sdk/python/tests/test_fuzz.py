@@ -1,4 +1,4 @@
-"""Whatever is answered, calls end with a typed error, and beats go on. All chance has a seed."""
+"""Whatever the server answers, calls end with a typed error and heartbeats continue. All randomness has a seed."""
 
 import functools
 import inspect
@@ -60,7 +60,7 @@ NUMBERS = [0, -1, 1, 1e300, -1e300, 1 << 53, 0.5, 1e-300, 503, 200, 410, 10**400
 
 
 def value(by: random.Random, depth: int = 0) -> Any:
-    """Any JSON value, and a few that are none."""
+    """Any JSON value, and a few values that are not JSON."""
     kind = by.randrange(8 if depth > 3 else 11)
     if kind < 6:
         return by.choice([None, True, False, by.choice(NUMBERS), by.randrange(100_000), by.choice(TEXTS)])
@@ -70,7 +70,7 @@ def value(by: random.Random, depth: int = 0) -> Any:
 
 
 def bad_body(by: random.Random) -> bytes:
-    """A body that is not what the contract has."""
+    """A body that does not follow the API."""
     kind = by.randrange(9)
     if kind == 0:
         return bytes(by.randrange(256) for _ in range(by.randrange(100)))
@@ -88,7 +88,7 @@ def bad_body(by: random.Random) -> bytes:
 
 
 class RawServer:
-    """Answers each connection with bytes, whatever is asked."""
+    """Answers every connection with the same bytes."""
 
     def __init__(self, answer: Callable[[socket.socket], None]) -> None:
         class Handler(socketserver.BaseRequestHandler):
@@ -97,7 +97,7 @@ class RawServer:
                     if self.request.recv(65536):
                         answer(self.request)
                 except OSError:
-                    pass  # whoever asked has gone
+                    pass  # the client has disconnected
 
         class Listener(socketserver.ThreadingTCPServer):
             daemon_threads = True
@@ -116,7 +116,7 @@ class RawServer:
 
 
 class Strange(Server):
-    """A server whose answers are bytes by chance while it is bad."""
+    """A server that answers with random bytes while it is bad."""
 
     def __init__(self, by: random.Random, paths: Tuple[str, ...]) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Calls(TestCase):
         return client
 
     def calls(self, client: lubdub.Client) -> List[Tuple[str, Callable[[], Any]]]:
-        """Each call of the client, with something for each argument that it needs."""
+        """Each call of the client, with values for its required arguments."""
         found: List[Tuple[str, Callable[[], Any]]] = []
         for name, call in inspect.getmembers(client, inspect.ismethod):
             if name.startswith(("_", "iter_")) or name in (

@@ -1,4 +1,4 @@
-"""The generated files are what the contract says."""
+"""The generated files match the OpenAPI document."""
 
 import os
 import runpy

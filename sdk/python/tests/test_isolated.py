@@ -1,4 +1,4 @@
-"""The child process that beats may die, or stop, like any other."""
+"""The heartbeat process may die or stop like any other."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ import lubdub
 from lubdub import _isolated
 from lubdub._isolated import IsolatedBatch
 
-from .helpers import HERE, Answer, Heard, TestCase, WebServer
+from .helpers import HERE, Answer, ReceivedRequest, TestCase, WebServer
 
 INTERVAL = 100  # ms
 PROGRAM = """
@@ -35,15 +35,15 @@ worker.run()
 class Children(TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.heard = threading.Condition()
+        self.changed = threading.Condition()
         self.web_server: WebServer = self.web(self.answer)
 
-    def answer(self, request: Heard) -> Answer:
-        with self.heard:
-            self.heard.notify_all()
-        said: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
+    def answer(self, request: ReceivedRequest) -> Answer:
+        with self.changed:
+            self.changed.notify_all()
+        answer_body: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
         if request.path == "/v1/heartbeats":
-            said["results"] = [
+            answer_body["results"] = [
                 {"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": INTERVAL}
                 for i in request.json()["heartbeats"]
             ]
@@ -54,22 +54,24 @@ class Children(TestCase):
                 {},
             )
         if request.path.endswith("/claim"):
-            first = not [r for r in self.web_server.heard if r.path.endswith("/claim")][1:]
+            first = not [r for r in self.web_server.requests if r.path.endswith("/claim")][1:]
             if first:
-                said["tasks"] = [{"taskId": "a", "attempt": 1, "taskToken": "y", "type": "t", "cancelGracePeriodMs": 1}]
+                answer_body["tasks"] = [
+                    {"taskId": "a", "attempt": 1, "taskToken": "y", "type": "t", "cancelGracePeriodMs": 1}
+                ]
             else:
                 time.sleep(0.05)
-        return 200, said, {}
+        return 200, answer_body, {}
 
-    def beats(self, path: str) -> List[Heard]:
-        return [r for r in self.web_server.heard if r.path == path]
+    def beats(self, path: str) -> List[ReceivedRequest]:
+        return [r for r in self.web_server.requests if r.path == path]
 
     def until(self, what: str, holds: Callable[[], Any], seconds: float = 60) -> None:
-        with self.heard:
+        with self.changed:
             end = time.monotonic() + seconds
             while not holds():
                 self.assertLess(time.monotonic(), end, f"not within {seconds:g} s: {what}")
-                self.heard.wait(0.05)
+                self.changed.wait(0.05)
 
     def run_program(self, task_timeout: float) -> "subprocess.Popen[str]":
         env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(HERE), "src")}
@@ -86,7 +88,7 @@ class Children(TestCase):
         self.until("the handler is at work", lambda: self.listing("a"))
         return process
 
-    def listing(self, task: str) -> List[Heard]:
+    def listing(self, task: str) -> List[ReceivedRequest]:
         return [
             r for r in self.beats("/v1/workers/w/heartbeat") if task in [t["taskId"] for t in r.json().get("tasks", [])]
         ]
@@ -94,7 +96,7 @@ class Children(TestCase):
     def ends_at_a_signal(self, process: "subprocess.Popen[str]", log: str) -> None:
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(60), -signal.SIGKILL)
-        self.assertEqual(self.web_server.heard[-1].path, "/v1/workers/w/deregister")
+        self.assertEqual(self.web_server.requests[-1].path, "/v1/workers/w/deregister")
         assert process.stderr is not None
         self.assertRegex(process.stderr.read(), log)
 
@@ -104,15 +106,17 @@ class Children(TestCase):
         listed = len(self.listing("a"))
         self.more("/v1/workers/w/heartbeat", "the worker beats on")
         self.assertEqual(len(self.listing("a")), listed)
-        told = self.beats("/v1/tasks/a/completed")[0].json()
-        self.assertEqual((told["outcome"], told["error"]["category"], told["workerId"]), ("FAILED", "TIMEOUT", "w"))
-        self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it is not retried")
+        bodies = self.beats("/v1/tasks/a/completed")[0].json()
+        self.assertEqual(
+            (bodies["outcome"], bodies["error"]["category"], bodies["workerId"]), ("FAILED", "TIMEOUT", "w")
+        )
+        self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it will not be retried")
         self.assertEqual(len(self.beats("/v1/tasks/a/completed")), 1)
 
     def test_a_process_whose_handler_holds_the_gil_ends_at_the_hard_stop(self) -> None:
         process = self.run_program(0)
         self.more("/v1/workers/w/heartbeat", "it beats on")
-        self.ends_at_a_signal(process, "it is killed, and given back are a\n")
+        self.ends_at_a_signal(process, "killing it; tasks returned to the queue: a\n")
         self.assertEqual(self.beats("/v1/tasks/a/completed"), [])
 
     def more(self, path: str, what: str) -> None:
@@ -134,8 +138,8 @@ class Children(TestCase):
             assert child is not None
             child.kill()
             attempt.progress(50)
-            self.assertEqual(attempt.done()["finalState"], "SUCCEEDED")  # whether or not the next child is there
-        self.assertIn("has ended with -9, and another one is started", "\n".join(logs.output))
+            self.assertEqual(attempt.done()["finalState"], "SUCCEEDED")  # whether or not the next child has started
+        self.assertIn("exited with -9; starting a new one", "\n".join(logs.output))
         self.assertEqual(len(self.beats("/v1/tasks/t/completed")), 1)
 
     def test_a_completion_does_not_wait_for_a_child_that_is_stopped(self) -> None:
@@ -176,8 +180,8 @@ class Children(TestCase):
         path = "/v1/workers/w/heartbeat"
         client = lubdub.Client(self.web_server.url, token="x")
         worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=30, hard_stop=40)
-        go_on = threading.Event()
-        worker.handle("t", lambda task: go_on.wait(60))
+        proceed = threading.Event()
+        worker.handle("t", lambda task: proceed.wait(60))
         running = threading.Thread(target=lambda: worker.run(signals=False))
         with self.assertLogs("lubdub", "ERROR"):
             running.start()
@@ -188,25 +192,25 @@ class Children(TestCase):
                 first.kill()
                 self.until("there is another one", lambda first=first: runner.beats.child not in (None, first))
                 self.more(path, "it beats on")
-            go_on.set()
+            proceed.set()
             self.until("it is counted", lambda: sum(r.json()["completedDelta"] for r in self.beats(path)) > 0)
             worker.close()
             running.join(60)
         self.assertFalse(running.is_alive())
         client.close()
-        told = [r.json() for r in self.beats(path)]
-        begun = next(n for n, said in enumerate(told) if said.get("tasks"))
-        ended = next(n for n, said in enumerate(told) if said["completedDelta"])
-        for said in told[begun : ended - 1]:
-            self.assertEqual([t["taskId"] for t in said.get("tasks", [{"taskId": "a"}])], ["a"])
-        numbers = [said["seq"] for said in told]
+        bodies = [r.json() for r in self.beats(path)]
+        begun = next(n for n, answer_body in enumerate(bodies) if answer_body.get("tasks"))
+        ended = next(n for n, answer_body in enumerate(bodies) if answer_body["completedDelta"])
+        for answer_body in bodies[begun : ended - 1]:
+            self.assertEqual([t["taskId"] for t in answer_body.get("tasks", [{"taskId": "a"}])], ["a"])
+        numbers = [answer_body["seq"] for answer_body in bodies]
         self.assertEqual(numbers, sorted(numbers))
-        counted = {said["seq"]: said["completedDelta"] for said in told}
+        counted = {answer_body["seq"]: answer_body["completedDelta"] for answer_body in bodies}
         self.assertEqual(sum(counted.values()), 1)
 
 
 def envelope() -> Dict[str, Any]:
-    """One of a task that is tracked."""
+    """The envelope of a tracked task."""
     return {
         "taskId": "t",
         "attempt": 1,
@@ -217,7 +221,7 @@ def envelope() -> Dict[str, Any]:
 
 
 def child_of(client: lubdub.Client) -> IsolatedBatch:
-    """What beats for the client."""
-    crowds: Any = vars(client)["_crowds"]
-    found: IsolatedBatch = next(iter(crowds.values())).beats
+    """The client's heartbeat process."""
+    groups: Any = vars(client)["_groups"]
+    found: IsolatedBatch = next(iter(groups.values())).beats
     return found

@@ -1,4 +1,4 @@
-"""What is logged, and where to."""
+"""What is logged, and where."""
 
 import contextlib
 import io
@@ -9,10 +9,10 @@ from typing import Any, List
 import lubdub
 from lubdub.attempt import Attempt
 
-from .test_worker import Working
+from .workers import WorkerCase
 
 
-class Log(Working):
+class Log(WorkerCase):
     def setUp(self) -> None:
         super().setUp()
         for name in ("", "lubdub"):
@@ -26,7 +26,7 @@ class Log(Working):
         self.addCleanup(self.quiet)
 
     def quiet(self) -> None:
-        """Ends the workers before the next test's log begins."""
+        """Ends the workers before the next test captures its log."""
         self.end()
         self.server.until("they end", lambda: len(self.ended) == len(self.workers))
 
@@ -97,14 +97,14 @@ class Failures(Log):
         )
         self.server.advance(60)
         for words in (
-            ("WARNING", "error of type t, attempt 1", "ValueError: the disk is full; it is retried as attempt 2"),
-            ("ERROR", "failure of type t, attempt 1", "no such column; it is not retried"),
-            ("ERROR", "output of type t", "the output cannot be sent", "not retried"),
+            ("WARNING", "error of type t, attempt 1", "ValueError: the disk is full; it will be retried as attempt 2"),
+            ("ERROR", "failure of type t, attempt 1", "no such column; it will not be retried"),
+            ("ERROR", "output of type t", "the output cannot be sent", "not be retried"),
             ("ERROR", "refused of type t", "no such column; its completion was not accepted", "403 forbidden"),
         ):
             self.one("failed:", *words)
         self.assertEqual(len(self.lines("failed:")), 4)
-        self.assertEqual(self.stderr.getvalue().count("Traceback"), 1)  # of what nobody expected
+        self.assertEqual(self.stderr.getvalue().count("Traceback"), 1)  # of the unexpected error
 
     def test_so_is_the_work_of_a_client(self) -> None:
         def work(task: Attempt) -> None:
@@ -113,7 +113,7 @@ class Failures(Log):
         client = self.server.client()
         envelope = self.server.dispatch(taskId="mine")
         self.server.hand.run(lambda: client.run(envelope, work))
-        self.one("Task mine, attempt 1, failed: ValueError: no; it is not retried")
+        self.one("Task mine, attempt 1, failed: ValueError: no; it will not be retried")
 
 
 class Outages(Log):
@@ -156,7 +156,7 @@ class Outages(Log):
         self.start()
         self.server.advance(25)
         self.server.intercept = None
-        self.server.advance(29)  # which is less than a claim waits
+        self.server.advance(29)  # less than a claim waits
         self.check(25)
 
     def test_a_registration_that_waits_for_the_server(self) -> None:

@@ -1,4 +1,4 @@
-"""The README's block about tests runs."""
+"""The README's example about tests runs."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Against a real server on a real Redis: `make test-python` builds bin/lubdub first."""
+"""Tests against a real server and a real Redis: `make test-python` builds bin/lubdub first."""
 
 import base64
 import json
@@ -22,15 +22,15 @@ from .helpers import HERE, REPOSITORY, TestCase
 
 LUBDUB = os.path.join(REPOSITORY, "bin", "lubdub")
 REDIS = os.environ.get("LUBDUB_TEST_REDIS_SERVER", "redis-server")
-LIFE = 6  # seconds: for so long a worker may be silent here; a busy machine keeps nobody from beating for that
+LIFE = 6  # seconds; the workers' heartbeat timeout: long enough that a busy machine delays no heartbeat for that long
 BUSY = 2.2 * LIFE
 
 
-PATIENCE = 180  # seconds: more than anything here takes, on any machine; it is only waited for when something is broken
+PATIENCE = 180  # seconds; longer than anything here takes on any machine, reached only when something is broken
 
 
 def free_port() -> int:
-    """A port that nobody listens at, below those that systems hand out for outgoing connections."""
+    """A port without a listener, below the range that systems use for outgoing connections."""
     while True:
         port = random.randrange(21_000, 31_000)
         with socket.socket() as s:
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 def await_(what: str, holds: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """Asks again and again, since the time is the server's."""
+    """Polls a condition, since the time is the server's."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = holds()
@@ -91,12 +91,12 @@ class Deployment:
                 raise AssertionError(log.read()) from None
 
     def listens(self, port: int) -> bool:
-        """Whether somebody does."""
+        """Whether a process listens on a port."""
         with socket.socket() as s:
             return s.connect_ex(("127.0.0.1", port)) == 0
 
     def ready(self) -> bool:
-        """Whether the server serves."""
+        """Whether the server is ready."""
         try:
             with urllib.request.urlopen(self.url + "/readyz", timeout=5) as answer:
                 return answer.status == 200
@@ -115,7 +115,7 @@ class Deployment:
         ).stdout.strip()
 
     def close(self) -> None:
-        """Ends all."""
+        """Stops all processes."""
         for process in reversed(self.processes):
             process.kill()
             process.wait()
@@ -144,12 +144,12 @@ class Real(TestCase):
         self.client = lubdub.Client(deployment.url, token=deployment.token("admin"))
         self.addCleanup(self.client.close)
 
-    def crew(self, *what: str) -> "subprocess.Popen[str]":
-        """A process of the crew."""
-        return self.process(os.path.join(HERE, "crew.py"), *what)
+    def run_process(self, *what: str) -> "subprocess.Popen[str]":
+        """Starts tests/process.py."""
+        return self.process(os.path.join(HERE, "process.py"), *what)
 
     def process(self, *program: str) -> "subprocess.Popen[str]":
-        """A program, with the deployment in its environment."""
+        """Starts a program with the deployment in its environment."""
         source = os.path.join(os.path.dirname(HERE), "src")
         env = {
             **os.environ,
@@ -164,17 +164,17 @@ class Real(TestCase):
         return process
 
     def end(self, process: "subprocess.Popen[str]") -> None:
-        """Ends one of them, stopped or not."""
+        """Ends a process, even if it is stopped."""
         process.kill()
         process.communicate()
 
-    def heard(self, process: "subprocess.Popen[str]") -> str:
-        """The next line of a process."""
+    def next_line(self, process: "subprocess.Popen[str]") -> str:
+        """The next line of a process's output."""
         assert process.stdout is not None
         return process.stdout.readline().strip()
 
     def enqueue(self, queue: str, **fields: Any) -> str:
-        """A task of the crew."""
+        """Creates a task for tests/process.py."""
         body: Any = {"queue": queue, "type": "t", "retry": {"initialBackoffMs": 100}, **fields}
         return self.client.enqueue(body)["taskId"]
 
@@ -195,35 +195,35 @@ class Work(Real):
         with self.client.events(type=["task.succeeded"], run_id=run, after="now") as stream:
             tasks: List[Any] = [{"queue": "quick", "type": "t", "runId": run, "payload": n} for n in range(200)]
             created = [lubdub.created(dict(r)) for r in self.client.create_tasks({"tasks": tasks})["results"]]
-            crew = self.crew("quick")
-            told = {next(stream).get("subject") for _ in range(200)}
-        self.assertEqual(told, {task["taskId"] for task in created})
+            run_process = self.run_process("quick")
+            subjects = {next(stream).get("subject") for _ in range(200)}
+        self.assertEqual(subjects, {task["taskId"] for task in created})
         self.assertEqual(
             len({task["taskId"] for task in self.client.iter_tasks(run_id=run, state=["SUCCEEDED"], page_size=70)}), 200
         )
         worker = next(w for w in self.client.iter_workers(queue="quick"))
         await_("they are counted", lambda: self.client.get_worker(worker["workerId"])["totalCompleted"] == 200)
-        crew.send_signal(signal.SIGTERM)
-        self.assertEqual(crew.wait(PATIENCE), 0)
+        run_process.send_signal(signal.SIGTERM)
+        self.assertEqual(run_process.wait(PATIENCE), 0)
         self.assertEqual(self.client.get_worker(worker["workerId"])["status"], "OFFLINE")
 
     def test_who_is_busy_lives_and_who_is_dead_is_found(self) -> None:
         names = ["spin", "gil", "killed", "stopped", "stopped-isolated"]
         tasks = {name: self.enqueue(name) for name in names}
-        crews = {name: self.crew(name, str(BUSY)) for name in names}
+        processes = {name: self.run_process(name, str(BUSY)) for name in names}
         tracked: Any = self.client.dispatch(
             {"heartbeatIntervalMs": LIFE * 1000 // 3, "heartbeatTimeoutMs": LIFE * 1000}
         )
-        tracking = self.crew("track", str(BUSY))
+        tracking = self.run_process("track", str(BUSY))
         assert tracking.stdin is not None
         tracking.stdin.write(json.dumps(tracked) + "\n")
         tracking.stdin.flush()
         for name in names:
-            self.assertEqual(self.heard(crews[name]), tasks[name])
-        crews["killed"].send_signal(signal.SIGKILL)
-        others = {name: self.crew(name) for name in ("killed", "stopped", "stopped-isolated")}
+            self.assertEqual(self.next_line(processes[name]), tasks[name])
+        processes["killed"].send_signal(signal.SIGKILL)
+        others = {name: self.run_process(name) for name in ("killed", "stopped", "stopped-isolated")}
         for name in ("stopped", "stopped-isolated"):
-            crews[name].send_signal(signal.SIGSTOP)
+            processes[name].send_signal(signal.SIGSTOP)
         for name in ("spin", "gil"):
             task = self.ended(tasks[name])
             self.assertEqual((task["state"], task["attempt"]), ("SUCCEEDED", 1), name)
@@ -237,8 +237,9 @@ class Work(Real):
                 name,
             )
             self.assertEqual(task["history"][0]["reason"], "WORKER_LOST")
-        for name in ("stopped", "stopped-isolated"):  # it wakes up, learns that it is too late, and comes back
-            crews[name].send_signal(signal.SIGCONT)
+        # it wakes up, is refused because it is too late, and registers again
+        for name in ("stopped", "stopped-isolated"):
+            processes[name].send_signal(signal.SIGCONT)
             await_("it has come back", lambda: len(list(self.client.iter_workers(queue=name, status="ONLINE"))) == 2)
 
     def test_the_examples(self) -> None:

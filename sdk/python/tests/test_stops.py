@@ -1,4 +1,4 @@
-"""However a stop falls between the steps of a worker, it ends, and nothing of it goes on."""
+"""Whatever step of a worker a stop interrupts, the worker ends and leaves nothing running."""
 
 import logging
 import random
@@ -15,12 +15,13 @@ from lubdub.testing import Server
 from .helpers import TestCase
 
 MOST = (
-    180.0  # seconds of the clock in hand that any end may take: 25 until the hard stop, and calls that nobody answers
+    # seconds of the test's clock that a stop may take: 25 until the hard stop, plus calls that are not answered
+    180.0
 )
 
 
 class Tapped(Server):
-    """A server that calls back before and after each request is heeded."""
+    """A server that calls back before and after it handles each request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,13 +36,13 @@ class Tapped(Server):
             self.passed()
 
     def passed(self) -> None:
-        """Another moment has come."""
+        """Counts a step."""
         self.moments += 1
         self.tap(self.moments)
 
 
 class Run:
-    """A worker with some work, to which something is done at one moment."""
+    """A worker with some work that is acted on at one step."""
 
     def __init__(self, deed: str, moment: int) -> None:
         self.name, self.deed, self.moment = f"{deed} at moment {moment}", deed, moment
@@ -64,7 +65,7 @@ class Run:
             task.wait(5)
 
     def act(self) -> None:
-        """Does it."""
+        """Acts on the worker."""
         server, worker = self.server, self.worker
         known = bool(server.store.workers)
         if self.deed.startswith("drain") and known:
@@ -89,16 +90,16 @@ class Run:
             self.ended.append(error)
 
     def go(self) -> int:
-        """Begins and ends it; how many moments there were."""
+        """Starts and ends it; returns the number of steps."""
         server = self.server
         for payload in ("fails", "waits", "deaf", "waits"):
             server.enqueue("t", payload)
         server.hand.spawn(self.run, "test-worker")
         server.advance(30)
-        self.worker.close()  # if that has not come to pass yet
+        self.worker.close()  # in case it has not happened yet
         server.until(f"the worker ends: {self.name}", lambda: self.ended, MOST)
         moments, sent = server.moments, len(server.requests)
-        server.until(f"nobody is at work any more: {self.name}", lambda: self.worker.active_count == 0, MOST)
+        server.until(f"no task is running: {self.name}", lambda: self.worker.active_count == 0, MOST)
         server.advance(MOST)
         late = [f"{r.method} {r.path}" for r in server.requests[sent:]]
         if late or self.begun_late or self.worker.registered:
@@ -134,7 +135,7 @@ class Stops(TestCase):
                 Run(deed, moment).go()
 
     def test_at_any_moment(self) -> None:
-        """Threads take turns as the machine likes."""
+        """Threads are scheduled as the system decides."""
         self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(1e-5)
         chance = random.Random(7)
@@ -151,10 +152,10 @@ class Stops(TestCase):
 
 
 class Late(TestCase):
-    """What is answered only after the worker was told to stop."""
+    """Answers that arrive only after the worker was stopped."""
 
     def late(self, run: Run, path: str, nth: int, deed: Callable[[], None]) -> List[str]:
-        """Has the nth request to a path be answered 3 s late, after a deed; the paths in the order of their answers."""
+        """Delays the answer to the nth request to a path by 3 s, after an action; returns the paths in the order of their answers."""
         answered: List[str] = []
         seen: List[str] = []
 
@@ -211,7 +212,7 @@ class Late(TestCase):
     def test_it_leaves_after_the_drain_was_told(self) -> None:
         run = Run("the drain", 0)
         for _ in range(2):
-            run.server.enqueue("t", "waits")  # so that no place is free, and no claim waits
+            run.server.enqueue("t", "waits")  # so that no place is free and no claim waits
         answered = self.late(run, "/drain", 1, lambda: None)
         run.server.until("they run", lambda: run.worker.active_count == 2)
         run.server.advance(4)

@@ -13,22 +13,22 @@ from .helpers import TestCase
 
 
 class Counted(lubdub.Metrics):
-    """Notes what is counted."""
+    """Records the metrics."""
 
     def __init__(self) -> None:
-        self.told: List[Any] = []
+        self.calls: List[Any] = []
 
     def beat(self, result: str, attempts: int, seconds: float) -> None:
-        self.told.append(("beat", result, attempts))
+        self.calls.append(("beat", result, attempts))
 
     def refused(self, code: str) -> None:
-        self.told.append(("refused", code))
+        self.calls.append(("refused", code))
 
     def lease_left(self, ratio: float) -> None:
-        self.told.append(("lease", round(ratio, 1)))
+        self.calls.append(("lease", round(ratio, 1)))
 
     def completed(self, outcome: str) -> None:
-        self.told.append(("completed", outcome))
+        self.calls.append(("completed", outcome))
 
 
 class Tracked(TestCase):
@@ -137,7 +137,7 @@ class Beats(Tracked):
         attempt = self.begin(options={"metrics": metrics})
         self.server.hand.settle()
         attempt.done()
-        self.assertEqual(metrics.told, [("lease", 1.0), ("beat", "ok", 1), ("completed", "SUCCEEDED")])
+        self.assertEqual(metrics.calls, [("lease", 1.0), ("beat", "ok", 1), ("completed", "SUCCEEDED")])
 
 
 class Ends(Tracked):
@@ -427,12 +427,12 @@ class Contexts(Tracked):
         self.assertEqual(self.server.task("task_0001").state, "FAILED")
 
     def test_async_with_that_is_cancelled_while_it_begins_beats_for_nobody(self) -> None:
-        entered, go_on = threading.Event(), threading.Event()
+        entered, proceed = threading.Event(), threading.Event()
 
         def hold(r: Request) -> None:
             if r.path.endswith("/started"):
                 entered.set()
-                go_on.wait(30)
+                proceed.wait(30)
 
         self.server.intercept = hold
 
@@ -446,11 +446,11 @@ class Contexts(Tracked):
                 await asyncio.sleep(0.005)
             task.cancel()
             await asyncio.sleep(0.01)
-            go_on.set()
+            proceed.set()
             with self.assertRaises(asyncio.CancelledError):
                 await task
 
-        asyncio.run(main())  # which waits for the threads of its executor
+        asyncio.run(main())  # waits for the threads of its executor
         self.assertEqual(self.server.task("task_0001").state, "FAILED")
 
 

@@ -1,4 +1,4 @@
-"""Verification, with the vector of the standard."""
+"""Verification, with the test vector of the standard."""
 
 import unittest
 

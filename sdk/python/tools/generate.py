@@ -1,4 +1,4 @@
-"""Writes src/lubdub/types.py and src/lubdub/_calls.py from api/openapi.json; with --check it only says whether they are current."""
+"""Writes src/lubdub/types.py and src/lubdub/_calls.py from api/openapi.json; with --check it only reports whether they are current."""
 
 import json
 import pathlib
@@ -11,9 +11,9 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 SPEC = HERE.parent.parent / "api" / "openapi.json"
 Json = Dict[str, Any]
 
-# A repeat would do it again, so these are repeated only where they cannot have been heard.
+# A repeat would apply these twice, so they are retried only if the server cannot have received them.
 ONCE = {"createSchedule", "fireSchedule", "createWebhook", "rotateSecret", "testWebhook", "redeliver"}
-# What makes repeats safe, drawn where the caller gives none.
+# Makes retries safe; generated if the caller gives none.
 DRAWN = {"registerWorker": "registrationId", "claimTasks": "claimId"}
 SKIPPED = {"openapi"}
 WIDTH = 132
@@ -38,12 +38,12 @@ def type_of(schema: Json) -> str:
         return union([type_of(s) for s in schema["anyOf"]])
     if "enum" in schema:
         values: List[Any] = schema["enum"]
-        said = "Literal[" + ", ".join(json.dumps(v) for v in values if v is not None) + "]"
-        return f"Optional[{said}]" if None in values else said
+        literal = "Literal[" + ", ".join(json.dumps(v) for v in values if v is not None) + "]"
+        return f"Optional[{literal}]" if None in values else literal
     if "type" not in schema:
         return "Json"
-    said: Any = schema["type"]
-    kinds = cast(List[str], said) if isinstance(said, list) else [str(said)]
+    declared: Any = schema["type"]
+    kinds = cast(List[str], declared) if isinstance(declared, list) else [str(declared)]
     if len(kinds) > 4:
         return "Json"
     return union([plain(kind, schema) for kind in kinds])
@@ -302,7 +302,7 @@ def calls_file(spec: Json) -> str:
 
 
 def files() -> Dict[pathlib.Path, str]:
-    """What the generated files should hold."""
+    """The expected content of the generated files."""
     spec = json.loads(SPEC.read_text(encoding="utf-8"))
     source = HERE / "src" / "lubdub"
     return {source / "types.py": types_file(spec), source / "_calls.py": calls_file(spec)}
@@ -315,7 +315,7 @@ def main() -> int:
             continue
         stale = 1
         if "--check" in sys.argv:
-            print(f"{path} is not what api/openapi.json says: run sdk/python/tools/generate.py")
+            print(f"{path} does not match api/openapi.json: run sdk/python/tools/generate.py")
         else:
             path.write_text(text, encoding="utf-8")
     return stale if "--check" in sys.argv else 0

@@ -1,4 +1,4 @@
-"""What tracking and claiming cost, against a real server: python tools/speed.py [seconds]. It needs bin/lubdub and redis-server."""
+"""Measures tracking and claiming against a real server: python tools/speed.py [seconds]. It needs bin/lubdub and redis-server."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.test_real import Deployment  # noqa: E402
 
 
 class Requests(lubdub.Metrics):
-    """Counts requests with beats."""
+    """Counts heartbeat requests."""
 
     def __init__(self) -> None:
         self.beats = 0
@@ -45,7 +45,7 @@ def track(url: str, token: str, seconds: float) -> None:
         tasks: List[Any] = [{"heartbeatIntervalMs": 10_000, "heartbeatTimeoutMs": 30_000}] * 1000
         envelopes = client.create_tasks({"tasks": tasks})["results"]
         attempts = [client.track(dict(e)).start() for e in envelopes]
-        time.sleep(10)  # until each is part of the crowd
+        time.sleep(10)  # until each is part of the batch
         metrics.beats = 0
         before, began = time.process_time(), time.monotonic()
         time.sleep(seconds)
@@ -59,7 +59,7 @@ def track(url: str, token: str, seconds: float) -> None:
 
 
 def report_progress(url: str, token: str) -> None:
-    """What a report of progress costs the handler."""
+    """The cost of a progress report for the handler."""
     with lubdub.Client(url, token=token) as client:
         attempt = client.track(client.dispatch({})).start()
         began = time.perf_counter()
@@ -70,7 +70,7 @@ def report_progress(url: str, token: str) -> None:
 
 
 def claim(url: str, token: str) -> None:
-    """2,000 tasks that do nothing, claimed and done by a worker; and what the same calls cost a bare client."""
+    """2,000 tasks without work, claimed and completed by a worker; compared with the same calls by a plain client."""
     count = 2000
     with lubdub.Client(url, token=token) as client:
         for queue in ("sdk", "bare"):
@@ -93,10 +93,10 @@ def claim(url: str, token: str) -> None:
         running.join()
         sdk = (time.process_time() - before) / count
         before = time.process_time()
-        said = client.register_worker({"queue": "bare", "types": ["t"]})
+        registered = client.register_worker({"queue": "bare", "types": ["t"]})
         left = count
         while left:
-            for envelope in client.claim_tasks("bare", {"max": 100}, token=said["workerToken"])["tasks"]:
+            for envelope in client.claim_tasks("bare", {"max": 100}, token=registered["workerToken"])["tasks"]:
                 client.started(envelope["taskId"], {"attempt": 1}, token=envelope["taskToken"])
                 client.completed(
                     envelope["taskId"], {"attempt": 1, "outcome": "SUCCEEDED"}, token=envelope["taskToken"]

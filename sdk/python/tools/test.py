@@ -1,4 +1,4 @@
-"""Runs the tests on every interpreter found of 3.9 to 3.13, and pyright; says at the end what was run on which."""
+"""Runs the tests on every interpreter found of 3.9 to 3.13, and pyright; reports at the end what ran on which."""
 
 import concurrent.futures
 import glob
@@ -15,7 +15,7 @@ VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13"]
 
 
 def interpreters() -> Dict[str, str]:
-    """The interpreters on PATH, in /usr/bin and of pyenv, by their version."""
+    """The interpreters on PATH, in /usr/bin and of pyenv, by version."""
     names = [shutil.which(f"python{v}") or "" for v in VERSIONS] + [
         shutil.which("python3") or "",
         "/usr/bin/python3",
@@ -25,16 +25,16 @@ def interpreters() -> Dict[str, str]:
     found: Dict[str, str] = {}
     for name in names:
         if name and os.path.exists(name):
-            said = subprocess.run(
+            version = subprocess.run(
                 [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True
             )
-            if said.stdout.strip() in VERSIONS:
-                found.setdefault(said.stdout.strip(), name)
+            if version.stdout.strip() in VERSIONS:
+                found.setdefault(version.stdout.strip(), name)
     return found
 
 
 def run(what: str, command: List[str]) -> Tuple[str, int, float, str]:
-    """Runs a command in the folder of the SDK."""
+    """Runs a command in the directory of the SDK."""
     began = time.monotonic()
     path = os.path.join(HERE, "src")
     done = subprocess.run(

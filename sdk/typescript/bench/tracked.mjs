@@ -1,5 +1,5 @@
-// What 1,000 tracked tasks at an interval of 10 s cost a process: its CPU, in percent of a core, over a minute. The server is another
-// process. `npm run bench` prints it; nothing depends on it.
+// The CPU cost of 1,000 tracked tasks at an interval of 10 s, in percent of a core, over a minute. The server is another process. `npm run
+// bench` prints it; nothing depends on it.
 import { fork } from 'node:child_process';
 import { createServer } from 'node:http';
 import { Client } from 'lubdub';
@@ -46,7 +46,7 @@ if (process.argv[2] === 'server') {
     await attempt.started;
     attempts.push(attempt);
   }
-  await new Promise((resolve) => setTimeout(resolve, 2 * intervalMs)); // until all go together
+  await new Promise((resolve) => setTimeout(resolve, 2 * intervalMs)); // until all share one request
   const before = { cpu: process.cpuUsage(), requests: await counted(), at: process.hrtime.bigint() };
   const moving = setInterval(() => attempts.forEach((a, i) => a.progress(i % 100, 'moving')), 1000);
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));

@@ -1,4 +1,4 @@
-// Does with the SDK what the harness in sdk/conformance tells it, as its README says.
+// Runs the commands of the conformance harness with the TypeScript SDK; sdk/conformance/README.md describes them.
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
@@ -6,13 +6,13 @@ import {
   AttemptEnd, Client, currentTask, Failure, OutputError, permanent, StoppedError, UnfinishedError, Worker, WorkerEnd,
 } from 'lubdub';
 
-const tell = (event) => writeSync(1, JSON.stringify(event) + '\n');
+const emit = (event) => writeSync(1, JSON.stringify(event) + '\n');
 
 const gates = new Map();
 let order;
 let close = () => {};
 
-/** A gate is a promise and what opens it. */
+/** A gate is a promise and the function that opens it. */
 function gate(name) {
   if (!gates.has(name)) {
     let open;
@@ -21,31 +21,31 @@ function gate(name) {
   return gates.get(name);
 }
 
-/** Names why an attempt is over; undefined: its own completion is why. */
+/** The name of the reason why an attempt is over; undefined: its own completion. */
 function reasonOf(end) {
   return end instanceof AttemptEnd || end instanceof WorkerEnd ? { reason: end.name, detail: end.reason } : undefined;
 }
 
-/** What a completion that failed for a reason says. */
+/** The name of the reason why a completion failed. */
 function failureOf(error) {
   return reasonOf(error)?.reason ?? 'Refused';
 }
 
-/** Does the steps of a task: work is what reports, signal what ends. */
+/** Runs the steps of a task: work reports progress, signal ends the work. */
 async function perform(envelope, work, signal) {
   const { taskId: task, attempt } = envelope;
   const { progressPct, message } = work.lastProgress ?? {};
   const lastProgress = work.lastProgress && { progressPct, message };
-  tell({ event: 'begun', task, attempt, traceparent: work.traceparent || undefined, lastProgress });
+  emit({ event: 'begun', task, attempt, traceparent: work.traceparent || undefined, lastProgress });
   let over = false;
   const ended = new Promise((resolve) => {
-    const hear = () => {
+    const onAbort = () => {
       const why = reasonOf(signal.reason);
-      if (!over && why) tell({ event: 'ended', task, attempt, ...why });
+      if (!over && why) emit({ event: 'ended', task, attempt, ...why });
       resolve();
     };
-    if (signal.aborted) hear();
-    else signal.addEventListener('abort', hear, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
   });
   try {
     for (const step of stepsOf(envelope)) {
@@ -55,7 +55,7 @@ async function perform(envelope, work, signal) {
     return null;
   } finally {
     over = true;
-    tell({ event: 'returned', task, attempt });
+    emit({ event: 'returned', task, attempt });
   }
 }
 
@@ -64,7 +64,7 @@ function stepsOf({ taskId, attempt, type }) {
   return handlers[`${taskId}/${attempt}`] ?? handlers[taskId] ?? handlers[`type:${type}`] ?? [];
 }
 
-/** Does one step; an output says that it was the last. */
+/** Runs one step; a returned output ends the steps. */
 async function act(step, { task, attempt, work, signal, ended }) {
   const [name, value] = Object.entries(step)[0];
   switch (name) {
@@ -80,9 +80,9 @@ async function act(step, { task, attempt, work, signal, ended }) {
       for (const end = Date.now() + value; Date.now() < end; );
       return undefined;
     case 'work':
-      return void (await labour(value, { task, attempt, signal }));
+      return void (await workInSteps(value, { task, attempt, signal }));
     case 'say':
-      return void tell({ event: 'said', task, attempt, what: value });
+      return void emit({ event: 'said', task, attempt, what: value });
     case 'return':
       return { output: value };
     case 'returnBig':
@@ -103,8 +103,8 @@ async function act(step, { task, attempt, work, signal, ended }) {
   }
 }
 
-/** Works for a time in short pieces, before each of which it looks whether it still may; tells of the first and the last one. */
-async function labour(ms, { task, attempt, signal }) {
+/** Works in short pieces, and before each checks whether it may continue; reports the first and the last one. */
+async function workInSteps(ms, { task, attempt, signal }) {
   let from;
   let until;
   try {
@@ -116,7 +116,7 @@ async function labour(ms, { task, attempt, signal }) {
       await setTimeout(10);
     }
   } finally {
-    tell({ event: 'worked', task, attempt, from, until });
+    emit({ event: 'worked', task, attempt, from, until });
   }
 }
 
@@ -126,13 +126,13 @@ async function track(client, envelope) {
   try {
     await attempt.started;
   } catch (error) {
-    return tell({ event: 'refused', task, attempt: number, reason: failureOf(error) });
+    return emit({ event: 'refused', task, attempt: number, reason: failureOf(error) });
   }
   try {
     const { finalState, willRetry = false, nextAttempt } = await complete(attempt, () => perform(envelope, attempt, attempt.signal));
-    tell({ event: 'settled', task, attempt: number, finalState, willRetry, nextAttempt });
+    emit({ event: 'settled', task, attempt: number, finalState, willRetry, nextAttempt });
   } catch (error) {
-    tell({ event: 'settled', task, attempt: number, failure: failureOf(error) });
+    emit({ event: 'settled', task, attempt: number, failure: failureOf(error) });
   }
 }
 
@@ -179,7 +179,7 @@ async function create(client) {
   const keyless = creations.filter((item) => !item.idempotencyKey);
   const made = await client.createTasks(creations);
   const tasks = made.map(({ envelope, task }) => (envelope ?? task)?.taskId ?? '');
-  tell({ event: 'created', tasks, drawn: keyless.filter((item) => item.idempotencyKey).length });
+  emit({ event: 'created', tasks, drawn: keyless.filter((item) => item.idempotencyKey).length });
 }
 
 async function run() {
@@ -202,19 +202,19 @@ async function main() {
   } catch (error) {
     code = 1;
     if (error instanceof UnfinishedError) unfinished = error.taskIds;
-    else tell({ event: 'error', message: String(error?.stack ?? error) });
+    else emit({ event: 'error', message: String(error?.stack ?? error) });
   }
-  tell({ event: 'exit', unfinished });
+  emit({ event: 'exit', unfinished });
   process.exit(code);
 }
 
 const lines = createInterface({ input: process.stdin });
 lines.on('line', (line) => {
-  const said = JSON.parse(line);
+  const command = JSON.parse(line);
   if (!order) {
-    order = said;
+    order = command;
     void main();
-  } else if (said.do === 'release') gate(said.gate).open();
-  else if (said.do === 'close') close();
+  } else if (command.do === 'release') gate(command.gate).open();
+  else if (command.do === 'close') close();
 });
 lines.on('close', () => process.exit(0));

@@ -8,7 +8,7 @@ const lubdub = process.env['LUBDUB_BIN'] ?? fileURLToPath(new URL('../../../bin/
 
 export const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A port below those that systems hand out for outgoing connections, so that nobody is quicker to take it. */
+/** A free port below the range that systems use for outgoing connections, so that none of those takes it. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 21_000 + Math.floor(Math.random() * 10_000);
@@ -20,10 +20,10 @@ async function freePort(): Promise<number> {
   }
 }
 
-/** For so long a worker may be silent, ms: a busy machine keeps nobody from beating for that. */
+/** The workers' heartbeat timeout, in ms: long enough that a busy machine delays no heartbeat for that long. */
 export const life = 6000;
 
-/** A real server on a real Redis, with workers that beat three times in their life. */
+/** A real server and a real Redis, with workers that send three heartbeats per timeout. */
 export async function deploy() {
   const keys = { LUBDUB_SIGNING_KEYS: 'k1=' + randomBytes(32).toString('base64') };
   const env = { ...process.env, ...keys };
@@ -66,7 +66,7 @@ export async function deploy() {
   )
     await wait(50);
 
-  /** Starts a worker's process; what it writes is kept. */
+  /** Starts a worker process and keeps its output. */
   const work = (queue: string, ...args: string[]) => {
     const child = spawn(process.execPath, [fileURLToPath(new URL('./worker.js', import.meta.url)), queue, ...args], {
       env: { ...process.env, LUBDUB_URL: url, LUBDUB_TOKEN: token },

@@ -30,7 +30,7 @@ const programs: Record<string, string> = {
 })();`,
 };
 
-// Real sockets, so that the thread is found that beats.
+// Real sockets, so that the heartbeat thread is used.
 const tracks = `import { Client } from 'lubdub';
 import { createServer } from 'node:http';
 const paths = [];
@@ -49,7 +49,7 @@ const server = createServer(async (req, res) => {
   });
   server.close();
   server.closeAllConnections();
-  console.log(paths.at(-1)); // and the process ends by itself, though the client was not closed
+  console.log(paths.at(-1)); // and the process exits, though the client was not closed
 });
 `;
 
@@ -77,7 +77,7 @@ export async function made(): Promise<string> {
 }
 `;
 
-// What the examples of the README take as given.
+// What the README's examples assume to exist.
 const given = `declare const rows: string[];
 declare const envelope: TaskEnvelope;
 type Mail = { to: string };
@@ -85,7 +85,7 @@ declare function load(row: string, options: { signal: AbortSignal }): Promise<vo
 declare function send(mail: Mail, options: { signal: AbortSignal }): Promise<string>;
 `;
 
-/** The examples of the README, each as a module of its own. */
+/** The README's examples, each as a module. */
 function examples(): [string, string][] {
   const text = readFileSync(join(sdk, 'README.md'), 'utf8');
   return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ''], i) => {

@@ -21,11 +21,11 @@ describe('the real server', { concurrency: true }, () => {
     }
   }
 
-  async function told(lines: string[], line: string): Promise<void> {
+  async function untilLine(lines: string[], line: string): Promise<void> {
     while (!lines.some((l) => l.startsWith(line))) await wait(20);
   }
 
-  test('200 tasks are claimed and completed, each once, and are told as events', async () => {
+  test('200 tasks are claimed and completed, each once, and appear as events', async () => {
     const { child, ended: over } = work('many', '');
     const enough = new AbortController();
     const events = client.events({ type: 'task.succeeded', queue: 'many', after: '2020-01-01T00:00:00.000Z' }, { signal: enough.signal });
@@ -54,10 +54,10 @@ describe('the real server', { concurrency: true }, () => {
     test(`what a worker held that was sent ${signal} is done by another`, async () => {
       const first = work(signal, '');
       const { taskId } = await client.createTask({ queue: signal, type: 'hold' });
-      await told(first.lines, `begun ${taskId} 1`);
+      await untilLine(first.lines, `begun ${taskId} 1`);
       while ((await client.getTask(taskId)).progressPct !== 30) await wait(50);
       const second = work(signal, '');
-      await told(second.lines, 'Worker registered');
+      await untilLine(second.lines, 'Worker registered');
       first.child.kill(signal);
       const task = await ended(taskId);
       assert.deepEqual([task.state, task.attempt], ['SUCCEEDED', 2]);
@@ -67,7 +67,7 @@ describe('the real server', { concurrency: true }, () => {
       assert.ok(lost!.evidence!.silentMs >= life);
       if (signal === 'SIGSTOP') {
         first.child.kill('SIGCONT');
-        await told(first.lines, `ended ${taskId}`); // it is told, and sends nothing
+        await untilLine(first.lines, `ended ${taskId}`); // it is notified, and sends nothing
         first.child.kill('SIGTERM');
         assert.equal(await first.ended, 0);
       }
@@ -81,7 +81,7 @@ describe('the real server', { concurrency: true }, () => {
     const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'go');
     const { child, lines, ended: over } = work('blocking', file);
     const { taskId } = await client.createTask({ queue: 'blocking', type: 'block' });
-    await told(lines, `blocked ${taskId}`);
+    await untilLine(lines, `blocked ${taskId}`);
     await wait(2.2 * life);
     const [worker] = (await client.listWorkers({ queue: 'blocking' })).workers;
     assert.deepEqual([worker!.status, worker!.activeCount], ['ONLINE', 1]);

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * Makes a signal that ends with the first of several. AbortSignal.any came with Node 20.3, and what it makes stays with signals that live
+ * Returns a signal that ends with the first of several. AbortSignal.any needs Node 20.3, and its result stays attached to signals that live
  * as long as the program.
  */
 export function link(...signals: (AbortSignal | undefined)[]): { signal: AbortSignal; release(): void } {
@@ -20,7 +20,7 @@ export function link(...signals: (AbortSignal | undefined)[]): { signal: AbortSi
       joined.abort(signal.reason);
       release();
     };
-    setMaxListeners(0, signal); // each call that is under way is one
+    setMaxListeners(0, signal); // each call in flight adds a listener
     signal.addEventListener('abort', pass, { once: true });
     undo.push(() => signal.removeEventListener('abort', pass));
   }
@@ -28,8 +28,8 @@ export function link(...signals: (AbortSignal | undefined)[]): { signal: AbortSi
   return { signal: joined.signal, release };
 }
 
-/** Has something looked at before a signal says whether it has ended. */
-export function lookingFirst(signal: AbortSignal, look: () => void): void {
+/** Calls look before each read of a signal's state. */
+export function checkOnRead(signal: AbortSignal, look: () => void): void {
   const proto = Object.getOwnPropertyDescriptors(AbortSignal.prototype);
   const aborted = () => {
     look();

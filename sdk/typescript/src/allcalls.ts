@@ -53,9 +53,9 @@ import type {
 } from './types.js';
 import { WorkCalls } from './workcalls.js';
 
-/** Schedules, webhooks, the system, and the calls of workers one by one. */
+/** Schedules, webhooks, the system, and the single calls of workers. */
 export abstract class AllCalls extends WorkCalls {
-  /** Creates a schedule. It is not repeated where the answer may have been lost, unless it names its scheduleId. */
+  /** Creates a schedule. It is retried after a lost answer only if the request has a scheduleId. */
   createSchedule(request: CreateScheduleRequest, options?: CallOptions): Promise<Schedule> {
     return this.send({ method: 'POST', path: '/v1/schedules', once: !request.scheduleId }, request, options);
   }
@@ -76,12 +76,12 @@ export abstract class AllCalls extends WorkCalls {
     return this.get('/v1/schedules/' + seg(scheduleId), undefined, options);
   }
 
-  /** Says all that a schedule says from now on. */
+  /** Replaces a schedule's definition. */
   replaceSchedule(scheduleId: string, request: ChangeScheduleRequest, options?: CallOptions): Promise<Schedule> {
     return this.send({ method: 'PUT', path: '/v1/schedules/' + seg(scheduleId) }, request, options);
   }
 
-  /** Changes what is given of a schedule. */
+  /** Changes the given fields of a schedule. */
   changeSchedule(scheduleId: string, request: ChangeScheduleRequest, options?: CallOptions): Promise<Schedule> {
     return this.send({ method: 'PATCH', path: '/v1/schedules/' + seg(scheduleId) }, request, options);
   }
@@ -96,27 +96,27 @@ export abstract class AllCalls extends WorkCalls {
     return this.post('/v1/schedules/' + seg(scheduleId) + '/pause', {}, options);
   }
 
-  /** Ends a pause; what was missed is caught up. */
+  /** Ends a pause; missed fires are caught up. */
   resumeSchedule(scheduleId: string, options?: CallOptions): Promise<Schedule> {
     return this.post('/v1/schedules/' + seg(scheduleId) + '/resume', {}, options);
   }
 
-  /** Fires a schedule now. It is not repeated where the answer may have been lost. */
+  /** Fires a schedule now. It is not retried after a lost answer. */
   fireSchedule(scheduleId: string, options?: CallOptions): Promise<FiredResponse> {
     return this.send({ method: 'POST', path: '/v1/schedules/' + seg(scheduleId) + '/fire', once: true }, {}, options);
   }
 
-  /** Fires what a schedule would have fired between two moments. */
+  /** Fires what a schedule would have fired between two times. */
   backfillSchedule(scheduleId: string, request: BackfillRequest, options?: CallOptions): Promise<AskedFires> {
     return this.post('/v1/schedules/' + seg(scheduleId) + '/backfill', request, options);
   }
 
-  /** When a schedule fires next. */
+  /** The next times at which a schedule fires. */
   nextFires(scheduleId: string, count = 1, options?: CallOptions): Promise<NextFires> {
     return this.get('/v1/schedules/' + seg(scheduleId) + '/next', { count }, options);
   }
 
-  /** Creates a webhook. The answer has its secret, once. */
+  /** Creates a webhook. Only this answer includes its secret. */
   createWebhook(request: CreateWebhookRequest, options?: CallOptions): Promise<Webhook> {
     return this.send({ method: 'POST', path: '/v1/webhooks', once: true }, request, options);
   }
@@ -137,7 +137,7 @@ export abstract class AllCalls extends WorkCalls {
     return this.get('/v1/webhooks/' + seg(webhookId), undefined, options);
   }
 
-  /** Says all that a webhook says from now on. */
+  /** Replaces a webhook's definition. */
   updateWebhook(webhookId: string, request: UpdateWebhookRequest, options?: CallOptions): Promise<Webhook> {
     return this.send({ method: 'PUT', path: '/v1/webhooks/' + seg(webhookId) }, request, options);
   }
@@ -147,7 +147,7 @@ export abstract class AllCalls extends WorkCalls {
     return this.send({ method: 'DELETE', path: '/v1/webhooks/' + seg(webhookId) }, undefined, options);
   }
 
-  /** Gives a webhook another secret, which the answer has, once. It is not repeated where the answer may have been lost. */
+  /** Gives a webhook a new secret, which only this answer includes. It is not retried after a lost answer. */
   rotateSecret(webhookId: string, request: RotateSecretRequest = {}, options?: CallOptions): Promise<Webhook> {
     return this.send({ method: 'POST', path: '/v1/webhooks/' + seg(webhookId) + '/rotate-secret', once: true }, request, options);
   }
@@ -173,17 +173,17 @@ export abstract class AllCalls extends WorkCalls {
     return this.post('/v1/webhooks/' + seg(webhookId) + '/redeliver', request, options);
   }
 
-  /** Counts what there is, and the last hour. */
+  /** Counts tasks, workers and the events of the last hour. */
   getStats(query: StatsQuery = {}, options?: CallOptions): Promise<Stats> {
     return this.get('/v1/stats', query, options);
   }
 
-  /** Counts what Lubdub has ended. */
+  /** Counts the attempts and workers that Lubdub ended. */
   countVerdicts(query: VerdictQuery = {}, options?: CallOptions): Promise<VerdictCounts> {
     return this.get('/v1/stats/verdicts', query, options);
   }
 
-  /** How the deployment is. */
+  /** The state of the deployment. */
   getSystem(options?: CallOptions): Promise<System> {
     return this.get('/v1/system', undefined, options);
   }
@@ -204,67 +204,67 @@ export abstract class AllCalls extends WorkCalls {
     return this.post('/v1/system:sweep', {}, options);
   }
 
-  /** Lets expire what the mass expiry brake has spared. */
+  /** Releases everything the mass-expiry brake is holding. */
   releaseBrake(request: ReleaseRequest = {}, options?: CallOptions): Promise<ReleaseResponse> {
     return this.post('/v1/system:release', request, options);
   }
 
-  /** Makes a token that may no more than the client's own, and ends no later. */
+  /** Creates a token with no more rights than the client's own, and no longer a life. */
   createToken(request: CreateTokenRequest = {}, options?: CallOptions): Promise<CreateTokenResponse> {
     return this.post('/v1/tokens', request, options);
   }
 
-  /** Takes tokens back. */
+  /** Revokes tokens. */
   revokeTokens(request: RevokeTokensRequest, options?: CallOptions): Promise<RevokeTokensResponse> {
     return this.post('/v1/tokens:revoke', request, options);
   }
 
-  /** The server's process runs. */
+  /** Whether the server's process runs. */
   livez(options?: CallOptions): Promise<Health> {
     return this.send({ method: 'GET', path: '/livez', open: true }, undefined, options);
   }
 
-  /** The server serves; an ApiError with status 503 where it does not. */
+  /** Whether the server is ready; an ApiError with status 503 if it is not. */
   readyz(options?: CallOptions): Promise<Health> {
     return this.send({ method: 'GET', path: '/readyz', open: true }, undefined, options);
   }
 
-  /** How the server is. */
+  /** The health of the server. */
   healthz(options?: CallOptions): Promise<Health> {
     return this.send({ method: 'GET', path: '/healthz', open: true }, undefined, options);
   }
 
-  /** That of the server. That of the SDK is `version`. */
+  /** The version of the server. The SDK's is `version`. */
   serverVersion(options?: CallOptions): Promise<Version> {
     return this.send({ method: 'GET', path: '/version', open: true }, undefined, options);
   }
 
-  /** Where things are. */
+  /** Links to the server's pages. */
   index(options?: CallOptions): Promise<Index> {
     return this.send({ method: 'GET', path: '/', open: true }, undefined, options);
   }
 
-  /** The contract as the server has it. */
+  /** The server's OpenAPI document. */
   openApi(options?: CallOptions): Promise<Record<string, unknown>> {
     return this.send({ method: 'GET', path: '/openapi.json', open: true }, undefined, options);
   }
 
-  /** Says that an attempt runs, with its token or its worker's. track and workers do so by themselves, at the right moments. */
+  /** Reports that an attempt runs, with its token or its worker's. track and workers call it automatically. */
   started(taskId: string, token: string, request: StartedRequest, options?: CallOptions): Promise<StartedResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/started', token }, request, options);
   }
 
-  /** Says that an attempt lives, with its token or its worker's. track and workers do so by themselves, at the right moments. */
+  /** Sends a heartbeat of an attempt, with its token or its worker's. track and workers call it automatically. */
   heartbeat(taskId: string, token: string, request: HeartbeatRequest, options?: CallOptions): Promise<HeartbeatResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/heartbeat', token }, request, options);
   }
 
-  /** Says how an attempt has ended, with its token or its worker's. track and workers do so by themselves, at the right moments. */
+  /** Completes an attempt, with its token or its worker's. track and workers call it automatically. */
   completed(taskId: string, token: string, request: CompletedRequest, options?: CallOptions): Promise<CompletedResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/completed', token }, request, options);
   }
 
-  /** Says that up to 1,000 attempts live. Each beat brings its token, or token is a worker's that holds them all. */
+  /** Sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all. */
   heartbeats(request: HeartbeatsRequest, token = '', options?: CallOptions): Promise<HeartbeatsResponse> {
     return this.send({ method: 'POST', path: '/v1/heartbeats', token, open: token === '' }, request, options);
   }

@@ -1,58 +1,58 @@
 import './dispose.js';
-import { link, lookingFirst } from './abort.js';
+import { link, checkOnRead } from './abort.js';
 import { type Call, seg } from './call.js';
-import type { Client, Lease } from './client.js';
 import { elapsed, type Moment, read } from './clock.js';
+import type { Context, Lease } from './context.js';
 import type { Endpoints } from './endpoints.js';
 import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
-import { completionOf, cutMessage, Failure, saysStopped, taskErrorOf } from './failure.js';
-import type { AttemptEars, Hub } from './heart/hub.js';
-import type { Limits, Said } from './heart/messages.js';
+import { completionOf, cutMessage, Failure, meansStopped, taskErrorOf } from './failure.js';
+import type { AttemptListener, Hub } from './beats/hub.js';
+import type { Limits, ProgressUpdate } from './beats/messages.js';
 import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
 import { Stuck, TaskTimeout } from './worker/ends.js';
 import type { CompletedRequest, CompletedResponse, StartedResponse, TaskEnvelope } from './types.js';
 
 export interface TrackOptions {
-  /** What becomes of this attempt while no server answers; unless told, as the client says. */
+  /** What happens to this attempt while no server answers; by default the client's setting. */
   lease?: Lease;
-  /** Ends the attempt's signal as well. The beats go on until the attempt is completed or given up. */
+  /** Ends the attempt's signal as well. Heartbeats continue until the attempt is completed or abandoned. */
   signal?: AbortSignal;
 }
 
-/** What a worker adds. */
+/** What a worker adds to an attempt that it holds. */
 export interface Holder {
-  crew: number;
+  workerNumber: number;
   workerId(): string;
   token(): string;
   timeoutMs(): number;
-  /** How long the work may take. */
+  /** The time limits of the work. */
   limits: { taskTimeoutMs: number; watchdogMs: number };
-  /** The attempt is reported as TIMEOUT, since its handler has not ended in time. */
+  /** Called when the attempt is reported as TIMEOUT, since its handler has not returned in time. */
   onReport(outcome: Promise<CompletedResponse>): void;
-  /** Ends all that is sent about what it holds. */
+  /** Ends all calls about the worker's attempts. */
   over: AbortSignal;
 }
 
-/** How often what was said is passed on at most, in ms: what comes between replaces it. */
+/** The minimum pause between two progress updates, in ms; later progress replaces earlier. */
 const passEvery = 100;
 
-/** How often a strict lease is looked at here. */
+/** The pause between two checks of a strict lease, in ms. */
 const lookEvery = 1000;
 
 /**
- * An attempt that is tracked: beats are sent for it until it is completed (done, fail, stopped, complete) or given up (abandon). Left by
- * `await using` without either, it fails.
+ * A tracked attempt: heartbeats are sent until it is completed (done, fail, stopped, complete) or abandoned (abandon). Leaving an `await
+ * using` block without either fails it.
  */
 export class Attempt {
   readonly taskId: string;
-  /** Counts the attempts at the task from 1. */
+  /** The number of the attempt, counted from 1. */
   readonly number: number;
   readonly envelope: TaskEnvelope;
-  /** Is over once a server has answered that the attempt runs, and rejects where it must not begin. */
+  /** Resolves when a server has confirmed the start, and rejects if the work must not begin. */
   readonly started: Promise<void>;
 
-  readonly #client: Client;
+  readonly #client: Context;
   readonly #hub: Hub;
   readonly #holder: Holder | undefined;
   readonly #base: Endpoints;
@@ -64,21 +64,21 @@ export class Attempt {
   readonly #onOver: () => void;
   #timeoutMs: number;
   #token: string;
-  #expires: Expiry | undefined; // the token
+  #expires: Expiry | undefined; // of the token
   #accepted: Moment;
   #phase: 'starting' | 'running' | 'ending' | 'over' = 'starting';
-  #end: AttemptEnd | ClosedError | undefined; // why it is not ours any more
+  #end: AttemptEnd | ClosedError | undefined; // why it is no longer ours
   #cancelled: Cancelled | undefined;
-  #said: Said | undefined; // what was not passed on yet
-  #passed = -Infinity; // when something was
-  #passing = false; // something will be
+  #update: ProgressUpdate | undefined; // progress that was not passed on yet
+  #passed = -Infinity; // when progress was last passed on
+  #passing = false; // a timer for it is set
   #timers = new Set<{ cancel(): void }>();
   #report: Promise<CompletedResponse> | undefined;
   #onReported: { resolve(answer: CompletedResponse): void; reject(error: Error): void } | undefined;
-  readonly #givingUp = new AbortController(); // nobody waits for the start any more
+  readonly #startAbort = new AbortController(); // aborted when the start is no longer awaited
 
   /** @internal */
-  constructor(client: Client, hub: Hub, envelope: TaskEnvelope, options: TrackOptions, onOver: () => void, holder?: Holder) {
+  constructor(client: Context, hub: Hub, envelope: TaskEnvelope, options: TrackOptions, onOver: () => void, holder?: Holder) {
     checkEnvelope(envelope);
     this.#client = client;
     this.#hub = hub;
@@ -89,7 +89,7 @@ export class Attempt {
     this.envelope = envelope;
     this.#key = `${envelope.taskId}/${envelope.attempt}`;
     this.#strict = (options.lease ?? client.lease) === 'strict';
-    if (this.#strict) lookingFirst(this.#over.signal, () => this.#look());
+    if (this.#strict) checkOnRead(this.#over.signal, () => this.#look());
     this.#token = envelope.taskToken;
     this.#base = client.endpointsFor(envelope.callbackBaseUrl);
     this.#accepted = read(client.clock);
@@ -100,7 +100,7 @@ export class Attempt {
     this.#tokenLasts(Date.parse(envelope.tokenExpiresAt) - Date.parse(envelope.enqueuedAt));
     this.#unlink = this.#follow(options.signal);
     this.started = this.#start(interval);
-    this.started.catch(() => {}); // whoever completes it is told
+    this.started.catch(() => {}); // the caller that completes it gets the error
   }
 
   /** Ends with the reason why the work is over: an AttemptEnd, or an EndedError once it is completed. */
@@ -109,26 +109,26 @@ export class Attempt {
     return this.#over.signal;
   }
 
-  /** What the attempt before this one reported last; undefined where it did not. */
+  /** The last progress that the previous attempt reported; undefined if there was none. */
   get lastProgress(): { progressPct: number; message: string } | undefined {
     const last = this.envelope.lastProgress;
     return last ? { progressPct: last.progressPct ?? 0, message: last.message ?? '' } : undefined;
   }
 
-  /** The W3C trace context of the task; empty: it has none. */
+  /** The W3C trace context of the task; empty: none. */
   get traceparent(): string {
     return this.envelope.traceparent ?? '';
   }
 
   /**
-   * Says how far the work has come, 0 to 100, and says it in words of at most 1,024 bytes; more is cut. It replaces what was not sent yet,
-   * goes with the next beat, and never waits. It throws where pct is out of bounds, or why the attempt is over.
+   * Reports progress as a percentage, 0 to 100, and a message of at most 1,024 bytes; more is cut. It replaces progress that was not sent
+   * yet, is sent with the next heartbeat, and never waits. It throws if pct is out of range, or the reason why the attempt is over.
    */
   progress(pct: number, message?: string): void {
-    if (!(pct >= 0 && pct <= 100)) throw new UsageError(`lubdub: a progress of ${pct} is not between 0 and 100`);
+    if (!(pct >= 0 && pct <= 100)) throw new UsageError(`lubdub: progress ${pct} is not between 0 and 100`);
     this.#throwIfOver();
-    const said: Said = message === undefined ? { pct } : { pct, message: cutMessage(message) };
-    this.#said = { ...this.#said, ...said };
+    const update: ProgressUpdate = message === undefined ? { pct } : { pct, message: cutMessage(message) };
+    this.#update = { ...this.#update, ...update };
     if (this.#phase === 'starting') return;
     const now = this.#client.clock.now();
     if (now - this.#passed >= passEvery) return this.#pass();
@@ -136,24 +136,24 @@ export class Attempt {
   }
 
   /**
-   * Says that the work is done, with an output of any kind that is JSON. It waits until that is answered, asking again with the same body
-   * while no server answers, at most until the attempt's token has ended.
+   * Completes the attempt as done, with any JSON as its output. It waits for the answer, and retries with the same body while no server
+   * answers, at most until the attempt's token expires.
    */
   async done(output?: unknown): Promise<CompletedResponse> {
     return this.complete({ outcome: 'SUCCEEDED', ...(output !== undefined && { output: output as CompletedRequest['output'] }) });
   }
 
   /**
-   * Says that the work has failed; a Failure says of which category, every other error is USER_CODE. Where the error is the reason that the
-   * signal ended with after a cancel, or an AbortError then, the outcome is CANCELLED. It waits as done does.
+   * Completes the attempt as failed. A Failure sets the category; every other error is USER_CODE. After a cancel, the signal's reason and
+   * an AbortError have the outcome CANCELLED. It waits as done does.
    */
   async fail(error: unknown): Promise<CompletedResponse> {
     if (error instanceof StoppedError) return this.stopped(error.phase, error.partial);
-    if (this.#cancelled && saysStopped(error, this.#cancelled)) return this.stopped();
+    if (this.#cancelled && meansStopped(error, this.#cancelled)) return this.stopped();
     return this.complete({ outcome: 'FAILED', error: taskErrorOf(error) });
   }
 
-  /** Says that the work has stopped after a cancel: in which phase of it, and how far it had come. It waits as done does. */
+  /** Completes the attempt as stopped after a cancel: in which phase, and the partial progress. It waits as done does. */
   async stopped(phase?: string, partial?: unknown): Promise<CompletedResponse> {
     return this.complete({
       outcome: 'CANCELLED',
@@ -163,8 +163,8 @@ export class Attempt {
   }
 
   /**
-   * Sends a completion; attempt, worker and time are filled in. Once it is on its way no beat is sent any more. Where the attempt is
-   * not ours any more nothing is sent, and the error says why; so it is where the server refuses it.
+   * Sends a completion; attempt, worker and time are filled in. From then on no heartbeat is sent. If the attempt is no longer ours nothing
+   * is sent, and it rejects with the reason; so does a refusal.
    */
   async complete(request: Omit<CompletedRequest, 'attempt'>, options: { signal?: AbortSignal } = {}): Promise<CompletedResponse> {
     const { workerId } = this.#who();
@@ -175,11 +175,11 @@ export class Attempt {
       await this.started;
       this.#throwIfOver();
     }
-    if (this.#holder) this.#hub.ending(this.#key, this.#holder.crew);
+    if (this.#holder) this.#hub.ending(this.#key, this.#holder.workerNumber);
     try {
       return await this.#await(this.#send(body, options.signal), request.outcome);
     } finally {
-      if (this.#holder) this.#hub.settled(this.#key, this.#holder.crew);
+      if (this.#holder) this.#hub.settled(this.#key, this.#holder.workerNumber);
     }
   }
 
@@ -198,24 +198,24 @@ export class Attempt {
     }
   }
 
-  /** Ends the beats and sends nothing: the server will find the attempt lost. After a completion it does nothing. */
+  /** Stops heartbeats and sends nothing: the server will declare the attempt lost. After a completion it has no effect. */
   abandon(): void {
     if (this.#phase === 'ending' || this.#phase === 'over') return;
     void this.#hub.release(this.#key).catch(() => {});
-    this.#givingUp.abort(new EndedError());
+    this.#startAbort.abort(new EndedError());
     this.#finish();
   }
 
-  /** Fails the attempt if nobody has completed it: nobody will. */
+  /** Fails the attempt if it was not completed. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#phase === 'ending' || this.#phase === 'over') return;
     await this.started.catch(() => {});
     if (this.#end || this.#phase !== 'running') return this.abandon();
     if (this.#cancelled) await this.stopped();
-    else await this.fail(new Failure('the block that tracked the attempt was left without done() or fail()'));
+    else await this.fail(new Failure('the block that tracked the attempt ended without done() or fail()'));
   }
 
-  /** @internal Ends the signal for a reason that is not the server's; the attempt is still ours. */
+  /** @internal Ends the signal for a reason of the worker's; the attempt is still ours. */
   interrupt(reason: Error): void {
     this.#over.abort(reason);
   }
@@ -223,15 +223,15 @@ export class Attempt {
   /** @internal Sends nothing more about the attempt, which stays in its worker's inventory. */
   giveBack(): void {
     if (this.#phase === 'ending' || this.#phase === 'over') return;
-    if (this.#said && this.#phase === 'running') this.#pass();
+    if (this.#update && this.#phase === 'running') this.#pass();
     this.#hub.giveBack(this.#key);
-    this.#givingUp.abort(new EndedError());
+    this.#startAbort.abort(new EndedError());
     this.#finish();
   }
 
-  /** @internal The attempt is not ours any more, since an operator took its worker offline. */
+  /** @internal The attempt is no longer ours, since an operator took its worker offline. */
   lose(reason: string): void {
-    this.#givingUp.abort(new EndedError());
+    this.#startAbort.abort(new EndedError());
     this.#close(new Lost('', reason));
   }
 
@@ -259,7 +259,7 @@ export class Attempt {
     if (this.#own && this.#timeoutMs < 2 * intervalMs) {
       throw new UsageError(
         `lubdub: task ${taskId}: a heartbeat timeout of ${this.#timeoutMs} ms is less than twice its interval of ${intervalMs} ms, ` +
-          'so that one lost beat would end it; give it more at its creation',
+          'so that one lost heartbeat would end it; create it with a longer timeout',
       );
     }
     if (this.#timeoutMs < 3000) {
@@ -272,7 +272,7 @@ export class Attempt {
     if (inMs > 0) this.#expires = { at: read(this.#client.clock), inMs };
   }
 
-  /** Ends the signal with another one. */
+  /** Ends the signal when another one ends. */
   #follow(signal: AbortSignal | undefined): () => void {
     if (!signal) return () => {};
     const linked = link(signal);
@@ -282,12 +282,12 @@ export class Attempt {
     return linked.release;
   }
 
-  /** Says that the attempt has started, until it is answered; then it is beaten for. */
+  /** Reports the start until it is answered, then starts heartbeats. */
   async #start(intervalMs: number): Promise<void> {
     const startedAt = new Date(this.#client.clock.wall()).toISOString();
     const body = JSON.stringify({ attempt: this.number, startedAt, ...this.#who() });
     try {
-      const call = { method: 'POST', path: this.#path('started'), body, signal: this.#givingUp.signal };
+      const call = { method: 'POST', path: this.#path('started'), body, signal: this.#startAbort.signal };
       const answer = (await this.#persist(call, (at) => (this.#accepted = at))) as StartedResponse;
       if (this.#phase !== 'starting') throw new EndedError();
       this.#phase = 'running';
@@ -303,7 +303,7 @@ export class Attempt {
   }
 
   #hold(intervalMs: number): void {
-    const ears: AttemptEars = { hear: (news) => this.#hear(news) };
+    const listener: AttemptListener = { receive: (notice) => this.#receive(notice) };
     const hold = {
       key: this.#key,
       taskId: this.taskId,
@@ -316,8 +316,8 @@ export class Attempt {
       accepted: this.#accepted,
       limits: this.#limits(),
     };
-    this.#hub.hold(hold, this.#holder ? { crew: this.#holder.crew } : { urls: this.#base.urls }, ears);
-    if (this.#said) this.#pass();
+    this.#hub.hold(hold, this.#holder ? { workerNumber: this.#holder.workerNumber } : { urls: this.#base.urls }, listener);
+    if (this.#update) this.#pass();
     if (this.#strict) this.#lookLater();
   }
 
@@ -328,20 +328,20 @@ export class Attempt {
     return { since: this.#client.clock.now(), taskTimeoutMs, watchdogMs, graceMs, urls: this.#base.urls, expires: this.#expires };
   }
 
-  #hear(news: Parameters<AttemptEars['hear']>[0]): void {
-    switch (news.is) {
+  #receive(notice: Parameters<AttemptListener['receive']>[0]): void {
+    switch (notice.is) {
       case 'cancel':
-        return this.#cancel(news.reason);
+        return this.#cancel(notice.reason);
       case 'ended':
-        return this.#close(endOf(news.code, news.fields) ?? endOf('task_already_terminal', news.fields)!);
+        return this.#close(endOf(notice.code, notice.fields) ?? endOf('task_already_terminal', notice.fields)!);
       case 'leaseEnded':
-        return this.#close(new LeaseEnded(news.silentMs));
+        return this.#close(new LeaseEnded(notice.silentMs));
       case 'token':
-        this.#token = news.token;
-        return this.#tokenLasts(news.lastsMs);
+        this.#token = notice.token;
+        return this.#tokenLasts(notice.lastsMs);
       case 'timeUp': {
         const { taskTimeoutMs, watchdogMs } = this.#holder!.limits;
-        return this.interrupt(news.limit === 'task' ? new TaskTimeout(taskTimeoutMs) : new Stuck(watchdogMs));
+        return this.interrupt(notice.limit === 'task' ? new TaskTimeout(taskTimeoutMs) : new Stuck(watchdogMs));
       }
       case 'reporting':
         if (this.#phase === 'running') this.#holder!.onReport(this.#await(this.#reported()));
@@ -349,10 +349,10 @@ export class Attempt {
       case 'reported':
         void this.#hub.release(this.#key).catch(() => {});
         void this.#reported();
-        return news.answer ? this.#onReported!.resolve(news.answer) : this.#onReported!.reject(errorOf(news.failure!));
+        return notice.answer ? this.#onReported!.resolve(notice.answer) : this.#onReported!.reject(errorOf(notice.failure!));
       case 'accepted':
-        this.#timeoutMs = news.timeoutMs;
-        if (news.sent.mono > this.#accepted.mono) this.#accepted = news.sent;
+        this.#timeoutMs = notice.timeoutMs;
+        if (notice.sent.mono > this.#accepted.mono) this.#accepted = notice.sent;
     }
   }
 
@@ -362,7 +362,7 @@ export class Attempt {
     this.#over.abort(this.#cancelled);
   }
 
-  /** Ends the signal, since the attempt is not ours any more. */
+  /** Ends the signal, since the attempt is no longer ours. */
   #close(end: AttemptEnd | ClosedError): void {
     if (this.#end || this.#phase === 'over' || this.#phase === 'ending') return;
     this.#end = end;
@@ -378,7 +378,7 @@ export class Attempt {
     this.#onOver();
   }
 
-  /** Says why the attempt is over. After a sleep of the machine nothing else may have looked at a strict lease yet. */
+  /** Throws the reason if the attempt is over. A strict lease is checked first, since nothing else may have run since the host slept. */
   #throwIfOver(): void {
     this.#look();
     if (this.#end) {
@@ -414,38 +414,38 @@ export class Attempt {
     this.#passing = true;
     this.#after(ms, () => {
       this.#passing = false;
-      if (this.#said && this.#phase === 'running') this.#pass();
+      if (this.#update && this.#phase === 'running') this.#pass();
     });
   }
 
-  /** Passes on what was said. */
+  /** Passes the progress on to the heartbeats. */
   #pass(): void {
-    const said = this.#said!;
-    this.#said = undefined;
+    const update = this.#update!;
+    this.#update = undefined;
     this.#passed = this.#client.clock.now();
-    this.#hub.progress(this.#key, said);
+    this.#hub.progress(this.#key, update);
   }
 
   #path(what: string): string {
     return `/v1/tasks/${seg(this.taskId)}/${what}`;
   }
 
-  /** Sends the completion, unless it is reported where the beats come from. */
+  /** Sends the completion, unless the heartbeat thread reports it. */
   async #send(body: string, signal?: AbortSignal): Promise<CompletedResponse> {
-    const { said, reported } = await this.#hub.release(this.#key, this.#said);
+    const { update, reported } = await this.#hub.release(this.#key, this.#update);
     if (reported) return this.#reported();
-    const progress = said && { attempt: this.number, progressPct: said.pct, message: said.message };
+    const progress = update && { attempt: this.number, progressPct: update.pct, message: update.message };
     const call = { base: this.#base, token: this.#token, signal: signal ?? this.#holder?.over };
     return sendCompletion(this.#client.caller, this.taskId, body, progress, call, this.#persistence());
   }
 
-  /** Waits for what becomes of a completion that is reported where the beats come from. */
+  /** Waits for the result of a completion that the heartbeat thread reports. */
   #reported(): Promise<CompletedResponse> {
     this.#report ??= new Promise((resolve, reject) => (this.#onReported = { resolve, reject }));
     return this.#report;
   }
 
-  /** Makes a call until it is answered, or until nothing can open it any more. */
+  /** Retries a call until it is answered or no token is valid any more. */
   #persist(given: Call, onSent: (at: Moment) => void = () => {}): Promise<unknown> {
     const call: Call = { ...given, base: this.#base, token: this.#token, signal: given.signal ?? this.#holder?.over };
     return persist(this.#client.caller, call, { onSent, ...this.#persistence() });
@@ -458,7 +458,5 @@ export class Attempt {
 
 function checkEnvelope(envelope: TaskEnvelope): void {
   if (envelope?.taskId && envelope.attempt >= 1 && envelope.taskToken) return;
-  throw new UsageError(
-    'lubdub: this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims answer them',
-  );
+  throw new UsageError('lubdub: this is not a task envelope: it needs taskId, attempt and taskToken, as creations and claims return them');
 }

@@ -2,11 +2,11 @@ import { link } from './abort.js';
 import { backoff, type Clock, sleep } from './clock.js';
 import { checkSecret, type Endpoints } from './endpoints.js';
 import { AnswerError, ApiError, ClosedError, type ErrorFields, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
-import { isObject } from './sane.js';
+import { isObject } from './answers.js';
 import type { TokenSource } from './token.js';
 import { type Answer, type Fetch, wasNotSent } from './transport.js';
 
-/** One call, however often it takes to be answered. */
+/** One call, including its retries. */
 export interface Call {
   method: string;
   path: string; // escaped
@@ -14,9 +14,9 @@ export interface Call {
   body?: string; // JSON
   base?: Endpoints; // undefined: the caller's
   token?: string; // opens it; undefined: the caller's own does
-  open?: boolean; // nothing opens it
+  open?: boolean; // send no token
   headers?: Record<string, string>;
-  once?: boolean; // a repeat would do it again: it is repeated only where it cannot have been heard
+  once?: boolean; // a repeat would apply it twice: it is retried only if the server cannot have received it
   waitMs?: number; // how long the server may take in addition
   limitMs?: number; // how long the server may take to answer once; undefined: the caller's
   lasting?: boolean; // the signal ends the answer's body too, which is read later
@@ -59,7 +59,7 @@ export class Caller {
     this.#closing.abort(new ClosedError());
   }
 
-  /** Makes a call, again while that may help, and returns what the answer's JSON says. */
+  /** Makes a call with retries, and returns the parsed JSON of the answer. */
   async do(call: Call): Promise<unknown> {
     const tries = call.tries ?? this.set.tries;
     for (let n = 0; ; n++) {
@@ -75,7 +75,7 @@ export class Caller {
     }
   }
 
-  /** Makes a call once, and once more with another token where its own was refused. */
+  /** Makes a call once, and a second time with a new token if the first was refused. */
   async #try(call: Call): Promise<unknown> {
     return this.withToken(call, (token) => this.#send(call, token));
   }
@@ -110,7 +110,7 @@ export class Caller {
     }
   }
 
-  /** Makes one request and has a good answer read. */
+  /** Makes one request and reads a 2xx answer with take. */
   async request<T>(call: Call, token: string, extra: AbortSignal, take: (res: Answer) => T | Promise<T>): Promise<T> {
     const endpoints = call.base ?? this.set.base;
     const base = endpoints.first();
@@ -132,9 +132,9 @@ export class Caller {
       return await take(res);
     } catch (error) {
       const known = error instanceof ApiError || error instanceof AnswerError;
-      const told = known ? error : this.#unanswered(call, signal, error);
-      if (mayRetry(told)) endpoints.failed(base);
-      throw told;
+      const failure = known ? error : this.#unanswered(call, signal, error);
+      if (mayRetry(failure)) endpoints.failed(base);
+      throw failure;
     } finally {
       ended?.release();
     }
@@ -156,13 +156,13 @@ export class Caller {
 }
 
 function parse(call: Call, text: string): unknown {
-  let said: unknown;
+  let parsed: unknown;
   try {
-    said = JSON.parse(text);
+    parsed = JSON.parse(text);
   } catch {
     throw new AnswerError(`lubdub: ${operation(call)}: the answer is not JSON`);
   }
-  if (isObject(said)) return said;
+  if (isObject(parsed)) return parsed;
   throw new AnswerError(`lubdub: ${operation(call)}: the answer is not a JSON object`);
 }
 
@@ -172,30 +172,30 @@ function mayRepeat(call: Call, error: unknown): boolean {
   return error instanceof UnansweredError ? error.notSent : error instanceof ApiError && error.status === 429;
 }
 
-/** Makes the error of an answer that is not 2xx. */
+/** Builds the error for an answer other than 2xx. */
 function refusal(op: string, res: Answer, text: string): ApiError {
   let fields: Partial<ErrorFields> = {};
   try {
-    const said: unknown = JSON.parse(text);
-    if (isObject(said) && typeof said['error'] === 'string') fields = said as Partial<ErrorFields>;
+    const parsed: unknown = JSON.parse(text);
+    if (isObject(parsed) && typeof parsed['error'] === 'string') fields = parsed as Partial<ErrorFields>;
   } catch {
-    // A proxy's page is none of ours, and its status says enough.
+    // The page of a proxy; its status says enough.
   }
   if (!fields.error && res.headers.get('location')) {
-    fields.message = 'redirects are not followed, since a token is for the host that it was given for; use the address itself';
+    fields.message = 'redirects are not followed, since that would send the token to another host; use the final address';
   }
   return new ApiError(op, res.status, fields, res.headers.get('x-request-id') ?? '', retryAfter(res.headers.get('retry-after')));
 }
 
-/** How long a server is believed in, in seconds. */
+/** The longest Retry-After that is honoured, in seconds. */
 const maxRetryAfter = 3600;
 
-/** Reads the header, which Lubdub sends in seconds; a proxy may send a date, and is then waited for as by ourselves. */
+/** Parses Retry-After. Lubdub sends seconds; a proxy may send a date, which counts as not given. */
 function retryAfter(header: string | null): number {
   return header !== null && /^\d+$/.test(header) ? Math.min(Number(header), maxRetryAfter) * 1000 : 0;
 }
 
-/** Writes a part of a path. An empty id would name another path, so it becomes one that no id can be, and is refused. */
+/** Escapes a part of a path. An empty id would name another path, so it is replaced by an invalid id, which the server refuses. */
 export function seg(id: string): string {
   return id === '' || id === '.' || id === '..' ? '-' : encodeURIComponent(id);
 }

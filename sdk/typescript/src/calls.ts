@@ -1,21 +1,21 @@
 import type { Call, Caller } from './call.js';
 import { queryOf } from './query.js';
 
-/** What every call takes. */
+/** The options of every call. */
 export interface CallOptions {
-  /** Gives the call up. */
+  /** Cancels the call. */
   signal?: AbortSignal;
-  /** Opens the call instead of the client's own token. */
+  /** Used instead of the client's own token. */
   token?: string;
 }
 
-/** The scope of calls; without it they are in the token's own. */
+/** The scope of calls; by default the token's own. */
 export interface CallScope {
   tenantId?: string;
   workspaceId?: string;
 }
 
-/** How calls of the control plane are made. */
+/** The base of all control calls. */
 export abstract class ControlCalls {
   /** @internal */
   readonly caller: Caller;

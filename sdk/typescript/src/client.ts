@@ -4,75 +4,60 @@ import { AllCalls } from './allcalls.js';
 import { Attempt, type Holder, type TrackOptions } from './attempt.js';
 import { Caller } from './call.js';
 import { type Clock, machineClock } from './clock.js';
+import type { Context, Lease, Travel } from './context.js';
 import { Endpoints } from './endpoints.js';
 import { ClosedError, UsageError } from './errors.js';
 import { OutputError, permanent } from './failure.js';
-import { Hub } from './heart/hub.js';
+import { Hub } from './beats/hub.js';
 import { guarded, type Logger, type Metrics, plain } from './metrics.js';
 import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './token.js';
 import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
 import type { CompletedResponse, TaskEnvelope } from './types.js';
 import { version } from './version.js';
 
-/**
- * What becomes of tracked work while no server answers. patient: it goes on until a server says that it is over, since while all servers
- * or Redis are away their clock may stand still. strict: it is stopped when no beat was accepted for as long as the attempt may be silent,
- * counted from when the last one that was accepted left; for effects that must never overlap.
- */
-export type Lease = 'patient' | 'strict';
-
 export interface ClientOptions {
-  /** The control token, as `lubdub token` prints it. Unless told, that of LUBDUB_TOKEN, or in the file LUBDUB_TOKEN_FILE. */
+  /** The control token, as `lubdub token` prints it. By default LUBDUB_TOKEN, or the file LUBDUB_TOKEN_FILE. */
   token?: string;
   /** Reads the token from a file, and again when the server refuses it. */
   tokenFile?: string;
-  /** Is asked for the token when it is needed for the first time, and again when the server refuses it. */
+  /** Called for the token when it is first needed, and again when the server refuses it. */
   tokenFunc?: () => string | Promise<string>;
-  /** Further addresses of the same deployment. Whoever answered last is asked first; the next one when it does not. */
+  /** Further addresses of the same deployment. The one that answered last is tried first; the next one if it does not answer. */
   urls?: readonly string[];
-  /** The scope of every call; unless told, the token's. */
+  /** The scope of every call; by default the token's. */
   tenantId?: string;
   workspaceId?: string;
-  /** Names the program, before the SDK, in the header User-Agent. */
+  /** The name of the program in the User-Agent header, before the SDK's. */
   userAgent?: string;
-  /** Lets tokens go over http:// to hosts that are not this one. Whoever listens there can take them. */
+  /** Sends tokens over http:// to other hosts. Anyone on the network path can read them. */
   allowHttp?: boolean;
-  /** How long a server may take to answer once, in ms; 10,000 unless told. What a claim waits comes on top. */
+  /** How long a server may take to answer, in ms; by default 10,000. The wait of a claim is added. */
   timeoutMs?: number;
-  /** How often a call is made at most; 4 unless told. */
+  /** The maximum number of tries of a call; by default 4. */
   tries?: number;
-  /** Authorities in PEM form instead of the usual ones, or the file that they are in. */
+  /** Certificate authorities in PEM form instead of the default ones, or the file that contains them. */
   ca?: string;
   caFile?: string;
-  /** The proxy's URL; empty: none. Unless told, HTTPS_PROXY, HTTP_PROXY and NO_PROXY say. */
+  /** The proxy's URL; empty: none. By default HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
   proxy?: string;
-  /** Carries the requests instead of the SDK's own transport. Beats then come from the program's own thread. */
+  /** Sends requests instead of the SDK's own transport. Heartbeats are then sent from the program's main thread. */
   fetch?: Fetch;
-  /** What becomes of tracked work while no server answers; patient unless told. */
+  /** What happens to tracked work while no server answers; by default patient. */
   lease?: Lease;
   /**
-   * Where beats come from: a thread of their own (unless told), so that a program which blocks its event loop is not taken for dead, or
+   * Where heartbeats are sent from: a separate thread (the default), so that a program that blocks its event loop is not declared dead, or
    * inline, from the event loop.
    */
   beats?: 'thread' | 'inline';
-  /** Is told of trouble; unless told, standard error, without debug lines. */
+  /** Receives log messages; by default they go to standard error, without debug lines. */
   logger?: Logger;
   metrics?: Metrics;
-  /** Time itself; for tests. Beats then come from the program's own thread. */
+  /** The clock; for tests. Heartbeats are then sent from the program's main thread. */
   clock?: Clock;
 }
 
-/** How the client's requests travel, as another thread can be told it. */
-export interface Travel {
-  urls: string[];
-  agent: string;
-  allowHttp: boolean;
-  timeoutMs: number;
-  connecting: Connecting;
-}
-
-/** Talks to one deployment. */
-export class Client extends AllCalls {
+/** A client of one deployment. */
+export class Client extends AllCalls implements Context {
   /** @internal */
   readonly travel: Travel;
   /** @internal */
@@ -90,8 +75,8 @@ export class Client extends AllCalls {
   readonly #closeTransport: () => void;
 
   /**
-   * A client of the deployment at url, or at several with commas between them; unless told, at LUBDUB_URL. Nothing is sent yet. Without
-   * a token only such calls succeed as bring their own, such as those of tracked tasks.
+   * A client of the deployment at url, or at several addresses separated by commas; by default LUBDUB_URL. Nothing is sent yet. Without a
+   * token only calls that have their own succeed, such as those of tracked tasks.
    */
   constructor(url?: string, options: ClientOptions = {}) {
     const set = checked(url, options);
@@ -119,21 +104,21 @@ export class Client extends AllCalls {
   }
 
   /**
-   * Says that an attempt has started, and beats for it until it is completed or given up, also when its signal has ended. All that a client
-   * tracks shares one request a tick, so make one client for the whole process. Wait for `started` before the work begins.
+   * Reports the start of an attempt, and sends heartbeats until it is completed or abandoned, even after its signal has ended. All attempts
+   * of a client share one request per tick, so create one client for the whole process. Wait for `started` before the work begins.
    */
   track(envelope: TaskEnvelope, options: TrackOptions = {}): Attempt {
     return this.trackFor(envelope, options);
   }
 
-  /** @internal Where the callbacks of envelopes go: to their own address first, then to the client's. */
+  /** @internal The endpoints for an envelope's callbacks: its own address first, then the client's. */
   endpointsFor(callback: string): Endpoints {
     let base = this.#bases.get(callback);
     if (base) return base;
     const { urls, allowHttp } = this.travel;
     try {
       base = new Endpoints(callback ? [callback, ...urls] : urls);
-      base.checkSecrecy(allowHttp);
+      base.checkPlainHttp(allowHttp);
     } catch (cause) {
       throw new UsageError(`lubdub: the envelope's callbackBaseUrl: ${(cause as Error).message}`, { cause });
     }
@@ -145,7 +130,8 @@ export class Client extends AllCalls {
   trackFor(envelope: TaskEnvelope, options: TrackOptions, holder?: Holder): Attempt {
     if (this.caller.closing.aborted) throw new ClosedError();
     const key = `${envelope?.taskId}/${envelope?.attempt}`;
-    if (this.#tracked.has(key)) throw new UsageError(`lubdub: attempt ${key} is tracked already; it has one handle, and one outcome`);
+    if (this.#tracked.has(key))
+      throw new UsageError(`lubdub: attempt ${key} is already tracked; an attempt has one handle and one outcome`);
     const attempt = new Attempt(this, this.hub, envelope, options, () => this.#tracked.delete(key), holder);
     this.#tracked.set(key, attempt);
     this.hub.ready();
@@ -153,8 +139,8 @@ export class Client extends AllCalls {
   }
 
   /**
-   * Tracks an attempt, does the work, and completes it with what the work returns or throws. Where the task was cancelled before it began,
-   * the work does not begin. It rejects where the attempt could not be tracked or completed; what the work threw is not it.
+   * Tracks an attempt, does the work, and completes it with the result or the error. If the task was cancelled before it began, the work
+   * does not begin. It rejects if the attempt could not be tracked or completed, but not with the error of the work.
    */
   async run(
     envelope: TaskEnvelope,
@@ -179,8 +165,8 @@ export class Client extends AllCalls {
   }
 
   /**
-   * Ends the beats of what is still tracked, and its signals with a ClosedError: the server will take the work for lost. Calls that are
-   * under way are given up, and connections closed.
+   * Stops the heartbeats of attempts that are still tracked, and ends their signals with a ClosedError: the server will declare them lost.
+   * Calls in flight are cancelled, and connections closed.
    */
   close(): void {
     for (const attempt of this.#tracked.values()) attempt.shut();
@@ -201,11 +187,11 @@ function checked(url: string | undefined, options: ClientOptions): { base: Endpo
   const base = new Endpoints(urls);
   const token = tokenOf(options);
   const { allowHttp = false, timeoutMs = 10_000, tries = 4 } = options;
-  if (token) base.checkSecrecy(allowHttp);
-  if (!(timeoutMs > 0)) throw new UsageError(`lubdub: a timeout of ${timeoutMs} ms answers nothing; give a positive one`);
-  if (!Number.isInteger(tries) || tries < 1) throw new UsageError(`lubdub: ${tries} tries make no call; 1 is the least`);
+  if (token) base.checkPlainHttp(allowHttp);
+  if (!(timeoutMs > 0)) throw new UsageError(`lubdub: a timeout of ${timeoutMs} ms is too short; give a positive one`);
+  if (!Number.isInteger(tries) || tries < 1) throw new UsageError(`lubdub: ${tries} tries are too few; 1 is the least`);
   if (options.lease && !['patient', 'strict'].includes(options.lease)) {
-    throw new UsageError(`lubdub: there is no lease ${String(options.lease)}; it is patient or strict`);
+    throw new UsageError(`lubdub: unknown lease ${String(options.lease)}; use patient or strict`);
   }
   const connecting: Connecting = {
     ca: options.ca ?? (options.caFile === undefined ? undefined : readFileSync(options.caFile, 'utf8')),
@@ -217,7 +203,7 @@ function checked(url: string | undefined, options: ClientOptions): { base: Endpo
 
 function tokenOf(options: ClientOptions): TokenSource | undefined {
   if ([options.token, options.tokenFile, options.tokenFunc].filter((t) => t !== undefined).length > 1) {
-    throw new UsageError('lubdub: token, tokenFile and tokenFunc are three ways to say one thing; give one of them');
+    throw new UsageError('lubdub: give only one of token, tokenFile and tokenFunc');
   }
   if (options.tokenFunc) return new ChangingToken(options.tokenFunc);
   if (options.token !== undefined) return options.token ? new FixedToken(options.token) : undefined;

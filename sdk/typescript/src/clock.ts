@@ -1,4 +1,4 @@
-/** Time as the SDK sees it: the machine's, or one in the hand of a test. */
+/** The clock of the SDK: the system's, or one that a test controls. */
 export interface Clock {
   /** Milliseconds of a monotonic clock, the same in all threads of a process. */
   now(): number;
@@ -12,16 +12,16 @@ export interface Timer {
   cancel(): void;
 }
 
-/** What both clocks said at one moment. */
+/** The readings of both clocks at one moment. */
 export interface Moment {
   mono: number;
   wall: number;
 }
 
-/** The longest that timers of Node can wait, about. */
+/** The longest timeout that Node supports, roughly. */
 const longest = 2 ** 31 - 1;
 
-/** The machine's clock. */
+/** The system's clock. */
 export const machineClock: Clock = {
   now: () => Number(process.hrtime.bigint()) / 1e6,
   wall: () => Date.now(),
@@ -36,14 +36,14 @@ export function read(clock: Clock): Moment {
 }
 
 /**
- * How much time has passed from one moment to a later one, time in which the machine slept included: there the monotonic clock stands
- * still and the wall clock does not. A wall clock that was put back does not count.
+ * The time from one moment to a later one, including the time while the host slept: then the wall clock advances and the monotonic clock
+ * does not. A wall clock that was set back is ignored.
  */
 export function elapsed(from: Moment, to: Moment): number {
   return Math.max(to.mono - from.mono, to.wall - from.wall);
 }
 
-/** Waits until ms have passed, or until the signal ends; true: they have passed. */
+/** Waits for ms milliseconds, or until the signal ends; true: the time has passed. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve(false);
@@ -59,18 +59,15 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<b
   });
 }
 
-/** Bounds the first pause of backoff, in ms. */
+/** The upper bound of the first pause of backoff, in ms. */
 export const firstPause = 100;
 
-/**
- * How long to wait before repeat n, counted from 0: evenly from nothing to a bound that doubles, so that a crowd does not come back as
- * one.
- */
+/** The pause before retry n, counted from 0: uniform between 0 and a bound that doubles, so that clients do not retry in step. */
 export function backoff(n: number, most: number): number {
   return Math.random() * Math.min(most, firstPause * 2 ** Math.min(n, 20));
 }
 
-/** Makes an interval a little shorter, by chance, so that a fleet that was started together does not beat as one. */
+/** Shortens an interval slightly at random, so that a fleet that was started at the same time does not send its heartbeats in step. */
 export function spread(interval: number): number {
   return interval * (0.9 + Math.random() / 10);
 }

@@ -1,8 +1,8 @@
 import { UsageError } from './errors.js';
 
-/** The addresses of one deployment. The one that answered last is asked first. */
+/** The addresses of one deployment. The one that answered last is tried first. */
 export class Endpoints {
-  readonly urls: string[] = []; // without a slash at their ends
+  readonly urls: string[] = []; // without trailing slashes
   #at = 0;
 
   constructor(urls: readonly string[]) {
@@ -12,18 +12,18 @@ export class Endpoints {
     }
   }
 
-  /** The address to ask first. */
+  /** The address to try first. */
   first(): string {
     return this.urls[this.#at]!;
   }
 
-  /** Moves on from an address that did not answer, unless somebody has. */
+  /** Moves on from an address that did not answer, unless another call has. */
   failed(url: string): void {
     if (this.first() === url) this.#at = (this.#at + 1) % this.urls.length;
   }
 
-  /** Refuses addresses to which no token may go. */
-  checkSecrecy(allowHttp: boolean): void {
+  /** Refuses addresses that would expose the token. */
+  checkPlainHttp(allowHttp: boolean): void {
     for (const url of this.urls) checkSecret(url, allowHttp);
   }
 }
@@ -31,14 +31,14 @@ export class Endpoints {
 function checkUrl(raw: string): string {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
-    throw new UsageError('lubdub: an address is not like https://host:port; see what was given to new Client or in LUBDUB_URL');
+    throw new UsageError('lubdub: an address is not like https://host:port; check the address in new Client or LUBDUB_URL');
   }
   if (url.username || url.password) {
-    // Not repeated, since it is a secret.
+    // The message omits it, since it is a secret.
     throw new UsageError(`lubdub: the address of ${url.host} carries credentials; give a token with the option token instead`);
   }
   if (url.search || url.hash) {
-    throw new UsageError(`lubdub: the address ${url.host} has more than a path; scope and token have options of their own`);
+    throw new UsageError(`lubdub: the address ${url.host} has more than a path; give scope and token as options`);
   }
   return (url.origin + url.pathname).replace(/\/+$/, '');
 }
@@ -47,8 +47,7 @@ export function checkSecret(base: string, allowHttp: boolean): void {
   const url = new URL(base);
   if (allowHttp || url.protocol === 'https:' || isLoopback(url.hostname)) return;
   throw new UsageError(
-    `lubdub: http://${url.host} would show the token to whoever listens on the way; ` +
-      'use https, or the option allowHttp where the network is your own',
+    `lubdub: http://${url.host} would expose the token on the network; ` + 'use https, or the option allowHttp on a network that you trust',
   );
 }
 

@@ -1,15 +1,15 @@
 import { type ApiError, type ErrorFields } from './errors.js';
 
 /**
- * Why the signal of a tracked attempt ends: its reason is one of these. After Cancelled the attempt is still ours and wants its
- * completion; after each of the others nothing more is sent.
+ * Why the signal of a tracked attempt ends: its reason is one of these. After Cancelled the attempt is still ours and needs a completion;
+ * after the others nothing more is sent.
  */
 export abstract class AttemptEnd extends Error {}
 
-/** The task's end was asked for: stop, clean up, and complete. */
+/** Cancellation was requested: stop, clean up, and complete. */
 export class Cancelled extends AttemptEnd {
   override readonly name = 'Cancelled';
-  /** What whoever cancelled said; empty: nothing. */
+  /** The reason given for the cancel; empty: none. */
   readonly reason: string;
   constructor(reason = '') {
     super('lubdub: the task is cancelled' + (reason && ': ' + reason));
@@ -17,15 +17,15 @@ export class Cancelled extends AttemptEnd {
   }
 }
 
-/** The attempt is not ours any more. */
+/** The attempt is no longer ours. */
 export class Lost extends AttemptEnd {
   override readonly name = 'Lost';
-  /** What became of the task; empty where that is not known. */
+  /** The state of the task; empty if unknown. */
   readonly state: string;
-  /** Why, such as TERMINATED. */
+  /** The reason, such as TERMINATED. */
   readonly reason: string;
   constructor(state = '', reason = '') {
-    super(`lubdub: the attempt is not ours any more: ${state} ${reason}`.trimEnd());
+    super(`lubdub: the attempt is no longer ours: ${state} ${reason}`.trimEnd());
     this.state = state;
     this.reason = reason;
   }
@@ -34,7 +34,7 @@ export class Lost extends AttemptEnd {
 /** A newer attempt took its place. */
 export class Superseded extends AttemptEnd {
   override readonly name = 'Superseded';
-  /** The number of that attempt; 0 where that is not known. */
+  /** The number of that attempt; 0 if unknown. */
   readonly by: number;
   constructor(by = 0) {
     super(`lubdub: ${by > 0 ? `attempt ${by}` : 'a newer attempt'} took this one's place`);
@@ -42,10 +42,10 @@ export class Superseded extends AttemptEnd {
   }
 }
 
-/** Lubdub has ended the attempt. */
+/** Lubdub ended the attempt. */
 export class Expired extends AttemptEnd {
   override readonly name = 'Expired';
-  /** Why, such as HEARTBEAT_TIMEOUT. */
+  /** The reason, such as HEARTBEAT_TIMEOUT. */
   readonly reason: string;
   constructor(reason = '') {
     super('lubdub: the attempt was ended: ' + reason);
@@ -61,28 +61,28 @@ export class DeadlineExceeded extends AttemptEnd {
   }
 }
 
-/** No beat was accepted for as long as the attempt may be silent; with a strict lease only. */
+/** No heartbeat was accepted for the heartbeat timeout; with a strict lease only. */
 export class LeaseEnded extends AttemptEnd {
   override readonly name = 'LeaseEnded';
   /** How long that was. */
   readonly silentMs: number;
   constructor(silentMs: number) {
-    super(`lubdub: no beat was accepted for ${Math.round(silentMs)} ms, which ends the lease`);
+    super(`lubdub: no heartbeat was accepted for ${Math.round(silentMs)} ms; the lease has expired`);
     this.silentMs = silentMs;
   }
 }
 
-/** What a handle says that is used after its end, and the reason of its signal once it is completed. */
+/** Thrown by a handle that is used after its end, and the reason of its signal once it is completed. */
 export class EndedError extends Error {
   override readonly name = 'EndedError';
   constructor() {
-    super('lubdub: the attempt is completed or given up; make no further use of its handle');
+    super('lubdub: the attempt is completed or abandoned; do not use its handle any more');
   }
 }
 
 const reasonDeadline = 'DEADLINE_EXCEEDED';
 
-/** What a refusal makes of an attempt; undefined: it does not end it. */
+/** The end that a refusal means; undefined: it does not end the attempt. */
 export function endOf(code: string | undefined, fields: Partial<ErrorFields>): AttemptEnd | undefined {
   switch (code) {
     case 'attempt_mismatch':
@@ -101,12 +101,12 @@ export function endOfError(error: unknown): AttemptEnd | undefined {
   return refused?.name === 'ApiError' ? endOf(refused.code, refused.fields ?? {}) : undefined;
 }
 
-/** What a handler throws after a cancel that wants to say how far it had come. */
+/** Thrown by a handler after a cancel to report the partial progress. */
 export class StoppedError extends Error {
   override readonly name = 'StoppedError';
-  /** Where the cancel met the work. */
+  /** The phase that was interrupted. */
   readonly phase: string;
-  /** How far it had come: anything that is JSON. */
+  /** The partial progress: any JSON. */
   readonly partial: unknown;
   constructor(phase: string, partial?: unknown) {
     super('stopped in ' + phase);

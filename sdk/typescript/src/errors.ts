@@ -3,7 +3,7 @@ import type { components } from './openapi.js';
 /** The fields of a refusal, those that apply. */
 export type ErrorFields = components['schemas']['Error'];
 
-/** The codes of the contract. */
+/** The error codes of the API. */
 export type ErrorCode =
   | 'invalid_request'
   | 'invalid_id'
@@ -46,18 +46,18 @@ export type ErrorCode =
   | 'overloaded'
   | 'store_unavailable';
 
-/** A refusal: an answer that is not 2xx. It never holds a token. */
+/** A refusal: an answer other than 2xx. It never contains a token. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** The HTTP status. */
   readonly status: number;
-  /** The error code, such as task_expired; empty where the answer was not Lubdub's, as that of a proxy. */
+  /** The error code, such as task_expired; empty if the answer is not Lubdub's, as with a proxy. */
   readonly code: ErrorCode | '';
   /** The other fields of the answer. */
   readonly fields: Partial<ErrorFields>;
-  /** Finds the call in the server's log; empty where the answer had none. */
+  /** Identifies the call in the server's log; empty if the answer had none. */
   readonly requestId: string;
-  /** How long the server asks to be left alone, in ms; 0: it does not say. */
+  /** How long the server asks to wait, in ms; 0: not given. */
   readonly retryAfterMs: number;
   /** Method and path of the call. */
   readonly operation: string;
@@ -75,10 +75,10 @@ export class ApiError extends Error {
   }
 }
 
-/** No server answered, or its answer broke off; the cause says how. */
+/** No server answered, or its answer was cut off; the cause has the details. */
 export class UnansweredError extends Error {
   override readonly name = 'UnansweredError';
-  /** The call cannot have been heard. */
+  /** The server cannot have received the call. */
   readonly notSent: boolean;
 
   constructor(operation: string, message: string, notSent: boolean, cause?: unknown) {
@@ -87,7 +87,7 @@ export class UnansweredError extends Error {
   }
 }
 
-/** An answer was not what the contract says. It is not asked for again. */
+/** An answer did not follow the API. The call is not retried. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
@@ -97,7 +97,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What calls of a closed client fail with, and the reason of signals that it ended. */
+/** The error of calls on a closed client, and the reason of signals that it ended. */
 export class ClosedError extends Error {
   override readonly name = 'ClosedError';
   constructor() {
@@ -105,7 +105,7 @@ export class ClosedError extends Error {
   }
 }
 
-/** An error as another thread can be given it. */
+/** An error in a form that another thread can receive. */
 export type ErrorCopy =
   | { is: 'ApiError'; operation: string; status: number; fields: Partial<ErrorFields>; requestId: string; retryAfterMs: number }
   | { is: 'UnansweredError' | 'AnswerError' | 'Error'; message: string; notSent?: boolean };
@@ -133,12 +133,12 @@ export function errorOf(copy: ErrorCopy): Error {
   }
 }
 
-/** Whether an error says that a worker is not known any more, or not as one that may act: it must register again. */
+/** Whether an error means that the worker is not registered, or may no longer act: it must register again. */
 export function isGone(error: unknown): boolean {
   return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);
 }
 
-/** Whether an error says that an operator took the worker offline, for as long as it is not resumed. */
+/** Whether an error means that an operator took the worker offline, until it is resumed. */
 export function isHeld(error: unknown): boolean {
   return hasCode(error, 'worker_offline') && error.fields.reason === 'FORCED_OFFLINE';
 }
@@ -148,13 +148,13 @@ export function hasCode<C extends ErrorCode>(error: unknown, ...codes: C[]): err
   return error instanceof ApiError && (codes as string[]).includes(error.code);
 }
 
-/** Whether the call that an error comes from may succeed later: there was no answer, or one that asks to come again. */
+/** Whether the call may succeed later: there was no answer, or the server asks to retry. */
 export function mayRetry(error: unknown): boolean {
   if (error instanceof ApiError) return [408, 429, 502, 503, 504].includes(error.status);
   return error instanceof UnansweredError;
 }
 
-/** How long the server that an error comes from asks to be left alone, in ms; 0: it does not say. */
+/** How long the server asks to wait, in ms; 0: not given. */
 export function retryAfterOf(error: unknown): number {
   return error instanceof ApiError ? error.retryAfterMs : 0;
 }

@@ -2,24 +2,24 @@ import { type Call, type Caller, maxPause, operation } from './call.js';
 import { backoff, sleep } from './clock.js';
 import { link } from './abort.js';
 import { AnswerError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
-import { isObject } from './sane.js';
+import { isObject } from './answers.js';
 import type { Answer } from './transport.js';
 import type { Event, EventGap } from './types.js';
 
 export interface EventsOptions {
   /** Ends the stream. */
   signal?: AbortSignal;
-  /** Is told that events are missing, behind which the stream goes on. */
+  /** Called when events are missing; the stream resumes after the gap. */
   onGap?: (gap: EventGap) => void;
 }
 
-/** Three times what a server lets pass between two signs of life, in ms. */
+/** Three times the server's keepalive interval, in ms. */
 const quiet = 45_000;
 
-/** More than any line of a stream has, in characters. */
+/** The limit of a line, in characters. */
 const maxLine = 4 << 20;
 
-/** Tells of events as they happen, for one reader. It goes on where it was whenever its connection ends. */
+/** An event stream for one reader. It reconnects where it left off whenever its connection ends. */
 export class EventStream implements AsyncIterable<Event> {
   readonly #caller: Caller;
   readonly #query: URLSearchParams;
@@ -35,16 +35,16 @@ export class EventStream implements AsyncIterable<Event> {
   }
 
   /**
-   * Where the stream is: as `after` of another query it goes on behind the last event that was given out. Keep it where events must not be
-   * missed over a restart. Empty before the first answer.
+   * The position in the stream: another query with `after` set to it continues after the last event that was returned. Store it if events
+   * must not be missed across restarts. Empty before the first answer.
    */
   get cursor(): string {
     return this.#cursor;
   }
 
   /**
-   * Gives out events until the signal ends. Lost connections, servers that stop, and streams that lag behind are not errors: the stream is
-   * asked for again, from where it was. A refusal is thrown.
+   * Yields events until the signal ends. Lost connections, server restarts and a slow reader are not errors: the stream reconnects where it
+   * was. A refusal is thrown.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
     const { signal } = this.#options;
@@ -55,7 +55,7 @@ export class EventStream implements AsyncIterable<Event> {
           failures = 0;
           yield event;
         }
-        pause = this.#pause; // the server has ended it, and says when to come again
+        pause = this.#pause; // the server closed the stream and sent a reconnection time
       } catch (error) {
         if (signal?.aborted) return;
         if (!mayRetry(error)) throw error;
@@ -68,7 +68,7 @@ export class EventStream implements AsyncIterable<Event> {
     }
   }
 
-  /** Asks for the stream once and gives out what it brings. */
+  /** Opens the stream once and yields its events. */
   async *#listen(): AsyncGenerator<Event, void, undefined> {
     const call = this.#call();
     const { clock } = this.#caller.set;
@@ -89,8 +89,8 @@ export class EventStream implements AsyncIterable<Event> {
         this.#pause = message.retry || this.#pause;
         if (message.id) this.#cursor = message.id;
         if (message.event === 'lagged' || message.event === 'end') return;
-        if (message.event === 'gap') this.#options.onGap?.(said<EventGap>(message.data));
-        else if (message.data && (message.event === '' || message.event === 'message')) yield said<Event>(message.data);
+        if (message.event === 'gap') this.#options.onGap?.(parseObject<EventGap>(message.data));
+        else if (message.data && (message.event === '' || message.event === 'message')) yield parseObject<Event>(message.data);
         message = new Message();
       }
     } catch (error) {
@@ -112,7 +112,7 @@ export class EventStream implements AsyncIterable<Event> {
     return { method: 'GET', path: '/v1/events', query, headers };
   }
 
-  /** The connection outlives the call that opens it: its end is the stream's. */
+  /** The connection outlives the call that opens it: it ends with the stream. */
   async #open(call: Call, token: string, ended: AbortSignal): Promise<AsyncIterable<string>> {
     const res = await this.#caller.request({ ...call, lasting: true, signal: ended }, token, ended, (answer) => answer);
     return linesOf(operation(call), res);
@@ -137,17 +137,17 @@ async function* linesOf(op: string, res: Answer): AsyncGenerator<string, void, u
   throw new UnansweredError(op, 'the connection has ended', false);
 }
 
-function said<T>(data: string): T {
+function parseObject<T>(data: string): T {
   try {
     const found: unknown = JSON.parse(data);
     if (isObject(found)) return found as T;
   } catch {
-    // it is no object either
+    // not an object either
   }
   throw new AnswerError('lubdub: GET /v1/events: an event is not a JSON object');
 }
 
-/** One message of a stream, as the standard of server-sent events has it. */
+/** One message of a stream of server-sent events. */
 class Message {
   event = '';
   data = '';

@@ -1,24 +1,24 @@
 import { StoppedError } from './ends.js';
 import type { CompletedRequest, ErrorCategory, TaskError } from './types.js';
 
-/** How much of a message and of a stack is sent, in bytes. */
+/** The size of a message and of a stack that are sent, in bytes. */
 const maxStack = 16 << 10;
 
-/** How large a completion may be, in bytes. */
+/** The limit of a completion, in bytes. */
 const maxCompletion = 256 << 10;
 
-/** How long a message of a progress may be, in bytes of JSON. */
+/** The limit of a progress message, in bytes of JSON. */
 const maxMessage = 1024;
 
 export interface FailureOptions {
-  /** Decides whether the task is tried again; USER_CODE unless told. */
+  /** Decides whether the task is retried; by default USER_CODE. */
   category?: ErrorCategory;
-  /** Whether another try may help; unless told, as the category has it. */
+  /** Whether another attempt may help; by default the category decides. */
   retryable?: boolean;
   cause?: unknown;
 }
 
-/** An error that says what kind of failure it is. */
+/** An error with a failure category. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly category: ErrorCategory;
@@ -33,19 +33,19 @@ export class Failure extends Error {
   }
 }
 
-/** Makes an error one of a category: DATA_QUALITY, INFRASTRUCTURE, CONFIGURATION, TIMEOUT, CANCELLED or USER_CODE. */
+/** Gives an error a category: DATA_QUALITY, INFRASTRUCTURE, CONFIGURATION, TIMEOUT, CANCELLED or USER_CODE. */
 export function categorize(category: ErrorCategory, error: unknown): Failure {
   return new Failure(textOf(error), { category, cause: error });
 }
 
-/** Makes an error one that no other try can help. */
+/** Marks an error as one that no other attempt can help. */
 export function permanent(error: unknown): Failure {
   return new Failure(textOf(error), { retryable: false, cause: error });
 }
 
 /**
- * An output cannot be sent: it is not JSON, or the completion would be larger than a server takes. Nothing was sent and the attempt goes
- * on: complete it otherwise.
+ * An output cannot be sent: it is not JSON, or the completion exceeds the server's limit. Nothing was sent and the attempt continues:
+ * complete it in another way.
  */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
@@ -53,10 +53,10 @@ export class OutputError extends Error {
 
 export function textOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;
-  return error === undefined || error === null ? 'it failed, and nobody said why' : String(error);
+  return error === undefined || error === null ? 'it failed without an error' : String(error);
 }
 
-/** What the server is told of an error. */
+/** The error in a completion. */
 export function taskErrorOf(error: unknown): TaskError {
   const out: TaskError = { category: 'USER_CODE', message: cut(textOf(error), maxStack) };
   if (error instanceof Failure) {
@@ -67,13 +67,13 @@ export function taskErrorOf(error: unknown): TaskError {
   return out;
 }
 
-/** Whether an error says that the handler has stopped because its signal ended for this reason. */
-export function saysStopped(error: unknown, reason: unknown): boolean {
+/** Whether an error means that the handler stopped because its signal ended for this reason. */
+export function meansStopped(error: unknown, reason: unknown): boolean {
   if (error instanceof StoppedError || error === reason) return true;
   return error instanceof Error && (error.name === 'AbortError' || (error.cause !== undefined && error.cause === reason));
 }
 
-/** Writes a completion; once, since repeats are the same byte for byte. */
+/** Encodes a completion, once, since retries must be byte for byte the same. */
 export function completionOf(request: CompletedRequest): string {
   let body: string;
   try {
@@ -93,11 +93,11 @@ export function completionOf(request: CompletedRequest): string {
 }
 
 function finite(_: string, value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is no number of JSON`);
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not a JSON number`);
   return value;
 }
 
-/** Shortens a text to so many bytes of UTF-8, between characters. */
+/** Shortens a text to a number of bytes in UTF-8, between characters. */
 export function cut(text: string, bytes: number): string {
   const whole = Buffer.from(text);
   if (whole.length <= bytes) return whole.toString();
@@ -106,7 +106,7 @@ export function cut(text: string, bytes: number): string {
   return whole.toString('utf8', 0, end);
 }
 
-/** Shortens a message of a progress to what a server keeps, counted as JSON text. */
+/** Shortens a progress message to the server's limit, measured as JSON. */
 export function cutMessage(text: string): string {
   let short = cut(text, maxMessage);
   for (let over = 1; (over = Buffer.byteLength(JSON.stringify(short)) - 2 - maxMessage) > 0;) {

@@ -1,6 +1,7 @@
 export { Attempt, type TrackOptions } from './attempt.js';
 export { type CallOptions } from './calls.js';
-export { Client, type ClientOptions, type Lease } from './client.js';
+export { Client, type ClientOptions } from './client.js';
+export type { Lease } from './context.js';
 export type { Clock, Timer } from './clock.js';
 export { AttemptEnd, Cancelled, DeadlineExceeded, EndedError, Expired, LeaseEnded, Lost, StoppedError, Superseded } from './ends.js';
 export {

@@ -1,20 +1,20 @@
-/** Is told what happens; adapt it to what you count with. All are optional. What they throw is ignored. */
+/** Receives events to count; connect it to your metrics library. All methods are optional, and errors in them are ignored. */
 export interface Metrics {
-  /** A request with beats: ok, refused or unanswered; for how many attempts, and how long it took. */
+  /** A heartbeat request: ok, refused or unanswered; for how many attempts, and its duration. */
   beat?(result: 'ok' | 'refused' | 'unanswered', attempts: number, tookMs: number): void;
-  /** A beat or completion that was refused with a code. */
+  /** A heartbeat or completion was refused with a code. */
   refused?(code: string): void;
-  /** What was left of the lease when a beat was accepted: 1 is all, 0 nothing. */
+  /** The share of the lease that was left when a heartbeat was accepted: 1 is all, 0 nothing. */
   leaseLeft?(ratio: number): void;
-  /** A completion that was answered. */
+  /** A completion was answered. */
   completed?(outcome: string): void;
-  /** An answer to a claim, with how many tasks. */
+  /** A claim was answered or failed; with how many tasks. */
   claimed?(result: 'ok' | 'refused' | 'unanswered', tasks: number): void;
-  /** How many attempts a worker works on now. */
+  /** How many tasks a worker is running. */
   running?(n: number): void;
 }
 
-/** What is logged to, shaped as console. */
+/** A logger, with the methods of console. */
 export interface Logger {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;
@@ -24,7 +24,7 @@ export interface Logger {
 
 export type Level = keyof Logger;
 
-/** Writes to standard error, one line for each message, all but debug. */
+/** Writes one line per message to standard error, except debug messages. */
 export const plain: Logger = { debug() {}, info: write('info'), warn: write('warn'), error: write('error') };
 
 function write(level: Level) {
@@ -34,7 +34,7 @@ function write(level: Level) {
   };
 }
 
-/** Has whatever a logger or a counter throws end nothing: a full disk must not stop beats. */
+/** Catches errors of a logger or of metrics: a full disk must not stop heartbeats. */
 export function guarded<T extends object>(inner: T): T {
   return new Proxy(inner, {
     get(target, name) {
@@ -44,7 +44,7 @@ export function guarded<T extends object>(inner: T): T {
         try {
           (f as (...all: unknown[]) => void).apply(target, given);
         } catch {
-          // It is the logger's trouble.
+          // The logger's own problem.
         }
       };
     },

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 import type { Level } from './metrics.js';
 
-/** Logs an outage once when it begins, and once when it is over, however many calls fail meanwhile. */
+/** Logs an outage once when it begins and once when it ends, however many calls fail. */
 export class Outage {
   readonly #clock: Clock;
   readonly #log: (level: Level, message: string, fields: object) => void;
@@ -13,11 +13,11 @@ export class Outage {
     this.#log = log;
   }
 
-  /** A call was not answered, or with 503. The outage is over when every caller was answered. */
+  /** A call was not answered, or with 503. The outage ends when every caller has been answered. */
   failed(caller: unknown, what: string, error: unknown): void {
     if (this.#failing.size === 0) {
       this.#since = this.#clock.now();
-      this.#log('warn', `No answer from Lubdub: ${what} fails and is repeated`, {
+      this.#log('warn', `No answer from Lubdub: ${what} failed and is retried`, {
         error: error instanceof Error ? error.message : String(error),
       });
     }
@@ -29,7 +29,7 @@ export class Outage {
     this.#log('info', 'Lubdub answers again', { afterSeconds: Math.round((this.#clock.now() - this.#since) / 100) / 10 });
   }
 
-  /** Nothing is called any more. */
+  /** The caller makes no more calls. */
   gone(caller: unknown): void {
     this.#failing.delete(caller);
   }

@@ -5,24 +5,24 @@ import { endOfError } from './ends.js';
 import { ApiError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
 import type { CompletedResponse } from './types.js';
 
-/** When a token ends: so long after a moment. */
+/** When a token expires: this long after a moment. */
 export interface Expiry {
   at: Moment;
   inMs: number;
 }
 
 export interface Persistence {
-  /** Is told when what was answered left. */
+  /** Called with the time when the answered request was sent. */
   onSent?(at: Moment): void;
-  /** When nothing opens the call any more; undefined: it is not known. */
+  /** When the token expires; undefined: unknown. */
   expires(): Expiry | undefined;
-  /** Another token that opens it, and is newer. */
+  /** Another, newer token that is valid for the call. */
   other(): string | undefined;
-  /** How long the attempt may be silent. Pauses are short beside it: no beat lists an attempt whose completion is on its way. */
+  /** The heartbeat timeout. Pauses are short compared with it: an attempt that is being completed is in no inventory. */
   leaseMs: number;
 }
 
-/** Sends the last progress of an attempt, where no beat has brought it yet, and then its completion, until that is answered. */
+/** Sends the last progress of an attempt, if no heartbeat has, and then its completion, until it is answered. */
 export async function sendCompletion(
   caller: Caller,
   taskId: string,
@@ -41,7 +41,7 @@ export async function sendCompletion(
   return (await persist(caller, { ...call, method: 'POST', path: path + 'completed', body }, persistence)) as CompletedResponse;
 }
 
-/** Makes a call until it is answered, or until nothing can open it any more; the same each time, byte for byte. */
+/** Retries a call until it is answered or no token is valid any more; each try is byte for byte the same. */
 export async function persist(caller: Caller, given: Call, { onSent, expires, other, leaseMs }: Persistence): Promise<unknown> {
   const { clock } = caller.set;
   const call: Call = { ...given, tries: 1 };
@@ -62,7 +62,7 @@ export async function persist(caller: Caller, given: Call, { onSent, expires, ot
       const pause = retryAfterOf(error) + backoff(n, most);
       const until = expires();
       if (until && elapsed(until.at, read(clock)) + pause > until.inMs) {
-        throw new UnansweredError(operation(call), 'given up, since its token has ended', false, error);
+        throw new UnansweredError(operation(call), 'abandoned, since its token has expired', false, error);
       }
       const ended = link(caller.closing, call.signal);
       const slept = await sleep(clock, pause, ended.signal);

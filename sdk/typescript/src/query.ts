@@ -1,4 +1,4 @@
-/** Writes a query: lists with commas, labels as key=value, once for each entry. What is undefined is left out. */
+/** Encodes a query: lists are joined with commas, labels are repeated as key=value, and undefined is omitted. */
 export function queryOf(given: object): URLSearchParams {
   const out = new URLSearchParams();
   for (const [name, value] of Object.entries(given) as [string, unknown][]) {
@@ -14,7 +14,7 @@ export function queryOf(given: object): URLSearchParams {
   return out;
 }
 
-/** Goes through all entries of a list, page by page. */
+/** Yields all entries of a list, page by page. */
 export async function* pages<P extends { nextPageToken?: string }, T>(
   fetch: (pageToken: string | undefined) => Promise<P>,
   entries: (page: P) => readonly T[],

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { UsageError } from './errors.js';
 
-/** Has the token of control calls. */
+/** Supplies the token for control calls. */
 export interface TokenSource {
-  /** The token; empty: there is none. */
+  /** The token; empty: none. */
   current(): Promise<string>;
-  /** Another one after `refused` was; the same one: there is no other. */
+  /** A new token after `refused` was refused; the same one: there is no other. */
   renew(refused: string): Promise<string>;
 }
 
@@ -26,7 +26,7 @@ export class FixedToken implements TokenSource {
   }
 }
 
-/** Asks for a token when it has none or when the one that it has was refused. Many who are refused at once ask once. */
+/** Calls for a token when it has none or the current one was refused. Many callers that are refused at the same time cause one call. */
 export class ChangingToken implements TokenSource {
   readonly #get: () => string | Promise<string>;
   #have = '';
@@ -56,7 +56,7 @@ export class ChangingToken implements TokenSource {
     try {
       token = await this.#get();
     } catch (cause) {
-      throw new UsageError('lubdub: the token cannot be had: ' + (cause instanceof Error ? cause.message : String(cause)), { cause });
+      throw new UsageError('lubdub: the token could not be read: ' + (cause instanceof Error ? cause.message : String(cause)), { cause });
     }
     checkToken(token);
     this.#have = token;
@@ -64,7 +64,7 @@ export class ChangingToken implements TokenSource {
   }
 }
 
-/** Reads the token from a file; spaces around it are not of it. */
+/** Reads the token from a file; surrounding whitespace is removed. */
 export function tokenOfFile(path: string): TokenSource {
   return new ChangingToken(async () => {
     const token = (await readFile(path, 'utf8')).trim();
@@ -73,21 +73,21 @@ export function tokenOfFile(path: string): TokenSource {
   });
 }
 
-/** Refuses what cannot be the token of control calls, without repeating any of it. */
+/** Refuses a value that cannot be a control token, without repeating it. */
 export function checkToken(token: string): void {
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new UsageError('lubdub: the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces');
+    throw new UsageError('lubdub: the token has invalid characters; give what `lubdub token` prints, without quotes or spaces');
   }
   const kind = tokenKind(token);
   if (kind === 'task' || kind === 'worker') {
     throw new UsageError(
-      `lubdub: this is the token of a ${kind}, which opens that ${kind}'s own calls only; ` +
+      `lubdub: this is the token of a ${kind}, which is valid for that ${kind}'s own calls only; ` +
         'make one for the client with `lubdub token --role …`',
     );
   }
 }
 
-/** Reads from a token what it is for, without verifying it; undefined where it does not say. */
+/** The kind of a token, read without verifying it; undefined: unknown. */
 function tokenKind(token: string): unknown {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;

@@ -5,7 +5,7 @@ import * as tls from 'node:tls';
 import { isLoopback } from './endpoints.js';
 import { AnswerError, UsageError } from './errors.js';
 
-/** What a request needs; the global fetch takes it as well. */
+/** The parts of a request; the global fetch accepts it too. */
 export interface RequestInit {
   method: string;
   headers: Record<string, string>;
@@ -14,7 +14,7 @@ export interface RequestInit {
   redirect: 'manual';
 }
 
-/** What is read of an answer; a Response of the global fetch has it. */
+/** The parts of an answer that are read; a Response of the global fetch has them. */
 export interface Answer {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
@@ -22,21 +22,21 @@ export interface Answer {
   readonly body: AsyncIterable<Uint8Array> | null;
 }
 
-/** Carries requests. It must not follow redirects: a token is for the host that it was given for. */
+/** Sends requests. It must not follow redirects, which would send the token to another host. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Answer>;
 
-/** How the own transport connects. */
+/** How the SDK's own transport connects. */
 export interface Connecting {
-  /** Authorities in PEM form, instead of the usual ones. */
+  /** Certificate authorities in PEM form, instead of the default ones. */
   ca?: string;
   /** The proxy's URL; empty: none. */
   proxy?: string;
 }
 
-/** More than any answer holds, in bytes. */
+/** The limit of an answer, in bytes. */
 const maxAnswer = 64 << 20;
 
-/** Makes a transport with connections of its own, which are kept. */
+/** Returns a transport with its own connection pool. */
 export function nodeTransport(connecting: Connecting): { fetch: Fetch; close(): void } {
   const proxy = connecting.proxy ? new URL(connecting.proxy) : undefined;
   const plain = new http.Agent({ keepAlive: true });
@@ -135,7 +135,7 @@ function proxyHeaders(proxy: URL): Record<string, string> {
   return { 'Proxy-Authorization': 'Basic ' + Buffer.from(user).toString('base64') };
 }
 
-/** The proxy that the environment names for an address, as curl takes it: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in small letters too. */
+/** The proxy that the environment names for an address, by curl's rules: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case. */
 export function proxyOfEnvironment(address: string, env: Record<string, string | undefined>): string {
   const url = new URL(address);
   const of = (name: string) => env[name.toLowerCase()] || env[name] || '';
@@ -161,7 +161,7 @@ export function checkProxy(proxy: string): string {
 
 const beforeSending = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
-/** Whether an error says that there was no connection, so that nobody can have heard. */
+/** Whether an error means that there was no connection, so that no server can have received the call. */
 export function wasNotSent(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (beforeSending.includes((at as NodeJS.ErrnoException).code ?? '')) return true;

@@ -2,7 +2,7 @@ import type { components, operations } from './openapi.js';
 
 type Schemas = components['schemas'];
 
-/** Any JSON value may be a payload. The generated types demand an index signature, which interfaces have not. */
+/** Any JSON value may be a payload. The generated types require an index signature, which interfaces lack. */
 type AnyPayload<T> = Omit<T, 'payload'> & { payload?: unknown };
 
 export type ActOnTasksResponse = Schemas['ActOnTasksResponse'];
@@ -128,7 +128,7 @@ export type WorkerTaskItem = Schemas['WorkerTaskItem'];
 export type Index = Schemas['Index'];
 export type IndexLinks = Schemas['IndexLinks'];
 
-/** What a task, a worker or a machine can be, and what the end of an attempt. */
+/** The states of tasks, workers and machines, and the outcomes of an attempt. */
 export type State = Task['state'];
 export type Outcome = CompletedRequest['outcome'];
 export type ErrorCategory = TaskError['category'];
@@ -139,7 +139,7 @@ type QueryOf<K extends keyof operations> = Omit<
   'tenantId' | 'workspaceId' | 'label' | 'state' | 'type' | 'by'
 >;
 
-/** Labels are given as an object, lists as arrays; what is not there does not matter. */
+/** Labels are given as an object, lists as arrays; undefined fields are ignored. */
 export type TaskQuery = QueryOf<'listTasks'> & { state?: State | State[]; type?: string; labels?: Record<string, string> };
 export type WorkerQuery = QueryOf<'listWorkers'> & { type?: string; labels?: Record<string, string> };
 export type MachineQuery = QueryOf<'listMachines'>;

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { UsageError } from './errors.js';
 import type { Event } from './types.js';
 
-/** Why a message is not a webhook's: its headers are not complete, it was signed too long ago, or no secret made the signature. */
+/** A message is not the webhook's: headers are missing, it was signed too long ago, or no secret matches the signature. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
   readonly why: 'headers' | 'timestamp' | 'signature' | 'body';
@@ -12,13 +12,13 @@ export class WebhookError extends Error {
   }
 }
 
-/** What a webhook tells. */
+/** The content of a webhook message. */
 export interface WebhookMessage {
-  /** The same in each repeat: whoever has dealt with it need not do so again. */
+  /** The same in each repeat: a receiver that has processed it can skip repeats. */
   id: string;
   type: string;
   timestamp: string;
-  /** The event, or what else the type says. */
+  /** The event, or the data of another message type. */
   data: Event;
 }
 
@@ -26,15 +26,15 @@ export interface WebhookMessage {
 export type WebhookHeaders = { get(name: string): string | null } | Record<string, string | string[] | undefined>;
 
 export interface VerifyOptions {
-  /** How far a message's timestamp may be from now, in ms; 5 minutes unless told. */
+  /** How far a message's timestamp may be from now, in ms; by default 5 minutes. */
   toleranceMs?: number;
-  /** Milliseconds since 1970; the machine's clock unless told. */
+  /** Milliseconds since 1970; by default the system's clock. */
   now?: () => number;
 }
 
 /**
- * Returns a webhook's message if its headers prove that it is one, as Standard Webhooks 1.0 says; throws a WebhookError otherwise: answer
- * with 401 and do nothing else. The body is that of the request, byte for byte. Give several secrets while one rotates.
+ * Returns a webhook's message if its headers prove that it is one, as Standard Webhooks 1.0 defines; throws a WebhookError otherwise:
+ * answer with 401 and do nothing else. The body is the request's, byte for byte. Give several secrets while one rotates.
  */
 export function verifyWebhook(
   secrets: string | readonly string[],
@@ -53,11 +53,11 @@ export function verifyWebhook(
     throw new WebhookError('timestamp', "lubdub: the webhook's timestamp is too far from now");
   }
   if (!keys.some((key) => isSigned(key, id, at, signatures, body))) {
-    throw new WebhookError('signature', "lubdub: the webhook's signature is not of these secrets");
+    throw new WebhookError('signature', "lubdub: the webhook's signature matches none of the secrets");
   }
   try {
-    const said = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString('utf8')) as WebhookMessage;
-    return { ...said, id };
+    const message = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString('utf8')) as WebhookMessage;
+    return { ...message, id };
   } catch {
     throw new WebhookError('body', "lubdub: the webhook's body is not JSON");
   }
@@ -67,7 +67,7 @@ function keyOf(secret: string): Buffer {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] ?? '';
   const key = Buffer.from(encoded, 'base64');
   if (key.length < 24 || key.length > 64) {
-    throw new UsageError("lubdub: a webhook's secret is not like whsec_ and the base64 of 24 to 64 bytes");
+    throw new UsageError("lubdub: a webhook's secret is not whsec_ followed by the base64 of 24 to 64 bytes");
   }
   return key;
 }

@@ -1,2 +1,2 @@
-/** That of the SDK, as package.json has it. A constant, since a bundle has no package.json beside it. */
+/** The version of the SDK, as in package.json. A constant, since a bundle has no package.json. */
 export const version = '0.1.0';

@@ -6,7 +6,7 @@ import { type CallOptions, ControlCalls } from './calls.js';
 import { AnswerError, ApiError, type ErrorFields, mayRetry, retryAfterOf } from './errors.js';
 import { EventStream, type EventsOptions } from './events.js';
 import { pages } from './query.js';
-import { millis, objects } from './sane.js';
+import { millis, objects } from './answers.js';
 import type {
   ActOnTasksResponse,
   ActOnWorkersRequest,
@@ -50,15 +50,15 @@ import type {
   WorkerQuery,
 } from './types.js';
 
-/** What createTask takes besides. */
+/** Further options of createTask. */
 export interface CreateOptions extends CallOptions {
-  /** Makes repeats of this creation safe, also those by other processes, for 24 hours. */
+  /** Makes retries of this creation safe for 24 hours, also from other processes. */
   idempotencyKey?: string;
   /** The W3C trace context that the task belongs to. */
   traceparent?: string;
 }
 
-/** What became of one creation among many: one of the three is there. */
+/** The result of one creation: exactly one of the three is set. */
 export interface CreatedTask {
   envelope?: TaskEnvelope;
   task?: Task;
@@ -68,8 +68,8 @@ export interface CreatedTask {
 /** Tasks, events, workers, machines and queues. */
 export abstract class WorkCalls extends ControlCalls {
   /**
-   * Creates a task: the envelope of its first attempt where it was pushed, the task where it waits in a queue. Without an idempotency key
-   * one is drawn, which makes those repeats safe that the client does by itself.
+   * Creates a task: returns the envelope of its first attempt if it has no queue, and the task if it waits in one. Without an idempotency
+   * key one is generated, which makes the client's retries safe.
    */
   createTask(task: CreateTaskRequest & { queue: string }, options?: CreateOptions): Promise<Task>;
   createTask(task: CreateTaskRequest & { queue?: null }, options?: CreateOptions): Promise<TaskEnvelope>;
@@ -80,8 +80,10 @@ export abstract class WorkCalls extends ControlCalls {
     return this.send({ method: 'POST', path: '/v1/tasks', headers }, task, options);
   }
 
-  /** Makes up to 1,000 creations, each with an outcome of its own, in their order. For those without an idempotency key one is drawn, and
-   * those that are answered 503 or 429 are made again, as often as the client makes a call. */
+  /**
+   * Makes up to 1,000 creations, each with its own result, in order. Those without an idempotency key are given one, and those that are
+   * answered 503 or 429 are created again, as often as the client's tries allow.
+   */
   async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
     const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey ?? randomUUID() }));
     const created: CreatedTask[] = [];
@@ -125,22 +127,22 @@ export abstract class WorkCalls extends ControlCalls {
     return pages(fetch, (page) => page.tasks, query.pageToken);
   }
 
-  /** Asks for the end of a task. */
+  /** Requests cancellation of a task. */
   cancelTask(taskId: string, request: CancelRequest = {}, options?: CallOptions): Promise<Task> {
     return this.post('/v1/tasks/' + seg(taskId) + '/cancel', request, options);
   }
 
-  /** Cancels a part of the tasks that a selector names; go on with the answer's nextPageToken while there is one. */
+  /** Cancels some of the tasks that a selector matches; repeat with the answer's nextPageToken while there is one. */
   cancelTasks(request: CancelTasksRequest, options?: CallOptions): Promise<ActOnTasksResponse> {
     return this.post('/v1/tasks:cancel', request, options);
   }
 
-  /** Tries a part of the FAILED tasks again that a selector names; go on with nextPageToken while there is one. */
+  /** Retries some of the FAILED tasks that a selector matches; repeat with nextPageToken while there is one. */
   retryTasks(request: RetryTasksRequest, options?: CallOptions): Promise<ActOnTasksResponse> {
     return this.post('/v1/tasks:retry', request, options);
   }
 
-  /** Makes the attempt that follows fromAttempt: an envelope, or the task where it waits in a queue. */
+  /** Creates the attempt that follows fromAttempt: returns an envelope, or the task if it waits in a queue. */
   nextAttempt(taskId: string, request: NextAttemptRequest, options?: CallOptions): Promise<TaskEnvelope | Task> {
     return this.post('/v1/tasks/' + seg(taskId) + '/attempts', request, options);
   }
@@ -155,17 +157,17 @@ export abstract class WorkCalls extends ControlCalls {
     return this.post('/v1/runs/' + seg(runId) + '/cancel', request, options);
   }
 
-  /** One page of events; go on with `after` set to its `next`. */
+  /** One page of events; for the next one set `after` to its `next`. */
   listEvents(query: EventQuery = {}, options?: CallOptions): Promise<EventList> {
     return this.get('/v1/events', query, options);
   }
 
-  /** Events as they happen, from `query.after`, which is exclusive, or from now. */
+  /** Events as they happen, after `query.after`, which is exclusive, or from now. */
   events(query: Omit<EventQuery, 'order' | 'pageSize'> = {}, options: EventsOptions = {}): EventStream {
     return new EventStream(this.caller, this.scoped(query), options);
   }
 
-  /** Registers a worker. Without a registrationId one is drawn, which makes those repeats safe that the client does by itself. */
+  /** Registers a worker. Without a registrationId one is generated, which makes the client's retries safe. */
   registerWorker(request: RegisterWorkerRequest, options?: CallOptions): Promise<RegisterWorkerResponse> {
     return this.post('/v1/workers', { registrationId: randomUUID(), ...request }, options);
   }
@@ -186,7 +188,7 @@ export abstract class WorkCalls extends ControlCalls {
     return pages(fetch, (page) => page.workers, query.pageToken);
   }
 
-  /** A worker's own beat, with the worker's token. */
+  /** A worker's own heartbeat, with the worker's token. */
   workerHeartbeat(
     workerId: string,
     token: string,
@@ -196,7 +198,7 @@ export abstract class WorkCalls extends ControlCalls {
     return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/heartbeat', token }, request, options);
   }
 
-  /** Takes tasks out of a queue, with the token of a worker of it. Without a claimId one is drawn, which makes repeats safe. */
+  /** Claims tasks of a queue, with the token of one of its workers. Without a claimId one is generated, which makes retries safe. */
   claimTasks(queue: string, token: string, request: ClaimRequest = {}, options?: CallOptions): Promise<ClaimResponse> {
     return this.send(
       { method: 'POST', path: '/v1/queues/' + seg(queue) + '/claim', token, waitMs: request.waitMs ?? 0 },
@@ -205,12 +207,12 @@ export abstract class WorkCalls extends ControlCalls {
     );
   }
 
-  /** Ends a worker; with a token of the worker in the options, or the client's. */
+  /** Deregisters a worker, with its token in the options, or the client's. */
   deregisterWorker(workerId: string, request: DeregisterRequest = {}, options?: CallOptions): Promise<Worker> {
     return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/deregister' }, request, options);
   }
 
-  /** Has a worker finish what it holds and take nothing new; with a token of the worker in the options, or the client's. */
+  /** Drains a worker: it finishes its tasks and gets no new ones. With its token in the options, or the client's. */
   drainWorker(workerId: string, request: DrainRequest = {}, options?: CallOptions): Promise<Worker> {
     return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/drain' }, request, options);
   }
@@ -220,12 +222,12 @@ export abstract class WorkCalls extends ControlCalls {
     return this.post('/v1/workers/' + seg(workerId) + '/resume', request, options);
   }
 
-  /** Ends a worker now; others get its tasks. It may not register again until resumeWorker. */
+  /** Ends a worker now; other workers get its tasks. It may not register again until resumeWorker. */
   offlineWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
     return this.post('/v1/workers/' + seg(workerId) + '/offline', request, options);
   }
 
-  /** Has a worker take nothing new. */
+  /** Stops giving a worker new tasks. */
   cordonWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
     return this.post('/v1/workers/' + seg(workerId) + '/cordon', request, options);
   }
@@ -235,32 +237,32 @@ export abstract class WorkCalls extends ControlCalls {
     return this.post('/v1/workers/' + seg(workerId) + '/uncordon', request, options);
   }
 
-  /** Drains all workers that a selector names. */
+  /** Drains all workers that a selector matches. */
   drainWorkers(request: DrainWorkersRequest, options?: CallOptions): Promise<DrainWorkersResponse> {
     return this.post('/v1/workers:drain', request, options);
   }
 
-  /** Cordons all workers that a selector names. */
+  /** Cordons all workers that a selector matches. */
   cordonWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
     return this.post('/v1/workers:cordon', request, options);
   }
 
-  /** Ends the cordons of all workers that a selector names. */
+  /** Ends the cordons of all workers that a selector matches. */
   uncordonWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
     return this.post('/v1/workers:uncordon', request, options);
   }
 
-  /** Ends the drains of all workers that a selector names. */
+  /** Ends the drains of all workers that a selector matches. */
   resumeWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
     return this.post('/v1/workers:resume', request, options);
   }
 
-  /** Ends all workers that a selector names, or that have been silent for long. */
+  /** Ends all workers that a selector matches, or that have been silent for long. */
   offlineWorkers(request: OfflineWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
     return this.post('/v1/workers:offline', request, options);
   }
 
-  /** The worker that a task would best be given to now. */
+  /** The best worker for a task now. */
   selectWorker(request: SelectWorkerRequest = {}, options?: CallOptions): Promise<SelectWorkerResponse> {
     return this.post('/v1/workers:select', request, options);
   }
@@ -281,7 +283,7 @@ export abstract class WorkCalls extends ControlCalls {
     return pages(fetch, (page) => page.machines, query.pageToken);
   }
 
-  /** Drains all workers of a machine, and those that come until resumeMachine. */
+  /** Drains all workers of a machine, and those that register until resumeMachine. */
   drainMachine(machineId: string, request: DrainRequest = {}, options?: CallOptions): Promise<DrainWorkersResponse> {
     return this.post('/v1/machines/' + seg(machineId) + '/drain', request, options);
   }
@@ -291,7 +293,7 @@ export abstract class WorkCalls extends ControlCalls {
     return this.post('/v1/machines/' + seg(machineId) + '/resume', request, options);
   }
 
-  /** Ends all workers of a machine now, which may not register again until resumeMachine. */
+  /** Ends all workers of a machine now; they may not register again until resumeMachine. */
   offlineMachine(machineId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<ActOnWorkersResponse> {
     return this.post('/v1/machines/' + seg(machineId) + '/offline', request, options);
   }
@@ -306,7 +308,7 @@ export abstract class WorkCalls extends ControlCalls {
     return this.get('/v1/queues/' + seg(queue), undefined, options);
   }
 
-  /** Stops handing out what waits in a queue. */
+  /** Stops handing out the tasks of a queue. */
   pauseQueue(queue: string, options?: CallOptions): Promise<Queue> {
     return this.post('/v1/queues/' + seg(queue) + '/pause', {}, options);
   }

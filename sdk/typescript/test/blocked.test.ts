@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sockets, until } from './sockets.js';
 
-test('tasks that a waiting claim brings while the event loop is blocked are in the inventory at once, and are done afterwards', async (t) => {
+test('tasks claimed while the event loop is blocked are in the inventory at once, and run afterwards', async (t) => {
   const { server, work, beats, close } = await sockets();
   t.after(close);
   const worker = work({ concurrency: 3 });
@@ -37,14 +37,16 @@ test('a handler that blocks the event loop beyond its time is reported as TIMEOU
   server.enqueue({ type: 'block', taskId: 'waits' });
   await until(() => server.isOver('endless'));
   const { state, error } = server.task('endless');
-  assert.deepEqual([state, error!.category, error!.message], ['FAILED', 'TIMEOUT', 'lubdub: the task has taken longer than 300 ms']);
+  assert.deepEqual([state, error!.category, error!.message], ['FAILED', 'TIMEOUT', 'lubdub: the task reached its time limit of 300 ms']);
   const before = beats().length;
   const end = await worker.ended;
   assert.ok(ends.includes(end as never), String(end));
   for (const { tasks = [] } of beats().slice(before)) assert.ok(!tasks.some((task) => task.taskId === 'endless'));
   assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'));
   assert.equal(server.task('waits').state, 'QUEUED');
-  assert.ok(worker.lines.some((line) => /has exceeded its time, and the event loop is blocked: .* given back: waits$/.test(line)));
+  assert.ok(
+    worker.lines.some((line) => /exceeded its time limit while the event loop is blocked: .* returned to the queue: waits$/.test(line)),
+  );
 });
 
 test('SIGTERM drains and ends a worker whose event loop is blocked, and gives back what it holds', async (t) => {
@@ -65,7 +67,9 @@ test('SIGTERM drains and ends a worker whose event loop is blocked, and gives ba
   );
   assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'));
   assert.equal(server.task('endless').state, 'QUEUED');
-  assert.ok(worker.lines.some((line) => /the hard stop has come, and the event loop is blocked: .* given back: endless$/.test(line)));
+  assert.ok(
+    worker.lines.some((line) => /hard stop reached while the event loop is blocked: .* returned to the queue: endless$/.test(line)),
+  );
 });
 
 test('a second signal ends a worker whose event loop is blocked at once', async (t) => {

@@ -33,7 +33,7 @@ for (const [format, name] of [
     assert.equal(child.exitCode, null, log);
     const before = beats().length;
     await until(() => beats().length >= before + 5);
-    assert.doesNotMatch(log, /thread that beats has died/);
+    assert.doesNotMatch(log, /heartbeat thread has died/);
   });
 }
 

@@ -12,7 +12,7 @@ const here = 'http://127.0.0.1:1';
 const busy = (retryAfter?: string) =>
   answer(503, { error: 'store_unavailable', message: 'come again' }, retryAfter ? { 'Retry-After': retryAfter } : {});
 
-/** A clock on which every wait is over at once; it notes how long they were. */
+/** A clock on which every wait ends at once; it records their lengths. */
 function impatient() {
   const waits: number[] = [];
   let now = 0;
@@ -20,7 +20,7 @@ function impatient() {
     now: () => now,
     wall: () => now,
     setTimeout(f: () => void, ms: number) {
-      if (ms >= 10_000) return { cancel() {} }; // the bound of an answer
+      if (ms >= 10_000) return { cancel() {} }; // the timeout of an answer
       waits.push(ms);
       now += ms;
       const timer = setImmediate(f);
@@ -75,7 +75,7 @@ test('a creation is repeated under one idempotency key', async () => {
   assert.ok(!keys.has(undefined));
 });
 
-test('what a repeat would do again is repeated only where it cannot have been heard', async () => {
+test('a call that a repeat would apply twice is retried only if the server cannot have received it', async () => {
   const { clock } = impatient();
   const cut = carrier((_, n) => {
     if (n === 0) throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
@@ -103,7 +103,7 @@ test('a token that is refused is asked for once more, by all who wait for it tog
   assert.ok(seen.length >= 4);
 });
 
-test('a token file is read anew when its token was refused', async () => {
+test('a token file is read again after its token was refused', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'token');
   writeFileSync(file, 'old\n');
   const { fetch } = carrier((one) => {
@@ -230,7 +230,7 @@ test('calls end with their signal and with the client', async () => {
   await assert.rejects(client.getStats(), ClosedError);
 });
 
-test('the own transport keeps connections, gives up after the timeout, and says that nobody listens', async () => {
+test('the default transport keeps connections, ends calls at the timeout, and reports a refused connection', async () => {
   const ports = new Set<number>();
   const server = createServer((req, res) => {
     ports.add(req.socket.remotePort!);
@@ -269,7 +269,7 @@ test('a proxy carries what is not for this host', async () => {
   const plain = new Client('http://lubdub.test:8080', { token: 'tok', allowHttp: true, proxy: at });
   await plain.livez();
   const before = { ...process.env };
-  Object.assign(process.env, { https_proxy: at, no_proxy: 'near.test' }); // as its user would tell it
+  Object.assign(process.env, { https_proxy: at, no_proxy: 'near.test' }); // as a user would set it
   const secure = new Client('https://lubdub.test', { token: 'tok', tries: 1 });
   process.env = before;
   await assert.rejects(secure.livez(), (e) => e instanceof UnansweredError && e.notSent && /the proxy answered 403/.test(e.message));
@@ -289,16 +289,16 @@ test('bad use fails early, in words that name the remedy', async () => {
     [here, { token: 'a b' }, /without quotes or spaces/],
     [here, { token: tokenOf('task') }, /token of a task.*lubdub token --role/],
     [here, { token: tokenOf('worker') }, /token of a worker/],
-    [here, { token: 'a', tokenFile: 'b' }, /give one of them/],
+    [here, { token: 'a', tokenFile: 'b' }, /give only one of/],
     [here, { timeoutMs: 0 }, /give a positive one/],
     [here, { tries: 0 }, /1 is the least/],
     [here, { lease: 'none' as 'strict' }, /patient or strict/],
     [here, { proxy: 'socks://x' }, /http:\/\/host:port/],
   ];
-  for (const [url, options, says] of bad) {
+  for (const [url, options, words] of bad) {
     assert.throws(
       () => new Client(url, options),
-      (e) => e instanceof UsageError && says.test(e.message) && !e.message.includes('secret'),
+      (e) => e instanceof UsageError && words.test(e.message) && !e.message.includes('secret'),
     );
   }
   new Client('http://elsewhere.test', { token: 'tok', allowHttp: true });

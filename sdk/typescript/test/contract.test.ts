@@ -15,7 +15,7 @@ const contract = JSON.parse(readFileSync(new URL('../../../api/openapi.json', im
 
 const otherwise: Record<string, string> = { version: 'serverVersion', openapi: 'openApi' };
 
-// Arguments behind the ids of the path, where a call has no body or more than that.
+// Arguments after the ids of the path, if a call has no body or more than a body.
 const given: Record<string, unknown[]> = {
   claimTasks: ['wtok', { max: 1 }],
   workerHeartbeat: ['wtok', {}],

@@ -17,7 +17,7 @@ test('a cancel, a newer attempt and what is lost reach the handler, and what is 
   s.server.cancel('c', 'enough');
   s.server.supersede('s');
   s.server.end('l', 'RUN_TIMEOUT');
-  await s.server.until('they were told', () => reasons.size === 3);
+  await s.server.until('the handlers are notified', () => reasons.size === 3);
   assert.ok(reasons.get('c') instanceof Cancelled && (reasons.get('c') as Cancelled).reason === 'enough');
   assert.ok(reasons.get('s') instanceof Superseded);
   await s.server.until('it is cancelled', () => s.server.isOver('c'));
@@ -27,7 +27,7 @@ test('a cancel, a newer attempt and what is lost reach the handler, and what is 
   assert.ok(s.beats().length > before);
   for (const beat of s.beats().slice(before)) assert.deepEqual(beat.tasks, []);
   assert.equal(s.worker.activeCount, 2, 'their places are taken until their handlers have ended');
-  assert.ok(s.lines.filter((l) => l.startsWith('warn A handler goes on')).length === 2);
+  assert.ok(s.lines.filter((l) => l.startsWith('warn A handler is still running')).length === 2);
   hold.open();
   await s.stop();
   assert.ok(!s.server.requests.some((r) => /\/(s|l)\/completed$/.test(r.path)));
@@ -113,7 +113,7 @@ test('one that throws stops no neighbour, and errors, panics and outputs become 
   await s.stop();
 });
 
-test('a worker goes on in patience, and stops work at the end of the lease where that is strict', async () => {
+test('a patient worker continues through an outage, a strict one stops work when the lease expires', async () => {
   for (const lease of ['patient', 'strict'] as const) {
     const reasons: unknown[] = [];
     const s = await site(

@@ -5,7 +5,7 @@ import { AnswerError, ApiError, Client, UnansweredError, UsageError, Worker } fr
 import { FakeServer } from 'lubdub/testing';
 import { answer } from './helpers.js';
 
-/** Numbers by chance, the same each time. */
+/** Pseudorandom numbers, the same each time. */
 function chance(seed: number) {
   let state = seed;
   const next = () => {
@@ -73,7 +73,7 @@ function value(by: Chance, depth = 0): unknown {
   }
 }
 
-/** A body that is not what the contract has. */
+/** A body that does not follow the API. */
 function body(by: Chance): string {
   switch (by.below(8)) {
     case 0:
@@ -93,7 +93,7 @@ function body(by: Chance): string {
   }
 }
 
-/** Answers with bytes, whatever is asked. */
+/** Answers every request with the same bytes. */
 async function raw(reply: (socket: Socket) => void): Promise<{ url: string; server: Server }> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -103,7 +103,7 @@ async function raw(reply: (socket: Socket) => void): Promise<{ url: string; serv
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }
 
-/** The calls of a client, each with what it needs. */
+/** The calls of a client, with their required arguments. */
 function calls(client: Client): Promise<unknown>[] {
   const made: Promise<unknown>[] = [];
   const of = client as unknown as Record<string, (...all: unknown[]) => unknown>;
@@ -180,7 +180,7 @@ test('an answer without an end is given up: one of many bytes by its size, a slo
   for (const { server } of [endless, slow]) server.close();
 });
 
-/** A server, and a client of it to whom some of its answers come as chance has it while `bad` is set. */
+/** A server, and a client that gets some random answers from it while `bad` is set. */
 function strange(seed: number, path: RegExp) {
   const by = chance(seed);
   const server = new FakeServer();

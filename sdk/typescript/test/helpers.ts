@@ -9,7 +9,7 @@ export function answer(status: number, body: unknown, headers: Record<string, st
   return new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers });
 }
 
-/** A transport that answers from a function and keeps what it was asked. */
+/** A transport that answers from a function and keeps the requests. */
 export function carrier(reply: (seen: Seen, n: number) => Answer | Promise<Answer>) {
   const seen: Seen[] = [];
   const fetch = async (url: string, init: RequestInit): Promise<Answer> => {
@@ -20,7 +20,7 @@ export function carrier(reply: (seen: Seen, n: number) => Answer | Promise<Answe
   return { seen, fetch };
 }
 
-/** What a token of a kind looks like. */
+/** A value that looks like a token of a kind. */
 export function tokenOf(kind: string): string {
   return `e30.${Buffer.from(JSON.stringify({ knd: kind })).toString('base64url')}.c2ln`;
 }

@@ -6,7 +6,7 @@ import { site } from './site.js';
 const away = { status: 503, body: { error: 'store_unavailable', message: 'come again' }, headers: { 'retry-after': '60' } };
 const own = { heartbeatIntervalMs: 10_000, heartbeatTimeoutMs: 45_000 };
 
-/** A worker whose task "ends" ends after 15 s, and whose completion is away for as long as `answers` says. */
+/** A worker whose task "ends" ends after 15 s, and whose completion is not answered for as long as `answers` tells. */
 async function outage(answers: number) {
   const reasons = new Map<string, unknown>();
   const s = await site(
@@ -35,7 +35,7 @@ async function outage(answers: number) {
   return { ...s, reasons, alone, end };
 }
 
-test('while a completion is away one inventory at most leaves its attempt out, and nobody is lost', async () => {
+test('while a completion is in flight at most one inventory omits its attempt, and no attempt is lost', async () => {
   const s = await outage(3);
   const from = s.beats().length;
   await s.server.until('it is completed', () => s.server.isOver('ends'));

@@ -48,7 +48,7 @@ export function untilEnded(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What many handlers wait for. */
+/** A gate that many handlers wait for. */
 export function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));

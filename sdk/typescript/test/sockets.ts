@@ -12,7 +12,7 @@ interface Beat {
   tasks?: { taskId: string }[];
 }
 
-/** The fake server behind a real socket. Its own clock stands still. */
+/** The fake server behind a real socket. Its own clock does not move. */
 export async function sockets() {
   const server = new FakeServer({ workerIntervalMs: 50, workerTimeoutMs: 30_000 });
   const serve = server.options().fetch!;
@@ -34,7 +34,7 @@ export async function sockets() {
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   const children: ChildProcess[] = [];
 
-  /** Starts a worker in a process of its own; `release` ends what blocks it. */
+  /** Starts a worker in a separate process; `release` unblocks it. */
   const work = (options: WorkerOptions, forEver = false) => {
     const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'go');
     const script = fileURLToPath(new URL('./children/worker.js', import.meta.url));

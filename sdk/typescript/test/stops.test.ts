@@ -6,7 +6,7 @@ import { gate, site, untilEnded } from './site.js';
 
 test('the server drains a worker: it claims nothing more, finishes, and goes', async () => {
   const hold = gate();
-  const s = await site(() => hold.opened, { concurrency: 1 }); // no claim is under way, and the beat says so
+  const s = await site(() => hold.opened, { concurrency: 1 }); // no claim is in flight, and the heartbeat is answered with the drain
   const first = s.server.enqueue({ type: 'work' });
   await s.server.until('it is at work', () => s.worker.activeCount === 1);
   s.server.drain(s.worker.workerId);
@@ -16,20 +16,20 @@ test('the server drains a worker: it claims nothing more, finishes, and goes', a
   await s.server.clock.advance(60_000);
   assert.ok(s.beats().length >= before + 5, 'it beats on');
   assert.equal(s.server.task(second).state, 'QUEUED');
-  assert.ok(s.lines.includes('info Draining: the server asks for it'));
+  assert.ok(s.lines.includes('info Draining: requested by the server'));
   hold.open();
   assert.equal(await s.server.finish(s.over), undefined);
   assert.equal(s.server.task(first).state, 'SUCCEEDED');
   s.client.close();
 });
 
-test('stopping: drain is announced, beats go on, handlers are told at the soft stop, what they give up and what is left is given back', async () => {
+test('stopping announces the drain, sends heartbeats, stops handlers at the soft stop, and returns stopped and running tasks', async () => {
   const hold = gate();
-  const told: unknown[] = [];
+  const reasonsSeen: unknown[] = [];
   const s = await site(async (task, signal) => {
     if (task.id === 'quick') return hold.opened;
     await untilEnded(signal);
-    told.push(signal.reason);
+    reasonsSeen.push(signal.reason);
     if (task.id === 'calm') return 1;
     if (task.id === 'polite') task.progress(70);
     if (task.id === 'polite') throw new Error('not finished');
@@ -45,10 +45,10 @@ test('stopping: drain is announced, beats go on, handlers are told at the soft s
   hold.open();
   const before = s.beats().length;
   await s.server.clock.advance(18_500);
-  assert.ok(s.beats().length > before, 'beats go on');
-  assert.equal(told.length, 0, 'it is not yet time');
+  assert.ok(s.beats().length > before, 'heartbeats continue');
+  assert.equal(reasonsSeen.length, 0, 'it is not yet time');
   await s.server.clock.advance(1000);
-  const reasons = told.slice();
+  const reasons = reasonsSeen.slice();
   assert.equal(reasons.length, 3);
   assert.ok(reasons.every((r) => r instanceof Stopping));
   const end = await s.server.finish(s.over);
@@ -86,7 +86,7 @@ test('a second word makes the stop short', async () => {
   s.client.close();
 });
 
-test('a worker that is told to stop while no server answers ends all the same', async () => {
+test('a worker that is stopped while no server answers ends nevertheless', async () => {
   const s = await site(() => 1);
   s.server.down();
   const start = s.server.clock.now();
@@ -94,7 +94,7 @@ test('a worker that is told to stop while no server answers ends all the same', 
   assert.ok(s.server.clock.now() - start < 20_000);
 });
 
-/** How long any end may take: 25 s until the hard stop, and calls that nobody answers. */
+/** How long a stop may take: 25 s until the hard stop, plus calls that are not answered. */
 const most = 180_000;
 
 const deeds: Record<string, (s: { server: FakeServer; worker: Worker; client: Client }) => void> = {
@@ -128,7 +128,7 @@ const deeds: Record<string, (s: { server: FakeServer; worker: Worker; client: Cl
 };
 
 for (const [deed, act] of Object.entries(deeds)) {
-  test(`at whatever step a worker is told to stop it ends, and nothing of it goes on: ${deed}`, async () => {
+  test(`at whatever step a worker is stopped, it ends and leaves nothing running: ${deed}`, async () => {
     for (let moment = 1; moment <= 40; moment++) {
       const server = new FakeServer();
       const client = new Client(server.url, server.options());
@@ -169,7 +169,7 @@ for (const [deed, act] of Object.entries(deeds)) {
       await server.clock.advance(most);
       late.push(...server.requests.slice(sent).map((r) => r.path));
       assert.deepEqual(late, [], `moment ${moment}: after its end`);
-      assert.equal(worker.activeCount, 0, `moment ${moment}: somebody is at work`);
+      assert.equal(worker.activeCount, 0, `moment ${moment}: a task is running`);
       client.close();
     }
   });
@@ -210,10 +210,10 @@ test('an operator takes a worker offline: it ends with the remedy, its handlers 
   const end = await s.server.finish(s.over);
   assert.ok(end instanceof HeldOfflineError && end.remedy === `lubdub worker resume ${id}` && end.message.includes(end.remedy));
   assert.ok(reasons.length === 1 && reasons[0] instanceof Lost);
-  const told = s.server.requests.findIndex((r) => r.status === 410);
+  const reasonsSeen = s.server.requests.findIndex((r) => r.status === 410);
   assert.deepEqual(
     s.server.requests
-      .slice(told + 1)
+      .slice(reasonsSeen + 1)
       .filter((r) => r.status !== 410)
       .map((r) => r.path),
     [],

@@ -15,14 +15,14 @@ interface Beat {
   progressPct?: number;
 }
 
-/** A server for real sockets that notes who beats when. */
-async function listening(hears: () => boolean = () => true) {
+/** A server on real sockets that records heartbeats. */
+async function listening(answers: () => boolean = () => true) {
   const calls: { path: string; body: string; at: number }[] = [];
   const server = createServer(async (req: IncomingMessage, res) => {
     let body = '';
     for await (const part of req) body += String(part);
     calls.push({ path: req.url!, body, at: Date.now() });
-    if (req.url === '/v1/heartbeats' && !hears()) return void req.socket.destroy();
+    if (req.url === '/v1/heartbeats' && !answers()) return void req.socket.destroy();
     const serverTime = new Date().toISOString();
     const { heartbeats = [] } = JSON.parse(body) as { heartbeats?: Beat[] };
     res.end(
@@ -54,7 +54,7 @@ async function listening(hears: () => boolean = () => true) {
   return { calls, url, close, envelope };
 }
 
-/** Runs a program that blocks; `blocked` is over when it does, and `release` ends that. What it said last is returned. */
+/** Runs a program that blocks; `blocked` resolves when it does, and `release` unblocks it. Returns its last output. */
 function block(url: string, ...args: string[]) {
   const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'go');
   const [envelope, ...rest] = args;
@@ -97,7 +97,7 @@ test('with beats: inline it does not', async () => {
   await child.blocked;
   const before = beatsOf(calls);
   await wait(900);
-  assert.ok(beatsOf(calls) <= before + 1, `${beatsOf(calls) - before} beats while it is blocked`); // one may have been under way
+  assert.ok(beatsOf(calls) <= before + 1, `${beatsOf(calls) - before} beats while it is blocked`); // one may have been in flight
   child.release();
   await child.over;
   close();
@@ -106,7 +106,7 @@ test('with beats: inline it does not', async () => {
 test('a strict lease that ended while the event loop was blocked has ended, though a server answers again', async () => {
   let deaf = false;
   const { calls, url, close, envelope } = await listening(() => !deaf);
-  const heartbeatTimeoutMs = 2000; // which a busy machine does not exceed before the program is blocked
+  const heartbeatTimeoutMs = 2000; // long enough that a busy machine does not exceed it before the program is blocked
   const child = block(url, JSON.stringify({ ...envelope, heartbeatTimeoutMs }), 'thread', 'strict');
   await child.blocked;
   deaf = true;
@@ -119,10 +119,10 @@ test('a strict lease that ended while the event loop was blocked has ended, thou
   assert.ok(!calls.some((c) => c.path.endsWith('/completed')));
 });
 
-test('beats go on from the event loop should the thread die', async () => {
+test('heartbeats continue from the event loop if the thread dies', async () => {
   const { calls, url, close, envelope } = await listening();
-  const told: string[] = [];
-  const logger = { debug() {}, info() {}, warn() {}, error: (m: string) => void told.push(m) };
+  const errors: string[] = [];
+  const logger = { debug() {}, info() {}, warn() {}, error: (m: string) => void errors.push(m) };
   const client = new Client(url, { logger });
   const threads: Thread[] = [];
   const postMessage = Thread.prototype.unref;
@@ -137,7 +137,7 @@ test('beats go on from the event loop should the thread die', async () => {
   await threads[0]!.terminate();
   const before = calls.length;
   while (calls.length < before + 3) await new Promise((resolve) => setTimeout(resolve, 5));
-  assert.equal(told.length, 1);
+  assert.equal(errors.length, 1);
   await attempt.done();
   assert.equal(calls.at(-1)!.path, '/v1/tasks/task_1/completed');
   client.close();

@@ -40,7 +40,7 @@ function begin(options: ClientOptions = {}) {
   return { server, client, bodies, named, track };
 }
 
-test('an attempt is told as started, beats at once and then by the interval, and ends with its completion', async () => {
+test('an attempt is reported as started, sends heartbeats at once and then at the interval, and ends with its completion', async () => {
   const { server, client, named, track } = begin();
   const attempt = await track();
   await server.clock.advance(0);
@@ -85,11 +85,11 @@ test('progress replaces what was not sent, goes with a beat, and its last value 
   await server.clock.advance(0);
   for (let i = 0; i <= 50; i++) attempt.progress(i, `step ${i}`);
   await server.clock.advance(10_000);
-  const told = named()
+  const logged = named()
     .flat()
     .filter((b) => b.progressPct !== undefined);
   assert.deepEqual(
-    told.map((b) => [b.progressPct, b.message]),
+    logged.map((b) => [b.progressPct, b.message]),
     [[50, 'step 50']],
   );
   await server.clock.advance(20_000);
@@ -98,7 +98,7 @@ test('progress replaces what was not sent, goes with a beat, and its last value 
       .flat()
       .filter((b) => b.progressPct !== undefined).length,
     1,
-    'what was acknowledged is not said again',
+    'acknowledged progress is not sent again',
   );
   attempt.progress(99, 'nearly');
   await server.finish(attempt.done());
@@ -117,7 +117,7 @@ test('progress replaces what was not sent, goes with a beat, and its last value 
   client.close();
 });
 
-test('a cancel reaches the signal with its reason, and the completion says so', async () => {
+test('a cancel reaches the signal with its reason, and the completion reports it', async () => {
   const { server, client, track } = begin();
   const [one, two, three, four] = await Promise.all([track(), track(), track(), track()]);
   for (const attempt of [one, two, three, four]) server.cancel(attempt.taskId, 'enough');
@@ -214,7 +214,7 @@ test('a completion is given up when the token of the attempt has ended', async (
   const attempt = await track();
   server.down();
   const start = server.clock.now();
-  await assert.rejects(server.finish(attempt.done()), (e) => e instanceof UnansweredError && /its token has ended/.test(e.message));
+  await assert.rejects(server.finish(attempt.done()), (e) => e instanceof UnansweredError && /its token has expired/.test(e.message));
   assert.ok(server.clock.now() - start > 3_500_000 && server.clock.now() - start <= 3_600_000);
   client.close();
 });
@@ -260,7 +260,7 @@ test('after a sleep of the machine a strict lease is over before anything else i
   const [strict, patient] = await Promise.all([track({}, { lease: 'strict' }), track()]);
   await server.clock.advance(0);
   server.clock.jump(31_000);
-  assert.throws(() => strict.progress(50), LeaseEnded); // nothing was woken yet
+  assert.throws(() => strict.progress(50), LeaseEnded); // no timer has run yet
   assert.ok(strict.signal.aborted && !patient.signal.aborted);
   patient.progress(50);
   client.close();
@@ -296,16 +296,16 @@ test('a renewed token is used at once, for the completion too', async () => {
   server.intercept(undefined);
   const before = named().length;
   await server.clock.advance(4100);
-  assert.equal(named().length, before + 1, 'the newest answer says when');
+  assert.equal(named().length, before + 1, 'the newest answer sets the interval');
   assert.equal((named().at(-1)![0] as { taskToken?: string }).taskToken, renewed);
   await server.finish(attempt.done());
   assert.equal(server.requests.at(-1)!.headers['Authorization'], 'Bearer ' + renewed);
   client.close();
 });
 
-test('a beat that is refused for a fault of ours ends nothing and is told of once', async () => {
-  const told: string[] = [];
-  const logger = { debug() {}, info() {}, warn() {}, error: (m: string) => void told.push(m) };
+test('a heartbeat that is refused for an error in the SDK ends nothing and is logged once', async () => {
+  const logged: string[] = [];
+  const logger = { debug() {}, info() {}, warn() {}, error: (m: string) => void logged.push(m) };
   const { server, client, track } = begin({ logger });
   const attempt = await track();
   server.intercept((r) =>
@@ -315,7 +315,7 @@ test('a beat that is refused for a fault of ours ends nothing and is told of onc
   );
   await server.clock.advance(50_000);
   assert.ok(!attempt.signal.aborted);
-  assert.equal(told.length, 1);
+  assert.equal(logged.length, 1);
   client.close();
 });
 
@@ -337,10 +337,13 @@ test('an error becomes what the contract has for it', async () => {
     throw Object.assign(new Error('ä'.repeat(30_000)), { stack: 'ß'.repeat(30_000) });
   });
   assert.ok(Buffer.byteLength(huge.error!.stackTrace!) <= 16384 && Buffer.byteLength(huge.error!.message!) <= 16384);
-  const said = await failed(() => {
+  const completion = await failed(() => {
     throw permanent(categorize('DATA_QUALITY', new Error('bad row')));
   });
-  assert.deepEqual([said.error!.category, said.error!.message, said.error!.retryable], ['DATA_QUALITY', 'bad row', false]);
+  assert.deepEqual(
+    [completion.error!.category, completion.error!.message, completion.error!.retryable],
+    ['DATA_QUALITY', 'bad row', false],
+  );
   const plain = await failed(() => {
     throw new Failure('later', { category: 'INFRASTRUCTURE', retryable: true });
   });
@@ -368,7 +371,7 @@ test('an output that cannot be sent is found before it is sent, and fails the ta
   client.close();
 });
 
-test('await using fails what nobody has completed, at once', async () => {
+test('await using fails an uncompleted attempt at once', async () => {
   const { server, client } = begin();
   const left = server.push(beats);
   const done = server.push(beats);
@@ -418,22 +421,22 @@ test('the end of the client ends what it tracks', async () => {
 });
 
 test('envelopes that cannot be kept alive are refused early', () => {
-  const told: string[] = [];
-  const logger = { debug() {}, info() {}, error() {}, warn: (m: string) => void told.push(m) };
+  const logged: string[] = [];
+  const logger = { debug() {}, info() {}, error() {}, warn: (m: string) => void logged.push(m) };
   const { server, client } = begin({ logger });
-  assert.throws(() => client.track({} as never), /no envelope of a task/);
+  assert.throws(() => client.track({} as never), /not a task envelope/);
   const tight = server.push({ heartbeatIntervalMs: 10_000, heartbeatTimeoutMs: 15_000 });
   assert.throws(() => client.track(tight), /less than twice its interval/);
   const once = server.push(beats);
   client.track(once);
-  assert.throws(() => client.track(once), /tracked already/);
+  assert.throws(() => client.track(once), /already tracked/);
   assert.throws(() => client.track({ ...server.push(beats), callbackBaseUrl: 'http://elsewhere.test' }), /callbackBaseUrl.*allowHttp/);
   client.track(server.push({ heartbeatIntervalMs: 1000, heartbeatTimeoutMs: 2000 }));
-  assert.equal(told.length, 1);
+  assert.equal(logged.length, 1);
   client.close();
 });
 
-test('where callbacks go is found once for all attempts, not by each anew', async () => {
+test('the endpoint of callbacks is found once for all attempts', async () => {
   const server = new FakeServer();
   const { fetch, ...options } = server.options();
   let refused = 0;
@@ -442,11 +445,11 @@ test('where callbacks go is found once for all attempts, not by each anew', asyn
     fetch: async (url, init) => {
       if (new URL(url).port !== '1') return fetch!(url, init);
       refused++;
-      throw Object.assign(new Error('nobody listens'), { code: 'ECONNREFUSED' });
+      throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
     },
   });
   for (let i = 0; i < 20; i++) await server.finish(client.run(server.push(beats), () => i));
-  assert.ok(refused <= 3, `${refused} calls went where nobody listens`);
+  assert.ok(refused <= 3, `${refused} calls went to a closed port`);
   client.close();
 });
 

@@ -26,14 +26,14 @@ test('a worker registers, claims, does, completes, beats with all that it holds,
   await s.server.clock.advance(20_000);
   const [known] = s.server.workers();
   assert.deepEqual([known!.completed, known!.failed, known!.activeCount], [2, 0, 0]);
-  assert.ok(!s.lines.some((line) => line.includes('goes on though')), 'a handler that has returned goes on');
+  assert.ok(!s.lines.some((line) => line.includes('still running though')), 'a returned handler counts as running');
   assert.equal(await s.stop(), undefined);
   assert.equal(s.server.workers()[0]!.status, 'OFFLINE');
   assert.equal(s.worker.isRegistered, false);
   for (const line of [
     `info Worker registered with ID: ${known!.workerId}`,
     'debug Heartbeat sent successfully',
-    'info Draining: the worker stops',
+    'info Draining: the worker is stopping',
     `info Deregistering worker ID: ${known!.workerId}`,
   ])
     assert.ok(s.lines.includes(line), line);
@@ -43,7 +43,7 @@ test('a worker registers, claims, does, completes, beats with all that it holds,
   assert.ok(request.machineId && request.name);
 });
 
-test('what a process is comes from its environment, and what it is told goes first', async () => {
+test('the identity of a worker comes from its environment, and options override it', async () => {
   const before = { ...process.env };
   Object.assign(process.env, { POD_NAME: 'pod-1', NODE_NAME: 'node/1', ZONE: 'z', DEPLOYMENT: 'd' });
   const s = await site(() => 1, { labels: { zone: 'mine', x: 'y' }, version: '1.2', runtimes: ['gpu'], concurrency: 3 });
@@ -86,19 +86,19 @@ test('bad use of a worker fails early, in words that name the remedy', async () 
     [() => new Worker('q', { client, watchdogMs: -1 }), /must not be negative/],
     [() => new Worker('q', { client }).handle('', () => 1), /name the type/],
     [() => new Worker('q', { client }).handleDefault(() => 1).handleDefault(() => 2), /two default handlers; keep one/],
-    [() => new Worker('q', { client }).handle('a', undefined as never), /is no function/],
+    [() => new Worker('q', { client }).handle('a', undefined as never), /is not a function/],
     [() => new Worker('q', { client }).handle('a', () => 1).handle('a', () => 2), /two handlers for "a"; keep one/],
   ];
-  for (const [use, says] of bad) assert.throws(use, (e) => e instanceof UsageError && says.test(e.message));
+  for (const [use, words] of bad) assert.throws(use, (e) => e instanceof UsageError && words.test(e.message));
   process.env['TERMINATION_GRACE_PERIOD_SECONDS'] = '25';
   assert.throws(() => new Worker('q', { client, hardStopMs: 25_000 }), /raise terminationGracePeriodSeconds/);
   delete process.env['TERMINATION_GRACE_PERIOD_SECONDS'];
   await assert.rejects(new Worker('q', { client }).run(), /no handler; call handle before run/);
   await assert.rejects(new Worker('q', { client }).handleDefault(() => 1).run(), /call handle as well/);
   const unhandled = new Worker('q', { client, types: ['a', 'b'] }).handle('a', () => 1);
-  await assert.rejects(unhandled.run(), /type "b" would be claimed and have no handler/);
-  await assert.rejects(unhandled.run(), /has run already/);
-  assert.throws(() => unhandled.handle('b', () => 1), /comes too late/);
+  await assert.rejects(unhandled.run(), /type "b" would be claimed but have no handler/);
+  await assert.rejects(unhandled.run(), /has already run/);
+  assert.throws(() => unhandled.handle('b', () => 1), /after the worker started/);
   assert.ok(new Failure('x') instanceof Error);
   client.close();
 });
@@ -109,7 +109,7 @@ test('what is counted of a worker', async () => {
     (name: string) =>
     (...all: unknown[]) => {
       seen.push([name, ...all]);
-      throw new Error('whoever counts is out of order');
+      throw new Error('the metrics fail');
     };
   const server = new FakeServer();
   const client = new Client(server.url, {
@@ -144,7 +144,7 @@ test('what is counted of a worker', async () => {
   client.close();
 });
 
-test('the probe answers while beats are on time, and its URL is told', async () => {
+test('the probe answers while heartbeats are on time, and its URL is registered', async () => {
   const server = new FakeServer();
   const client = new Client(server.url, server.options());
   const worker = new Worker('default', { client, probe: { port: 0, host: '127.0.0.1' } }).handle('work', () => 1);
@@ -164,14 +164,14 @@ test('the probe answers while beats are on time, and its URL is told', async () 
 test('timeouts of workers that leave no room for one Retry-After are taken, and warned of', async () => {
   for (const workerTimeoutMs of [3000, 2999]) {
     const server = new FakeServer({ workerIntervalMs: 1000, workerTimeoutMs });
-    const told: string[] = [];
-    const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void told.push(message) };
+    const warnings: string[] = [];
+    const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
     const client = new Client(server.url, server.options());
     const worker = new Worker('default', { client, logger }).handle('work', () => 1);
     const running = worker.run();
     await server.until('it is registered', () => worker.isRegistered);
     assert.deepEqual(
-      told.map((m) => /no room for one Retry-After/.test(m)),
+      warnings.map((m) => /no room for one Retry-After/.test(m)),
       workerTimeoutMs < 3000 ? [true] : [],
     );
     worker.close();
@@ -293,7 +293,7 @@ test('a failure is one line of the log, and so are the beginning and the end of 
     fall();
     await server.clock.advance(120_000);
     assert.equal(written.length, 1, written.join('\n'));
-    assert.match(written[0]!, /^warn: No answer from Lubdub: a (claim|heartbeat) fails and is repeated error=/);
+    assert.match(written[0]!, /^warn: No answer from Lubdub: a (claim|heartbeat) failed and is retried error=/);
     server.up();
     await server.clock.advance(60_000);
     assert.equal(written.length, 2, written.join('\n'));

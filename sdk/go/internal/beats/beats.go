@@ -1,4 +1,4 @@
-// Package beats is how a worker beats for attempts that a client tracks: what the two packages say to each other.
+// Package beats is the interface between workers, which send heartbeats, and the attempts that a client tracks.
 package beats
 
 import (
@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// Holder beats for attempts by itself. It is told of each one, once that runs.
+// Holder sends heartbeats for attempts. It gets each attempt once it runs.
 type Holder interface {
-	// Hold begins to beat for an attempt.
+	// Hold starts heartbeats for an attempt.
 	Hold(Attempt)
-	// Release is called before an attempt's completion is sent, or when it is given up. It returns when no beat is under way that
-	// names the attempt, and none will name it.
+	// Release is called before an attempt's completion is sent, or when it is abandoned. It returns when no heartbeat in flight includes
+	// the attempt, and none will.
 	Release(a Attempt, completes bool)
-	// Settled says that the completion was answered, or that nobody asks for that any more.
+	// Settled is called when the completion was answered or abandoned.
 	Settled(Attempt)
-	// Token opens the callbacks of what is held.
+	// Token is valid for the callbacks of the holder's attempts.
 	Token() string
-	// Life ends when the holder has left: what is held is not its own any more, and its completions are asked for no longer.
+	// Life ends when the holder has deregistered: it no longer holds its attempts, and their completions are not retried.
 	Life() context.Context
-	// WorkerID is the worker's.
+	// WorkerID is the id of the worker.
 	WorkerID() string
-	// Lease is how long the worker may be silent.
+	// Lease is the worker's heartbeat timeout.
 	Lease() time.Duration
 }
 
-// Attempt is what a holder needs of an attempt. Nothing here blocks.
+// Attempt is what a holder needs of an attempt. Its methods do not block.
 type Attempt interface {
 	// Name is the task's id and the attempt's number.
 	Name() (taskID string, attempt int)
 	// Interval is how often the attempt needs a heartbeat; 0: as often as its worker.
 	Interval() time.Duration
-	// AppendProgress appends the fields of its progress, each with a comma before it. They count as sent once Accepted is called
-	// with what it returns.
+	// AppendProgress appends the fields of its progress, each with a comma before it. They count as sent once Accepted is called with the
+	// returned version.
 	AppendProgress(b []byte) (out []byte, version uint64)
-	// Accepted says that a beat was, which was sent at that time.
+	// Accepted is called when a heartbeat that was sent at that time was accepted.
 	Accepted(sent time.Time, lease time.Duration, version uint64)
-	// Cancel says that its end is asked for.
+	// Cancel is called when cancellation was requested.
 	Cancel(reason string)
-	// Lost says that it is not ours any more, with the code of the refusal.
+	// Lost is called with the code of a refusal when the attempt is no longer ours.
 	Lost(code, reason string)
-	// Over reports that it is not ours any more: nothing more is sent about it, whatever its work does.
+	// Over reports that the attempt is no longer ours: nothing more is sent about it, whatever its work does.
 	Over() bool
-	// Look ends it if its lease is over; left is how long until then, if it matters.
+	// Look ends it if its lease has expired; left is how long until then, if it matters.
 	Look(now time.Time) (left time.Duration, matters bool)
 }

@@ -1,4 +1,4 @@
-// Package clock is time as the SDK sees it: the machine's, or one in the hand of a test. It knows nothing of Lubdub.
+// Package clock is the clock of the SDK: the system's, or one that a test controls. It does not depend on the rest of the SDK.
 package clock
 
 import (
@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Clock tells the time and wakes.
+// Clock reads the time and sets timers.
 type Clock interface {
-	// Now has a monotonic reading where the clock is the machine's.
+	// Now has a monotonic reading if the clock is the system's.
 	Now() time.Time
-	// AfterFunc calls f in a goroutine of its own once d has passed, unless stop is called before; stop reports whether it was.
+	// AfterFunc calls f in a separate goroutine once d has passed, unless stop is called before; stop reports whether it was.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
-	// NewTimer wakes whoever reads C, once, after d.
+	// NewTimer sends on C once, after d.
 	NewTimer(d time.Duration) Timer
 }
 
-// Timer is one of a clock's.
+// Timer is a timer of a clock.
 type Timer interface {
 	C() <-chan time.Time
-	// Stop makes sure that C stays silent; what was in it already is not taken out.
+	// Stop makes sure that nothing more is sent on C; a value that is already in it stays.
 	Stop() bool
 }
 
-// Real is the machine's clock.
+// Real is the system's clock.
 var Real Clock = machine{}
 
 type machine struct{}
@@ -38,8 +38,8 @@ type timer struct{ *time.Timer }
 
 func (t timer) C() <-chan time.Time { return t.Timer.C }
 
-// Elapsed is how much time has passed from one reading to a later one, time in which the machine slept included: there the
-// monotonic clock stands still and the wall clock does not. A wall clock that was put back does not count.
+// Elapsed is the time from one reading to a later one, including the time while the host slept: then the wall clock advances and the
+// monotonic clock does not. A wall clock that was set back is ignored.
 func Elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
@@ -64,11 +64,11 @@ func Sleep(c Clock, d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// FirstPause bounds the first pause of Backoff.
+// FirstPause is the upper bound of the first pause of Backoff.
 const FirstPause = 100 * time.Millisecond
 
-// Backoff is how long to wait before repeat n, counted from 0: evenly from nothing to a bound that doubles up to most, so that a
-// crowd does not come back as one.
+// Backoff is the pause before retry n, counted from 0: uniform between 0 and a bound that doubles up to most, so that clients do not retry
+// in step.
 func Backoff(n int, most time.Duration) time.Duration {
 	return rand.N(min(most, FirstPause<<min(n, 20)) + 1)
 }

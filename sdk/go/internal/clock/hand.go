@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Hand is a clock that goes only when it is told to. Its zero value is not of use; NewHand makes one.
+// Hand is a clock that moves only when a test moves it. Its zero value cannot be used; NewHand returns one.
 type Hand struct {
 	mu      sync.Mutex
-	changed *sync.Cond // what waits has changed
+	changed *sync.Cond // the waiters have changed
 	now     time.Time
 	waiting []*waiting // the earliest first
 	fired   []chan time.Time
@@ -21,14 +21,14 @@ type waiting struct {
 	run func(time.Time)
 }
 
-// NewHand makes a clock that stands at a time.
+// NewHand returns a clock that shows a time.
 func NewHand(at time.Time) *Hand {
 	h := &Hand{now: at.Round(0)}
 	h.changed = sync.NewCond(&h.mu)
 	return h
 }
 
-// Now is the time at which the clock stands.
+// Now is the time that the clock shows.
 func (h *Hand) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h *Hand) NewTimer(d time.Duration) Timer {
 	}), h}
 }
 
-// Unread is how many timers have fired that nobody has looked at yet, and functions that have not returned.
+// Unread is the number of timers that have fired and were not read yet, and of functions that have not returned.
 func (h *Hand) Unread() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +75,7 @@ type handTimer struct {
 
 func (t handTimer) C() <-chan time.Time { return t.c }
 
-// Stop takes what nobody has read out of account.
+// Stop no longer counts a value that was not read.
 func (t handTimer) Stop() bool {
 	stopped := t.stop()
 	t.hand.mu.Lock()
@@ -96,7 +96,7 @@ func (h *Hand) add(d time.Duration, run func(time.Time)) (stop func() bool) {
 		if a.at.After(b.at) {
 			return 1
 		}
-		return -1 // those of the same time in the order in which they came
+		return -1 // those with the same time in order of creation
 	})
 	h.waiting = slices.Insert(h.waiting, i, w)
 	h.changed.Broadcast()
@@ -111,7 +111,7 @@ func (h *Hand) add(d time.Duration, run func(time.Time)) (stop func() bool) {
 	}
 }
 
-// Advance lets d pass. Whatever comes due is woken in its order, each at its own time.
+// Advance moves the clock by d. Waiters are woken in order, each at its own time.
 func (h *Hand) Advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,7 +126,7 @@ func (h *Hand) Advance(d time.Duration) {
 	h.changed.Broadcast()
 }
 
-// Jump lets d pass as while the machine sleeps: nothing is woken on the way, and all that is due at the end.
+// Jump moves the clock by d as if the host had slept: no waiter is woken on the way, and all that are due at the end.
 func (h *Hand) Jump(d time.Duration) {
 	h.mu.Lock()
 	h.now = h.now.Add(d)
@@ -134,7 +134,7 @@ func (h *Hand) Jump(d time.Duration) {
 	h.Advance(0)
 }
 
-// Await waits until at least n wait for the clock.
+// Await waits until at least n waiters wait for the clock.
 func (h *Hand) Await(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,7 +143,7 @@ func (h *Hand) Await(n int) {
 	}
 }
 
-// Next is how long it takes until the next one is woken; false: nobody waits.
+// Next is how long until the next waiter is due; false: there is none.
 func (h *Hand) Next() (time.Duration, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

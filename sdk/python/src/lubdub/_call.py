@@ -1,4 +1,4 @@
-"""Makes calls: the right address, the right token, again while that may help."""
+"""Makes calls: chooses the address and the token, and retries where that can help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import urllib.parse
 
 from ._clock import MAX_PAUSE, Clock, Event, backoff, wait_any
 from ._http import Response, Transport
-from ._places import Endpoints, Token, check_secret
+from ._endpoints import Endpoints, Token, check_plain_http_url
 from .errors import (
     AnswerError,
     ApiError,
@@ -24,7 +24,7 @@ from .errors import (
 
 
 class Call:
-    """One call, however often it takes to be answered."""
+    """One call, including its retries."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class Call:
         cancel: Optional[Event] = None,
     ) -> None:
         self.method, self.path, self.body, self.query = method, path, body, query
-        self.endpoints = endpoints  # None: the client's
-        self.token = token  # opens it; None: the client's own does
-        self.opened = opened  # False: nothing opens it
+        self.endpoints = endpoints  # None: the client's endpoints
+        self.token = token  # the token to send; None: the client's own
+        self.opened = opened  # False: send no token
         self.key, self.trace = key, trace
-        self.once = once  # a repeat would do it again: it is repeated only where it cannot have been heard
+        self.once = once  # a repeat would apply it twice: it is retried only if the server cannot have received it
         self.waits = waits  # seconds that the server may take in addition
-        self.limit = limit  # seconds that the server may take to answer once; 0: as the client's settings say
-        self.tries = tries  # how often it is made at most; 0: as the client's settings say
-        self.cancel = cancel  # ends it
+        self.limit = limit  # seconds that one answer may take; 0: the client's setting
+        self.tries = tries  # the maximum number of tries; 0: the client's setting
+        self.cancel = cancel  # cancels the call
 
     @property
     def operation(self) -> str:
@@ -61,15 +61,15 @@ class Call:
         return f"{self.method} {self.path}"
 
     def may_repeat(self, error: LubdubError) -> bool:
-        """Whether the call may be made again after an error."""
+        """Whether the call may be retried after an error."""
         if not may_retry(error):
             return False
-        heard = not (isinstance(error, NotSent) or (isinstance(error, ApiError) and error.status == 429))
-        return not (self.once and heard)
+        received = not (isinstance(error, NotSent) or (isinstance(error, ApiError) and error.status == 429))
+        return not (self.once and received)
 
 
 class Caller:
-    """Makes calls to one deployment, for any number of threads at once."""
+    """Makes calls to one deployment. Any number of threads may use it."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Caller:
         self.closing = Event(clock)
 
     def make(self, call: Call) -> bytes:
-        """Makes a call, again while that may help, and returns the answer's body."""
+        """Makes a call with retries and returns the body of the answer."""
         tries = call.tries or self.tries
         tried = 0
         while True:
@@ -101,11 +101,11 @@ class Caller:
             tried += 1
 
     def over(self, call: Call) -> bool:
-        """Whether nobody waits for the call any more."""
+        """Whether the call was cancelled or the client closed."""
         return call.cancel is not None and call.cancel.is_set()
 
     def attempt(self, call: Call) -> bytes:
-        """Makes a call once, and once more with another token where the client's own was refused."""
+        """Makes a call once, and a second time with a new token if the client's own was refused."""
         if self.closing.is_set():
             raise ClosedError("the client is closed")
         if not call.opened or call.token is not None:
@@ -149,7 +149,7 @@ class Caller:
         if call.body is not None:
             headers["Content-Type"] = "application/json"
         if token:
-            check_secret(base, endpoints.allow_http)
+            check_plain_http_url(base, endpoints.allow_http)
             headers["Authorization"] = "Bearer " + token
         if call.key:
             headers["Idempotency-Key"] = call.key
@@ -159,19 +159,19 @@ class Caller:
 
 
 def url_of(base: str, call: Call) -> str:
-    """The whole address of a call."""
+    """The URL of a call."""
     return base + call.path + (f"?{call.query}" if call.query else "")
 
 
 def body_of(call: Call, answer: Response) -> bytes:
-    """The body of an answer; one that is not 2xx is raised."""
+    """The body of an answer. An answer other than 2xx is raised as an error."""
     if answer.status // 100 != 2:
         raise refusal(call.operation, answer.status, answer.headers, answer.body)
     return answer.body
 
 
 def read(body: bytes) -> Any:
-    """Reads an answer that is to be an object."""
+    """Parses an answer that must be an object."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -182,22 +182,22 @@ def read(body: bytes) -> Any:
 
 
 def write(value: Any) -> bytes:
-    """Writes a body."""
+    """Encodes a body."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except (TypeError, ValueError, RecursionError) as error:  # half a surrogate pair is among them
+    except (TypeError, ValueError, RecursionError) as error:  # it contains half a surrogate pair
         raise ConfigurationError(f"the body is not JSON: {error}") from None
 
 
 def path_of(template: str, ids: "tuple[str, ...]") -> str:
-    """Writes a path. An empty id would name another path."""
+    """Fills ids into a path. An empty id is refused, since it would name another path."""
     if any(not one for one in ids):
         raise ConfigurationError(f"an id in {template} is empty")
     return template.format(*(urllib.parse.quote(one, safe="") for one in ids))
 
 
 def query_of(values: Mapping[str, Any]) -> str:
-    """Writes a query: what is None is left out, lists are written with commas, labels once for each."""
+    """Encodes a query: None is omitted, lists are joined with commas, and labels are repeated."""
     pairs: List[Tuple[str, str]] = []
     for name, value in values.items():
         if value is None or value == []:

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _exit
 from ._answers import envelopes
 from ._call import path_of
 from ._clock import MAX_PAUSE, backoff
-from ._hold import guarded
+from ._tracking import guarded
+from ._registration import RegisteredWorker
 from ._workerbeats import gone
 from .errors import LubdubError, WorkerDraining, forced_offline, may_retry, wait_of
 
-if TYPE_CHECKING:
-    from ._runner import Runner
-
-CLAIM_WAIT = 30.0  # seconds for the first task
-MAX_CLAIM = 100  # more than that no claim gets
+CLAIM_WAIT = 30.0  # seconds to wait for the first task
+MAX_CLAIM = 100  # tasks per claim
 
 
-def keep_claiming(runner: "Runner") -> None:
-    """Claims tasks and has them done, until the worker drains or is told to stop."""
+def keep_claiming(runner: RegisteredWorker, begin: Callable[[Dict[str, Any]], None]) -> None:
+    """Claims and starts tasks until the worker drains or stops."""
     try:
         idle = 0
         while True:
             places = free_places(runner)
             if places == 0:
                 return
-            asked = runner.clock.now()
+            started = runner.clock.now()
             tasks = claim(runner, places)
             if tasks is None:
                 return
             for envelope in tasks:
-                runner.begin(envelope)
-            waited = runner.clock.now() - asked >= CLAIM_WAIT / 2
+                begin(envelope)
+            waited = runner.clock.now() - started >= CLAIM_WAIT / 2
             idle = 0 if tasks or waited else idle + 1
             if idle:
                 runner.stopping.wait(backoff(idle + 2, MAX_PAUSE))
@@ -43,29 +41,29 @@ def keep_claiming(runner: "Runner") -> None:
     except LubdubError as error:
         runner.fatal = error
     except BaseException as error:
-        runner.fatal = LubdubError(f"the claims have failed: {type(error).__name__}: {error}")
-        runner.logger.exception("the claims have failed")
+        runner.fatal = LubdubError(f"claiming failed: {type(error).__name__}: {error}")
+        runner.logger.exception("claiming failed")
     finally:
         with runner.cond:
             runner.claiming = False
             runner.cond.notify_all()
 
 
-def free_places(runner: "Runner") -> int:
-    """Waits for free places; 0: nothing is to be claimed any more."""
+def free_places(runner: RegisteredWorker) -> int:
+    """Waits for free places; 0: stop claiming."""
     concurrency = runner.worker.concurrency
 
     def over() -> bool:
         return runner.draining or runner.fatal is not None or runner.stopping.is_set()
 
-    runner.await_(lambda: over() or (len(runner.jobs) < concurrency and not runner.waiting()))
-    return 0 if over() else min(concurrency - len(runner.jobs), MAX_CLAIM)
+    runner.await_(lambda: over() or (runner.active < concurrency and not runner.waiting()))
+    return 0 if over() else min(concurrency - runner.active, MAX_CLAIM)
 
 
-def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
-    """Asks for tasks until it is answered, under one id; None: there will be no more."""
+def claim(runner: RegisteredWorker, places: int) -> Optional[List[Dict[str, Any]]]:
+    """Claims tasks under one id, with retries until it is answered; None: stop claiming."""
     body: Dict[str, Any] = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
-    if runner.worker.default is None:  # a claim that names no types gets tasks without a type, too
+    if runner.worker.default is None:  # a claim without types also gets tasks that have no type
         body["types"] = list(runner.worker.types)
     path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))
     try:
@@ -74,8 +72,8 @@ def claim(runner: "Runner", places: int) -> Optional[List[Dict[str, Any]]]:
         runner.outage.dropped("claims")
 
 
-def claim_as(runner: "Runner", path: str, body: Dict[str, Any]) -> Optional[List[Dict[str, Any]]]:
-    """The same, with a body."""
+def claim_as(runner: RegisteredWorker, path: str, body: Dict[str, Any]) -> Optional[List[Dict[str, Any]]]:
+    """Sends a claim with this body."""
     tried = 0
     while not runner.no_claims.is_set():
         session = runner.session
@@ -102,7 +100,7 @@ def claim_as(runner: "Runner", path: str, body: Dict[str, Any]) -> Optional[List
                 runner.force_offline(forced)
                 return None
             if gone(error):
-                return [] if runner.come_back(session.worker_id, str(error)) else None
+                return [] if runner.register_again(session.worker_id, str(error)) else None
             if not may_retry(error):
                 raise LubdubError(f"the worker's claims are refused: {error}") from error
             runner.outage.failed("claims", error)

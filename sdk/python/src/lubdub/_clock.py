@@ -1,4 +1,4 @@
-"""Time as the SDK sees it: the machine's, or one in the hand of a test."""
+"""The clock of the SDK: the system's, or one that a test controls."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from . import _exit
 
 log = logging.getLogger("lubdub")
 
-FIRST_PAUSE = 0.25  # bounds the first pause of backoff, in seconds
+FIRST_PAUSE = 0.25  # seconds; the upper bound of the first pause of backoff
 MAX_PAUSE = 5.0
 
 
 class Timer:
-    """Something that is called later."""
+    """A scheduled call."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self.call: Optional[Callable[[], None]] = call
 
     def cancel(self) -> None:
-        """Makes sure that it is not called, unless it is being called already."""
+        """Cancels the call unless it is already running."""
         self.call = None
 
 
 class Clock:
-    """The machine's clock. All times are in seconds."""
+    """The system's clock. All times are in seconds."""
 
     def now(self) -> float:
-        """A reading that never goes back and that counts the time in which the machine sleeps."""
+        """A monotonic reading that includes the time while the host sleeps."""
         return _now()
 
     def wall(self) -> float:
@@ -43,24 +43,24 @@ class Clock:
         return time.time()
 
     def condition(self) -> threading.Condition:
-        """A condition whose waits end by this clock."""
+        """A condition whose waits follow this clock."""
         return _exit.Condition(threading.Lock())
 
     def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
-        """Calls back after a delay, in a thread that is everybody's: the call must be short."""
+        """Calls back after a delay, in a shared thread: the call must be short."""
         return _scheduler().add(time.monotonic() + max(0.0, delay), Timer(call))
 
     def spawn(self, target: Callable[[], None], name: str) -> threading.Thread:
-        """Starts a thread that does not keep the process alive, and that ends before it."""
+        """Starts a thread that does not keep the process alive and ends before it."""
         return _exit.start(target, name)
 
     def outside(self) -> ContextManager[None]:
-        """Is around code that is the user's."""
+        """Wraps user code."""
         return _exit.outside()
 
 
 class _Fallback:
-    """For machines without CLOCK_BOOTTIME: the larger of the wall clock's and the monotonic clock's advance, step by step."""
+    """For systems without CLOCK_BOOTTIME: adds up, step by step, the larger advance of the wall clock and the monotonic clock."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -84,7 +84,7 @@ else:
 
 
 class _Scheduler:
-    """Calls timers back, in one thread."""
+    """Runs timers in one thread."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -116,7 +116,7 @@ class _Scheduler:
                 try:
                     call()
                 except Exception:
-                    log.exception("a timer's call failed")
+                    log.exception("a timer callback failed")
 
 
 _guard = threading.Lock()
@@ -126,7 +126,7 @@ _the_scheduler: Optional[_Scheduler] = None
 def _scheduler() -> _Scheduler:
     global _the_scheduler
     with _guard:
-        if _the_scheduler is None or _the_scheduler.pid != os.getpid():  # a fork has no threads but one
+        if _the_scheduler is None or _the_scheduler.pid != os.getpid():  # a forked process has only one thread
             _the_scheduler = _Scheduler()
         return _the_scheduler
 
@@ -141,7 +141,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Event:
-    """An event that can be waited for by a clock, and that calls back."""
+    """An event with waits by a clock, and with callbacks."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -150,7 +150,7 @@ class Event:
         self.calls: List[Callable[[], None]] = []
 
     def set(self) -> None:
-        """Wakes and calls all; the second time nothing happens."""
+        """Sets the event, wakes all waiters and runs the callbacks, once."""
         with self.cond:
             if self.happened:
                 return
@@ -161,11 +161,11 @@ class Event:
             call()
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Whether the event is set."""
         return self.happened
 
     def wait(self, seconds: Optional[float] = None) -> bool:
-        """Waits until it has happened, and says whether it has."""
+        """Waits until the event is set, and returns whether it is."""
         end = None if seconds is None else self.clock.now() + seconds
         with self.cond:
             while not self.happened:
@@ -176,7 +176,7 @@ class Event:
             return self.happened
 
     def then(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Has something called when it happens, at once where it has; what is returned takes that back."""
+        """Calls back when the event is set, or now if it already is. Returns a function that removes the callback."""
         with self.cond:
             if not self.happened:
                 self.calls.append(call)
@@ -185,20 +185,20 @@ class Event:
         return lambda: None
 
     def forget(self, call: Callable[[], None]) -> None:
-        """Takes back a call."""
+        """Removes a callback."""
         with self.cond:
             if call in self.calls:
                 self.calls.remove(call)
 
 
 def backoff(tried: int, most: float) -> float:
-    """How long to wait before repeat number tried, counted from 0: evenly from nothing to a bound that doubles up to most, so that
-    a crowd does not come back as one."""
+    """The pause before retry number tried, counted from 0: uniform between 0 and a bound that doubles up to most, so that clients do not
+    retry in step."""
     return random.uniform(0, min(most, FIRST_PAUSE * (1 << min(tried, 20))))
 
 
 def wait_any(seconds: float, *events: Optional[Event]) -> bool:
-    """Waits until one of several events has happened, and says whether it has; None is none."""
+    """Waits until one of several events is set, and returns whether one is. None is ignored."""
     given = [event for event in events if event is not None]
     either = Event(given[0].clock)
     undo = [event.then(either.set) for event in given]

@@ -1,4 +1,4 @@
-"""How an attempt is told as started and as ended: again and again, until that is answered or its token has ended."""
+"""Reports the start and the completion of an attempt, with retries until the server answers or the token expires."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff, wait_any
 from .errors import ConfigurationError, LubdubError, OutputError, may_retry, wait_of
 
-MAX_COMPLETION = 256 << 10  # bytes that a completion may have
+MAX_COMPLETION = 256 << 10  # bytes; the limit of a completion
 
 
 def stamp(seconds: float) -> str:
-    """Writes a time as the contract has it."""
+    """Formats a timestamp for the API."""
     return (
         datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
         .isoformat(timespec="milliseconds")
@@ -22,7 +22,7 @@ def stamp(seconds: float) -> str:
 
 
 def completion(body: Dict[str, Any]) -> bytes:
-    """Writes a completion, if it can be sent."""
+    """Encodes a completion, and checks that it can be sent."""
     try:
         written = write(body)
     except ConfigurationError as error:
@@ -42,9 +42,9 @@ def persist(
     lease: float,
     cancel: Optional[Event] = None,
 ) -> Tuple[Dict[str, Any], float]:
-    """Makes a call until it is answered, until nothing can open it any more, or until cancel; the answer, and when what was answered
-    left. Pauses are short beside the lease: an attempt whose completion is on its way is listed by no beat, and after an outage two of
-    these would have it lost."""
+    """Retries a call until it is answered, no token is valid any more, or cancel is set. Returns the answer and when the answered request
+    was sent. Pauses are short compared with the lease: an attempt that is being completed is in no inventory, and two inventories without
+    it after an outage would lose it."""
     most = min(MAX_PAUSE, max(FIRST_PAUSE, lease / 12))
     call.tries, call.cancel = 1, cancel
     tried = 0

@@ -1,4 +1,4 @@
-"""Events as they happen."""
+"""The event stream."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from ._clock import MAX_PAUSE, Event, backoff
 from ._http import Stream
 from .errors import AnswerError, ApiError, LubdubError, NoAnswer, may_retry, wait_of
 
-QUIET = 45.0  # seconds: three times what a server lets pass between two signs of life
-MOST = 4 << 20  # bytes: more than a message of a stream has
+QUIET = 45.0  # seconds; three times the server's keepalive interval
+MOST = 4 << 20  # bytes; the limit of one message
 
 
 class EventsMissing(LubdubError):
-    """Events are missing from a stream, since they are not kept any more. Iterate on: it goes on behind the gap."""
+    """The stream has a gap, since older events are no longer stored. Continue to iterate: it resumes after the gap."""
 
     def __init__(self, gap: Dict[str, Any]) -> None:
-        super().__init__(f"events between {gap.get('from')} and {gap.get('to')} are not kept any more")
+        super().__init__(f"events between {gap.get('from')} and {gap.get('to')} are no longer stored")
         self.gap = gap
 
 
 class EventStream(Iterator[t.Event]):
-    """Tells of events as they happen, for one thread. It goes on where it was whenever its connection ends: lost connections,
-    servers that stop, and streams that lag behind are no errors. Close it, from any thread, to end it."""
+    """An event stream for one thread. It reconnects where it left off: lost connections, server restarts and a slow reader are not errors.
+    Close it, from any thread, to end it."""
 
     def __init__(self, caller: Caller, query: Dict[str, Any]) -> None:
         self._caller, self._query = caller, query
         self._closed = Event(caller.clock)
         self._forget = caller.closing.then(self._closed.set)
-        self._reading = threading.Lock()  # is held by the thread that reads
+        self._reading = threading.Lock()  # held by the reading thread
         self._stream: Optional[Stream] = None
         self._at = 0
         self._pause = 0.0
         self._failures = 0
-        # Where the stream is: as after= of another one it goes on behind the last event that was given out. Keep it where events
-        # must not be missed over a restart. "" before the first answer.
+        # The position in the stream. Another stream with after= set to it continues after the last event that was returned. Store it if
+        # events must not be missed across restarts. "" before the first answer.
         self.cursor = ""
 
     def __iter__(self) -> "EventStream":
@@ -57,7 +57,7 @@ class EventStream(Iterator[t.Event]):
         self._drop()
 
     def _drop(self) -> None:
-        """Closes the connection of a closed stream. While a thread reads from it, this is left to that thread."""
+        """Closes the connection of a closed stream. If a thread is reading, that thread does it."""
         if self._closed.is_set() and self._reading.acquire(blocking=False):
             try:
                 self._end(None)
@@ -80,7 +80,7 @@ class EventStream(Iterator[t.Event]):
                 if event is not None:
                     self._failures = 0
                     return event
-                pause = self._pause  # the server has ended it, and says when to come again
+                pause = self._pause  # the server closed the stream and sent a reconnection time
             except LubdubError as error:
                 failure = error
                 if isinstance(error, EventsMissing) or not may_retry(error):
@@ -95,7 +95,7 @@ class EventStream(Iterator[t.Event]):
 
     def _end(self, failure: Optional[LubdubError]) -> None:
         if isinstance(failure, EventsMissing):
-            return  # the stream goes on
+            return  # the stream continues
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -130,7 +130,7 @@ class EventStream(Iterator[t.Event]):
         return found
 
     def _listen(self, stream: Stream) -> Optional[t.Event]:
-        """Reads on to the next event; None: the server ends the stream."""
+        """Reads the next event; None: the server closed the stream."""
         message: Dict[str, str] = {}
         data: List[str] = []
         size = 0
@@ -140,7 +140,7 @@ class EventStream(Iterator[t.Event]):
             if size > MOST:
                 raise AnswerError(f"GET /v1/events: a message is longer than {MOST >> 20} MiB")
             if not line.endswith(b"\n"):
-                raise NoAnswer("GET /v1/events: the stream has broken off")
+                raise NoAnswer("GET /v1/events: the stream was interrupted")
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             if text:
                 name, _, value = text.partition(":")
@@ -153,22 +153,22 @@ class EventStream(Iterator[t.Event]):
             if message.get("retry", "").isdigit():
                 self._pause = min(int(message["retry"]) / 1000, 3600)
             self.cursor = message.get("id", self.cursor)
-            kind, said = message.get("event", "message"), "\n".join(data)
+            kind, content = message.get("event", "message"), "\n".join(data)
             message, data, size = {}, [], 0
             if kind in ("lagged", "end"):
                 return None
-            if said and kind in ("message", "gap"):
-                told = _read(said)
+            if content and kind in ("message", "gap"):
+                event = _read(content)
                 if kind == "gap":
-                    raise EventsMissing(told)
-                return cast(t.Event, told)
+                    raise EventsMissing(event)
+                return cast(t.Event, event)
 
 
 def _read(data: str) -> Dict[str, Any]:
     try:
-        told: Any = json.loads(data)
+        event: Any = json.loads(data)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        event = None
+    if not isinstance(event, dict):
         raise AnswerError("GET /v1/events: a message is not a JSON object")
-    return cast(Dict[str, Any], told)
+    return cast(Dict[str, Any], event)

@@ -1,5 +1,5 @@
-"""The end of the process. A thread that comes back from a wait or a call while the interpreter is taken down may crash it, and has no
-modules left to work with. So those of the SDK are ended before that: whoever waits is woken, and leaves by Exiting."""
+"""The end of the process. A thread that returns from a wait or a call during interpreter shutdown may crash it, and finds its modules gone.
+So the SDK's threads end before: waiters are woken and leave by raising Exiting."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import threading
 import time
 from typing import Callable, Dict, Generator, Optional, Set, Tuple
 
-LAST = 2.0  # seconds for which the process waits for them, all together
-LONGEST = 3600.0  # seconds of one wait: the system's own bound is less than what an answer may ask for
+LAST = 2.0  # seconds; how long the process waits for all of these threads
+LONGEST = 3600.0  # seconds per wait; the system's limit is lower than some waits that are asked for
 
 
 class Exiting(SystemExit):
@@ -19,13 +19,13 @@ class Exiting(SystemExit):
 
 
 class _State:
-    """All there is to know."""
+    """The state of this module."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.ender: Optional[int] = None  # the thread that ends the process
-        self.threads: Set[threading.Thread] = set()  # of the SDK
-        self.outside: Set[threading.Thread] = set()  # those of them that are in the user's code
+        self.threads: Set[threading.Thread] = set()  # threads of the SDK
+        self.outside: Set[threading.Thread] = set()  # threads of the SDK that run user code
         self.blocked: Dict[object, Tuple[threading.Thread, Callable[[], object]]] = {}
 
 
@@ -33,13 +33,14 @@ _state = _State()
 
 
 def check() -> None:
-    """Ends the thread, if the process ends."""
+    """Ends the calling thread if the process is ending."""
     if _state.ender is not None and _state.ender != threading.get_ident():
-        raise Exiting if threading.current_thread() in _state.threads else SystemExit  # of others only that one is told to nobody
+        # other threads get a plain SystemExit, which Python ignores
+        raise Exiting if threading.current_thread() in _state.threads else SystemExit
 
 
 def blocked(wake: Callable[[], object]) -> Callable[[], None]:
-    """Is called before something that may take long and that wake, called by another thread, ends. What is returned is called after."""
+    """Call it before a blocking operation that wake, called by another thread, interrupts. Call what it returns afterwards."""
     state, key = _state, object()
     with state.lock:
         check()
@@ -53,7 +54,7 @@ def blocked(wake: Callable[[], object]) -> Callable[[], None]:
 
 
 class Condition(threading.Condition):
-    """One whose waits end when the process does."""
+    """A condition whose waits end with the process."""
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         over = blocked(self.wake)
@@ -65,7 +66,7 @@ class Condition(threading.Condition):
         return woken
 
     def wake(self) -> None:
-        """Wakes all who wait."""
+        """Wakes all waiters."""
         if self.acquire(timeout=LAST):
             try:
                 self.notify_all()
@@ -74,7 +75,7 @@ class Condition(threading.Condition):
 
 
 def start(target: Callable[[], None], name: str) -> threading.Thread:
-    """Starts a thread that does not keep the process alive, and that ends before it."""
+    """Starts a thread that does not keep the process alive and ends before it."""
 
     def run() -> None:
         try:
@@ -101,7 +102,7 @@ def start(target: Callable[[], None], name: str) -> threading.Thread:
 
 @contextlib.contextmanager
 def outside() -> Generator[None, None, None]:
-    """Is around code that is the user's, for which the end of the process does not wait."""
+    """Wraps user code, which the end of the process does not wait for."""
     state, thread = _state, threading.current_thread()
     with state.lock:
         state.outside.add(thread)
@@ -123,7 +124,7 @@ def _end() -> None:
             wake()
     end = time.monotonic() + LAST
     for thread in threads - {threading.current_thread()}:
-        with contextlib.suppress(RuntimeError, AssertionError):  # of threads that Python has not started
+        with contextlib.suppress(RuntimeError, AssertionError):  # for threads that Python did not start
             thread.join(max(0.0, end - time.monotonic()))
 
 

@@ -1,4 +1,4 @@
-"""What must be made anew in a fork of the process: locks that another thread held, and sockets that both would use."""
+"""Resets locks and connections in a forked process: another thread may have held the lock, and both processes would use the connection."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Protocol
 
 
 class Forkable(Protocol):
-    """Is told in the fork."""
+    """An object with state to reset after a fork."""
 
     def after_fork(self) -> None:
-        """Is called in the child, which has one thread."""
+        """Runs in the child process, which has one thread."""
 
 
 _all: "weakref.WeakSet[Forkable]" = weakref.WeakSet()
 
 
-def tell(of: Forkable) -> None:
-    """Has of.after_fork called in forks."""
+def register(of: Forkable) -> None:
+    """Registers an object for after_fork."""
     _all.add(of)
 
 

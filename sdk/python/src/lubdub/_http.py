@@ -1,4 +1,4 @@
-"""Carries requests: a pool of kept connections over http.client."""
+"""The HTTP transport: a connection pool over http.client."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from . import _exit, _fork
 from ._clock import Event
 from .errors import AnswerError, NoAnswer, NotSent
 
-MAX_ANSWER = 64 << 20  # bytes: more than any answer has
-KEPT = 64  # connections to one host that are kept
+MAX_ANSWER = 64 << 20  # bytes; the limit of an answer
+KEPT = 64  # idle connections per host
 
 
 class Response:
-    """An answer. The names of headers are in lower case."""
+    """An answer. Header names are in lower case."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
         self.status, self.headers, self.body = status, headers, body
@@ -38,12 +38,12 @@ class Stream(Response):
         self, status: int, headers: Mapping[str, str], line: Callable[[float], bytes], close: Callable[[], None]
     ) -> None:
         super().__init__(status, headers)
-        # Reads a line, with its end; b"" is the end. It gives up with NoAnswer after a number of seconds.
+        # Reads a line including its end; b"" is the end of the body. It raises NoAnswer after a number of seconds.
         self.line, self.close = line, close
 
 
 class Transport:
-    """What carries requests. Tests have one of their own."""
+    """Sends requests. Tests replace it."""
 
     def send(
         self,
@@ -54,37 +54,37 @@ class Transport:
         limit: float,
         cancel: Optional[Event] = None,
     ) -> Response:
-        """Makes one request. It raises NoAnswer after limit seconds, when the connection breaks, and when cancel happens."""
+        """Makes one request. Raises NoAnswer after limit seconds, when the connection breaks, or when cancel is set."""
         raise NotImplementedError
 
     def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
-        """Makes a GET whose answer is read line by line; limit is for its beginning."""
+        """Makes a GET whose answer is read line by line; limit applies until the answer begins."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Closes the connections that are kept."""
+        """Closes the idle connections."""
 
 
 Address = Tuple[str, str, int]
 
 
 class HttpTransport(Transport):
-    """Carries requests over http and https. proxy: an address; "": none; None: as the environment says."""
+    """Sends requests over http and https. proxy: its URL; "": none; None: as the environment sets it."""
 
     def __init__(self, tls: Optional[ssl.SSLContext] = None, proxy: Optional[str] = None) -> None:
         self.tls, self.proxy = tls, proxy
         self.lock = threading.Lock()
         self.idle: Dict[Address, List[http.client.HTTPConnection]] = {}
-        _fork.tell(self)
+        _fork.register(self)
 
     def after_fork(self) -> None:
-        """Leaves the parent's connections alone."""
+        """Drops the parent's connections without closing them."""
         self.lock = threading.Lock()
         idle, self.idle = self.idle, {}
         for connections in idle.values():
             for connection in connections:
                 if connection.sock is not None:
-                    os.close(connection.sock.detach())  # without a word to the other side
+                    os.close(connection.sock.detach())  # without notifying the other side
 
     def close(self) -> None:
         with self.lock:
@@ -155,8 +155,8 @@ class HttpTransport(Transport):
         until: float,
         cancel: Optional[Event],
     ) -> Tuple[http.client.HTTPConnection, Address, "_Answer", Callable[[], None]]:
-        """Makes a request and reads the beginning of its answer. The last part of what it returns ends the listening to cancel,
-        and to the end of the process."""
+        """Sends a request and reads the beginning of its answer. The last returned value is a function that stops watching cancel and the
+        end of the process."""
         limit = max(0.001, until - time.monotonic())
         connection, at, target, extra = self._connection(url, limit)
         undo = contextlib.ExitStack()
@@ -234,7 +234,7 @@ class HttpTransport(Transport):
                 connection = idle.pop()
             if connection.sock is not None and not _readable(connection.sock):
                 return connection
-            connection.close()  # the server has closed it meanwhile
+            connection.close()  # the server has closed it
 
     def _keep(self, at: Address, connection: http.client.HTTPConnection) -> None:
         with self.lock:
@@ -246,7 +246,7 @@ class HttpTransport(Transport):
 
 
 class _Patient(io.RawIOBase):
-    """What a socket brings until a time, however slowly it does."""
+    """Reads from a socket until a deadline, however slowly data arrives."""
 
     def __init__(self, of: socket.socket, until: float) -> None:
         super().__init__()
@@ -268,7 +268,7 @@ class _Patient(io.RawIOBase):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer that must have come by a time."""
+    """An answer with a deadline."""
 
     def __init__(self, of: socket.socket, until: float, **named: Any) -> None:
         super().__init__(of, **named)
@@ -316,9 +316,9 @@ def _read(answer: _Answer) -> bytes:
         size += len(part)
         if size > MAX_ANSWER:
             raise AnswerError(f"the answer is longer than {MAX_ANSWER >> 20} MiB")
-    if answer.length:  # http.client does not tell of an answer that was cut off in this way
+    if answer.length:  # http.client does not report an answer that was truncated in this way
         raise http.client.IncompleteRead(b"", answer.length)
-    answer.close()  # which gives the connection free; up to 3.12 read1 does not
+    answer.close()  # frees the connection; up to Python 3.12 read1 does not
     return b"".join(parts)
 
 
@@ -338,7 +338,7 @@ def _broken(method: str, url: str, error: Exception, limit: float, cancel: Optio
     _exit.check()
     operation = f"{method} {urllib.parse.urlsplit(url).path}"
     if cancel is not None and cancel.is_set():
-        return NoAnswer(f"{operation}: given up")
+        return NoAnswer(f"{operation}: cancelled")
     if isinstance(error, socket.timeout):
         return NoAnswer(f"{operation}: no answer within {limit:.3g} s")
     return NoAnswer(f"{operation}: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Who this process is, as it registers."""
+"""The identity under which this process registers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 import threading
 from typing import Dict, List, Set, Tuple
 
-_names: Set[Tuple[object, ...]] = set()  # of the workers of this process that run
+_names: Set[Tuple[object, ...]] = set()  # names of the running workers of this process
 _guard = threading.Lock()
 
 
 def labels_found() -> Dict[str, str]:
-    """Labels that the environment says."""
+    """The labels found in the environment."""
     names = {
         "pod": "POD_NAME",
         "namespace": "POD_NAMESPACE",
@@ -26,12 +26,12 @@ def labels_found() -> Dict[str, str]:
 
 
 def runtimes_found() -> List[str]:
-    """python and its version: python3.11."""
+    """python, and python with its version: python3.11."""
     return ["python", "python%d.%d" % sys.version_info[:2]]
 
 
 def hostname() -> str:
-    """The host's name; "": it has none."""
+    """The host's name; "": unknown."""
     try:
         return socket.gethostname()
     except OSError:
@@ -39,8 +39,8 @@ def hostname() -> str:
 
 
 def name_found(pid: int) -> str:
-    """Tells this process from others on its machine. In a container it may be process 1 as they all are, and where the container has
-    the host's network it has the host's name too: then the container's id does."""
+    """A name that distinguishes this process from others on its machine. In a container the process may be pid 1, and with host networking
+    it has the host's name; then the container's id is used."""
     if os.environ.get("POD_NAME"):
         return os.environ["POD_NAME"][:128]
     program = os.path.basename(sys.argv[0] or "python") or "python"
@@ -56,18 +56,18 @@ def name_found(pid: int) -> str:
 
 
 def machine_found() -> str:
-    """The host: NODE_NAME, else its name."""
+    """The machine: NODE_NAME, or else the host's name."""
     return as_id(os.environ.get("NODE_NAME") or hostname())
 
 
 def as_id(name: str) -> str:
-    """Makes an id of a host's name."""
+    """Turns a host's name into an id."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip("._-")[:128]
 
 
 def take_name(among: Tuple[object, ...], wanted: str) -> str:
-    """A name that no other running worker of this process has among those with the same queue and machine: two of one name would
-    supersede each other."""
+    """A name that no other running worker of this process has for the same queue and machine: two workers of one name would supersede each
+    other."""
     with _guard:
         name, number = wanted, 1
         while (*among, name) in _names:
@@ -79,7 +79,7 @@ def take_name(among: Tuple[object, ...], wanted: str) -> str:
 
 
 def release_name(among: Tuple[object, ...], name: str) -> None:
-    """The worker has ended."""
+    """Frees a worker's name."""
     with _guard:
         _names.discard((*among, name))
 

@@ -1,4 +1,5 @@
-"""Beats from a child process, for work that holds the GIL: the same methods as those of Batch and WorkerBeats have, by a pipe."""
+"""Heartbeats from a child process, for work that holds the GIL. The classes have the methods of Batch and WorkerBeats, and forward the
+calls through a pipe."""
 
 from __future__ import annotations
 
@@ -9,66 +10,62 @@ import time
 from typing import IO, Any, Dict, List, Optional, Set, cast
 
 from . import _exit
-from ._beats import Accepted, Beaten, Listener
+from ._beats import Accepted, BeatEntry, Listener
 from ._clock import Clock, backoff
 from ._pipe import Outbox, listen
 from ._workerbeats import Delta, Session
 from .errors import ConfigurationError, LubdubError
 
-PING_EVERY = 0.1  # seconds between signs of life
-HELD_WITHIN = 10.0  # seconds for which a new attempt waits until the child beats for it
-GRACE = 5.0  # seconds that a child may take for what it does at once
+PING_EVERY = 0.1  # seconds between two pings
+HOLD_LIMIT = 10.0  # seconds that a new attempt waits until the child has it
+GRACE = 5.0  # seconds that the child may take to answer
 
 
 class IsolatedBatch:
-    """Batch, in a child. A child that dies, or does not answer, is replaced by another one, which is told all that is held."""
+    """A Batch in a child process. A child that exits or does not answer is replaced by a new one, which gets all attempts again."""
 
     def __init__(
         self, config: Dict[str, Any], clock: Clock, listener: Listener, worker: bool = False, watched: bool = False
     ) -> None:
         if not sys.executable:
             raise ConfigurationError(
-                "isolated=True needs sys.executable, to start a child with; this interpreter has none"
+                "isolated=True needs sys.executable, to start the heartbeat process; this interpreter has none"
             )
         self.config = {**config, "worker": worker, "watched": watched, "pid": os.getpid()}
         self.clock, self.listener = clock, listener
         self.cond = _exit.Condition()
-        self.held: Dict[str, Beaten] = {}
+        self.held: Dict[str, BeatEntry] = {}
         self.released: Dict[int, int] = {}
-        self.asked = self.deaths = 0
+        self.requests = self.deaths = 0
         self.outbox: Optional[Outbox] = None
-        self.child: Optional[
-            "subprocess.Popen[bytes]"
-        ] = None  # None: it has not begun, or is dead and another one will begin
+        self.child: Optional["subprocess.Popen[bytes]"] = None  # None: not started, or dead and about to be replaced
         self.begun = self.closed = False
 
-    # As the others have them.
+    # The methods of Batch.
 
-    def hold(self, entry: Beaten) -> None:
-        """Begins to beat for an attempt, and waits until the child knows of it: perhaps nothing runs here for a while after this."""
+    def hold(self, entry: BeatEntry) -> None:
+        """Starts heartbeats for an attempt, and waits until the child has it, since this process may be blocked right after."""
         with self.cond:
             self.held[entry.key] = entry
             if self.begun:
-                self.tell(told(entry))
+                self.send(entry_message(entry))
             else:
                 self.begin()
-            self.answered(
-                self.ask({"do": "release", "key": "", "ending": False}), HELD_WITHIN
-            )  # after what was told before
+            self.answered(self.ask({"do": "release", "key": "", "ending": False}), HOLD_LIMIT)  # after earlier messages
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        """What is to be said with the next beat."""
+        """Sets the progress that the next heartbeat reports."""
         with self.cond:
             entry = self.held.get(key)
             if entry is None:
                 return
             entry.pct, entry.message, entry.version = pct, message, version
-            self.tell(
+            self.send(
                 {"do": "progress", "key": key, "pct": pct, "message": message, "version": version, "now": now}, key
             )
 
     def release(self, key: str, ending: bool = False) -> int:
-        """Sends nothing more for an attempt, and waits until nothing is under way. A child that does not say so is ended."""
+        """Stops heartbeats for an attempt, and waits until no request is in flight. A child that does not confirm it is killed."""
         with self.cond:
             self.held.pop(key, None)
             if ending:
@@ -79,27 +76,25 @@ class IsolatedBatch:
             silent = version is None and child is not None and self.child is child and not self.closed
             if silent and child is not None:
                 child.kill()
-                self.answered(number, GRACE)  # until it is dead
+                self.answered(number, GRACE)  # until it has exited
         if silent:
-            self.listener.log(
-                "error", f"the child process that beats has not answered within {within:g} s, and is ended"
-            )
+            self.listener.log("error", f"the heartbeat process has not answered within {within:g} s and is killed")
         return -1 if version is None else version
 
     def ends(self, key: str) -> None:
-        """An attempt's completion is about to be sent. The lock is held."""
+        """The completion of an attempt is about to be sent. The lock is held."""
 
     def settled(self, key: str) -> None:
-        """An attempt's completion is answered, or given up."""
+        """The completion of an attempt was answered or abandoned."""
 
     def ask(self, message: Dict[str, Any]) -> int:
-        """Tells the child something that it answers under a number. The lock is held."""
-        self.asked += 1
-        self.tell({**message, "number": self.asked})
-        return self.asked
+        """Sends the child a message that it answers by number. The lock is held."""
+        self.requests += 1
+        self.send({**message, "number": self.requests})
+        return self.requests
 
     def answered(self, number: int, within: float) -> Optional[int]:
-        """Waits until the child has answered, or is dead; None: it has not. The lock is held."""
+        """Waits until the child has answered or exited; None: no answer. The lock is held."""
         child, end = self.child, time.monotonic() + within
         while number not in self.released and child is not None and self.child is child and not self.closed:
             left = end - time.monotonic()
@@ -109,13 +104,13 @@ class IsolatedBatch:
         return self.released.pop(number, None)
 
     def drop(self, key: str) -> None:
-        """Sends nothing more for an attempt."""
+        """Stops heartbeats for an attempt."""
         with self.cond:
             if self.held.pop(key, None) is not None:
-                self.tell({"do": "drop", "key": key})
+                self.send({"do": "drop", "key": key})
 
     def close(self) -> None:
-        """Ends the beats. The child ends with its input, or is ended."""
+        """Stops the heartbeats. The child exits when its input ends, or is killed."""
         with self.cond:
             self.closed = True
             if self.outbox is not None:
@@ -125,16 +120,16 @@ class IsolatedBatch:
             self.cond.notify_all()
 
     def rest(self, seconds: float) -> None:
-        """Waits, after close, until the child has ended, but not for long."""
+        """Waits after close, at most for some seconds, until the child has exited."""
         end = time.monotonic() + seconds
         with self.cond:
             while self.child is not None and time.monotonic() < end:
                 self.cond.wait(end - time.monotonic())
 
-    # The child.
+    # The child process.
 
-    def tell(self, message: Dict[str, Any], newest: str = "") -> None:
-        """Tells the child. The lock is held."""
+    def send(self, message: Dict[str, Any], newest: str = "") -> None:
+        """Sends the child a message. The lock is held."""
         if self.outbox is not None:
             self.outbox.put(message, newest)
 
@@ -145,28 +140,28 @@ class IsolatedBatch:
         try:
             signals = self.config.get("signals")
             child = subprocess.Popen(
-                [sys.executable, "-m", "lubdub._beatd"],
+                [sys.executable, "-m", "lubdub._beatprocess"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=[] if signals is None else [signals],
                 env={**os.environ, "PYTHONPATH": path},
             )
         except OSError as error:
-            raise LubdubError(f"the child process that beats could not be started: {error}") from error
-        outbox = Outbox(cast(IO[bytes], child.stdin), "lubdub-tells")
+            raise LubdubError(f"the heartbeat process could not be started: {error}") from error
+        outbox = Outbox(cast(IO[bytes], child.stdin), "lubdub-outbox")
         outbox.put(self.config)
         for message in self.state():
             outbox.put(message)
         self.begun, self.child, self.outbox = True, child, outbox
-        _exit.start(lambda: self.hear(child, outbox), "lubdub-hears")
+        _exit.start(lambda: self.receive(child, outbox), "lubdub-hears")
         _exit.start(lambda: self.ping(child, outbox), "lubdub-pings")
 
     def state(self) -> List[Dict[str, Any]]:
-        """What a new child must know. The lock is held."""
-        return [told(entry) for entry in self.held.values()]
+        """The messages that bring a new child up to date. The lock is held."""
+        return [entry_message(entry) for entry in self.held.values()]
 
     def ping(self, child: "subprocess.Popen[bytes]", outbox: Outbox) -> None:
-        """Gives the child a sign of life now and then."""
+        """Pings the child regularly."""
         while True:
             with self.cond:
                 self.cond.wait(PING_EVERY)
@@ -174,13 +169,13 @@ class IsolatedBatch:
                     return
             outbox.put({"do": "ping"}, "ping")
 
-    def hear(self, child: "subprocess.Popen[bytes]", outbox: Outbox) -> None:
-        """Hears what the child tells, until it ends."""
+    def receive(self, child: "subprocess.Popen[bytes]", outbox: Outbox) -> None:
+        """Receives the child's messages until it exits."""
         over = _exit.blocked(child.kill)
         try:
             listen(cast(IO[bytes], child.stdout), self.take)
             outbox.close()
-            child.kill()  # should only its output have ended
+            child.kill()  # in case it only closed its output
             child.wait()
         finally:
             over()
@@ -192,30 +187,28 @@ class IsolatedBatch:
             self.cond.notify_all()
             if self.closed:
                 return
-        self.listener.log(
-            "error", f"the child process that beats has ended with {child.returncode}, and another one is started"
-        )
-        self.begin_later()
+        self.listener.log("error", f"the heartbeat process exited with {child.returncode}; starting a new one")
+        self.restart_later()
 
-    def begin_later(self) -> None:
-        """Has another child started, sooner or later."""
+    def restart_later(self) -> None:
+        """Starts a new child after a pause."""
         with self.cond:
             self.deaths += 1
             pause = backoff(self.deaths, 5.0)
-        self.clock.call_later(pause, self.begin_anew)
+        self.clock.call_later(pause, self.restart)
 
-    def begin_anew(self) -> None:
-        """Starts another child."""
+    def restart(self) -> None:
+        """Starts a new child."""
         try:
             with self.cond:
                 if not self.closed and self.child is None:
                     self.begin()
-        except (LubdubError, RuntimeError) as error:  # no process, no thread: perhaps later
+        except (LubdubError, RuntimeError) as error:  # no process or thread can be started now: try again later
             self.listener.log("error", str(error))
-            self.begin_later()
+            self.restart_later()
 
     def take(self, m: Dict[str, Any]) -> None:
-        """Takes in what the child tells."""
+        """Handles a message from the child."""
         on = m["on"]
         if on == "accepted":
             with self.cond:
@@ -250,7 +243,7 @@ class IsolatedBatch:
 
 
 class IsolatedWorkerBeats(IsolatedBatch):
-    """WorkerBeats, in a child."""
+    """WorkerBeats in a child process."""
 
     def __init__(self, config: Dict[str, Any], clock: Clock, listener: Listener, watched: bool = False) -> None:
         super().__init__(config, clock, listener, True, watched)
@@ -258,10 +251,10 @@ class IsolatedWorkerBeats(IsolatedBatch):
         self.running = self.completed = self.failed = self.seq = 0
         self.unanswered: Optional[Delta] = None
         self.ending: Set[str] = set()
-        self.stop_at: Optional[float] = None  # the hard stop, by the clock
+        self.stop_at: Optional[float] = None  # when the hard stop is due
 
     def enter(self, session: Session) -> None:
-        """Beats for a registration from now on."""
+        """Sends heartbeats for this registration from now on."""
         with self.cond:
             if self.closed:
                 return
@@ -269,12 +262,12 @@ class IsolatedWorkerBeats(IsolatedBatch):
             self.count_again()
             self.ending.clear()
             if self.begun:
-                self.tell({"do": "enter", **shown(session)})
+                self.send({"do": "enter", **session_message(session)})
             else:
                 self.begin()
 
     def count_again(self) -> None:
-        """What was refused was not counted. The lock is held."""
+        """Counts refused deltas again. The lock is held."""
         delta, self.unanswered = self.unanswered, None
         if delta is not None:
             self.completed, self.failed = self.completed + delta.completed, self.failed + delta.failed
@@ -285,36 +278,36 @@ class IsolatedWorkerBeats(IsolatedBatch):
     def settled(self, key: str) -> None:
         with self.cond:
             self.ending.discard(key)
-            self.tell({"do": "settled", "key": key})
+            self.send({"do": "settled", "key": key})
 
     def listed(self, task_id: str, attempt: int) -> None:
-        """Has an attempt that was claimed in the inventory."""
-        entry = Beaten(task_id, attempt)
+        """Adds a claimed attempt to the inventory."""
+        entry = BeatEntry(task_id, attempt)
         entry.started = False
         with self.cond:
             self.held[entry.key] = entry
-            self.tell(told(entry))
+            self.send(entry_message(entry))
 
     def stopping(self, hard: float) -> None:
-        """The worker stops, and the hard stop comes in so many seconds: the child sees to it should nothing run here then."""
+        """The worker stops, with the hard stop in this many seconds: the child enforces it if this process is blocked then."""
         with self.cond:
             self.stop_at = self.clock.now() + hard
-            self.tell({"do": "stopping", "hard": hard})
+            self.send({"do": "stopping", "hard": hard})
 
     def active(self, running: int) -> None:
-        """How many tasks are being done."""
+        """Sets how many tasks are running."""
         with self.cond:
             self.running = running
-            self.tell({"do": "active", "running": running}, "active")
+            self.send({"do": "active", "running": running}, "active")
 
     def count(self, completed: int, failed: int) -> None:
-        """Adds to what the next beat says."""
+        """Adds to the deltas of the next heartbeat."""
         with self.cond:
             self.completed, self.failed = self.completed + completed, self.failed + failed
-            self.tell({"do": "count", "completed": completed, "failed": failed})
+            self.send({"do": "count", "completed": completed, "failed": failed})
 
     def state(self) -> List[Dict[str, Any]]:
-        """All that is held comes first: a beat that misses some of it would have that lost."""
+        """The attempts come first: a heartbeat without some of them would have them declared lost."""
         known = super().state() + [{"do": "ending", "key": key} for key in self.ending]
         known += [
             {"do": "count", "completed": self.completed, "failed": self.failed},
@@ -327,7 +320,7 @@ class IsolatedWorkerBeats(IsolatedBatch):
             known.append(
                 {
                     "do": "goOn",
-                    **shown(self.session),
+                    **session_message(self.session),
                     "seq": self.seq,
                     "unanswered": [waiting.seq, waiting.completed, waiting.failed] if waiting else None,
                 }
@@ -340,7 +333,7 @@ class IsolatedWorkerBeats(IsolatedBatch):
             with self.cond:
                 delta = Delta(m["seq"], m["completed"], m["failed"])
                 fresh = self.unanswered is None or self.unanswered.seq != delta.seq
-                if fresh and not m["answered"]:  # what was counted is in there now
+                if fresh and not m["answered"]:  # the deltas are included in it
                     self.completed, self.failed = self.completed - delta.completed, self.failed - delta.failed
                 self.seq, self.unanswered = delta.seq, None if m["answered"] else delta
         elif on == "drain":
@@ -367,8 +360,8 @@ class IsolatedWorkerBeats(IsolatedBatch):
             super().take(m)
 
 
-def told(entry: Beaten) -> Dict[str, Any]:
-    """How the child is told of an attempt."""
+def entry_message(entry: BeatEntry) -> Dict[str, Any]:
+    """The message that describes an attempt."""
     if not entry.started:
         return {"do": "listed", "taskId": entry.task_id, "attempt": entry.attempt}
     return {
@@ -386,8 +379,8 @@ def told(entry: Beaten) -> Dict[str, Any]:
     }
 
 
-def shown(session: Session) -> Dict[str, Any]:
-    """How the child is told of a registration."""
+def session_message(session: Session) -> Dict[str, Any]:
+    """The message that describes a registration."""
     return {
         "workerId": session.worker_id,
         "token": session.token,

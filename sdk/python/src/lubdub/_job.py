@@ -1,4 +1,4 @@
-"""A task at work."""
+"""A task that a worker runs."""
 
 from __future__ import annotations
 
@@ -6,44 +6,42 @@ import asyncio
 import concurrent.futures
 import inspect
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _exit
 from ._answers import seconds
 from ._beats import key_of
 from ._clock import Event, Timer
 from ._log import log_failure, retry_of
+from ._workerstate import WorkerState
 from .attempt import Attempt
 from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
 from .errors import EndedError, LubdubError, OutputError, may_retry
 from .failures import Failure, explained
 
-if TYPE_CHECKING:
-    from ._runner import Runner
-
-TASK_TIMEOUT = 300.0  # seconds that a task may take where neither it nor the worker has a limit
-IGNORED = 10.0  # seconds for which a handler may go on after its end before that is told of
+TASK_TIMEOUT = 300.0  # seconds that a task may take if neither it nor the worker sets a limit
+ENDING_LIMIT = 10.0  # seconds that a handler may continue after its end before a warning is logged
 
 
 class Job:
-    """It takes a place until its handler has ended."""
+    """A running task. It occupies a place until its handler has returned."""
 
-    def __init__(self, runner: "Runner", envelope: Dict[str, Any]) -> None:
-        self.runner, self.envelope = runner, envelope
+    def __init__(self, runner: WorkerState, envelope: Dict[str, Any], on_end: Callable[["Job"], None]) -> None:
+        self.runner, self.envelope, self.on_end = runner, envelope, on_end
         self.task_id, self.number = str(envelope["taskId"]), int(envelope["attempt"])
         self.key = key_of(self.task_id, self.number)
         self.attempt: Optional[Attempt] = None  # once it has started
         self.lock = threading.Lock()
-        self.settling = False  # somebody completes it
-        self.returned = False  # the deregistration gives it back: it must not begin, and is not completed
+        self.settling = False  # a thread completes it
+        self.returned = False  # the deregistration returns it to the queue: it must not start and is not completed
         self.settled = False
-        self.unanswered = False  # no server has confirmed its completion
-        self.done = Event(runner.clock)  # it is settled
+        self.unanswered = False  # no server confirmed its completion
+        self.done = Event(runner.clock)  # set once it is settled
         self.timers: List[Timer] = []
         self.ended = False
 
     def run(self) -> None:
-        """Does the task."""
+        """Runs the task."""
         try:
             attempt = self.begin()
             if attempt is not None:
@@ -51,17 +49,17 @@ class Job:
         except _exit.Exiting:
             raise
         except BaseException:
-            self.runner.logger.exception("task %s could not be brought to its end", self.key)
+            self.runner.logger.exception("task %s could not be completed", self.key)
         finally:
             self.ended = True
             for timer in self.timers:
                 timer.cancel()
             if self.attempt is not None:
-                self.attempt.abandon()  # which does nothing to one that is given back
-            self.runner.leave(self)
+                self.attempt.abandon()  # no effect on an attempt that is returned to the queue
+            self.on_end(self)
 
     def begin(self) -> Optional[Attempt]:
-        """Says that it has started; None: it has not."""
+        """Reports the start; None: the task must not start."""
         runner, client = self.runner, self.runner.client
         if runner.forced is not None:
             return None
@@ -77,15 +75,15 @@ class Job:
             runner.attempts[self.key] = attempt
             attempt.start(runner.soft)
         except BaseException as error:
-            if runner.soft.is_set() and may_retry(error):  # its start was not confirmed, and is not asked for any more
+            if runner.soft.is_set() and may_retry(error):  # its start was not confirmed, and is not retried
                 self.give_back()
                 return None
             runner.beats.release(self.key)
             runner.attempts.pop(self.key, None)
-            runner.keeps(self.key)
+            runner.unmark_returned(self.key)
             if not isinstance(error, LubdubError):
                 raise
-            runner.logger.info("task %s was claimed and is not begun: %s", self.key, error)
+            runner.logger.info("task %s was claimed but not started: %s", self.key, error)
             return None
         with self.lock:
             self.attempt, returned = attempt, self.returned
@@ -95,7 +93,7 @@ class Job:
         return attempt
 
     def work(self, attempt: Attempt) -> None:
-        """Calls the handler, and completes the task with what comes of it."""
+        """Calls the handler and completes the task with the result."""
         runner = self.runner
         output: Any = None
         failure: Optional[BaseException] = None
@@ -118,7 +116,7 @@ class Job:
         if failure is not None and isinstance(attempt.cause, Stopping) and self.give_back():
             return
         self.settle(output, failure)
-        self.done.wait()  # by whoever does it: before that the attempt must not be given up
+        self.done.wait()  # until another thread has completed it: the attempt must not be abandoned before
 
     def call(self, attempt: Attempt) -> Any:
         """Calls the handler."""
@@ -142,7 +140,7 @@ class Job:
             return self.call_async(attempt, found)
 
     def call_async(self, attempt: Attempt, work: Any) -> Any:
-        """Waits for a coroutine on the worker's loop, which is cancelled when the work is to end."""
+        """Runs a coroutine on the worker's loop; the end of the attempt cancels it."""
         loop = self.runner.loop.get()
 
         async def main() -> Any:
@@ -170,17 +168,17 @@ class Job:
             raise cause from None
         finally:
             over()
-            for one in (whole, work):  # which were not begun, since the loop has ended
+            for one in (whole, work):  # coroutines that never started, since the loop has ended
                 if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
                     one.close()
 
     def settle(self, output: Any, failure: Optional[BaseException]) -> None:
-        """Completes the task, unless somebody else does."""
-        if self.claims_the_end():
+        """Completes the task unless another thread does."""
+        if self.claim_completion():
             self.complete(output, failure)
 
-    def claims_the_end(self) -> bool:
-        """Whether the caller is the one to complete the task."""
+    def claim_completion(self) -> bool:
+        """Whether the caller is the one that completes the task."""
         with self.lock:
             first, self.settling = not self.settling, True
             return first
@@ -201,49 +199,49 @@ class Job:
                 log_failure(runner.logger, self.envelope, failure, retry_of(answer), bool(answer.get("willRetry")))
             runner.logger.debug("task %s has ended: %s", self.key, state)
         except (End, EndedError) as error:
-            runner.logger.info("the end of task %s is not told: %s", self.key, error)
+            runner.logger.info("the completion of task %s is not sent: %s", self.key, error)
         except LubdubError as error:
             self.unanswered = may_retry(error)
             then = (
-                f"its completion was not accepted{', and the server recovers it' if may_retry(error) else ''}: {error}"
+                f"its completion was not accepted{'; the server will recover it' if may_retry(error) else ''}: {error}"
             )
             if failure is not None:
                 log_failure(runner.logger, self.envelope, failure, then)
             else:
-                runner.logger.warning("Task %s has ended, and %s", self.key, then)
+                runner.logger.warning("Task %s has ended, but %s", self.key, then)
         finally:
             self.settled = True
             self.done.set()
 
     def give_back(self) -> bool:
-        """Leaves the task to the deregistration, which gives it back: it stays in the inventory and is not completed. False: another
-        thread completes it, or the attempt is not ours any more."""
+        """Leaves the task to the deregistration, which returns it to the queue: it stays in the inventory and is not completed. False:
+        another thread completes it, or the attempt is no longer ours."""
         attempt = self.attempt
-        if (attempt is not None and attempt.over) or not self.claims_the_end():
+        if (attempt is not None and attempt.over) or not self.claim_completion():
             return False
         with self.lock:
             self.returned, attempt = True, self.attempt
         if attempt is not None:
             attempt.leave(Stopping())
         self.settled = True
-        self.runner.gives_back(self)
+        self.runner.mark_returned(self.key, self.task_id)
         self.done.set()
         return True
 
-    # What may end it.
+    # Limits.
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Calls back unless the handler has ended before."""
+        """Calls back unless the handler has returned before."""
         self.timers.append(self.runner.clock.call_later(seconds, lambda: None if self.ended else call()))
 
     def watch(self, attempt: Attempt) -> None:
-        """Ends it when it takes too long or is stuck, and tells of a handler that does not heed its end."""
+        """Starts the task's limits, and warns if the handler continues after its end."""
         worker = self.runner.worker
         attempt.on_end(
             lambda cause: self.later(
-                IGNORED,
+                ENDING_LIMIT,
                 lambda: self.runner.logger.warning(
-                    "the handler of task %s goes on though it was to end: %s", self.key, cause
+                    "the handler of task %s is still running though its work must end: %s", self.key, cause
                 ),
             )
         )
@@ -254,25 +252,25 @@ class Job:
             self.later(worker.watchdog, lambda: self.look(attempt))
 
     def limit(self) -> float:
-        """How many seconds the task may take here; 0: no bound. What the task itself allows goes before what nobody has set."""
+        """How many seconds the task may take; 0: no limit. The task's own limit replaces the default, but not the worker's setting."""
         limit = self.runner.worker.task_timeout
         if limit is not None:
             return limit
         return 0 if seconds(self.envelope.get("runTimeoutMs")) else TASK_TIMEOUT
 
     def grace(self) -> float:
-        """How many seconds the handler has to end after it was told that the task took too long."""
+        """How many seconds the handler has to return after its time limit."""
         return max(seconds(self.envelope.get("cancelGracePeriodMs")), 1.0)
 
     def time_out(self, attempt: Attempt) -> None:
-        """It has taken too long; its handler has the grace of a cancel to end."""
+        """Ends a task that has reached its time limit; its handler gets the cancel grace period."""
         if self.runner.soft.is_set():
-            return  # it was told to end, and is given back
+            return  # it was already stopped, and is returned to the queue
         attempt.end(TaskTimeout())
         self.later(self.grace(), lambda: self.fail_in_background(Failure(str(TaskTimeout()), "TIMEOUT")))
 
     def look(self, attempt: Attempt) -> None:
-        """The watchdog's look."""
+        """Ends the task if it has reported no progress for too long."""
         if self.runner.soft.is_set():
             return
         watchdog = self.runner.worker.watchdog
@@ -284,13 +282,13 @@ class Job:
         self.fail_in_background(Failure(str(stuck), "TIMEOUT"), lambda: attempt.end(stuck))
 
     def fail_in_background(self, failure: Failure, first: Optional[Callable[[], None]] = None) -> None:
-        """Completes it from another thread, since timers must not wait."""
-        if not self.claims_the_end():
+        """Completes the task from another thread, since timers must not block."""
+        if not self.claim_completion():
             return
         if first is not None:
             first()
         try:
-            self.runner.clock.spawn(lambda: self.complete(None, failure), f"lubdub-fails-{self.key}")
-        except RuntimeError:  # there are too many threads: the server finds the attempt lost
+            self.runner.clock.spawn(lambda: self.complete(None, failure), f"lubdub-fail-{self.key}")
+        except RuntimeError:  # no thread can be started: the server will declare the attempt lost
             self.done.set()
             raise

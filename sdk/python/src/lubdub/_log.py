@@ -1,4 +1,4 @@
-"""What is logged, and where to while the program has configured no logging."""
+"""Logging, and where it goes while the program has not configured any."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .failures import task_error
 
 
 class LastResort(logging.Handler):
-    """Writes to standard error while no other handler would get the record: lines are neither lost nor doubled."""
+    """Writes to standard error while no other handler gets the record, so that lines are neither lost nor duplicated."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class LastResort(logging.Handler):
 
 
 def configured(name: str) -> bool:
-    """Whether the program has a handler for records of a logger."""
+    """Whether the program has configured a handler for a logger."""
     logger: Optional[logging.Logger] = logging.getLogger(name)
     while logger is not None:
         if any(not isinstance(handler, LastResort) for handler in logger.handlers):
@@ -40,7 +40,7 @@ def configured(name: str) -> bool:
 
 
 def show_info() -> None:
-    """Has info lines written too, where the program has configured no logging: a worker is a program of its own."""
+    """Shows info lines too if the program has not configured logging: a worker is a program of its own."""
     if LOG.level == logging.NOTSET and not configured("lubdub.worker"):
         LOG.setLevel(logging.INFO)
 
@@ -49,11 +49,11 @@ LOG = logging.getLogger("lubdub")
 LOG.addHandler(LastResort())
 
 
-RECENT = 10.0  # seconds: calls that fail are repeated more often
+RECENT = 10.0  # seconds; failing calls are retried more often than this
 
 
 class Outage:
-    """Logs one line when calls begin to fail because no server answers, and one when all that failed are answered again."""
+    """Logs one line when calls begin to fail because no server answers, and one when all of them are answered again."""
 
     def __init__(self, clock: Clock, log: logging.Logger) -> None:
         self.clock, self.log = clock, log
@@ -62,19 +62,19 @@ class Outage:
         self.since = 0.0
 
     def failed(self, what: str, error: object) -> None:
-        """A call of this kind was not answered, and is repeated."""
+        """A call of this kind was not answered and will be retried."""
         with self.lock:
             first, now = not self.failing, self.clock.now()
             self.failing[what] = now
             if first:
                 self.since = now
         if first:
-            self.log.warning("No answer from Lubdub, and calls are repeated: %s", error)
+            self.log.warning("No answer from Lubdub; calls are retried: %s", error)
         else:
             self.log.debug("Still no answer: %s", error)
 
     def answered(self, what: str) -> None:
-        """A call of this kind was answered. Others that have not failed for a while wait for their answer, as claims do."""
+        """A call of this kind was answered. Other kinds that have not failed recently are waiting for an answer, as claims do."""
         if not self.failing:
             return
         with self.lock:
@@ -82,10 +82,10 @@ class Outage:
             self.failing = {kind: at for kind, at in self.failing.items() if kind != what and now - at < RECENT}
             over = failing and not self.failing
         if over:
-            self.log.warning("Lubdub answers again, after %.1f s", now - self.since)
+            self.log.warning("Lubdub answers again after %.1f s", now - self.since)
 
     def dropped(self, what: str) -> None:
-        """A call of this kind is repeated no more, though it was not answered."""
+        """A call of this kind is no longer retried, though it was not answered."""
         with self.lock:
             self.failing.pop(what, None)
 
@@ -93,7 +93,7 @@ class Outage:
 def log_failure(
     log: logging.Logger, envelope: Mapping[str, Any], error: BaseException, then: str, retried: bool = False
 ) -> None:
-    """Logs that a handler has failed, with its stack where the error is not one that it raised for Lubdub."""
+    """Logs that a handler failed, with the stack unless the error is one of Lubdub's."""
     of_type = f" of type {envelope['type']}" if envelope.get("type") else ""
     log.log(
         logging.WARNING if retried else logging.ERROR,
@@ -108,7 +108,9 @@ def log_failure(
 
 
 def retry_of(answer: Mapping[str, Any]) -> str:
-    """What a completion's answer says about another attempt, in words."""
+    """Describes the next attempt, from the answer to a completion."""
     if not answer.get("willRetry"):
-        return "it is not retried"
-    return f"it is retried as attempt {answer['nextAttempt']}" if answer.get("nextAttempt") else "it is retried"
+        return "it will not be retried"
+    return (
+        f"it will be retried as attempt {answer['nextAttempt']}" if answer.get("nextAttempt") else "it will be retried"
+    )

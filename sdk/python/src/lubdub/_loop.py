@@ -1,4 +1,4 @@
-"""The loop of handlers that are coroutines."""
+"""The event loop of coroutine handlers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Optional
 from . import _exit
 from .errors import ClosedError
 
-LAST = 2.0  # seconds for which coroutines that are cancelled may go on
+LAST = 2.0  # seconds that cancelled coroutines may take to end
 
 
 class Loop:
-    """A loop in a thread of its own, from when it is needed until end."""
+    """An event loop in a separate thread, started on first use."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -37,7 +37,7 @@ class Loop:
             return self.loop
 
     def end(self) -> None:
-        """Cancels what still runs, and ends the loop."""
+        """Cancels the coroutines that still run, and ends the loop."""
         with self.lock:
             first, self.over = not self.over, True
             if first and self.loop is not None:

@@ -1,4 +1,4 @@
-"""JSON lines between a process and the child that beats for it. Writing never waits, however long the other side is busy."""
+"""JSON lines between a process and its heartbeat child. Writing never blocks, however long the other side is busy."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import IO, Any, Callable, Dict, List
 
 from . import _exit
 
-MOST = 100_000  # messages that wait; what is more is dropped, as it can only be log lines and metrics
-FLUSH_WITHIN = 1.0  # seconds that whoever wants something to be written waits at most
+MOST = 100_000  # pending messages; more are dropped, as they can only be log lines and metrics
+FLUSH_WITHIN = 1.0  # seconds that flush waits at most
 
 log = logging.getLogger("lubdub")
 
 
 class Outbox:
-    """Writes messages in their order, from a thread of its own. Of those with the same name only the newest is written, behind the
-    others."""
+    """Writes messages in order, from a separate thread. Of several messages with the same name only the newest is written, at its
+    position."""
 
     def __init__(self, to: IO[bytes], name: str) -> None:
         self.to = to
@@ -28,7 +28,7 @@ class Outbox:
         _exit.start(self.run, name)
 
     def put(self, message: Dict[str, Any], newest: str = "") -> None:
-        """Has a message written."""
+        """Queues a message."""
         with self.cond:
             if newest:
                 self.newest[newest] = message
@@ -37,18 +37,18 @@ class Outbox:
             self.cond.notify_all()
 
     def flush(self) -> None:
-        """Waits until all is written, but not for long."""
+        """Waits, for a short time, until all messages are written."""
         with self.cond:
             self.cond.wait_for(lambda: self.closed or not (self.waiting or self.newest or self.writing), FLUSH_WITHIN)
 
     def close(self) -> None:
-        """Writes what waits, and closes."""
+        """Writes the pending messages and closes."""
         with self.cond:
             self.closed = True
             self.cond.notify_all()
 
     def run(self) -> None:
-        """Writes until it is closed, or nobody reads."""
+        """Writes until it is closed or the reader is gone."""
         try:
             while True:
                 with self.cond:
@@ -65,7 +65,7 @@ class Outbox:
                 elif closed:
                     return
         except (OSError, ValueError):
-            pass  # whoever reads the other pipe finds the process gone
+            pass  # the reader of the other pipe notices that the process is gone
         finally:
             self.close()
             with contextlib.suppress(OSError, ValueError):
@@ -73,12 +73,12 @@ class Outbox:
 
 
 def listen(on: IO[bytes], take: Callable[[Dict[str, Any]], None]) -> None:
-    """Gives out messages until there are no more."""
+    """Passes on messages until the input ends."""
     try:
         for line in on:
             try:
                 take(json.loads(line))
             except Exception:
-                log.exception("a message between the process and its child could not be taken in")
+                log.exception("a message between the process and its heartbeat process could not be handled")
     except (OSError, ValueError):
         pass

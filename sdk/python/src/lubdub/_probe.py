@@ -1,4 +1,4 @@
-"""Answers the server's probe: 200 while the process's own beats go on, 503 when they do not. It asks nobody."""
+"""Answers the server's probe: 200 while the process's heartbeat loop runs, 503 when it does not. It makes no calls itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Probe:
             daemon_threads = True
 
             def handle_error(self, request: Any, client_address: Any) -> None:
-                pass  # whoever asked has gone
+                pass  # the client has disconnected
 
         try:
             self.server = Listener((host, int(port)), Handler)

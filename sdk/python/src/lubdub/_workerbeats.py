@@ -1,4 +1,4 @@
-"""A worker's own beat, with all that it holds."""
+"""A worker's own heartbeat, with the inventory of its tasks."""
 
 from __future__ import annotations
 
@@ -6,56 +6,57 @@ import random
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._answers import interval_of, objects, plain, text, timeout_of, whole
-from ._beats import LONGEST, MAX_BATCH, Accepted, Beaten, Beats, Listener, key_of
+from ._beats import LONGEST, MAX_BATCH, Accepted, BeatEntry, Beats, Listener, key_of
 from ._call import Call, Caller, path_of, read, write
 from ._clock import backoff
 from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, wait_of
 
 
 class Session:
-    """One registration, as the beats see it."""
+    """One registration."""
 
     def __init__(
         self, worker_id: str, token: str, interval: float, timeout: float, accepted: float, waiting: bool = False
     ) -> None:
-        self.waiting = waiting  # its machine is drained: it claims nothing until that is resumed
+        self.waiting = waiting  # its machine is drained: it does not claim until the machine is resumed
         self.worker_id, self.token, self.interval, self.timeout = worker_id, token, interval, timeout
-        self.accepted = accepted  # when the last beat left that was accepted
+        self.accepted = accepted  # when the last accepted heartbeat was sent
 
 
 class Delta:
-    """What was counted, under its number."""
+    """Completed and failed tasks, under a sequence number."""
 
     def __init__(self, seq: int, completed: int, failed: int) -> None:
         self.seq, self.completed, self.failed = seq, completed, failed
 
 
 def gone(error: BaseException) -> bool:
-    """Whether an error says that the worker is not known any more, or not as one that may act: it must register anew."""
+    """Whether an error means that the worker is not registered, or may no longer act: it must register again."""
     return isinstance(error, (WorkerNotFound, WorkerOffline)) or (isinstance(error, ApiError) and error.status == 401)
 
 
 class WorkerBeats(Beats):
-    """Beats by POST /v1/workers/{id}/heartbeat. watched: the thread says each second that it is awake.
+    """Sends heartbeats with POST /v1/workers/{id}/heartbeat. watched: the thread reports every second that it is awake.
 
-    An attempt whose completion is under way is in no inventory, and what two of them in a row miss the server takes for lost. In an outage
-    a completion may be away for longer than that; so after one inventory that left it out beats go without any, until it is settled.
-    Attempts that do not live by their worker's beat are then beaten for by themselves."""
+    An attempt that is being completed is in no inventory, and the server takes what two inventories in a row omit for lost. In an outage a
+    completion may take longer than that. So after one inventory without it, heartbeats include no inventory until the completion is
+    settled. Attempts with their own timeout then get separate heartbeats.
+    """
 
     def __init__(self, caller: Caller, listener: Listener, watched: bool = False) -> None:
         super().__init__(caller, listener, "lubdub-worker-beats")
         self.session: Optional[Session] = None
         self.watched = watched
         self.due = 0.0
-        self.last = 0.0  # when the last beat left
+        self.last = 0.0  # when the last heartbeat was sent
         self.seq = self.completed = self.failed = self.running = 0
         self.unanswered: Optional[Delta] = None
-        self.ending: Dict[str, bool] = {}  # completions under way; True: an inventory has left the attempt out
-        self.draining = self.refused_alone = False
+        self.ending: Dict[str, bool] = {}  # completions in flight; True: an inventory has omitted the attempt
+        self.draining = self.refused_separately = False
 
     def enter(self, session: Session) -> None:
-        """Beats for a registration from now on. What was refused with the one before was not counted, and is told anew; what is ending
-        the new one does not hold."""
+        """Sends heartbeats for this registration from now on. Deltas that were refused with the previous one were not counted and are sent
+        again; the new registration does not hold attempts that are ending."""
         with self.cond:
             self.session, self.seq, self.failures, self.until = session, 0, 0, 0.0
             self.due = session.accepted + spread(session.interval)
@@ -63,19 +64,19 @@ class WorkerBeats(Beats):
             if delta is not None:
                 self.completed, self.failed = self.completed + delta.completed, self.failed + delta.failed
             self.ending.clear()
-            self.rouse()
+            self.wake_thread()
 
     def listed(self, task_id: str, attempt: int) -> None:
-        """Has an attempt that was claimed in the inventory, from before it has started."""
-        entry = Beaten(task_id, attempt)
+        """Adds a claimed attempt to the inventory before it has started."""
+        entry = BeatEntry(task_id, attempt)
         entry.started = False
         with self.cond:
             self.entries[entry.key] = entry
 
-    def hold(self, entry: Beaten) -> None:
+    def hold(self, entry: BeatEntry) -> None:
         with self.cond:
             self.entries[entry.key] = entry
-            self.rouse()  # it may want to be heard more often
+            self.wake_thread()  # its interval may be shorter
 
     def ends(self, key: str) -> None:
         self.ending[key] = False
@@ -85,25 +86,25 @@ class WorkerBeats(Beats):
             self.ending.pop(key, None)
 
     def stopping(self, hard: float) -> None:
-        """The worker stops, and the hard stop comes in so many seconds."""
+        """The worker stops, with the hard stop in this many seconds."""
 
     def active(self, running: int) -> None:
-        """How many tasks are being done."""
+        """Sets how many tasks are running."""
         with self.cond:
             self.running = running
 
     def count(self, completed: int, failed: int) -> None:
-        """Adds to what the next beat says."""
+        """Adds to the deltas of the next heartbeat."""
         with self.cond:
             self.completed, self.failed = self.completed + completed, self.failed + failed
 
-    def hasten(self, entry: Beaten) -> None:
+    def beat_soon(self, entry: BeatEntry) -> None:
         self.due = min(self.due, max(self.clock.now(), self.last + 1))
 
     def over(self) -> bool:
         return self.closed
 
-    def look(self, now: float) -> Tuple[List[Beaten], float]:
+    def look(self, now: float) -> Tuple[List[BeatEntry], float]:
         self.listener.awake()
         wait = 1.0 if self.watched else LONGEST
         session = self.session
@@ -116,9 +117,9 @@ class WorkerBeats(Beats):
         due = max(due, self.until)
         if due > now:
             return [], min(wait, due - now)
-        return [NOBODY, *self.entries.values()], 0
+        return [NO_ATTEMPT, *self.entries.values()], 0
 
-    def beat(self, batch: List[Beaten]) -> None:
+    def beat(self, batch: List[BeatEntry]) -> None:
         batch = batch[1:]
         sent = self.clock.now()
         with self.cond:
@@ -142,7 +143,7 @@ class WorkerBeats(Beats):
                 self.ending = dict.fromkeys(self.ending, True)
             else:
                 for entry in batch:
-                    entry.sending = entry.delivered  # it says nothing of their progress
+                    entry.sending = entry.delivered  # it does not include their progress
             self.last = sent
         self.listener.deltas(delta.seq, delta.completed, delta.failed, False)
         try:
@@ -163,20 +164,22 @@ class WorkerBeats(Beats):
             return
         self.listener.beat("ok", len(batch), self.clock.now() - sent)
         self.listener.answered("heartbeats")
-        extended = self.heed(session, delta, batch if complete else [e for e in batch if not e.own], answer, sent)
+        extended = self.apply_answer(
+            session, delta, batch if complete else [e for e in batch if not e.own], answer, sent
+        )
         self.listener.log(
             "debug",
             f"Heartbeat sent successfully: worker {session.worker_id}, {running} active, leases extended: {extended}",
         )
         if not complete:
-            self.each_alone(session, [e for e in batch if e.own])
+            self.beat_separately(session, [e for e in batch if e.own])
 
     def complete(self, session: Session) -> bool:
         """Whether the entries are all that the worker holds."""
         return True
 
-    def each_alone(self, session: Session, own: List[Beaten]) -> None:
-        """Beats for attempts that do not live by their worker's beat, as if they had none."""
+    def beat_separately(self, session: Session, own: List[BeatEntry]) -> None:
+        """Sends separate heartbeats for attempts that have their own timeout."""
         for first in range(0, len(own), MAX_BATCH):
             batch = own[first : first + MAX_BATCH]
             sent = self.clock.now()
@@ -201,10 +204,10 @@ class WorkerBeats(Beats):
                     sent,
                 )
                 self.listener.answered("heartbeats of tasks")
-                self.refused_alone = False
+                self.refused_separately = False
             except LubdubError as error:
-                result = self.result_of("heartbeats of tasks", error, not self.refused_alone)
-                self.refused_alone = result == "refused"
+                result = self.result_of("heartbeats of tasks", error, not self.refused_separately)
+                self.refused_separately = result == "refused"
                 pause = wait_of(error) + backoff(self.failures, session.interval / 4)
             self.listener.beat(result, len(batch), self.clock.now() - sent)
             if pause > 0:
@@ -212,7 +215,7 @@ class WorkerBeats(Beats):
                     self.until = max(self.until, self.clock.now() + pause)
 
     def failed_beat(self, session: Session, error: LubdubError, attempts: int, took: float) -> None:
-        """Takes in that a beat was not accepted."""
+        """Handles a heartbeat that was not accepted."""
         lost = gone(error)
         self.listener.beat(self.result_of("heartbeats", error, self.failures == 0 and not lost), attempts, took)
         if isinstance(error, ApiError):
@@ -227,8 +230,10 @@ class WorkerBeats(Beats):
         if lost:
             self.listener.gone(session.worker_id, str(error), forced_offline(error, session.worker_id) is not None)
 
-    def heed(self, session: Session, delta: Delta, batch: List[Beaten], answer: Dict[str, Any], sent: float) -> int:
-        """Does what an answer asks for, and returns how many tasks' leases the heartbeat has extended."""
+    def apply_answer(
+        self, session: Session, delta: Delta, batch: List[BeatEntry], answer: Dict[str, Any], sent: float
+    ) -> int:
+        """Applies an answer, and returns how many tasks' leases the heartbeat extended."""
         lost = {key_of(text(x.get("taskId")), whole(x.get("attempt"))): x for x in objects(answer.get("lostTasks"))}
         token = plain(answer.get("workerToken"))
         accepted: List[Accepted] = []
@@ -271,11 +276,11 @@ class WorkerBeats(Beats):
         return len(accepted)
 
 
-NOBODY = Beaten("", 0)  # so that a worker beats that holds nothing
+NO_ATTEMPT = BeatEntry("", 0)  # lets a worker without tasks send heartbeats
 
 
 def spread(interval: float) -> float:
-    """Makes an interval a little shorter, by chance, so that a fleet that was started together does not beat as one."""
+    """Shortens an interval slightly at random, so that a fleet that was started at the same time does not send its heartbeats in step."""
     return interval * (0.9 + random.random() / 10)
 
 

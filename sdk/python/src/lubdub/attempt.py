@@ -1,4 +1,4 @@
-"""The handle of an attempt that is tracked."""
+"""The handle of a tracked attempt."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Union,
 
 from . import types as t
 from ._answers import plain, seconds, seconds_between, text, whole
-from ._beats import Accepted, Beaten
+from ._beats import Accepted, BeatEntry
 from ._call import Call, Caller, path_of, write
 from ._clock import Event
 from ._complete import completion, persist, stamp
-from ._places import Endpoints
+from ._endpoints import Endpoints
 from .ends import Cancelled, ClientClosed, End, LeaseEnded, Stopping, Stuck, TaskTimeout, end_of, end_of_error
 from .errors import ApiError, ConfigurationError, EndedError, ForkedError, LubdubError, OutputError
 from .failures import Failure, Stopped, cut, task_error
 from .metrics import Metrics
 
 Lease = Literal["patient", "strict"]
-MAX_MESSAGE = 1024  # bytes of a message
-LEAST_TIMEOUT = 3.0  # seconds: less leaves no room for one Retry-After
+MAX_MESSAGE = 1024  # bytes per message
+LEAST_TIMEOUT = 3.0  # seconds; a shorter timeout leaves no room for one Retry-After
 
 
 class Holder:
-    """Beats for attempts: a client's batch, or a worker."""
+    """Sends heartbeats for attempts: a client's batch, or a worker."""
 
-    def hold(self, entry: Beaten) -> None:
-        """Begins to beat."""
+    def hold(self, entry: BeatEntry) -> None:
+        """Starts heartbeats."""
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        """Is to be said with the next beat."""
+        """Sets the progress that the next heartbeat reports."""
 
     def release(self, key: str, ending: bool = False) -> int:
-        """Ends the beats; returns the acknowledged version of the progress, or -1. ending: the completion is sent from now on."""
+        """Stops heartbeats; returns the acknowledged version of the progress, or -1. ending: the completion is sent from now on."""
         raise NotImplementedError
 
     def settled(self, key: str) -> None:
-        """The completion is answered, or given up."""
+        """The completion was answered or abandoned."""
 
     def drop(self, key: str) -> None:
-        """Sends nothing more, without waiting for what is under way."""
+        """Stops heartbeats without waiting for a request in flight."""
 
-    # Happens when nothing more is to be sent about what it holds; None: that never comes.
+    # Set when nothing more may be sent about its attempts; None: never.
     over: Optional[Event] = None
 
     def worker_id(self) -> str:
-        """The worker's; "": there is none."""
+        """The id of the worker; "": none."""
         return ""
 
     def token(self) -> str:
-        """Opens the callbacks of what is held; "": the attempt's own does."""
+        """A token for the callbacks of its attempts; "": use the attempt's own."""
         return ""
 
 
 class Attempt:
-    """An attempt that is tracked: beats are sent for it until it is completed (done, fail, stopped) or given up (abandon). It is for
-    any number of threads at once."""
+    """A tracked attempt: heartbeats are sent until it is completed (done, fail, stopped) or abandoned (abandon). Any number of threads may
+    use it."""
 
     def __init__(
         self,
@@ -78,16 +78,16 @@ class Attempt:
             or whole(envelope.get("attempt")) < 1
         ):
             raise ConfigurationError(
-                "this is no envelope of a task: it needs taskId, attempt and taskToken, as creations and claims "
-                "answer them"
+                "this is not a task envelope: it needs taskId, attempt and taskToken, as creations and claims "
+                "return them"
             )
-        # What the server said of the task: see types.TaskEnvelope.
+        # The envelope of the task: see types.TaskEnvelope.
         self.envelope: t.TaskEnvelope = cast(t.TaskEnvelope, dict(envelope))
         self.task_id: str = str(envelope["taskId"])
         self.attempt: int = int(envelope["attempt"])
-        # What is sent as output where a with block ends without done().
+        # Sent as output if a with block ends without done().
         self.output: Any = None
-        # The answer to the completion; willRetry and nextAttempt are in it. None before.
+        # The answer to the completion, with willRetry and nextAttempt. None before.
         self.answer: Optional[t.CompletedResponse] = None
         self._caller, self._endpoints, self._holder, self._lease, self._metrics, self._log = (
             caller,
@@ -112,98 +112,98 @@ class Attempt:
         if self._own and self._timeout < 2 * interval:
             raise ConfigurationError(
                 f"task {self.task_id}: a heartbeat timeout of {self._timeout:g} s is less than twice its interval of {interval:g} s, so "
-                "that one lost beat would end it; give it more at its creation"
+                "that one lost heartbeat would end it; create it with a longer timeout"
             )
         if self._own and self._timeout < LEAST_TIMEOUT:
             log.warning(
                 "a heartbeat timeout of %g s leaves no room for one Retry-After: task %s", self._timeout, self.task_id
             )
-        self._beaten = Beaten(
+        self._entry = BeatEntry(
             self.task_id, self.attempt, self._token, interval if self._own or not worker_timeout else 0, self._timeout
         )
-        self._beaten.limit = limit
-        self._accepted = 0.0  # when the last beat left that was accepted
+        self._entry.limit = limit
+        self._accepted = 0.0  # when the last accepted heartbeat was sent
         self._pct: Optional[float] = None
         self._message: Optional[str] = None
         self._version = self._delivered = 0
-        self._cause: Optional[End] = None  # why it is not ours any more, or is to end
-        self._event = Event(caller.clock)  # happens with the cause
+        self._cause: Optional[End] = None  # why it is no longer ours, or is to end
+        self._event = Event(caller.clock)  # set together with the cause
         self._on_end: List[Callable[[End], None]] = []
-        self.moved = caller.clock.now()  # when progress was reported last
+        self.moved = caller.clock.now()  # when progress was last reported
 
     def __repr__(self) -> str:
-        return f"<lubdub.Attempt {self._beaten.key} {self._phase}>"
+        return f"<lubdub.Attempt {self._entry.key} {self._phase}>"
 
-    # What it is told.
+    # Properties and the end of the work.
 
     @property
     def payload(self) -> Any:
-        """What the creator has given."""
+        """The payload that the creator set."""
         return self.envelope.get("payload")
 
     @property
     def type(self) -> str:
-        """The task's; "": it has none."""
+        """The task's type; "": none."""
         return str(self.envelope.get("type") or "")
 
     @property
     def traceparent(self) -> str:
-        """The W3C trace context of the task; "": it has none."""
+        """The W3C trace context of the task; "": none."""
         return str(self.envelope.get("traceparent") or "")
 
     @property
     def last_progress(self) -> Optional[t.Progress]:
-        """What the attempt before this one reported last; None: there was none."""
+        """The last progress that the previous attempt reported; None: none."""
         return self.envelope.get("lastProgress")
 
     @property
     def cause(self) -> Optional[End]:
-        """Why the work is to end; None: it is not. A strict lease is looked at first, since after a sleep of the machine nothing else
-        may have run yet."""
-        self._at_home()
+        """Why the work must end; None: it may continue. A strict lease is checked first, since nothing else may have run since the host
+        slept."""
+        self._check_process()
         self._look()
         return self._cause
 
     @property
     def over(self) -> bool:
-        """Whether it is completed, given up, or not ours any more."""
+        """Whether it is completed, abandoned, or no longer ours."""
         return self._phase == "over" or self._over()
 
     @property
     def cancelled(self) -> bool:
-        """Whether its end was asked for."""
+        """Whether cancellation was requested."""
         return isinstance(self.cause, Cancelled)
 
     def check(self) -> None:
-        """Raises why the work is to end, if it is."""
+        """Raises the cause if the work must end."""
         cause = self.cause
         if cause is not None:
             raise cause
 
     def wait(self, seconds: Optional[float] = None) -> None:
-        """Sleeps for some seconds, or until the work is to end, and then raises why, as check does."""
-        self._at_home()
+        """Sleeps for some seconds. If the work must end, it returns early and raises the cause, as check does."""
+        self._check_process()
         self._event.wait(seconds)
         self.check()
 
     def on_end(self, call: Callable[[End], None]) -> None:
-        """Has something called, in a thread of the SDK, when the work is to end; at once where it is. It must not wait."""
+        """Calls back, in a thread of the SDK, when the work must end, or at once if it already must. The callback must not block."""
         with self._lock:
             if self._cause is None:
                 self._on_end.append(call)
                 return
         call(self._cause)
 
-    # What it tells.
+    # Progress and completion.
 
     def progress(self, pct: float, message: Optional[str] = None, *, now: bool = False) -> None:
-        """Says how far the work has come, 0 to 100, and in words of at most 1,024 bytes; more is cut. It replaces what was not sent yet,
-        goes with the next beat, and never waits; now: within a second. It raises why the attempt is not ours any more.
-        """
-        self._at_home()
-        said: Any = pct
-        if isinstance(said, bool) or not isinstance(said, (int, float)) or not 0 <= said <= 100:
-            raise ConfigurationError(f"a progress of {pct!r} is not between 0 and 100")
+        """Reports progress as a percentage, 0 to 100, and a message of at most 1,024 bytes; more is cut. It replaces progress that was not
+        sent yet, is sent with the next heartbeat, and never blocks; now: send it within a second. Raises the cause if the attempt is no
+        longer ours."""
+        self._check_process()
+        value: Any = pct
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
+            raise ConfigurationError(f"progress {pct!r} is not between 0 and 100")
         self._look()
         text = cut(message, MAX_MESSAGE) if message else None
         with self._lock:
@@ -214,29 +214,29 @@ class Attempt:
             self._message = text if text is not None else self._message
             pct, text = self._pct, self._message
             self.moved = self._caller.clock.now()
-        self._holder.progress(self._beaten.key, pct, text, version, now)
+        self._holder.progress(self._entry.key, pct, text, version, now)
 
     def done(self, output: Any = None) -> t.CompletedResponse:
-        """Says that the work is done, with any JSON as its output. It waits until that is answered, asking again with the same body
-        while no server answers, at most until the attempt's token has ended."""
+        """Completes the attempt as done, with any JSON as its output. It waits for the answer, and retries with the same body while no
+        server answers, at most until the attempt's token expires."""
         return self.complete(
             {"outcome": "SUCCEEDED", "output": output} if output is not None else {"outcome": "SUCCEEDED"}
         )
 
     def fail(self, error: Union[BaseException, str]) -> t.CompletedResponse:
-        """Says that the work has failed; a Failure says of which category, every other error is USER_CODE. Cancelled, Stopped, and an
-        asyncio.CancelledError after a cancel, are the outcome CANCELLED. It waits as done does."""
+        """Completes the attempt as failed. A Failure sets the category; every other error is USER_CODE. Cancelled, Stopped, and an
+        asyncio.CancelledError after a cancel have the outcome CANCELLED. It waits as done does."""
         if isinstance(error, str):
             error = Failure(error)
         if isinstance(error, Stopped):
             return self.stopped(error.phase, error.partial)
-        asked = isinstance(self._cause, Cancelled)
-        if isinstance(error, Cancelled) or (asked and isinstance(error, asyncio.CancelledError)):
+        cancelled = isinstance(self._cause, Cancelled)
+        if isinstance(error, Cancelled) or (cancelled and isinstance(error, asyncio.CancelledError)):
             return self.stopped()
         return self.complete({"outcome": "FAILED", "error": task_error(error)})
 
     def stopped(self, phase: str = "", partial: Any = None) -> t.CompletedResponse:
-        """Says that the work has stopped after a cancel: in which phase, and how far it had come, as any JSON. It waits as done does."""
+        """Completes the attempt as stopped after a cancel: in which phase, and the partial progress, as any JSON. It waits as done does."""
         body: Dict[str, Any] = {"outcome": "CANCELLED"}
         if phase:
             body["cancelledDuringPhase"] = cut(phase, 256)
@@ -245,10 +245,9 @@ class Attempt:
         return self.complete(body)
 
     def complete(self, body: Mapping[str, Any], cancel: Optional[Event] = None) -> t.CompletedResponse:
-        """Sends a completion, types.CompletedRequest; attempt, worker and time are filled in. Once it is on its way no beat is sent any
-        more. Where the attempt is not ours any more nothing is sent, and that is raised; so is the refusal of a server.
-        """
-        self._at_home()
+        """Sends a completion, types.CompletedRequest; attempt, worker and time are filled in. From then on no heartbeat is sent. If the
+        attempt is no longer ours nothing is sent, and the cause is raised; so is a server's refusal."""
+        self._check_process()
         filled = {"attempt": self.attempt, **body, "completedAt": stamp(self._caller.clock.wall())}
         worker = self._holder.worker_id()
         if worker:
@@ -273,20 +272,20 @@ class Attempt:
             self._end(cause, final=True)
             raise cause from error
         finally:
-            self._holder.settled(self._beaten.key)
+            self._holder.settled(self._entry.key)
             with self._lock:
                 self._phase = "over"
         self._metrics.completed(str(filled["outcome"]))
         return self.answer
 
     def leave(self, cause: End) -> None:
-        """Ends the work and sends nothing more but beats: the worker's deregistration gives the attempt back."""
+        """Ends the work and sends nothing more except heartbeats: the worker's deregistration returns the attempt to the queue."""
         self._end(cause)
         with self._lock:
             self._phase = "over"
 
     def abandon(self) -> None:
-        """Ends the beats and sends nothing: the server will find the attempt lost. After a completion it does nothing."""
+        """Stops heartbeats and sends nothing: the server will declare the attempt lost. After a completion it has no effect."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -294,10 +293,10 @@ class Attempt:
         if not begun:
             self._release()
 
-    # How it begins.
+    # The start.
 
     def start(self, cancel: Optional[Event] = None) -> None:
-        """Says that it has started, until that is answered, and begins to beat."""
+        """Reports the start until it is answered, then starts heartbeats."""
         body: Dict[str, Any] = {"attempt": self.attempt, "startedAt": stamp(self._caller.clock.wall())}
         worker = self._holder.worker_id()
         if worker:
@@ -318,10 +317,10 @@ class Attempt:
             raise cause from error
         if answer.get("shouldCancel"):
             self.cancel_for(text(answer.get("cancelReason")))
-        self._holder.hold(self._beaten)
+        self._holder.hold(self._entry)
 
     def _send(self, written: bytes, cancel: Optional[Event]) -> Dict[str, Any]:
-        """Sends the last progress, where no beat has brought it yet, and then the completion."""
+        """Sends the last progress if no heartbeat has, and then the completion."""
         if self._version != self._delivered:
             last: Dict[str, Any] = {"attempt": self.attempt, "progressPct": self._pct}
             if self._message is not None:
@@ -350,18 +349,18 @@ class Attempt:
         except ApiError as error:
             if error.status != 401 or not self._holder.token():
                 raise
-            call.token = self._holder.token()  # opens it as well, and is newer
+            call.token = self._holder.token()  # valid for the call as well, and newer
             return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
 
     def _release(self, ending: bool = False) -> None:
-        delivered = self._holder.release(self._beaten.key, ending)
+        delivered = self._holder.release(self._entry.key, ending)
         with self._lock:
             self._delivered = max(self._delivered, delivered)
 
-    # What beats tell of it.
+    # Results of heartbeats.
 
     def accepted(self, beat: Accepted) -> None:
-        """A beat was accepted."""
+        """A heartbeat was accepted."""
         with self._lock:
             now = self._caller.clock.now()
             if beat.timeout and not self._own:
@@ -375,11 +374,11 @@ class Attempt:
         self._metrics.lease_left(left)
 
     def cancel_for(self, reason: str) -> None:
-        """Its end is asked for."""
+        """Cancellation was requested."""
         self._end(Cancelled(reason))
 
     def lost_by(self, code: str, fields: Mapping[str, Any]) -> None:
-        """It is not ours any more, as a refusal says."""
+        """A refusal reports that the attempt is no longer ours."""
         self.end(end_of(code, fields) or end_of("task_already_terminal", {"reason": code}))
 
     def end(self, cause: Optional[End]) -> None:
@@ -388,7 +387,7 @@ class Attempt:
             self._end(cause)
 
     def look(self) -> Optional[float]:
-        """Ends it if its lease is over; else the seconds until then, if it is to be looked at again."""
+        """Ends the work if the lease has expired; otherwise returns the seconds until the next check, if one is needed."""
         self._look()
         if self._lease != "strict" or self._phase != "running" or self._over():
             return None
@@ -399,11 +398,11 @@ class Attempt:
             return
         silent = self._caller.clock.now() - self._accepted
         if silent >= self._timeout:
-            self._holder.drop(self._beaten.key)
+            self._holder.drop(self._entry.key)
             self._end(LeaseEnded(silent))
 
     def _over(self) -> bool:
-        """Whether the cause leaves nothing to send. Cancelled, and what a worker itself decides, want a completion."""
+        """Whether the cause leaves nothing to send. Cancelled, and a decision of the worker, still need a completion."""
         return self._cause is not None and not isinstance(
             self._cause, (Cancelled, Stopping, Stuck, TaskTimeout, ClientClosed)
         )
@@ -420,7 +419,7 @@ class Attempt:
             try:
                 call(cause)
             except Exception:
-                self._log.exception("what was to be called at the end of task %s failed", self.task_id)
+                self._log.exception("a callback at the end of task %s failed", self.task_id)
 
     def _check_ours(self) -> None:
         if self._cause is not None and self._over():
@@ -428,17 +427,17 @@ class Attempt:
         if self._phase != "running":
             raise EndedError()
 
-    def _at_home(self) -> None:
+    def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise ForkedError(
-                f"task {self.task_id} is beaten for by process {self._pid}, and this is a fork of it, {os.getpid()}: report and complete "
-                "there, for example by a multiprocessing queue"
+                f"task {self.task_id} gets its heartbeats from process {self._pid}, and this is a fork of it, "
+                f"{os.getpid()}: report and complete there, for example by a multiprocessing queue"
             )
 
-    # As a context.
+    # The context manager.
 
     def close(self, error: Optional[BaseException]) -> None:
-        """Completes it, if nobody has: with output where there is no error."""
+        """Completes the attempt unless that was done: with output if there is no error."""
         if os.getpid() != self._pid or self._phase != "running":
             return
         try:
@@ -453,7 +452,7 @@ class Attempt:
         except LubdubError:
             if error is None:
                 raise
-            self._log.warning("the failure of task %s could not be told", self.task_id, exc_info=True)
+            self._log.warning("the failure of task %s could not be reported", self.task_id, exc_info=True)
 
 
 __all__ = ["Attempt", "Holder", "Lease"]

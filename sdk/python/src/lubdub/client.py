@@ -1,4 +1,4 @@
-"""The client: all calls, events, and the tracking of attempts."""
+"""The client: all calls, events, and tracking of attempts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ._calls import Calls
 from ._call import Call, Caller, path_of, query_of, read, write
 from ._clock import MAX_PAUSE, Clock, Event, backoff
 from ._events import EventStream
-from ._hold import Crowd, Leases
+from ._tracking import AttemptGroup, Leases
 from ._http import HttpTransport, Transport
 from ._log import LOG, log_failure, retry_of
-from ._places import Endpoints, token_of
+from ._endpoints import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
 from .ends import ClientClosed
@@ -29,21 +29,21 @@ from .track import Tracking
 
 
 class Client(Calls):
-    """Talks to one deployment, at url, or at several with commas between them or in a list; None: what LUBDUB_URL says. It is for any
-    number of threads at once. Nothing is sent yet.
+    """A client of one deployment, at url, or at several separated by commas or in a list; None: LUBDUB_URL. Any number of threads may use
+    it. Creating it sends nothing.
 
-    token, token_file, token_func: what opens control calls, else LUBDUB_TOKEN, or the file LUBDUB_TOKEN_FILE. A file is read, and a
-    function called, when a token is needed for the first time, and again when it was refused.
-    tenant_id, workspace_id: the scope of every call; without it, it is the token's.
-    user_agent: names the program, before the SDK.
-    allow_http: lets tokens go over http:// to other hosts. Whoever listens there can take them.
-    lease: what becomes of tracked work while no server answers: "patient" (it goes on until one says that it is over) or "strict" (it
-    is stopped when no beat was accepted for as long as the attempt may be silent; for effects that must never overlap).
-    isolated: beats come from a child process, for work that holds the GIL for seconds.
-    isolated_limit: for how many seconds at most the child goes on while this process gives no sign of life.
-    timeout: seconds that a server may take to answer once. tries: how often a call that may be repeated is made at most.
-    ca_file: trusts the authorities in a PEM file, and no others; tls: an ssl.SSLContext instead.
-    proxy: the address of a proxy; "": none; None: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.
+    token, token_file, token_func: the token for control calls; by default LUBDUB_TOKEN, or the file LUBDUB_TOKEN_FILE. A file is read, and
+    a function called, when a token is first needed, and again after a refusal.
+    tenant_id, workspace_id: the scope of every call; by default the token's.
+    user_agent: the name of the program, sent before the SDK's.
+    allow_http: send tokens over http:// to other hosts. Anyone on the network path can read them.
+    lease: what happens to tracked work while no server answers: "patient" (it continues until a server reports its end) or "strict" (it is
+    stopped when no heartbeat was accepted for the heartbeat timeout; for effects that must never overlap).
+    isolated: send heartbeats from a child process, for work that holds the GIL for seconds.
+    isolated_limit: for how many seconds at most the child continues while this process is blocked.
+    timeout: seconds that a server may take to answer. tries: the maximum number of tries of a call that may be repeated.
+    ca_file: trust only the authorities in a PEM file; tls: an ssl.SSLContext instead.
+    proxy: the URL of a proxy; "": none; None: as set by HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
     """
 
     def __init__(
@@ -71,18 +71,18 @@ class Client(Calls):
         clock: Optional[Clock] = None,
     ) -> None:
         if lease not in ("patient", "strict"):
-            raise ConfigurationError(f'there is no lease {lease!r}; it is "patient" or "strict"')
+            raise ConfigurationError(f'unknown lease {lease!r}; use "patient" or "strict"')
         if not timeout > 0:
-            raise ConfigurationError(f"a timeout of {timeout} s answers nothing; give a positive one")
+            raise ConfigurationError(f"a timeout of {timeout} s is too short; give a positive one")
         if tries < 1:
-            raise ConfigurationError(f"{tries} tries make no call; 1 is the least")
+            raise ConfigurationError(f"{tries} tries are too few; 1 is the least")
         if url is None or url == "":
             url = os.environ.get("LUBDUB_URL", "")
         urls = url.split(",") if isinstance(url, str) else list(url)
         endpoints = Endpoints(urls, allow_http)
         opener = token_of(token, token_file, token_func)
         if opener:
-            endpoints.check_secrecy()
+            endpoints.check_plain_http()
         self._ca_file, self._proxy = ca_file, proxy
         if ca_file is not None and tls is None:
             tls = authorities(ca_file)
@@ -103,18 +103,18 @@ class Client(Calls):
         self.log = logger or LOG
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
-        self._crowds: Dict[str, Crowd] = {}
+        self._groups: Dict[str, AttemptGroup] = {}
         if isolated:
             self.isolation()
-        _fork.tell(self)
+        _fork.register(self)
 
     def __repr__(self) -> str:
         return f"<lubdub.Client {','.join(self.caller.endpoints.urls)}>"
 
     def after_fork(self) -> None:
-        """What was tracked stays the parent's; the fork has connections of its own."""
+        """Tracked attempts stay with the parent; the forked process opens its own connections."""
         self._lock = threading.Lock()
-        self._crowds = {}
+        self._groups = {}
         self.caller.closing = type(self.caller.closing)(self.caller.clock)
         self.leases = Leases(self.caller.clock)
 
@@ -125,12 +125,12 @@ class Client(Calls):
         self.close()
 
     def close(self) -> None:
-        """Ends the beats of what is still tracked, whose cause is then ClientClosed: the server will take the work for lost. Calls that
-        wait for their repeat give up."""
+        """Stops the heartbeats of attempts that are still tracked, whose cause becomes ClientClosed: the server will declare them lost.
+        Calls that wait for a retry fail."""
         with self._lock:
-            crowds, self._crowds = list(self._crowds.values()), {}
-        for crowd in crowds:
-            crowd.close(ClientClosed())
+            groups, self._groups = list(self._groups.values()), {}
+        for group in groups:
+            group.close(ClientClosed())
         self.caller.closing.set()
         self.caller.transport.close()
 
@@ -212,16 +212,16 @@ class Client(Calls):
         *,
         traceparent: Optional[str] = None,
     ) -> t.CreateTasksResponse:
-        """Makes up to 1,000 creations, each with an outcome of its own, in their order. Those without an idempotencyKey are given one,
-        so that repeats are safe. Items that are answered 429 or 503 are created again, at most as often as the client's tries allow.
-        created() makes an envelope, a task or an error of a result."""
+        """Makes up to 1,000 creations, each with its own result, in order. Those without an idempotencyKey are given one, so that retries
+        are safe. Items that are answered 429 or 503 are created again, as often as the client's tries allow. created() turns a result into
+        an envelope or a task, or raises its error."""
         tasks: List[Any] = [
             {**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]
         ]
         answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
         results = objects(answer.get("results"))
         if len(results) != len(tasks):
-            raise AnswerError(f"POST /v1/tasks:batch: not one result for each of {len(tasks)} creations")
+            raise AnswerError(f"POST /v1/tasks:batch: expected one result for each of {len(tasks)} creations")
         for tried in range(self.caller.tries - 1):
             again = [number for number, result in enumerate(results) if result.get("status") in (429, 503)]
             wait = max(
@@ -234,8 +234,8 @@ class Client(Calls):
                 found = (
                     super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
                 )
-            except LubdubError as error:  # what is known of the others must not be lost
-                self.log.warning("%d of %d creations could not be made again: %s", len(again), len(tasks), error)
+            except LubdubError as error:  # the results of the others must not be lost
+                self.log.warning("%d of %d creations could not be retried: %s", len(again), len(tasks), error)
                 break
             for number, result in zip(again, objects(found)):
                 results[number] = result
@@ -246,7 +246,7 @@ class Client(Calls):
     ) -> t.Task:
         """create_task for a task that waits in a queue."""
         if not body.get("queue"):
-            raise ConfigurationError("a task that waits needs a queue; dispatch() creates one that is pushed")
+            raise ConfigurationError("a task that waits needs a queue; dispatch() creates one without a queue")
         return cast(t.Task, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
 
     def dispatch(
@@ -256,7 +256,7 @@ class Client(Calls):
         idempotency_key: Optional[str] = None,
         traceparent: Optional[str] = None,
     ) -> t.TaskEnvelope:
-        """create_task for a task that is pushed: hand its envelope to whoever does it, and track it there."""
+        """create_task for a task that is dispatched directly: hand its envelope to the program that does the work, and track it there."""
         if body.get("queue"):
             raise ConfigurationError("a task with a queue waits for a worker's claim; enqueue() creates it")
         return cast(t.TaskEnvelope, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
@@ -292,15 +292,15 @@ class Client(Calls):
     # Tracking.
 
     def track(self, envelope: Mapping[str, Any], *, lease: Optional[Lease] = None) -> Tracking:
-        """An attempt as a context, for with and async with: it is told as started, beaten for, and completed at the end. Entering
-        waits until a server has answered, and raises a refusal, or an End where the attempt is over already."""
+        """An attempt as a context, for with and async with: it is reported as started, gets heartbeats, and is completed at the end.
+        Entering waits until a server has answered, and raises a refusal, or an End if the attempt is already over."""
         return Tracking(lambda: self._begin(envelope, lease))
 
     def run(
         self, envelope: Mapping[str, Any], work: Callable[[Attempt], Any], *, lease: Optional[Lease] = None
     ) -> Attempt:
-        """Tracks an attempt, does the work, and completes it with what that returns or raises, which does not go on; the handle has
-        the answer."""
+        """Tracks an attempt, does the work, and completes it with the result or the error, which is not raised; the handle has the
+        answer."""
         attempt = self._begin(envelope, lease)
         try:
             attempt.output = work(attempt)
@@ -316,13 +316,13 @@ class Client(Calls):
         return attempt
 
     def _begin(self, envelope: Mapping[str, Any], lease: Optional[Lease]) -> Attempt:
-        crowd = self._crowd(str(envelope.get("callbackBaseUrl") or ""))
-        attempt = self.attempt_of(envelope, crowd, crowd.endpoints, lease)
-        crowd.add(attempt)
+        group = self._group(str(envelope.get("callbackBaseUrl") or ""))
+        attempt = self.attempt_of(envelope, group, group.endpoints, lease)
+        group.add(attempt)
         try:
             attempt.start()
         except BaseException:
-            crowd.forget(attempt)
+            group.forget(attempt)
             raise
         self.leases.watch(attempt)
         return attempt
@@ -342,40 +342,40 @@ class Client(Calls):
         )
 
     def endpoints_of(self, callback: str) -> Endpoints:
-        """Where callbacks of an envelope go: to its own address first, then to the client's."""
+        """The endpoints for an envelope's callbacks: its own address first, then the client's."""
         ours = self.caller.endpoints
         if not callback:
             return ours
         found = Endpoints([callback, *ours.urls], ours.allow_http)
         try:
-            found.check_secrecy()
+            found.check_plain_http()
         except ConfigurationError as error:
             raise ConfigurationError(f"the envelope's callbackBaseUrl: {error}") from None
         return found
 
-    def _crowd(self, callback: str) -> Crowd:
+    def _group(self, callback: str) -> AttemptGroup:
         with self._lock:
             if self.caller.closing.is_set():
                 raise ClosedError("the client is closed")
-            crowd = self._crowds.get(callback)
-            if crowd is None:
-                crowd = self._crowds[callback] = Crowd(
+            group = self._groups.get(callback)
+            if group is None:
+                group = self._groups[callback] = AttemptGroup(
                     self.caller, self.endpoints_of(callback), self.metrics, self.log, self.settings()
                 )
-            return crowd
+            return group
 
     def settings(self) -> Optional[Dict[str, Any]]:
-        """What a child process that beats needs to know; None: beats come from this process."""
+        """The settings for a heartbeat child process; None: heartbeats are sent from this process."""
         return self.isolation() if self.isolated else None
 
     def isolation(self) -> Dict[str, Any]:
-        """What a child process that beats needs to know."""
+        """The settings for a heartbeat child process."""
         caller = self.caller
         if not isinstance(caller.transport, HttpTransport) or (
             caller.transport.tls is not None and self._ca_file is None
         ):
             raise ConfigurationError(
-                "a child process cannot have the tls or the transport that was given; with isolated=True use ca_file"
+                "the heartbeat process cannot use the given tls or transport; with isolated=True use ca_file"
             )
         return {
             "agent": caller.agent,
@@ -388,11 +388,11 @@ class Client(Calls):
 
 
 def authorities(ca_file: str) -> ssl.SSLContext:
-    """A context that trusts the authorities in a PEM file, and no others."""
+    """An SSL context that trusts only the authorities in a PEM file."""
     try:
         return ssl.create_default_context(cafile=ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError(f"{ca_file} holds no certificate in PEM form that can be read: {error}") from None
+        raise ConfigurationError(f"{ca_file} holds no valid PEM certificate: {error}") from None
 
 
 def created(result: Mapping[str, Any]) -> Mapping[str, Any]:

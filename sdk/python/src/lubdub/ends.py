@@ -1,4 +1,4 @@
-"""Why an attempt is over before its handler is: what Attempt.check raises and Attempt.cause holds."""
+"""Why an attempt is over before its handler: what Attempt.check raises and Attempt.cause returns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from .errors import ApiError, LubdubError
 
 
 class End(LubdubError):
-    """One of the classes below. After Cancelled the attempt is still ours and wants its completion; after each of the others
-    nothing more is sent."""
+    """One of the classes below. After Cancelled the attempt is still ours and needs a completion; after the others nothing more is sent."""
 
 
 class Cancelled(End):
-    """The task's end was asked for: stop, clean up, and complete."""
+    """Cancellation was requested: stop, clean up, and complete."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__("the task is cancelled" + (f": {reason}" if reason else ""))
@@ -21,15 +20,15 @@ class Cancelled(End):
 
 
 class Lost(End):
-    """The attempt is not ours any more. State is what became of the task, where that is known."""
+    """The attempt is no longer ours. State is the state of the task, if known."""
 
     def __init__(self, state: str = "", reason: str = "") -> None:
-        super().__init__(f"the attempt is not ours any more: {state} {reason}".rstrip(": "))
+        super().__init__(f"the attempt is no longer ours: {state} {reason}".rstrip(": "))
         self.state, self.reason = state, reason
 
 
 class Superseded(End):
-    """A newer attempt took its place, whose number is by; 0: not known."""
+    """A newer attempt took its place; by is its number, or 0 if unknown."""
 
     def __init__(self, by: int = 0) -> None:
         super().__init__(f"attempt {by} took this one's place" if by else "a newer attempt took this one's place")
@@ -37,7 +36,7 @@ class Superseded(End):
 
 
 class Expired(End):
-    """Lubdub has ended the attempt, for a reason such as HEARTBEAT_TIMEOUT."""
+    """Lubdub ended the attempt, for a reason such as HEARTBEAT_TIMEOUT."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(f"the attempt was ended: {reason}".rstrip(": "))
@@ -52,29 +51,29 @@ class DeadlineExceeded(End):
 
 
 class LeaseEnded(End):
-    """No beat was accepted for as long as the attempt may be silent, with lease="strict" only."""
+    """No heartbeat was accepted for the heartbeat timeout, with lease="strict" only."""
 
     def __init__(self, silent: float = 0) -> None:
-        super().__init__(f"no beat was accepted for {silent:.3f} s, which ends the lease")
+        super().__init__(f"no heartbeat was accepted for {silent:.3f} s; the lease has expired")
         self.silent = silent
 
 
 class Stopping(End):
-    """The worker stops, and this handler has had its time."""
+    """The worker stops, and the time for this handler is over."""
 
     def __init__(self) -> None:
         super().__init__("the worker stops")
 
 
 class TaskTimeout(End):
-    """The task has taken longer than the worker's task_timeout."""
+    """The task took longer than the worker's task_timeout."""
 
     def __init__(self) -> None:
-        super().__init__("the task has taken too long")
+        super().__init__("the task reached its time limit")
 
 
 class Stuck(End):
-    """The task has reported no progress for as long as the watchdog allows; it has failed already."""
+    """The task reported no progress for as long as the watchdog allows; it has already failed."""
 
     def __init__(self, quiet: float = 0) -> None:
         super().__init__(f"no progress for {quiet:g} s")
@@ -82,14 +81,14 @@ class Stuck(End):
 
 
 class ClientClosed(End):
-    """The client was closed while the attempt was at work."""
+    """The client was closed while the attempt was running."""
 
     def __init__(self) -> None:
         super().__init__("the client is closed")
 
 
 def end_of(code: str, fields: Mapping[str, Any]) -> Optional[End]:
-    """The end that a refusal means; None: it ends nothing."""
+    """The end that a refusal means; None: it does not end the attempt."""
     reason, state = str(fields.get("reason") or ""), str(fields.get("state") or "")
     if code == "attempt_mismatch":
         by = fields.get("expectedAttempt")
@@ -102,5 +101,5 @@ def end_of(code: str, fields: Mapping[str, Any]) -> Optional[End]:
 
 
 def end_of_error(error: BaseException) -> Optional[End]:
-    """end_of for the answer to a call."""
+    """end_of for an error of a call."""
     return end_of(error.code, error.fields) if isinstance(error, ApiError) else None

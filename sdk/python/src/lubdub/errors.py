@@ -1,4 +1,4 @@
-"""What calls fail with: a class for each code of the contract, and a few of the client's own. None of them holds a token."""
+"""Errors of calls: a class for each error code of the API, and a few of the client's own. None contains a token."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import http.client
 import json
 from typing import Any, Dict, Mapping, Optional, Type, cast
 
-MAX_RETRY_AFTER = 3600  # seconds: how long a server is believed in
+MAX_RETRY_AFTER = 3600  # seconds; the longest Retry-After that is honoured
 
 
 class LubdubError(Exception):
-    """Everything that this package raises."""
+    """The base of everything that this package raises."""
 
 
 class ConfigurationError(LubdubError, ValueError):
-    """Something was given that cannot work. Its text names the remedy. Nothing was sent."""
+    """An argument or setting cannot work. The text names the remedy. Nothing was sent."""
 
 
 class ClosedError(LubdubError):
@@ -22,38 +22,38 @@ class ClosedError(LubdubError):
 
 
 class ForkedError(LubdubError):
-    """A handle or a worker was used in a fork of the process that it belongs to, which is the one that beats for it."""
+    """A handle or a worker was used in a forked process; it belongs to the parent, which sends its heartbeats."""
 
 
 class NoAnswer(LubdubError):
-    """No server answered: none could be reached, the connection broke, or it took too long."""
+    """No server answered: none could be reached, the connection broke, or the answer took too long."""
 
-    sent = True  # perhaps: only where it certainly was not is it False
+    sent = True  # True if it may have been sent
 
 
 class NotSent(NoAnswer):
-    """Not even the connection came about."""
+    """The connection could not be opened."""
 
     sent = False
 
 
 class AnswerError(LubdubError):
-    """An answer was not what the contract says. It is not asked for again."""
+    """An answer did not follow the API. The call is not retried."""
 
 
 class OutputError(LubdubError, ValueError):
-    """An output cannot be sent: it is not JSON, or larger than a server takes. Nothing was sent and the attempt goes on."""
+    """An output cannot be sent: it is not JSON, or exceeds the server's limit. Nothing was sent and the attempt continues."""
 
 
 class EndedError(LubdubError):
-    """The attempt is completed or given up; make no further use of its handle."""
+    """The attempt is completed or abandoned; do not use its handle any more."""
 
-    def __init__(self, text: str = "the attempt is completed or given up; make no further use of its handle") -> None:
+    def __init__(self, text: str = "the attempt is completed or abandoned; do not use its handle any more") -> None:
         super().__init__(text)
 
 
 class ForcedOffline(LubdubError):
-    """An operator forced the worker, or its machine, offline. It stays so until it is resumed; remedy is the command for that."""
+    """An operator forced the worker, or its machine, offline. It stays offline until it is resumed; remedy is the command for that."""
 
     def __init__(self, worker_id: str, remedy: str, reason: str = "") -> None:
         which = f"worker {worker_id}" if worker_id else "this worker's machine"
@@ -65,8 +65,8 @@ class ForcedOffline(LubdubError):
 
 
 class ApiError(LubdubError):
-    """A refusal: an answer that is not 2xx. Its subclasses are the codes of the contract; code is "" where it was not Lubdub that
-    answered, as with a proxy."""
+    """A refusal: an answer other than 2xx. It has a subclass for each error code; code is "" if the answer is not Lubdub's, as with a
+    proxy."""
 
     def __init__(
         self,
@@ -88,9 +88,9 @@ class ApiError(LubdubError):
         self.message = message
         # The other fields of the answer, such as expectedAttempt or field.
         self.fields: Dict[str, Any] = fields or {}
-        # Finds the call in the server's log.
+        # Identifies the call in the server's log.
         self.request_id = request_id
-        # In seconds: how long the server asks to be left alone; 0: it does not say.
+        # Seconds that the server asks to wait; 0: not given.
         self.retry_after = retry_after
 
 
@@ -100,7 +100,7 @@ class InvalidId(ApiError): """400: an id is not like [A-Za-z0-9][A-Za-z0-9._-]{0
 class InvalidCursor(ApiError): """400: a cursor of events that is not one of this deployment's."""
 class InvalidJson(ApiError): """400: the body is not one JSON value of the right kind."""
 class UnknownField(ApiError): """400: fields["field"] names it."""
-class Unauthorized(ApiError): """401: no token, or none that holds."""
+class Unauthorized(ApiError): """401: no token, or one that is not valid."""
 class Forbidden(ApiError): """403: a token for something else."""
 class NotFound(ApiError): """404: no such path, or one of the classes below."""
 class TaskNotFound(NotFound): """404."""
@@ -109,33 +109,33 @@ class WorkerNotFound(NotFound): """404: register again."""
 class MachineNotFound(NotFound): """404."""
 class ScheduleNotFound(NotFound): """404."""
 class WebhookNotFound(NotFound): """404."""
-class DeliveryNotFound(NotFound): """404: nothing is kept of it any more."""
-class NoWorkersMatch(NotFound): """404: the selector names nobody."""
+class DeliveryNotFound(NotFound): """404: it is no longer stored."""
+class NoWorkersMatch(NotFound): """404: the selector matches no worker."""
 class MethodNotAllowed(ApiError): """405."""
 class RequestTimeout(ApiError): """408: the request took too long to arrive."""
 class Conflict(ApiError): """409: one of the classes below."""
 class ScheduleExists(Conflict): """409."""
 class TaskExists(Conflict): """409."""
-class IdempotencyMismatch(Conflict): """409: the idempotency key came with another body before."""
+class IdempotencyMismatch(Conflict): """409: the idempotency key was used with another body."""
 class AttemptMismatch(Conflict): """409: expectedAttempt and receivedAttempt are in fields."""
-class TaskAlreadyTerminal(Conflict): """409: fields["state"] says how it ended."""
+class TaskAlreadyTerminal(Conflict): """409: fields["state"] is its final state."""
 class WorkerDraining(Conflict): """409: it gets no new tasks."""
 class WorkerHeldOffline(Conflict): """409: an operator forced this worker offline; fields["remedy"] is the command that resumes it."""
-class NoFreshWorkers(Conflict): """409: freshness took the last; considered and rejected are in fields."""
-class NoMatchingWorkers(Conflict): """409: a filter before that did."""
-class NoCapacity(Conflict): """409: all that were left are full."""
+class NoFreshWorkers(Conflict): """409: no worker is fresh enough; considered and rejected are in fields."""
+class NoMatchingWorkers(Conflict): """409: no worker passes the other filters."""
+class NoCapacity(Conflict): """409: all matching workers are full."""
 class WebhookExists(Conflict): """409."""
-class WebhookManaged(Conflict): """409: configuration has it; it is changed there."""
-class WebhookDisabled(Conflict): """409: switch it on first."""
-class WorkerOffline(ApiError): """410: fields["reason"] says why; register again."""
+class WebhookManaged(Conflict): """409: it is defined in the server's configuration; change it there."""
+class WebhookDisabled(Conflict): """409: enable it first."""
+class WorkerOffline(ApiError): """410: fields["reason"] is the reason; register again."""
 class TaskExpired(ApiError): """410: Lubdub ended the attempt; stop at once."""
 class BodyTooLarge(ApiError): """413."""
 class UnsupportedMedia(ApiError): """415."""
 class Misdirected(ApiError): """421."""
 class HeadersTooLarge(ApiError): """431."""
-class InternalError(ApiError): """500: a bug; the request id finds it in the log."""
-class Overloaded(ApiError): """429 and 503: come again after retry_after."""
-class StoreUnavailable(ApiError): """503: Redis did not answer; come again after retry_after."""
+class InternalError(ApiError): """500: a bug; search the log for the request id."""
+class Overloaded(ApiError): """429 and 503: retry after retry_after seconds."""
+class StoreUnavailable(ApiError): """503: Redis did not answer; retry after retry_after seconds."""
 # fmt: on
 
 
@@ -184,20 +184,22 @@ CODES: Dict[str, Type[ApiError]] = {
 
 
 def refusal(operation: str, status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """Makes the error of an answer that is not 2xx; the names of headers are in lower case."""
+    """Builds the error for an answer other than 2xx; header names are in lower case."""
     fields: Dict[str, Any] = {}
     try:
         read = json.loads(body)
         if isinstance(read, dict):
             fields = cast(Dict[str, Any], read)
     except (ValueError, RecursionError):
-        pass  # a proxy's page is none of ours, and its status says enough
+        pass  # the page of a proxy; its status says enough
     code, message = fields.pop("error", ""), fields.pop("message", "")
     code, message = code if isinstance(code, str) else "", message if isinstance(message, str) else ""
     if not code:
         message = http.client.responses.get(status, "")
         if headers.get("location"):
-            message += ": redirects are not followed, since a token is for the host that it was given for; use the address itself"
+            message += (
+                ": redirects are not followed, since that would send the token to another host; use the final address"
+            )
     return CODES.get(code, ApiError)(
         operation,
         status,
@@ -210,7 +212,7 @@ def refusal(operation: str, status: int, headers: Mapping[str, str], body: bytes
 
 
 def forced_offline(error: BaseException, worker_id: str) -> Optional[ForcedOffline]:
-    """What a refusal means that says that the worker is held offline; None: it does not say so."""
+    """The error if a refusal means that the worker is held offline; otherwise None."""
     if isinstance(error, WorkerHeldOffline):
         found = error.fields.get("workerId")
         worker_id = found if isinstance(found, str) else ""
@@ -222,19 +224,19 @@ def forced_offline(error: BaseException, worker_id: str) -> Optional[ForcedOffli
 
 
 def retry_after(header: str) -> float:
-    """Reads Retry-After, in seconds. A proxy may send a date, and is then waited for as by ourselves."""
+    """Parses Retry-After into seconds. A proxy may send a date, which counts as not given."""
     return (
         float(min(int(header), MAX_RETRY_AFTER)) if header.isdigit() and header.isascii() and len(header) < 10 else 0.0
     )
 
 
 def may_retry(error: BaseException) -> bool:
-    """Whether the call that an error comes from may succeed later: there was no answer, or one that asks to come again."""
+    """Whether the call may succeed later: there was no answer, or the server asks to retry."""
     if isinstance(error, ApiError):
         return error.status in (408, 429, 502, 503, 504)
     return isinstance(error, NoAnswer)
 
 
 def wait_of(error: Optional[BaseException]) -> float:
-    """How long the server that an error comes from asks to be left alone, in seconds."""
+    """How many seconds the server asks to wait."""
     return error.retry_after if isinstance(error, ApiError) else 0.0

@@ -1,4 +1,4 @@
-"""How a handler says what kind of failure it had."""
+"""How a handler reports the kind of a failure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .errors import LubdubError
 Category = Literal["USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"]
 
 CATEGORIES = ("USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED")
-MAX_STACK = 16 << 10  # bytes of a stack, and of a message, that are sent
+MAX_STACK = 16 << 10  # bytes of a stack and of a message that are sent
 
 
 class Failure(LubdubError):
-    """A failure of a category. retryable says whether another try may help; None: as the category has it."""
+    """A failure with a category. retryable: whether another attempt may help; None: the category decides."""
 
     def __init__(self, message: str, category: Category = "USER_CODE", retryable: Optional[bool] = None) -> None:
         if category not in CATEGORIES:
-            raise ValueError(f"there is no category {category!r}; it is one of {', '.join(CATEGORIES)}")
+            raise ValueError(f"unknown category {category!r}; use one of {', '.join(CATEGORIES)}")
         super().__init__(message)
         self.category: Category = category
         self.retryable = retryable
 
 
 class Stopped(LubdubError):
-    """What a handler raises after a cancel to say in which phase that met it, and how far it had come, as any JSON value."""
+    """Raised by a handler after a cancel, with the phase that was interrupted and the partial progress, as any JSON value."""
 
     def __init__(self, phase: str = "", partial: Any = None) -> None:
         super().__init__(f"stopped in {phase}" if phase else "stopped")
@@ -34,37 +34,37 @@ class Stopped(LubdubError):
 
 
 def cut(text: str, limit: int) -> str:
-    """Shortens a text to a number of bytes in UTF-8, between characters. What is no text, such as half a surrogate pair, is replaced."""
+    """Shortens a text to a number of bytes in UTF-8, between characters. Invalid text, such as half a surrogate pair, is replaced."""
     raw = text.encode("utf-8", "replace")
     return raw[:limit].decode("utf-8", "ignore")
 
 
 def task_error(error: BaseException) -> Dict[str, Any]:
-    """The contract's account of a failure."""
+    """The error in a completion."""
     failure = error if isinstance(error, Failure) else None
     message = str(error) or type(error).__name__
     if failure is None and not isinstance(error, LubdubError):
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    said: Dict[str, Any] = {
+    report: Dict[str, Any] = {
         "category": failure.category if failure else category_of(error),
         "message": cut(message, MAX_STACK),
     }
     if failure is not None and failure.retryable is not None:
-        said["retryable"] = failure.retryable
+        report["retryable"] = failure.retryable
     if error.__traceback__ is not None:
         stack = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        said["stackTrace"] = tail(stack, MAX_STACK)
-    return said
+        report["stackTrace"] = tail(stack, MAX_STACK)
+    return report
 
 
 def tail(text: str, limit: int) -> str:
-    """The last bytes of a text, between characters: the end of a Python stack is where it happened."""
+    """The last bytes of a text, between characters: a Python stack ends where the error was raised."""
     raw = text.encode("utf-8", "replace")
     return raw[max(0, len(raw) - limit) :].decode("utf-8", "ignore")
 
 
 def category_of(error: BaseException) -> Category:
-    """The category of an error that does not say its own."""
+    """The category of an error that does not set one."""
     if isinstance(error, (TaskTimeout, Stuck)):
         return "TIMEOUT"
     if isinstance(error, Stopping):
@@ -73,7 +73,7 @@ def category_of(error: BaseException) -> Category:
 
 
 def explained(cause: Optional[End], error: BaseException) -> BaseException:
-    """Says of which kind a failure is that comes of the end of the attempt."""
+    """The failure to report for an error that was caused by the end of the attempt."""
     if cause is None or cause is error or isinstance(error, (Failure, Stopped, Cancelled)):
         return error
     if isinstance(cause, TaskTimeout):

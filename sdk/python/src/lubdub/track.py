@@ -14,10 +14,10 @@ from .ends import End
 
 
 class Tracking:
-    """What Client.track returns. Entered, by with or async with, it says that the attempt has started and beats for it; left, it
-    completes it, if that was not done inside: as SUCCEEDED with the handle's output, or as what was raised. What was raised goes on.
+    """What Client.track returns. Entered, by with or async with, it reports the start and sends heartbeats. On exit it completes the
+    attempt unless the block did: as SUCCEEDED with the handle's output, or as failed with the error, which is raised again.
 
-    With async with the block is cancelled when the work is to end, and why is raised in place of asyncio.CancelledError.
+    With async with the block is cancelled when the work must end, and the cause is raised in place of asyncio.CancelledError.
     """
 
     def __init__(self, make: Callable[[], Attempt]) -> None:
@@ -29,7 +29,7 @@ class Tracking:
         self._given_up: Optional[BaseException] = None
 
     def start(self) -> Attempt:
-        """Begins without a context: complete the handle, or abandon it."""
+        """Starts without a context: complete the handle, or abandon it."""
         self._attempt = self._make()
         return self._attempt
 
@@ -49,7 +49,7 @@ class Tracking:
         attempt = self._make()
         with self._lock:
             given_up, self._attempt = self._given_up, None if self._given_up is not None else attempt
-        if given_up is not None:  # nobody waits for it any more
+        if given_up is not None:  # the caller no longer waits
             attempt.close(given_up)
         return attempt
 
@@ -65,13 +65,13 @@ class Tracking:
             raise
         self._task = asyncio.current_task()
 
-        def told(end: End) -> None:
+        def on_end(end: End) -> None:
             try:
                 loop.call_soon_threadsafe(self._interrupt)
             except RuntimeError:
-                pass  # the loop is closed, and nobody is left to be told
+                pass  # the loop is closed: nothing waits for the result
 
-        attempt.on_end(told)
+        attempt.on_end(on_end)
         return attempt
 
     def _interrupt(self) -> None:

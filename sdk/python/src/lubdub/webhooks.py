@@ -1,4 +1,4 @@
-"""Tells messages of a webhook from others', as Standard Webhooks 1.0 says."""
+"""Verifies webhook messages, as Standard Webhooks 1.0 defines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .errors import LubdubError
 
 
 class WebhookError(LubdubError):
-    """A message is not a webhook's: answer with 401 and do nothing else."""
+    """A message is not the webhook's: answer with 401 and do nothing else."""
 
 
 class WebhookHeaders(WebhookError):
-    """webhook-id, webhook-timestamp or webhook-signature is missing or not what it should be."""
+    """webhook-id, webhook-timestamp or webhook-signature is missing or malformed."""
 
 
 class WebhookTime(WebhookError):
@@ -26,19 +26,19 @@ class WebhookTime(WebhookError):
 
 
 class WebhookSignature(WebhookError):
-    """No secret made the signature."""
+    """No secret matches the signature."""
 
 
 class WebhookMessage:
-    """What a webhook tells. The id is the same in each repeat: whoever has dealt with it need not do so again."""
+    """The content of a message. The id is the same in each repeat: a receiver that has processed it can skip repeats."""
 
     def __init__(self, id: str, type: str, timestamp: str, data: Any) -> None:
         self.id, self.type, self.timestamp, self.data = id, type, timestamp, data
 
 
 class Verifier:
-    """Verifies by a webhook's secrets, whsec_…: several while a secret rotates. tolerance is how far a message's timestamp may be
-    from now, in seconds."""
+    """Verifies with a webhook's secrets, whsec_…: several while a secret rotates. tolerance is how far a message's timestamp may be from
+    now, in seconds."""
 
     def __init__(self, *secrets: str, tolerance: float = 300, now: Callable[[], float] = time.time) -> None:
         self._keys: List[bytes] = []
@@ -49,13 +49,13 @@ class Verifier:
             except (binascii.Error, ValueError):
                 key = b""
             if not 24 <= len(key) <= 64:
-                raise ValueError(f"secret {number} is not like whsec_ and the base64 of 24 to 64 bytes")
+                raise ValueError(f"secret {number} is not whsec_ followed by the base64 of 24 to 64 bytes")
             self._keys.append(key)
         if not secrets:
             raise ValueError("give the webhook's secret")
 
     def verify(self, headers: Mapping[str, str], body: Union[bytes, bytearray]) -> WebhookMessage:
-        """Returns a message if its headers prove that it is the webhook's. The body is that of the request, byte for byte."""
+        """Returns a message if its headers prove that it is the webhook's. The body is the request's, byte for byte."""
         lower: Dict[str, str] = {name.lower(): headers[name] for name in headers}
         id, at, signatures = (lower.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
         if not id or not signatures or not (at.isascii() and at.isdigit()) or len(at) > 15:
@@ -63,7 +63,7 @@ class Verifier:
         if abs(self.now() - int(at)) > self.tolerance:
             raise WebhookTime("the webhook's timestamp is too far from now")
         if not self._signed(f"{id}.{at}.".encode() + bytes(body), signatures):
-            raise WebhookSignature("the webhook's signature is not of these secrets")
+            raise WebhookSignature("the webhook's signature matches none of the secrets")
         try:
             message: Any = json.loads(bytes(body))
         except ValueError:

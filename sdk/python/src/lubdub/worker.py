@@ -1,4 +1,4 @@
-"""Workers: claim tasks of a queue and do them."""
+"""Workers: claim tasks of a queue and run them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,35 @@ import selectors
 import signal
 import socket
 import threading
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from . import _identity
 from ._log import show_info
 from ._runner import Runner, Unfinished
-from .attempt import Attempt
+from ._workerstate import Handler, Middleware
 from .client import Client
 from .errors import ConfigurationError, ForkedError
 
-Handler = Callable[[Attempt], Union[Any, Awaitable[Any]]]
-Middleware = Callable[[Handler], Handler]
 H = TypeVar("H", bound=Handler)
 
 
 class Worker:
-    """Claims tasks of a queue and does them, each by the handler of its type, in a thread; handlers that are coroutines run on one loop
-    of their own. It runs once. Durations are in seconds.
+    """Claims tasks of a queue and runs each with the handler of its type, in a thread; coroutine handlers share one event loop. A Worker
+    runs once. Durations are in seconds.
 
-    client: of the environment unless given: LUBDUB_URL, and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE.
-    types: those that are claimed, each of which needs a handler; unless given, those that have one.
-    runtimes, labels: what tasks may ask for, besides python and its version, and labels of POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and
-    DEPLOYMENT. name: POD_NAME or the program's. machine_id: NODE_NAME or the host's name. version: of the program.
-    default: the handler of tasks that have no type. A worker without one does not claim them.
-    concurrency: how many tasks run at once. task_timeout: how long one may take here; 0: no bound; unless given, 5 minutes, and no bound
-    for a task that has a runTimeoutMs, which the server enforces.
-    soft_stop, hard_stop: how long after SIGTERM or close handlers are told to stop, and what still runs is given back. Unless given, they
-    follow TERMINATION_GRACE_PERIOD_SECONDS, which is 30 where it is not set: 20 and 25 seconds. The hard stop must lie within it.
-    watchdog: ends tasks that report no progress for so long; 0: off.
-    probe: an address such as ":8081" that answers 200 while the process's own beats go on; probe_url: how the server reaches it.
-    isolated: beats come from a child process, for handlers that hold the GIL for seconds; unless given, as the client has it.
+    client: by default from the environment: LUBDUB_URL, and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE.
+    types: the types to claim, each of which needs a handler; by default those that have one.
+    runtimes, labels: what tasks may require, in addition to python and its version, and to labels from POD_NAME, POD_NAMESPACE, NODE_NAME,
+    ZONE and DEPLOYMENT. name: by default POD_NAME or the program's. machine_id: by default NODE_NAME or the host's name. version: the
+    program's.
+    default: the handler of tasks without a type. A worker without one does not claim them.
+    concurrency: how many tasks run at once. task_timeout: how long a task may take; 0: no limit; by default 5 minutes, and no limit for a
+    task with a runTimeoutMs, which the server enforces.
+    soft_stop, hard_stop: how long after SIGTERM or close handlers are stopped, and tasks that still run are returned to the queue. By
+    default they follow TERMINATION_GRACE_PERIOD_SECONDS, which is 30 if not set: 20 and 25 seconds. The hard stop must lie within it.
+    watchdog: ends tasks that report no progress for this long; 0: off.
+    probe: an address such as ":8081" that answers 200 while the process's heartbeat loop runs; probe_url: how the server reaches it.
+    isolated: send heartbeats from a child process, for handlers that hold the GIL for seconds; by default the client's setting.
     """
 
     def __init__(
@@ -63,14 +62,14 @@ class Worker:
         default: Optional[Handler] = None,
     ) -> None:
         if not queue:
-            raise ConfigurationError('no queue: say from which one to claim, such as "default"')
+            raise ConfigurationError('no queue: name the one to claim from, such as "default"')
         if concurrency < 1:
-            raise ConfigurationError(f"with a concurrency of {concurrency} nothing is done; 1 is the least")
+            raise ConfigurationError(f"a concurrency of {concurrency} is too low; 1 is the least")
         for name_, seconds in (("task_timeout", task_timeout), ("watchdog", watchdog), ("soft_stop", soft_stop)):
             if seconds is not None and not seconds >= 0:
                 raise ConfigurationError(f"{name_} is negative: {seconds}")
         if default is not None and not callable(default):
-            raise ConfigurationError("the default handler cannot be called")
+            raise ConfigurationError("the default handler is not callable")
         self.queue, self.concurrency = queue, concurrency
         self.task_timeout, self.watchdog = task_timeout, watchdog
         self.soft_stop, self.hard_stop = stops_of(soft_stop, hard_stop)
@@ -90,7 +89,7 @@ class Worker:
         self._pid = os.getpid()
 
     def handler(self, type: str) -> Callable[[H], H]:
-        """Says what does the tasks of a type: @worker.handler("send_email")."""
+        """Registers the handler of a task type: @worker.handler("send_email")."""
 
         def add(call: H) -> H:
             self.handle(type, call)
@@ -99,16 +98,16 @@ class Worker:
         return add
 
     def handle(self, type: str, call: Handler) -> None:
-        """Says what does the tasks of a type: it is given the Attempt, and returns the output, any JSON."""
+        """Sets the handler of a task type: it gets the Attempt, and returns the output, any JSON."""
         if not type:
-            raise ConfigurationError("a handler is for no type; name the type of its tasks")
+            raise ConfigurationError("a handler has no type; name the type of its tasks")
         if not callable(call):
-            raise ConfigurationError(f"the handler of {type!r} cannot be called")
+            raise ConfigurationError(f"the handler of {type!r} is not callable")
         if type in self.handlers:
             raise ConfigurationError(f"there are two handlers for {type!r}; keep one")
         if self._ran:
             raise ConfigurationError(
-                f"the handler of {type!r} comes too late: the worker has begun; add handlers before run"
+                f"the handler of {type!r} was added after the worker started; add handlers before run"
             )
         self.handlers[type] = call
 
@@ -118,41 +117,43 @@ class Worker:
 
     @property
     def types(self) -> List[str]:
-        """Those that are claimed."""
+        """The types that are claimed."""
         return list(self._types) if self._types is not None else sorted(self.handlers)
 
     @property
     def worker_id(self) -> str:
-        """The id of the newest registration; "": there is none."""
+        """The id of the newest registration; "": none."""
         return self._runner.worker_id()
 
     @property
     def registered(self) -> bool:
-        """Whether it has registered and has not left."""
+        """Whether it has registered and not deregistered."""
         return self.worker_id != ""
 
     @property
     def active_count(self) -> int:
-        """How many tasks are being done."""
+        """How many tasks are running."""
         return len(self._runner.jobs)
 
     def close(self) -> None:
-        """Tells it to stop in good order; run returns when it has."""
+        """Stops gracefully; run returns when that is done."""
         self._runner.stop()
 
     def kill(self) -> None:
-        """Tells it to stop now: what still runs is given back."""
+        """Stops now: tasks that still run are returned to the queue."""
         self._runner.kill()
 
     def run(self, *, signals: bool = True) -> None:
-        """Registers and does tasks until close is called, a signal comes (SIGTERM or SIGINT, where this is the main thread; a second one
-        is kill), or the server has it drained. Then it stops in good order: it claims nothing more, beats on while handlers finish,
-        cancels them at the soft stop, gives back what still runs at the hard stop, and deregisters. It raises what is wrong with the
-        worker, why the server refuses it, or Unfinished, which names the tasks that were given back."""
+        """Registers and runs tasks until close is called, a signal arrives (SIGTERM or SIGINT, in the main thread only; a second one is
+        kill), or the server drains the worker. Then it stops gracefully: it claims nothing more, sends heartbeats while handlers finish,
+        cancels them at the soft stop, returns the tasks that still run at the hard stop to the queue, and deregisters. It raises what is
+        wrong with the worker, why the server refuses it, or Unfinished, which names the returned tasks."""
         if os.getpid() != self._pid:
-            raise ForkedError("this worker was made before the process forked; make it, and its client, in the fork")
+            raise ForkedError(
+                "this worker was created before the process forked; create it, and its client, in the fork"
+            )
         if self._ran:
-            raise ConfigurationError("it has run already; make another one")
+            raise ConfigurationError("the worker has already run; create a new one")
         self._check()
         self._ran = True
         restore = (
@@ -173,9 +174,9 @@ class Worker:
                 self.client.close()
 
     def registration(self) -> Dict[str, Any]:
-        """What it says of itself."""
+        """The body of the registration."""
         pid = os.getpid()
-        said: Dict[str, Any] = {
+        body: Dict[str, Any] = {
             "queue": self.queue,
             "types": self.types,
             "runtimes": list(dict.fromkeys(_identity.runtimes_found() + self._runtimes)),
@@ -188,7 +189,7 @@ class Worker:
             "labels": {**_identity.labels_found(), **self._labels},
             "probeUrl": self._runner.probe_url,
         }
-        return {key: value for key, value in said.items() if value not in ("", {})}
+        return {key: value for key, value in body.items() if value not in ("", {})}
 
     def _machine(self) -> str:
         return self._given["machineId"] or _identity.machine_found()
@@ -196,38 +197,38 @@ class Worker:
     def _check(self) -> None:
         if not self.handlers:
             raise ConfigurationError(
-                "there is no handler; add one with @worker.handler(type) before run"
+                "no handler; add one with @worker.handler(type) before run"
                 + ("; a worker with a default handler needs one type too" if self.default is not None else "")
             )
         for type in self.types:
             if type not in self.handlers:
                 raise ConfigurationError(
-                    f"tasks of type {type!r} would be claimed and have no handler; add it, or leave the type out"
+                    f"tasks of type {type!r} would be claimed but have no handler; add one, or remove the type"
                 )
 
     def _listen_to_signals(self) -> Callable[[], None]:
-        # Where the system hands a signal to another thread, the main one, which waits, would hear of it when it wakes up; a descriptor
-        # is written to at once.
-        heard, told = socket.socketpair()
-        told.setblocking(False)
+        # If the system delivers a signal to another thread, the waiting main thread would notice it only when it wakes up; a descriptor is
+        # written at once.
+        reader, writer = socket.socketpair()
+        writer.setblocking(False)
         if os.name == "posix":
-            self._runner.signals = heard.fileno()
+            self._runner.signals = reader.fileno()
 
         def act() -> None:
             for deed in (self.close, self.kill):
                 number = 0
                 while number not in (signal.SIGTERM, signal.SIGINT):
                     wait_to_read(
-                        heard
-                    )  # so that it is read only while this runs: a child process looks for what is not
-                    number = (heard.recv(1) or b"\xff")[0]
+                        reader
+                    )  # reads only while this thread runs: a child process watches for unread signals
+                    number = (reader.recv(1) or b"\xff")[0]
                     if number == 0xFF:
                         return
                 self.log.info("Received %s signal", signal.Signals(number).name)
                 deed()
 
         before = {number: signal.signal(number, lambda n, _: None) for number in (signal.SIGTERM, signal.SIGINT)}
-        wakeup = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         listener = threading.Thread(target=act, name="lubdub-signals", daemon=True)
         listener.start()
 
@@ -235,9 +236,9 @@ class Worker:
             signal.set_wakeup_fd(wakeup)
             for number, old in before.items():
                 signal.signal(number, old)
-            told.close()
+            writer.close()
             listener.join(5)
-            heard.close()
+            reader.close()
 
         return restore
 
@@ -250,13 +251,12 @@ def wait_to_read(of: socket.socket) -> None:
 
 
 def stops_of(soft: Optional[float], hard: Optional[float]) -> Tuple[float, float]:
-    """The soft and the hard stop: those that are given, else what the orchestrator's grace leaves room for. Refuses stops that it would
-    cut off."""
+    """The soft and the hard stop: as given, or what the orchestrator's grace period allows. Refuses stops beyond the grace period."""
     found = os.environ.get("TERMINATION_GRACE_PERIOD_SECONDS", "")
     grace = int(found) if found.isdigit() else None
     if hard is not None and grace is not None and hard >= grace:
         raise ConfigurationError(
-            f"the process is killed {grace} s after it was told to stop, which leaves no time for a hard stop after {hard:g} s; lower "
+            f"the process is killed {grace} s after SIGTERM, which leaves no time for a hard stop after {hard:g} s; lower "
             "soft_stop and hard_stop, or raise terminationGracePeriodSeconds"
         )
     if hard is None:

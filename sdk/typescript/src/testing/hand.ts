@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 
-/** A clock in the hand of a test: time passes when it says so. */
+/** A clock that a test controls: time moves only when the test moves it. */
 export class HandClock implements Clock {
   #mono = 1000;
   #wall = Date.UTC(2026, 0, 1);
@@ -20,7 +20,7 @@ export class HandClock implements Clock {
     return { cancel: () => void (this.#timers = this.#timers.filter((one) => one !== timer)) };
   }
 
-  /** Lets time pass; whatever waits is woken in its order, and has done what it does before time goes on. */
+  /** Advances the clock, and wakes waiters in the order of their times; each runs before time moves on. */
   async advance(ms: number): Promise<void> {
     const end = this.#mono + ms;
     await settle();
@@ -33,19 +33,19 @@ export class HandClock implements Clock {
     this.#goTo(end);
   }
 
-  /** Lets time pass as while the machine sleeps: the monotonic clock stands still, and nothing is woken. */
+  /** Advances the clock as if the host had slept: the monotonic clock stands still, and no waiter is woken. */
   jump(ms: number): void {
     this.#wall += ms;
   }
 
-  /** Lets time pass, from one moment at which something waits to the next, until a condition holds; fails when it does not within a day. */
+  /** Advances the clock, from one waiter to the next, until a condition holds; fails if it does not hold within a day. */
   async until(what: string, holds: () => boolean): Promise<void> {
     const end = this.#mono + 24 * 3_600_000;
     for (;;) {
       await settle();
       if (holds()) return;
       const next = this.#next();
-      if (!next || next.at > end) throw new Error(`it did not come to pass: ${what}`);
+      if (!next || next.at > end) throw new Error(`it did not happen: ${what}`);
       await this.advance(Math.max(0, next.at - this.#mono));
     }
   }
@@ -63,7 +63,7 @@ export class HandClock implements Clock {
   }
 }
 
-/** Gives what is under way in this thread the time to come to where it waits. */
+/** Lets pending work in this thread run until it waits. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -10,7 +10,7 @@ import type {
 import type { HandClock } from './hand.js';
 import { type Completion, type FakeRequest, isOver, Refusal, type TaskRecord, timeoutOf, type WorkerRecord } from './state.js';
 
-/** What bodies may have; more is refused, so that a test finds it. */
+/** The allowed fields of bodies; others are refused, so that a test notices them. */
 const known: Record<string, string[]> = {
   started: ['attempt', 'workerId', 'startedAt'],
   heartbeat: ['attempt', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
@@ -20,7 +20,7 @@ const known: Record<string, string[]> = {
   claim: ['types', 'max', 'waitMs', 'claimId'],
 };
 
-/** What the server does. */
+/** The routes of the test server. */
 export class Routes {
   readonly workers = new Map<string, WorkerRecord>();
   readonly #tasks = new Map<string, TaskRecord>();
@@ -28,7 +28,7 @@ export class Routes {
   readonly #url: string;
   readonly #intervalMs: number;
   readonly #timeoutMs: number;
-  readonly held = new Map<string, string>(); // identities that are held offline, and by which worker
+  readonly held = new Map<string, string>(); // identities that are held offline, and the worker of each
   isDrained = false; // the machine
   readonly #claims = new Map<string, string[]>();
   #queued: TaskRecord[] = [];
@@ -55,7 +55,7 @@ export class Routes {
       .split('/')
       .map(decodeURIComponent);
     const body = request.body ? (JSON.parse(request.body) as never) : ({} as never);
-    const ok = (said: unknown) => ({ status: 200, body: said });
+    const ok = (body: unknown) => ({ status: 200, body: body });
     switch (`${request.method} ${what}${act && '/' + act}`) {
       case 'POST tasks':
         return { status: 201, body: this.#createTask(token, body) };
@@ -102,11 +102,11 @@ export class Routes {
       phase: undefined,
       partial: undefined,
       lost: 0,
-      heard: 0,
+      lastBeat: 0,
       dispatchedAt: 0,
-      asked: false,
+      cancelRequested: false,
       why: '',
-      told: undefined,
+      notifiedAt: undefined,
       completion: undefined,
       last: undefined,
     };
@@ -121,11 +121,19 @@ export class Routes {
     return task;
   }
 
-  /** Begins the next attempt. */
+  /** Starts the next attempt. */
   dispatch(task: TaskRecord, workerId: string): void {
     if (task.progressPct !== undefined) task.last = { progressPct: task.progressPct, message: task.message ?? null };
     const now = this.#clock.now();
-    Object.assign(task, { attempt: task.attempt + 1, state: 'DISPATCHED', workerId, beats: 0, reason: '', heard: now, dispatchedAt: now });
+    Object.assign(task, {
+      attempt: task.attempt + 1,
+      state: 'DISPATCHED',
+      workerId,
+      beats: 0,
+      reason: '',
+      lastBeat: now,
+      dispatchedAt: now,
+    });
     this.change();
   }
 
@@ -178,41 +186,41 @@ export class Routes {
     this.change();
   }
 
-  /** Takes back what a worker holds that leaves, which counts for nothing. */
+  /** Takes a deregistering worker's tasks back, which counts as no failure. */
   #deregister(worker: WorkerRecord): void {
     for (const task of this.heldBy(worker)) {
-      if (task.asked) this.finish(task, 'CANCELLED', '');
+      if (task.cancelRequested) this.finish(task, 'CANCELLED', '');
       else this.queueUp(task).reason = 'DEREGISTERED';
     }
     this.offline(worker, 'DEREGISTERED');
   }
 
-  /** Ends what has been silent for too long. */
+  /** Ends attempts and workers that have reached their timeout. */
   sweep(): void {
     const now = this.#clock.now();
     for (const worker of this.workers.values()) {
-      if (worker.status !== 'OFFLINE' && now - worker.heard >= this.#timeoutMs) this.offline(worker, 'HEARTBEAT_TIMEOUT');
+      if (worker.status !== 'OFFLINE' && now - worker.lastBeat >= this.#timeoutMs) this.offline(worker, 'HEARTBEAT_TIMEOUT');
     }
     for (const task of this.#tasks.values()) {
       if (task.state !== 'RUNNING') continue;
       const timeout = timeoutOf(task);
-      if (timeout > 0 && now - task.heard > timeout) this.#lose(task, 'HEARTBEAT_TIMEOUT');
-      else if (task.told !== undefined && now - task.told > (task.request.cancelGracePeriodMs ?? 30_000)) {
+      if (timeout > 0 && now - task.lastBeat > timeout) this.#lose(task, 'HEARTBEAT_TIMEOUT');
+      else if (task.notifiedAt !== undefined && now - task.notifiedAt > (task.request.cancelGracePeriodMs ?? 30_000)) {
         this.finish(task, 'FAILED', 'CANCEL_TIMEOUT');
       }
     }
   }
 
-  /** Forgives a silence in which nobody could be heard. */
+  /** Excludes time during which the server was down from silences. */
   credit(ms: number): void {
-    for (const one of [...this.#tasks.values(), ...this.workers.values()]) one.heard += ms;
+    for (const one of [...this.#tasks.values(), ...this.workers.values()]) one.lastBeat += ms;
   }
 
   change(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** Takes an attempt from its worker: a task of a queue waits there again. */
+  /** Takes an attempt from its worker: a task with a queue returns to it. */
   #lose(task: TaskRecord, reason: string): void {
     task.lost++;
     if (!task.request.queue) return this.finish(task, 'FAILED', reason);
@@ -223,11 +231,11 @@ export class Routes {
     return new Date(this.#clock.wall()).toISOString();
   }
 
-  /** The task of a callback that is let in. */
-  #judge(id: string, token: string, attempt: number, gone: 409 | 410): TaskRecord {
+  /** The task of a callback that is authorized. */
+  #authorize(id: string, token: string, attempt: number, gone: 409 | 410): TaskRecord {
     const [kind, of] = token.split('/');
     const task = this.#tasks.get(id);
-    if (kind !== 'task' && kind !== 'worker') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    if (kind !== 'task' && kind !== 'worker') throw new Refusal(401, 'unauthorized', 'no token, or one that is not valid');
     if (kind === 'task' && of !== id) throw new Refusal(403, 'forbidden', 'a token for something else');
     if (!task) throw new Refusal(404, 'task_not_found', 'no such task');
     const other = task.workerId !== of && attempt >= task.attempt;
@@ -244,28 +252,28 @@ export class Routes {
     return task;
   }
 
-  #hear(task: TaskRecord, said: { progressPct?: number | null; message?: string | null }): void {
-    task.heard = this.#clock.now();
+  #applyBeat(task: TaskRecord, body: { progressPct?: number | null; message?: string | null }): void {
+    task.lastBeat = this.#clock.now();
     task.beats++;
     task.state = 'RUNNING';
-    task.progressPct = said.progressPct ?? task.progressPct;
-    task.message = said.message ?? task.message;
-    if (task.asked) task.told ??= task.heard;
+    task.progressPct = body.progressPct ?? task.progressPct;
+    task.message = body.message ?? task.message;
+    if (task.cancelRequested) task.notifiedAt ??= task.lastBeat;
     this.change();
   }
 
   #started(id: string, token: string, body: { attempt: number }): object {
-    const task = this.#judge(id, token, body.attempt, 409);
-    this.#hear(task, {});
+    const task = this.#authorize(id, token, body.attempt, 409);
+    this.#applyBeat(task, {});
     task.beats--;
-    return { acknowledged: true, serverTime: this.#iso(), shouldCancel: task.asked, cancelReason: task.why };
+    return { acknowledged: true, serverTime: this.#iso(), shouldCancel: task.cancelRequested, cancelReason: task.why };
   }
 
   #heartbeat(id: string, token: string, body: Omit<HeartbeatItem, 'taskId'>): object {
-    const task = this.#judge(id, token, body.attempt, 410);
-    this.#hear(task, body);
+    const task = this.#authorize(id, token, body.attempt, 410);
+    this.#applyBeat(task, body);
     const nextHeartbeatMs = this.envelope(task).heartbeatIntervalMs;
-    return { acknowledged: true, shouldCancel: task.asked, cancelReason: task.why, serverTime: this.#iso(), nextHeartbeatMs };
+    return { acknowledged: true, shouldCancel: task.cancelRequested, cancelReason: task.why, serverTime: this.#iso(), nextHeartbeatMs };
   }
 
   #heartbeats(token: string, body: { heartbeats: HeartbeatItem[] }): object {
@@ -287,7 +295,7 @@ export class Routes {
     const before = this.#tasks.get(id);
     const answer = { acknowledged: true, finalState: body.outcome, serverTime: this.#iso() };
     if (before && isOver(before) && before.attempt === body.attempt && before.completion === raw) return answer;
-    const task = this.#judge(id, token, body.attempt, 409);
+    const task = this.#authorize(id, token, body.attempt, 409);
     if (body.outcome === 'FAILED' && !body.error?.category) throw new Refusal(400, 'invalid_request', 'FAILED needs error.category');
     task.completion = raw;
     task.output = body.output;
@@ -299,7 +307,7 @@ export class Routes {
   }
 
   #register(token: string, request: RegisterWorkerRequest): object {
-    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or one that is not valid');
     if (!request.queue || !request.types?.length) throw new Refusal(400, 'invalid_request', 'queue and types are needed');
     const heldBy = this.held.get(identityOf(request));
     if (heldBy !== undefined) {
@@ -318,12 +326,12 @@ export class Routes {
         activeCount: 0,
         completed: 0,
         failed: 0,
-        heard: 0,
+        lastBeat: 0,
         seq: 0,
       };
       this.workers.set(workerId, worker);
     }
-    worker.heard = this.#clock.now();
+    worker.lastBeat = this.#clock.now();
     this.change();
     return {
       workerId: worker.workerId,
@@ -340,7 +348,7 @@ export class Routes {
   #worker(id: string, token: string): WorkerRecord {
     const worker = this.workers.get(id);
     if (token !== 'worker/' + id && token !== 'fake-control-token') {
-      throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+      throw new Refusal(401, 'unauthorized', 'no token, or one that is not valid');
     }
     if (!worker) throw new Refusal(404, 'worker_not_found', 'register again');
     if (worker.status === 'OFFLINE') throw new Refusal(410, 'worker_offline', 'register again', { reason: worker.reason });
@@ -349,7 +357,7 @@ export class Routes {
 
   #workerBeat(id: string, token: string, body: WorkerHeartbeatRequest): object {
     const worker = this.#worker(id, token);
-    worker.heard = this.#clock.now();
+    worker.lastBeat = this.#clock.now();
     worker.beats++;
     if ((body.seq ?? 0) > worker.seq) {
       worker.seq = body.seq!;
@@ -360,16 +368,16 @@ export class Routes {
     const lostTasks: object[] = [];
     for (const item of body.tasks ?? []) {
       try {
-        this.#hear(this.#judge(item.taskId, 'worker/' + id, item.attempt, 410), item);
+        this.#applyBeat(this.#authorize(item.taskId, 'worker/' + id, item.attempt, 410), item);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         lostTasks.push({ taskId: item.taskId, attempt: item.attempt, error: error.code });
       }
     }
     const cancelTasks = this.heldBy(worker)
-      .filter((t) => t.asked)
+      .filter((t) => t.cancelRequested)
       .map((task) => {
-        task.told ??= worker.heard;
+        task.notifiedAt ??= worker.lastBeat;
         return { taskId: task.taskId, attempt: task.attempt, reason: task.why };
       });
     return {
@@ -391,7 +399,7 @@ export class Routes {
     return { workerId: id, status: 'DRAINING' };
   }
 
-  /** Hands tasks out, waiting for the first. */
+  /** Returns tasks, and waits for the first. */
   async #claim(queue: string, token: string, body: ClaimRequest, gone: AbortSignal): Promise<object> {
     const id = token.replace(/^worker\//, '');
     const end = this.#clock.now() + (body.waitMs ?? 0);
@@ -399,7 +407,7 @@ export class Routes {
       const worker = this.#worker(id, token);
       if (worker.status === 'DRAINING') throw new Refusal(409, 'worker_draining', 'it gets no new tasks');
       if (worker.request.queue !== queue) throw new Refusal(403, 'forbidden', 'a token for something else');
-      worker.heard = this.#clock.now();
+      worker.lastBeat = this.#clock.now();
       const tasks = this.#handOut(worker, body);
       const left = end - this.#clock.now();
       if (tasks.length > 0 || left <= 0) return { tasks };
@@ -449,7 +457,7 @@ export class Routes {
   }
 
   #createTask(token: string, request: CreateTaskRequest): object {
-    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or none that holds');
+    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or one that is not valid');
     const task = this.create(request);
     if (request.queue) return this.#shown(this.queueUp(task).taskId);
     this.dispatch(task, '');
@@ -464,14 +472,14 @@ export class Routes {
   }
 }
 
-/** What a worker is known by that registers again. */
+/** The identity of a worker across registrations. */
 export function identityOf({ queue, machineId, name, pid }: RegisterWorkerRequest): string {
   return JSON.stringify([queue, machineId, name || pid]);
 }
 
 function checked<T extends object>(what: string, body: T): T {
   for (const field of Object.keys(body)) {
-    if (!known[what]!.includes(field)) throw new Refusal(400, 'unknown_field', `${field} is no field of ${what}`);
+    if (!known[what]!.includes(field)) throw new Refusal(400, 'unknown_field', `${what} has no field ${field}`);
   }
   return body;
 }

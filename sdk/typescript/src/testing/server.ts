@@ -6,28 +6,28 @@ import { identityOf, Routes } from './routes.js';
 import { type FakeRequest, type FakeTask, type FakeWorker, isOver, Refusal } from './state.js';
 
 export interface FakeServerOptions {
-  /** How often workers are to beat, and how long they may be silent, in ms; 10,000 and 30,000 unless told. */
+  /** The heartbeat interval and the heartbeat timeout of workers, in ms; by default 10,000 and 30,000. */
   workerIntervalMs?: number;
   workerTimeoutMs?: number;
 }
 
-/** What is answered instead. */
-export interface Instead {
+/** An answer in place of the server's. */
+export interface Replacement {
   status: number;
   body: unknown;
   headers?: Record<string, string>;
 }
 
-type Interceptor = (request: FakeRequest) => Instead | undefined | Promise<Instead | undefined>;
+type Interceptor = (request: FakeRequest) => Replacement | undefined | Promise<Replacement | undefined>;
 
-/** A Lubdub server in memory, whose clock a test holds. */
+/** An in-memory Lubdub server with a clock that a test controls. */
 export class FakeServer {
-  /** Opens control calls, and enrols workers. */
+  /** The token for control calls and registrations. */
   static readonly token = 'fake-control-token';
   readonly clock = new HandClock();
-  /** An address that only the transport of `options` knows. */
+  /** An address that only the transport of `options` reaches. */
   readonly url = 'http://127.0.0.1:1';
-  /** All that were received, in their order. */
+  /** All received requests, in order. */
   readonly requests: FakeRequest[] = [];
   readonly #routes: Routes;
   #down: (() => Answer) | undefined;
@@ -39,18 +39,18 @@ export class FakeServer {
     this.#routes = new Routes(this.clock, this.url, options.workerIntervalMs ?? 10_000, options.workerTimeoutMs ?? 30_000);
   }
 
-  /** Those of a client of this server: its transport, its clock and its token. */
+  /** The options of a client of this server: its transport, its clock and its token. */
   options(): ClientOptions {
     return { fetch: (url, init) => this.#answer(url, init), clock: this.clock, token: FakeServer.token, proxy: '' };
   }
 
-  /** A task; it throws if there is none. */
+  /** A task; throws if it does not exist. */
   task(id: string): FakeTask {
     this.#sweep();
     return { ...this.#routes.taskOf(id) };
   }
 
-  /** All workers that have registered, in their order. */
+  /** All workers that have registered, in order. */
   workers(): FakeWorker[] {
     this.#sweep();
     return [...this.#routes.workers.values()].map((w) => ({
@@ -62,7 +62,7 @@ export class FakeServer {
     }));
   }
 
-  /** Creates a task and hands it out at once. */
+  /** Creates a task without a queue and returns its envelope. */
   push(request: CreateTaskRequest = {}): TaskEnvelope {
     const task = this.#routes.create(request);
     this.#routes.dispatch(task, '');
@@ -74,49 +74,49 @@ export class FakeServer {
     return this.#routes.queueUp(this.#routes.create({ queue: 'default', ...request })).taskId;
   }
 
-  /** Asks for the end of a task. */
+  /** Requests cancellation of a task. */
   cancel(id: string, reason = ''): void {
     const task = this.#routes.taskOf(id);
     if (task.state === 'QUEUED') this.#routes.finish(task, 'CANCELLED', '');
-    else Object.assign(task, { asked: true, why: reason });
+    else Object.assign(task, { cancelRequested: true, why: reason });
   }
 
-  /** Ends the attempt of a task as the server itself does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT. */
+  /** Ends the attempt of a task as the server does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT. */
   end(id: string, reason: string): void {
     this.#routes.finish(this.#routes.taskOf(id), 'FAILED', reason);
   }
 
-  /** Makes another attempt of a task, which fences the one before. */
+  /** Starts another attempt of a task, which fences the previous one. */
   supersede(id: string): TaskEnvelope {
     const task = this.#routes.taskOf(id);
     this.#routes.dispatch(task, '');
     return this.#routes.envelope(task);
   }
 
-  /** Asks a worker to finish what it holds and to go. */
+  /** Drains a worker. */
   drain(workerId: string): void {
     this.#routes.workers.get(workerId)!.status = 'DRAINING';
     this.#routes.change();
   }
 
-  /** Takes a worker offline as an operator does: others get its tasks, and it may not register again until `resume`. */
+  /** Takes a worker offline as an operator does: other workers get its tasks, and it may not register again until `resume`. */
   offline(workerId: string): void {
     const worker = this.#routes.workers.get(workerId)!;
     this.#routes.held.set(identityOf(worker.request), workerId);
     this.#routes.offline(worker, 'FORCED_OFFLINE');
   }
 
-  /** Ends what `offline` did to a worker. */
+  /** Undoes `offline` for a worker. */
   resume(workerId: string): void {
     this.#routes.held.delete(identityOf(this.#routes.workers.get(workerId)!.request));
   }
 
-  /** Declares a worker dead, as when it is silent for too long: others get its tasks. */
+  /** Declares a worker dead, as after its timeout: other workers get its tasks. */
   expire(workerId: string): void {
     this.#routes.offline(this.#routes.workers.get(workerId)!, 'HEARTBEAT_TIMEOUT');
   }
 
-  /** Drains the machine that all workers are on, and those that come until `resumeMachine`. */
+  /** Drains the machine of all workers, including those that register until `resumeMachine`. */
   drainMachine(): void {
     this.#routes.isDrained = true;
     for (const { workerId, status } of this.#routes.workers.values()) if (status === 'ONLINE') this.drain(workerId);
@@ -128,22 +128,22 @@ export class FakeServer {
     this.#routes.change();
   }
 
-  /** Has the server know a worker no more, as after a loss of its store. What it holds it keeps. */
+  /** Deletes a worker, as a loss of data does. It keeps its tasks. */
   forget(workerId: string): void {
     this.#routes.workers.delete(workerId);
   }
 
-  /** Has nobody answer. What is silent meanwhile is not dead: the store's clock stands still. */
+  /** Answers nothing. Timeouts are paused meanwhile. */
   down(): void {
     this.#fall(() => {
       throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
     });
   }
 
-  /** Has every request answered with 503, and with Retry-After unless that is 0. */
+  /** Answers every request with 503, and with Retry-After unless that is 0. */
   unavailable(retryAfterMs = 0): void {
     const headers: Record<string, string> = retryAfterMs ? { 'retry-after': String(Math.round(retryAfterMs / 1000)) } : {};
-    this.#fall(() => said(503, { error: 'store_unavailable', message: 'the store does not answer; come again' }, headers));
+    this.#fall(() => reply(503, { error: 'store_unavailable', message: 'Redis is not responding; try again' }, headers));
   }
 
   /** Ends `down` and `unavailable`. */
@@ -153,27 +153,27 @@ export class FakeServer {
     this.#routes.credit(this.clock.now() - this.#downSince);
   }
 
-  /** Has f answer before the server does, where it returns something, now or later; undefined ends that. */
+  /** Lets f answer before the server does, if it returns a value, now or later; undefined removes it. */
   intercept(f: Interceptor | undefined): void {
     this.#intercept = f;
   }
 
-  /** Has the answers of requests lost for which f says so: they are received and heeded all the same. */
+  /** Loses the answers of requests for which f returns true: the server still applies them. */
   loseAnswers(f: ((request: FakeRequest) => boolean) | undefined): void {
     this.#lose = f;
   }
 
-  /** How many requests were received at a path. */
+  /** The number of requests to a path. */
   count(path: string): number {
     return this.requests.filter((request) => request.path === path).length;
   }
 
-  /** Lets time pass until a condition holds. */
+  /** Advances the clock until a condition holds. */
   until(what: string, holds: () => boolean): Promise<void> {
     return this.clock.until(what, holds);
   }
 
-  /** Lets a promise come to its end while time passes. */
+  /** Advances the clock until a promise is settled. */
   async finish<T>(promise: Promise<T>, what = 'a promise'): Promise<T> {
     let over = false;
     const end = () => void (over = true);
@@ -207,7 +207,7 @@ export class FakeServer {
     const instead = await this.#intercept?.(request);
     if (instead) {
       request.status = instead.status;
-      return said(instead.status, instead.body, instead.headers);
+      return reply(instead.status, instead.body, instead.headers);
     }
     this.#sweep();
     const answer = await this.#serve(request, init.signal);
@@ -220,9 +220,9 @@ export class FakeServer {
   async #serve(request: FakeRequest, gone: AbortSignal): Promise<Answer> {
     try {
       const { status, body } = await this.#routes.route(request, gone);
-      return said(status, body);
+      return reply(status, body);
     } catch (error) {
-      if (error instanceof Refusal) return said(error.status, error.body());
+      if (error instanceof Refusal) return reply(error.status, error.body());
       throw error;
     }
   }
@@ -233,7 +233,7 @@ export class FakeServer {
   }
 }
 
-function said(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+function reply(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
   const all: Record<string, string> = { 'x-request-id': 'req_test', ...headers };
   return {
     status,

@@ -1,12 +1,12 @@
 import type { CompletedRequest, CreateTaskRequest, RegisterWorkerRequest, State, TaskError } from '../types.js';
 
-/** What the server knows of a task. */
+/** The state of a task. */
 export interface FakeTask {
   taskId: string;
   state: State;
   attempt: number;
   workerId: string;
-  /** How many beats were heard of this attempt. */
+  /** The number of heartbeats of this attempt. */
   beats: number;
   progressPct: number | undefined;
   message: string | undefined;
@@ -14,21 +14,21 @@ export interface FakeTask {
   reason: string;
   output: unknown;
   error: TaskError | undefined;
-  /** What a worker said about a cancel. */
+  /** The phase that a worker reported after a cancel. */
   phase: string | undefined;
   partial: unknown;
   /** How many attempts were taken from workers. */
   lost: number;
 }
 
-/** What the server knows of a worker. */
+/** The state of a worker. */
 export interface FakeWorker {
   workerId: string;
   request: RegisterWorkerRequest;
   status: 'ONLINE' | 'DRAINING' | 'OFFLINE';
-  /** Why it is OFFLINE, or what it said of its drain. */
+  /** Why it is OFFLINE, or the reason of its drain. */
   reason: string;
-  /** The ids of the tasks that it has. */
+  /** The ids of its tasks. */
   held: string[];
   beats: number;
   activeCount: number;
@@ -37,34 +37,34 @@ export interface FakeWorker {
   failed: number;
 }
 
-/** A request that the server has received. */
+/** A request that the server received. */
 export interface FakeRequest {
   method: string;
   path: string;
   headers: Record<string, string>;
   body: string;
   atMs: number;
-  /** The status that it was answered with; 0: none. */
+  /** The status of the answer; 0: none. */
   status: number;
 }
 
 export interface TaskRecord extends FakeTask {
   request: CreateTaskRequest;
-  heard: number;
+  lastBeat: number;
   dispatchedAt: number;
-  asked: boolean; // for its end
+  cancelRequested: boolean; // cancellation was requested
   why: string;
-  told: number | undefined; // when its worker was told of that
+  notifiedAt: number | undefined; // when its worker was notified
   completion: string | undefined;
   last: { progressPct: number | null; message: string | null } | undefined;
 }
 
 export interface WorkerRecord extends Omit<FakeWorker, 'held'> {
-  heard: number;
+  lastBeat: number;
   seq: number;
 }
 
-/** An answer that is not 2xx. */
+/** An answer other than 2xx. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -85,7 +85,7 @@ export function isOver(task: TaskRecord): boolean {
   return ['SUCCEEDED', 'FAILED', 'CANCELLED'].includes(task.state);
 }
 
-/** How long an attempt may be silent; 0: it lives by its worker's beat. */
+/** The heartbeat timeout of an attempt; 0: its worker's applies. */
 export function timeoutOf(task: TaskRecord): number {
   if (!task.request.heartbeatTimeoutMs && task.request.queue) return 0;
   return task.request.heartbeatTimeoutMs ?? 90_000;

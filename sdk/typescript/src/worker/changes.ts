@@ -1,14 +1,14 @@
 import { type Clock } from '../clock.js';
 
-/** What waits until something has changed. */
+/** Wakes waiters when something has changed. */
 export class Changes {
   #waiting = new Set<() => void>();
 
-  tell(): void {
+  notify(): void {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Waits until a condition holds, or one of these has ended; true: it holds. */
+  /** Waits until a condition holds, or one of the signals has ended; true: it holds. */
   until(holds: () => boolean, ...ended: AbortSignal[]): Promise<boolean> {
     return new Promise((resolve) => {
       const look = () => {

@@ -1,7 +1,4 @@
-/**
- * Why a handler's signal ends, besides the reasons of a tracked attempt. The attempt is still ours, and what the handler throws is
- * sent.
- */
+/** Further reasons why a handler's signal ends. The attempt is still ours, and an error that the handler throws is sent. */
 export abstract class WorkerEnd extends Error {}
 
 /** The worker stops. */
@@ -12,15 +9,15 @@ export class Stopping extends WorkerEnd {
   }
 }
 
-/** The task takes longer than taskTimeoutMs allows. */
+/** The task exceeds taskTimeoutMs. */
 export class TaskTimeout extends WorkerEnd {
   override readonly name = 'TaskTimeout';
   constructor(ms: number) {
-    super(`lubdub: the task has taken longer than ${ms} ms`);
+    super(`lubdub: the task reached its time limit of ${ms} ms`);
   }
 }
 
-/** The task has reported no progress for as long as watchdogMs allows. It has failed already. */
+/** The task has reported no progress for watchdogMs. It has already failed. */
 export class Stuck extends WorkerEnd {
   override readonly name = 'Stuck';
   constructor(ms: number) {
@@ -28,7 +25,7 @@ export class Stuck extends WorkerEnd {
   }
 }
 
-/** An operator took the worker offline. It stops, and is not registered again until it is resumed. */
+/** An operator took the worker offline. It stops, and cannot register again until it is resumed. */
 export class HeldOfflineError extends Error {
   override readonly name = 'HeldOfflineError';
   /** The command that lets the worker register again. */
@@ -39,12 +36,12 @@ export class HeldOfflineError extends Error {
   }
 }
 
-/** Tasks were given back as the worker stopped. */
+/** Tasks were returned to the queue as the worker stopped. */
 export class UnfinishedError extends Error {
   override readonly name = 'UnfinishedError';
   readonly taskIds: readonly string[];
   constructor(taskIds: readonly string[], cause?: unknown) {
-    super(`lubdub: ${taskIds.length} tasks were not finished and were given back: ${taskIds.join(', ')}`, { cause });
+    super(`lubdub: ${taskIds.length} tasks were not finished and were returned to the queue: ${taskIds.join(', ')}`, { cause });
     this.taskIds = taskIds;
   }
 }

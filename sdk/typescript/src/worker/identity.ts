@@ -4,7 +4,7 @@ import { basename, extname } from 'node:path';
 import type { RegisterWorkerRequest } from '../types.js';
 import type { Settings } from './options.js';
 
-/** What tells a worker from the others of its process, until it is released. */
+/** A worker's name within its process, until it is released. */
 export interface Identity {
   name: string;
   machineId: string;
@@ -13,7 +13,9 @@ export interface Identity {
 
 const taken = new Set<string>();
 
-/** Finds a name that no other worker of this process has in a queue of a deployment, or they would take each other's place. */
+/**
+ * Finds a name that no other worker of this process has for a queue of a deployment: two workers of one name would supersede each other.
+ */
 export function identify(queue: string, set: Settings, deployment: string): Identity {
   const base = set.name ?? nameFound();
   const machineId = set.machineId ?? asId(process.env['NODE_NAME'] || hostname());
@@ -25,7 +27,7 @@ export function identify(queue: string, set: Settings, deployment: string): Iden
   return { name, machineId, release: () => void taken.delete(key) };
 }
 
-/** Says who this process is. */
+/** The registration of this process. */
 export function registrationOf(
   queue: string,
   types: string[],
@@ -64,8 +66,8 @@ function labelsOfEnvironment(): Record<string, string> {
 }
 
 /**
- * Tells this process from others on its machine. In a container it may be process 1 as they all are, and where the container has the host's
- * network it has the host's name too: then the container's id does.
+ * A name that distinguishes this process from others on its machine. In a container the process may be pid 1, and with host networking it
+ * has the host's name; then the container's id is used.
  */
 function nameFound(): string {
   if (process.env['POD_NAME']) return process.env['POD_NAME'];
@@ -83,7 +85,7 @@ function mounts(): string {
   }
 }
 
-/** Makes an id of a host's name. */
+/** Turns a host's name into an id. */
 export function asId(name: string): string {
   return name
     .replace(/[^A-Za-z0-9._-]/g, '-')

@@ -1,5 +1,6 @@
 import type { Attempt, Holder } from '../attempt.js';
-import { type Client, type Lease } from '../client.js';
+import type { Client } from '../client.js';
+import type { Lease } from '../context.js';
 import { sleep } from '../clock.js';
 import { mayRetry } from '../errors.js';
 import { categorize, Failure, OutputError, permanent, textOf } from '../failure.js';
@@ -8,8 +9,8 @@ import type { CompletedResponse, TaskEnvelope } from '../types.js';
 import { Stopping, TaskTimeout } from './ends.js';
 import { type Handler, Task, tasks } from './task.js';
 
-/** What a job needs of its worker. */
-export interface Shop {
+/** The parts of a worker that a job uses. */
+export interface JobWorker {
   client: Client;
   log: Logger;
   holder: Omit<Holder, 'limits' | 'onReport'>;
@@ -20,33 +21,33 @@ export interface Shop {
   ended(finalState: string): void;
 }
 
-/** How long a handler may go on after its signal has ended before it is told of, in ms. */
-const ignored = 10_000;
+/** How long a handler may continue after its signal has ended before a warning is logged, in ms. */
+const endingLimit = 10_000;
 
-/** How long the stop waits for a completion under way, in ms. */
-const givingBack = 5000;
+/** How long the stop waits for a completion in flight, in ms. */
+const completionLimit = 5000;
 
-/** A task at work. */
+/** A task that the worker runs. */
 export class Job {
   readonly envelope: TaskEnvelope;
-  readonly #shop: Shop;
+  readonly #worker: JobWorker;
   readonly #timers = new Set<{ cancel(): void }>();
   #attempt: Attempt | undefined;
   #running = false; // it has started
-  #returned = false; // its handler has
-  #settling: Promise<void> | undefined; // somebody completes it
+  #returned = false; // its handler has returned
+  #settling: Promise<void> | undefined; // a completion is being sent
   #stopped = false;
-  #givenBack = false; // nothing is sent about it any more
+  #givenBack = false; // nothing more is sent about it
   #over = false;
 
-  constructor(shop: Shop, envelope: TaskEnvelope) {
-    this.#shop = shop;
+  constructor(worker: JobWorker, envelope: TaskEnvelope) {
+    this.#worker = worker;
     this.envelope = envelope;
   }
 
-  /** Does the task; it ends when the handler has, which the job's place waits for. */
+  /** Runs the task. It resolves when the handler has returned, which frees the place. */
   async run(): Promise<void> {
-    const { client, log, holder, lease, limits } = this.#shop;
+    const { client, log, holder, lease, limits } = this.#worker;
     const { taskId, attempt: number } = this.envelope;
     try {
       const onReport = (outcome: Promise<CompletedResponse>) => void this.#report(outcome);
@@ -56,7 +57,7 @@ export class Job {
       if (this.#givenBack) return;
       this.#over = true;
       await client.hub.release(`${taskId}/${number}`).catch(() => {});
-      log.info('A task that was claimed is not begun', { taskId, attempt: number, error: textOf(error) });
+      log.info('A task was claimed but not started', { taskId, attempt: number, error: textOf(error) });
       return;
     }
     const attempt = this.#attempt;
@@ -69,33 +70,33 @@ export class Job {
     attempt.abandon();
   }
 
-  /** Whether the server is to hand the task to others: it was given back, or nobody knows what became of its completion. */
+  /** Whether the task goes back to the queue: it was returned, or the result of its completion is unknown. */
   get isUnfinished(): boolean {
     return !this.#over && (this.#attempt?.isOurs ?? true);
   }
 
-  /** Tells the handler that the worker stops; what has not started is given back. */
+  /** Notifies the handler that the worker stops; a task that has not started is returned to the queue. */
   stop(): void {
     this.#stopped = true;
     if (this.#running) this.#attempt?.interrupt(new Stopping());
     else this.#giveBack();
   }
 
-  /** Gives back what still runs, and waits for a completion under way, which may take as long as no server answers. */
+  /** Returns a running task to the queue, and waits for a completion in flight, which may take as long as no server answers. */
   async end(): Promise<void> {
     if (!this.#settling) return this.#giveBack();
     const over = new AbortController();
-    await Promise.race([this.#settling, sleep(this.#shop.client.clock, givingBack, over.signal)]);
+    await Promise.race([this.#settling, sleep(this.#worker.client.clock, completionLimit, over.signal)]);
     over.abort();
   }
 
-  /** The attempt is not ours any more, since an operator took the worker offline. */
+  /** The attempt is no longer ours, since an operator took the worker offline. */
   lose(reason: string): void {
     this.#givenBack ||= !this.#running;
     this.#attempt?.lose(reason);
   }
 
-  /** Sends nothing more. The attempt stays in the inventory until the worker leaves, with which the server hands it to others. */
+  /** Sends nothing more. The attempt stays in the inventory until the worker deregisters, which returns it to the queue. */
   #giveBack(): void {
     this.#givenBack = true;
     this.#attempt?.interrupt(new Stopping());
@@ -108,7 +109,7 @@ export class Job {
   }
 
   async #work(attempt: Attempt): Promise<void> {
-    const task = new Task(attempt, () => this.#shop.drainBy());
+    const task = new Task(attempt, () => this.#worker.drainBy());
     this.#watch(attempt);
     if (this.#stopped) attempt.interrupt(new Stopping());
     let complete: () => Promise<CompletedResponse>;
@@ -128,7 +129,7 @@ export class Job {
   }
 
   #handler(task: Task): Handler {
-    const handler = this.#shop.handlerOf(task.type);
+    const handler = this.#worker.handlerOf(task.type);
     if (handler) return handler;
     if (task.type) throw new Failure(`this worker has no handler for tasks of type "${task.type}"`, { category: 'CONFIGURATION' });
     throw new Failure(
@@ -137,7 +138,7 @@ export class Job {
     );
   }
 
-  /** Says of which kind a failure is that comes of the end of the signal. */
+  /** The failure to report for an error that was caused by the end of the signal. */
   #explain(attempt: Attempt, error: unknown): unknown {
     const { reason } = attempt.signal as { reason: unknown };
     if (error instanceof Failure) return error;
@@ -146,19 +147,19 @@ export class Job {
     return error;
   }
 
-  /** Completes the task, unless somebody else does; it is over when they have. */
+  /** Completes the task unless that is already happening; resolves when it is done. */
   #settle(complete: () => Promise<CompletedResponse>, failure?: unknown): Promise<void> {
     this.#settling ??= this.#complete(complete, failure);
     return this.#settling;
   }
 
   async #complete(complete: () => Promise<CompletedResponse>, failure: unknown): Promise<void> {
-    const { log } = this.#shop;
+    const { log } = this.#worker;
     const { taskId, attempt } = this.envelope;
     try {
       const { finalState, willRetry = false } = await complete();
       this.#over = true;
-      this.#shop.ended(finalState);
+      this.#worker.ended(finalState);
       if (failure === undefined || finalState === 'CANCELLED') {
         log.debug('A task has ended', { taskId, attempt, state: finalState });
       } else if (willRetry) {
@@ -168,20 +169,20 @@ export class Job {
       }
     } catch (error) {
       this.#over = !mayRetry(error);
-      log.warn('The end of a task was not accepted', { taskId, attempt, error: textOf(error) });
+      log.warn('The completion of a task was not accepted', { taskId, attempt, error: textOf(error) });
     }
   }
 
-  /** Logs that a handler goes on though its signal has ended. */
+  /** Logs a handler that is still running after its signal has ended. */
   #watch(attempt: Attempt): void {
     attempt.signal.addEventListener(
       'abort',
       () => {
-        if (this.#returned) return; // it is its completion that has ended the signal
+        if (this.#returned) return; // its completion ended the signal
         const cause = textOf(attempt.signal.reason);
         const { taskId, attempt: number } = this.envelope;
-        this.#after(ignored, () =>
-          this.#shop.log.warn('A handler goes on though its signal has ended', { taskId, attempt: number, cause }),
+        this.#after(endingLimit, () =>
+          this.#worker.log.warn('A handler is still running though its signal has ended', { taskId, attempt: number, cause }),
         );
       },
       { once: true },
@@ -189,7 +190,7 @@ export class Job {
   }
 
   #after(ms: number, f: () => void): void {
-    const timer = this.#shop.client.clock.setTimeout(() => {
+    const timer = this.#worker.client.clock.setTimeout(() => {
       this.#timers.delete(timer);
       f();
     }, ms);
@@ -197,7 +198,7 @@ export class Job {
   }
 }
 
-/** Completes an attempt with an output, or fails it where that cannot be sent. */
+/** Completes an attempt with an output, or fails it if the output cannot be sent. */
 async function done(attempt: Attempt, output: unknown): Promise<CompletedResponse> {
   try {
     return await attempt.done(output);

@@ -1,54 +1,54 @@
-import type { Client, Lease } from '../client.js';
+import type { Client } from '../client.js';
+import type { Lease } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { Logger } from '../metrics.js';
 
 export interface WorkerOptions {
-  /** Unless told, a client of LUBDUB_URL and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE, which is closed when the worker ends. */
+  /** By default a client of LUBDUB_URL and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE, which is closed when the worker ends. */
   client?: Client;
-  /** The types that are claimed, each of which needs a handler; unless told, those that have one. */
+  /** The types to claim, each of which needs a handler; by default those that have one. */
   types?: readonly string[];
-  /** What tasks may ask for, besides node and its version, which are found. */
+  /** What tasks may require, in addition to node and its version. */
   runtimes?: readonly string[];
-  /** What workers are selected by; POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and DEPLOYMENT in the environment add to it. */
+  /** Labels for worker selection; POD_NAME, POD_NAMESPACE, NODE_NAME, ZONE and DEPLOYMENT in the environment add to them. */
   labels?: Record<string, string>;
-  /** For people, and part of what tells this process from others on its machine; unless told, POD_NAME or the program's name. */
+  /** A readable name that also distinguishes this process from others on its machine; by default POD_NAME or the program's name. */
   name?: string;
-  /** The host; unless told, NODE_NAME or the host's name. */
+  /** The machine; by default NODE_NAME or the host's name. */
   machineId?: string;
-  /** That of the program; unless told, what npm says. */
+  /** The version of the program; by default npm's. */
   version?: string;
-  /** How many tasks are done at once; 100 unless told. */
+  /** How many tasks run at once; by default 100. */
   concurrency?: number;
-  /** What becomes of work while no server answers; unless told, as the client says. */
+  /** What happens to work while no server answers; by default the client's setting. */
   lease?: Lease;
   /**
-   * How long a task may take here, in ms: its signal ends with TaskTimeout, and it fails as TIMEOUT. Unless told, 5 minutes for tasks
-   * without a runTimeoutMs of their own; 0: no limit.
+   * How long a task may take, in ms: its signal ends with TaskTimeout, and it fails as TIMEOUT. By default 5 minutes for tasks without
+   * their own runTimeoutMs; 0: no limit.
    */
   taskTimeoutMs?: number;
   /**
-   * How long after it was told to stop the worker lets handlers go on, in ms. Where neither stop is given, they follow the environment's
-   * TERMINATION_GRACE_PERIOD_SECONDS; of 30 s, which holds without it, this is 20 s.
+   * How long handlers may continue after the worker was stopped, in ms. By default both stops follow TERMINATION_GRACE_PERIOD_SECONDS,
+   * which is 30 s if not set; then this is 20 s.
    */
   softStopMs?: number;
   /**
-   * How long after it was told to stop what still runs is given back, in ms; of a grace of 30 s, 25 s. It must lie within the grace
-   * that the process has, such as Kubernetes' terminationGracePeriodSeconds, which is checked where TERMINATION_GRACE_PERIOD_SECONDS
-   * names it.
+   * After how long tasks that still run are returned to the queue, in ms; 25 s with a grace period of 30 s. It must lie within the grace
+   * period of the process, such as Kubernetes' terminationGracePeriodSeconds; this is checked if TERMINATION_GRACE_PERIOD_SECONDS is set.
    */
   hardStopMs?: number;
-  /** Ends tasks that report no progress for so many ms: they fail as TIMEOUT. Off unless told. */
+  /** Ends tasks that report no progress for this many ms: they fail as TIMEOUT. By default off. */
   watchdogMs?: number;
   /**
-   * Has the process answer GET on a port: 200 while its beats are on time, 503 when they are not. The url is told to the server, which asks
-   * there before it takes the worker for dead; unless told, http://<host's name>:<port>/.
+   * Answers GET on a port: 200 while the heartbeat loop is on time, 503 when it is not. The server probes the url before it declares the
+   * worker dead; by default http://<host's name>:<port>/.
    */
   probe?: { port: number; host?: string; url?: string };
-  /** Is told what the worker does; unless told, as the client says. */
+  /** Receives the worker's log messages; by default the client's logger. */
   logger?: Logger;
 }
 
-/** The options with what holds where nothing is told. */
+/** The options with their defaults. */
 export type Settings = WorkerOptions & Required<Pick<WorkerOptions, 'concurrency' | 'softStopMs' | 'hardStopMs' | 'watchdogMs'>>;
 
 export function settingsOf(queue: string, options: WorkerOptions): Settings {
@@ -56,9 +56,9 @@ export function settingsOf(queue: string, options: WorkerOptions): Settings {
   const isLimited = options.softStopMs !== undefined || options.hardStopMs !== undefined;
   const stops = stopsOf(!isLimited && seconds && /^\d+$/.test(seconds) ? Number(seconds) * 1000 : 30_000);
   const set = { concurrency: 100, ...stops, watchdogMs: 0, ...defined(options) };
-  if (!queue) throw new UsageError('lubdub: no queue: say from which one to claim, such as "default"');
+  if (!queue) throw new UsageError('lubdub: no queue: name the one to claim from, such as "default"');
   if (!Number.isInteger(set.concurrency) || set.concurrency < 1) {
-    throw new UsageError(`lubdub: with a concurrency of ${set.concurrency} nothing is done; 1 is the least`);
+    throw new UsageError(`lubdub: a concurrency of ${set.concurrency} is too low; 1 is the least`);
   }
   for (const name of ['taskTimeoutMs', 'softStopMs', 'hardStopMs', 'watchdogMs'] as const) {
     const ms = set[name];
@@ -73,17 +73,17 @@ export function settingsOf(queue: string, options: WorkerOptions): Settings {
   return set;
 }
 
-/** The stops within a grace, with a margin for the calls of the worker that leaves. */
+/** The stops within a grace period, with a margin for the last calls of the worker. */
 function stopsOf(graceMs: number): { softStopMs: number; hardStopMs: number } {
   const hardStopMs = graceMs - Math.min(5000, graceMs / 6);
   return { softStopMs: hardStopMs - Math.min(5000, hardStopMs / 5), hardStopMs };
 }
 
-/** Refuses stops that the orchestrator would cut off. */
+/** Refuses stops beyond the orchestrator's grace period. */
 function checkGrace(hardStopMs: number, seconds: string | undefined): void {
   if (!seconds || !/^\d+$/.test(seconds) || hardStopMs < Number(seconds) * 1000) return;
   throw new UsageError(
-    `lubdub: the process is killed ${seconds} s after it was told to stop, which leaves no time for a hard stop after ${hardStopMs} ms; ` +
+    `lubdub: the process is killed ${seconds} s after SIGTERM, which leaves no time for a hard stop after ${hardStopMs} ms; ` +
       'lower softStopMs and hardStopMs, or raise terminationGracePeriodSeconds',
   );
 }

@@ -3,44 +3,44 @@ import type { Client } from '../client.js';
 import { backoff, read, sleep } from '../clock.js';
 import { AnswerError, hasCode, mayRetry, retryAfterOf } from '../errors.js';
 import { textOf } from '../failure.js';
-import type { Session } from '../heart/messages.js';
+import type { Session } from '../beats/messages.js';
 import type { Logger } from '../metrics.js';
 import { Outage } from '../outage.js';
-import { intervalOf, plain, timeoutOf } from '../sane.js';
+import { intervalOf, plain, timeoutOf } from '../answers.js';
 import { HeldOfflineError } from './ends.js';
 import type { RegisterWorkerRequest, RegisterWorkerResponse } from '../types.js';
 
-/** How many registrations within a minute are no crash loop. */
+/** How many registrations within a minute do not count as a crash loop. */
 const crashCount = 3;
 
-/** Receives what becomes of registrations. */
-export interface SessionEars {
-  /** There is a session; isDrained: its machine is drained, and the worker waits. */
+/** Receives the results of registrations. */
+export interface SessionListener {
+  /** A session has started; isDrained: its machine is drained, and the worker waits. */
   enter(session: Session, isDrained: boolean): void;
   /** An operator holds the worker offline. */
   hold(error: HeldOfflineError): void;
 }
 
-/** Registers a worker, and again should it be lost. */
+/** Registers a worker, and registers it again when its session is lost. */
 export class Sessions {
   readonly #client: Client;
   readonly #log: Logger;
   readonly #stopping: AbortSignal;
-  readonly #ears: SessionEars;
+  readonly #listener: SessionListener;
   readonly #outage: Outage;
   #entering: number[] = []; // registrations of the last minute
   #joining: Promise<boolean> | undefined;
   current: Session | undefined;
 
-  constructor(client: Client, log: Logger, stopping: AbortSignal, ears: SessionEars) {
+  constructor(client: Client, log: Logger, stopping: AbortSignal, listener: SessionListener) {
     this.#client = client;
     this.#log = log;
     this.#outage = new Outage(client.clock, (level, message, fields) => log[level](message, fields));
     this.#stopping = stopping;
-    this.#ears = ears;
+    this.#listener = listener;
   }
 
-  /** Enters the worker, until that is answered; it rejects where that is refused, or the worker is to stop. */
+  /** Registers the worker until it is answered; rejects if it is refused, or the worker stops. */
   async register(request: RegisterWorkerRequest): Promise<void> {
     const { clock } = this.#client;
     const registrationId = randomUUID();
@@ -63,10 +63,10 @@ export class Sessions {
   }
 
   /**
-   * Registers anew instead of a session that is gone, until that is answered or the worker is told to stop. A refusal does not end it: a
-   * deployment that takes no token for a while must not end its workers. True: there is a session.
+   * Registers again after a session was lost, until it is answered or the worker stops. A refusal does not end the worker: a deployment
+   * that rejects tokens for a while must not end its workers. True: there is a session.
    */
-  comeBack(workerId: string, why: string, request: () => RegisterWorkerRequest): Promise<boolean> {
+  registerAgain(workerId: string, why: string, request: () => RegisterWorkerRequest): Promise<boolean> {
     if (this.#stopping.aborted) return Promise.resolve(false);
     if (this.current?.workerId !== workerId) return Promise.resolve(true);
     this.#joining ??= this.#rejoin(workerId, why, request).finally(() => {
@@ -75,27 +75,27 @@ export class Sessions {
     return this.#joining;
   }
 
-  /** Waits until it is not coming back just now. */
+  /** Waits for a registration in flight. */
   async settle(): Promise<void> {
     await this.#joining;
   }
 
   async #rejoin(workerId: string, why: string, request: () => RegisterWorkerRequest): Promise<boolean> {
-    this.#log.warn(`Worker ${workerId} is lost and registers anew`, { workerId, error: why });
+    this.#log.warn(`Worker ${workerId} is lost and registers again`, { workerId, error: why });
     for (let n = 0; ; n++) {
       try {
         await this.register(request());
         return true;
       } catch (error) {
-        if (error instanceof HeldOfflineError) this.#ears.hold(error);
+        if (error instanceof HeldOfflineError) this.#listener.hold(error);
         if (error instanceof HeldOfflineError || this.#stopping.aborted) return false;
-        this.#log.error('The worker may not come back, and asks again', { error: textOf(error) });
+        this.#log.error('Registration is refused and will be retried', { error: textOf(error) });
         if (!(await sleep(this.#client.clock, 1000 + backoff(n, 30_000), this.#stopping))) return false;
       }
     }
   }
 
-  /** Waits where the worker has registered again and again. */
+  /** Waits if the worker has registered repeatedly. */
   async #pauseBeforeRejoining(): Promise<void> {
     const { clock } = this.#client;
     this.#entering = this.#entering.filter((at) => clock.now() - at <= 60_000);
@@ -107,16 +107,16 @@ export class Sessions {
     const { superseded } = answer;
     const workerId = plain(answer.workerId);
     const token = plain(answer.workerToken);
-    if (!workerId || !token) throw new AnswerError('lubdub: POST /v1/workers: there is no workerId or no workerToken in the answer');
-    const told = timeoutOf(answer.heartbeatTimeoutMs, 0);
-    const intervalMs = intervalOf(answer.heartbeatIntervalMs, told, told / 3 || 10_000);
-    const timeoutMs = told || 3 * intervalMs;
+    if (!workerId || !token) throw new AnswerError('lubdub: POST /v1/workers: the answer has no workerId or no workerToken');
+    const granted = timeoutOf(answer.heartbeatTimeoutMs, 0);
+    const intervalMs = intervalOf(answer.heartbeatIntervalMs, granted, granted / 3 || 10_000);
+    const timeoutMs = granted || 3 * intervalMs;
     this.#log.info(`Worker registered with ID: ${workerId}`, { workerId, queue: request.queue, types: request.types, superseded });
     if (timeoutMs < 3000) this.#log.warn('A heartbeat timeout this short leaves no room for one Retry-After', { timeoutMs });
     this.#entering.push(this.#client.clock.now());
     this.current = { workerId, token, intervalMs, timeoutMs, accepted };
     const isDrained = (answer as { shouldDrain?: boolean }).shouldDrain === true;
     if (isDrained) this.#log.info(`Machine ${answer.machineId || request.machineId} is drained; waiting until it is resumed`, { workerId });
-    this.#ears.enter(this.current, isDrained);
+    this.#listener.enter(this.current, isDrained);
   }
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attempt } from '../attempt.js';
 import type { TaskEnvelope } from '../types.js';
 
-/** A task that was claimed. */
+/** A claimed task. */
 export class Task<In = unknown> {
   readonly #attempt: Attempt;
   readonly #drainBy: () => Date | undefined;
@@ -13,7 +13,7 @@ export class Task<In = unknown> {
     this.#drainBy = drainBy;
   }
 
-  /** What the server said of it. */
+  /** The envelope of the task. */
   get envelope(): TaskEnvelope {
     return this.#attempt.envelope;
   }
@@ -22,43 +22,45 @@ export class Task<In = unknown> {
     return this.envelope.taskId;
   }
 
-  /** Counts the tries at the task from 1. */
+  /** The number of the attempt, counted from 1. */
   get attempt(): number {
     return this.envelope.attempt;
   }
 
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   get type(): string {
     return this.envelope.type ?? '';
   }
 
-  /** What the creator has given; null: nothing. */
+  /** The payload that the creator set; null: none. */
   get payload(): In {
     return this.envelope.payload as In;
   }
 
-  /** The W3C trace context of the task; empty: it has none. */
+  /** The W3C trace context of the task; empty: none. */
   get traceparent(): string {
     return this.#attempt.traceparent;
   }
 
-  /** What the attempt before this one reported last; undefined where it did not. */
+  /** The last progress that the previous attempt reported; undefined if there was none. */
   get lastProgress(): { progressPct: number; message: string } | undefined {
     return this.#attempt.lastProgress;
   }
 
-  /** When the server will take back what is held, where it drains the worker and says so. */
+  /** When the server takes the worker's tasks back, if it drains the worker with a deadline. */
   get drainDeadline(): Date | undefined {
     return this.#drainBy();
   }
 
-  /** Says how far the work has come, 0 to 100, and in words; it never waits. The watchdog takes it for a sign of life. */
+  /** Reports progress, 0 to 100, and a message; it never waits. It resets the watchdog. */
   progress(pct: number, message?: string): void {
     this.#attempt.progress(pct, message);
   }
 }
 
-/** Does a task. Its output is anything that is JSON; what it throws fails the task. It should end soon after its signal has. */
+/**
+ * Runs a task. It returns the output, any JSON; an error that it throws fails the task. It should return soon after its signal has ended.
+ */
 export type Handler<In = unknown, Out = unknown> = (task: Task<In>, signal: AbortSignal) => Out | Promise<Out>;
 
 /** Wraps handlers. */
@@ -66,7 +68,7 @@ export type Middleware = (next: Handler) => Handler;
 
 export const tasks = new AsyncLocalStorage<Task>();
 
-/** The task that the running code works on; undefined outside of handlers. */
+/** The task of the running handler; undefined outside of handlers. */
 export function currentTask(): Task | undefined {
   return tasks.getStore();
 }

@@ -2,11 +2,11 @@ import { hostname } from 'node:os';
 import { Client } from '../client.js';
 import { isGone, UnansweredError, UsageError } from '../errors.js';
 import { textOf } from '../failure.js';
-import type { CrewEars } from '../heart/hub.js';
+import type { WorkerListener } from '../beats/hub.js';
 import { guarded, type Logger } from '../metrics.js';
 import type { TaskEnvelope } from '../types.js';
 import { Changes, deadline } from './changes.js';
-import { type Desk, keepClaiming, maxClaim } from './claims.js';
+import { type ClaimingWorker, keepClaiming, maxClaim } from './claims.js';
 import { HeldOfflineError, UnfinishedError } from './ends.js';
 import { type Identity, identify, registrationOf } from './identity.js';
 import { Job } from './job.js';
@@ -14,10 +14,10 @@ import { type Settings, settingsOf, type WorkerOptions } from './options.js';
 import { Sessions } from './session.js';
 import { type Handler, type Middleware } from './task.js';
 
-/** How long calls may take that a worker makes while it stops, in ms. */
-const parting = 5000;
+/** The limit of a stopping worker's calls, in ms. */
+const lastCallLimit = 5000;
 
-/** Claims tasks and does them. Handlers are added before it runs; it runs once. */
+/** Claims tasks and runs them. Handlers are added before it runs; it runs once. */
 export class Worker {
   readonly #queue: string;
   readonly #set: Settings;
@@ -28,24 +28,24 @@ export class Worker {
   readonly #wraps: Middleware[] = [];
   readonly #stopping = new AbortController();
   readonly #hard = new AbortController();
-  readonly #over = new AbortController(); // it has left
+  readonly #over = new AbortController(); // it has deregistered
   readonly #changes = new Changes();
   readonly #sessions: Sessions;
   readonly #jobs = new Set<Job>();
   readonly #givenBack: Job[] = []; // before the hard stop
   readonly #counted = { completed: 0, failed: 0 };
-  #crew = 0;
-  #claiming = 0; // places that a claim under way may take
+  #workerNumber = 0;
+  #claiming = 0; // places that the claim in flight may use
   #draining = false;
   #drainBy: Date | undefined;
   #softStopped = false;
-  #leaving = false; // nothing is begun any more
+  #leaving = false; // no more tasks are started
   #fatal: Error | undefined;
-  #held = false; // offline by an operator
-  #waits = false; // for its machine, which is drained
+  #held = false; // taken offline by an operator
+  #waits = false; // its machine is drained
   #identity: Identity | undefined;
   #probeUrl: string | undefined;
-  #bySignal = false; // it stops at signals
+  #bySignal = false; // it stops on signals
   #stopSince: number | undefined; // by the monotonic clock
   #ran = false;
   #left = false;
@@ -59,23 +59,23 @@ export class Worker {
       enter: (session, isDrained) => {
         this.#waits = isDrained;
         this.#count();
-        this.#client.hub.enter(this.#crew, session);
+        this.#client.hub.enter(this.#workerNumber, session);
       },
       hold: (error) => this.#hold(error),
     });
   }
 
-  /** Says what does the tasks of a type. */
+  /** Sets the handler of a task type. */
   handle<In = unknown, Out = unknown>(type: string, handler: Handler<In, Out>): this {
     if (!type)
-      throw new UsageError('lubdub: a handler is for no type; name the type of its tasks, or use handleDefault for tasks without one');
+      throw new UsageError('lubdub: a handler has no type; name the type of its tasks, or use handleDefault for tasks without one');
     this.#checkHandler(`of "${type}"`, handler);
     if (this.#handlers.has(type)) throw new UsageError(`lubdub: there are two handlers for "${type}"; keep one`);
     this.#handlers.set(type, handler as Handler);
     return this;
   }
 
-  /** Sets the default handler, which does the tasks that have no type. A worker without one does not claim them. */
+  /** Sets the default handler, which runs the tasks that have no type. A worker without one does not claim them. */
   handleDefault<In = unknown, Out = unknown>(handler: Handler<In, Out>): this {
     this.#checkHandler('for tasks without a type', handler);
     if (this.#default) throw new UsageError('lubdub: there are two default handlers; keep one');
@@ -84,8 +84,8 @@ export class Worker {
   }
 
   #checkHandler(what: string, handler: unknown): void {
-    if (typeof handler !== 'function') throw new UsageError(`lubdub: the handler ${what} is no function`);
-    if (this.#ran) throw new UsageError(`lubdub: the handler ${what} comes too late; add it before run()`);
+    if (typeof handler !== 'function') throw new UsageError(`lubdub: the handler ${what} is not a function`);
+    if (this.#ran) throw new UsageError(`lubdub: the handler ${what} was added after the worker started; add it before run()`);
   }
 
   /** Wraps all handlers, the first outermost. */
@@ -99,17 +99,17 @@ export class Worker {
     return this.#left ? '' : (this.#sessions.current?.workerId ?? '');
   }
 
-  /** Whether the worker has registered and has not left. */
+  /** Whether the worker has registered and not deregistered. */
   get isRegistered(): boolean {
     return this.workerId !== '';
   }
 
-  /** How many tasks are being done. */
+  /** How many tasks are running. */
   get activeCount(): number {
     return this.#jobs.size;
   }
 
-  /** Tells the worker to stop in good order; run is over when it has. `kill` makes it short. */
+  /** Stops gracefully; run resolves when that is done. `kill` shortens it. */
   close(): void {
     this.#stop(this.#client.clock.now());
   }
@@ -117,42 +117,42 @@ export class Worker {
   #stop(since: number): void {
     if (this.#stopSince === undefined) {
       this.#stopSince = since;
-      this.#client.hub.stop(this.#crew, since);
+      this.#client.hub.stop(this.#workerNumber, since);
     }
     this.#stopping.abort(new Error('lubdub: the worker stops'));
-    this.#changes.tell();
+    this.#changes.notify();
   }
 
-  /** Tells the worker to stop now: what still runs is given back. */
+  /** Stops now: tasks that still run are returned to the queue. */
   kill(): void {
     this.close();
     this.#hard.abort();
   }
 
-  /** Runs until SIGTERM or SIGINT, and then stops in good order; a second signal makes that short. */
+  /** Runs until SIGTERM or SIGINT, then stops gracefully; a second signal shortens that. */
   async runUntilSignal(): Promise<void> {
     const acts = [() => this.close(), () => this.kill()];
-    const hear = (signal: NodeJS.Signals) => {
+    const onSignal = (signal: NodeJS.Signals) => {
       this.#log.info(`Received ${signal} signal`);
       acts.shift()?.();
     };
     this.#bySignal = true;
-    process.on('SIGTERM', hear).on('SIGINT', hear);
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
     try {
       await this.run();
     } finally {
-      process.off('SIGTERM', hear).off('SIGINT', hear);
+      process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
     }
   }
 
   /**
-   * Registers and does tasks until the signal ends, close is called, or the server has the worker drained; then it stops in good order: it
-   * claims nothing more, beats on while handlers finish, tells them to stop at the soft stop, and deregisters at the hard stop, which gives
-   * back what still runs, and what handlers have given up since the soft stop. It rejects with what is wrong with the worker, why the server refuses it, or, as an UnfinishedError, which tasks were
-   * given back.
+   * Registers and runs tasks until the signal ends, close is called, or the server drains the worker. Then it stops gracefully: it claims
+   * nothing more, sends heartbeats while handlers finish, stops them at the soft stop, and deregisters at the hard stop. That returns tasks
+   * that still run, and tasks that handlers have stopped since the soft stop, to the queue. It rejects with what is wrong with the worker,
+   * why the server refuses it, or, as an UnfinishedError, with the returned tasks.
    */
   async run(options: { signal?: AbortSignal } = {}): Promise<void> {
-    if (this.#ran) throw new UsageError('lubdub: the worker has run already; make another one');
+    if (this.#ran) throw new UsageError('lubdub: the worker has already run; create a new one');
     this.#ran = true;
     const stop = () => this.close();
     if (options.signal?.aborted) stop();
@@ -169,31 +169,31 @@ export class Worker {
 
   async #run(): Promise<void> {
     this.#identity = identify(this.#queue, this.#set, this.#client.travel.urls.join(' '));
-    const ears: CrewEars = { hear: (news) => this.#hear(news) };
-    this.#crew = this.#client.hub.join(ears, { hardStopMs: this.#set.hardStopMs, bySignal: this.#bySignal });
+    const listener: WorkerListener = { receive: (notice) => this.#receive(notice) };
+    this.#workerNumber = this.#client.hub.join(listener, { hardStopMs: this.#set.hardStopMs, bySignal: this.#bySignal });
     try {
       await this.#listen();
       await this.#sessions.register(this.#registration());
     } catch (error) {
-      await this.#client.hub.leave(this.#crew);
-      if (this.#stopping.signal.aborted) return; // before it began
+      await this.#client.hub.leave(this.#workerNumber);
+      if (this.#stopping.signal.aborted) return; // before it registered
       throw error;
     }
     const claims = new AbortController();
-    const claiming = keepClaiming(this.#desk(), claims.signal);
+    const claiming = keepClaiming(this.#claimingWorker(), claims.signal);
     await this.#changes.until(() => this.#stopping.signal.aborted || this.#draining || this.#fatal !== undefined);
     const endClaims = () => {
       claims.abort();
-      this.#client.hub.unclaim(this.#crew);
+      this.#client.hub.unclaim(this.#workerNumber);
     };
     await this.#finish(endClaims);
     endClaims();
-    this.#stopping.abort(new Error('lubdub: the worker stops')); // whatever would begin now
+    this.#stopping.abort(new Error('lubdub: the worker stops')); // prevents anything new from starting
     await claiming;
     await this.#sessions.settle();
     const unfinished = this.#held ? [] : this.#unfinished;
-    this.#over.abort(new UnansweredError('POST completed', 'the worker has left', false));
-    await this.#client.hub.leave(this.#crew);
+    this.#over.abort(new UnansweredError('POST completed', 'the worker has deregistered', false));
+    await this.#client.hub.leave(this.#workerNumber);
     if (!this.#held) await this.#deregister();
     if (unfinished.length > 0) throw new UnfinishedError(unfinished, this.#fatal);
     if (this.#fatal) throw this.#fatal;
@@ -203,15 +203,15 @@ export class Worker {
     return [...(this.#set.types ?? [...this.#handlers.keys()].sort())];
   }
 
-  /** Says what is wrong before anything is sent. */
+  /** Throws what is wrong before anything is sent. */
   #check(): void {
     if (this.#handlers.size === 0) {
-      if (!this.#default) throw new UsageError('lubdub: there is no handler; call handle before run');
-      throw new UsageError('lubdub: there is a default handler only, and workers register with a type at least; call handle as well');
+      if (!this.#default) throw new UsageError('lubdub: no handler; call handle before run');
+      throw new UsageError('lubdub: there is only a default handler, but a worker needs at least one type; call handle as well');
     }
     for (const type of this.#types) {
       if (this.#handlers.has(type)) continue;
-      throw new UsageError(`lubdub: tasks of type "${type}" would be claimed and have no handler; add it, or leave the type out`);
+      throw new UsageError(`lubdub: tasks of type "${type}" would be claimed but have no handler; add one, or remove the type`);
     }
   }
 
@@ -219,28 +219,28 @@ export class Worker {
     return registrationOf(this.#queue, this.#types, { ...this.#set, ...this.#identity }, this.#probeUrl);
   }
 
-  /** Answers probes, where that is wanted. */
+  /** Answers probes if that is configured. */
   async #listen(): Promise<void> {
     const { probe } = this.#set;
     if (!probe) return;
-    const port = await this.#client.hub.probe(this.#crew, probe.host ?? '', probe.port);
+    const port = await this.#client.hub.probe(this.#workerNumber, probe.host ?? '', probe.port);
     const host = !probe.host || ['0.0.0.0', '::'].includes(probe.host) ? hostname() : probe.host;
     this.#probeUrl = probe.url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
   }
 
-  #hear(news: Parameters<CrewEars['hear']>[0]): void {
-    if (news.is === 'stopping') return this.#stop(news.at); // the event loop was blocked when the signal came
+  #receive(notice: Parameters<WorkerListener['receive']>[0]): void {
+    if (notice.is === 'stopping') return this.#stop(notice.at); // the event loop was blocked when the signal arrived
     const { current } = this.#sessions;
-    if (current?.workerId !== news.workerId) return;
-    if (news.is === 'gone' && news.forced) return this.#hold(new HeldOfflineError(`lubdub worker resume ${news.workerId}`));
-    if (news.is === 'gone') return void this.#comeBack(news.workerId, news.why);
-    Object.assign(current, news.session);
+    if (current?.workerId !== notice.workerId) return;
+    if (notice.is === 'gone' && notice.forced) return this.#hold(new HeldOfflineError(`lubdub worker resume ${notice.workerId}`));
+    if (notice.is === 'gone') return void this.#registerAgain(notice.workerId, notice.why);
+    Object.assign(current, notice.session);
     if (this.#waits) {
-      this.#waits = news.shouldDrain;
-      return this.#changes.tell();
+      this.#waits = notice.shouldDrain;
+      return this.#changes.notify();
     }
-    if (!news.shouldDrain) return;
-    this.#drainBy = news.drainDeadline ? new Date(news.drainDeadline) : undefined;
+    if (!notice.shouldDrain) return;
+    this.#drainBy = notice.drainDeadline ? new Date(notice.drainDeadline) : undefined;
     this.#drain();
   }
 
@@ -251,23 +251,23 @@ export class Worker {
     this.#fatal = error;
     this.#log.error(error.message);
     for (const job of this.#jobs) job.lose('FORCED_OFFLINE');
-    this.#changes.tell();
+    this.#changes.notify();
   }
 
-  #comeBack(workerId: string, why: string): Promise<boolean> {
-    return this.#sessions.comeBack(workerId, why, () => this.#registration());
+  #registerAgain(workerId: string, why: string): Promise<boolean> {
+    return this.#sessions.registerAgain(workerId, why, () => this.#registration());
   }
 
   #drain(): void {
     if (this.#draining) return;
     this.#draining = true;
     if (!this.#stopping.signal.aborted) {
-      this.#log.info('Draining: the server asks for it', { workerId: this.workerId, active: this.#jobs.size, deadline: this.#drainBy });
+      this.#log.info('Draining: requested by the server', { workerId: this.workerId, active: this.#jobs.size, deadline: this.#drainBy });
     }
-    this.#changes.tell();
+    this.#changes.notify();
   }
 
-  #desk(): Desk {
+  #claimingWorker(): ClaimingWorker {
     return {
       clock: this.#client.clock,
       queue: this.#queue,
@@ -275,14 +275,14 @@ export class Worker {
       stopping: this.#stopping.signal,
       session: () => this.#sessions.current,
       reserve: () => this.#reserve(),
-      claim: (order) => this.#client.hub.claim(this.#crew, order),
+      claim: (command) => this.#client.hub.claim(this.#workerNumber, command),
       accept: (tasks) => this.#accept(tasks),
-      comeBack: (workerId, why) => this.#comeBack(workerId, why),
+      registerAgain: (workerId, why) => this.#registerAgain(workerId, why),
       hold: (workerId) => void this.#hold(new HeldOfflineError(`lubdub worker resume ${workerId}`)),
       drain: () => this.#drain(),
       give: (error) => {
         this.#fatal ??= error;
-        this.#changes.tell();
+        this.#changes.notify();
       },
     };
   }
@@ -298,8 +298,8 @@ export class Worker {
   #accept(envelopes: TaskEnvelope[]): void {
     this.#claiming = 0;
     for (const envelope of this.#leaving ? [] : envelopes) {
-      // what comes too late the server takes back as the worker leaves
-      const job = new Job(this.#shop(envelope), envelope);
+      // a task that comes too late is returned to the queue by the deregistration
+      const job = new Job(this.#jobWorker(envelope), envelope);
       this.#jobs.add(job);
       if (this.#softStopped) job.stop();
       const over = () => {
@@ -308,14 +308,14 @@ export class Worker {
         this.#count();
       };
       job.run().then(over, (error: unknown) => {
-        this.#log.error('A task ended otherwise than tasks do', { taskId: envelope.taskId, error: textOf(error) });
+        this.#log.error('A task ended unexpectedly', { taskId: envelope.taskId, error: textOf(error) });
         over();
       });
     }
     this.#count();
   }
 
-  #shop({ runTimeoutMs }: TaskEnvelope & { runTimeoutMs?: number | null }) {
+  #jobWorker({ runTimeoutMs }: TaskEnvelope & { runTimeoutMs?: number | null }) {
     const taskTimeoutMs = this.#set.taskTimeoutMs ?? (runTimeoutMs ? 0 : 300_000); // which the server enforces
     const session = () => this.#sessions.current;
     return {
@@ -324,7 +324,7 @@ export class Worker {
       lease: this.#set.lease,
       limits: { taskTimeoutMs, watchdogMs: this.#set.watchdogMs },
       holder: {
-        crew: this.#crew,
+        workerNumber: this.#workerNumber,
         workerId: () => session()?.workerId ?? '',
         token: () => session()?.token ?? '',
         timeoutMs: () => session()?.timeoutMs ?? 60_000,
@@ -343,20 +343,20 @@ export class Worker {
     };
   }
 
-  /** Tells whoever beats what there is to count, and whoever waits that something has changed. */
+  /** Updates the counts for the heartbeats, and wakes waiters. */
   #count(): void {
-    this.#client.hub.work(this.#crew, { active: this.#jobs.size, ...this.#counted });
+    this.#client.hub.work(this.#workerNumber, { active: this.#jobs.size, ...this.#counted });
     this.#client.metrics.running?.(this.#jobs.size);
-    this.#changes.tell();
+    this.#changes.notify();
   }
 
-  /** Waits for what is at work, as long as there is time, and gives back what is left. Beats go on. */
+  /** Waits for running tasks as long as the stops allow, and returns the rest to the queue. Heartbeats continue. */
   async #finish(endClaims: () => void): Promise<void> {
     const idle = () => this.#jobs.size === 0 && this.#claiming === 0;
-    const told = () => this.#stopping.signal.aborted || this.#fatal !== undefined;
-    // Where the server has asked for the drain it says itself when it takes back what is held.
-    await this.#changes.until(() => idle() || told(), this.#stopping.signal);
-    if (!told()) return;
+    const mustStop = () => this.#stopping.signal.aborted || this.#fatal !== undefined;
+    // If the server started the drain, it ends it itself when its deadline has passed.
+    await this.#changes.until(() => idle() || mustStop(), this.#stopping.signal);
+    if (!mustStop()) return;
     const { clock } = this.#client;
     const since = this.#stopSince ?? clock.now();
     const soft = deadline(clock, since + this.#set.softStopMs - clock.now());
@@ -365,7 +365,7 @@ export class Worker {
     try {
       if (await this.#changes.until(idle, soft.signal, this.#hard.signal)) return;
       if (!this.#hard.signal.aborted) {
-        this.#log.info('Handlers are told to stop: the soft stop has come', { active: this.#jobs.size });
+        this.#log.info('Soft stop reached: stopping handlers', { active: this.#jobs.size });
         this.#softStopped = true;
         for (const job of this.#jobs) job.stop();
         if (await this.#changes.until(idle, hard.signal, this.#hard.signal)) return;
@@ -379,16 +379,16 @@ export class Worker {
     }
   }
 
-  /** Tells the server that the worker drains, which answers the claim that waits; after a second that one is dropped. */
+  /** Announces the drain, which ends a waiting claim; after a second a claim that does not end is cancelled. */
   async #announce(endClaims: () => void): Promise<void> {
     const { clock } = this.#client;
     const { current } = this.#sessions;
     const known = this.#draining;
     this.#draining = true;
-    this.#changes.tell();
+    this.#changes.notify();
     if (!known && current && !this.#held) {
       const { workerId, token } = current;
-      this.#log.info('Draining: the worker stops', { workerId, active: this.#jobs.size });
+      this.#log.info('Draining: the worker is stopping', { workerId, active: this.#jobs.size });
       await this.#part((signal) => this.#client.drainWorker(workerId, { reason: 'it stops' }, { token, signal }), 'drain');
     }
     const second = deadline(clock, 1000);
@@ -397,20 +397,20 @@ export class Worker {
     endClaims();
   }
 
-  /** Gives back what still runs. */
+  /** Returns running tasks to the queue. */
   async #giveBack(): Promise<void> {
     this.#leaving = true;
     const left = [...this.#jobs];
-    this.#log.warn('What still runs is given back: the hard stop has come', { taskIds: left.map((job) => job.envelope.taskId) });
+    this.#log.warn('Hard stop reached: running tasks are returned to the queue', { taskIds: left.map((job) => job.envelope.taskId) });
     await Promise.all(left.map((job) => job.end()));
   }
 
-  /** The ids of tasks that the server is to hand to others. */
+  /** The ids of tasks that go back to the queue. */
   get #unfinished(): string[] {
     return [...this.#jobs, ...this.#givenBack].filter((job) => job.isUnfinished).map((job) => job.envelope.taskId);
   }
 
-  /** Leaves, as far as anybody listens. */
+  /** Deregisters if a server can be reached. */
   async #deregister(): Promise<void> {
     const { current } = this.#sessions;
     if (!current) return;
@@ -421,11 +421,11 @@ export class Worker {
   }
 
   async #part(call: (signal: AbortSignal) => Promise<unknown>, what: string): Promise<void> {
-    const late = deadline(this.#client.clock, parting, new Error(`no answer within ${parting} ms`));
+    const late = deadline(this.#client.clock, lastCallLimit, new Error(`no answer within ${lastCallLimit} ms`));
     try {
       await call(late.signal);
     } catch (error) {
-      if (!isGone(error)) this.#log.warn(`The worker could not ${what}; the server will find it silent`, { error: textOf(error) });
+      if (!isGone(error)) this.#log.warn(`The worker could not ${what}; the server will time it out`, { error: textOf(error) });
     } finally {
       late.cancel();
     }

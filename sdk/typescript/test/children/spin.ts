@@ -1,4 +1,4 @@
-// Tracks one attempt and blocks the event loop until a file is there, reporting progress meanwhile; then it ends well.
+// Tracks one attempt and blocks the event loop until a file exists, reporting progress; then it completes the attempt.
 import { existsSync, writeSync } from 'node:fs';
 import { Client, type Lease, type TaskEnvelope } from 'lubdub';
 

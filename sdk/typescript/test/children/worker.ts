@@ -1,14 +1,14 @@
-// A worker that blocks its event loop: with a file, until that is there; without one, for ever.
+// A worker that blocks its event loop until a file exists; without a file, for ever.
 import { existsSync, writeSync } from 'node:fs';
 import { Worker, type WorkerOptions } from 'lubdub';
 
 const [options, file] = process.argv.slice(2) as [string, string | undefined];
-const say = (line: string) => writeSync(1, line + '\n');
-const logger = { debug() {}, info: say, warn: say, error: say };
+const print = (line: string) => writeSync(1, line + '\n');
+const logger = { debug() {}, info: print, warn: print, error: print };
 const worker = new Worker('default', { ...(JSON.parse(options) as WorkerOptions), logger });
 worker.handle('block', (task) => {
-  say(`blocked ${task.id}`);
-  while (!file || !existsSync(file)); // and gives way to nothing
+  print(`blocked ${task.id}`);
+  while (!file || !existsSync(file)); // without yielding
   return task.attempt;
 });
 await worker.runUntilSignal();

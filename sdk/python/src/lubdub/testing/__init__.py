@@ -1,4 +1,4 @@
-"""A Lubdub server in memory for users' own tests, with a clock in the test's hand."""
+"""An in-memory Lubdub server for your own tests, with a clock that the test controls."""
 
 from ._hand import HandClock
 from ._server import Request, Server, TOKEN

@@ -1,4 +1,4 @@
-"""What the server for tests knows: tasks, workers, and the rules of the contract."""
+"""The state of the test server: tasks, workers, and the rules of the API."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Task:
         self.attempt = 0 if fields.get("queue") else 1
         self.reason: Optional[str] = None
         self.worker = ""
-        self.heard = 0.0
+        self.last_beat = 0.0
         self.cancel: Optional[str] = None
         self.progress: Dict[str, Any] = {}
         self.last_progress: Optional[Dict[str, Any]] = None
         self.output: Any = None
         self.error: Optional[Dict[str, Any]] = None
-        self.completions: List[Dict[str, Any]] = []  # that were accepted
-        self.beats = 0  # that were accepted
+        self.completions: List[Dict[str, Any]] = []  # accepted completions
+        self.beats = 0  # the number of accepted heartbeats
 
     @property
     def token(self) -> str:
-        """Opens the callbacks of the current attempt."""
+        """The token for the callbacks of the current attempt."""
         return f"task-{self.id}-{self.attempt}"
 
     @property
@@ -50,8 +50,8 @@ class Task:
 class Worker:
     """A worker."""
 
-    def __init__(self, id: str, fields: Dict[str, Any], heard: float) -> None:
-        self.id, self.fields, self.heard = id, fields, heard
+    def __init__(self, id: str, fields: Dict[str, Any], last_beat: float) -> None:
+        self.id, self.fields, self.last_beat = id, fields, last_beat
         self.status = "ONLINE"
         self.draining = self.forced = False
         self.seq = self.completed = self.failed = 0
@@ -59,12 +59,12 @@ class Worker:
 
     @property
     def token(self) -> str:
-        """Opens its calls."""
+        """The worker's token."""
         return f"worker-{self.id}"
 
 
 class Store:
-    """All of it. Its methods are called by one thread at a time, or with a race that does not matter to tests."""
+    """All tasks and workers. One thread at a time calls its methods, or the race does not matter to tests."""
 
     def __init__(self, clock: Clock, interval: float, timeout: float) -> None:
         self.clock, self.interval, self.timeout = clock, interval, timeout
@@ -73,19 +73,19 @@ class Store:
         self.registrations: Dict[str, Dict[str, Any]] = {}
         self.cond = clock.condition()
         self.number = 0
-        self.drained = False  # the machine of all workers
+        self.drained = False  # for the machine of all workers
 
     def wake(self) -> None:
-        """Has claims look anew."""
+        """Wakes waiting claims."""
         with self.cond:
             self.cond.notify_all()
 
     def credit(self) -> None:
-        """Nobody was silent until now."""
+        """Excludes the time until now from all silences."""
         for task in self.tasks.values():
-            task.heard = self.clock.now()
+            task.last_beat = self.clock.now()
         for worker in self.workers.values():
-            worker.heard = self.clock.now()
+            worker.last_beat = self.clock.now()
 
     def create(self, fields: Dict[str, Any]) -> Task:
         """Creates a task."""
@@ -93,7 +93,7 @@ class Store:
         task = Task(str(fields.get("taskId") or f"task_{self.number:04d}"), fields)
         if task.id in self.tasks:
             raise Refused(409, "task_exists")
-        task.heard = self.clock.now()
+        task.last_beat = self.clock.now()
         self.tasks[task.id] = task
         self.wake()
         return task
@@ -140,7 +140,7 @@ class Store:
         return cast(t.TaskEnvelope, envelope)
 
     def shown(self, task: Task) -> Dict[str, Any]:
-        """A task as GET shows it, as far as it goes."""
+        """A task as GET returns it, as far as tests need it."""
         return {
             "taskId": task.id,
             "state": task.state,
@@ -154,7 +154,7 @@ class Store:
         }
 
     def cancel(self, task_id: str, reason: str) -> None:
-        """Asks for the end of a task."""
+        """Requests cancellation of a task."""
         task = self.find(task_id)
         if task.over:
             raise Refused(409, "task_already_terminal", state=task.state)
@@ -163,7 +163,7 @@ class Store:
         task.cancel = reason
 
     def expire(self, task: Task, reason: str) -> None:
-        """Ends the current attempt; one of a queue waits again."""
+        """Ends the current attempt; a task with a queue returns to it."""
         task.last_progress = dict(task.progress) or None
         if task.fields.get("queue") and reason in ("HEARTBEAT_TIMEOUT", "WORKER_LOST"):
             task.state, task.worker = "QUEUED", ""
@@ -173,31 +173,31 @@ class Store:
         self.wake()
 
     def supersede(self, task: Task) -> t.TaskEnvelope:
-        """Begins another attempt."""
+        """Starts another attempt."""
         task.last_progress, task.progress = dict(task.progress) or None, {}
-        task.attempt, task.state, task.heard = task.attempt + 1, "DISPATCHED", self.clock.now()
+        task.attempt, task.state, task.last_beat = task.attempt + 1, "DISPATCHED", self.clock.now()
         return self.envelope(task)
 
     def sweep(self) -> None:
-        """Ends what was silent for too long."""
+        """Ends attempts and workers that have reached their timeout."""
         now = self.clock.now()
         for worker in self.workers.values():
-            if worker.status == "ONLINE" and now - worker.heard >= self.timeout:
+            if worker.status == "ONLINE" and now - worker.last_beat >= self.timeout:
                 worker.status = "OFFLINE"
         for task in self.tasks.values():
             own = task.fields.get("heartbeatTimeoutMs") or (None if task.fields.get("queue") else 90000)
             if task.state not in ("RUNNING", "DISPATCHED"):
                 continue
             worker = self.workers.get(task.worker)
-            if own and task.state == "RUNNING" and now - task.heard > own / 1000:
+            if own and task.state == "RUNNING" and now - task.last_beat > own / 1000:
                 self.expire(task, "HEARTBEAT_TIMEOUT")
             elif worker is not None and worker.status == "OFFLINE":
                 self.expire(task, "WORKER_LOST")
 
     # Callbacks.
 
-    def judged(self, task_id: str, attempt: Any, bearer: str, act: str) -> Task:
-        """The task, if the call may act on it."""
+    def authorized(self, task_id: str, attempt: Any, bearer: str, act: str) -> Task:
+        """The task, if the token and the attempt may act on it."""
         task = self.tasks.get(task_id)
         worker = self.workers.get(bearer[7:]) if bearer.startswith("worker-") else None
         if task is None or not (bearer.startswith(f"task-{task_id}-") or worker is not None):
@@ -220,8 +220,8 @@ class Store:
             done = self.tasks.get(task_id)
             if done is not None and body in done.completions:
                 return {"acknowledged": True, "finalState": body["outcome"], "serverTime": wall}
-        task = self.judged(task_id, body.get("attempt"), bearer, act)
-        task.heard = self.clock.now()
+        task = self.authorized(task_id, body.get("attempt"), bearer, act)
+        task.last_beat = self.clock.now()
         if act == "started":
             task.state = "RUNNING"
             return {
@@ -230,16 +230,16 @@ class Store:
                 **({"shouldCancel": True, "cancelReason": task.cancel} if task.cancel is not None else {}),
             }
         if act == "heartbeat":
-            return self.heed(task, body)
+            return self.apply_beat(task, body)
         if act != "completed":
             raise Refused(404, "not_found")
         task.completions.append(body)
         task.state, task.output, task.error = body["outcome"], body.get("output"), body.get("error")
         return {"acknowledged": True, "finalState": task.state, "serverTime": wall, "willRetry": False}
 
-    def heed(self, task: Task, body: Dict[str, Any]) -> Dict[str, Any]:
-        """A beat that is accepted."""
-        task.heard = self.clock.now()
+    def apply_beat(self, task: Task, body: Dict[str, Any]) -> Dict[str, Any]:
+        """Applies an accepted heartbeat."""
+        task.last_beat = self.clock.now()
         task.beats += 1
         task.progress.update({k: body[k] for k in ("progressPct", "message") if k in body})
         answer: Dict[str, Any] = {
@@ -253,10 +253,10 @@ class Store:
         return answer
 
     def beat(self, item: Dict[str, Any]) -> Dict[str, Any]:
-        """One of many beats."""
+        """One heartbeat of a batch."""
         try:
-            task = self.judged(item["taskId"], item["attempt"], str(item.get("taskToken")), "heartbeat")
-            return {"taskId": task.id, "status": 200, **self.heed(task, item)}
+            task = self.authorized(item["taskId"], item["attempt"], str(item.get("taskToken")), "heartbeat")
+            return {"taskId": task.id, "status": 200, **self.apply_beat(task, item)}
         except Refused as refused:
             return {"taskId": item["taskId"], "status": refused.status, **refused.body}
 
@@ -305,14 +305,14 @@ class Store:
         return {"workerId": worker.id, "status": worker.status}
 
     def online(self, worker: Worker) -> None:
-        """Refuses one that is offline."""
+        """Refuses a worker that is offline."""
         if worker.status == "OFFLINE":
             raise Refused(410, "worker_offline", reason="FORCED_OFFLINE" if worker.forced else "HEARTBEAT_TIMEOUT")
 
     def worker_beat(self, worker: Worker, body: Dict[str, Any]) -> Dict[str, Any]:
-        """A worker's own beat."""
+        """A worker's own heartbeat."""
         self.online(worker)
-        worker.heard = self.clock.now()
+        worker.last_beat = self.clock.now()
         if body.get("seq", 0) > worker.seq:
             worker.seq = body["seq"]
             worker.completed += body.get("completedDelta", 0)
@@ -334,7 +334,7 @@ class Store:
                 lost.append({**name, "error": code})
                 continue
             task.worker = worker.id
-            self.heed(task, item)
+            self.apply_beat(task, item)
             if task.cancel is not None:
                 cancels.append({**name, "reason": task.cancel})
         return {
@@ -348,7 +348,7 @@ class Store:
         }
 
     def claim(self, queue: str, bearer: str, body: Dict[str, Any], limit: float, cancel: Optional[Event]) -> List[Any]:
-        """Waits for tasks and hands them out."""
+        """Waits for tasks and returns them."""
         end = self.clock.now() + float(body.get("waitMs") or 0) / 1000
         undo = cancel.then(self.wake) if cancel is not None else lambda: None
         try:
@@ -360,7 +360,7 @@ class Store:
                     self.online(worker)
                     if worker.draining:
                         raise Refused(409, "worker_draining")
-                    worker.heard = self.clock.now()
+                    worker.last_beat = self.clock.now()
                     found = worker.claims.get(str(body.get("claimId"))) or self.take(queue, worker, body)
                     left = end - self.clock.now()
                     if found or left <= 0 or (cancel is not None and cancel.is_set()):
@@ -370,7 +370,7 @@ class Store:
             undo()
 
     def take(self, queue: str, worker: Worker, body: Dict[str, Any]) -> List[Any]:
-        """Hands out what waits."""
+        """Takes waiting tasks."""
         types = body.get("types") or [*worker.fields["types"], None]
         waiting = [
             x
@@ -380,7 +380,7 @@ class Store:
         found: List[Any] = []
         for task in waiting[: int(body.get("max") or 1)]:
             task.attempt, task.worker, task.state = task.attempt + 1, worker.id, "DISPATCHED"
-            task.reason, task.heard = None, self.clock.now()
+            task.reason, task.last_beat = None, self.clock.now()
             found.append(self.envelope(task))
         if found:
             worker.claims[str(body.get("claimId"))] = found

@@ -1,4 +1,4 @@
-"""A clock in the hand of a test. Time stands still but where the test moves it, and it moves only while all threads of the SDK wait."""
+"""A clock that a test controls. Time moves only when the test moves it, and only while all threads of the SDK wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Callable, Generator, List, Optional, Tuple
 from .. import _exit
 from .._clock import Clock, Timer
 
-PATIENCE = 30.0  # real seconds after which a thread that does not come to rest is a failure
+PATIENCE = 30.0  # real seconds after which a thread that still runs fails the test
 
 
 class _Waiter:
@@ -20,7 +20,7 @@ class _Waiter:
 
 
 class _Condition(_exit.Condition):
-    """A condition whose waits end by the hand's clock."""
+    """A condition whose waits follow the test's clock."""
 
     def __init__(self, hand: "HandClock") -> None:
         super().__init__(threading.Lock())
@@ -40,7 +40,7 @@ class _Condition(_exit.Condition):
 
 
 class HandClock(Clock):
-    """Begins at the beginning of 2026."""
+    """Starts at the beginning of 2026."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class HandClock(Clock):
         self._count = itertools.count()
         self._mine = threading.local()
 
-    # As a clock.
+    # The methods of Clock.
 
     def now(self) -> float:
         return self._now
@@ -101,7 +101,7 @@ class HandClock(Clock):
     # For conditions.
 
     def enter(self, on: _Condition, timeout: Optional[float]) -> _Waiter:
-        """A thread begins to wait."""
+        """A thread starts to wait."""
         with self._lock:
             at = None if timeout is None else self._now + max(0.0, timeout)
             waiter = _Waiter(on, at, getattr(self._mine, "counted", False), getattr(self._mine, "outside", False))
@@ -112,7 +112,7 @@ class HandClock(Clock):
         return waiter
 
     def leave(self, waiter: _Waiter) -> None:
-        """A thread waits no more."""
+        """A thread stops waiting."""
         with self._lock:
             self._waiters.remove(waiter)
             self._activity += 1
@@ -123,7 +123,7 @@ class HandClock(Clock):
             self._add(-1)
 
     def wake(self, on: _Condition) -> None:
-        """Those who wait are about to go on."""
+        """Waiting threads are about to continue."""
         with self._lock:
             woken = [w for w in self._waiters if w.on is on and not w.woken]
             for waiter in woken:
@@ -140,10 +140,10 @@ class HandClock(Clock):
     # For tests.
 
     def settle(self) -> None:
-        """Waits until all threads of the SDK wait. Handlers are given a moment, since nobody knows what they wait for."""
+        """Waits until all threads of the SDK wait. Handlers get a moment, since what they wait for is unknown."""
         with self._lock:
             if not self._rest.wait_for(lambda: self._busy <= 0, PATIENCE):
-                raise AssertionError("a thread of the SDK has not come to rest")
+                raise AssertionError("a thread of the SDK is still running")
         quiet, seen = 0, -1
         while self._outside and quiet < 20:
             time.sleep(0.002)
@@ -152,7 +152,7 @@ class HandClock(Clock):
                 quiet, seen = (quiet + 1 if self._activity == seen else 0), self._activity
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; whatever waits is woken in its order."""
+        """Advances the clock, and wakes waiters in the order of their times."""
         end = self._now + seconds
         while True:
             self.settle()
@@ -164,7 +164,7 @@ class HandClock(Clock):
         self.settle()
 
     def jump(self, seconds: float) -> None:
-        """Lets time pass as while the machine sleeps: nothing is woken on the way."""
+        """Advances the clock as if the host had slept: no waiter is woken on the way."""
         self.settle()
         self._move(self._now + seconds)
         self.settle()
@@ -177,8 +177,7 @@ class HandClock(Clock):
         return min(times) if times else None
 
     def until(self, what: str, holds: Callable[[], Any], most: float = 3600) -> None:
-        """Lets time pass, from one moment at which something waits to the next, until a condition holds. It fails if it does not hold
-        within most seconds."""
+        """Advances the clock, from one waiter to the next, until a condition holds. Fails if it does not hold within most seconds."""
         end = self._now + most
         stalled = time.monotonic() + PATIENCE
         while True:
@@ -190,12 +189,12 @@ class HandClock(Clock):
                 self._move(at)
                 stalled = time.monotonic() + PATIENCE
             elif not self._outside or time.monotonic() > stalled or (at is not None and at > end):
-                raise AssertionError(f"not within {most:g} s of the clock in hand: {what}")
+                raise AssertionError(f"not within {most:g} s of the test's clock: {what}")
             else:
                 time.sleep(0.005)
 
     def run(self, call: Callable[[], Any]) -> Any:
-        """Makes a call in a thread, letting time pass until it returns; what it returns or raises is handed on."""
+        """Makes a call in a thread, and advances the clock until it returns; returns or raises what the call does."""
         found: List[Any] = []
         failed: List[BaseException] = []
 

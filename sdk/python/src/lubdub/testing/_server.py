@@ -1,4 +1,4 @@
-"""A Lubdub server in memory."""
+"""An in-memory Lubdub server."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ TOKEN = "testing-token"
 
 
 class Request:
-    """One that the server has received. The status is that of the answer; 0 while there is none."""
+    """A request that the server received. status is the answer's; 0 before there is one."""
 
     def __init__(self, method: str, path: str, headers: Mapping[str, str], body: bytes, at: float) -> None:
         self.method, self.path, self.headers, self.body, self.at = method, path, headers, body, at
         self.status = 0
 
     def json(self) -> Any:
-        """The body, read."""
+        """The parsed body."""
         return json.loads(self.body) if self.body else None
 
     def __repr__(self) -> str:
         return f"<{self.method} {self.path} {self.status}>"
 
 
-# Answers in place of the server: a status with a body; None: it answers itself. It may raise NoAnswer too.
+# Answers in place of the server: a status with a body; None: the server answers. It may also raise NoAnswer.
 Intercept = Callable[[Request], Union[None, "tuple[int, Any]", "tuple[int, Any, Dict[str, str]]"]]
 
 
 class Server(Transport):
-    """A server and the transport to it: no socket is opened. Its clock stands still but where the test moves it: advance, jump, until.
-    interval and timeout: how often workers are to beat, in seconds, and how long they may be silent."""
+    """A server and the transport to it: no socket is opened. Time moves only when the test moves it: advance, jump, until. interval and
+    timeout: the heartbeat interval of workers and their heartbeat timeout, in seconds."""
 
     def __init__(self, *, interval: float = 10, timeout: float = 30, clock: Optional[Clock] = None) -> None:
         self.hand = HandClock()
@@ -71,21 +71,21 @@ class Server(Transport):
     # The clock.
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; whatever waits is woken in its order."""
+        """Advances the clock, and wakes waiters in the order of their times."""
         self.hand.advance(seconds)
 
     def jump(self, seconds: float) -> None:
-        """Lets time pass as while the machine sleeps."""
+        """Advances the clock as if the host had slept."""
         self.hand.jump(seconds)
 
     def until(self, what: str, holds: Callable[[], Any], most: float = 3600) -> None:
-        """Lets time pass until a condition holds."""
+        """Advances the clock until a condition holds."""
         self.hand.until(what, holds, most)
 
-    # What is done to tasks and workers.
+    # Tasks and workers.
 
     def dispatch(self, **fields: Any) -> t.TaskEnvelope:
-        """Creates a task that is pushed, and returns its envelope."""
+        """Creates a task without a queue, and returns its envelope."""
         return self.store.envelope(self.store.create(fields))
 
     def enqueue(self, type: Optional[str], payload: Any = None, *, queue: str = "default", **fields: Any) -> str:
@@ -93,24 +93,24 @@ class Server(Transport):
         return self.store.create({"type": type, "payload": payload, "queue": queue, **fields}).id
 
     def task(self, task_id: str) -> Task:
-        """A task, to look at: state, attempt, progress, output, error, completions."""
+        """A task, to inspect: state, attempt, progress, output, error, completions."""
         return self.store.tasks[task_id]
 
     def worker(self, worker_id: str = "") -> Worker:
-        """A worker, to look at: status, held, completed, failed. The newest one unless its id is given."""
+        """A worker, to inspect: status, held, completed, failed. The newest one unless its id is given."""
         workers = self.store.workers
         return workers[worker_id] if worker_id else list(workers.values())[-1]
 
     def cancel(self, task_id: str, reason: str = "") -> None:
-        """Asks for the end of a task."""
+        """Requests cancellation of a task."""
         self.store.cancel(task_id, reason)
 
     def expire(self, task_id: str, reason: str = "HEARTBEAT_TIMEOUT") -> None:
-        """Ends the current attempt, as after a silence."""
+        """Ends the current attempt, as a timeout does."""
         self.store.expire(self.store.tasks[task_id], reason)
 
     def supersede(self, task_id: str) -> t.TaskEnvelope:
-        """Begins another attempt."""
+        """Starts another attempt."""
         return self.store.supersede(self.store.tasks[task_id])
 
     def drain(self, worker_id: str = "") -> None:
@@ -119,32 +119,32 @@ class Server(Transport):
         self.store.wake()
 
     def drain_machine(self) -> None:
-        """Workers that register from now on are to wait until resume_machine, and those that are there drain."""
+        """Drains all workers; workers that register later wait until resume_machine."""
         self.store.drained = True
         for worker in self.store.workers.values():
             worker.draining = True
         self.store.wake()
 
     def resume_machine(self) -> None:
-        """Workers that wait may claim."""
+        """Lets waiting workers claim."""
         self.store.drained = False
         for worker in self.store.workers.values():
             worker.draining = False
 
     def force_offline(self, worker_id: str = "") -> None:
-        """Forces a worker offline, as an operator does; no worker registers until resume."""
+        """Forces a worker offline, as an operator does; it cannot register until resume."""
         worker = self.worker(worker_id)
         worker.status, worker.forced = "OFFLINE", True
         self.store.sweep()
         self.store.wake()
 
     def resume(self) -> None:
-        """Lets workers register again that were forced offline."""
+        """Lets workers that were forced offline register again."""
         for worker in self.store.workers.values():
             worker.forced = False
 
     def forget(self, worker_id: str = "") -> None:
-        """Knows a worker no more, as after a loss of the store."""
+        """Deletes a worker, as a loss of data does."""
         del self.store.workers[self.worker(worker_id).id]
         self.store.wake()
 
@@ -153,19 +153,19 @@ class Server(Transport):
         self.is_down = True
 
     def up(self) -> None:
-        """Answers again. The time while it was down is nobody's silence."""
+        """Answers again. The outage does not count as silence."""
         self.is_down = False
         self.store.credit()
 
     def lose_answers(self, *paths: str) -> None:
-        """Hears the next request to each path, and loses the answer; a path may end with *."""
+        """Receives the next request to each path, but loses the answer; a path may end with *."""
         self._losing += paths
 
     def seen(self, path: str, method: str = "") -> List[Request]:
-        """The requests to a path so far; it may begin or end with *."""
+        """The requests to a path so far; the path may start or end with *."""
         return [r for r in self.requests if matches(r.path, path) and method in ("", r.method)]
 
-    # As a transport.
+    # The methods of Transport.
 
     def send(
         self,
@@ -219,7 +219,7 @@ class Server(Transport):
         if parts[:2] == ["v1", "workers"] and len(parts) == 4:
             return 200, store.worker_act(parts[2], parts[3], bearer, body or {}, TOKEN)
         if bearer != TOKEN:
-            raise Refused(401, "unauthorized", "this is not the token of the server for tests")
+            raise Refused(401, "unauthorized", "this is not the test server's token")
         return self._control(request.method, parts, body)
 
     def _callback(self, task_id: str, act: str, bearer: str, body: Dict[str, Any]) -> "tuple[int, Any]":
@@ -237,11 +237,11 @@ class Server(Transport):
             return 201, store.register(body)
         if method == "GET" and len(parts) == 3 and parts[1] == "tasks":
             return 200, store.shown(store.find(parts[2]))
-        raise Refused(404, "not_found", "the server for tests has no such call; set Server.intercept to answer it")
+        raise Refused(404, "not_found", "the test server has no such call; set Server.intercept to answer it")
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a path is like a pattern with * at an end."""
+    """Whether a path matches a pattern that starts or ends with *."""
     if pattern.startswith("*"):
         return path.endswith(pattern[1:])
     return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern

@@ -4,9 +4,9 @@ import type { ErrorFields } from '../errors.js';
 import type { Expiry } from '../persist.js';
 import type { TaskError } from '../types.js';
 import { Stuck, TaskTimeout } from '../worker/ends.js';
-import type { Emit, Hold, Said } from './messages.js';
+import type { Emit, Hold, ProgressUpdate } from './messages.js';
 
-/** An attempt as the one sees it that beats for it. */
+/** An attempt in the heartbeat loop. */
 export class Held {
   readonly hold: Hold;
   readonly #emit: Emit;
@@ -14,24 +14,24 @@ export class Held {
   interval: number;
   timeout: number;
   token: string;
-  ended = false; // it is not ours any more, or released
-  warned = false; // of a refusal that ends nothing
-  limited = true; // by the limits of the work
-  reporting = false; // it is completed from here
-  expires: Expiry | undefined; // the token
-  #asked = false; // for its end
-  #late = false; // its task timeout is over
-  #moved: number; // when progress was reported last
+  ended = false; // it is no longer ours, or was released
+  warned = false; // about a refusal that does not end it
+  limited = true; // time limits apply
+  reporting = false; // the heartbeat thread completes it
+  expires: Expiry | undefined; // of the token
+  #cancelRequested = false; // cancellation was requested
+  #late = false; // its task timeout has passed
+  #moved: number; // when progress was last reported
 
-  #said: Said | undefined; // replaces what was not sent yet
-  #version = 0; // of what was said
-  #delivered = 0; // of what a server has acknowledged
+  #update: ProgressUpdate | undefined; // replaces progress that was not sent yet
+  #version = 0; // of the reported progress
+  #delivered = 0; // the version that a server has acknowledged
 
-  // Of the one who beats.
+  // For the heartbeat loop.
   due = 0;
-  fresh = true; // there was no beat yet
-  busy = false; // a request that is under way names it
-  sending = 0; // the version of the progress in there
+  fresh = true; // no heartbeat was sent yet
+  busy = false; // a request in flight includes it
+  sending = 0; // the version of the progress in that request
 
   constructor(hold: Hold, emit: Emit) {
     this.hold = hold;
@@ -44,31 +44,39 @@ export class Held {
     this.#moved = hold.limits?.since ?? 0;
   }
 
-  say(said: Said, now: number): void {
+  report(update: ProgressUpdate, now: number): void {
     this.#moved = now;
-    this.#said = { ...this.#said, ...said };
+    this.#update = { ...this.#update, ...update };
     this.#version++;
   }
 
-  /** What no server has acknowledged; undefined: nothing. */
-  get unsaid(): Said | undefined {
-    return this.#version === this.#delivered ? undefined : this.#said;
+  /** Progress that no server has acknowledged; undefined: none. */
+  get unacknowledged(): ProgressUpdate | undefined {
+    return this.#version === this.#delivered ? undefined : this.#update;
   }
 
-  /** What a beat says of it. */
+  /** The attempt's item in a heartbeat. */
   beat(): { taskId: string; attempt: number; progressPct?: number; message?: string } {
     this.sending = this.#version;
     const { taskId, attempt } = this.hold;
-    const said = this.unsaid;
-    return { taskId, attempt, ...(said && { progressPct: said.pct }), ...(said?.message !== undefined && { message: said.message }) };
+    const update = this.unacknowledged;
+    return {
+      taskId,
+      attempt,
+      ...(update && { progressPct: update.pct }),
+      ...(update?.message !== undefined && { message: update.message }),
+    };
   }
 
-  /** The beat that is about to be sent names it at most; what was said waits. */
-  sayNothing(): void {
+  /** The next heartbeat lists it without its progress. */
+  skipProgress(): void {
     this.sending = this.#delivered;
   }
 
-  /** A beat was accepted that left at a moment; a lease of 0 is the attempt's own. What was left of the lease is returned. */
+  /**
+   * Applies a heartbeat that was sent at a moment and accepted; a lease of 0 means the attempt's own. Returns the share of the lease that
+   * was left.
+   */
   take(sent: Moment, now: Moment, lease: number): number {
     if (lease > 0 && !this.hold.own) this.timeout = lease;
     const left = Math.max(0, 1 - elapsed(this.accepted, now) / this.timeout);
@@ -80,12 +88,12 @@ export class Held {
   }
 
   cancel(reason: string): void {
-    if (this.#asked || this.ended) return;
-    this.#asked = true;
+    if (this.#cancelRequested || this.ended) return;
+    this.#cancelRequested = true;
     this.#emit({ is: 'cancel', key: this.hold.key, reason });
   }
 
-  /** Ends it where a refusal says so. */
+  /** Ends the attempt if the refusal means that. */
   refuse(code: string, fields: Partial<ErrorFields>): AttemptEnd | undefined {
     const end = endOf(code, fields);
     if (end) this.end(code, fields);
@@ -98,7 +106,10 @@ export class Held {
     this.#emit({ is: 'ended', key: this.hold.key, code, fields });
   }
 
-  /** Tells the handler when its time is over. How long until then, or the error to report where the handler has had its grace. */
+  /**
+   * Notifies the handler when its time limit has passed. Returns how long until then, or the error to report if the handler has had its
+   * grace period.
+   */
   lookAtLimits(now: number): number | TaskError {
     const {
       hold: { key, limits },
@@ -126,7 +137,7 @@ export class Held {
     return Math.min(wait, this.#late ? left + graceMs : left);
   }
 
-  /** Ends it if its strict lease is over; how long until then otherwise, Infinity where that does not matter. */
+  /** Ends it if its strict lease has expired; otherwise returns how long until then, Infinity if it does not apply. */
   look(now: Moment): number {
     if (!this.hold.strict || this.ended) return Infinity;
     const silentMs = elapsed(this.accepted, now);
@@ -137,10 +148,10 @@ export class Held {
   }
 }
 
-/** How often strict leases are looked at, in ms: timers stand still while a machine sleeps. */
+/** The pause between two checks of strict leases, in ms: timers stop while the host sleeps. */
 export const lookEvery = 1000;
 
-/** What waits until something is not under way any more. */
+/** Waits until a request is no longer in flight. */
 export class Free {
   #waiting: (() => void)[] = [];
 
@@ -148,7 +159,7 @@ export class Free {
     while (!holds()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  tell(): void {
+  notify(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.js';
 import type { Emit } from './messages.js';
 
-/** Finds out whether the program's event loop is blocked: one that is not answers a ping. */
+/** Detects a blocked event loop: one that is not blocked answers a ping. */
 export class Watch {
   readonly #clock: Clock;
   readonly #emit: Emit;
@@ -12,7 +12,7 @@ export class Watch {
     this.#emit = emit;
   }
 
-  /** Sends a ping, and calls blocked unless it is answered within ms milliseconds. */
+  /** Sends a ping, and calls blocked if it is not answered within ms milliseconds. */
   ask(ms: number, blocked: () => void): void {
     const timer = this.#clock.setTimeout(() => {
       this.#waiting.delete(timer);

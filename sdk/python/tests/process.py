@@ -1,4 +1,4 @@
-"""A process of the tests against a real server: python crew.py <what> [seconds]. It writes a line when a handler has begun."""
+"""A process for tests against a real server: python process.py <what> [seconds]. It prints a line when a handler has started."""
 
 import ctypes
 import json
@@ -11,25 +11,25 @@ from lubdub.attempt import Attempt
 
 
 def begun(task: Attempt) -> None:
-    """Says so."""
+    """Prints the task's id."""
     print(task.task_id, flush=True)
 
 
 def spin(seconds: float) -> None:
-    """Keeps a core busy, in Python."""
+    """Uses a core, in Python code."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 
 
 def hold_the_gil(seconds: float) -> None:
-    """Sleeps in C without giving the GIL away, as some extensions do while they work."""
+    """Sleeps in C without releasing the GIL, as some extensions do."""
     sleep: Any = ctypes.PyDLL(None).usleep
     sleep(int(seconds * 1e6))
 
 
 def main() -> None:
-    """Does what the arguments say; a worker's queue is what it does."""
+    """Does what the arguments name; a worker's queue has the same name."""
     what, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
     if what == "track":
         with lubdub.Client(isolated=True) as client, client.track(json.loads(sys.stdin.readline())) as task:

@@ -1,26 +1,26 @@
-"""What connects attempts with those who beat for them."""
+"""Connects tracked attempts with the loop that sends their heartbeats."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from ._beats import Accepted, Batch, Beaten, Listener
+from ._beats import Accepted, Batch, BeatEntry, Listener
 from ._call import Caller
 from ._clock import Clock
 from ._isolated import IsolatedBatch
 from ._log import Outage
-from ._places import Endpoints
+from ._endpoints import Endpoints
 from .attempt import Attempt, Holder
 from .ends import End
 from .errors import ClosedError
 from .metrics import Metrics
 
-LOOK_EVERY = 1.0  # seconds between two looks at strict leases: timers stand still while a machine sleeps
+LOOK_EVERY = 1.0  # seconds between two checks of a strict lease: timers stop while the host sleeps
 
 
-class Ears(Listener):
-    """Tells attempts, metrics and the log what beats bring."""
+class AttemptListener(Listener):
+    """Passes the results of heartbeats to attempts, metrics and the log."""
 
     def __init__(self, metrics: Metrics, log: logging.Logger, clock: Clock) -> None:
         self.metrics, self.logger = metrics, log
@@ -60,15 +60,15 @@ class Ears(Listener):
 
 
 def guarded(call: Callable[..., None], *arguments: Any) -> None:
-    """Calls what is the user's; its failure must not end a beat."""
+    """Calls user code; an error in it must not stop heartbeats."""
     try:
         call(*arguments)
     except Exception:
-        logging.getLogger("lubdub").exception("the metrics failed")
+        logging.getLogger("lubdub").exception("a metrics callback failed")
 
 
-class Crowd(Holder):
-    """All attempts of a client whose callbacks go to the same place."""
+class AttemptGroup(Holder):
+    """All attempts of a client whose callbacks go to the same endpoints."""
 
     def __init__(
         self,
@@ -79,25 +79,25 @@ class Crowd(Holder):
         isolated: Optional[Dict[str, Any]],
     ) -> None:
         self.endpoints = endpoints
-        self.ears = Ears(metrics, log, caller.clock)
+        self.listener = AttemptListener(metrics, log, caller.clock)
         self.beats = (
-            Batch(caller, endpoints, self.ears)
+            Batch(caller, endpoints, self.listener)
             if isolated is None
-            else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.ears)
+            else IsolatedBatch({**isolated, "urls": endpoints.urls}, caller.clock, self.listener)
         )
         self.closed = False
 
     def add(self, attempt: Attempt) -> None:
-        """Listens for an attempt."""
+        """Subscribes an attempt."""
         if self.closed:
             raise ClosedError("the client is closed")
-        self.ears.attempts[f"{attempt.task_id}/{attempt.attempt}"] = attempt
+        self.listener.attempts[f"{attempt.task_id}/{attempt.attempt}"] = attempt
 
     def forget(self, attempt: Attempt) -> None:
-        """Listens no more."""
-        self.ears.attempts.pop(f"{attempt.task_id}/{attempt.attempt}", None)
+        """Unsubscribes an attempt."""
+        self.listener.attempts.pop(f"{attempt.task_id}/{attempt.attempt}", None)
 
-    def hold(self, entry: Beaten) -> None:
+    def hold(self, entry: BeatEntry) -> None:
         self.beats.hold(entry)
 
     def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
@@ -107,27 +107,27 @@ class Crowd(Holder):
         try:
             return self.beats.release(key, ending)
         finally:
-            self.ears.attempts.pop(key, None)
+            self.listener.attempts.pop(key, None)
 
     def drop(self, key: str) -> None:
         self.beats.drop(key)
 
     def close(self, cause: End) -> None:
-        """Ends the beats, and the work."""
+        """Stops the heartbeats and ends the work."""
         self.closed = True
         self.beats.close()
-        for attempt in list(self.ears.attempts.values()):
+        for attempt in list(self.listener.attempts.values()):
             attempt.end(cause)
 
 
 class Leases:
-    """Looks at strict leases, each until it is over."""
+    """Checks strict leases until their attempts are over."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
 
     def watch(self, attempt: Attempt) -> None:
-        """Looks at an attempt's lease now, and when it may be over."""
+        """Checks an attempt's lease now and again when it may have expired."""
         left = attempt.look()
         if left is not None:
             self.clock.call_later(min(left, LOOK_EVERY), lambda: self.watch(attempt))

@@ -6,7 +6,7 @@ export interface Listening {
   close(): void;
 }
 
-/** Answers GET with 200 while something is alive, and with 503 when it is not. */
+/** Answers GET with 200 while isAlive returns true, and with 503 when it does not. */
 export async function listen(host: string, port: number, isAlive: () => boolean): Promise<Listening> {
   const server = createServer({ requestTimeout: 5000, headersTimeout: 5000, maxHeaderSize: 16 << 10 }, (req, res) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') {

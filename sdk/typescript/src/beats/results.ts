@@ -1,28 +1,28 @@
 import type { Moment } from '../clock.js';
 import { AnswerError } from '../errors.js';
-import { intervalOf, isObject, millis, objects, plain, text } from '../sane.js';
+import { intervalOf, isObject, millis, objects, plain, text } from '../answers.js';
 import type { HeartbeatResult } from '../types.js';
 import type { Held } from './held.js';
 import type { Emit } from './messages.js';
 
-/** The longest pause that a server is believed to ask for, in ms. */
+/** The longest pause that is honoured, in ms. */
 const maxPause = 3_600_000;
 
-/** What an answer to POST /v1/heartbeats came to. */
+/** The result of a POST /v1/heartbeats. */
 export interface Taken {
-  /** How long the server asks to be left alone, in ms. */
+  /** How long the server asks to wait, in ms. */
   pause: number;
-  /** What was left of the leases that were renewed. */
+  /** The shares of the renewed leases that were left. */
   left: number[];
-  /** Those whose beat is answered; the others are to be repeated. */
+  /** Attempts whose heartbeat was answered; the others are sent again. */
   answered: Held[];
 }
 
-/** Takes in the answer to POST /v1/heartbeats. */
+/** Applies the answer to POST /v1/heartbeats. */
 export function takeResults(batch: Held[], answer: unknown, sent: Moment, now: Moment, emit: Emit): Taken {
   const results = objects(isObject(answer) ? answer['results'] : undefined);
   if (results.length !== batch.length || results.some((result, i) => result['taskId'] !== batch[i]!.hold.taskId)) {
-    throw new AnswerError(`lubdub: POST /v1/heartbeats: not one result for each of ${batch.length} beats`);
+    throw new AnswerError(`lubdub: POST /v1/heartbeats: expected one result for each of ${batch.length} heartbeats`);
   }
   const taken: Taken = { pause: 0, left: [], answered: [] };
   batch.forEach((held, i) => {
@@ -56,9 +56,9 @@ function refused(held: Held, result: Partial<HeartbeatResult>, emit: Emit): void
   const code = text(result.error);
   emit({ is: 'refused', code });
   if (held.refuse(code, result) || held.warned) return;
-  // That a beat is refused in this way says nothing about the attempt.
+  // A refusal of this kind does not concern the attempt.
   held.warned = true;
   const { taskId, attempt } = held.hold;
   const fields = { taskId, attempt, status: result.status, code, message: text(result.message) };
-  emit({ is: 'log', level: 'error', message: 'A beat is refused; the work goes on', fields });
+  emit({ is: 'log', level: 'error', message: 'A heartbeat is refused; the work continues', fields });
 }

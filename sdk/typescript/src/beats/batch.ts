@@ -8,15 +8,15 @@ import { Free, type Held } from './held.js';
 import type { Emit } from './messages.js';
 import { takeResults } from './results.js';
 
-/** How many beats one request has at most. */
+/** Heartbeats per request. */
 const maxBatch = 1000;
 
-/** How long there is nothing to look at, at most, in ms. */
+/** The longest pause between two checks, in ms. */
 const longest = 3_600_000;
 
 /**
- * Beats for all attempts of one client whose callbacks go to the same place. Attempts that are due by the next tick go together, so that
- * after its first beat each is part of the crowd: one request a tick for up to maxBatch of them.
+ * Heartbeats for all attempts of one client whose callbacks go to the same endpoints. Attempts due by the next tick share a request, so
+ * after its first heartbeat each attempt is part of the batch: one request per tick for up to maxBatch attempts.
  */
 export class Batch {
   readonly #caller: Caller;
@@ -26,11 +26,12 @@ export class Batch {
   readonly #all = new Set<Held>();
   readonly #free = new Free();
   #timer: Timer | undefined;
-  #ticking = false; // some are due that are not new
-  #sending: Held[] = []; // a request is under way that names them
-  #until = 0; // nothing is sent before: the server does not answer
+  #ticking = false; // some attempts that are due are not new
+  #sending: Held[] = []; // attempts in the request in flight
+  #until = 0; // nothing is sent before this time, since the server asked for a pause
   #failed = 0; // in a row
-  #stretch = 0.5 + Math.random() / 2; // of intervals; the first time by much, so that a fleet that starts together spreads
+  // the share of an interval until the next tick; the first varies widely, to spread a fleet that starts at the same time
+  #stretch = 0.5 + Math.random() / 2;
 
   constructor(caller: Caller, base: Endpoints, emit: Emit, outage: Outage) {
     this.#outage = outage;
@@ -39,14 +40,14 @@ export class Batch {
     this.#emit = emit;
   }
 
-  /** Has an attempt beaten for, the first time at once. */
+  /** Starts heartbeats for an attempt, the first one at once. */
   add(held: Held): void {
     held.due = this.#caller.set.clock.now();
     this.#all.add(held);
     queueMicrotask(() => this.#look());
   }
 
-  /** Has nothing more sent for an attempt. It returns once no request is under way that names it. */
+  /** Stops heartbeats for an attempt, and waits until no request in flight includes it. */
   async remove(held: Held): Promise<void> {
     held.ended = true;
     this.#all.delete(held);
@@ -58,7 +59,7 @@ export class Batch {
     this.#all.clear();
   }
 
-  /** Ends leases that are over, and sends what is due. */
+  /** Ends expired leases, and sends heartbeats that are due. */
   #look(): void {
     this.#timer?.cancel();
     const { clock } = this.#caller.set;
@@ -83,7 +84,7 @@ export class Batch {
     this.#timer = clock.setTimeout(() => this.#look(), wait);
   }
 
-  /** Sends what is due; how long until something is otherwise. */
+  /** Sends heartbeats that are due; returns how long to wait if there are none. */
   #send(now: Moment, least: number, ticks: boolean): number {
     this.#tick(now.mono, least, ticks);
     let wait = longest;
@@ -96,7 +97,7 @@ export class Batch {
     return wait;
   }
 
-  /** Begins or ends a tick. At its beginning whoever would be due before the next one is due: so all come together. */
+  /** Starts or ends a tick. At its start, attempts that would be due before the next one become due, so that they share a request. */
   #tick(now: number, least: number, ticks: boolean): void {
     if (ticks && !this.#ticking) {
       this.#stretch = 0.9 + Math.random() / 10;
@@ -105,7 +106,7 @@ export class Batch {
     this.#ticking = ticks;
   }
 
-  /** Sends a batch and takes the answer in. */
+  /** Sends a batch and applies the answer. */
   async #beat(batch: Held[], sent: Moment): Promise<void> {
     this.#sending = batch;
     for (const held of batch) held.busy = true;
@@ -133,7 +134,7 @@ export class Batch {
     if (pause > 0) this.#until = clock.now() + pause;
     for (const held of batch) held.busy = false;
     this.#sending = [];
-    this.#free.tell();
+    this.#free.notify();
     this.#look();
   }
 

@@ -1,6 +1,6 @@
-"""The child process that beats with isolated=True: python -m lubdub._beatd. Its input ends when the parent does, and then it ends;
-while the parent is stopped (SIGSTOP) it is silent, since nobody works then. While code there holds the GIL it sees to the limits of
-tasks and to the hard stop."""
+"""The child process that sends heartbeats with isolated=True: python -m lubdub._beatprocess. It exits when its input ends, that is with the
+parent. While the parent is stopped (SIGSTOP) it sends nothing, since no work is done then. While code in the parent holds the GIL it
+enforces task limits and the hard stop."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional, Union
 
-from ._beats import Accepted, Batch, Beaten, Beats, Listener, Withheld
+from ._beats import Accepted, Batch, BeatEntry, Beats, Listener, Withheld
 from ._call import Call, Caller, path_of, write
 from ._clock import Clock
 from ._complete import persist, stamp
 from ._http import HttpTransport, Response
 from ._log import retry_of
 from ._pipe import Outbox, listen
-from ._places import Endpoints, Token
+from ._endpoints import Endpoints, Token
 from ._workerbeats import Delta, Session, WorkerBeats, spread
 from .client import authorities
 from .ends import TaskTimeout
 from .errors import LubdubError
 
-SILENT = 1.0  # seconds without a sign of life after which nothing runs in the parent
+SILENT = 1.0  # seconds without a message from the parent after which the parent counts as blocked
 LOOK_EVERY = 0.2  # seconds
-LAST_WORDS = 5.0  # seconds that the deregistration may take
+LAST_CALL_LIMIT = 5.0  # seconds that the deregistration may take
 
 
-class Teller(Listener):
-    """Tells the parent."""
+class ParentListener(Listener):
+    """Forwards events to the parent."""
 
     def __init__(self, outbox: Outbox) -> None:
         self.outbox = outbox
 
     def accepted(self, beats: List[Accepted]) -> None:
         for b in beats:
-            # A new token must not be overtaken by a later beat that brings none.
+            # A message with a new token must not be dropped in favour of a later one without.
             newest = "" if b.token else b.key
             self.outbox.put(
                 {
@@ -95,69 +95,69 @@ class Teller(Listener):
 
     def deltas(self, seq: int, completed: int, failed: int, answered: bool) -> None:
         self.outbox.put({"on": "deltas", "seq": seq, "completed": completed, "failed": failed, "answered": answered})
-        if not answered:  # the child after this one must know of it, should this beat be the last
+        if not answered:  # the next child needs it if this heartbeat is the last
             self.outbox.flush()
 
     def awake(self) -> None:
         self.outbox.put({"on": "awake"}, "awake")
 
 
-class Guarded(HttpTransport):
-    """Sends nothing while the parent is stopped, or has given no sign of life for too long."""
+class ParentAwareTransport(HttpTransport):
+    """Sends nothing while the parent is stopped or has sent no message for too long."""
 
     def __init__(self, *arguments: Any, parent: int, limit: float, clock: Clock) -> None:
         super().__init__(*arguments)
         self.parent, self.limit, self.clock = parent, limit, clock
-        self.heard = clock.now()
+        self.last_message = clock.now()
 
     def send(self, *arguments: Any, **named: Any) -> Response:
-        if self.clock.now() - self.heard > self.limit:
-            raise Withheld(f"nothing is sent: the parent process has given no sign of life for {self.limit:g} s")
+        if self.clock.now() - self.last_message > self.limit:
+            raise Withheld(f"no heartbeats are sent: the parent process has been blocked for {self.limit:g} s")
         if stopped(self.parent):
-            raise Withheld("nothing is sent: the parent process is stopped")
+            raise Withheld("no heartbeats are sent: the parent process is stopped")
         return super().send(*arguments, **named)
 
 
-class Told(WorkerBeats):
-    """A worker's beats by what the parent has told. While that says nothing a claim may have brought what is not known here, so the
-    inventory is not sent: whom it misses twice the server takes for lost."""
+class DirectedWorkerBeats(WorkerBeats):
+    """A worker's heartbeats, as the parent directs them. While the parent is blocked, a claim may have returned tasks that are unknown
+    here. So no inventory is sent then: the server would take tasks that two of them omit for lost."""
 
-    def __init__(self, caller: Caller, listener: Listener, watched: bool, parent: Guarded) -> None:
+    def __init__(self, caller: Caller, listener: Listener, watched: bool, parent: ParentAwareTransport) -> None:
         super().__init__(caller, listener, watched)
         self.parent = parent
 
-    def go_on(self, session: Session, seq: int, unanswered: Optional[Delta]) -> None:
-        """Beats for a registration for which another child has, whose numbers go on."""
+    def resume(self, session: Session, seq: int, unanswered: Optional[Delta]) -> None:
+        """Continues a registration that another child sent heartbeats for, with its sequence numbers."""
         with self.cond:
             self.session, self.seq, self.unanswered = session, seq, unanswered
             self.due = session.accepted + spread(session.interval)
-            self.rouse()
+            self.wake_thread()
 
     def complete(self, session: Session) -> bool:
-        return self.clock.now() - self.parent.heard < max(0.3, min(1.0, session.interval / 2))
+        return self.clock.now() - self.parent.last_message < max(0.3, min(1.0, session.interval / 2))
 
 
 class Limits:
-    """Enforces limits that the parent cannot, since code there holds the GIL and nothing else runs."""
+    """Enforces limits when code in the parent holds the GIL and nothing else can run there."""
 
-    def __init__(self, beats: Told, caller: Caller, outbox: Outbox, config: Dict[str, Any]) -> None:
+    def __init__(self, beats: DirectedWorkerBeats, caller: Caller, outbox: Outbox, config: Dict[str, Any]) -> None:
         self.beats, self.caller, self.outbox, self.parent = beats, caller, outbox, config["pid"]
         self.hard_stop: float = config["hard"]
-        self.stop_at: Optional[float] = None  # when the hard stop comes
+        self.stop_at: Optional[float] = None  # when the hard stop is due
         if config["signals"] is not None:
             signals = socket.socket(fileno=config["signals"])
             threading.Thread(target=self.watch_signals, args=(signals,), daemon=True).start()
 
     def silent(self) -> bool:
-        """Whether nothing runs in the parent though it is not stopped."""
-        return self.caller.clock.now() - self.beats.parent.heard > SILENT and not stopped(self.parent)
+        """Whether the parent is blocked, but not stopped."""
+        return self.caller.clock.now() - self.beats.parent.last_message > SILENT and not stopped(self.parent)
 
-    def limit(self, entry: Beaten, seconds: float) -> None:
-        """Fails a task after some seconds, unless the parent has done so."""
+    def limit(self, entry: BeatEntry, seconds: float) -> None:
+        """Fails a task after some seconds unless the parent has completed it."""
         self.caller.clock.call_later(seconds + SILENT, lambda: self.look(entry))
 
-    def look(self, entry: Beaten) -> None:
-        """Fails a task whose time is over, if the parent does not respond."""
+    def look(self, entry: BeatEntry) -> None:
+        """Fails an overdue task if the parent is blocked."""
         if self.beats.entries.get(entry.key) is not entry:
             return
         if self.silent():
@@ -165,8 +165,8 @@ class Limits:
         else:
             self.limit(entry, 0)
 
-    def fail(self, entry: Beaten) -> None:
-        """Beats no more for a task, and completes it."""
+    def fail(self, entry: BeatEntry) -> None:
+        """Stops heartbeats for a task and completes it as failed."""
         session = self.beats.session
         self.beats.release(entry.key, True)
         body = {
@@ -198,7 +198,7 @@ class Limits:
         )
 
     def watch_signals(self, signals: socket.socket) -> None:
-        """Notices signals that the parent does not take, and ends it at the hard stop."""
+        """Watches for signals that the parent does not handle, and ends the parent at the hard stop."""
         since: Optional[float] = None
         selector = selectors.DefaultSelector()
         selector.register(signals, selectors.EVENT_READ)
@@ -216,11 +216,11 @@ class Limits:
                 self.end_parent()
 
     def end_parent(self) -> None:
-        """Gives back what the worker holds, and ends the parent."""
+        """Returns the worker's tasks to the queue and kills the parent."""
         session, held = self.beats.session, [entry.task_id for entry in list(self.beats.entries.values())]
         print(
-            f"lubdub: The hard stop has come, and process {self.parent} does not respond: it is killed"
-            + (f", and given back are {', '.join(held)}" if held else ""),
+            f"lubdub: Hard stop reached, and process {self.parent} does not respond: killing it"
+            + (f"; tasks returned to the queue: {', '.join(held)}" if held else ""),
             file=sys.stderr,
             flush=True,
         )
@@ -234,7 +234,7 @@ class Limits:
                         body=write({"drain": False, "reason": "it stops"}),
                         token=session.token,
                         tries=1,
-                        limit=LAST_WORDS,
+                        limit=LAST_CALL_LIMIT,
                     )
                 )
         os.kill(self.parent, signal.SIGKILL)
@@ -242,7 +242,7 @@ class Limits:
 
 
 def stopped(pid: int) -> bool:
-    """Whether a process is stopped, or gone, as far as the machine tells."""
+    """Whether a process is stopped or gone, as far as the system shows."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
@@ -251,13 +251,13 @@ def stopped(pid: int) -> bool:
 
 
 def main() -> None:
-    """Beats as the parent says."""
+    """Sends heartbeats as the parent directs."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent, which has got it too, may still be at work for a while
-    stdin, outbox = sys.stdin.buffer, Outbox(sys.stdout.buffer, "lubdub-tells")
+        signal.signal(number, signal.SIG_IGN)  # the parent gets the same signal and may work on for a while
+    stdin, outbox = sys.stdin.buffer, Outbox(sys.stdout.buffer, "lubdub-outbox")
     config: Dict[str, Any] = json.loads(stdin.readline())
     clock = Clock()
-    transport = Guarded(
+    transport = ParentAwareTransport(
         authorities(config["caFile"]) if config["caFile"] else None,
         config["proxy"],
         parent=config["pid"],
@@ -266,27 +266,29 @@ def main() -> None:
     )
     endpoints = Endpoints(config["urls"], config["allowHttp"])
     caller = Caller(endpoints, Token(""), transport, clock, config["agent"], config["timeout"], 1)
-    teller = Teller(outbox)
+    listener = ParentListener(outbox)
     beats: Union[Batch, WorkerBeats] = (
-        Told(caller, teller, config["watched"], transport) if config["worker"] else Batch(caller, endpoints, teller)
+        DirectedWorkerBeats(caller, listener, config["watched"], transport)
+        if config["worker"]
+        else Batch(caller, endpoints, listener)
     )
-    limits = Limits(beats, caller, outbox, config) if isinstance(beats, Told) else None
+    limits = Limits(beats, caller, outbox, config) if isinstance(beats, DirectedWorkerBeats) else None
 
     def take(message: Dict[str, Any]) -> None:
-        transport.heard = clock.now()
+        transport.last_message = clock.now()
         if message["do"] == "stopping" and limits is not None:
             limits.stop_at = clock.now() + message["hard"]
             return
-        obey(beats, outbox, message)
+        handle_message(beats, outbox, message)
         if limits is not None and message.get("limit"):
             limits.limit(beats.entries[f"{message['taskId']}/{message['attempt']}"], message["limit"])
 
     listen(stdin, take)
-    os._exit(0)  # with the parent ends all, at once
+    os._exit(0)  # ends all threads with the parent
 
 
-def obey(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str, Any]) -> None:
-    """Does what the parent says."""
+def handle_message(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str, Any]) -> None:
+    """Handles a message from the parent."""
     do = m["do"]
     if do == "hold":
         Beats.hold(beats, entry_of(m)) if isinstance(beats, Batch) else beats.hold(entry_of(m))
@@ -297,23 +299,23 @@ def obey(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str, Any]) ->
         def release() -> None:
             outbox.put({"on": "released", "number": m["number"], "version": beats.release(m["key"], m["ending"])})
 
-        threading.Thread(target=release, daemon=True).start()  # which waits for a beat that is under way
+        threading.Thread(target=release, daemon=True).start()  # waits for a heartbeat in flight
     elif do == "settled":
         beats.settled(m["key"])
     elif do == "drop":
         beats.drop(m["key"])
-    elif isinstance(beats, Told):
-        obey_worker(beats, m)
+    elif isinstance(beats, DirectedWorkerBeats):
+        handle_worker_message(beats, m)
 
 
-def obey_worker(beats: Told, m: Dict[str, Any]) -> None:
-    """The same for what only workers are told."""
+def handle_worker_message(beats: DirectedWorkerBeats, m: Dict[str, Any]) -> None:
+    """Handles a message that only workers get."""
     do = m["do"]
     if do == "enter":
         beats.enter(session_of(m))
     elif do == "goOn":
-        beats.go_on(session_of(m), m["seq"], Delta(*m["unanswered"]) if m["unanswered"] else None)
-    elif do == "ending":  # before this child: whether an inventory has left it out nobody knows
+        beats.resume(session_of(m), m["seq"], Delta(*m["unanswered"]) if m["unanswered"] else None)
+    elif do == "ending":  # started under an earlier child, which may have sent an inventory without it
         with beats.cond:
             beats.ending[m["key"]] = True
     elif do == "listed":
@@ -325,13 +327,13 @@ def obey_worker(beats: Told, m: Dict[str, Any]) -> None:
 
 
 def session_of(m: Dict[str, Any]) -> Session:
-    """A registration as the parent tells of it."""
+    """The registration in a message."""
     return Session(m["workerId"], m["token"], m["interval"], m["timeout"], m["accepted"], m["waiting"])
 
 
-def entry_of(m: Dict[str, Any]) -> Beaten:
-    """An attempt as the parent tells of it."""
-    entry = Beaten(m["taskId"], m["attempt"], m["token"], m["interval"], m["timeout"])
+def entry_of(m: Dict[str, Any]) -> BeatEntry:
+    """The attempt in a message."""
+    entry = BeatEntry(m["taskId"], m["attempt"], m["token"], m["interval"], m["timeout"])
     entry.pct, entry.message, entry.version, entry.delivered = m["pct"], m["message"], m["version"], m["delivered"]
     return entry
 

@@ -22,9 +22,9 @@ test('lost answers count nothing twice, and a server that is away loses nothing'
   );
   const bySeq = new Map<number, string>();
   for (const { seq, completedDelta, failedDelta } of s.beats()) {
-    const said = `${completedDelta} ${failedDelta}`;
-    assert.equal(bySeq.get(seq) ?? said, said, 'a repeated seq has the same deltas');
-    bySeq.set(seq, said);
+    const deltas = `${completedDelta} ${failedDelta}`;
+    assert.equal(bySeq.get(seq) ?? deltas, deltas, 'a repeated seq has the same deltas');
+    bySeq.set(seq, deltas);
   }
   await s.stop();
 });
@@ -33,7 +33,7 @@ for (const [how, lose] of [
   ['offline', 'expire'],
   ['forgotten', 'forget'],
 ] as const) {
-  test(`a worker that is ${how} registers anew; what was taken from it is stopped, the rest goes on`, async () => {
+  test(`a worker that is ${how} registers again; attempts that were taken from it are stopped, the others continue`, async () => {
     const reasons: unknown[] = [];
     const s = await site(
       async (_, signal) => {
@@ -42,7 +42,7 @@ for (const [how, lose] of [
         throw signal.reason;
       },
       { concurrency: 1 },
-    ); // so that no claim is under way, and the beat finds out
+    ); // so that no claim is in flight, and the heartbeat finds out
     const id = s.server.enqueue({ type: 'work' });
     await s.server.until('it is at work', () => s.worker.activeCount === 1);
     const old = s.worker.workerId;
@@ -50,10 +50,10 @@ for (const [how, lose] of [
     s.server[lose](old);
     await s.server.until('it came back', () => s.worker.workerId !== old);
     assert.ok(s.server.clock.now() - start < 15_000, 'by its next beat');
-    await s.server.until('it was told', () => reasons.length === 1);
-    assert.ok(s.lines.includes(`warn Worker ${old} is lost and registers anew`));
+    await s.server.until('the handler is notified', () => reasons.length === 1);
+    assert.ok(s.lines.includes(`warn Worker ${old} is lost and registers again`));
     if (how === 'offline') await s.server.until('it is begun again', () => s.server.task(id).attempt === 2);
-    else assert.equal(s.server.task(id).attempt, 1); // the fake leaves it with the one that it forgot
+    else assert.equal(s.server.task(id).attempt, 1); // the fake server leaves it with the forgotten worker
     s.worker.kill();
     await s.server.finish(s.over);
     s.client.close();
@@ -68,7 +68,7 @@ test('what was counted and not answered is counted by the next registration, and
   s.server.enqueue({ type: 'work', taskId: 'long' });
   await s.server.until('one is left', () => s.worker.activeCount === 1);
   const old = s.worker.workerId;
-  s.server.unavailable(); // the deltas are under way from here on
+  s.server.unavailable(); // the deltas are in flight from here on
   await s.server.clock.advance(15_000);
   s.server.up();
   s.server.forget(old);

@@ -5,33 +5,33 @@ import { ApiError, copyOf, errorOf, isGone, isHeld, mayRetry, retryAfterOf, Unan
 import { completionOf, textOf } from '../failure.js';
 import { sendCompletion } from '../persist.js';
 import type { Outage } from '../outage.js';
-import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../sane.js';
+import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../answers.js';
 import type { TaskError } from '../types.js';
 import { claimUntilAnswered } from './claim.js';
 import { Free, type Held, lookEvery } from './held.js';
-import type { Claimed, ClaimOrder, Emit, Session, Work } from './messages.js';
+import type { Claimed, ClaimCommand, Emit, Session, Work } from './messages.js';
 import { takeResults } from './results.js';
 
-/** How many beats one request has at most. */
+/** Heartbeats per request. */
 const maxBatch = 1000;
 
-/** How long the calls of a worker that leaves may take, in ms. */
-const parting = 5000;
+/** The limit of a stopping worker's calls, in ms. */
+const lastCallLimit = 5000;
 
 /** An attempt in the inventory. */
 interface Entry {
   taskId: string;
   attempt: number;
   held?: Held; // once it has started
-  named: number; // the last beat that names it
+  named: number; // the last heartbeat that includes it
 }
 
 /**
- * Beats for a worker and all that it holds. An attempt whose completion is under way is in no inventory, and what two of them in a row miss
- * the server takes for lost. In an outage a completion may be away for longer than that; so after one inventory that left it out beats go
- * without any, until it is settled. Attempts that do not live by their worker's beat are then beaten for by themselves.
+ * Heartbeats for a worker and its tasks. An attempt that is being completed is in no inventory, and the server takes what two inventories
+ * in a row omit for lost. In an outage a completion may take longer than that. So after one inventory without it, heartbeats include no
+ * inventory until the completion is settled. Attempts with their own timeout then get separate heartbeats.
  */
-export class Crew {
+export class WorkerBeats {
   readonly #caller: Caller;
   readonly #emit: Emit;
   readonly #outage: Outage;
@@ -39,25 +39,25 @@ export class Crew {
   readonly #number: number;
   readonly #entries = new Map<string, Entry>();
   readonly #free = new Free();
-  readonly #ending = new Map<string, boolean>(); // completions under way; true: an inventory has left the attempt out
+  readonly #ending = new Map<string, boolean>(); // completions in flight; true: an inventory has omitted the attempt
   #session: Session | undefined; // undefined: it must register first
   #workerId = '';
   #timer: Timer | undefined;
-  #awake: number; // when the beats were looked at last
+  #awake: number; // when the heartbeat loop was last awake
   #due = 0;
-  #until = 0; // nothing is sent before: the server does not answer
+  #until = 0; // nothing is sent before this time, since the server asked for a pause
   #beating = false;
-  #beats = 0; // how many were sent
+  #beats = 0; // the number of heartbeats sent
   #failures = 0;
   #seq = 0;
   #work: Work = { active: 0, completed: 0, failed: 0 };
-  #counted = { completed: 0, failed: 0 }; // that servers have acknowledged
+  #counted = { completed: 0, failed: 0 }; // acknowledged by servers
   #unanswered: { seq: number; completed: number; failed: number } | undefined;
   #over = false;
   readonly #leaving = new AbortController();
-  #claim: AbortController | undefined; // a claim is under way
+  #claim: AbortController | undefined; // in flight
 
-  /** onReport is called when an attempt is completed from here, since its handler has not ended in time. */
+  /** onReport is called when this thread completes an attempt whose handler has not returned in time. */
   constructor(caller: Caller, number: number, emit: Emit, outage: Outage, onReport: () => void) {
     this.#outage = outage;
     this.#caller = caller;
@@ -71,8 +71,8 @@ export class Crew {
     this.#session = { ...session };
     this.#workerId = session.workerId;
     this.#seq = this.#failures = this.#until = 0;
-    this.#unanswered = undefined; // refused with the old one, and so not counted
-    this.#ending.clear(); // the new one does not hold them
+    this.#unanswered = undefined; // refused with the old session, and so not counted
+    this.#ending.clear(); // the new session does not hold them
     this.#due = session.accepted.mono + spread(session.intervalMs);
     queueMicrotask(() => this.#look());
   }
@@ -81,29 +81,29 @@ export class Crew {
     this.#work = work;
   }
 
-  /** Has an attempt that was claimed in the inventory, from before it has started. */
+  /** Adds a claimed attempt to the inventory before it has started. */
   list(key: string, taskId: string, attempt: number): void {
     this.#entries.set(key, { taskId, attempt, named: 0 });
   }
 
-  /** Claims tasks. They are in the inventory from the moment at which the answer arrives. */
-  async claim(order: ClaimOrder): Promise<Claimed> {
+  /** Claims tasks. They are in the inventory as soon as the answer arrives. */
+  async claim(command: ClaimCommand): Promise<Claimed> {
     const ended = (this.#claim = new AbortController());
     if (this.#over) return {};
-    const claimed = await claimUntilAnswered(this.#caller, order, () => this.#session, ended.signal, this.#emit, this.#outage);
+    const claimed = await claimUntilAnswered(this.#caller, command, () => this.#session, ended.signal, this.#emit, this.#outage);
     if (claimed.failure && isHeld(errorOf(claimed.failure))) this.#hold();
     for (const { taskId, attempt } of claimed.tasks ?? []) this.list(`${taskId}/${attempt}`, taskId, attempt);
     return claimed;
   }
 
-  /** Nothing more is sent: an operator holds the worker offline. */
+  /** Sends nothing more: an operator holds the worker offline. */
   #hold(): void {
     this.#session = undefined;
     for (const { held } of this.#entries.values()) if (held) held.ended = true;
     this.#entries.clear();
   }
 
-  /** Gives up the claim that is under way. */
+  /** Cancels the claim in flight. */
   unclaim(): void {
     this.#claim?.abort();
   }
@@ -112,7 +112,7 @@ export class Crew {
     const { key, taskId, attempt } = held.hold;
     const named = this.#entries.get(key)?.named ?? 0;
     this.#entries.set(key, { taskId, attempt, held, named });
-    queueMicrotask(() => this.#look()); // it may want to be heard more often
+    queueMicrotask(() => this.#look()); // its interval may be shorter
   }
 
   /** The completion of an attempt is sent from now on, or is settled. */
@@ -121,7 +121,7 @@ export class Crew {
     else this.#ending.set(key, false);
   }
 
-  /** Has nothing more sent for an attempt. It returns once no beat is under way that names it. */
+  /** Stops heartbeats for an attempt, and waits until no heartbeat in flight includes it. */
   async remove(key: string): Promise<void> {
     const entry = this.#entries.get(key);
     if (!entry) return;
@@ -130,29 +130,29 @@ export class Crew {
     await this.#free.until(() => !this.#beating || entry.named !== this.#beats);
   }
 
-  /** Ends the beats, once none is under way. */
+  /** Stops the heartbeats when none is in flight. */
   async leave(): Promise<void> {
     this.#over = true;
     this.#outage.gone(this);
     this.unclaim();
-    this.#leaving.abort(new UnansweredError('POST completed', 'the worker has left', false));
+    this.#leaving.abort(new UnansweredError('POST completed', 'the worker has deregistered', false));
     this.#timer?.cancel();
     await this.#free.until(() => !this.#beating);
     await this.#deliver();
   }
 
-  /** Sends progress that no beat has brought yet: the next attempt is given it. */
+  /** Sends progress that no heartbeat has sent yet: the next attempt is given it. */
   async #deliver(): Promise<void> {
-    const isUnsaid = [...this.#entries.values()].some(({ held }) => held && !held.ended && held.unsaid);
+    const isUnsaid = [...this.#entries.values()].some(({ held }) => held && !held.ended && held.unacknowledged);
     if (isUnsaid && this.#session && this.#failures === 0) await this.#beat(this.#session, read(this.#caller.set.clock));
   }
 
-  /** Says that the worker drains. */
+  /** Announces the drain. */
   async drain(): Promise<void> {
     await this.#part('drain').catch(() => {});
   }
 
-  /** Ends the beats and gives back what is held; the ids of the tasks are returned. */
+  /** Stops the heartbeats and deregisters; returns the ids of the tasks that go back to the queue. */
   async quit(): Promise<string[]> {
     void this.leave();
     await this.#part('deregister').catch(() => {});
@@ -163,16 +163,16 @@ export class Crew {
     if (!this.#session) return;
     const { workerId, token } = this.#session;
     const path = `/v1/workers/${seg(workerId)}/${what}`;
-    await this.#caller.do({ method: 'POST', path, token, body: JSON.stringify({ reason: 'it stops' }), limitMs: parting });
+    await this.#caller.do({ method: 'POST', path, token, body: JSON.stringify({ reason: 'it stops' }), limitMs: lastCallLimit });
   }
 
-  /** Whether its beats are on time. It asks nobody. */
+  /** Whether the heartbeat loop is on time. It makes no calls. */
   isAlive(): boolean {
     const bound = (this.#session?.timeoutMs ?? 0) / 2;
     return this.#caller.set.clock.now() - this.#awake <= bound;
   }
 
-  /** Ends leases that are over, and sends a beat if one is due. */
+  /** Ends expired leases, and sends a heartbeat if one is due. */
   #look(): void {
     this.#timer?.cancel();
     const { clock } = this.#caller.set;
@@ -197,7 +197,7 @@ export class Crew {
     this.#timer = clock.setTimeout(() => this.#look(), wait);
   }
 
-  /** Completes an attempt whose handler has not ended in time. */
+  /** Completes an attempt whose handler has not returned in time. */
   async #report(held: Held, error: TaskError): Promise<void> {
     const { key, taskId, attempt, limits } = held.hold;
     const { clock } = this.#caller.set;
@@ -207,7 +207,7 @@ export class Crew {
     this.end(key, false);
     const completedAt = new Date(clock.wall()).toISOString();
     const body = completionOf({ attempt, completedAt, workerId: this.#workerId, outcome: 'FAILED', error });
-    const progress = held.unsaid && { attempt, progressPct: held.unsaid.pct, message: held.unsaid.message };
+    const progress = held.unacknowledged && { attempt, progressPct: held.unacknowledged.pct, message: held.unacknowledged.message };
     try {
       await this.remove(key);
       const call = { base: new Endpoints(limits!.urls), token: held.token, signal: this.#leaving.signal };
@@ -221,7 +221,7 @@ export class Crew {
     }
   }
 
-  /** Writes a beat, with all that is held unless it is to be no inventory. Deltas stay as they are, with their number, until answered. */
+  /** Encodes a heartbeat, with or without the inventory. Deltas keep their values and sequence number until they are answered. */
   #write(isInventory: boolean): string {
     this.#unanswered ??= {
       seq: ++this.#seq,
@@ -234,7 +234,7 @@ export class Crew {
       if (entry.held?.ended) continue;
       entry.named = this.#beats;
       if (isInventory) tasks.push(entry.held?.beat() ?? { taskId: entry.taskId, attempt: entry.attempt });
-      else entry.held?.sayNothing();
+      else entry.held?.skipProgress();
     }
     if (isInventory) for (const key of this.#ending.keys()) this.#ending.set(key, true);
     const inventory = isInventory ? { tasks } : {};
@@ -260,21 +260,21 @@ export class Crew {
         limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
       });
       this.#outage.answered(this);
-      if (this.#session === session) this.#heed(session, isObject(answer) ? answer : {}, sent, left, isInventory);
+      if (this.#session === session) this.#handle(session, isObject(answer) ? answer : {}, sent, left, isInventory);
       if (!isInventory) await this.#beatAlone(session, left);
     } catch (error) {
       failure = error;
       result = mayRetry(error) ? 'unanswered' : 'refused';
     }
     this.#beating = false;
-    this.#free.tell();
+    this.#free.notify();
     if (this.#caller.closing.aborted) return;
     this.#emit({ is: 'beat', result, attempts, tookMs: clock.now() - sent.mono, left });
     if (failure !== undefined && this.#session === session) this.#failed(session, failure);
     this.#look();
   }
 
-  /** Beats for attempts that do not live by their worker's beat, as if they had none. */
+  /** Sends separate heartbeats for attempts that have their own timeout. */
   async #beatAlone(session: Session, left: number[]): Promise<void> {
     const { clock, timeoutMs } = this.#caller.set;
     const own = [...this.#entries.values()].flatMap(({ held }) => (held && held.hold.own && !held.ended ? [held] : []));
@@ -306,14 +306,14 @@ export class Crew {
     if (isGone(error)) {
       this.#session = undefined;
       if (isHeld(error)) this.#hold();
-      this.#emit({ is: 'gone', crew: this.#number, workerId, why, forced: isHeld(error) });
+      this.#emit({ is: 'gone', workerNumber: this.#number, workerId, why, forced: isHeld(error) });
       return;
     }
     this.#until = this.#caller.set.clock.now() + retryAfterOf(error) + backoff(this.#failures++, session.intervalMs / 4);
   }
 
-  /** Does what the answer to a beat asks for. */
-  #heed(session: Session, answer: Record<string, unknown>, sent: Moment, left: number[], isInventory: boolean): void {
+  /** Applies the answer to a heartbeat. */
+  #handle(session: Session, answer: Record<string, unknown>, sent: Moment, left: number[], isInventory: boolean): void {
     const acknowledged = this.#unanswered;
     if (acknowledged) {
       this.#counted.completed += acknowledged.completed;
@@ -327,16 +327,16 @@ export class Crew {
     this.#failures = this.#until = 0;
     this.#due = sent.mono + spread(session.intervalMs);
     const before = left.length;
-    this.#heedTasks(answer, sent, session.timeoutMs, left, isInventory);
+    this.#applyTasks(answer, sent, session.timeoutMs, left, isInventory);
     const { workerId } = session;
     const fields = { workerId, active: this.#work.active, extended: left.length - before };
     this.#emit({ is: 'log', level: 'debug', message: 'Heartbeat sent successfully', fields });
     const shouldDrain = answer['shouldDrain'] === true;
     const drainDeadline = text(answer['drainDeadline']) || undefined;
-    this.#emit({ is: 'answered', crew: this.#number, workerId, session: { ...session }, shouldDrain, drainDeadline });
+    this.#emit({ is: 'answered', workerNumber: this.#number, workerId, session: { ...session }, shouldDrain, drainDeadline });
   }
 
-  #heedTasks(answer: Record<string, unknown>, sent: Moment, timeout: number, left: number[], isInventory: boolean): void {
+  #applyTasks(answer: Record<string, unknown>, sent: Moment, timeout: number, left: number[], isInventory: boolean): void {
     const lost = new Map(objects(answer['lostTasks']).map((task) => [keyOf(task), text(task['error'])]));
     const now = read(this.#caller.set.clock);
     for (const { held, named, taskId, attempt } of this.#entries.values()) {

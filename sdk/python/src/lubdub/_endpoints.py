@@ -1,4 +1,4 @@
-"""Where calls go, and what opens them."""
+"""Endpoints and tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import ConfigurationError
 
 
 class Endpoints:
-    """The addresses of one deployment. The one that answered last is asked first."""
+    """The addresses of one deployment. The one that answered last is tried first."""
 
     def __init__(self, urls: Iterable[str], allow_http: bool) -> None:
         self.urls: List[str] = list(dict.fromkeys(check_url(u.strip()) for u in urls if u.strip()))
@@ -25,23 +25,23 @@ class Endpoints:
             raise ConfigurationError("no address: give lubdub.Client the URL of a Lubdub server, or set LUBDUB_URL")
 
     def first(self) -> "tuple[str, int]":
-        """The address to ask first, and its number."""
+        """The address to try first, and its number."""
         at = self.at
         return self.urls[at], at
 
     def failed(self, at: int) -> None:
-        """Moves on from an address that did not answer, unless somebody has."""
+        """Moves on from an address that did not answer, unless another thread has."""
         if self.at == at:
             self.at = (at + 1) % len(self.urls)
 
-    def check_secrecy(self) -> None:
-        """Refuses addresses to which no token may go."""
+    def check_plain_http(self) -> None:
+        """Refuses addresses that would expose the token."""
         for url in self.urls:
-            check_secret(url, self.allow_http)
+            check_plain_http_url(url, self.allow_http)
 
 
 def check_url(raw: str) -> str:
-    """Returns an address without a slash at its end."""
+    """Returns an address without a trailing slash."""
     try:
         parts = urllib.parse.urlsplit(raw)
         host, port = parts.hostname, parts.port
@@ -49,31 +49,29 @@ def check_url(raw: str) -> str:
         parts, host, port = urllib.parse.urlsplit(""), None, None
     if parts.scheme not in ("http", "https") or not host:
         raise ConfigurationError(
-            "an address is not like https://host:port; see what was given to lubdub.Client or in LUBDUB_URL"
+            "an address is not like https://host:port; check the address in lubdub.Client or LUBDUB_URL"
         )
     del port
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(f"the address of {host} carries credentials; give a token with token= instead")
     if parts.query or parts.fragment:
-        raise ConfigurationError(
-            f"the address {parts.netloc} has more than a path; scope and token have arguments of their own"
-        )
+        raise ConfigurationError(f"the address {parts.netloc} has more than a path; give scope and token as arguments")
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def check_secret(url: str, allow_http: bool) -> None:
-    """Refuses to show a token to whoever listens on the way."""
+def check_plain_http_url(url: str, allow_http: bool) -> None:
+    """Refuses to send a token in plain text to another host."""
     parts = urllib.parse.urlsplit(url)
     if allow_http or parts.scheme == "https" or is_loopback(parts.hostname or ""):
         return
     raise ConfigurationError(
-        f"http://{parts.netloc} would show the token to whoever listens on the way; use https, or allow_http=True where the network is "
-        "your own"
+        f"http://{parts.netloc} would expose the token on the network; use https, or allow_http=True on a network "
+        "that you trust"
     )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this one, by its name."""
+    """Whether a host name is this host's."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -81,17 +79,17 @@ def is_loopback(host: str) -> bool:
 
 
 class Token:
-    """The token of control calls: a fixed one, or one that is asked for again once it was refused. Many who are refused at once
-    ask once. Its text is in no representation."""
+    """The token for control calls: fixed, or read again after a refusal. Many callers that are refused at the same time cause one read. Its
+    repr does not contain the token."""
 
     def __init__(self, source: Union[str, Callable[[], str]]) -> None:
         self._get = source if callable(source) else None
         self._have = "" if callable(source) else check_token(source)
         self._lock = threading.Lock()
-        _fork.tell(self)
+        _fork.register(self)
 
     def after_fork(self) -> None:
-        """Makes the lock anew."""
+        """Replaces the lock."""
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -101,12 +99,12 @@ class Token:
         return self._get is not None or self._have != ""
 
     def current(self) -> str:
-        """The token; "": there is none."""
+        """The token; "": none."""
         with self._lock:
             return self._have if self._have else self._fetch()
 
     def renew(self, refused: str) -> str:
-        """Another one after one was refused; the same one: there is no other."""
+        """A new token after one was refused; the same one: there is no other."""
         with self._lock:
             return self._fetch() if self._have == refused else self._have
 
@@ -124,7 +122,7 @@ class Token:
 
 
 def token_of(token: Optional[str], token_file: Optional[str], token_func: Optional[Callable[[], str]]) -> Token:
-    """The token that was given, or that of the environment."""
+    """The token from the arguments or the environment."""
     if sum(x is not None for x in (token, token_file, token_func)) > 1:
         raise ConfigurationError("give one of token, token_file and token_func")
     if token is not None:
@@ -138,7 +136,7 @@ def token_of(token: Optional[str], token_file: Optional[str], token_func: Option
 
 
 def read_token(path: str) -> str:
-    """Reads the token in a file; spaces around it are not of it."""
+    """Reads a token file; surrounding whitespace is removed."""
     with open(path, encoding="utf-8") as file:
         token = file.read().strip()
     if not token:
@@ -147,22 +145,22 @@ def read_token(path: str) -> str:
 
 
 def check_token(token: str) -> str:
-    """Refuses what cannot be the token of control calls, without repeating any of it."""
+    """Refuses a value that cannot be a control token, without repeating it."""
     if any(not "!" <= c <= "~" for c in token):
         raise ConfigurationError(
-            "the token has characters that no token has; give what `lubdub token` prints, without quotes or spaces"
+            "the token has invalid characters; give what `lubdub token` prints, without quotes or spaces"
         )
     kind = token_kind(token)
     if kind in ("task", "worker"):
         raise ConfigurationError(
-            f"this is the token of a {kind}, which opens that {kind}'s own calls only; make one for the client with "
+            f"this is the token of a {kind}, which is valid for that {kind}'s own calls only; make one for the client with "
             "`lubdub token --role …`"
         )
     return token
 
 
 def token_kind(token: str) -> str:
-    """Reads from a token what it is for, without verifying it; "": it does not say."""
+    """The kind of a token, read without verifying it; "": unknown."""
     parts = token.split(".")
     if len(parts) != 3:
         return ""

@@ -3,22 +3,22 @@ import { type Caller, maxPause, seg } from '../call.js';
 import { backoff, sleep } from '../clock.js';
 import { copyOf, isGone, mayRetry, retryAfterOf } from '../errors.js';
 import type { Outage } from '../outage.js';
-import { envelopesOf, isObject } from '../sane.js';
-import type { Claimed, ClaimOrder, Emit, Session } from './messages.js';
+import { envelopesOf, isObject } from '../answers.js';
+import type { Claimed, ClaimCommand, Emit, Session } from './messages.js';
 
 /**
- * Sends a claim until it is answered, with the same claimId. It runs where the beats are sent, so that the tasks of the answer are in the
+ * Sends a claim until it is answered, with the same claimId. It runs in the heartbeat thread, so that the claimed tasks are in the
  * inventory even while the program blocks its event loop.
  */
 export async function claimUntilAnswered(
   caller: Caller,
-  order: ClaimOrder,
+  command: ClaimCommand,
   session: () => Session | undefined,
   ended: AbortSignal,
   emit: Emit,
   outage: Outage,
 ): Promise<Claimed> {
-  const { queue, request } = order;
+  const { queue, request } = command;
   const body = JSON.stringify(request);
   for (let n = 0; ; n++) {
     const current = session();
