@@ -76,7 +76,7 @@ func TestAdminPages(t *testing.T) {
 	}
 }
 
-// The command line may hold the password of Redis, and the pages ask for no token: none of them tells it.
+// The command line may contain the password of Redis, and the pages need no token: none of them shows it.
 func TestNoAdminPageShowsTheCommandLine(t *testing.T) {
 	args := os.Args
 	defer func() { os.Args = args }()

@@ -85,7 +85,7 @@ func (w *twins) chunked(body string) string {
 		"%x\r\n%s\r\n0\r\n\r\n", w.tokens["task_1"], len(body), body)
 }
 
-// Whatever comes, and wherever it is cut, the loop answers byte for byte as fasthttp does, and the same comes of it.
+// For any bytes, split anywhere, the loop answers byte for byte as fasthttp does, with the same effects.
 func TestTheLoopAnswersAsFasthttpDoes(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -237,7 +237,7 @@ func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 	until(t, func() bool { return w.loop.s.api.InFlight() == 0 }, func() string { return "beats are in flight" })
 }
 
-// landings counts how often a loop has landed beats.
+// landings counts how often a loop has stored beats.
 type landings struct {
 	*recorder
 	n *atomic.Int64

@@ -131,7 +131,7 @@ func TestTheFirstTokenOfABatchIsFound(t *testing.T) {
 	}
 }
 
-// A large body without a valid token is 401 before any of it is read; where each item is judged by its own, it is read.
+// A large body without a valid token gets 401 before any of it is read; if each item has its own token, it is read.
 func TestLargeBodiesWithoutAToken(t *testing.T) {
 	t.Parallel()
 	e := newHostileServer(t, fronts["event loop"], 300)

@@ -65,7 +65,7 @@ func TestTheIndexTellsProgramsAndSendsBrowsersOn(t *testing.T) {
 
 var linkOrSource = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
 
-// Pages load nothing from elsewhere, and what they name is there, whatever they stand below.
+// Pages load nothing from other origins, and everything that they refer to exists, below any base path.
 func TestPagesLinkToWhatIsThere(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.BasePath = "/apps/lubdub" })

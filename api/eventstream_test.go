@@ -116,7 +116,7 @@ func (s *sse) next() frame {
 	}
 }
 
-// wantEnd holds the last frame of a stream against what it must say.
+// wantEnd compares the last frame of a stream with the expected one.
 func (s *sse) wantEnd(f frame, event, data string) {
 	s.t.Helper()
 	after, err := strconv.Atoi(f.retry)
@@ -206,7 +206,7 @@ func TestAStreamStaysOpen(t *testing.T) {
 	})
 }
 
-// A stream ends with its token, and says so.
+// A stream ends with its token, and states that.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -292,7 +292,7 @@ func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 	})
 }
 
-// A replica that stops tells its streams, and takes no more.
+// A replica that stops notifies its streams, and accepts no new ones.
 func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// claims are what a token of this server says.
+// claims are the contents of a token of this server.
 func (e *env) claims(text string) *token.Claims {
 	e.t.Helper()
 	c, err := e.keys.Verify(text, e.now())
@@ -98,7 +98,7 @@ func TestAMadeTokenEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// What is not a request for a token, or is one for more, is refused and says why.
+// A request that is not for a token, or is for more permissions, is refused with the reason.
 func TestTokensThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

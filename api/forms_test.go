@@ -60,7 +60,7 @@ func routeOf(a *httpapi.API, method, target string, want *httpapi.Route) error {
 	return nil
 }
 
-// A body that says that it is compressed, or no JSON, is read nowhere.
+// Every route refuses a body that is declared as compressed, or as not JSON.
 func TestNoEncodedBodyIsRead(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -148,7 +148,7 @@ func (e *env) controlFor(role token.Role, tenant, workspace string) string {
 	return e.controlOf(token.Control{Role: role, Tenant: tenant, Workspace: workspace, TTL: time.Hour})
 }
 
-// controlOf makes a control token, of the scope acme/prod unless it says another.
+// controlOf creates a control token, for the scope acme/prod unless it names another.
 func (e *env) controlOf(c token.Control) string {
 	e.t.Helper()
 	c.Tenant, c.Workspace = cmp.Or(c.Tenant, "acme"), cmp.Or(c.Workspace, "prod")
@@ -403,7 +403,7 @@ func (e *env) rawUntilRefused(request string) string {
 	return string(b)
 }
 
-// until waits for what another goroutine brings about; what says what is there instead.
+// until waits for the effect of another goroutine; what describes the current state.
 func until(t *testing.T, good func() bool, what func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !good(); runtime.Gosched() {

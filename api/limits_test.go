@@ -132,7 +132,7 @@ func (w lookupWorkers) Beat(ctx context.Context, s model.Scope, id string, b wor
 	return w.fakeWorkers.Beat(ctx, s, id, b)
 }
 
-// Whatever a worker's token asks about counts before it is looked up, whatever comes of it.
+// Every call with a worker's token counts before the look-up, whatever its result.
 func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 	t.Parallel()
 	const perSecond, seconds, each = 10, 5, 100

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// What people look at first stands first: the newest failure on the first page, whatever has ended meanwhile.
+// The most relevant entry is first: the newest failure is on the first page, whatever has ended meanwhile.
 func TestContractListsHaveAnOrder(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -37,7 +37,7 @@ type twin struct {
 	ping func(testing.TB) // returns when a loop has read what was sent before
 }
 
-// recorder is a tracker that writes down what comes of requests. What becomes of a beat, its task says.
+// recorder is a tracker that records the effects of requests. A beat's result depends on its task.
 type recorder struct {
 	*fakeTracker
 	mu   sync.Mutex

@@ -142,7 +142,7 @@ func (f *fleet) beat() {
 	}
 }
 
-// length is how many entries a list has, page by page, and what its totalCount says.
+// length returns how many entries a list has, page by page, and its totalCount.
 func (f *fleet) length(kind, query string) (n int) {
 	f.t.Helper()
 	for next := ""; ; {

@@ -121,7 +121,7 @@ type prompted struct {
 	took       time.Duration
 }
 
-// ask sends a request and tells how long its answer took.
+// ask sends a request and returns how long its answer took.
 func (p *prompt) ask(r *httpapi.Route) (a prompted, err error) {
 	path, token, body := p.request(r)
 	req, err := http.NewRequest(r.Method, "http://lubdub.test"+path, strings.NewReader(body))

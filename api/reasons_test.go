@@ -32,7 +32,7 @@ func (l *live) told(event, subject string) map[string]any {
 	return data
 }
 
-// Every call that changes what a worker may do takes a reason, shows it with the worker, and tells it in the event.
+// Every call that changes what a worker may do accepts a reason, shows it with the worker, and includes it in the event.
 func TestContractReasons(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -67,20 +67,20 @@ func TestContractReasons(t *testing.T) {
 			l.do("POST", path+"/"+call, op, `{"because":"x"}`).refused(400, v1.CodeUnknownField)
 		}
 
-		// Without one the code of the end stands for it.
+		// Without a reason the code of the end is used.
 		w := l.register(`{"queue":"default","types":["x"]}`)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", op,
 			"").want(200).contains(`{"statusReason":"FORCED_OFFLINE","endReason":"FORCED_OFFLINE"}`)
 		if data := l.told("worker.offline", w.WorkerID); data["reason"] != "FORCED_OFFLINE" || data["givenReason"] != nil {
 			t.Errorf("%v", data)
 		}
-		// The worker itself may say why it goes, with and without a drain.
+		// The worker itself may give a reason for leaving, with and without a drain.
 		w = l.register(`{"queue":"default","types":["x"]}`)
 		l.mine(w, "deregister", `{"drain":true,"reason":"scaled down"}`).want(200).contains(`{"status":"DRAINING","statusReason":"scaled ` +
 			`down","endReason":null}`)
 		l.mine(w, "deregister", `{"reason":"at once"}`).want(200).contains(`{"status":"OFFLINE","statusReason":"at ` +
 			`once","endReason":"DEREGISTERED"}`)
-		// A refusal tells the code, whatever was given.
+		// A refusal contains the code, whatever reason was given.
 		if e := l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline); e.Reason != "DEREGISTERED" {
 			t.Errorf("%+v", e)
 		}

@@ -32,7 +32,7 @@ func (l *live) beside() *live {
 	return other
 }
 
-// looks has the replica learn what was taken back meanwhile, as it does twice a second.
+// looks makes the replica load new revocations, as it does twice a second.
 func (l *live) looks() {
 	l.t.Helper()
 	if err := l.tr.Revocations.Refresh(context.Background()); err != nil {
@@ -131,7 +131,7 @@ func (l *live) actsOf(kind string) map[string]int {
 	return seen
 }
 
-// What may be taken back, by whom, and what the answer says.
+// What may be revoked, by which roles, and the contents of the answer.
 func TestRevokeTokens(t *testing.T) {
 	t.Parallel()
 	type R = revocations.Revocation
@@ -189,7 +189,7 @@ func TestRevokeTokens(t *testing.T) {
 	e.do("POST", "/v1/tokens:revoke", all, `{"subject":"a"}`).refused(503, "store_unavailable")
 }
 
-// A token that is taken back while it is being verified is not let in by the cache afterwards.
+// A token that is revoked while it is being verified is not accepted from the cache afterwards.
 func TestATokenTakenBackWhileItIsVerified(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -119,7 +119,7 @@ func TestContractSchedules(t *testing.T) {
 	})
 }
 
-// Bad input names the field, says what is wrong and what would be right, and changes nothing.
+// The error for invalid input names the field, states what is wrong and what would be valid; nothing changes.
 func TestSchedulesRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

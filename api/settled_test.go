@@ -24,7 +24,7 @@ func TestContractClaimEnvelopeIsWhole(t *testing.T) {
 	})
 }
 
-// The answer to a creation says which worker the task waits for, alone and in a batch, and so does a repeat of it.
+// The answer to a creation names the worker that the task waits for, alone and in a batch, and so does a repeated one.
 func TestContractCreationTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -55,7 +55,7 @@ func TestContractTimeoutsAreRounded(t *testing.T) {
 	})
 }
 
-// An envelope says how long its attempt may run, whether it was pushed or claimed, and nothing where the task has no such bound.
+// An envelope contains how long its attempt may run, whether it was pushed or claimed, and nothing if the task has no such limit.
 func TestContractEnvelopesHaveTheRunTimeout(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -37,7 +37,7 @@ func (l *live) leave() {
 	}
 }
 
-// What there is and what has gone on stands in one answer, of one scope or of all, and in the series of every replica.
+// One answer contains current levels and recent activity, of one scope or of all, and in the series of every replica.
 func TestContractStats(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -79,7 +79,7 @@ func TestContractACancelIsRepeatable(t *testing.T) {
 	})
 }
 
-// Every ended task says when it was last heard and when its worker says that it ended, and so does its history.
+// Every ended task includes the time of its last heartbeat and the end that its worker reported, and so does its history.
 func TestContractAnEndedTaskKeepsItsTimes(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -199,7 +199,7 @@ func TestContractRetriesExhausted(t *testing.T) {
 	})
 }
 
-// An attempt that was lost with its worker says what became of that worker, in evidence and in events.
+// The evidence and the events of an attempt that was lost with its worker state what happened to that worker.
 func TestContractWorkerLostIsExplained(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -283,7 +283,7 @@ func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
 	})
 }
 
-// What workers say about their time is held against the store's, whichever callback says it.
+// Times that workers report are compared with the store's, whichever callback has them.
 func TestContractSkewOfWorkersIsMeasured(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

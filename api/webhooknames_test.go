@@ -18,7 +18,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// withResolver has webhooks lead where their names say.
+// withResolver makes the webhooks of a tracker resolve host names with r.
 func withResolver(r *net.Resolver) func(*tracker.Options) {
 	return func(o *tracker.Options) { o.WebhookPoster = outbound.New(outbound.Options{Resolver: r}) }
 }

@@ -82,7 +82,7 @@ func TestTooMuchIsRefusedBySize(t *testing.T) {
 		if !contains(got, "HTTP/1.1 413", `"error":"body_too_large"`, fmt.Sprint(limit), "Connection: close") {
 			t.Errorf("%s: %s", path, got)
 		}
-		// And by what comes, where no length is said.
+		// And by the bytes that arrive, if the request has no length.
 		chunk := strings.Repeat(" ", 64<<10)
 		var body strings.Builder
 		for sent := 0; sent <= limit; sent += len(chunk) {

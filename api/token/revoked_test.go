@@ -7,7 +7,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Whose tokens are taken back, and whose are not.
+// Which tokens are revoked, and which are not.
 func TestRevokedTakes(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) *jwt.NumericDate { return jwt.NewNumericDate(time.Unix(s, 0)) }

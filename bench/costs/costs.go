@@ -1,4 +1,4 @@
-// Package costs takes from a report what 'lubdub plan' computes with.
+// Package costs extracts the input of 'lubdub plan' from a report.
 package costs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/capacity"
 )
 
-// FromReport takes costs from a report. It skips nothing: what the report does not hold is an error.
+// FromReport returns the costs in a report. A missing value is an error.
 func FromReport(name string, r *report.Report) (*capacity.Costs, error) {
 	s := source{Report: r}
 	c := &capacity.Costs{
@@ -42,7 +42,7 @@ func FromReport(name string, r *report.Report) (*capacity.Costs, error) {
 		s.missing("scenario growth compared %d tasks with %d: give more with --tracked", c.Growth.FromTasks, c.Growth.ToTasks)
 	}
 
-	// The naive baseline sends one beat a round trip.
+	// The naive baseline sends one beat per round trip.
 	c.FlushMicros = s.share(s.runs("single", "naive", "")).RedisMicros - c.Single.RedisMicros
 
 	c.TaskBytes = s.figure("populate", "redis-bytes-per-task", "bytes")
@@ -76,7 +76,7 @@ func cost(beats int, each capacity.Share) capacity.Cost {
 	return capacity.Cost{Beats: beats, Share: each}
 }
 
-// source reads a report and collects what it misses.
+// source reads a report and collects missing values.
 type source struct {
 	*report.Report
 	errs []error
@@ -108,7 +108,7 @@ func (s *source) runs(scenario, program, variant string) (runs []report.Run) {
 	return runs
 }
 
-// share is the median of what beats cost in some runs.
+// share returns the median cost of beats in some runs.
 func (s *source) share(runs []report.Run) capacity.Share {
 	var server, redis []float64
 	for _, r := range runs {
@@ -145,7 +145,7 @@ func (s *source) figure(scenario, name, unit string) float64 {
 	return 0
 }
 
-// deaths a second, from how many died and how long it took until the last was handled.
+// deaths returns the rate of deaths per second, from their number and the time until the last was handled.
 func (s *source) deaths() float64 {
 	d := s.scenario("deaths")
 	for _, l := range d.Distributions {
@@ -157,7 +157,7 @@ func (s *source) deaths() float64 {
 	return 0
 }
 
-// round keeps three digits: more would promise what no measurement holds.
+// round keeps three digits: measurements are not more precise.
 func round(c *capacity.Costs) {
 	for _, v := range []*float64{
 		&c.Single.ServerMicros, &c.Single.RedisMicros, &c.Batch.ServerMicros, &c.Batch.RedisMicros, &c.Progress.ServerMicros,

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// conn is one keep-alive connection with at most one request under way. Its goroutine alone touches it, but for the
-// counters and, at the end, the socket's deadline.
+// conn is one keep-alive connection with at most one request under way. Only its goroutine uses it, except for the counters and, at the
+// end, the socket's deadline.
 type conn struct {
 	dial   func(context.Context) (net.Conn, error)
 	socket atomic.Pointer[net.Conn]
 
 	out  []byte // the request
 	in   []byte // what was read
-	used int    // of in: the answer before
+	used int    // the length of the previous answer in in
 
-	answers atomic.Int64 // in the run under way
+	answers atomic.Int64 // in the current run
 }
 
 var errTooLarge = errors.New("an answer of more than 64 MiB")
@@ -48,14 +48,14 @@ func (c *conn) close() {
 	}
 }
 
-// interrupt makes whatever waits on the socket return at once.
+// interrupt makes pending reads and writes on the socket return at once.
 func (c *conn) interrupt() {
 	if s := c.socket.Load(); s != nil {
 		_ = (*s).SetDeadline(time.Unix(1, 0))
 	}
 }
 
-// do sends c.out and reads the answer. The body is good until the next call.
+// do sends c.out and reads the answer. The body is valid until the next call.
 func (c *conn) do() (status int, body []byte, err error) {
 	s := *c.socket.Load()
 	if _, err := s.Write(c.out); err != nil {
@@ -89,7 +89,7 @@ var (
 	contentLength = []byte("content-length:")
 )
 
-// parseHead reads what the generator needs of an answer's head: the status and the length of the body.
+// parseHead parses the status and the length of the body.
 func parseHead(head []byte) (status, length int, err error) {
 	// HTTP/1.1 200 OK
 	if len(head) < 12 || string(head[:7]) != "HTTP/1." || head[8] != ' ' {
@@ -117,7 +117,7 @@ func parseHead(head []byte) (status, length int, err error) {
 	}
 }
 
-// answerIn finds the first answer in what was read: its body, and how long it is with its head. 0: it is not all there yet.
+// answerIn finds the first answer in the bytes read: its body, and its total length. 0: it is incomplete.
 func answerIn(in []byte) (status int, body []byte, size int, err error) {
 	i := bytes.Index(in, crlf2)
 	if i < 0 {
@@ -136,7 +136,7 @@ func answerIn(in []byte) (status int, body []byte, size int, err error) {
 	return status, in[head:size], size, nil
 }
 
-// equalFold compares with a text in lower case; bytes.EqualFold also knows Unicode, which costs.
+// equalFold compares with a text in lower case; bytes.EqualFold is slower because of Unicode.
 func equalFold(b, lower []byte) bool {
 	for i, x := range b {
 		if 'A' <= x && x <= 'Z' {

@@ -191,7 +191,7 @@ func (p *lightRun) begin(c *lightConn) {
 	}
 }
 
-// halted reports whether nothing more is to be sent, whatever the time.
+// halted reports whether to stop sending regardless of the time.
 func (p *lightRun) halted() bool { return p.stop.Load() || p.failed != nil || p.ctx.Err() != nil }
 
 // proceed continues with a connection that has no request under way.

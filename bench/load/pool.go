@@ -16,13 +16,13 @@ type Pool struct {
 	conns []*conn
 }
 
-// portsPerAddress is how many connections leave from one loopback address: an address has some 28,000 ports by
-// default, and those of closed connections rest for a minute.
+// portsPerAddress is how many connections use one local loopback address: an address has some 28,000 ports by default, and those of
+// closed connections are blocked for a minute.
 const portsPerAddress = 10_000
 
 const dialTimeout = 10 * time.Second
 
-// sourceOf is the loopback address that connection i leaves from; nil: the system's choice.
+// sourceOf returns the local loopback address of connection i; nil: the system's choice.
 func sourceOf(i int) net.IP {
 	if i < portsPerAddress {
 		return nil
@@ -30,7 +30,7 @@ func sourceOf(i int) net.IP {
 	return net.IPv4(127, 0, 0, byte(1+i/portsPerAddress))
 }
 
-// explained says what to do when connection i could not be opened.
+// explained adds advice to the error when connection i could not be opened.
 func explained(err error, i int) error {
 	if errors.Is(err, syscall.EMFILE) {
 		return fmt.Errorf("the limit of open files is reached after %d connections; raise it with ulimit -n, or ask for fewer: %w", i, err)
@@ -66,10 +66,10 @@ func Dial(ctx context.Context, address string, n int) (*Pool, error) {
 	return p, nil
 }
 
-// Run does as every generator's does.
+// Run implements Generator.
 func (p *Pool) Run(ctx context.Context, l Load) (Result, error) { return conduct(ctx, l, p) }
 
-// Size is the number of connections.
+// Size returns the number of connections.
 func (p *Pool) Size() int { return len(p.conns) }
 
 // Close closes every connection.
@@ -94,7 +94,7 @@ func (p *Pool) interrupt() {
 	}
 }
 
-// maxRedials in a row, a connection gives up.
+// maxRedials is how often in a row a connection is dialled again.
 const maxRedials = 50
 
 // drive is one connection's part of a run.
@@ -112,7 +112,7 @@ func (p *Pool) drive(r *run, i int, t *Tally) error {
 		if plan != nil {
 			intended = plan.take()
 		}
-		if r.For > 0 && intended >= r.For && (plan != nil || !first) { // a closed loop sends its first one however late that is
+		if r.For > 0 && intended >= r.For && (plan != nil || !first) { // a closed loop sends its first request however late that is
 			return nil
 		}
 		if plan != nil && !r.clock.sleepUntil(r.ctx, intended) {
@@ -166,7 +166,7 @@ func (r *run) reconnect(c *conn) (err error) {
 	return fmt.Errorf("the server takes no connections any more: %w", err)
 }
 
-// reason is an error in a few words, the same for all of its kind.
+// reason returns a short text for an error, the same for all errors of its kind.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

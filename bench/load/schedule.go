@@ -13,7 +13,7 @@ type schedule struct {
 	gap   func(*schedule) float64
 }
 
-// newSchedule spreads the connections evenly over the first interval, so that a constant rate is constant in sum.
+// newSchedule distributes the connections evenly over the first interval, so that the total rate is constant.
 func newSchedule(conn, conns int, perSecond float64, poisson bool) *schedule {
 	s := &schedule{every: float64(conns) * float64(time.Second) / perSecond, gap: constant}
 	if poisson {
@@ -28,8 +28,7 @@ func newSchedule(conn, conns int, perSecond float64, poisson bool) *schedule {
 func constant(s *schedule) float64    { return s.every }
 func exponential(s *schedule) float64 { return s.every * s.draws.ExpFloat64() }
 
-// take returns the next intended time. It never waits for anything: an answer that comes late does not move what was
-// intended after it.
+// take returns the next intended time. It never waits: a late answer does not delay the intended times after it.
 func (s *schedule) take() time.Duration {
 	t := s.next
 	s.next += s.gap(s)

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart is what KeepApart decided; nil: all share all cores.
+// apart is the result of KeepApart; nil: all share all cores.
 var apart atomic.Pointer[struct{ children, own unix.CPUSet }]
 
-// KeepApart gives n cores to all children that are started from now on, and the others to this process. With fewer than two
-// for itself it leaves all as it is, and returns none.
+// KeepApart assigns n cores to all children that are started from now on, and the others to this process. If fewer than two would be left
+// for this process it changes nothing, and returns none.
 func KeepApart(n int) (children, own []int, err error) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -35,7 +35,7 @@ func KeepApart(n int) (children, own []int, err error) {
 			sets.own.Set(core)
 		}
 	}
-	// Threads hand their cores down to those that they start; the second pass is for what was started during the first.
+	// New threads inherit the cores of the thread that starts them; the second pass is for threads that were started during the first.
 	for range 2 {
 		threads, err := filepath.Glob("/proc/self/task/*")
 		if err != nil || len(threads) == 0 {
@@ -51,7 +51,7 @@ func KeepApart(n int) (children, own []int, err error) {
 	return children, own, nil
 }
 
-// onTheirCores starts a child by a function. The caller has locked its thread.
+// onTheirCores starts a child with its cores. The caller has locked its thread.
 func onTheirCores(start func() error) error {
 	sets := apart.Load()
 	if sets == nil {

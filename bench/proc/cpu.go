@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// CPU is what a process had used at one moment.
+// CPU is the CPU time of a process at one moment.
 type CPU struct {
-	total   time.Duration            // of all its threads, also of those that have ended; in ticks of 10 ms
-	threads map[string]time.Duration // of each living one, to the nanosecond; nil: the kernel does not say
+	total   time.Duration            // of all its threads, including ended ones; in ticks of 10 ms
+	threads map[string]time.Duration // of each living thread, in nanoseconds; nil: the kernel does not report it
 }
 
-// tick is the unit of /proc/<pid>/stat: USER_HZ is 100 on every architecture that Go knows.
+// tick is the unit of /proc/<pid>/stat: USER_HZ is 100 on every architecture that Go supports.
 const tick = 10 * time.Millisecond
 
-// ErrNoProc is the answer where there is no /proc.
+// ErrNoProc is returned on systems without /proc.
 var ErrNoProc = errors.New("this system has no /proc, so CPU and memory of processes cannot be read")
 
-// ReadCPU reads the times of a process.
+// ReadCPU reads the CPU time of a process.
 func ReadCPU(pid int) (CPU, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -53,8 +53,8 @@ func ReadCPU(pid int) (CPU, error) {
 	return c, nil
 }
 
-// Since is the CPU used from one moment to the other. The exact times of threads leave out what threads used that
-// ended in between; then the ticks are more, and they count.
+// Since returns the CPU time used since before. The exact times of threads omit threads that ended in between; then the ticks are higher,
+// and they are used.
 func (c CPU) Since(before CPU) time.Duration {
 	ticks := c.total - before.total
 	if c.threads == nil || before.threads == nil {
@@ -70,7 +70,7 @@ func (c CPU) Since(before CPU) time.Duration {
 	return exact
 }
 
-// parseStat reads utime and stime. The command's name comes before them and may hold anything.
+// parseStat parses utime and stime. The command's name comes before them and may contain any characters.
 func parseStat(text string) (time.Duration, error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 13 {
@@ -87,7 +87,7 @@ func parseStat(text string) (time.Duration, error) {
 	return time.Duration(user+system) * tick, nil
 }
 
-// parseSchedstat reads the first number: ns on a CPU.
+// parseSchedstat parses the first number: ns on a CPU.
 func parseSchedstat(text string) (time.Duration, error) {
 	first, _, _ := strings.Cut(text, " ")
 	n, err := strconv.ParseInt(first, 10, 64)

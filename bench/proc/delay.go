@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// StartDelay listens on a free loopback port until it is closed, and passes everything on to a server at address and back, late. It slows
-// nothing else down: as much may be under way as the two of them send.
+// StartDelay listens on a free loopback port until it is closed, and forwards everything to a server at address and back, with a delay. It
+// does not limit the throughput: as much may be under way as client and server send.
 func StartDelay(address string, each time.Duration) (net.Listener, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

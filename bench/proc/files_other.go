@@ -4,8 +4,8 @@ package proc
 
 import "math"
 
-// FileLimit is how many files this process may open, and each of its children.
+// FileLimit returns how many files this process, and each of its children, may open.
 func FileLimit() int { return math.MaxInt32 }
 
-// RaiseFileLimit lets this process and its children open as many files as the system allows.
+// RaiseFileLimit does nothing on this system.
 func RaiseFileLimit() {}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// FileLimit is how many files this process may open, and each of its children.
+// FileLimit returns how many files this process, and each of its children, may open.
 func FileLimit() int {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
@@ -16,7 +16,7 @@ func FileLimit() int {
 	return int(min(uint64(l.Cur), math.MaxInt32))
 }
 
-// RaiseFileLimit lets this process and its children open as many files as the system allows.
+// RaiseFileLimit allows this process and its children to open as many files as the system permits.
 func RaiseFileLimit() {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// leastOwnCores are left to this process where children get cores of their own, so that it is not what limits them.
+// leastOwnCores is the minimum for this process if children get separate cores, so that it is not the bottleneck.
 const leastOwnCores = 2
 
-// Machine describes this machine, as far as the system says.
+// Machine describes this host, as far as the system reports it.
 func Machine() report.Machine {
 	m := report.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

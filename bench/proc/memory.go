@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// RSS is the memory of a process that is in RAM, in bytes.
+// RSS returns the resident memory of a process, in bytes.
 func RSS(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -19,7 +19,7 @@ func RSS(pid int) (int64, error) {
 	return kilobytes(string(text), "VmRSS:")
 }
 
-// kilobytes reads a line such as "VmRSS:     1234 kB".
+// kilobytes parses a line such as "VmRSS:     1234 kB".
 func kilobytes(text, field string) (int64, error) {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, field); ok {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Server is an HTTP program under measurement: Lubdub or a baseline.
+// Server is a measured HTTP program: Lubdub or a baseline.
 type Server struct {
 	URL   string
 	Admin string // base URL of metrics; Lubdub's only
-	// Pid is 0 for one that runs elsewhere.
+	// Pid is 0 if it runs elsewhere.
 	Pid int
 
 	child *Child
@@ -21,8 +21,7 @@ type Server struct {
 
 var aURL = regexp.MustCompile(`http://[0-9a-zA-Z.:\[\]-]+`)
 
-// StartServer starts a program that prints in one line of standard output where it listens. env is the child's whole
-// environment.
+// StartServer starts a program that prints its address in one line of standard output. env is the child's whole environment.
 func StartServer(ctx context.Context, name, path string, env []string, args ...string) (*Server, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
@@ -45,7 +44,7 @@ func StartServer(ctx context.Context, name, path string, env []string, args ...s
 	return s, nil
 }
 
-// Stop ends the process, if it is the benchmark's own.
+// Stop ends the process if the benchmark started it.
 func (s *Server) Stop() {
 	if s.child != nil {
 		s.child.Stop()

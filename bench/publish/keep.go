@@ -15,7 +15,7 @@ import (
 // results is the folder of the committed result, from the repository's root.
 const results = "bench/results"
 
-// publish replaces the result under a root by the summary of a report, its page and its picture, and shows it in the documents there.
+// publish replaces the result below a root by the summary of a report, its page and its picture, and shows it in the documents there.
 func publish(root, prefix string, trial bool) (kept string, err error) {
 	r, err := report.ReadFile(prefix + ".json")
 	if err != nil {
@@ -58,7 +58,7 @@ func publish(root, prefix string, trial bool) (kept string, err error) {
 	return kept, show(root, r)
 }
 
-// show puts a report into the documents under a root, or into none where one has no place for it.
+// show updates the documents below a root, or none if one has no place for the report.
 func show(root string, r *report.Report) error {
 	shown := map[string]string{}
 	for name, section := range documents {

@@ -11,18 +11,18 @@ import (
 	"github.com/lubdub-io/lubdub/bench/report"
 )
 
-// begin and end are the marks in a document between which everything is made from a report.
+// begin and end are the marks in a document between which the text is generated from a report.
 const begin, end = "<!-- bench -->\n", "<!-- /bench -->\n"
 
-// documents show a report, by their paths from the repository's root.
+// documents are the documents that show a report, by their paths from the repository's root.
 var documents = map[string]func(*report.Report) string{"README.md": summary, "docs/benchmarks.md": table}
 
-// headline has the bars that the README shows.
+// headline contains the bars that the README shows.
 var headline = []string{
 	"single-cpu-vs-naive", "frontend-cpu-vs-empty", "paced-25k-p99", "batch-rate", "detection-lag-p99", "connections-rss",
 }
 
-// showIn puts a section between the marks of a document.
+// showIn inserts a section between the marks of a document.
 func showIn(document, section string) (string, error) {
 	before, rest, ok := strings.Cut(document, begin)
 	_, after, ok2 := strings.Cut(rest, end)
@@ -32,7 +32,7 @@ func showIn(document, section string) (string, error) {
 	return before + begin + section + end + after, nil
 }
 
-// summary is what the README shows of a report: the picture and the headline. Empty: there is no report.
+// summary is the README's section about a report: the picture and the headline. Empty: there is no report.
 func summary(r *report.Report) string {
 	if r == nil {
 		return ""
@@ -41,12 +41,12 @@ func summary(r *report.Report) string {
 	few.Bars = slices.DeleteFunc(slices.Clone(r.Bars), func(b report.Bar) bool { return !slices.Contains(headline, b.Name) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "## How fast it is\n\n![CPU per heartbeat, by implementation](%s.svg)\n\n", path.Join(results, r.Name))
-	_ = few.WriteMarkdown(&b) // a strings.Builder takes everything
+	_ = few.WriteMarkdown(&b) // a strings.Builder does not fail
 	fmt.Fprintf(&b, "\nMeasured on %s. [All results](docs/benchmarks.md#results); `make bench` measures your machine.\n", r.Machine.String())
 	return b.String()
 }
 
-// table is what docs/benchmarks.md shows of a report: every bar. Empty: there is no report.
+// table is the section of docs/benchmarks.md about a report: every bar. Empty: there is no report.
 func table(r *report.Report) string {
 	if r == nil {
 		return ""

@@ -21,17 +21,16 @@ var plotCSS string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// WriteHTML writes the report as one page that needs nothing else: no script, no network. It is light or dark as its
-// reader's system is.
+// WriteHTML writes the report as one self-contained page without scripts. It is light or dark according to the reader's system.
 func WriteHTML(w io.Writer, r *Report) error {
 	return page.Execute(w, pageOf(r))
 }
 
-// ErrNoPicture is the answer to a report of which no picture can be drawn.
+// ErrNoPicture is returned for a report of which no picture can be drawn.
 var ErrNoPicture = errors.New("the report has no CPU per beat of two programs side by side; run lubdub-bench with a scenario that has " +
 	"baselines")
 
-// WriteSVG writes the one picture of a report: CPU per beat of each way that ran side by side with another.
+// WriteSVG writes the picture of a report: CPU per beat of each way that ran alongside another.
 func WriteSVG(w io.Writer, r *Report) error {
 	var side []Scenario
 	for _, s := range r.Scenarios {
@@ -52,7 +51,7 @@ func WriteSVG(w io.Writer, r *Report) error {
 	return err
 }
 
-// svgColours are those of the page, for a picture that stands alone.
+// svgColours returns the colours of the page, for a stand-alone picture.
 func svgColours() string {
 	end := strings.Index(pageCSS, "* {")
 	return strings.ReplaceAll(pageCSS[:end], "  color-scheme: light dark;\n", "")
@@ -151,7 +150,7 @@ func summary(r *Report) string {
 	return text
 }
 
-// String says what a machine is, as far as it is known.
+// String describes a machine, as far as it is known.
 func (m *Machine) String() string {
 	machine := fmt.Sprintf("%d cores, %s/%s", m.Cores, m.OS, m.Arch)
 	if m.CPU != "" {
@@ -207,7 +206,7 @@ func rowOf(b *Bar) barRow {
 	return row
 }
 
-// verdict is that of a bar with its note; missed is how a missed one is written.
+// verdict returns the verdict of a bar with its note; missed is the text for a missed one.
 func (r *barRow) verdict(missed string) string {
 	text := string(r.Verdict)
 	if r.Verdict == Missed {

@@ -7,7 +7,7 @@ import (
 
 const plotWidth = 800
 
-// barGroup is a heading and its bars; a bar is a stack of parts.
+// barGroup is a heading with its bars; a bar is a stack of parts.
 type barGroup struct {
 	heading string
 	bars    []stack
@@ -17,7 +17,7 @@ type stack struct {
 	label string
 	bold  bool
 	parts []float64 // by series; a part that was not measured is 0
-	note  string    // behind the bar
+	note  string    // after the bar
 }
 
 // barPlot draws stacks from left to right, one below the other.
@@ -51,7 +51,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 		}
 	}
 	d := drawing{width: plotWidth, height: float64(top + bottom + rows*rowHeight + headings*headingHeight)}
-	if head != "" { // alone on a page of any colour
+	if head != "" { // on a separate page of any colour
 		d.printf(`<rect x="0" y="0" width="%.0f" height="%.0f" rx="8" class="page"/>`, d.width, d.height)
 	}
 	left := 0.0
@@ -112,7 +112,7 @@ func barPlot(title, about, unit string, series []string, colours []int, groups [
 	return d.done(title, strings.TrimSpace(about+" "+strings.Join(spoken, "; "))+".", head)
 }
 
-// bullet draws a measured value against its bar and aim, small, for a row of the table.
+// bullet draws a measured value with its bar and aim, small, for a row of the table.
 func bullet(b *Bar) template.HTML {
 	if b.Measured == nil {
 		return ""

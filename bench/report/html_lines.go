@@ -16,8 +16,8 @@ type curve struct {
 	q      *Quantiles
 }
 
-// percentilePlot draws latencies by percentile as HdrHistogram does: each nine of the percentile takes as much room as
-// the one before, so that the tail is seen.
+// percentilePlot draws latencies by percentile as HdrHistogram does: each nine of the percentile is as wide as the one before, so that
+// the tail is visible.
 func percentilePlot(title, about string, curves []curve) template.HTML {
 	const top, height, bottom, left, right = 66, 260, 48, 62, 22
 	least, most, nines := math.Inf(1), 0.0, 1.0
@@ -82,8 +82,7 @@ func percentilePlot(title, about string, curves []curve) template.HTML {
 	return d.done(title, strings.TrimSpace(about+" "+strings.Join(spoken, "; "))+".", "")
 }
 
-// timelinePlot draws the series over their time: those of one unit share a panel, and panels share the time axis, so
-// that no two scales lie over each other.
+// timelinePlot draws series over time: those of one unit share a panel, and panels share the time axis, so that no two scales overlap.
 func timelinePlot(t *Timeline) template.HTML {
 	const top, panel, gap, bottom, left, right = 44, 150, 46, 40, 62, 22
 	var units []string

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// cpuPlot stacks what a beat costs server and Redis, way by way; "" when no run says.
+// cpuPlot stacks the CPU of a beat for server and Redis, by way; "" if no run has it.
 func cpuPlot(scenarios []Scenario, head string) template.HTML {
 	groups := groupsOf(scenarios, func(w way) (parts []float64, note string) {
 		if w.server == nil && w.redis == nil {
@@ -25,7 +25,7 @@ func cpuPlot(scenarios []Scenario, head string) template.HTML {
 		[]string{"server", "Redis"}, []int{1, 2}, groups, head)
 }
 
-// ratePlot shows what each way takes at most; "" when no run says.
+// ratePlot shows the highest rate of each way; "" if no run has it.
 func ratePlot(scenarios []Scenario) template.HTML {
 	groups := groupsOf(scenarios, func(w way) (parts []float64, note string) {
 		if value(w.beatsPerSecond) <= 0 {
@@ -41,7 +41,7 @@ func ratePlot(scenarios []Scenario) template.HTML {
 		"better.", "beats/s, all on this machine", []string{"beats/s"}, []int{1}, groups, "")
 }
 
-// groupsOf makes a group of bars of each scenario, with a bar for each way that has parts.
+// groupsOf creates a group of bars for each scenario, with a bar for each way that has parts.
 func groupsOf(scenarios []Scenario, of func(way) (parts []float64, note string)) (groups []barGroup) {
 	for i := range scenarios {
 		g := barGroup{heading: scenarios[i].Title}
@@ -57,7 +57,7 @@ func groupsOf(scenarios []Scenario, of func(way) (parts []float64, note string))
 	return groups
 }
 
-// sectionOf returns everything of a scenario that the overview does not show.
+// sectionOf returns everything about a scenario that the overview does not show.
 func sectionOf(s *Scenario) section {
 	sec := section{Title: s.Title, About: s.About, Failed: s.Failed, Notes: s.Notes}
 	if sec.Title == "" {
@@ -92,7 +92,7 @@ func sectionOf(s *Scenario) section {
 	return sec
 }
 
-// latencies of the open loops, which tell what a caller waits; of each kind of run its last round.
+// latencies returns those of the open loops, which show how long a caller waits; of each kind of run the last round.
 func latencies(s *Scenario) []curve {
 	var curves []curve
 	for i := range s.Runs {
@@ -111,7 +111,7 @@ func latencies(s *Scenario) []curve {
 	return curves
 }
 
-// groupPlots draws figures that are parts of one thing, such as the memory of a task by kind of key.
+// groupPlots draws figures that are parts of a whole, such as the memory of a task by kind of key.
 func groupPlots(figures []Figure) []template.HTML {
 	var order []string
 	parts := map[string][]Figure{}

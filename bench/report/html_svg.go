@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// drawing is an SVG in the making. Every text goes through escape, so that a name from a report stays a text.
+// drawing is an SVG under construction. Every text is escaped, so that a name in a report cannot become markup.
 type drawing struct {
 	b             strings.Builder
 	width, height float64
@@ -30,7 +30,7 @@ func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
 	d.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
 }
 
-// point of a path; a gap lifts the pen before it.
+// point is a point of a path; a gap interrupts the line before it.
 type point struct {
 	x, y float64
 	gap  bool
@@ -48,13 +48,13 @@ func (d *drawing) path(points []point, class, title string) {
 		}
 		d.printf("%s%.1f %.1f", step, p.x, p.y)
 		if (i == len(points)-1 || points[i+1].gap) && step == "M" {
-			d.printf("h.1") // a lone point is seen too
+			d.printf("h.1") // so that a single point is visible
 		}
 	}
 	d.printf(`"><title>%s</title></path>`, escape(title))
 }
 
-// legend draws series by colour and name in one row from x on.
+// legend draws the colours and names of series in one row from x on.
 func (d *drawing) legend(x, y float64, names []string, colours []int) {
 	for i, name := range names {
 		d.printf(`<rect x="%.1f" y="%.1f" width="10" height="10" rx="2" class="f%d"/>`, x, y-9, colours[i])
@@ -63,7 +63,7 @@ func (d *drawing) legend(x, y float64, names []string, colours []int) {
 	}
 }
 
-// keys draws lines by their stroke and name in one row from x on.
+// keys draws the strokes and names of lines in one row from x on.
 func (d *drawing) keys(x, y float64, names []string, strokes []int) {
 	for i, name := range names {
 		d.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="l s%d"/>`, x, y-4, x+26, y-4, strokes[i])
@@ -72,10 +72,10 @@ func (d *drawing) keys(x, y float64, names []string, strokes []int) {
 	}
 }
 
-// widthOf estimates how wide a text of 13 px is; browsers differ, so it is generous.
+// widthOf estimates the width of a text of 13 px; browsers differ, so it is generous.
 func widthOf(s string) float64 { return 7 * float64(len([]rune(s))) }
 
-// done returns the whole drawing: with a title and a description for those who cannot see it, and with head inside.
+// done returns the complete drawing, with a title and a description for screen readers, and with head inside.
 func (d *drawing) done(title, about, head string) template.HTML {
 	return template.HTML(fmt.Sprintf(
 		`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f"><title>%s</title><desc>%s</desc>%s%s</svg>`,

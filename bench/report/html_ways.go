@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// way is one way of taking beats: the rounds of one program under one load, by their medians.
+// way is one way of receiving beats: the rounds of one program under one load, by their medians.
 type way struct {
 	label          string
 	ours           bool
@@ -16,7 +16,7 @@ type way struct {
 
 func (w *way) sum() float64 { return value(w.server) + value(w.redis) }
 
-// waysOf a scenario are its closed loops, in the order in which they first ran, ours first.
+// waysOf returns the closed loops of a scenario, in the order in which they first ran, ours first.
 func waysOf(s *Scenario) []way {
 	type key struct {
 		program, variant string
@@ -73,7 +73,7 @@ func rank(program string) int {
 	return 1
 }
 
-// programName is what people call a program of a report.
+// programName returns the display name of a program of a report.
 func programName(program string) string {
 	switch program {
 	case "lubdub":
@@ -90,7 +90,7 @@ func programName(program string) string {
 	return program
 }
 
-// together says how many beats travel at once.
+// together describes how many beats are sent at once.
 func together(program string, beats int) string {
 	if program == "zadd" {
 		return Number(float64(beats)) + " members a command"
@@ -98,7 +98,7 @@ func together(program string, beats int) string {
 	return Number(float64(beats)) + " beats a request"
 }
 
-// medianOf the rounds that measured it; nil when none did.
+// medianOf returns the median of the rounds that measured a value; nil if none did.
 func medianOf(runs []Run, of func(Run) *float64) *float64 {
 	var all []float64
 	for _, r := range runs {
@@ -119,7 +119,7 @@ func value(p *float64) float64 {
 	return *p
 }
 
-// runName names a run so that it differs from the others of its scenario.
+// runName returns a name of a run that is unique in its scenario.
 func runName(r *Run) string {
 	name := programName(r.Program)
 	if r.Variant != "" {

@@ -14,7 +14,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteSummary writes the report without the curves of its distributions, which only the page draws.
+// WriteSummary writes the report without the curves of its distributions, which only the page uses.
 func (r *Report) WriteSummary(w io.Writer) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func withoutCurves(v any) {
 	}
 }
 
-// ReadJSON reads what WriteJSON wrote.
+// ReadJSON reads the output of WriteJSON.
 func ReadJSON(r io.Reader) (*Report, error) {
 	var report Report
 	if err := json.NewDecoder(r).Decode(&report); err != nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Newest returns the report in a folder that was made last, and its file. The report is nil when there is none.
+// Newest returns the most recent report in a folder, and its file. The report is nil if there is none.
 func Newest(folder string) (path string, newest *Report, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Median of some values; of an even number the mean of the two in the middle. NaN: there are none, or one is not known.
+// Median returns the median; of an even number of values the mean of the two in the middle; NaN if there are none, or one is unknown.
 func Median(values []float64) float64 {
 	v := slices.Sorted(slices.Values(values))
 	if len(v) == 0 || math.IsNaN(v[0]) {
@@ -18,7 +18,7 @@ func Median(values []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// Judge fills in a bar's median and verdict.
+// Judge sets a bar's median and verdict.
 func (b *Bar) Judge() {
 	if b.Verdict = NotMeasured; len(b.Rounds) == 0 {
 		if b.Note == "" {
@@ -44,7 +44,7 @@ func (r *Report) HasMissed() bool {
 	return slices.ContainsFunc(r.Bars, func(b Bar) bool { return b.Verdict == Missed })
 }
 
-// Refusals writes a run's NotOK: "2 × 429, 3 × 503".
+// Refusals formats a run's NotOK: "2 × 429, 3 × 503".
 func Refusals(notOK map[string]int64) string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(notOK)) {
@@ -53,7 +53,7 @@ func Refusals(notOK map[string]int64) string {
 	return strings.Join(list, ", ")
 }
 
-// Number writes v with as many digits as tell something: 88,000, 145, 11.2, 3.81, 0.041.
+// Number formats v with its significant digits: 88,000, 145, 11.2, 3.81, 0.041.
 func Number(v float64) string {
 	a := math.Abs(v)
 	digits := 0
@@ -82,7 +82,7 @@ func Number(v float64) string {
 	return sign + whole
 }
 
-// WithUnit writes a value and its unit: 0.18 ×, 512 bytes, 88,000 beats/s.
+// WithUnit formats a value with its unit: 0.18 ×, 512 bytes, 88,000 beats/s.
 func WithUnit(v float64, unit string) string {
 	if unit == "" {
 		return Number(v)

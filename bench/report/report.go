@@ -1,14 +1,13 @@
-// Package report is what a run of the benchmark found: plain data, its JSON, the table, and the bars it is judged by.
-// It knows nothing of how anything was measured.
+// Package report is the result of a run of the benchmark: plain data, its JSON, the table, and the bars that it is compared with. It does
+// not know how anything was measured.
 package report
 
 import "time"
 
-// Version of the JSON. A field that changes its meaning raises it; a new field does not.
+// Version is the version of the JSON. It changes when the meaning of a field changes, not when a field is added.
 const Version = 1
 
-// Report is one run of the benchmark. Fields end in their unit; a number that could not be measured is null and
-// never zero.
+// Report is one run of the benchmark. Fields end in their unit; a number that could not be measured is null and never zero.
 type Report struct {
 	Version int `json:"version"`
 	// Name is what the report's files are called where it is kept: day and commit, 2026-01-31-1a2b3c4. Empty when the

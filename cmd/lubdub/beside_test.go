@@ -302,7 +302,7 @@ func (s *beside) claimAll(w v1.RegisterWorkerResponse, queue string, attempt int
 	return got
 }
 
-// A program that the store has left behind does not start, and ends where it runs; both say what to do.
+// A program that is too old for the store does not start, and one that runs ends; both report what to do.
 func TestAProgramThatIsLeftBehindEnds(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartServer(t)

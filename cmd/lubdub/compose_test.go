@@ -128,7 +128,7 @@ func TestImageHasRootsAndTheBinary(t *testing.T) {
 	}
 }
 
-// nginxSetting returns the value of a directive that stands once in the balancer's configuration.
+// nginxSetting returns the value of a directive that appears once in the balancer's configuration.
 func nginxSetting(t *testing.T, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^\s*`+name+`\s+([^;]+);`).FindAllStringSubmatch(readFile(t, "../../deploy/compose/nginx.conf"), -1)

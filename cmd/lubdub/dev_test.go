@@ -98,7 +98,7 @@ func TestDevInterrupted(t *testing.T) {
 	}
 }
 
-// The lines that dev prints are pasted by everyone who tries Lubdub: they must work as they stand.
+// New users paste the lines that dev prints, so they must work unchanged.
 func TestGuideWorksAsPrinted(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"sh", "curl", "sed"} {
@@ -151,7 +151,7 @@ func TestDevEndsByItself(t *testing.T) {
 	}
 }
 
-// The check against a real server that does not do its work: nothing sweeps, and the fleet must say so.
+// The check against a real server that does not do its work: nothing sweeps, and the fleet must report that.
 func TestCheckFailsWithoutSweeper(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

@@ -32,8 +32,8 @@ func wantStatus(t *testing.T, status int, method, url, token, body string) strin
 	return answer
 }
 
-// The JSON log of a real run tells what happened and who did it, the line about listening is one of its lines, and durations are
-// milliseconds whose names say so.
+// The JSON log of a real run shows what happened and who did it, the line about listening is one of its lines, and durations are
+// milliseconds with the unit in their names.
 func TestTheJSONLogOfARun(t *testing.T) {
 	t.Parallel()
 	r := serveEmbedded(t, "--log-format", "json", "--worker-heartbeat-interval", "500ms")
@@ -102,7 +102,7 @@ func TestTheJSONLogOfARun(t *testing.T) {
 	}
 }
 
-// A token that one process takes back is refused by the others.
+// A token that one process revokes is refused by the others.
 func TestATokenTakenBackIsRefusedByEveryProcess(t *testing.T) {
 	t.Parallel()
 	redis := redistest.StartServer(t)

@@ -185,7 +185,7 @@ var (
 	adminPattern = regexp.MustCompile(`admin (http://[^,)]+)`)
 )
 
-// urls waits for the line that tells where the program listens.
+// urls waits for the line with the addresses of the program.
 func (r *running) urls() (api, admin string) {
 	r.t.Helper()
 	l := r.line("(admin http://")

@@ -172,7 +172,7 @@ func TestOperatorDrainWaits(t *testing.T) {
 	if len(claimed.Tasks) != 1 {
 		t.Fatalf("it got %d tasks", len(claimed.Tasks))
 	}
-	// The worker is heard while it is drained, so that nothing else ends it.
+	// The worker beats while it is drained, so that nothing else ends it.
 	beating, stop := context.WithCancel(t.Context())
 	beaten := make(chan struct{})
 	go func() {

@@ -32,7 +32,7 @@ func pipe(t *testing.T) (path string, open func() *os.File) {
 	}
 }
 
-// Where the first Ctrl-C does not end a command, the second one does, and says so.
+// If the first Ctrl-C does not end a command, the second one does, with a message.
 func TestASecondInterruptEndsACommand(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)

@@ -90,7 +90,7 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 		}
 	}
 
-	// From here on none of them is heard.
+	// From here on none of them beats.
 	halfway := 0
 	for kills := 0; halfway < 3; kills++ {
 		sweeper := serve("sweeper", slow.Addr)

@@ -47,7 +47,7 @@ func list(t *testing.T, args ...string) []pkg {
 	}
 }
 
-// rule says what a folder's packages may not depend on, directly or through others.
+// rule lists what a folder's packages may not depend on, directly or through others.
 type rule struct {
 	folder string
 	never  []string

@@ -123,7 +123,7 @@ func (s *logSource) lines(t *testing.T) (all []logLine) {
 	return all
 }
 
-// logCall tells the level of a call that logs, and its arguments from the message on.
+// logCall returns the level of a call that logs, and its arguments from the message on.
 func logCall(call *ast.CallExpr) (level string, args []ast.Expr) {
 	of, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"log", "Logger"}, lastName(of.X)) {

@@ -146,7 +146,7 @@ func TestYAMLForms(t *testing.T) {
 	}
 }
 
-// What is wrong must be said in one line each, with its place, and with the way out where there is one.
+// Each mistake is reported in one line, with its place and, if there is one, the remedy.
 func TestRefused(t *testing.T) {
 	type check struct {
 		name string

@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-// Digests tell settings that differ, but for those that may, and nothing of a password.
+// Digests show which settings differ, except those that may, and nothing of a password.
 func TestDigestsTellDifferences(t *testing.T) {
 	a, b := Default(), Default()
 	b.Listen, b.Roles.Sweeper = "127.0.0.1:9999", false

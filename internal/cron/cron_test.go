@@ -28,7 +28,7 @@ func at(t *testing.T, text string) time.Time {
 	return when
 }
 
-// What the contract has means what it says.
+// Expressions of the contract have their documented meaning.
 func TestNext(t *testing.T) {
 	for _, c := range []struct{ cron, after, want string }{
 		{"* * * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"},
@@ -62,7 +62,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// What the contract lacks is refused: the sentence names the field, says what is wrong and gives a right example.
+// Expressions outside the contract are refused: the message names the field, states what is wrong and gives a valid example.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ cron, field, says string }{
 		{"", "", `has 0 fields; use six or seven, seconds minutes hours day-of-month month day-of-week [year], for example "0 30 9 * * MON-FRI"`},

@@ -98,7 +98,7 @@ func TestGroupEndsWithAService(t *testing.T) {
 	}
 }
 
-// A service that fails while it is being stopped is no news, unless it says so.
+// The end of a service while it is being stopped is no error, but an error that it then returns is kept.
 func TestGroupErrorAtStop(t *testing.T) {
 	g := NewGroup(context.Background())
 	stop := g.Start("a", waits)

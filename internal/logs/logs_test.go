@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// So many lines a second are let through, and the next one after that tells how many were not.
+// So many lines a second are allowed, and the next one after that includes how many were not.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
@@ -33,7 +33,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// Durations are numbers of milliseconds whose names say so, wherever they stand.
+// Durations are numbers of milliseconds with the unit in their names, at any nesting.
 func TestInMs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -95,7 +95,7 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 	}
 }
 
-// An address is judged when it is dialled.
+// An address is checked when it is dialled.
 func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
 	t.Parallel()
 	called := false
@@ -127,7 +127,7 @@ func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
 	}
 }
 
-// An answer is bounded, a redirect is not followed, a proxy of the environment is not asked, and errors tell nothing of the URL.
+// An answer is bounded, a redirect is not followed, a proxy of the environment is not used, and errors contain nothing of the URL.
 func TestWhatIsPosted(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	var got http.Header

@@ -106,7 +106,7 @@ func TestMetadataIsNeverAsked(t *testing.T) {
 	}
 }
 
-// What is said of a failure goes to a log, and a URL may hold a secret.
+// The text of a failure is logged, and a URL may contain a secret.
 func TestFailuresDoNotTellTheURL(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/?key=abc", "http://169.254.169.254/?key=abc", "http://name.invalid/?key=abc",
 		"://?key=abc"} {

@@ -190,7 +190,7 @@ func TestALackOfDescriptorsEndsNothing(t *testing.T) {
 	}
 }
 
-// An error that does not pass ends the front, and tells.
+// A permanent error ends the front, and is reported.
 func TestAListenerThatFailsEnds(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -176,7 +176,7 @@ func (s *server) end() {
 	_, _ = s.Gate().Accept()
 }
 
-// serveLent does what fasthttp does: it reads a request, answers, and says that it is between two.
+// serveLent does what fasthttp does: it reads a request, answers, and reports that it is between two requests.
 func (s *server) serveLent(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReader(c)

@@ -93,7 +93,7 @@ func TestHalfClosedConnectionsAreAnswered(t *testing.T) {
 	s.opens(0)
 }
 
-// However many goroutines bring something at whatever moment, all of it lands.
+// Everything that any number of goroutines post at any time arrives.
 func TestNoWakeUpIsLost(t *testing.T) {
 	t.Parallel()
 	for _, pace := range []time.Duration{0, time.Millisecond} {
@@ -311,7 +311,7 @@ func TestAConnectionIsSmall(t *testing.T) {
 	_ = c.Close()
 }
 
-// A request that comes in many reads is judged whole, as large as it may be, and one that is larger is handed over.
+// A request that arrives in many reads is parsed whole, up to the size limit, and a larger one is handed over.
 func TestLargeRequests(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *Config) { c.MaxRequest = 1 << 18 })

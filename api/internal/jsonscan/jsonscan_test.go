@@ -103,7 +103,7 @@ func TestStringsAreCutWhole(t *testing.T) {
 	}
 }
 
-// Each byte is judged alike wherever in a string it stands, and however long that is.
+// Each byte is classified in the same way at any place in a string of any length.
 func TestEachByteAtEachPlace(t *testing.T) {
 	t.Parallel()
 	for length := 1; length < 20; length++ {

@@ -8,13 +8,13 @@ import (
 	"github.com/lubdub-io/lubdub/bench/baselines/internal/frontend"
 )
 
-// A cache in pieces, so that its locks are hardly ever contended, and bounded: a full piece is emptied.
+// The cache is divided into pieces, so that its locks are rarely contended, and bounded: a full piece is emptied.
 const (
 	pieces   = 64
 	pieceCap = 1 << 15 // 2,097,152 tokens in all
 )
 
-// remember verifies each token once; afterwards only its expiry is looked at. The key is the whole token.
+// remember verifies each token once; after that it only checks its expiry. The key is the whole token.
 func remember(verify frontend.Verify) frontend.Verify {
 	seed := maphash.MakeSeed()
 	var cache [pieces]struct {

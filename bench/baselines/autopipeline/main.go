@@ -1,9 +1,9 @@
-// Command autopipeline takes beats as a careful engineer would with what go-redis offers today: a token is verified once
-// and remembered, and go-redis's AutoPipeline gathers the EVALSHA calls of concurrent requests, one for each beat, into
-// pipelines. JSON is encoding/json's.
+// Command autopipeline receives beats as a careful engineer would implement it with go-redis today: it verifies a token once and caches
+// it, and go-redis's AutoPipeline collects the EVALSHA calls of concurrent requests, one for each beat, into pipelines. JSON is
+// encoding/json's.
 //
-// It is fair because it gives what Lubdub gives: a verified token for this very attempt, the attempt guard, the progress,
-// and a 200 only for what Redis has applied; and because AutoPipeline runs with the options that cost it least.
+// The comparison is fair: it gives the guarantees of Lubdub (a verified token for this attempt, the attempt guard, the progress, and a 200
+// only for what Redis has applied), and AutoPipeline runs with its cheapest options.
 package main
 
 import (

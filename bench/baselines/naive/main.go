@@ -1,10 +1,9 @@
-// Command naive takes beats the obvious way, written with care: for every request the token is parsed and verified
-// (golang-jwt, its signature and all the usual claims), the body is decoded and the answer encoded by encoding/json, and
-// one EVALSHA goes to Redis over a connection of go-redis's pool.
+// Command naive receives beats in the obvious way, implemented with care: for every request it parses and verifies the token (golang-jwt,
+// its signature and all the usual claims), decodes the body and encodes the answer with encoding/json, and sends one EVALSHA to Redis
+// over a connection of go-redis's pool.
 //
-// It is fair because it gives what Lubdub gives: a verified token for this very attempt, the attempt guard, the progress,
-// and a 200 only for what Redis has applied. Its parser, script hash and pool are made once; the pool is as large as
-// serves it best.
+// The comparison is fair: it gives the guarantees of Lubdub (a verified token for this attempt, the attempt guard, the progress, and a 200
+// only for what Redis has applied). Its parser, script hash and pool are created once, and the pool has its best size.
 package main
 
 import (
@@ -15,8 +14,8 @@ import (
 
 func main() { way.Main() }
 
-// poolSize lets 256 beats be on their way at once. Measured with as many clients, it costs a beat a seventh less CPU than
-// go-redis's default of 10 a core, where requests queue for a connection.
+// poolSize allows 256 concurrent beats. Measured with as many clients, a beat costs a seventh less CPU than with go-redis's default of 10
+// per core, where requests queue for a connection.
 const poolSize = 256
 
 var way frontend.Way = func(plain frontend.Verify, opt *redis.Options) (frontend.Verify, redis.Scripter, error) {

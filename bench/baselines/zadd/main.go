@@ -1,11 +1,10 @@
-// Command zadd is the floor under what a beat may cost Redis: members as long as Lubdub's in one sorted set, and nothing
-// but bulk ZADD XX GT CH of random ones, 100 a command; with --progress each command is followed by one HSET of a
-// progress report for each. There is no script, no guard beyond XX, no clock and no shard.
+// Command zadd is the minimum cost of a beat for Redis: members as long as Lubdub's in one sorted set, and nothing but bulk ZADD XX GT CH
+// of random ones, 100 per command; with --progress each command is followed by one HSET of a progress report for each. There is no script,
+// no guard beyond XX, no clock and no shard.
 //
-// It is fair, and a little more: all members sit in one key, and each round trip is one command for one key, where
-// Lubdub's batch is spread over its shards. As many round trips are under way as in the run that it is set against,
-// one: a Redis that never rests spends less on each. It is Redis's CPU that counts, so that the cost of this program
-// does not.
+// The comparison favours this command slightly: all members are in one key, and each round trip is one command for one key, while
+// Lubdub's batch is distributed over its shards. As many round trips are under way as in the run that it is compared with, one: a Redis
+// that is always busy uses less CPU for each. Only Redis's CPU counts, not that of this program.
 package main
 
 import (
@@ -29,7 +28,7 @@ const beatsKey, progressKey = "baseline:zadd:beats", "baseline:zadd:progress"
 type result struct {
 	Ops     int64   `json:"ops"` // members written
 	Seconds float64 `json:"seconds"`
-	// RedisCPUSeconds is what INFO says that Redis used meanwhile, the filling of the set left out.
+	// RedisCPUSeconds is the CPU time that Redis reported in INFO, without filling the set.
 	RedisCPUSeconds float64 `json:"redisCpuSeconds"`
 }
 
@@ -47,7 +46,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	opt.ReadTimeout = time.Minute // filling and deleting a large set takes its time
+	opt.ReadTimeout = time.Minute // filling and deleting a large set takes time
 	client := redis.NewClient(opt)
 	r, err := run(context.Background(), client, *members, *batch, *length, *progress)
 	if err != nil {
@@ -141,7 +140,7 @@ func write(ctx context.Context, client *redis.Client, names, reports []any, batc
 	return err
 }
 
-// cpuSeconds is what Redis has used so far, user and system.
+// cpuSeconds returns the CPU time of Redis so far, user and system.
 func cpuSeconds(ctx context.Context, client *redis.Client) (sum float64, err error) {
 	info, err := client.Info(ctx, "cpu").Result()
 	if err != nil {

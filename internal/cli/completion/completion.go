@@ -47,10 +47,10 @@ func (c *Command) Run(env *session.Env) error {
 // IDList lists ids from a server.
 type IDList func(context.Context, *session.Session) ([]string, error)
 
-// IDLists are those that are offered for an argument or flag, by its predictor.
+// IDLists maps the predictor of an argument or flag to the list of ids to offer.
 type IDLists map[string][]IDList
 
-// Complete prints how the line of a shell that asks may continue; false: no shell asks.
+// Complete prints the completions for a shell's command line; it returns false if no shell requested them.
 func Complete(env *session.Env, parser *kong.Kong, ids IDLists) bool {
 	line := env.Getenv("COMP_LINE")
 	if line == "" {
@@ -72,9 +72,9 @@ func Complete(env *session.Env, parser *kong.Kong, ids IDLists) bool {
 	return true
 }
 
-// continuations lists what may stand after the words of a line, the first of which is the program.
+// continuations lists the possible continuations of a line, whose first word is the program.
 func continuations(env *session.Env, ids IDLists, command *kong.Node, words []string, begun string) (all []string) {
-	var value *kong.Value // of a flag that is the word before
+	var value *kong.Value // of a flag that is the previous word
 	arguments := 0
 	for _, word := range words[min(1, len(words)):] {
 		child := slices.IndexFunc(command.Children, func(n *kong.Node) bool { return n.Name == word || slices.Contains(n.Aliases, word) })
@@ -163,10 +163,10 @@ func contextNames(env *session.Env) []string {
 	return file.Names()
 }
 
-// shellTimeout is how long a line may wait for its completion.
+// shellTimeout limits the time for a completion.
 const shellTimeout = 2 * time.Second
 
-// idsFrom asks the server that the line means. A shell gets no error.
+// idsFrom lists ids from the line's server. A shell gets no error.
 func idsFrom(env *session.Env, list IDList, words []string) []string {
 	quiet := *env
 	quiet.Stderr = io.Discard

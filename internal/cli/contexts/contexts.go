@@ -1,4 +1,4 @@
-// Package contexts keeps the deployments that an operator works with: where each is, and what opens it.
+// Package contexts stores the deployments that an operator works with: their addresses and credentials.
 package contexts
 
 import (
@@ -19,7 +19,7 @@ import (
 type Context struct {
 	// Server is the URL of the API, or several with commas between them.
 	Server string `yaml:"server"`
-	// Token opens it; or TokenCommand is a line for sh that prints one.
+	// Token is the credential; or TokenCommand is a line for sh that prints one.
 	Token        string `yaml:"token,omitempty"`
 	TokenCommand string `yaml:"tokenCommand,omitempty"`
 	// CAFile holds the authorities to trust, in PEM; empty: the system's.
@@ -52,7 +52,7 @@ func pathOf(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".config", "lubdub", "contexts.yaml"), nil
 }
 
-// Open reads the file; one that is not there holds nothing. One that others may read is refused, since it holds tokens.
+// Open reads the file; a missing file is empty. A file that other users may read is refused, since it contains tokens.
 func Open(getenv func(string) string) (*File, error) {
 	path, err := pathOf(getenv)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *File) Set(name string, c Context) error {
 	return nil
 }
 
-// Add stores a context that a command has made. It becomes the current one where there is none, or where the one of its name was.
+// Add stores a context created by a command. It becomes the current one if there is none, or if it replaces the current one.
 func Add(getenv func(string) string, name string, c Context) (current bool, err error) {
 	file, err := Open(getenv)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package deployment reads how a whole deployment is, as its servers report it.
+// Package deployment reads the state of a whole deployment, as its servers report it.
 package deployment
 
 import (
@@ -15,7 +15,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// State is how a deployment is.
+// State is the state of a deployment.
 type State struct {
 	Health *v1.Health
 	System *v1.System
@@ -25,14 +25,14 @@ type State struct {
 	MoreSilent int // silent workers that are not in Silent
 	Verdicts   *v1.VerdictCounts
 
-	mu  sync.Mutex // answers come at once
+	mu  sync.Mutex // answers arrive concurrently
 	Raw map[string]json.RawMessage
 
-	Unread   error // why some of it is not known
+	Unread   error // why some of it is unknown
 	Responds bool  // Redis does; if not, only Health and System are known
 }
 
-// Findings are those of the server, in its order. Only one is added that a server cannot report: that it has not answered.
+// Findings returns the server's findings, in its order. It adds only one that a server cannot report: that it has not answered.
 func (st *State) Findings() (all []v1.Finding) {
 	if st.Unread != nil {
 		all = append(all, NewFinding("answers", v1.SeverityFail, "Some answers are missing: "+st.Unread.Error(),
@@ -47,7 +47,7 @@ func (st *State) Findings() (all []v1.Finding) {
 	return all
 }
 
-// Read asks for all of it at once.
+// Read reads all of it concurrently.
 func Read(ctx context.Context, s *session.Session) (*State, error) {
 	st := &State{Raw: map[string]json.RawMessage{}}
 	var lost, late *resource.Page[v1.Worker]
@@ -73,10 +73,10 @@ func Read(ctx context.Context, s *session.Session) (*State, error) {
 		if err != nil && (i == 0 || exit.Code(err) != exit.Unavailable) {
 			return nil, err
 		}
-		st.Unread = cmp.Or(st.Unread, err) // the server answers, and cannot reach its store: that is reported
+		st.Unread = cmp.Or(st.Unread, err) // the server answers, but cannot reach its store: that is reported
 	}
 	if st.System != nil && !st.Responds {
-		st.Unread = nil // the findings of the server say more
+		st.Unread = nil // the findings of the server are more specific
 		return st, nil
 	}
 	for _, p := range []*resource.Page[v1.Worker]{lost, late} {
@@ -110,7 +110,7 @@ func (st *State) load(ctx context.Context, s *session.Session, name, path string
 	return json.Unmarshal(raw, into)
 }
 
-// silentWorkers are those of a liveness that are not OFFLINE, the longest silent first.
+// silentWorkers returns those of a liveness that are not OFFLINE, the longest silent first.
 func silentWorkers(ctx context.Context, s *session.Session, liveness string) (*resource.Page[v1.Worker], error) {
 	sum := &resource.Page[v1.Worker]{Total: new(int)}
 	for _, status := range []string{"ONLINE", "DRAINING"} {

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// ReadSystem asks how the deployment is. While no Redis responds the server answers what it knows without it, which is an answer too: then
+// ReadSystem reads the state of the deployment. While no Redis responds, the server answers with what it knows without it; then
 // responds is false.
 func ReadSystem(ctx context.Context, s *session.Session) (raw json.RawMessage, is *v1.System, responds bool, err error) {
 	raw, is, err = session.Get[v1.System](ctx, s, "/v1/system", nil)
@@ -26,7 +26,7 @@ func ReadSystem(ctx context.Context, s *session.Session) (raw json.RawMessage, i
 	return raw, is, err == nil, err
 }
 
-// ReadHealth asks the server how it is; that it is not well is an answer too.
+// ReadHealth reads the server's health; an unhealthy state is not an error.
 func ReadHealth(ctx context.Context, s *session.Session) (*v1.Health, error) {
 	h, err := s.Client.Healthz(ctx)
 	var refused *client.Error

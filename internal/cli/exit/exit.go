@@ -12,10 +12,10 @@ import (
 // Exit codes of all commands.
 const (
 	OK          = 0
-	Failed      = 1 // it went wrong, or what was asked for is not so
-	Misuse      = 2 // the command line is wrong; nothing was begun
-	NotFound    = 3 // there is nothing of that id
-	NotAllowed  = 4 // no token, one that has ended, or one of another role
+	Failed      = 1 // an error, or the requested condition is false
+	Misuse      = 2 // the command line is wrong; nothing was started
+	NotFound    = 3 // nothing has that id
+	NotAllowed  = 4 // no token, an expired one, or one with an insufficient role
 	Unavailable = 5 // no server answers, or it cannot reach its store
 )
 

@@ -71,7 +71,7 @@ const (
 
 var colours = map[Mood]string{Good: green, Doubtful: yellow, Bad: red, Faint: faint}
 
-// Paint colours a text where colours are wanted.
+// Paint colours a text if colours are enabled.
 func (p *Printer) Paint(mood Mood, s string) string {
 	if !p.Colour || colours[mood] == "" || s == "" {
 		return s
@@ -79,7 +79,7 @@ func (p *Printer) Paint(mood Mood, s string) string {
 	return colours[mood] + s + reset
 }
 
-// Bold makes a text stand out where colours are wanted.
+// Bold makes a text bold if colours are enabled.
 func (p *Printer) Bold(s string) string {
 	if !p.Colour {
 		return s
@@ -144,7 +144,7 @@ func (r *Rows) Write(rows [][]Cell) error {
 	return err
 }
 
-// Shorten cuts a text to n characters, the last of which says so.
+// Shorten cuts a text to n characters, the last of which is an ellipsis.
 func Shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

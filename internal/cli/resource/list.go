@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// List shows what queries find, one after the other.
+// List shows the results of queries, one after the other.
 func (k *Kind[T]) List(s *session.Session, l ListFlags, queries ...url.Values) error {
 	if l.Limit < 0 {
 		return exit.Misusef("--limit %d is negative; 0 shows all", l.Limit)
@@ -67,7 +67,7 @@ func (w *listWriter[T]) add(p *Page[T], query int) error {
 	return w.kind.ShowRows(w.s, w.rows, p.Entries...)
 }
 
-// finish writes what is written once: a list as one object, and notes on what is not shown.
+// finish writes the end: a list as one object, and notes about what is not shown.
 func (w *listWriter[T]) finish(queries []url.Values) error {
 	if w.s.Format == output.JSON || w.s.Format == output.YAML {
 		if err := w.writeList(); err != nil {
@@ -104,7 +104,7 @@ func (w *listWriter[T]) writeList() error {
 	return w.s.Raw(raw)
 }
 
-// total is how many there are; nil: not known.
+// total returns how many there are; nil: unknown.
 func (w *listWriter[T]) total() *int {
 	sum := 0
 	for _, n := range w.totals {

@@ -11,13 +11,13 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// Find reads one of a kind. Where there is none of that id the error names the nearest.
+// Find reads one object. If the id does not exist, the error suggests the nearest one.
 func (k *Kind[T]) Find(ctx context.Context, s *session.Session, id string) (Entry[T], error) {
 	raw, found, err := session.Get[T](ctx, s, k.PathOf(id), nil)
 	return Entry[T]{Raw: raw, Value: found}, k.Suggest(ctx, s, id, err)
 }
 
-// Suggest adds to the error that nothing has an id which one was most likely meant.
+// Suggest adds to a not-found error the id that was most likely meant.
 func (k *Kind[T]) Suggest(ctx context.Context, s *session.Session, id string, err error) error {
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
@@ -30,7 +30,7 @@ func (k *Kind[T]) Suggest(ctx context.Context, s *session.Session, id string, er
 	return WithHint(err, suggest.DidYouMean(id, known))
 }
 
-// hinted is an error with a suggestion behind it.
+// hinted is an error with a suggestion.
 type hinted struct {
 	error
 	hint string
@@ -43,7 +43,7 @@ func (h hinted) Unwrap() error { return h.error }
 // WithHint adds a suggestion to an error.
 func WithHint(err error, hint string) error { return hinted{err, hint} }
 
-// HintOf is the suggestion behind an error, where there is one.
+// HintOf returns the suggestion of an error, if it has one.
 func HintOf(err error) string {
 	var h hinted
 	errors.As(err, &h)

@@ -52,7 +52,7 @@ func parsePage[T any](raw, list json.RawMessage) (*Page[T], error) {
 // LargestPage is how many entries a page of the API has at most.
 const LargestPage = 100
 
-// EachPage gives out page by page, up to a limit.
+// EachPage passes on the entries page by page, up to a limit.
 func (k *Kind[T]) EachPage(ctx context.Context, s *session.Session, limit int, queries []url.Values, take func(*Page[T], int) error) error {
 	left := limit
 	for i, query := range queries {

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
-// Query makes a query of pairs; what is empty is left out.
+// Query creates a query from pairs; empty values are omitted.
 func Query(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -19,7 +19,7 @@ func Query(pairs ...string) url.Values {
 	return q
 }
 
-// ParseLabels reads k=v, several with commas.
+// ParseLabels parses k=v, several separated by commas.
 func ParseLabels(selectors []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, s := range selectors {
@@ -37,7 +37,7 @@ func ParseLabels(selectors []string) (map[string]string, error) {
 	return all, nil
 }
 
-// AddLabels asks for labels in a query, in the form that the API takes.
+// AddLabels adds labels to a query, in the API's format.
 func AddLabels(q url.Values, selectors []string) error {
 	all, err := ParseLabels(selectors)
 	for key, value := range all {
@@ -46,7 +46,7 @@ func AddLabels(q url.Values, selectors []string) error {
 	return err
 }
 
-// Order is what lists take for the newest or the oldest first.
+// Order returns the order parameter for the newest or the oldest first.
 func Order(newest bool) string {
 	if newest {
 		return "desc"

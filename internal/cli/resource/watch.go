@@ -13,10 +13,10 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// watchInterval is how long a watch waits before it looks again.
+// watchInterval is the interval of a watch.
 const watchInterval = 2 * time.Second
 
-// watch shows a list, and then what is new in it, has changed, or is in it no more.
+// watch shows a list, and then additions, changes and removals.
 func (k *Kind[T]) watch(ctx context.Context, s *session.Session, l ListFlags, queries []url.Values) error {
 	seen, rows := map[string]string{}, k.Rows(s)
 	err := s.Poll(ctx, watchInterval, watchInterval, "trying", func() (done bool, err error) {
@@ -48,8 +48,8 @@ func (k *Kind[T]) watch(ctx context.Context, s *session.Session, l ListFlags, qu
 	return err
 }
 
-// departed looks for what was in a list that is watched and is so no more, such as a worker that is OFFLINE now, a page of it at a time.
-// What has not changed is only behind the limit.
+// departed finds entries that have left a watched list, such as a worker that is now OFFLINE, one page at a time. An unchanged entry is
+// only beyond the limit.
 func (k *Kind[T]) departed(ctx context.Context, s *session.Session, seen map[string]string, there map[string]bool) (changed []Entry[T]) {
 	looked := 0
 	for _, id := range slices.Sorted(maps.Keys(seen)) {
@@ -73,7 +73,7 @@ func (k *Kind[T]) departed(ctx context.Context, s *session.Session, seen map[str
 	return changed
 }
 
-// Fingerprint is what a watch looks at to see whether an entry has changed.
+// Fingerprint returns the text by which a watch detects that an entry has changed.
 func (k *Kind[T]) Fingerprint(s *session.Session, e Entry[T]) string {
 	var b strings.Builder
 	for _, c := range k.Columns {

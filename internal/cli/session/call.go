@@ -18,7 +18,7 @@ func (s *Session) Do(ctx context.Context, r client.Request) (json.RawMessage, er
 	return raw, s.Explain(err)
 }
 
-// Get reads from the API: the bytes, and what they say.
+// Get reads from the API: the raw JSON, and its decoded form.
 func Get[T any](ctx context.Context, s *Session, path string, query url.Values) (json.RawMessage, *T, error) {
 	return Call[T](ctx, s, client.Request{Path: path, Query: query})
 }
@@ -31,7 +31,7 @@ func Post[T any](ctx context.Context, s *Session, path string, body any) (json.R
 	return Call[T](ctx, s, client.Request{Method: http.MethodPost, Path: path, Body: body})
 }
 
-// Call makes a call: the bytes of the answer, and what they say.
+// Call makes a call, and returns the raw JSON of the answer and its decoded form.
 func Call[T any](ctx context.Context, s *Session, r client.Request) (json.RawMessage, *T, error) {
 	raw, err := s.Do(ctx, r)
 	if err != nil {
@@ -44,7 +44,7 @@ func Call[T any](ctx context.Context, s *Session, r client.Request) (json.RawMes
 	return raw, out, nil
 }
 
-// Explain adds to an error of the client what to do about it.
+// Explain adds advice to an error of the client.
 func (s *Session) Explain(err error) error {
 	var refused *client.Error
 	switch {

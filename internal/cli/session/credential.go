@@ -17,7 +17,7 @@ import (
 // Credential is a session's token, as far as it can be read without the key that signed it.
 type Credential struct {
 	env               *Env
-	context           string // its name; empty: none
+	context           string // the context's name; empty: none
 	Text              string
 	command           string // prints the token; empty: it is Text
 	Tenant, Workspace string
@@ -43,7 +43,7 @@ func (t *Credential) Token(ctx context.Context) (string, error) {
 	return t.Text, nil
 }
 
-// Claims are what a token says of itself.
+// Claims are the contents of a token.
 type Claims struct {
 	Kind      string `json:"knd"`
 	Role      string `json:"rol,omitempty"`
@@ -80,7 +80,7 @@ func ReadClaims(token string) (key string, claims *Claims, err error) {
 	return header.Key, claims, nil
 }
 
-// RenewalHint says how to get the next token, after one was refused.
+// RenewalHint explains how to get the next token, after one was refused.
 func (t *Credential) RenewalHint() string {
 	into := ""
 	if t.context != "" {
@@ -105,7 +105,7 @@ func (t *Credential) RenewalHint() string {
 	return why + " Where the signing keys are, make the next: " + command + into
 }
 
-// MayOperate reports whether the token's role may act on tasks, workers and queues. The server decides; this chooses what to advise.
+// MayOperate reports whether the token's role may act on tasks, workers and queues. The server decides; this only chooses the advice.
 func (t *Credential) MayOperate() bool {
 	_, claims, err := ReadClaims(t.Text)
 	return err != nil || claims.Role != "viewer" && claims.Role != "submitter"

@@ -12,17 +12,17 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Env is what a command sees of the outside world.
+// Env is the environment of a command; tests replace it.
 type Env struct {
 	Context        context.Context // ends when the command is interrupted
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string
-	// CheckRedis looks at a Redis itself, as a server with these settings would use it. Without a URL it is that of the settings.
+	// CheckRedis checks a Redis as a server with these settings would use it. Without a URL it is the one in the settings.
 	CheckRedis func(ctx context.Context, url, configFile string) ([]v1.Finding, error)
 }
 
-// Getenv finds a variable; the last one wins.
+// Getenv returns a variable; the last one wins.
 func (e *Env) Getenv(name string) (value string) {
 	for _, pair := range e.Environ {
 		if n, v, _ := strings.Cut(pair, "="); n == name {
@@ -32,7 +32,7 @@ func (e *Env) Getenv(name string) (value string) {
 	return value
 }
 
-// Input is standard input, of which a read ends when the command is interrupted: what is typed may never come.
+// Input returns standard input; a read ends when the command is interrupted, since the input may never come.
 func (e *Env) Input() io.Reader { return interruptible{e.Context, e.Stdin} }
 
 type interruptible struct {
@@ -45,7 +45,7 @@ func (i interruptible) Read(p []byte) (int, error) {
 		n   int
 		err error
 	}
-	own, done := make([]byte, len(p)), make(chan read, 1) // p is the caller's again when this read was interrupted
+	own, done := make([]byte, len(p)), make(chan read, 1) // the caller may reuse p when this read was interrupted
 	go func() {
 		n, err := i.in.Read(own)
 		done <- read{n, err}
@@ -64,7 +64,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Colourful reports whether what is written to standard output may have colours.
+// Colourful reports whether standard output may have colours.
 func (e *Env) Colourful() bool {
 	return e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb" && IsTerminal(e.Stdout)
 }

@@ -18,7 +18,7 @@ import (
 // EnvContext names the context to use.
 const EnvContext = "LUBDUB_CONTEXT"
 
-// Flags are the flags of every command that asks a server.
+// Flags are the flags of every command that calls a server.
 type Flags struct {
 	Output    output.Format `short:"o" enum:"table,wide,json,jsonl,yaml,name" default:"table" placeholder:"FORMAT" help:"table, wide, json, jsonl, yaml or name. JSON is the API's own."`
 	Context   string        `placeholder:"NAME" predictor:"context" help:"Context to use instead of the current one (LUBDUB_CONTEXT)."`
@@ -28,8 +28,8 @@ type Flags struct {
 	Timeout   time.Duration `default:"10s" help:"How long a server may take to answer."`
 }
 
-// find returns the context that is meant. One that is named on the command line counts before variables, these before the current one.
-// A context's token goes to the context's server only.
+// find returns the selected context. One on the command line takes precedence over variables, and these over the current one. A context's
+// token is sent only to the context's server.
 func (c *Flags) find(env *Env) (name string, at contexts.Context, err error) {
 	server, token := c.Server, env.Getenv(client.EnvToken)
 	if c.Context == "" {
@@ -67,7 +67,7 @@ func (c *Flags) find(env *Env) (name string, at contexts.Context, err error) {
 	return name, at, nil
 }
 
-// CheckServer refuses what is no address. It is not repeated, since it may hold a password.
+// CheckServer refuses an invalid address. The error does not quote it, since it may contain a password.
 func CheckServer(server string) error {
 	for one := range strings.SplitSeq(server, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))

@@ -7,8 +7,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
-// Poll calls ask until it is done, with pauses that grow from one length to another. A server that does not answer is asked again, which
-// is noted once. It returns ctx's error when that ends.
+// Poll calls ask until it is done, with pauses that grow from pause to longest. If the server does not answer it retries, and notes that
+// once. It returns ctx's error when that ends.
 func (s *Session) Poll(ctx context.Context, pause, longest time.Duration, doing string, ask func() (done bool, err error)) error {
 	for down := false; ; pause = min(pause*3/2, longest) {
 		done, err := ask()

@@ -24,10 +24,10 @@ type Session struct {
 	transport   *transport
 }
 
-// callTries is how often a call is made at most.
+// callTries is the maximum number of attempts of a call.
 const callTries = 2
 
-// Open finds the deployment that is meant and makes a client for it.
+// Open determines the selected deployment and creates a client for it.
 func (c *Flags) Open(env *Env) (*Session, error) {
 	if c.Timeout <= 0 {
 		return nil, exit.Misusef("--timeout %v leaves no time for an answer; without the flag it is 10s", c.Timeout)

@@ -54,7 +54,7 @@ func TestStatusShowsWhoWasLost(t *testing.T) {
 	}
 }
 
-// What a server cannot tell is not said to be well.
+// What a server cannot report is not shown as healthy.
 func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	var out bytes.Buffer
 	s := newSession(t, &out)

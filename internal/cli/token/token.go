@@ -12,7 +12,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Inspect prints what a token says of itself.
+// Inspect prints the claims of a token.
 type Inspect struct {
 	session.Flags `embed:""`
 	Stdin         bool `name:"stdin" help:"Read the token from standard input, instead of the one that the context has."`
@@ -48,7 +48,7 @@ func (c *Inspect) Run(env *session.Env) error {
 	return nil
 }
 
-// token returns the token that is meant: from standard input, or the context's.
+// token returns the token to use: from standard input, or the context's.
 func (c *Inspect) token(env *session.Env) (string, error) {
 	if c.Stdin {
 		return session.ReadToken(env, "-")

@@ -16,13 +16,13 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// maxRows is how many rows of a view are read at most.
+// maxRows is the maximum number of rows of a view.
 const maxRows = 500
 
-// source is what the live view sees of a session.
+// source is the Source of the live view, based on a session.
 type source struct{ s *session.Session }
 
-// table is how a view reads its rows, explains one and acts on it.
+// table defines how a view reads its rows, explains one and acts on it.
 type table struct {
 	rows    readRows
 	explain why.Explainer
@@ -56,7 +56,7 @@ var views = []tui.View{
 	}},
 }
 
-// readRows reads what a view shows; more says what is not among the rows.
+// readRows reads the rows of a view; more names what is not included.
 type readRows func(context.Context, *session.Session) (heading []string, rows []tui.Row, more string, err error)
 
 // rowsOf reads the rows of a kind, so many of each query.
@@ -103,7 +103,7 @@ func (t *source) Look(ctx context.Context, view int) (*tui.Picture, error) {
 	return p, nil
 }
 
-// numbers are the deployment's in a line.
+// numbers returns the deployment's numbers in one line.
 func numbers(of *deployment.State) string {
 	st := of.Stats
 	w, r := st.Workers, st.Rates

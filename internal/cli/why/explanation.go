@@ -11,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Explanation is what is known of one thing.
+// Explanation is everything known about one object.
 type Explanation struct {
 	Sentences []string
 	parts     map[string]json.RawMessage
@@ -45,13 +45,13 @@ func timeAndAge(s *session.Session, t v1.Time) string {
 	return session.FormatTime(t) + " (" + output.Age(t.Time, s.Now()).Text + " ago)"
 }
 
-// missing reports whether something is not there, or not for this token to see.
+// missing reports whether an object does not exist, or is not visible with this token.
 func missing(err error) bool {
 	code := exit.Code(err)
 	return code == exit.NotFound || code == exit.NotAllowed
 }
 
-// because adds a reason that was given, where it says more than another.
+// because returns the text of a reason, or "" if it is the same as another.
 func because(reason, other *string) string {
 	if reason == nil || *reason == "" || other != nil && *other == *reason {
 		return ""

@@ -1,9 +1,8 @@
-// Package frontend is what the HTTP baselines have in common: the same two calls, the same tokens, the same checks and
-// the same script as each other. What a baseline stands for is only how it verifies a token and how its script call
-// travels to Redis; so a difference in cost is a difference in those.
+// Package frontend is the common part of the HTTP baselines: they have the same two calls, tokens, checks and script. A baseline only
+// chooses how it verifies a token and how it sends its script call to Redis; so a difference in cost is due to those.
 //
-// Where Lubdub does more for a beat (it looks for a pending cancel, keeps shard time and renews tokens), the baselines
-// do without. That favours them.
+// Lubdub does more for a beat (it checks for a pending cancel, keeps shard time and renews tokens). Without this the baselines have an
+// advantage.
 package frontend
 
 import (
@@ -36,7 +35,7 @@ type request struct {
 	Message     *string   `json:"message"`
 }
 
-// answer has the bytes of Lubdub's.
+// answer contains the bytes of Lubdub's answer.
 type answer struct {
 	Acknowledged    bool   `json:"acknowledged"`
 	ShouldCancel    bool   `json:"shouldCancel"`
@@ -133,7 +132,7 @@ func run(script *redis.Script, store redis.Scripter, c *Claims, req *request) (a
 	return reply[0], reply[1] == 1, nil
 }
 
-// report is what is kept of a beat: when, who, how far, and words; empty when the beat says nothing.
+// report is the stored part of a beat: time, worker, progress and message; empty if the beat has none.
 func (r *request) report() string {
 	var at, pct, message string
 	if !r.HeartbeatAt.IsZero() {

@@ -14,10 +14,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Way is what a baseline stands for: how it verifies tokens, given the plain way, and how its script calls travel to Redis.
+// Way is what distinguishes a baseline: how it verifies tokens, based on the plain way, and how it sends its script calls to Redis.
 type Way func(plain Verify, opt *redis.Options) (Verify, redis.Scripter, error)
 
-// Handler is that of a baseline for a Redis and signing keys.
+// Handler returns the handler of a baseline for a Redis and signing keys.
 func (w Way) Handler(url, keys string) (fasthttp.RequestHandler, error) {
 	plain, err := Verifier(keys)
 	if err != nil {
@@ -31,14 +31,14 @@ func (w Way) Handler(url, keys string) (fasthttp.RequestHandler, error) {
 	return Handler(verify, store), err
 }
 
-// Main is the program of a baseline.
+// Main is the main function of a baseline.
 func (w Way) Main() {
 	Serve(func(url string) (fasthttp.RequestHandler, error) {
 		return w.Handler(url, os.Getenv("LUBDUB_SIGNING_KEYS"))
 	})
 }
 
-// Serve reads the command line, prints where it listens, and answers until the process is ended.
+// Serve parses the command line, prints its address, and serves until the process is stopped.
 func Serve(newHandler func(redis string) (fasthttp.RequestHandler, error)) {
 	listen := flag.String("listen", "127.0.0.1:0", "`address` to listen on")
 	redis := flag.String("redis", "redis://127.0.0.1:6379/0", "`URL` of Redis")

@@ -4,7 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press does what a key means in the mode.
+// press handles a key according to the mode.
 func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	if k.String() == "ctrl+c" {
 		return tea.Quit
@@ -52,7 +52,7 @@ func (m *model) pressDetails(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// decide does the act, or not.
+// decide performs the action, or not.
 func (m *model) decide(k tea.KeyPressMsg) tea.Cmd {
 	m.mode = browsing
 	if k.String() != "y" {
@@ -99,7 +99,7 @@ func (m *model) pressTable(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// show turns to another view.
+// show switches to another view.
 func (m *model) show(view int) tea.Cmd {
 	if view == m.view {
 		return nil
@@ -108,7 +108,7 @@ func (m *model) show(view int) tea.Cmd {
 	return m.look()
 }
 
-// sortBy goes to the next or the last column; before the first there is the order in which rows come.
+// sortBy selects the next or the previous column; before the first is the original order of rows.
 func (m *model) sortBy(next bool) {
 	if m.picture == nil {
 		return
@@ -145,7 +145,7 @@ func (m *model) move(key string) {
 	m.selected = rows[max(0, min(at, len(rows)-1))].ID
 }
 
-// read asks for details.
+// read requests details.
 func (m *model) read() tea.Cmd {
 	id, view := m.current(), m.view
 	if id == "" {
@@ -158,7 +158,7 @@ func (m *model) read() tea.Cmd {
 	}
 }
 
-// ask asks whether an act is meant. The row is held fast: what moves meanwhile does not change what is acted on.
+// ask asks for confirmation of an action. The row is fixed: changes meanwhile do not change the target.
 func (m *model) ask(key string) {
 	for _, act := range m.o.Views[m.view].Acts {
 		if id := m.current(); act.Key == key && id != "" {

@@ -20,7 +20,7 @@ type Source interface {
 	Look(ctx context.Context, view int) (*Picture, error)
 	// Details explains all that is known of one row.
 	Details(ctx context.Context, view int, id string) ([]string, error)
-	// Act does something to one row and returns the outcome.
+	// Act performs an action on one row and returns the outcome.
 	Act(ctx context.Context, view int, id string, act Act) (string, error)
 }
 
@@ -30,14 +30,14 @@ type View struct {
 	Acts []Act
 }
 
-// Act is what can be done to a row.
+// Act is an action on a row.
 type Act struct {
 	Key, Verb string
 	// Command is the command line that does the same, with %s for the id.
 	Command string
 }
 
-// Picture is what was there at a moment.
+// Picture is the state at a moment.
 type Picture struct {
 	Where    string
 	Findings []v1.Finding
@@ -58,17 +58,17 @@ type Row struct {
 	Cells []output.Cell
 }
 
-// Options are what Run takes.
+// Options configure Run.
 type Options struct {
 	Source Source
 	Views  []View
-	Every  time.Duration // how often it looks
+	Every  time.Duration // interval of updates
 	In     io.Reader
 	Out    io.Writer
 	Env    []string
 }
 
-// mode is what keys do.
+// mode determines the meaning of keys.
 type mode uint8
 
 const (
@@ -86,18 +86,18 @@ type model struct {
 	mode    mode
 	view    int
 	picture *Picture // the newest; nil: none yet
-	err     error    // why there is none that is newer
+	err     error    // why there is no newer one
 	looking bool
 
 	filter   textinput.Model
-	sort     int // a column; -1: as they come
+	sort     int // a column; -1: the original order
 	reversed bool
 	selected string // an id
-	offset   int    // of the first row, or line of details, that is shown
+	offset   int    // of the first visible row, or line of details
 
 	details []string
 	act     Act
-	message string // what came of the last act
+	message string // the result of the last action
 }
 
 func newModel(ctx context.Context, o Options) *model {
@@ -106,7 +106,7 @@ func newModel(ctx context.Context, o Options) *model {
 	return &model{o: o, ctx: ctx, filter: filter, sort: -1, width: 80, height: 24}
 }
 
-// What arrives.
+// Messages.
 type (
 	tickMsg    struct{}
 	pictureMsg struct {
@@ -126,7 +126,7 @@ type (
 	}
 )
 
-// look asks for a new picture, unless one is on its way.
+// look requests a new picture, unless a request is under way.
 func (m *model) look() tea.Cmd {
 	if m.looking {
 		return nil

@@ -34,7 +34,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.take(msg)
 	case detailsMsg:
 		if m.mode != reading || m.view != msg.view || m.selected != msg.id {
-			break // asked for and left
+			break // requested, and left
 		}
 		if m.details = msg.lines; msg.err != nil {
 			m.details = []string{msg.err.Error()}
@@ -56,7 +56,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take takes a picture in. One of another view than is shown by now is asked for again.
+// take shows a picture. If the view has changed since the request, it requests another one.
 func (m *model) take(l pictureMsg) tea.Cmd {
 	m.looking = false
 	if l.view != m.view {

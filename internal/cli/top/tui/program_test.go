@@ -62,7 +62,7 @@ func newScreen(t *testing.T) *screen {
 	return c
 }
 
-// do runs what a key has set going, and takes what comes of it in.
+// do runs the command that a key has started, and handles its result.
 func (c *screen) do(cmd tea.Cmd) {
 	for cmd != nil {
 		switch msg := cmd().(type) {
@@ -200,7 +200,7 @@ func TestActsAreAskedFirst(t *testing.T) {
 	}
 }
 
-// A server that goes away leaves what was there, and the view says that it is old.
+// If a server goes away the last picture stays, and the view marks it as old.
 func TestWhatIsOldIsSaidToBe(t *testing.T) {
 	c := newScreen(t)
 	c.s.err = errors.New("it does not answer")

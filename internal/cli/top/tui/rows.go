@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 )
 
-// rows are those that the filter leaves, in their order.
+// rows returns the rows that pass the filter, in order.
 func (m *model) rows() []Row {
 	if m.picture == nil {
 		return nil
@@ -31,12 +31,12 @@ func (m *model) rows() []Row {
 	return rows
 }
 
-// at is the position of the selected row; one that is gone leaves the first selected.
+// at returns the index of the selected row, or of the first row if that is gone.
 func (m *model) at(rows []Row) int {
 	return max(0, slices.IndexFunc(rows, func(r Row) bool { return r.ID == m.selected }))
 }
 
-// current is the selected row's id, which is that of the first where none is.
+// current returns the selected row's id, or the first row's if none is selected.
 func (m *model) current() string {
 	rows := m.rows()
 	if len(rows) == 0 {
@@ -49,7 +49,7 @@ func (r Row) has(text string) bool {
 	return slices.ContainsFunc(r.Cells, func(c output.Cell) bool { return strings.Contains(strings.ToLower(c.Text), text) })
 }
 
-// compare orders what is in cells: numbers, shares and durations by their size, and before words; nothing comes last.
+// compare orders the texts of cells: numbers, shares and durations by size, and before words; empty cells come last.
 func compare(a, b string) int {
 	x, xIs := size(a)
 	y, yIs := size(b)
@@ -76,7 +76,7 @@ var (
 	units    = map[string]float64{"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 )
 
-// size is how much a cell's text stands for: 12, 45%, 3/10, 350ms, 3m20s.
+// size returns the numeric value of a cell's text: 12, 45%, 3/10, 350ms, 3m20s.
 func size(text string) (sum float64, is bool) {
 	if !measured.MatchString(text) {
 		return 0, false

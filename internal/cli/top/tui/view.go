@@ -25,7 +25,7 @@ var (
 
 const below = 3 // lines below the table
 
-// room is how many rows there is room for.
+// room returns how many rows fit.
 func (m *model) room() int { return max(1, m.height-len(m.head())-below) }
 
 func (m *model) View() tea.View {
@@ -43,7 +43,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// head shows where this is, whether it is live, how the deployment is, and which view is shown.
+// head shows the deployment, whether the picture is current, its health, and the current view.
 func (m *model) head() []string {
 	where, numbers, found := "", "", []string{""}
 	if p := m.picture; p != nil {
@@ -61,7 +61,7 @@ func (m *model) head() []string {
 	return append(lines, strings.Join(tabs, ""), m.heading())
 }
 
-// live shows whether the picture is current. An old one is kept, and marked as old.
+// live shows whether the picture is current. An outdated one is kept, and marked.
 func (m *model) live() string {
 	switch {
 	case m.err != nil && m.picture != nil:
@@ -77,10 +77,10 @@ func (m *model) live() string {
 	return moods[output.Good].Render("LIVE")
 }
 
-// mostVerdicts is how many findings are shown, but for those that are never hidden.
+// mostVerdicts is how many findings are shown, except those that are never hidden.
 const mostVerdicts = 3
 
-// verdicts are what was found that is not well, the worst first, or that all is well.
+// verdicts returns the findings other than healthy ones, worst first, or that all is well.
 func verdicts(all []v1.Finding) (lines []string) {
 	more := 0
 	for i := range all {
@@ -119,11 +119,11 @@ func (m *model) heading() string {
 	return bold.Render(strings.Join(padded(cells, m.widths()), "  "))
 }
 
-// widths are those of the columns, over all rows, so that they do not jump while one moves through them.
+// widths returns the widths of the columns, over all rows, so that they do not change while scrolling.
 func (m *model) widths() []int {
 	widths := make([]int, len(m.picture.Heading))
 	for i, name := range m.picture.Heading {
-		widths[i] = lipgloss.Width(name) + 1 // the mark
+		widths[i] = lipgloss.Width(name) + 1 // for the mark
 	}
 	for _, r := range m.picture.Rows {
 		for i, c := range r.Cells {
@@ -134,10 +134,10 @@ func (m *model) widths() []int {
 	return widths
 }
 
-// narrowest is what a column is left where there is little room. Those at the right may then not be seen.
+// narrowest is the minimum width of a column. Columns at the right may then be cut off.
 const narrowest = 9
 
-// fit takes from the widest columns until all have room.
+// fit reduces the widest columns until all fit.
 func fit(widths []int, room int) {
 	for {
 		sum, at := 2*(len(widths)-1), 0
@@ -153,7 +153,7 @@ func fit(widths []int, room int) {
 	}
 }
 
-// squeeze leaves of a text its beginning and its end, by which ids differ.
+// squeeze keeps the beginning and the end of a text, by which ids differ.
 func squeeze(text string, room int) string {
 	all := []rune(text)
 	if len(all) <= room {
@@ -210,7 +210,7 @@ func (m *model) body() []string {
 	return lines
 }
 
-// wrapped are the details in lines that fit.
+// wrapped returns the details in lines that fit.
 func (m *model) wrapped() (lines []string) {
 	for _, text := range m.details {
 		for line := range strings.SplitSeq(lipgloss.Wrap(output.Clean(text), max(20, m.width-1), ""), "\n") {
@@ -220,7 +220,7 @@ func (m *model) wrapped() (lines []string) {
 	return lines
 }
 
-// foot shows what was done, or asks, and which keys there are.
+// foot shows the last result, or a question, and the keys.
 func (m *model) foot() []string {
 	switch m.mode {
 	case filtering:
