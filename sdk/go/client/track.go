@@ -105,8 +105,8 @@ func (c *Client) start(ctx context.Context, a *Attempt) (sent time.Time, answer 
 	return sent, answer, err
 }
 
-// longestPause is the longest pause between two tries of a call of the attempt. An attempt that is being completed gets no heartbeats, and is
-// not in its worker's inventory: after an outage the completion must arrive before two inventories.
+// longestPause is the longest pause between two tries of a call of the attempt. An attempt that is being completed gets no heartbeats, and
+// is not in its worker's inventory: after an outage the completion must arrive before two inventories.
 func (a *Attempt) longestPause() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
