@@ -199,9 +199,9 @@ func Categorize(c v1.ErrorCategory, err error) error { return &Failure{Category:
 // Permanent marks err as an error that no other attempt can help.
 func Permanent(err error) error {
 	f := Failure{Category: v1.CategoryUserCode, Err: err}
-	var said *Failure
-	if errors.As(err, &said) {
-		f.Category, f.Stack = said.Category, said.Stack
+	var failure *Failure
+	if errors.As(err, &failure) {
+		f.Category, f.Stack = failure.Category, failure.Stack
 	}
 	f.Retryable = new(bool)
 	return &f

@@ -95,11 +95,11 @@ func (s *scan) text() ([]byte, error) {
 			if !escaped {
 				return s.b[from : s.i-1], nil
 			}
-			var said string
-			if json.Unmarshal(s.b[from-1:s.i], &said) != nil {
+			var text string
+			if json.Unmarshal(s.b[from-1:s.i], &text) != nil {
 				return nil, s.wrong()
 			}
-			return []byte(said), nil
+			return []byte(text), nil
 		}
 	}
 	return nil, s.wrong()

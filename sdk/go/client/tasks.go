@@ -130,20 +130,20 @@ func (c *Client) createSome(ctx context.Context, tasks []v1.CreateTasksItem, num
 }
 
 func readResult(result json.RawMessage, queued bool) (*Created, error) {
-	var said struct {
+	var parsed struct {
 		v1.Error
 		Status int `json:"status"`
 	}
 	// A task and a refusal have fields of the same names, such as error, but of different types, so only the status is certain.
-	err := json.Unmarshal(result, &said)
-	if said.Status/100 == 2 {
+	err := json.Unmarshal(result, &parsed)
+	if parsed.Status/100 == 2 {
 		return readCreated(result, queued)
 	}
-	if err != nil && said.Error.Error == "" || said.Status < http.StatusBadRequest {
+	if err != nil && parsed.Error.Error == "" || parsed.Status < http.StatusBadRequest {
 		return nil, fmt.Errorf("%w: a result is neither a task nor a refusal", ErrAnswer)
 	}
-	return &Created{Status: said.Status, Err: &Error{
-		Status: said.Status, Code: Code(said.Error.Error), Message: said.Message, Details: said.Error, Operation: "POST /v1/tasks:batch",
+	return &Created{Status: parsed.Status, Err: &Error{
+		Status: parsed.Status, Code: Code(parsed.Error.Error), Message: parsed.Message, Details: parsed.Error, Operation: "POST /v1/tasks:batch",
 	}}, nil
 }
 

@@ -253,9 +253,9 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return down()
 	}
 	if intercept != nil {
-		if status, said, ok := intercept(r, body); ok {
+		if status, reply, ok := intercept(r, body); ok {
 			w := httptest.NewRecorder()
-			answer(w, status, said)
+			answer(w, status, reply)
 			s.note(n, status)
 			return w.Result(), nil
 		}

@@ -15,7 +15,7 @@ type task struct {
 	request         v1.CreateTaskRequest
 	lastBeat        time.Time
 	dispatched      time.Time
-	cancelRequested bool // cancellation was requested
+	cancelRequested bool
 	why             string
 	grace           time.Duration
 	notifiedAt      time.Time // when its worker was notified of that; zero: not yet

@@ -84,7 +84,7 @@ func (s *Server) Resume(workerID string) {
 	s.workers[workerID].heldOffline = false
 }
 
-// DrainMachine drains the machine of all workers, or resumes it: workers that register meanwhile are cancelRequested to wait.
+// DrainMachine drains the machine of all workers, or resumes it: workers that register while it is drained must wait.
 func (s *Server) DrainMachine(drained bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,7 +340,7 @@ func (s *Server) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
-	said, bad := s.route(ctx, r.Method, parts, token, body)
+	reply, bad := s.route(ctx, r.Method, parts, token, body)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func (s *Server) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if r.Method == http.MethodPost && len(parts) == 1 && (parts[0] == "tasks" || parts[0] == "workers") {
 		status = http.StatusCreated
 	}
-	answer(w, status, said)
+	answer(w, status, reply)
 	return nil
 }
 

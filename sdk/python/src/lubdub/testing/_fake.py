@@ -82,9 +82,9 @@ class Store:
 
     def credit(self) -> None:
         """Excludes the time until now from all silences."""
-        for task in self.tasks.values():
+        for task in list(self.tasks.values()):
             task.last_beat = self.clock.now()
-        for worker in self.workers.values():
+        for worker in list(self.workers.values()):
             worker.last_beat = self.clock.now()
 
     def create(self, fields: Dict[str, Any]) -> Task:
@@ -181,10 +181,10 @@ class Store:
     def sweep(self) -> None:
         """Ends attempts and workers that have reached their timeout."""
         now = self.clock.now()
-        for worker in self.workers.values():
+        for worker in list(self.workers.values()):
             if worker.status == "ONLINE" and now - worker.last_beat >= self.timeout:
                 worker.status = "OFFLINE"
-        for task in self.tasks.values():
+        for task in list(self.tasks.values()):
             own = task.fields.get("heartbeatTimeoutMs") or (None if task.fields.get("queue") else 90000)
             if task.state not in ("RUNNING", "DISPATCHED"):
                 continue
@@ -267,7 +267,7 @@ class Store:
         known = self.registrations.get(str(body.get("registrationId")))
         if known is not None:
             return known
-        for one in self.workers.values():
+        for one in list(self.workers.values()):
             if one.forced:
                 raise Refused(409, "worker_held_offline", workerId=one.id, remedy=f"lubdub worker resume {one.id}")
         self.number += 1
@@ -374,7 +374,7 @@ class Store:
         types = body.get("types") or [*worker.fields["types"], None]
         waiting = [
             x
-            for x in self.tasks.values()
+            for x in list(self.tasks.values())
             if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types
         ]
         found: List[Any] = []
