@@ -1,6 +1,6 @@
 # `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test test-all lint-go lint-web lint-python format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo demo-sdk build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
 
 # What the program says of itself. The go command notes the same, but not in work trees beside the checkout.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -182,7 +182,7 @@ tidy: ## what `go mod tidy` does, which does not work where the SDK is not publi
 	cd sdk/go && GOWORK=off go mod tidy
 	cd deploy/check && GOWORK=off go mod tidy
 
-lint: lint-go lint-web lint-python ## gofmt, go vet, staticcheck; prettier over TypeScript and the dashboard; black over Python
+lint: lint-go lint-web lint-python lint-prose ## gofmt, go vet, staticcheck; prettier over TypeScript and the dashboard; black over Python; Vale over documents and comments
 
 lint-go:
 	@test -z "$$(gofmt -l . | tee -a /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
@@ -197,6 +197,14 @@ lint-web: deps-typescript
 lint-python:
 	@sh internal/ci/install-redis.sh lint
 	black --quiet --check sdk/python || { echo "run make format" >&2; exit 1; }
+
+# Words to avoid are in .vale, exceptions with their reasons in .vale.ini.
+VALE = github.com/vale-cli/vale/v3/cmd/vale@v3.20.0
+bin/vale:
+	GOBIN=$(CURDIR)/bin go install $(VALE)
+
+lint-prose: bin/vale
+	bin/vale --output=line $$(git ls-files '*.md' '*.go')
 
 format: deps-typescript ## rewrite Go, TypeScript and Python as lint wants them
 	gofmt -w .

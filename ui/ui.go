@@ -1,4 +1,4 @@
-// Package ui is the dashboard: what is built from the TypeScript beside this file (make generate) and served at /ui/.
+// Package ui is the dashboard: what is built from the TypeScript next to this file (make generate) and served at /ui/.
 package ui
 
 import "embed"

@@ -16,8 +16,8 @@ import (
 
 type devCmd struct {
 	NoFleet bool          `help:"Only the server: no simulated workers."`
-	For     time.Duration `placeholder:"DURATION" help:"Stop starting tasks after this time, wait for what must become of them, and end. Without it the show goes on until Ctrl-C."`
-	Check   bool          `help:"Exit with 1 if Lubdub judged any task wrongly: failed a live one, missed a dead one, ended an attempt twice, or took 250 ms longer than this process was itself held up. Plays again, twice at most, where the machine was too busy to prove anything. Takes free ports unless told which, and 20s unless told how long."`
+	For     time.Duration `placeholder:"DURATION" help:"Stop starting tasks after this time, wait until they have ended, and exit. Without it the fleet runs until Ctrl-C."`
+	Check   bool          `help:"Exit with 1 if Lubdub judged any task wrongly: failed a live one, missed a dead one, ended an attempt twice, or took 250 ms longer than this process was itself held up. Plays again, twice at most, where the machine was too busy to prove anything. Without flags it takes free ports and runs for 20s."`
 	Rate    float64       `default:"5" help:"Tasks that the fleet starts per second."`
 
 	settings `embed:""`

@@ -172,7 +172,7 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// What is installed by default is the release beside it.
+// The default image is that of the release in the same repository.
 func TestChartIsOfThisRelease(t *testing.T) {
 	release := read(t, "../../cmd/lubdub/versioncmd.go")
 	if meta := loadChart(t).Metadata; !strings.Contains(release, `const release = "`+meta.AppVersion+`"`) || meta.Version != meta.AppVersion {

@@ -31,7 +31,7 @@ func project(t *testing.T, profiles ...string) *types.Project {
 	return p
 }
 
-// With its file of variables the profile "cluster" is on, and Lubdub waits for the Cluster and is told of it.
+// With its file of variables the profile "cluster" is on, and Lubdub waits for the Cluster and connects to it.
 func TestComposeOnACluster(t *testing.T) {
 	options, err := cli.NewProjectOptions([]string{composeFile}, cli.WithEnv([]string{aKey}),
 		cli.WithEnvFiles("../compose/cluster.env"), cli.WithDotEnv, cli.WithDefaultProfiles())

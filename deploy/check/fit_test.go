@@ -75,7 +75,7 @@ func (o *objects) namesFit(t *testing.T) {
 	}
 }
 
-// selectorsFit tells what selects nothing, or more than it is for, and what nobody guards.
+// selectorsFit returns selectors that match nothing or too much, and pods without a disruption budget.
 func (o *objects) selectorsFit(t *testing.T) {
 	t.Helper()
 	selected := func(what string, selector *metav1.LabelSelector) (one workload) {

@@ -91,7 +91,7 @@ func (s *server) usesNewToken(x *exchange) {
 	}
 }
 
-// staleOf counts the requests with the token before the newest, after that was told.
+// staleOf counts the requests with the token before the newest one, after the newest was sent.
 func (s *server) staleOf(w *workerState) (n int) {
 	for _, x := range s.exchanges {
 		if x.at.After(w.renewedAt) && x.token == (&workerState{id: w.id, number: w.number - 1}).token() {
@@ -164,7 +164,7 @@ func (s *server) beatsAlone(x *exchange) {
 }
 
 // listsAll holds that an inventory is complete: what has started is in one of two beats in a row. A beat without one leaves nothing out,
-// and is for the time while completions are not answered: what two inventories leave out whose completion was not heeded is lost.
+// and is for the time while completions are not answered: what two inventories leave out, and whose completion was not applied, is lost.
 func (s *server) listsAll(x *exchange) {
 	if !bytes.Contains(x.body, []byte(`"tasks"`)) {
 		return
@@ -251,7 +251,7 @@ func (s *server) repeatsCompletion(x *exchange) {
 	t.completing, t.completion = true, x.body
 }
 
-// depart takes in what an answer has told.
+// depart applies what an answer reported.
 func (s *server) depart(x *exchange, a *reply) {
 	good := a.status < 300
 	accepted := func(id string) {

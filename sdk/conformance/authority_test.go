@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// newAuthority makes an authority that nobody knows, and a certificate of it for this host.
+// newAuthority makes an authority that no program trusts, and a certificate of it for this host.
 func newAuthority() (*tls.Config, []byte, error) {
 	parent := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "conformance"}, NotBefore: time.Now().Add(-time.Hour),

@@ -84,7 +84,7 @@ func (s *server) next(r *v1.ClaimRequest, most int) (ids []string) {
 	return ids
 }
 
-// workerOf is whose token it is; nil: nobody's.
+// workerOf is whose token it is; nil: of no worker.
 func (s *server) workerOf(token string) *workerState {
 	for _, w := range s.workers {
 		for n := 1; n <= w.number; n++ {

@@ -57,7 +57,7 @@ func (c *contract) request(r *http.Request, body []byte) error {
 	return c.body(placeOf(route.Path, r.Method, "requestBody"), body)
 }
 
-// answer holds an answer of the harness's own against the contract, so that it teaches nobody what is not so.
+// answer holds the harness's own answers against the contract, so that no SDK is tested against a wrong one.
 func (c *contract) answer(r *http.Request, status int, body []byte) error {
 	route, _, err := c.router.FindRoute(r)
 	if err != nil {

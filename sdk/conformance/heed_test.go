@@ -43,7 +43,7 @@ func (t *task) token() string { return fmt.Sprintf("task-%s-%d", t.id, t.number)
 
 func (t *task) over() bool { return t.completing || t.told }
 
-// waits reports whether the task's completion was sent and not heeded yet.
+// waits reports whether the task's completion was sent and not applied yet.
 func (t *task) waits() bool { return t.completing && t.request.Outcome == "" && t.ending == nil }
 
 // workerState is a worker as the server has it.
@@ -69,7 +69,7 @@ func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
 
 func now() v1.Time { return v1.At(time.Now()) }
 
-// heed does what a request asks for, as a server that is well.
+// It applies a request as a healthy server does.
 func (s *server) heed(ctx context.Context, x *exchange) *reply {
 	if x.call == "claim" {
 		return s.heedClaim(ctx, x)

@@ -28,7 +28,7 @@ type exchange struct {
 	rule   *Rule // nil: the server answers as it should
 
 	at       time.Time
-	gone     <-chan struct{} // closed when whoever asked does not wait any more
+	gone     <-chan struct{} // closed when the client no longer waits
 	answered time.Time       // zero: it was not
 	status   int
 }

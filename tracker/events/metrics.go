@@ -24,7 +24,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_events_read_total", Help: "Events that this replica has read for its streams, each once however many listen.",
 		}),
 		readErrors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_event_read_errors_total", Help: "Reads of events for streams that Redis's trouble cut short; the next one goes on.",
+			Name: "lubdub_event_read_errors_total", Help: "Reads of events for streams that an error of Redis cut short; the next one continues.",
 		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_events_dropped_total", Help: "Events that this sweeper has dropped: too many, or too old.",

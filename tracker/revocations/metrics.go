@@ -10,7 +10,7 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		standing: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lubdub_token_revocations", Help: "Revocations of tokens that this replica heeds.",
+			Name: "lubdub_token_revocations", Help: "Revocations of tokens that this replica enforces.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_token_revocations_unread_total",

@@ -29,7 +29,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		unconfirmed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_unconfirmed_total",
 			Help: "Creations, completions, new attempts and cancels that Redis did and did not confirm as durable in time; " +
-				"their callers were told 503 and to repeat.",
+				"their callers got 503 and may repeat them.",
 		}),
 		trips: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "lubdub_redis_round_trip_seconds",

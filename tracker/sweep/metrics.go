@@ -31,7 +31,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 3, 10),
 		}),
 		sweepErrors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lubdub_sweep_errors_total", Help: "Sweeps that Redis's trouble cut short.",
+			Name: "lubdub_sweep_errors_total", Help: "Sweeps, and trims of events, that an error of Redis cut short.",
 		}),
 		staleWorkers: newQueueCounter("lubdub_stale_workers_total", "Workers that this sweeper declared OFFLINE because they were silent, by "+
 			"queue: the first 100 queues that have late workers one by one and all others as (other)."),

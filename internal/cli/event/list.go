@@ -16,7 +16,7 @@ import (
 type List struct {
 	Filter        `embed:""`
 	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago, such as 15m."`
-	Oldest        bool   `help:"The oldest first, as with --after; unless told, the newest are."`
+	Oldest        bool   `help:"The oldest first, as with --after; the default is the newest first."`
 	Limit         int    `default:"100" help:"How many to show at most."`
 	session.Flags `embed:""`
 }

@@ -50,7 +50,7 @@ is set.
 ## Acts on many
 
 An act that filters choose is counted first and asked for; ` + "`-y`" + ` agrees beforehand, ` + "`--dry-run`" + ` only counts. One that was interrupted is given again: it
-goes on with the rest.
+continues with the rest.
 
 `
 

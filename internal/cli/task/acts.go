@@ -110,7 +110,7 @@ func (c *acts) act(
 			s.Note("%s of %s", output.Grouped(int64(sum.Done)), output.Grouped(int64(due)))
 		})
 	if err != nil {
-		return fmt.Errorf("%w\n%s done so far; the same command goes on with the rest", err, output.Count(done.Done, "task"))
+		return fmt.Errorf("%w\n%s done so far; run the same command again to continue", err, output.Count(done.Done, "task"))
 	}
 	if err := s.ShowResult(raw, "%s: done.", output.Count(done.Done, "task")); err != nil {
 		return err

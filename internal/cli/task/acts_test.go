@@ -57,7 +57,7 @@ func TestAnActThatIsCutShortSaysHowFarItCame(t *testing.T) {
 			if exit.Code(err) != c.code || out.Len() > 0 {
 				t.Errorf("%d: %v\n%s", exit.Code(err), err, out.String())
 			}
-			for _, part := range []string{c.says, "1,000 tasks done so far; the same command goes on with the rest"} {
+			for _, part := range []string{c.says, "1,000 tasks done so far; run the same command again to continue"} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q does not say %q", err, part)
 				}

@@ -83,7 +83,7 @@ func (c *acts) act(
 	}
 	raw, done, err := session.Post[actResult](ctx, s, path, many(sel, false))
 	if err != nil {
-		return nil, fmt.Errorf("%w\nthe same command goes on with the rest", err)
+		return nil, fmt.Errorf("%w\nrun the same command again to continue", err)
 	}
 	changed := output.Grouped(int64(max(done.Done, done.Draining)))
 	return done.WorkerIDs, s.ShowResult(raw, "%s of %s: done.", changed, output.Count(done.Matched, "worker"))

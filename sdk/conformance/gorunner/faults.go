@@ -12,7 +12,7 @@ import (
 )
 
 // faults is what carries the requests of a broken runner. It does to requests and answers what an SDK with the fault would have
-// sent, or would not have heeded.
+// sent, or would not have honoured.
 type faults struct {
 	name  string
 	plain http.RoundTripper
@@ -22,7 +22,7 @@ type faults struct {
 	idle     *sync.Cond // no handler spins any more
 	number   int
 	tokens   map[string]string // the first of its kind
-	interval float64           // the first that was told
+	interval float64           // the first that was reported
 	stopping bool
 	started  map[string]bool  // tasks
 	listed   []map[string]any // by the newest beat of a worker

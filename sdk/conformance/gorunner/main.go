@@ -1,4 +1,4 @@
-// Command gorunner does with the Go SDK what the conformance harness tells it; sdk/conformance/README.md says how. Told to
+// Command gorunner does with the Go SDK what the conformance harness asks for; sdk/conformance/README.md describes how. When asked to
 // break, it is an SDK with a fault, which the harness must notice.
 package main
 
@@ -89,7 +89,7 @@ func main() {
 	}
 }
 
-// heed does what further lines say, until there are no more: then the harness is gone.
+// It follows further lines until there are no more: then the harness has ended.
 func (r *runner) heed(lines *bufio.Scanner, closing chan struct{}) {
 	for lines.Scan() {
 		var d deed

@@ -57,7 +57,7 @@ func TestBadUseIsSaidEarly(t *testing.T) {
 		if len(s.server.Requests()) != n {
 			t.Error("it was sent")
 		}
-		if _, err := a.Done(nil); err != nil { // the attempt goes on after that
+		if _, err := a.Done(nil); err != nil { // the attempt continues after that
 			t.Error(err)
 		}
 		if err := a.Progress(1, ""); !errors.Is(err, client.ErrEnded) {

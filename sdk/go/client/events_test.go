@@ -20,7 +20,7 @@ func event(id string) string {
 	return fmt.Sprintf("id: c%s\ndata: {\"id\":\"evt_%s\",\"type\":\"task.failed\",\ndata: \"data\":{}}\n\n", id, id)
 }
 
-// A stream goes on where it was, whatever ends its connection, and says where events are missing.
+// A stream continues where it was, whatever ends its connection, and says where events are missing.
 func TestEventsGoOnWhereTheyWere(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		type connection struct {

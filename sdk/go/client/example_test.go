@@ -31,7 +31,7 @@ func Example() {
 // example is a testing.TB where there is none.
 type example struct{ testing.TB }
 
-// One task that was handed to this process is done and told of. In a test, t stands where this example has example{}.
+// One task that was handed to this process is done and reported. In a test, t stands where this example has example{}.
 func ExampleClient_Run() {
 	s := workertest.New(example{}, workertest.MachineTime())
 	c, err := client.New(s.URL(), s.Options()...)
@@ -76,7 +76,7 @@ func ExampleClient_Track() {
 	// CANCELLED <nil>
 }
 
-// Messages of a webhook are told from others' before anything is done.
+// A webhook's messages are verified before anything is done.
 func ExampleVerifier() {
 	v, err := client.NewVerifier("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3")
 	if err != nil {

@@ -21,7 +21,7 @@ type sleeper struct {
 
 func (s *sleeper) Now() time.Time { return s.Clock.Now().Add(time.Duration(s.slept.Load())) }
 
-// After a sleep of the machine the context of a strict lease has ended for whoever asks it, before any timer has run; that of a patient
+// After a sleep of the machine the context of a strict lease has ended for every caller, before any timer has run; that of a patient
 // one has not.
 func TestAContextLooksAtItsLease(t *testing.T) {
 	for _, lease := range []client.Lease{client.Patient, client.Strict} {

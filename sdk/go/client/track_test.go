@@ -135,7 +135,7 @@ func TestACancelIsHeardOf(t *testing.T) {
 	})
 }
 
-// While no server answers, patient work goes on and strict work ends with its lease, which runs from when the last accepted beat left.
+// While no server answers, patient work continues and strict work ends with its lease, which runs from when the last accepted beat left.
 func TestLeases(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
