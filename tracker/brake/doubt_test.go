@@ -79,6 +79,29 @@ func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
 	}
 }
 
+// Where the brake cannot decide about the tasks of one scope, they wait. A silent task of another scope, in which it is not engaged,
+// ends meanwhile.
+func TestAScopeInDoubtDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		herd(h, 60)
+		elsewhere := model.Scope{Tenant: "acme", Workspace: "test"}
+		alone := h.Running(func(n *model.NewTask) {
+			n.Scope, n.TaskID, n.HeartbeatInterval, n.HeartbeatTimeout = elsewhere, "alone", brakeTimeout/2, brakeTimeout
+		})
+		h.Advance(brakeTimeout + justOver)
+		trackertest.FailCalls(h.Tracker, "brake_tasks", false, func(int) bool { return true })
+		_, _ = h.Sweeper.RunOnce(h.Ctx)
+		if task, err := h.Tasks.Get(h.Ctx, elsewhere, alone.TaskID); err != nil || task.State != model.Failed {
+			h.Fatalf("the silent task of the other scope is %+v, %v", task, err)
+		}
+		page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope, States: []model.State{model.Running}, PageSize: 1})
+		if err != nil || page.Total != 60 {
+			h.Fatalf("%+v live, %v", page, err)
+		}
+	}, trackertest.Braked)
+}
+
 // The sentinel of a set is not counted as silent, even if it moves up when another member is removed.
 func TestBrakeCountsWhileOthersGo(t *testing.T) {
 	t.Parallel()
