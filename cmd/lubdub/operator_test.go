@@ -166,7 +166,7 @@ func TestOperatorExitCodes(t *testing.T) {
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+admin)}
 	gone.is(gone.run("worker", "ls"), exit.Unavailable, "http://127.0.0.1:1 does not answer")
 	open := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://lubdub.example.com", "LUBDUB_TOKEN="+admin)}
-	open.is(open.run("worker", "ls"), exit.Misuse, "would show the token", "--allow-http")
+	open.is(open.run("worker", "ls"), exit.Misuse, "would expose the token", "--allow-http")
 	nowhere := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
 	nowhere.is(nowhere.run("worker", "ls"), exit.Misuse, "lubdub dev", "lubdub context set")
 	homeless := &desk{t: t}
@@ -188,7 +188,7 @@ func TestOperatorContexts(t *testing.T) {
 	d.is(d.run("context", "set", "other", "--server", "http://lubdub.example.com"), exit.OK)
 	d.is(d.run("context", "set", "other", "--server", "lubdub:8080"), exit.Misuse,
 		"lubdub: the server's address is not like https://host:port")
-	d.is(d.with(secret, "context", "set", "other", "--token", "-"), exit.Misuse, "would show the token")
+	d.is(d.with(secret, "context", "set", "other", "--token", "-"), exit.Misuse, "would expose the token")
 	d.is(d.run("context", "set", "new", "--tenant", "a"), exit.Misuse, "say where it is with --server")
 	d.ok(d.run("context", "set", "printed", "--server", d.api, "--token-command", "printf '%s' "+secret, "--use"))
 	d.is(d.run("context", "ls"), exit.OK, "*  printed", "a command")

@@ -1355,19 +1355,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description ActOnTasksResponse counts what an act did to a part of the tasks that a selector names. */
+        /** @description ActOnTasksResponse counts what was done to one page of the tasks that a selector matches. */
         ActOnTasksResponse: {
-            /** @description How many of them were acted on, or are as the act wants them already; 0 when they are only counted. */
+            /** @description How many of them were changed, or already were as requested; 0 with dryRun. */
             done: number;
-            /** @description Matched tasks of this part are what the selector names. */
+            /** @description The number of tasks on this page. */
             matched: number;
-            /** @description NextPageToken asks for the next part; absent: this was the last. It holds for the same act and selector only. */
+            /** @description The next page; absent: this was the last. It is valid for the same operation and selector only. */
             nextPageToken?: string;
-            /** @description Refused counts the others by the error code that each alone would have got. */
+            /** @description Refused counts the others by the error code that each would have got on its own. */
             refused: {
                 [key: string]: number;
             };
-            /** @description How many of them the act would change, where they are only counted: a cancel those that have not ended, a retry those that are FAILED. Absent where they are acted on. */
+            /** @description How many of them would be changed, with dryRun only: by a cancel those that have not ended, by a retry those that are FAILED. */
             wouldDo?: number;
         };
         /** @description The body of POST /v1/workers:cordon, :uncordon and :resume. */
@@ -1376,61 +1376,61 @@ export interface components {
             dryRun?: boolean | null;
             /** @description Recorded in the events; that of a cordon is shown with the workers. */
             reason?: string | null;
-            /** @description Selector names the workers; all that it says must match, and it must say something. */
+            /** @description Selector selects workers that match all of its fields; it must have at least one. */
             selector: components["schemas"]["WorkerSelector"];
         };
-        /** @description ActOnWorkersResponse counts what an act on many workers did. */
+        /** @description ActOnWorkersResponse counts the workers that were changed. */
         ActOnWorkersResponse: {
-            /** @description How many of them are now as the act wants them. */
+            /** @description How many of them are now as requested. */
             done: number;
             dryRun: boolean;
-            /** @description Matched workers are ONLINE or DRAINING and what the selector names. A selector that names none is 404, unless it is only counted or they are to be OFFLINE. */
+            /** @description Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun or for OFFLINE. */
             matched: number;
             /** @description WorkerIDs of those that match. */
             workerIds: string[];
         };
-        /** @description One of them. */
+        /** @description One manual or backfill fire. */
         AskedFire: {
             /** Format: date-time */
             fireAt: string;
             taskId: string;
         };
-        /** @description Fires that somebody asked for and that are recorded. Their tasks are created within moments, each once. */
+        /** @description Recorded manual or backfill fires. Their tasks are created within moments, each once. */
         AskedFires: {
             /** @description Ordered by time. */
             fires: components["schemas"]["AskedFire"][];
             scheduleId: string;
-            /** @description How many older ones are more than maxCatchup, or would make more than 64 MiB of tasks together. */
+            /** @description How many older ones exceed maxCatchup, or would create more than 64 MiB of tasks together. */
             skipped: number;
         };
         /** @description The body of POST /v1/schedules/{scheduleId}/backfill. */
         BackfillRequest: {
             /**
              * Format: date-time
-             * @description The time after which fires are made up for; it is not one of them itself.
+             * @description The start of the period, exclusive.
              */
             from: string;
             /**
              * Format: date-time
-             * @description The time up to which, and which may be one of them. It must be over.
+             * @description The end of the period, inclusive. It must be in the past.
              */
             to: string;
         };
-        /** @description The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: 1 would have been its end. It is estimated from a histogram. */
+        /** @description The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: at 1 it would have timed out. It is estimated from a histogram. */
         BeatGapRatio: {
-            /** @description What came closer to its timeouts, and what the numbers are about: task or worker. */
+            /** @description Which of task and worker came closer to its timeout; the numbers are about that one. */
             kind: string;
-            /** @description What all stay below, to a tenth. */
+            /** @description An upper bound of all gaps, to a tenth. */
             max: number;
-            /** @description What half of the gaps stay below, P99 what all but one in a hundred do. */
+            /** @description P50 and P99 are the 50th and 99th percentile of the gaps. */
             p50: number;
             p99: number;
-            /** @description How many gaps were looked at. */
+            /** @description The number of gaps measured. */
             samples: number;
         };
         /** @description The body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel. */
         CancelRequest: {
-            /** @description How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts. */
+            /** @description How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts. */
             gracePeriodMs?: number | null;
             /** @description Passed to the worker as cancelReason. */
             reason?: string | null;
@@ -1443,20 +1443,20 @@ export interface components {
         };
         /** @description The body of POST /v1/tasks:cancel. */
         CancelTasksRequest: {
-            /** @description DryRun only counts those that match, and of these those that the act would change. */
+            /** @description DryRun only counts the tasks that match, and those that would be changed. */
             dryRun?: boolean | null;
-            /** @description How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts. */
+            /** @description How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts. */
             gracePeriodMs?: number | null;
-            /** @description The nextPageToken of the answer before. */
+            /** @description The nextPageToken of the previous answer. */
             pageToken?: string | null;
             /** @description Passed to the worker as cancelReason. */
             reason?: string | null;
-            /** @description Selector names the tasks; it must say something. */
+            /** @description Selector selects the tasks; it must have at least one field. */
             selector: components["schemas"]["TaskSelector"];
         };
         /** @description The body of PUT and PATCH /v1/schedules/{scheduleId}. With PUT what is absent gets its default, and cron and task are required; with PATCH it stays as it is. */
         ChangeScheduleRequest: {
-            /** @description Says when it fires, as in its creation. What it has missed since the last fire is caught up. */
+            /** @description When it fires, as in its creation. Fires missed since the last one are caught up. */
             cron?: string | null;
             /** @description How many missed fires are caught up. */
             maxCatchup?: number | null;
@@ -1470,16 +1470,16 @@ export interface components {
         };
         /** @description The body of POST /v1/queues/{queue}/claim. */
         ClaimRequest: {
-            /** @description ClaimID makes a repeat safe: the same one again gets the same tasks, without those that are done. */
+            /** @description ClaimID makes a repeat safe: the same id gets the same tasks again, without those that are done. */
             claimId?: string | null;
-            /** @description How many tasks to hand out at most. Default 1; a claim gets 100 at most. */
+            /** @description The maximum number of tasks. Default 1; a claim gets at most 100. */
             max?: unknown;
             /** @description Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type. */
             types?: string[] | null;
             /** @description How long to wait for the first task. Default 0: not at all. */
             waitMs?: number | null;
         };
-        /** @description ClaimResponse hands tasks to a worker; none when none came in time. */
+        /** @description Has the claimed tasks; none if none became available in time. */
         ClaimResponse: {
             tasks: components["schemas"]["TaskEnvelope"][];
         };
@@ -1487,25 +1487,25 @@ export interface components {
         CompletedRequest: {
             /** @description The attempt that the token was issued for. */
             attempt: number;
-            /** @description Says where a cancel met the work. */
+            /** @description The phase that a cancel interrupted. */
             cancelledDuringPhase?: string | null;
             /**
              * Format: date-time
              * @description The worker's own time. It is kept and shown, and decides nothing.
              */
             completedAt?: string | null;
-            /** @description Says what went wrong; FAILED needs its category. It is kept as it is, with any further fields, but that retryable is added where it is absent. */
+            /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
             error?: components["schemas"]["TaskError"] | null;
             /** @description Any JSON object; it is kept as it is. */
             metrics?: Record<string, unknown> | null;
             /**
-             * @description Says how the attempt ended.
+             * @description How the attempt ended.
              * @enum {string}
              */
             outcome: "SUCCEEDED" | "FAILED" | "CANCELLED";
             /** @description Any JSON value; it is kept as it is. */
             output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-            /** @description Any JSON value that says how far the work had come before its cancel. */
+            /** @description Any JSON value that describes the progress before the cancel. */
             partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description WorkerID names the worker. */
             workerId?: string | null;
@@ -1531,16 +1531,16 @@ export interface components {
         };
         /** @description The body of POST /v1/schedules. */
         CreateScheduleRequest: {
-            /** @description Says when it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. */
+            /** @description When it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. */
             cron: string;
             /** @description How many missed fires are caught up, the newest: 0 to 1,000. Default 100. */
             maxCatchup?: number | null;
             /**
-             * @description What a fire does while the task of the one before is not finished: allow (the default) creates its own all the same, skip does not.
+             * @description What a fire does while the previous task is not finished: allow (the default) creates its task, skip does not.
              * @enum {string|null}
              */
             overlap?: "allow" | "skip" | null;
-            /** @description ScheduleID names the schedule within its scope; absent: Lubdub makes one. */
+            /** @description ScheduleID names the schedule within its scope; absent: Lubdub generates one. */
             scheduleId?: string | null;
             /** @description What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, notBefore and traceparent. */
             task: components["schemas"]["CreateTaskRequest"] | null;
@@ -1549,20 +1549,20 @@ export interface components {
             /** @description The other half. */
             workspaceId?: string | null;
         };
-        /** @description The body of POST /v1/tasks. Without a queue the task is pushed: it is dispatched at once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it. */
+        /** @description The body of POST /v1/tasks. Without a queue the task is dispatched at once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it. */
         CreateTaskRequest: {
-            /** @description The caller's own id of what the work makes. */
+            /** @description The caller's own id of the result. */
             assetId?: string | null;
-            /** @description How long the worker has after it was told of a cancel. Default 30,000. */
+            /** @description How long the worker has after it was notified of a cancel. Default 30,000. */
             cancelGracePeriodMs?: number | null;
             /**
              * Format: date-time
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
-            /** @description How often the worker should beat. Default 30,000. */
+            /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
-            /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one lives by its worker's beat. */
+            /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
             heartbeatTimeoutMs?: number | null;
             /** @description Up to 64 pairs to find the task by. */
             labels?: {
@@ -1577,23 +1577,23 @@ export interface components {
             payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Placement chooses a worker at creation. Queue tasks only. */
             placement?: components["schemas"]["Placement"] | null;
-            /** @description Where the task waits; absent: it is pushed. */
+            /** @description Where the task waits; absent: it is dispatched at once. */
             queue?: string | null;
-            /** @description RenewToken lets beats renew the token. Default true; with false the token must cover the deadline. */
+            /** @description RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline. */
             renewToken?: boolean | null;
-            /** @description Any JSON object; the envelope carries it. */
+            /** @description Any JSON object; it is part of the envelope. */
             resources?: Record<string, unknown> | null;
-            /** @description Says how often the task is tried again. Queue tasks only. */
+            /** @description How often the task is retried. Queue tasks only. */
             retry?: components["schemas"]["RetryPolicy"] | null;
-            /** @description RunID groups tasks; absent: a run of its own. */
+            /** @description RunID groups tasks; absent: a run with this task only. */
             runId?: string | null;
             /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
             runTimeoutMs?: number | null;
             /** @description Runtime that a worker must have. Queue tasks only. */
             runtime?: string | null;
-            /** @description StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000 after a claim; for pushed tasks the life of their token. */
+            /** @description StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim; without a queue the life of the token. */
             startTimeoutMs?: number | null;
-            /** @description TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of schedules. */
+            /** @description TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of schedules. */
             taskId?: string | null;
             /** @description The caller's own name for the work. */
             taskKey?: string | null;
@@ -1601,11 +1601,11 @@ export interface components {
             tenantId?: string | null;
             /** @description The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs. */
             tokenTtlSeconds?: number | null;
-            /** @description The W3C trace context that the task belongs to; absent: the header's. It stands in the envelope and in the task's events. */
+            /** @description The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events. */
             traceparent?: string | null;
-            /** @description Says which kind of work it is; workers register for types. */
+            /** @description The kind of work; workers register for types. */
             type?: string | null;
-            /** @description WorkerID pins the task to one worker, which must be there. Queue tasks only. */
+            /** @description WorkerID pins the task to one worker, which must exist. Queue tasks only. */
             workerId?: string | null;
             /** @description WorkerLabels that a worker must have. Queue tasks only. */
             workerLabels?: {
@@ -1614,20 +1614,20 @@ export interface components {
             /** @description The other half. */
             workspaceId?: string | null;
         };
-        /** @description One creation among many. */
+        /** @description One creation in a batch. */
         CreateTasksItem: {
-            /** @description The caller's own id of what the work makes. */
+            /** @description The caller's own id of the result. */
             assetId?: string | null;
-            /** @description How long the worker has after it was told of a cancel. Default 30,000. */
+            /** @description How long the worker has after it was notified of a cancel. Default 30,000. */
             cancelGracePeriodMs?: number | null;
             /**
              * Format: date-time
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
-            /** @description How often the worker should beat. Default 30,000. */
+            /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
-            /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one lives by its worker's beat. */
+            /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
             heartbeatTimeoutMs?: number | null;
             /** @description For this item what the header of the same name is for POST /v1/tasks. */
             idempotencyKey?: string | null;
@@ -1644,23 +1644,23 @@ export interface components {
             payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Placement chooses a worker at creation. Queue tasks only. */
             placement?: components["schemas"]["Placement"] | null;
-            /** @description Where the task waits; absent: it is pushed. */
+            /** @description Where the task waits; absent: it is dispatched at once. */
             queue?: string | null;
-            /** @description RenewToken lets beats renew the token. Default true; with false the token must cover the deadline. */
+            /** @description RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline. */
             renewToken?: boolean | null;
-            /** @description Any JSON object; the envelope carries it. */
+            /** @description Any JSON object; it is part of the envelope. */
             resources?: Record<string, unknown> | null;
-            /** @description Says how often the task is tried again. Queue tasks only. */
+            /** @description How often the task is retried. Queue tasks only. */
             retry?: components["schemas"]["RetryPolicy"] | null;
-            /** @description RunID groups tasks; absent: a run of its own. */
+            /** @description RunID groups tasks; absent: a run with this task only. */
             runId?: string | null;
             /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
             runTimeoutMs?: number | null;
             /** @description Runtime that a worker must have. Queue tasks only. */
             runtime?: string | null;
-            /** @description StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000 after a claim; for pushed tasks the life of their token. */
+            /** @description StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim; without a queue the life of the token. */
             startTimeoutMs?: number | null;
-            /** @description TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of schedules. */
+            /** @description TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of schedules. */
             taskId?: string | null;
             /** @description The caller's own name for the work. */
             taskKey?: string | null;
@@ -1668,11 +1668,11 @@ export interface components {
             tenantId?: string | null;
             /** @description The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs. */
             tokenTtlSeconds?: number | null;
-            /** @description The W3C trace context that the task belongs to; absent: the header's. It stands in the envelope and in the task's events. */
+            /** @description The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events. */
             traceparent?: string | null;
-            /** @description Says which kind of work it is; workers register for types. */
+            /** @description The kind of work; workers register for types. */
             type?: string | null;
-            /** @description WorkerID pins the task to one worker, which must be there. Queue tasks only. */
+            /** @description WorkerID pins the task to one worker, which must exist. Queue tasks only. */
             workerId?: string | null;
             /** @description WorkerLabels that a worker must have. Queue tasks only. */
             workerLabels?: {
@@ -1683,7 +1683,7 @@ export interface components {
         };
         /** @description The body of POST /v1/tasks:batch. */
         CreateTasksRequest: {
-            /** @description 1 to 1,000 creations; each has its own outcome. */
+            /** @description 1 to 1,000 creations; each has its own result. */
             tasks: components["schemas"]["CreateTasksItem"][];
         };
         /** @description Has one result for each creation, in the same order: the body that the creation alone would have got (a TaskEnvelope, a Task or an Error) with its HTTP status as "status". */
@@ -1695,11 +1695,11 @@ export interface components {
         /** @description The body of POST /v1/tokens. */
         CreateTokenRequest: {
             /**
-             * @description Role may nothing that the request's own token may not; absent: the same role.
+             * @description Role must have no more rights than the request's own token; absent: the same role.
              * @enum {string|null}
              */
             role?: "viewer" | "submitter" | "operator" | "dispatcher" | "enroll" | "admin" | null;
-            /** @description How long the token holds, in whole seconds, and no longer than the request's own; absent: an hour. */
+            /** @description How long the token is valid, in whole seconds, and no longer than the request's own; absent: an hour. */
             ttlMs?: number | null;
         };
         /** @description The answer to POST /v1/tokens. */
@@ -1709,7 +1709,7 @@ export interface components {
             /** @description The only one for which an enroll token registers workers. */
             queue?: string;
             role: string;
-            /** @description Who bears it, as the request's own token says. */
+            /** @description The bearer, as in the request's own token. */
             subject?: string;
             /** @description TenantID and WorkspaceID are those of the request's own token; * is all. */
             tenantId: string;
@@ -1719,19 +1719,19 @@ export interface components {
         /** @description The body of POST /v1/webhooks. */
         CreateWebhookRequest: {
             description?: string | null;
-            /** @description True unless said. While it is false nothing is collected for it, and what waits is given up. */
+            /** @description True by default. While it is false no events are collected for it, and pending deliveries are dropped. */
             enabled?: boolean | null;
             events: string[];
             machineId?: string | null;
             queue?: string | null;
             runId?: string | null;
-            /** @description Secret signs its messages: whsec_ and the base64 of 24 to 64 bytes. Absent: one is made. */
+            /** @description Secret signs its messages: whsec_ and the base64 of 24 to 64 bytes. Absent: one is generated. */
             secret?: string | null;
             subject?: string | null;
             taskType?: string | null;
-            /** @description Where messages are posted to: https, and http where the deployment allows it. */
+            /** @description Where messages are posted: https, and http if the deployment allows it. */
             url: string;
-            /** @description WebhookID names it; absent: one is made. */
+            /** @description WebhookID names it; absent: one is generated. */
             webhookId?: string | null;
             workerId?: string | null;
         };
@@ -1747,35 +1747,35 @@ export interface components {
         };
         /** @description The body of POST /v1/workers/{workerId}/deregister. */
         DeregisterRequest: {
-            /** @description Drain lets it finish what it holds first; else it is OFFLINE at once and its tasks go to others. */
+            /** @description Drain lets it finish its tasks first; otherwise it is OFFLINE at once and its tasks go to other workers. */
             drain?: boolean | null;
             /** @description Shown with the worker. */
             reason?: string | null;
         };
         /** @description The body of the drain of one worker or machine. */
         DrainRequest: {
-            /** @description How long until what is still held is handed to others; absent: never. */
+            /** @description How long until remaining tasks go to other workers; absent: never. */
             deadlineMs?: number | null;
             /** @description Shown with the worker. */
             reason?: string | null;
         };
         /** @description The body of POST /v1/workers:drain. */
         DrainWorkersRequest: {
-            /** @description How long until what is still held is handed to others; absent: never. */
+            /** @description How long until remaining tasks go to other workers; absent: never. */
             deadlineMs?: number | null;
             /** @description DryRun only counts. */
             dryRun?: boolean | null;
             /** @description Shown with the worker. */
             reason?: string | null;
-            /** @description Selector names the workers; all that it says must match, and it must say something. */
+            /** @description Selector selects workers that match all of its fields; it must have at least one. */
             selector: components["schemas"]["WorkerSelector"];
         };
-        /** @description DrainWorkersResponse counts what a drain of many did. */
+        /** @description DrainWorkersResponse counts the drained workers. */
         DrainWorkersResponse: {
             /** @description How many of them are DRAINING now. */
             draining: number;
             dryRun: boolean;
-            /** @description Matched workers are ONLINE or DRAINING and what the selector names. A selector that names none is 404, unless it is only counted. */
+            /** @description Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun. */
             matched: number;
             /** @description WorkerIDs of those that match. */
             workerIds: string[];
@@ -1790,26 +1790,26 @@ export interface components {
             expectedAttempt?: number;
             /** @description The field, parameter or header that is wrong, as a path such as retry.maxAttempts. */
             field?: string;
-            /** @description The machine by whose hold a registration is refused. */
+            /** @description The machine whose hold refuses the registration. */
             machineId?: string;
-            /** @description Says what happened and what to do about it. */
+            /** @description Message describes what happened and what to do about it. */
             message: string;
-            /** @description Why Lubdub ended the attempt, why the worker is OFFLINE, or what was given as the reason of the hold. */
+            /** @description Why Lubdub ended the attempt, why the worker is OFFLINE, or the reason given for the hold. */
             reason?: string;
             /** @description The attempt that the call was for. */
             receivedAttempt?: number;
             /** @description How many of them each filter removed. */
             rejected?: components["schemas"]["Rejected"];
-            /** @description The command by which an operator lifts the hold. */
+            /** @description The command that lifts the hold. */
             remedy?: string;
             /** @description Given with a 500 only; every answer has it in its X-Request-Id header. */
             requestId?: string;
             /**
-             * @description The state that the task is in.
+             * @description The task's state.
              * @enum {string}
              */
             state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
-            /** @description The worker by whose hold a registration is refused. */
+            /** @description The worker whose hold refuses the registration. */
             workerId?: string;
         };
         /** @description How many attempts ended in the same way. */
@@ -1818,7 +1818,7 @@ export interface components {
             /** @description The outcome with its reason, or with the category and the message that the worker reported. */
             error: string;
         };
-        /** @description One thing that has happened. Fields that do not apply are left out. */
+        /** @description One event. Fields that do not apply are absent. */
         Event: {
             /** @description The number of the task's attempt. */
             attempt?: number;
@@ -1826,17 +1826,17 @@ export interface components {
             by?: string;
             /** @description The reason of a verdict or an end, such as HEARTBEAT_TIMEOUT. */
             cause?: string;
-            /** @description The rest, such as a verdict's evidence. */
+            /** @description Further data, such as a verdict's evidence. */
             data: Record<string, unknown> | unknown[] | string | number | boolean | null;
-            /** @description ID names it for good: what is told twice has the same. */
+            /** @description ID identifies the event: a repeated event has the same. */
             id: string;
-            /** @description That worker's machine, or the one that it is about. */
+            /** @description That worker's machine, or the machine that the event is about. */
             machineId?: string;
             /** @description The task's or the worker's. */
             queue?: string;
             /** @description The task's run. */
             runId?: string;
-            /** @description The task, worker, machine or whatever else it is about. */
+            /** @description The task, worker, machine or other object that it is about. */
             subject?: string;
             /** @description The task's type. */
             taskType?: string;
@@ -1849,15 +1849,15 @@ export interface components {
             time: string;
             /** @description The W3C trace context of the task's creation. */
             traceparent?: string;
-            /** @description What has happened, such as task.zombie. */
+            /** @description The type of the event, such as task.zombie. */
             type: string;
-            /** @description That worker's. */
+            /** @description That worker's version. */
             version?: string;
-            /** @description The worker that has the attempt or had it last, or that it is about. */
+            /** @description The worker that has the attempt or had it last, or that the event is about. */
             workerId?: string;
             workspaceId?: string;
         };
-        /** @description What is missing, since events are kept for a time and up to a number only. */
+        /** @description A range of missing events: they are stored for a limited time and up to a limited number. */
         EventGap: {
             /**
              * Format: date-time
@@ -1868,19 +1868,19 @@ export interface components {
             shards: number[];
             /**
              * Format: date-time
-             * @description When the first event behind it happened.
+             * @description When the first event after it happened.
              */
             to: string;
         };
         /** @description A page of GET /v1/events. */
         EventList: {
-            /** @description In the order of their times, those about one subject in the order in which they happened. */
+            /** @description Ordered by time; those about one subject in the order in which they happened. */
             events: components["schemas"]["Event"][];
-            /** @description Tells that events between after and the first of these are not kept any more. */
+            /** @description Gap reports that events between after and the first of these are no longer stored. */
             gap?: components["schemas"]["EventGap"];
-            /** @description Whether there may be more to read now. A page looks at 5,000 events at most, so where a filter passes over many it may be short, or empty, and there be more; false: all that is kept was looked at. */
+            /** @description More reports whether there may be more events now. A page reads at most 5,000 events, so with a selective filter it may be short or empty although there are more; false: all stored events were read. */
             more: boolean;
-            /** @description The cursor to go on with, as after, also where there is no more now. */
+            /** @description The cursor of the next page, as after, even if there are no more events now. */
             next: string;
         };
         /** @description Evidence answers "why was it killed?". */
@@ -1891,31 +1891,31 @@ export interface components {
             detectionLagMs: number;
             /**
              * Format: date-time
-             * @description Null when nothing was ever heard.
+             * @description Null if no heartbeat was received.
              */
             lastHeartbeatAt: string | null;
-            /** @description MassExpiryHeld reports that the mass expiry brake had spared it, so that it had one timeout more. */
+            /** @description MassExpiryHeld reports that the mass-expiry brake had held it, so that it had one more timeout. */
             massExpiryHeld?: boolean;
-            /** @description The time since the last beat that did not count. */
+            /** @description The excluded time since the last heartbeat. */
             outageCreditMs: number;
-            /** @description The silence that counted: time during which no beat could land is left out. */
+            /** @description The silence that counted: time during which no heartbeat could be stored is excluded. */
             silentMs: number;
             /** @description Sweeper names the process that found it; each has one name. */
             sweeper: string;
             /** @description What was exceeded. */
             timeoutMs: number;
-            /** @description Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY when it lives and two of its inventories in a row did not list the attempt. The times above are then the worker's. */
+            /** @description Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of its inventories in a row did not list the attempt. The times above are then the worker's. */
             workerReason?: string;
         };
-        /** @description One thing that was looked at, and how it was found. It is for people to read: messages may change, codes do not. */
+        /** @description The result of one check. It is readable text: messages may change, codes do not. */
         Finding: {
             /** @enum {string} */
             about: "us" | "them" | "both" | "none";
-            /** @description Code names what was looked at, such as redis-policy. */
+            /** @description Code names the check, such as redis-policy. */
             code: string;
-            /** @description What was found, in a sentence. */
+            /** @description Message describes the result in a sentence. */
             message: string;
-            /** @description What to do about it; absent where nothing is wrong. */
+            /** @description What to do about it; absent if nothing is wrong. */
             remedy?: string;
             /** @enum {string} */
             severity: "ok" | "warn" | "fail";
@@ -1929,20 +1929,20 @@ export interface components {
         };
         /** @description The body of /livez, /readyz and /healthz. */
         Health: {
-            /** @description Says what is wrong when the status is not ok. */
+            /** @description What is wrong if the status is not ok. */
             message?: string;
-            /** @description Says what to do about it when the status is not ok. */
+            /** @description What to do about it if the status is not ok. */
             next?: string;
-            /** @description Ok; degraded: the store is in trouble, and this server should get work all the same; or draining: it should not. */
+            /** @description Ok; degraded: the store is in trouble, but this server should still get work; or draining: it should not. */
             status: string;
         };
-        /** @description One beat among many. */
+        /** @description One heartbeat in a batch. */
         HeartbeatItem: {
             /** @description The attempt that the token was issued for. */
             attempt: number;
             /**
              * Format: date-time
-             * @description The worker's own time. It is kept and shown; liveness goes by receipt.
+             * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
              */
             heartbeatAt?: string | null;
             /** @description Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before. */
@@ -1951,7 +1951,7 @@ export interface components {
             progressPct?: number | null;
             /** @description TaskID names the task. */
             taskId: string;
-            /** @description TaskToken opens this one beat; absent: the worker's token of the request does. */
+            /** @description Valid for this heartbeat only; absent: the worker's token of the request is used. */
             taskToken?: string | null;
             /** @description WorkerID names the worker. */
             workerId?: string | null;
@@ -1962,7 +1962,7 @@ export interface components {
             attempt: number;
             /**
              * Format: date-time
-             * @description The worker's own time. It is kept and shown; liveness goes by receipt.
+             * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
              */
             heartbeatAt?: string | null;
             /** @description Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before. */
@@ -1972,17 +1972,17 @@ export interface components {
             /** @description WorkerID names the worker. */
             workerId?: string | null;
         };
-        /** @description HeartbeatResponse acknowledges a beat: it is applied in the store. */
+        /** @description HeartbeatResponse acknowledges a heartbeat: it is applied in the store. */
         HeartbeatResponse: {
             /** @description Always true. */
             acknowledged: boolean;
-            /** @description What whoever cancelled said. */
+            /** @description The reason given for the cancel. */
             cancelReason?: string;
-            /** @description How long to wait before the next beat. */
+            /** @description How long to wait before the next heartbeat. */
             nextHeartbeatMs: number;
             /**
              * Format: date-time
-             * @description The store's clock when the beat was applied.
+             * @description The store's clock when the heartbeat was applied.
              */
             serverTime: string;
             /** @description ShouldCancel asks the worker to stop, to clean up and to report the outcome CANCELLED. */
@@ -1991,11 +1991,11 @@ export interface components {
             taskToken?: string;
             /**
              * Format: date-time
-             * @description When the new token ends.
+             * @description When the new token expires.
              */
             tokenExpiresAt?: string;
         };
-        /** @description The outcome of one beat: Status is the HTTP status that the beat alone would have got, and the fields are those of its answer. */
+        /** @description The result of one heartbeat: Status is the HTTP status that the heartbeat would have got on its own, and the fields are those of its answer. */
         HeartbeatResult: {
             /** @description The fields of HeartbeatResponse, with status 200. */
             acknowledged?: boolean;
@@ -2024,12 +2024,12 @@ export interface components {
         };
         /** @description The body of POST /v1/heartbeats. */
         HeartbeatsRequest: {
-            /** @description 1 to 1,000 beats of any tasks. */
+            /** @description 1 to 1,000 heartbeats of any tasks. */
             heartbeats: components["schemas"]["HeartbeatItem"][];
         };
-        /** @description HeartbeatsResponse answers many beats. */
+        /** @description HeartbeatsResponse answers a batch of heartbeats. */
         HeartbeatsResponse: {
-            /** @description Has one entry for each beat, in the same order. */
+            /** @description Has one entry for each heartbeat, in the same order. */
             results: components["schemas"]["HeartbeatResult"][];
             /**
              * Format: date-time
@@ -2042,7 +2042,7 @@ export interface components {
             attempt: number;
             /**
              * Format: date-time
-             * @description What the worker's own clock said when it completed the attempt.
+             * @description The worker's own clock when it completed the attempt.
              */
             completedAt?: string;
             /** Format: date-time */
@@ -2051,15 +2051,15 @@ export interface components {
             endedAt: string | null;
             /** @description At most 2 KiB; the texts of a longer one are cut. */
             error?: Record<string, unknown> | null;
-            /** @description What Lubdub's verdict rests on; null when the worker ended the attempt itself. */
+            /** @description The evidence for Lubdub's verdict; null if the worker ended the attempt itself. */
             evidence: components["schemas"]["Evidence"] | null;
             /**
              * Format: date-time
-             * @description When the attempt last beat; null when it never did.
+             * @description When the attempt's last heartbeat was received; null if there was none.
              */
             lastHeartbeatAt: string | null;
             lastProgress: components["schemas"]["Progress"] | null;
-            /** @description At most 1 KiB: of more, those members that come first and fit. The task has all of the last attempt's. */
+            /** @description At most 1 KiB: of larger ones, the first members that fit. The task has all of the last attempt's. */
             metrics?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /**
              * @description SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
@@ -2074,7 +2074,7 @@ export interface components {
             willRetry?: boolean;
             workerId: string | null;
         };
-        /** @description What keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until the worker or the machine is resumed, 30 days at most after the worker's end or after the machine's last worker was forgotten. */
+        /** @description Hold keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until the worker or the machine is resumed, at most 30 days after the worker's end or after the machine's last worker was deleted. */
         Hold: {
             reason: string | null;
             /** Format: date-time */
@@ -2084,11 +2084,11 @@ export interface components {
         Index: {
             links: components["schemas"]["IndexLinks"];
             name: string;
-            /** @description Says what to do first. */
+            /** @description What to do first. */
             next: string;
             version: string;
         };
-        /** @description Paths on the server, with the base path that a proxy shows it below. */
+        /** @description Paths on the server, including the base path of a proxy. */
         IndexLinks: {
             api: string;
             dashboard: string;
@@ -2097,10 +2097,10 @@ export interface components {
             openapi: string;
             version: string;
         };
-        /** @description How many there are at a moment. */
+        /** @description The numbers at a moment. */
         Levels: {
             machines: components["schemas"]["MachineCounts"];
-            /** @description How long what sweepers should have taken first has been overdue, in the whole deployment. */
+            /** @description How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment. */
             oldestOverdueMs: number;
             /** @description By state. */
             tasks: {
@@ -2108,20 +2108,20 @@ export interface components {
             };
             workers: components["schemas"]["WorkerLevels"];
         };
-        /** @description An attempt that is not the worker's any more. */
+        /** @description An attempt that is no longer the worker's. */
         LostTask: {
             attempt: number;
-            /** @description The code that a beat of the attempt would be refused with. */
+            /** @description The code with which a heartbeat of the attempt would be refused. */
             error: string;
             taskId: string;
         };
-        /** @description A worker that ended without having been asked to, and what became of the tasks that it held. */
+        /** @description A worker that ended unexpectedly, and what became of its tasks. */
         LostWorker: {
             /** @description Attempts were taken from it so far; each task is in one of the three counts below. */
             attempts: number;
             /** @description Exhausted tasks failed because their retries are used up. */
             exhausted: number;
-            /** @description Failed tasks had no retries left to use: they have no retry policy, or were to be cancelled. */
+            /** @description Failed tasks could not be retried: they have no retry policy, or cancellation was requested. */
             failed: number;
             /** @description True when that is often, MachineFlapping when all workers of its machine were lost at once that often. */
             flapping: boolean;
@@ -2144,12 +2144,12 @@ export interface components {
             staleCount24h: number;
             workerId: string;
         };
-        /** @description A host as its workers show it. */
+        /** @description A host, derived from its workers. */
         Machine: {
-            /** @description There while the machine is drained: workers that register on it get no work until it is resumed. */
+            /** @description Set while the machine is drained: workers that register on it get no work until it is resumed. */
             drain: components["schemas"]["MachineDrain"] | null;
             flapping: boolean;
-            /** @description There while the machine is held offline: registrations on it are refused until it is resumed. */
+            /** @description Set while the machine is held offline: registrations on it are refused until it is resumed. */
             hold: components["schemas"]["Hold"] | null;
             /** Format: date-time */
             lastHeartbeatAt: string | null;
@@ -2157,7 +2157,7 @@ export interface components {
             /** @description How often in the last 24 h it went OFFLINE because its last worker had gone stale. */
             staleCount24h: number;
             /**
-             * @description ONLINE while a worker of it is, else DRAINING while one is, else OFFLINE.
+             * @description ONLINE while one of its workers is, else DRAINING while one is, else OFFLINE.
              * @enum {string}
              */
             status: "ONLINE" | "DRAINING" | "OFFLINE";
@@ -2175,7 +2175,7 @@ export interface components {
         MachineDrain: {
             /**
              * Format: date-time
-             * @description When what its workers still held at the drain is handed to others.
+             * @description When the tasks that its workers still hold go to other workers.
              */
             deadline: string | null;
             reason: string | null;
@@ -2195,7 +2195,7 @@ export interface components {
         };
         /** @description The answer of GET /v1/schedules/{scheduleId}/next. */
         NextFires: {
-            /** @description The fires to come, as if the schedule were not paused. */
+            /** @description The next fires, as if the schedule were not paused. */
             next: string[];
             scheduleId: string;
         };
@@ -2205,9 +2205,9 @@ export interface components {
             dryRun?: boolean | null;
             /** @description Shown with the workers and recorded in the events. */
             reason?: string | null;
-            /** @description Selector names the workers; all that it says must match. It or silentForMs must say something. */
+            /** @description Selector selects workers that match all of its fields. It or silentForMs must be set. */
             selector?: components["schemas"]["SilentSelector"] | null;
-            /** @description SilentForMs may stand here as well as in the selector, once. */
+            /** @description SilentForMs may be given here or in the selector. */
             silentForMs?: number | null;
         };
         /** @description Placement chooses a worker when the task is created. */
@@ -2242,17 +2242,17 @@ export interface components {
             /** @description A number from 0 to 100, as the worker sent it. */
             progressPct: number | null;
         };
-        /** @description What waits in one queue and who works for it. */
+        /** @description The state of one queue: its tasks and its workers. */
         Queue: {
-            /** @description Created reports, when a queue is paused, that nothing was known of it before: perhaps its name is mistyped. */
+            /** @description Created reports, when a queue is paused, that it was unknown before: its name may be mistyped. */
             created?: boolean;
-            /** @description How many tasks could be claimed now; those that wait for their backoff or notBefore do not count. */
+            /** @description How many tasks could be claimed now; those waiting for their backoff or notBefore do not count. */
             depth: number;
-            /** @description How long the oldest of those that could be claimed has waited; null when there is none. */
+            /** @description How long the oldest claimable task has waited; null if there is none. */
             oldestWaitMs: number | null;
-            /** @description Both together. */
+            /** @description The sum of both. */
             outstanding: number;
-            /** @description Paused reports that nothing is handed out. */
+            /** @description Paused reports that no tasks are handed out. */
             paused: boolean;
             queue: string;
             /** @description How many of its tasks are DISPATCHED or RUNNING. */
@@ -2266,17 +2266,17 @@ export interface components {
         };
         /** @description The answer of GET /v1/queues. */
         QueueList: {
-            /** @description Those that hold tasks, have workers or are paused, by name. */
+            /** @description Those that have tasks or workers or are paused, by name. */
             queues: components["schemas"]["Queue"][];
         };
-        /** @description What waits of one type in a queue. */
+        /** @description The waiting tasks of one type in a queue. */
         QueueType: {
             depth: number;
             /** @description How long the oldest has waited. */
             oldestWaitMs: number;
             /** @description Null for tasks without one. */
             type: string | null;
-            /** @description How many of them no ONLINE worker of the queue can run: none that is not cordoned has their type, runtime and labels, or the one that they are pinned to is cordoned or not there. */
+            /** @description How many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
             unrunnable: number;
         };
         /** @description QueueWorkers counts workers of a queue. */
@@ -2285,53 +2285,53 @@ export interface components {
             offline: number;
             online: number;
         };
-        /** @description The body of what needs no more than a reason. */
+        /** @description The body of requests that have only a reason. */
         ReasonRequest: {
-            /** @description Shown with the worker where it ends or is cordoned, and recorded in the event. */
+            /** @description Shown with the worker if it ends or is cordoned, and recorded in the event. */
             reason?: string | null;
         };
         /** @description The body of POST /v1/webhooks/{webhookId}/redeliver: one of its fields. */
         RedeliverRequest: {
-            /** @description The one to send again now. */
+            /** @description The delivery to send again now. */
             deliveryId?: string | null;
-            /** @description PageToken goes on where a call by since has ended. */
+            /** @description PageToken continues a previous call with since. */
             pageToken?: string | null;
             /**
              * Format: date-time
-             * @description Has all events since then sent again that are still kept.
+             * @description Since sends all events since then again that are still stored.
              */
             since?: string | null;
         };
         /** @description Its answer. */
         RedeliverResponse: {
-            /** @description The time of which events are not kept any more. */
+            /** @description The range of events that are no longer stored. */
             gap?: components["schemas"]["EventGap"];
-            /** @description There when the call has not come to the end. */
+            /** @description Present if there are more. */
             nextPageToken?: string;
-            /** @description How many messages wait to be sent by this call. */
+            /** @description How many messages this call queued. */
             queued: number;
         };
         /** @description The body of POST /v1/workers. */
         RegisterWorkerRequest: {
-            /** @description Hostname and PID together make its identity: the same ones with the same queue, machine and name take the place of the registration before. In containers, where every process may be pid 1, a name, machineId or hostname of its own keeps each from taking another's place. */
+            /** @description Hostname and PID together are its identity: a registration with the same ones and the same queue, machine and name replaces the previous one. In containers, where every process may be pid 1, give each its own name, machineId or hostname. */
             hostname?: string | null;
             /** @description Up to 64 pairs to select the worker by. */
             labels?: {
                 [key: string]: string;
             } | null;
-            /** @description The host that it runs on; absent: the hostname, made an id where it is none, else the worker is its own machine. */
+            /** @description The host that it runs on; absent: the hostname, turned into an id, or else the worker is its own machine. */
             machineId?: string | null;
             /** @description How many tasks it holds at most. Default 100; 0 counts as 1. */
             maxConcurrent?: number | null;
-            /** @description For people; a worker that is started again under its name is known as the same. */
+            /** @description A readable name; a worker that restarts with the same name counts as the same one. */
             name?: string | null;
-            /** @description Its process id; 0 and absent: not said. */
+            /** @description Its process id; 0 or absent: unknown. */
             pid?: number | null;
-            /** @description Asked, where the deployment probes, before a late worker is declared dead. */
+            /** @description Probed, if the deployment uses probes, before a late worker is declared dead. */
             probeUrl?: string | null;
             /** @description Queue that the worker claims from. */
             queue: string;
-            /** @description Drawn by the process for each registration, and makes its repeats safe as the header Idempotency-Key does: they get the first answer and supersede nobody, however late they come. It is kept for 24 hours, or for as long as OFFLINE workers are where that is shorter. */
+            /** @description Generated by the process for each registration, and makes its repeats safe as the header Idempotency-Key does: they get the first answer and supersede no worker, however late they come. It is kept for 24 hours, or for as long as OFFLINE workers are if that is shorter. */
             registrationId?: string | null;
             /** @description Runtimes that it has. */
             runtimes?: string[] | null;
@@ -2340,26 +2340,26 @@ export interface components {
             /** @description Version of the worker's program. */
             version?: string | null;
         };
-        /** @description The answer to a registration, which counts as the first beat. */
+        /** @description The answer to a registration, which counts as the first heartbeat. */
         RegisterWorkerResponse: {
-            /** @description How often the worker is to beat; the server chooses. */
+            /** @description How often the worker must send heartbeats; the server chooses it. */
             heartbeatIntervalMs: number;
             /** @description How long it may be silent. */
             heartbeatTimeoutMs: number;
             machineId: string;
-            /** @description True where the worker's machine is drained: the worker beats and claims nothing until a heartbeat answers shouldDrain false, once the machine is resumed. Absent otherwise. */
+            /** @description True if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered with shouldDrain false, once the machine is resumed. Absent otherwise. */
             shouldDrain?: boolean;
-            /** @description The worker with the same identity whose place this one took. */
+            /** @description The worker with the same identity that this one replaced. */
             superseded?: string;
             /** Format: date-time */
             tokenExpiresAt: string;
             workerId: string;
-            /** @description WorkerToken opens the worker's own calls. */
+            /** @description Valid for the worker's own calls. */
             workerToken: string;
         };
-        /** @description Rejected counts workers at the first filter that they failed, in the order in which they are asked. */
+        /** @description Rejected counts workers by the first filter that they failed, in the order of the filters. */
         Rejected: {
-            /** @description Cordoned workers take nothing new until they are uncordoned; left out where there are none. */
+            /** @description Cordoned workers get no new tasks until they are uncordoned; absent if there are none. */
             cordoned?: number;
             full: number;
             labels: number;
@@ -2370,25 +2370,25 @@ export interface components {
         };
         /** @description The body of POST /v1/system:release. */
         ReleaseRequest: {
-            /** @description How long the mass expiry brake spares nothing in this tenant and workspace; absent: 10 minutes. */
+            /** @description How long the mass-expiry brake is off in this tenant and workspace; absent: 10 minutes. */
             durationMs?: number | null;
         };
         /** @description The answer to POST /v1/system:release. */
         ReleaseResponse: {
             /** Format: date-time */
             releasedUntil: string | null;
-            /** @description TasksReleased were spared and expire now unless they beat. */
+            /** @description TasksReleased were held and expire now unless a heartbeat arrives. */
             tasksReleased: number;
-            /** @description WorkersReleased were spared and go OFFLINE now unless they beat. */
+            /** @description WorkersReleased were held and go OFFLINE now unless a heartbeat arrives. */
             workersReleased: number;
         };
         /** @description ResumeMachineResponse counts what resuming a machine did. */
         ResumeMachineResponse: {
             /** @description Matched workers of the machine were DRAINING. */
             matched: number;
-            /** @description How many of them are ONLINE by this call: those that drained with the machine. */
+            /** @description How many of them this call made ONLINE: those that drained with the machine. */
             resumed: number;
-            /** @description WorkerIDs of those. */
+            /** @description Their ids. */
             workerIds: string[];
         };
         /** @description A retry policy in force. */
@@ -2399,64 +2399,64 @@ export interface components {
             maxLosses: number;
             multiplier: number;
         };
-        /** @description RetryPolicy in a request; absent fields have the default that their comment names. */
+        /** @description RetryPolicy in a request; absent fields have the default in their comment. */
         RetryPolicy: {
             /** @description The wait before the first retry. Default 1,000. */
             initialBackoffMs?: number | null;
-            /** @description How many failures that workers report fail the task. Default 3. */
+            /** @description The number of failures reported by workers that fails the task. Default 3. */
             maxAttempts?: number | null;
             /** @description MaxBackoffMs bounds the wait. Default 60,000. */
             maxBackoffMs?: number | null;
-            /** @description How many attempts may be lost to silence or a dead worker and be tried again. Default 3. */
+            /** @description How many attempts may be lost to silence or a dead worker and be retried. Default 3. */
             maxLosses?: number | null;
             /** @description Multiplier of the wait from retry to retry, 1 to 100. Default 2. */
             multiplier?: number | null;
         };
         /** @description The body of POST /v1/tasks:retry. */
         RetryTasksRequest: {
-            /** @description DryRun only counts those that match, and of these those that the act would change. */
+            /** @description DryRun only counts the tasks that match, and those that would be changed. */
             dryRun?: boolean | null;
-            /** @description The nextPageToken of the answer before. */
+            /** @description The nextPageToken of the previous answer. */
             pageToken?: string | null;
-            /** @description Selector names the tasks; it must say something. Of those that match only FAILED ones are tried again. */
+            /** @description Selector selects the tasks; it must have at least one field. Of those that match only FAILED ones are retried. */
             selector: components["schemas"]["TaskSelector"];
         };
         /** @description The body of POST /v1/tokens:revoke. It has one of subject, workerId and tenantId. */
         RevokeTokensRequest: {
             /**
              * Format: date-time
-             * @description When the last of them was issued, to the second; absent: now.
+             * @description IssuedBefore revokes tokens issued up to this time, to the second; absent: now.
              */
             issuedBefore?: string | null;
-            /** @description Whose control tokens do not hold any more, in the tenant and workspace of the request; with a token for all of them in all, unless the query names one. */
+            /** @description The bearer whose control tokens are revoked, in the tenant and workspace of the request; with a token for all of them in all, unless the query names one. */
             subject?: string | null;
-            /** @description The tenant of whose tokens, of every kind, none holds any more. It takes an admin of all its workspaces. */
+            /** @description The tenant whose tokens of every kind are revoked. This needs an admin token for all its workspaces. */
             tenantId?: string | null;
-            /** @description The worker whose own token, and the tokens of whose tasks, do not hold any more. */
+            /** @description The worker whose own token, and the tokens of whose tasks, are revoked. */
             workerId?: string | null;
         };
-        /** @description The answer to POST /v1/tokens:revoke: what is heeded by this server now, and by all within 2 s. */
+        /** @description The answer to POST /v1/tokens:revoke: it takes effect on this server now, and on all within 2 s. */
         RevokeTokensResponse: {
             /**
              * Format: date-time
-             * @description A whole second. A token that was issued in that second does not hold either.
+             * @description A whole second. A token that was issued in that second is revoked too.
              */
             issuedBefore: string | null;
             subject?: string;
-            /** @description * where tokens of every tenant are meant. */
+            /** @description * if tokens of every tenant are revoked. */
             tenantId: string;
             workerId?: string;
-            /** @description * where tokens of every workspace are meant. */
+            /** @description * if tokens of every workspace are revoked. */
             workspaceId: string;
         };
         /** @description The body of POST /v1/webhooks/{webhookId}/rotate-secret. */
         RotateSecretRequest: {
-            /** @description The new one; absent: one is made. */
+            /** @description The new one; absent: one is generated. */
             secret?: string | null;
         };
         /** @description Run counts the tasks of a run. */
         Run: {
-            /** @description Has every state, also those with no task. */
+            /** @description Has every state, including those without tasks. */
             counts: {
                 [key: string]: number;
             };
@@ -2466,24 +2466,24 @@ export interface components {
             totalCount: number;
             workspaceId: string;
         };
-        /** @description Schedule creates a task whenever its time has come. */
+        /** @description Schedule creates a task at each of its times. */
         Schedule: {
             /** Format: date-time */
             createdAt: string;
             cron: string;
             /** @description How many fires have created their tasks. */
             fired: number;
-            /** @description The last ten that were dealt with, newest first. */
+            /** @description The last ten processed fires, newest first. */
             fires: components["schemas"]["ScheduleFire"][];
             /**
              * Format: date-time
-             * @description The last fire that was dealt with; before the first the time of creation.
+             * @description The last fire that was processed; before the first one, the time of creation.
              */
             last: string;
             maxCatchup: number;
             /**
              * Format: date-time
-             * @description The fire to come; null when none is, or when the schedule is paused.
+             * @description The next fire; null if there is none, or the schedule is paused.
              */
             next: string | null;
             /** @enum {string} */
@@ -2495,7 +2495,7 @@ export interface components {
             /** @description How many fires wait for their tasks. */
             pending: number;
             scheduleId: string;
-            /** @description How many fires have not: they were missed and are more than maxCatchup, the task before still ran, or theirs was refused. */
+            /** @description How many fires created no task: they were missed and exceed maxCatchup, the previous task still ran, or theirs was refused. */
             skipped: number;
             /** @description What each fire creates; lists leave out its payload and resources. */
             task: components["schemas"]["CreateTaskRequest"] | null;
@@ -2510,23 +2510,23 @@ export interface components {
             error?: string;
             /** Format: date-time */
             fireAt: string;
-            /** @description Schedule, manual or backfill: where it comes from. */
+            /** @description The origin: schedule, manual or backfill. */
             kind: string;
             /**
              * Format: date-time
-             * @description When that was noted.
+             * @description When the outcome was recorded.
              */
             notedAt: string;
-            /** @description CREATED, SKIPPED (the task before still ran) or REFUSED (its task was). */
+            /** @description CREATED, SKIPPED (the previous task still ran) or REFUSED (its task was refused). */
             outcome: string;
             /** @description Why that task failed. */
             reason?: string;
             /**
-             * @description That of the task that was created; absent when it is forgotten.
+             * @description The state of the created task; absent once that is deleted.
              * @enum {string}
              */
             state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
-            /** @description The task that was created; with SKIPPED the one that still ran. */
+            /** @description The created task; with SKIPPED the one that still ran. */
             taskId?: string;
         };
         /** @description The answer of GET /v1/schedules. */
@@ -2560,21 +2560,21 @@ export interface components {
             strategy?: "leastLoaded" | "roundRobin" | "random" | null;
             type?: string | null;
         };
-        /** @description The worker that a task would best be given to now. */
+        /** @description The best worker for a task now. */
         SelectWorkerResponse: {
             /** @description Considered workers are those of the queue. */
             considered: number;
             rejected: components["schemas"]["Rejected"];
             worker: components["schemas"]["Worker"];
         };
-        /** @description SilentSelector names workers, also by their silence. */
+        /** @description SilentSelector selects workers, also by their silence. */
         SilentSelector: {
             labels?: {
                 [key: string]: string;
             };
             machineId?: string;
             queue?: string;
-            /** @description For how long they must have been silent, outages left out. One that is heard before its turn is left alone. */
+            /** @description For how long they must have been silent, outages excluded. A worker whose heartbeat arrives first is left alone. */
             silentForMs?: number;
             version?: string;
         };
@@ -2594,7 +2594,7 @@ export interface components {
         StartedResponse: {
             /** @description Always true. */
             acknowledged: boolean;
-            /** @description What whoever cancelled said. */
+            /** @description The reason given for the cancel. */
             cancelReason?: string;
             /**
              * Format: date-time
@@ -2606,12 +2606,12 @@ export interface components {
         };
         /** @description The answer of GET /v1/stats. */
         Stats: {
-            /** @description How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: it was not sampled. */
+            /** @description How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: not sampled. */
             beatGapRatio: components["schemas"]["BeatGapRatio"] | null;
             /** @description The sum of the steps, of the whole deployment. */
             lastHour: components["schemas"]["StatsCounts"];
             machines: components["schemas"]["MachineCounts"];
-            /** @description How long what sweepers should have taken first has been overdue, in the whole deployment. */
+            /** @description How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment. */
             oldestOverdueMs: number;
             /** @description Those of the newest step, of the whole deployment. */
             rates: components["schemas"]["StatsRates"];
@@ -2620,7 +2620,7 @@ export interface components {
             tasks: {
                 [key: string]: number;
             };
-            /** @description TenantID and WorkspaceID say of what scope the levels are; null: of all. */
+            /** @description TenantID and WorkspaceID are the scope of the levels; null: all. */
             tenantId: string | null;
             /**
              * Format: date-time
@@ -2630,16 +2630,16 @@ export interface components {
             workers: components["schemas"]["WorkerLevels"];
             workspaceId: string | null;
         };
-        /** @description What has been counted in a time. */
+        /** @description Counts in a period. */
         StatsCounts: {
-            /** @description Those that were accepted. */
+            /** @description Accepted heartbeats. */
             beats: number;
             claimedTasks: number;
-            /** @description By what they got: tasks, nothing, refused. */
+            /** @description By result: tasks, nothing, refused. */
             claims: {
                 [key: string]: number;
             };
-            /** @description Refused beats by error code. */
+            /** @description Refused heartbeats by error code. */
             refused: {
                 [key: string]: number;
             };
@@ -2648,23 +2648,23 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** @description What goes on. */
+        /** @description Rates per second and delays. */
         StatsRates: {
-            /** @description How long all but one in a hundred beats took at most, estimated from a histogram; null: there were none. */
+            /** @description The 99th percentile of the duration of heartbeats, estimated from a histogram; null: there were none. */
             beatP99Ms: number | null;
             beatsPerSecond: number;
             claimedTasksPerSecond: number;
             claimsPerSecond: number;
             refusedPerSecond: number;
-            /** @description The age of the oldest overdue entry when sweepers last looked, the worst of them. */
+            /** @description The age of the oldest overdue entry at the sweepers' last sweep, for the worst of them. */
             sweepLagMs: number;
             verdictsPerSecond: number;
         };
-        /** @description What went on in the last hour, on all replicas. */
+        /** @description Has the counts of the last hour, on all replicas. */
         StatsSeries: {
             /** @description How long a step is. */
             stepMs: number;
-            /** @description In their order. Those in which no replica reported are left out. */
+            /** @description In order of time. Steps in which no replica reported are left out. */
             steps: components["schemas"]["StatsStep"][];
         };
         /** @description One step of a series. */
@@ -2675,20 +2675,20 @@ export interface components {
              */
             at: string | null;
             beatP99Ms: number | null;
-            /** @description Those that were accepted. */
+            /** @description Accepted heartbeats. */
             beats: number;
             claimedTasks: number;
-            /** @description By what they got: tasks, nothing, refused. */
+            /** @description By result: tasks, nothing, refused. */
             claims: {
                 [key: string]: number;
             };
-            /** @description What there was in the whole deployment: null where nobody counted it, or where the token does not open all scopes that there are. */
+            /** @description The levels of the whole deployment: null if they were not counted, or the token is not valid for all scopes. */
             levels: components["schemas"]["Levels"] | null;
-            /** @description Refused beats by error code. */
+            /** @description Refused heartbeats by error code. */
             refused: {
                 [key: string]: number;
             };
-            /** @description How many have reported. */
+            /** @description How many replicas reported. */
             replicas: number;
             sweepLagMs: number;
             /** @description Attempts that Lubdub ended, by reason. */
@@ -2699,14 +2699,14 @@ export interface components {
         /** @description All findings in one. */
         Summary: {
             /**
-             * @description Says whom the worst are about.
+             * @description What the worst findings are about.
              * @enum {string}
              */
             about: "us" | "them" | "both" | "none";
-            /** @description What is wrong, the worst first, and then how the deployment stands. */
+            /** @description What is wrong, the worst first, and then the state of the deployment. */
             message: string;
             /**
-             * @description That of the worst.
+             * @description The worst severity.
              * @enum {string}
              */
             severity: "ok" | "warn" | "fail";
@@ -2717,45 +2717,45 @@ export interface components {
             results: components["schemas"]["SweepResults"];
             success: boolean;
         };
-        /** @description Says what a sweep did. */
+        /** @description The results of a sweep. */
         SweepResults: {
             staleWorkers: components["schemas"]["SweptWorkers"];
             zombies: components["schemas"]["SweptTasks"];
         };
-        /** @description SweptTasks counts what a sweep did with tasks. */
+        /** @description SweptTasks counts tasks in a sweep. */
         SweptTasks: {
             /** @description DeletedCount finished tasks were past their retention. */
             deletedCount: number;
             /** @description ReadyCount queued tasks had waited out their backoff. */
             readyCount: number;
-            /** @description RequeuedCount of both went back to their queues. */
+            /** @description RequeuedCount of both returned to their queues. */
             requeuedCount: number;
             success: boolean;
-            /** @description TimedOutCount were ended by another timeout or a deadline. */
+            /** @description TimedOutCount attempts reached another timeout or a deadline. */
             timedOutCount: number;
-            /** @description ZombieCount attempts were ended for their silence. */
+            /** @description ZombieCount attempts reached their heartbeat timeout. */
             zombieCount: number;
         };
-        /** @description SweptWorkers counts what a sweep did with workers. */
+        /** @description SweptWorkers counts workers in a sweep. */
         SweptWorkers: {
-            /** @description The machines, in the token's scope, of those that were marked OFFLINE. */
+            /** @description The machines, in the token's scope, of the workers that were marked OFFLINE. */
             affectedMachineIds: string[];
             /** @description DeletedCount OFFLINE workers were past their retention. */
             deletedCount: number;
-            /** @description DrainedCount workers had finished what they held. */
+            /** @description DrainedCount workers had finished their tasks. */
             drainedCount: number;
-            /** @description MarkedOfflineCount workers had been silent for their timeout. */
+            /** @description MarkedOfflineCount workers reached their heartbeat timeout. */
             markedOfflineCount: number;
-            /** @description RecoveredCount attempts were taken from workers that have ended. */
+            /** @description RecoveredCount attempts were taken from ended workers. */
             recoveredCount: number;
             success: boolean;
         };
         /** @description The answer of GET /v1/system. */
         System: {
             brake: components["schemas"]["SystemBrake"];
-            /** @description DifferingSettings names the settings that are not the same on all replicas and should be. */
+            /** @description DifferingSettings names settings that differ between replicas and should not. */
             differingSettings: string[];
-            /** @description What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands on come before those about the workers and queues of the scope. */
+            /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
             findings: components["schemas"]["Finding"][];
             /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
             poisonTasks: components["schemas"]["PoisonTask"][];
@@ -2768,7 +2768,7 @@ export interface components {
             redis: components["schemas"]["SystemRedis"][];
             replicas: components["schemas"]["SystemReplica"][];
             shards: components["schemas"]["SystemShard"][];
-            /** @description Whether it is them or us, in a sentence. */
+            /** @description Whether Lubdub or the workers are at fault, in a sentence. */
             summary: components["schemas"]["Summary"];
             /**
              * Format: date-time
@@ -2777,36 +2777,36 @@ export interface components {
             time: string;
             webhooks: components["schemas"]["SystemWebhooks"];
         };
-        /** @description The mass expiry brake of the replica that answers. */
+        /** @description The mass-expiry brake of the replica that answers. */
         SystemBrake: {
             enabled: boolean;
-            /** @description How much it remembers: attempts and workers that it holds, and scopes that were released or told of. */
+            /** @description The number of its entries: attempts and workers that it holds, and scopes that were released or reported. */
             held: number;
             sharePct: number;
         };
         /** @description What the reconcilers of all replicas do. */
         SystemReconciler: {
             examinedLastHour: number;
-            /** @description How many entries they look at; 0: there is none. */
+            /** @description How many entries they check; 0: none. */
             ratePerSecond: number;
             repairedLastHour: number;
         };
-        /** @description One Redis server. What it does not say is null. */
+        /** @description One Redis server. Values that it does not report are null. */
         SystemRedis: {
             /** @description Null for the one inside a Lubdub process. */
             address: string | null;
             appendOnly: boolean;
-            /** @description How far its clock is ahead of that of the replica that answers. */
+            /** @description How far its clock is ahead of the clock of the replica that answers. */
             clockOffsetMs: number;
-            /** @description Says why it does not answer; null: it does. */
+            /** @description Why it does not answer; null: it does. */
             error: string | null;
             /** Format: date-time */
             lastSaveAt: string | null;
-            /** @description What it may use; 0: as much as there is. */
+            /** @description Its memory limit; 0: none. */
             maxMemoryBytes: number;
             maxMemoryPolicy: string | null;
             memoryBytes: number;
-            /** @description Connected to it. */
+            /** @description The number of connected replicas. */
             replicas: number;
             role: string | null;
             roundTripMs: number;
@@ -2817,7 +2817,7 @@ export interface components {
             commit: string | null;
             /**
              * Format: date-time
-             * @description When it last said that it is there. One that is silent for 30 s is not shown any more.
+             * @description When it last reported. A replica that is silent for 30 s is no longer shown.
              */
             heardAt: string | null;
             replicaId: string;
@@ -2831,31 +2831,31 @@ export interface components {
         };
         /** @description One slice of the keyspace. */
         SystemShard: {
-            /** @description In its stream; the oldest is of EventsAgeMs ago. */
+            /** @description The number of events in its stream; the oldest is EventsAgeMs old. */
             events: number;
             eventsAgeMs: number;
-            /** @description How long what is overdue most has been so; 0: nothing is. */
+            /** @description How long the oldest overdue entry has been overdue; 0: none is. */
             lagMs: number;
-            /** @description What outages of the last hour took out of everyone's silence. */
+            /** @description How much outage time of the last hour was not counted as silence. */
             outageCreditMs: number;
             /** @description Ended workers whose attempts have not all been taken yet. */
             recoveries: number;
             shard: number;
-            /** @description For how long its time has been standing still. */
+            /** @description For how long its time has been stopped. */
             stoppedMs: number;
-            /** @description Sweeper looks after it first; null: nobody sweeps it. */
+            /** @description The process that sweeps it first; null: it is not swept. */
             sweeper: string | null;
         };
         /** @description The answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of replicas, shards, workers and tasks are empty and counts are 0, as nothing is known of them. */
         SystemUnavailable: {
             brake: components["schemas"]["SystemBrake"];
-            /** @description DifferingSettings names the settings that are not the same on all replicas and should be. */
+            /** @description DifferingSettings names settings that differ between replicas and should not. */
             differingSettings: string[];
             /** @description Store_unavailable. */
             error: string;
-            /** @description What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands on come before those about the workers and queues of the scope. */
+            /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
             findings: components["schemas"]["Finding"][];
-            /** @description Says what happened and what to do about it. */
+            /** @description Message describes what happened and what to do about it. */
             message: string;
             /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
             poisonTasks: components["schemas"]["PoisonTask"][];
@@ -2868,7 +2868,7 @@ export interface components {
             redis: components["schemas"]["SystemRedis"][];
             replicas: components["schemas"]["SystemReplica"][];
             shards: components["schemas"]["SystemShard"][];
-            /** @description Whether it is them or us, in a sentence. */
+            /** @description Whether Lubdub or the workers are at fault, in a sentence. */
             summary: components["schemas"]["Summary"];
             /**
              * Format: date-time
@@ -2877,9 +2877,9 @@ export interface components {
             time: string;
             webhooks: components["schemas"]["SystemWebhooks"];
         };
-        /** @description How the webhooks of all tenants do. */
+        /** @description The state of the webhooks of all tenants. */
         SystemWebhooks: {
-            /** @description How many pending deliveries were dropped since those of their tenant took too many bytes. */
+            /** @description How many pending deliveries were dropped because those of their tenant exceeded the size limit. */
             droppedLastHour: number;
         };
         /** @description The full view of one task. */
@@ -2893,7 +2893,7 @@ export interface components {
             cancelledDuringPhase?: string;
             /**
              * Format: date-time
-             * @description What the worker's own clock said when it completed the last attempt.
+             * @description The worker's own clock when it completed the last attempt.
              */
             completedAt: string | null;
             /** Format: date-time */
@@ -2902,14 +2902,14 @@ export interface components {
             deadline: string | null;
             /** Format: date-time */
             dispatchedAt: string | null;
-            /** @description Why the task FAILED or, while it is QUEUED for a retry, why the attempt before did: all that the worker said. */
+            /** @description Why the task FAILED or, while it is QUEUED for a retry, why the previous attempt did: everything that the worker reported. */
             error: Record<string, unknown> | null;
             /** @description Counted against retry.maxAttempts. */
             failures: number;
             /** Format: date-time */
             finishedAt: string | null;
             heartbeatIntervalMs: number;
-            /** @description Null for a task that lives by its worker's beat. */
+            /** @description Null for a task that depends on its worker's heartbeat. */
             heartbeatTimeoutMs: number | null;
             /** @description Has an entry for each ended attempt, oldest first; the newest 100 are kept. */
             history: components["schemas"]["HistoryEntry"][];
@@ -2918,7 +2918,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description When the last beat was received, by the store's clock; while a task without a timeout of its own is RUNNING, its worker's, if that is later. It is kept after the end.
+             * @description When the last heartbeat was received, by the store's clock; while a task without its own timeout is RUNNING, its worker's, if that is later. It is kept after the end.
              */
             lastHeartbeatAt: string | null;
             /**
@@ -2947,20 +2947,20 @@ export interface components {
             reason: string | null;
             /**
              * Format: date-time
-             * @description What the worker's own clock said then.
+             * @description The worker's own clock at that time.
              */
             reportedHeartbeatAt: string | null;
             resources?: Record<string, unknown>;
             /** @description RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent otherwise, as when the error was not retryable. */
             retriesExhausted?: boolean;
-            /** @description Null for a task that is not retried by itself. */
+            /** @description Null for a task that is not retried automatically. */
             retry: components["schemas"]["Retry"] | null;
             runId: string;
             runTimeoutMs?: number;
             runtime?: string;
-            /** @description The schedule that created the task; absent when none did. */
+            /** @description The schedule that created the task; absent if none did. */
             scheduleId?: string;
-            /** @description There when the task was given one. */
+            /** @description Present if the task was given one. */
             startTimeoutMs?: number;
             /** Format: date-time */
             startedAt: string | null;
@@ -2969,7 +2969,7 @@ export interface components {
             taskId: string;
             taskKey: string | null;
             tenantId: string;
-            /** @description The W3C trace context of the creation; absent when it had none. */
+            /** @description The W3C trace context of the creation; absent if it had none. */
             traceparent?: string;
             type: string | null;
             workerId: string | null;
@@ -2981,11 +2981,11 @@ export interface components {
         /** @description What a worker needs to run one attempt and to report about it. */
         TaskEnvelope: {
             assetId: string | null;
-            /** @description Attempt numbers the tries at a task from 1. Every callback names it. */
+            /** @description The number of the attempt, counted from 1. Every callback includes it. */
             attempt: number;
             /** @description Where the callbacks go: POST {callbackBaseUrl}/v1/tasks/{taskId}/heartbeat and so on. */
             callbackBaseUrl: string;
-            /** @description How long the worker has to stop once it was told of a cancel. */
+            /** @description How long the worker has to stop once it was notified of a cancel. */
             cancelGracePeriodMs: number;
             /** Format: date-time */
             deadline: string | null;
@@ -2994,14 +2994,14 @@ export interface components {
              * @description When this attempt was handed out.
              */
             enqueuedAt: string;
-            /** @description How often to beat. */
+            /** @description How often to send heartbeats. */
             heartbeatIntervalMs: number;
-            /** @description The silence after which the attempt is dead; null: it lives by its worker's beat. */
+            /** @description The silence after which the attempt is dead; null: it depends on its worker's heartbeat. */
             heartbeatTimeoutMs: number | null;
             labels: {
                 [key: string]: string;
             };
-            /** @description What the attempt before this one reported last. */
+            /** @description The last progress that the previous attempt reported. */
             lastProgress?: components["schemas"]["Progress"];
             /** @description Payload as given at creation; null when none was. */
             payload: Record<string, unknown> | unknown[] | string | number | boolean | null;
@@ -3009,9 +3009,9 @@ export interface components {
             /** @description Resources as given at creation; an empty object when none were. */
             resources: Record<string, unknown>;
             runId: string;
-            /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own. */
+            /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no limit of its own. */
             runTimeoutMs?: number;
-            /** @description The schedule that created the task; absent when none did. */
+            /** @description The schedule that created the task; absent if none did. */
             scheduleId?: string;
             /**
              * @description DISPATCHED when the envelope is made.
@@ -3025,39 +3025,39 @@ export interface components {
             tenantId: string;
             /** Format: date-time */
             tokenExpiresAt: string;
-            /** @description The W3C trace context of the creation; absent when it had none. */
+            /** @description The W3C trace context of the creation; absent if it had none. */
             traceparent?: string;
             /** @description Type and Queue are null when the task has none. */
             type: string | null;
             workspaceId: string;
         };
-        /** @description A worker's account of a failure. */
+        /** @description A failure as its worker reports it. */
         TaskError: {
             /**
              * @description One of the six.
              * @enum {string}
              */
             category: "USER_CODE" | "DATA_QUALITY" | "INFRASTRUCTURE" | "CONFIGURATION" | "TIMEOUT" | "CANCELLED";
-            /** @description For people. */
+            /** @description Readable text. */
             message?: string | null;
             /** @description Retryable reports whether a retry may help; absent: its category's default. */
             retryable?: boolean | null;
-            /** @description For people. */
+            /** @description Readable text. */
             stackTrace?: string | null;
         };
         /** @description One page of GET /v1/tasks, in the order of task ids. */
         TaskList: {
-            /** @description Absent on the last page. It holds for the same filter only. */
+            /** @description Absent on the last page. It is valid for the same filter only. */
             nextPageToken?: string;
             tasks: components["schemas"]["Task"][];
             /** @description Null when the filter does not allow an exact count. */
             totalCount: number | null;
         };
-        /** @description TaskSelector names tasks; all that it says must match. */
+        /** @description TaskSelector selects tasks that match all of its fields. */
         TaskSelector: {
             /**
              * Format: date-time
-             * @description FinishedAfter names finished tasks, by when they ended.
+             * @description FinishedAfter selects finished tasks by when they ended.
              */
             finishedAfter?: string;
             labels?: {
@@ -3070,15 +3070,15 @@ export interface components {
             runId?: string;
             /** @description The schedule that created them. */
             scheduleId?: string;
-            /** @description One, or several with commas. */
+            /** @description One state, or several separated by commas. */
             state?: string;
             type?: string;
             workerId?: string;
         };
-        /** @description The body of PUT /v1/webhooks/{webhookId}: all that the webhook says from now on. */
+        /** @description The body of PUT /v1/webhooks/{webhookId}: it replaces the webhook's definition. */
         UpdateWebhookRequest: {
             description?: string | null;
-            /** @description True unless said. While it is false nothing is collected for it, and what waits is given up. */
+            /** @description True by default. While it is false no events are collected for it, and pending deliveries are dropped. */
             enabled?: boolean | null;
             events: string[];
             machineId?: string | null;
@@ -3086,7 +3086,7 @@ export interface components {
             runId?: string | null;
             subject?: string | null;
             taskType?: string | null;
-            /** @description Where messages are posted to: https, and http where the deployment allows it. */
+            /** @description Where messages are posted: https, and http if the deployment allows it. */
             url: string;
             workerId?: string | null;
         };
@@ -3096,7 +3096,7 @@ export interface components {
             groups: components["schemas"]["VerdictGroup"][];
             /**
              * Format: date-time
-             * @description From when on verdicts were counted.
+             * @description The start of the period.
              */
             since: string | null;
             /** @description How many there are. */
@@ -3104,16 +3104,16 @@ export interface components {
             /** @description Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out. */
             truncated: boolean;
         };
-        /** @description How many verdicts have the same values of what was asked for. A value that there is none of, or that is not known any more, is empty. */
+        /** @description VerdictGroup counts verdicts with the same values of the group's fields. A missing or unknown value is empty. */
         VerdictGroup: {
             count: number;
-            /** @description Those of their tasks that were asked for. */
+            /** @description The requested labels of their tasks. */
             labels?: {
                 [key: string]: string;
             };
             /**
              * Format: date-time
-             * @description When the last of them fell.
+             * @description The time of the last one.
              */
             lastAt: string | null;
             machineId?: string;
@@ -3130,23 +3130,23 @@ export interface components {
             name: string;
             version: string;
         };
-        /** @description Where events are posted to. */
+        /** @description A receiver of events. */
         Webhook: {
             /** Format: date-time */
             createdAt: string;
-            /** @description How many deliveries were given up, of those that are kept. */
+            /** @description How many stored deliveries were abandoned. */
             dead: number;
             description?: string;
             /** Format: date-time */
             disabledAt: string | null;
-            /** @description GONE, after a 410; FAILING, after five days of failures; OPERATOR; or null while it is on. */
+            /** @description GONE, after a 410; FAILING, after five days of failures; OPERATOR; or null while it is enabled. */
             disabledReason: string | null;
             enabled: boolean;
             /** @description Types of events, such as task.failed, or families of them, such as task.*. At least one. */
             events: string[];
             /**
              * Format: date-time
-             * @description Since when nothing was received though it was tried.
+             * @description Since when all deliveries have failed.
              */
             failingSince: string | null;
             machineId?: string;
@@ -3154,16 +3154,16 @@ export interface components {
             managed: boolean;
             /**
              * Format: date-time
-             * @description Until when older secrets sign too, null when none does.
+             * @description Until when older secrets sign too; null if there are none.
              */
             oldSecretsUntil: string | null;
-            /** @description How many deliveries wait or are under way. */
+            /** @description How many deliveries wait or are in flight. */
             pending: number;
             queue?: string;
             runId?: string;
-            /** @description There in the answer that it was made for, and never again. */
+            /** @description Present only in the answer that created it. */
             secret?: string;
-            /** @description Subject, a task, worker or machine, is the only one that it is told of; absent: all are. The same for the rest. */
+            /** @description Subject, a task, worker or machine, limits the events to those about it; absent: all. The same applies to the other fields. */
             subject?: string;
             taskType?: string;
             tenantId: string;
@@ -3174,22 +3174,22 @@ export interface components {
             workerId?: string;
             workspaceId: string;
         };
-        /** @description One message on its way to a webhook. */
+        /** @description The delivery of one message to a webhook. */
         WebhookDelivery: {
-            /** @description How often it was tried; after ten it is DEAD. */
+            /** @description The number of tries; after ten it is DEAD. */
             attempts: number;
             /** Format: date-time */
             createdAt: string;
             deliveryId: string;
-            /** @description The event that it tells of; null: none, it is about the webhook itself. */
+            /** @description The event in the message; null: the message is about the webhook itself. */
             eventId: string | null;
             /** Format: date-time */
             lastAttemptAt: string | null;
-            /** @description The webhook-id that it is sent with, the same at each try. */
+            /** @description Its webhook-id, the same for each try. */
             messageId: string;
             /** Format: date-time */
             nextAttemptAt: string | null;
-            /** @description What the last try came to; null: there was none. */
+            /** @description The result of the last try; null: there was none. */
             response: components["schemas"]["WebhookResponse"] | null;
             /** @enum {string} */
             status: "PENDING" | "DELIVERED" | "DEAD";
@@ -3198,7 +3198,7 @@ export interface components {
         };
         /** @description The answer of GET /v1/webhooks/{webhookId}/deliveries. */
         WebhookDeliveryList: {
-            /** @description Deliveries stand newest first. */
+            /** @description Newest first. */
             deliveries: components["schemas"]["WebhookDelivery"][];
             nextPageToken?: string;
         };
@@ -3208,22 +3208,22 @@ export interface components {
             totalCount: number;
             webhooks: components["schemas"]["Webhook"][];
         };
-        /** @description What a try came to. */
+        /** @description The result of a try. */
         WebhookResponse: {
             /** @description The beginning of the answer's, at most 1 KiB. */
             body: string;
-            /** @description Says why there was no answer. */
+            /** @description Why there was no answer. */
             error: string | null;
-            /** @description That of the answer; null: there was none. */
+            /** @description The answer's; null: there was none. */
             status: number | null;
-            /** @description How long it took. */
+            /** @description The duration. */
             tookMs: number;
         };
         /** @description One registered worker. */
         Worker: {
-            /** @description What it said with its last beat. */
+            /** @description The value of its last heartbeat. */
             activeCount: number;
-            /** @description There while the worker takes nothing new; it is independent of the status. */
+            /** @description Set while the worker gets no new tasks; it is independent of the status. */
             cordon: components["schemas"]["WorkerCordon"] | null;
             /** Format: date-time */
             deregisteredAt: string | null;
@@ -3236,18 +3236,18 @@ export interface components {
             heartbeatTimeoutMs: number;
             /** @description How many attempts it holds. */
             heldCount: number;
-            /** @description There while the worker is held offline: registrations of its identity are refused until it is resumed. */
+            /** @description Set while the worker is held offline: registrations of its identity are refused until it is resumed. */
             hold: components["schemas"]["Hold"] | null;
             hostname: string | null;
             labels: {
                 [key: string]: string;
             };
-            /** @description LastHeartbeatAgeMs does not count outages. */
+            /** @description LastHeartbeatAgeMs excludes outages. */
             lastHeartbeatAgeMs: number | null;
             /** Format: date-time */
             lastHeartbeatAt: string | null;
             /**
-             * @description Computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
+             * @description Computed from the last heartbeat at the time of the answer, also for a worker that is OFFLINE.
              * @enum {string}
              */
             liveness: "FRESH" | "LATE" | "LOST";
@@ -3255,7 +3255,7 @@ export interface components {
             maxConcurrent: number;
             name: string | null;
             pid: number | null;
-            /** @description How many queued tasks are meant for it. */
+            /** @description How many queued tasks are pinned to it. */
             placedCount: number;
             queue: string;
             /** Format: date-time */
@@ -3263,14 +3263,14 @@ export interface components {
             runtimes: string[];
             /** @description Schedulable reports whether it would be selected now. */
             schedulable: boolean;
-            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping says that this is at least the server's flapping-threshold. */
+            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least the server's flapping-threshold. */
             staleCount24h: number;
             /** @enum {string} */
             status: "ONLINE" | "DRAINING" | "OFFLINE";
-            /** @description What was given as the reason of its drain or of its end. That of a drain stays when the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED and nothing else was given; where nothing was, it is the same as endReason. */
+            /** @description The reason given for its drain or its end. That of a drain stays if the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED and no other was given; without any it is the same as endReason. */
             statusReason: string | null;
             tenantId: string;
-            /** @description How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it. */
+            /** @description How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists the tasks that ended on it. */
             totalCompleted: number;
             /** @description How many attempts its heartbeats reported as failed. */
             totalFailed: number;
@@ -3283,7 +3283,7 @@ export interface components {
             workerId: string;
             workspaceId: string;
         };
-        /** @description The cordon of a worker, which lasts until the worker is uncordoned or ends. Whoever registers in its place inherits it. */
+        /** @description The cordon of a worker, which lasts until the worker is uncordoned or ends. A worker that supersedes it inherits the cordon. */
         WorkerCordon: {
             reason: string | null;
             /** Format: date-time */
@@ -3293,36 +3293,36 @@ export interface components {
         WorkerHeartbeatRequest: {
             /** @description How many tasks it works on. Those that it did not claim count as load when workers are selected. */
             activeCount?: number | null;
-            /** @description How many tasks it completed since the last beat that was answered. */
+            /** @description How many tasks it completed since the last answered heartbeat. */
             completedDelta?: number | null;
             /** @description How many failed since then. */
             failedDelta?: number | null;
-            /** @description Seq rises from beat to beat; required with deltas. A repeated one adds nothing, and the inventory of one that is not higher than the last takes nothing from the worker. */
+            /** @description Seq increases from heartbeat to heartbeat; required with deltas. A repeated one adds nothing, and an inventory whose seq is not higher than the last takes nothing from the worker. */
             seq?: number | null;
-            /** @description All the attempts that it has, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its knowing. An attempt that two beats in a row miss is lost. */
+            /** @description All its attempts, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its knowledge. An attempt that two heartbeats in a row omit is lost. */
             tasks?: components["schemas"]["WorkerTaskItem"][] | null;
         };
-        /** @description The answer to a worker's beat. */
+        /** @description The answer to a worker's heartbeat. */
         WorkerHeartbeatResponse: {
             accepted: boolean;
             /** @description Attempts to stop gracefully. They are repeated until their delivery is recorded. */
             cancelTasks: components["schemas"]["CancelTask"][];
             /**
              * Format: date-time
-             * @description When what it still holds is handed to others.
+             * @description When its remaining tasks go to other workers.
              */
             drainDeadline?: string;
             heartbeatIntervalMs: number;
             heartbeatTimeoutMs: number;
-            /** @description Attempts that are not the worker's any more; it must stop them at once. */
+            /** @description Attempts that are no longer the worker's; it must stop them at once. */
             lostTasks: components["schemas"]["LostTask"][];
             /** Format: date-time */
             serverTime: string;
-            /** @description ShouldDrain asks the worker to claim nothing more, to finish what it holds and to deregister. */
+            /** @description ShouldDrain asks the worker to claim nothing more, to finish its tasks and to deregister. */
             shouldDrain: boolean;
             /** Format: date-time */
             tokenExpiresAt?: string;
-            /** @description A fresh one, in the last third of the old one's life. */
+            /** @description A new token, in the last third of the old one's life. */
             workerToken?: string;
         };
         /** @description Workers by status, and those that are not OFFLINE by liveness. */
@@ -3340,7 +3340,7 @@ export interface components {
             totalCount: number;
             workers: components["schemas"]["Worker"][];
         };
-        /** @description WorkerSelector names workers. */
+        /** @description WorkerSelector selects workers. */
         WorkerSelector: {
             labels?: {
                 [key: string]: string;
@@ -3352,9 +3352,9 @@ export interface components {
         /** @description One attempt in a worker's inventory. */
         WorkerTaskItem: {
             attempt: number;
-            /** @description Says it in words. */
+            /** @description Message describes the progress. */
             message?: string | null;
-            /** @description How far it has come, 0 to 100. */
+            /** @description Its progress, 0 to 100. */
             progressPct?: number | null;
             taskId: string;
         };

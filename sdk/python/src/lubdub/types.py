@@ -9,26 +9,25 @@ Json = Any
 
 
 class _ActOnTasksResponse(TypedDict):
-    # How many of them were acted on, or are as the act wants them already; 0 when they are only counted.
+    # How many of them were changed, or already were as requested; 0 with dryRun.
     done: int
-    # Matched tasks of this part are what the selector names.
+    # The number of tasks on this page.
     matched: int
-    # Refused counts the others by the error code that each alone would have got.
+    # Refused counts the others by the error code that each would have got on its own.
     refused: Dict[str, int]
 
 
 class ActOnTasksResponse(_ActOnTasksResponse, total=False):
-    """ActOnTasksResponse counts what an act did to a part of the tasks that a selector names."""
+    """ActOnTasksResponse counts what was done to one page of the tasks that a selector matches."""
 
-    # NextPageToken asks for the next part; absent: this was the last. It holds for the same act and selector only.
+    # The next page; absent: this was the last. It is valid for the same operation and selector only.
     nextPageToken: str
-    # How many of them the act would change, where they are only counted: a cancel those that have not ended, a retry those that are
-    # FAILED. Absent where they are acted on.
+    # How many of them would be changed, with dryRun only: by a cancel those that have not ended, by a retry those that are FAILED.
     wouldDo: int
 
 
 class _ActOnWorkersRequest(TypedDict):
-    # Selector names the workers; all that it says must match, and it must say something.
+    # Selector selects workers that match all of its fields; it must have at least one.
     selector: WorkerSelector
 
 
@@ -42,32 +41,32 @@ class ActOnWorkersRequest(_ActOnWorkersRequest, total=False):
 
 
 class ActOnWorkersResponse(TypedDict):
-    """ActOnWorkersResponse counts what an act on many workers did."""
+    """ActOnWorkersResponse counts the workers that were changed."""
 
-    # How many of them are now as the act wants them.
+    # How many of them are now as requested.
     done: int
     dryRun: bool
-    # Matched workers are ONLINE or DRAINING and what the selector names. A selector that names none is 404, unless it is only
-    # counted or they are to be OFFLINE.
+    # Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun or for
+    # OFFLINE.
     matched: int
     # WorkerIDs of those that match.
     workerIds: List[str]
 
 
 class AskedFire(TypedDict):
-    """One of them."""
+    """One manual or backfill fire."""
 
     fireAt: str
     taskId: str
 
 
 class AskedFires(TypedDict):
-    """Fires that somebody asked for and that are recorded. Their tasks are created within moments, each once."""
+    """Recorded manual or backfill fires. Their tasks are created within moments, each once."""
 
     # Ordered by time.
     fires: List[AskedFire]
     scheduleId: str
-    # How many older ones are more than maxCatchup, or would make more than 64 MiB of tasks together.
+    # How many older ones exceed maxCatchup, or would create more than 64 MiB of tasks together.
     skipped: int
 
 
@@ -75,25 +74,25 @@ BackfillRequest = TypedDict("BackfillRequest", {"from": 'str', "to": 'str'}, tot
 
 
 class BeatGapRatio(TypedDict):
-    """The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: 1 would have been its end. It is
-    estimated from a histogram."""
+    """The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: at 1 it would have timed out. It
+    is estimated from a histogram."""
 
-    # What came closer to its timeouts, and what the numbers are about: task or worker.
+    # Which of task and worker came closer to its timeout; the numbers are about that one.
     kind: str
-    # What all stay below, to a tenth.
+    # An upper bound of all gaps, to a tenth.
     max: float
-    # What half of the gaps stay below, P99 what all but one in a hundred do.
+    # P50 and P99 are the 50th and 99th percentile of the gaps.
     p50: float
     p99: float
-    # How many gaps were looked at.
+    # The number of gaps measured.
     samples: int
 
 
 class CancelRequest(TypedDict, total=False):
     """The body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel."""
 
-    # How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once,
-    # CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts.
+    # How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once,
+    # CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts.
     gracePeriodMs: Optional[int]
     # Passed to the worker as cancelReason.
     reason: Optional[str]
@@ -108,19 +107,19 @@ class CancelTask(TypedDict):
 
 
 class _CancelTasksRequest(TypedDict):
-    # Selector names the tasks; it must say something.
+    # Selector selects the tasks; it must have at least one field.
     selector: TaskSelector
 
 
 class CancelTasksRequest(_CancelTasksRequest, total=False):
     """The body of POST /v1/tasks:cancel."""
 
-    # DryRun only counts those that match, and of these those that the act would change.
+    # DryRun only counts the tasks that match, and those that would be changed.
     dryRun: Optional[bool]
-    # How long a worker has to stop from when it was told; absent: the task's cancelGracePeriodMs. 0 ends the task at once,
-    # CANCELLED by TERMINATED, whether or not its worker was told. Of several requests the last that says it counts.
+    # How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once,
+    # CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts.
     gracePeriodMs: Optional[int]
-    # The nextPageToken of the answer before.
+    # The nextPageToken of the previous answer.
     pageToken: Optional[str]
     # Passed to the worker as cancelReason.
     reason: Optional[str]
@@ -130,7 +129,7 @@ class ChangeScheduleRequest(TypedDict, total=False):
     """The body of PUT and PATCH /v1/schedules/{scheduleId}. With PUT what is absent gets its default, and cron and task are
     required; with PATCH it stays as it is."""
 
-    # Says when it fires, as in its creation. What it has missed since the last fire is caught up.
+    # When it fires, as in its creation. Fires missed since the last one are caught up.
     cron: Optional[str]
     # How many missed fires are caught up.
     maxCatchup: Optional[int]
@@ -143,9 +142,9 @@ class ChangeScheduleRequest(TypedDict, total=False):
 class ClaimRequest(TypedDict, total=False):
     """The body of POST /v1/queues/{queue}/claim."""
 
-    # ClaimID makes a repeat safe: the same one again gets the same tasks, without those that are done.
+    # ClaimID makes a repeat safe: the same id gets the same tasks again, without those that are done.
     claimId: Optional[str]
-    # How many tasks to hand out at most. Default 1; a claim gets 100 at most.
+    # The maximum number of tasks. Default 1; a claim gets at most 100.
     max: Json
     # Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type.
     types: Optional[List[str]]
@@ -154,7 +153,7 @@ class ClaimRequest(TypedDict, total=False):
 
 
 class ClaimResponse(TypedDict):
-    """ClaimResponse hands tasks to a worker; none when none came in time."""
+    """Has the claimed tasks; none if none became available in time."""
 
     tasks: List[TaskEnvelope]
 
@@ -162,25 +161,24 @@ class ClaimResponse(TypedDict):
 class _CompletedRequest(TypedDict):
     # The attempt that the token was issued for.
     attempt: int
-    # Says how the attempt ended.
+    # How the attempt ended.
     outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED"]
 
 
 class CompletedRequest(_CompletedRequest, total=False):
     """The body of POST /v1/tasks/{taskId}/completed."""
 
-    # Says where a cancel met the work.
+    # The phase that a cancel interrupted.
     cancelledDuringPhase: Optional[str]
     # The worker's own time. It is kept and shown, and decides nothing.
     completedAt: Optional[str]
-    # Says what went wrong; FAILED needs its category. It is kept as it is, with any further fields, but that retryable is added
-    # where it is absent.
+    # The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent.
     error: Optional[TaskError]
     # Any JSON object; it is kept as it is.
     metrics: Optional[Dict[str, Json]]
     # Any JSON value; it is kept as it is.
     output: Json
-    # Any JSON value that says how far the work had come before its cancel.
+    # Any JSON value that describes the progress before the cancel.
     partialProgress: Json
     # WorkerID names the worker.
     workerId: Optional[str]
@@ -205,8 +203,8 @@ class CompletedResponse(_CompletedResponse, total=False):
 
 
 class _CreateScheduleRequest(TypedDict):
-    # Says when it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 =
-    # SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100.
+    # When it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 = SUN,
+    # or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100.
     cron: str
     # What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, notBefore and traceparent.
     task: Optional[CreateTaskRequest]
@@ -217,10 +215,9 @@ class CreateScheduleRequest(_CreateScheduleRequest, total=False):
 
     # How many missed fires are caught up, the newest: 0 to 1,000. Default 100.
     maxCatchup: Optional[int]
-    # What a fire does while the task of the one before is not finished: allow (the default) creates its own all the same, skip does
-    # not.
+    # What a fire does while the previous task is not finished: allow (the default) creates its task, skip does not.
     overlap: Optional[Literal["allow", "skip"]]
-    # ScheduleID names the schedule within its scope; absent: Lubdub makes one.
+    # ScheduleID names the schedule within its scope; absent: Lubdub generates one.
     scheduleId: Optional[str]
     # Half of the scope; absent: the query's, else the token's.
     tenantId: Optional[str]
@@ -229,19 +226,19 @@ class CreateScheduleRequest(_CreateScheduleRequest, total=False):
 
 
 class CreateTaskRequest(TypedDict, total=False):
-    """The body of POST /v1/tasks. Without a queue the task is pushed: it is dispatched at once and the answer is its TaskEnvelope.
-    With a queue it waits until a worker claims it."""
+    """The body of POST /v1/tasks. Without a queue the task is dispatched at once and the answer is its TaskEnvelope. With a queue
+    it waits until a worker claims it."""
 
-    # The caller's own id of what the work makes.
+    # The caller's own id of the result.
     assetId: Optional[str]
-    # How long the worker has after it was told of a cancel. Default 30,000.
+    # How long the worker has after it was notified of a cancel. Default 30,000.
     cancelGracePeriodMs: Optional[int]
     # Deadline fails the task with DEADLINE_EXCEEDED when it passes.
     deadline: Optional[str]
-    # How often the worker should beat. Default 30,000.
+    # How often the worker should send heartbeats. Default 30,000.
     heartbeatIntervalMs: Optional[int]
     # How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue
-    # task without one lives by its worker's beat.
+    # task without one depends on its worker's heartbeat.
     heartbeatTimeoutMs: Optional[int]
     # Up to 64 pairs to find the task by.
     labels: Optional[Dict[str, str]]
@@ -251,24 +248,24 @@ class CreateTaskRequest(TypedDict, total=False):
     payload: Json
     # Placement chooses a worker at creation. Queue tasks only.
     placement: Optional[Placement]
-    # Where the task waits; absent: it is pushed.
+    # Where the task waits; absent: it is dispatched at once.
     queue: Optional[str]
-    # RenewToken lets beats renew the token. Default true; with false the token must cover the deadline.
+    # RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline.
     renewToken: Optional[bool]
-    # Any JSON object; the envelope carries it.
+    # Any JSON object; it is part of the envelope.
     resources: Optional[Dict[str, Json]]
-    # Says how often the task is tried again. Queue tasks only.
+    # How often the task is retried. Queue tasks only.
     retry: Optional[RetryPolicy]
-    # RunID groups tasks; absent: a run of its own.
+    # RunID groups tasks; absent: a run with this task only.
     runId: Optional[str]
     # RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound.
     runTimeoutMs: Optional[int]
     # Runtime that a worker must have. Queue tasks only.
     runtime: Optional[str]
-    # StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000
-    # after a claim; for pushed tasks the life of their token.
+    # StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim;
+    # without a queue the life of the token.
     startTimeoutMs: Optional[int]
-    # TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of
+    # TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of
     # schedules.
     taskId: Optional[str]
     # The caller's own name for the work.
@@ -277,11 +274,11 @@ class CreateTaskRequest(TypedDict, total=False):
     tenantId: Optional[str]
     # The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs.
     tokenTtlSeconds: Optional[int]
-    # The W3C trace context that the task belongs to; absent: the header's. It stands in the envelope and in the task's events.
+    # The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events.
     traceparent: Optional[str]
-    # Says which kind of work it is; workers register for types.
+    # The kind of work; workers register for types.
     type: Optional[str]
-    # WorkerID pins the task to one worker, which must be there. Queue tasks only.
+    # WorkerID pins the task to one worker, which must exist. Queue tasks only.
     workerId: Optional[str]
     # WorkerLabels that a worker must have. Queue tasks only.
     workerLabels: Optional[Dict[str, str]]
@@ -290,18 +287,18 @@ class CreateTaskRequest(TypedDict, total=False):
 
 
 class CreateTasksItem(TypedDict, total=False):
-    """One creation among many."""
+    """One creation in a batch."""
 
-    # The caller's own id of what the work makes.
+    # The caller's own id of the result.
     assetId: Optional[str]
-    # How long the worker has after it was told of a cancel. Default 30,000.
+    # How long the worker has after it was notified of a cancel. Default 30,000.
     cancelGracePeriodMs: Optional[int]
     # Deadline fails the task with DEADLINE_EXCEEDED when it passes.
     deadline: Optional[str]
-    # How often the worker should beat. Default 30,000.
+    # How often the worker should send heartbeats. Default 30,000.
     heartbeatIntervalMs: Optional[int]
     # How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue
-    # task without one lives by its worker's beat.
+    # task without one depends on its worker's heartbeat.
     heartbeatTimeoutMs: Optional[int]
     # For this item what the header of the same name is for POST /v1/tasks.
     idempotencyKey: Optional[str]
@@ -313,24 +310,24 @@ class CreateTasksItem(TypedDict, total=False):
     payload: Json
     # Placement chooses a worker at creation. Queue tasks only.
     placement: Optional[Placement]
-    # Where the task waits; absent: it is pushed.
+    # Where the task waits; absent: it is dispatched at once.
     queue: Optional[str]
-    # RenewToken lets beats renew the token. Default true; with false the token must cover the deadline.
+    # RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline.
     renewToken: Optional[bool]
-    # Any JSON object; the envelope carries it.
+    # Any JSON object; it is part of the envelope.
     resources: Optional[Dict[str, Json]]
-    # Says how often the task is tried again. Queue tasks only.
+    # How often the task is retried. Queue tasks only.
     retry: Optional[RetryPolicy]
-    # RunID groups tasks; absent: a run of its own.
+    # RunID groups tasks; absent: a run with this task only.
     runId: Optional[str]
     # RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound.
     runTimeoutMs: Optional[int]
     # Runtime that a worker must have. Queue tasks only.
     runtime: Optional[str]
-    # StartTimeoutMs bounds the time from dispatch to the first sign of life, rounded up to two significant digits. Default 60,000
-    # after a claim; for pushed tasks the life of their token.
+    # StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim;
+    # without a queue the life of the token.
     startTimeoutMs: Optional[int]
-    # TaskID names the task within its scope; absent: Lubdub makes one. Ids that begin with fire_ are reserved for the tasks of
+    # TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of
     # schedules.
     taskId: Optional[str]
     # The caller's own name for the work.
@@ -339,11 +336,11 @@ class CreateTasksItem(TypedDict, total=False):
     tenantId: Optional[str]
     # The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs.
     tokenTtlSeconds: Optional[int]
-    # The W3C trace context that the task belongs to; absent: the header's. It stands in the envelope and in the task's events.
+    # The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events.
     traceparent: Optional[str]
-    # Says which kind of work it is; workers register for types.
+    # The kind of work; workers register for types.
     type: Optional[str]
-    # WorkerID pins the task to one worker, which must be there. Queue tasks only.
+    # WorkerID pins the task to one worker, which must exist. Queue tasks only.
     workerId: Optional[str]
     # WorkerLabels that a worker must have. Queue tasks only.
     workerLabels: Optional[Dict[str, str]]
@@ -354,7 +351,7 @@ class CreateTasksItem(TypedDict, total=False):
 class CreateTasksRequest(TypedDict):
     """The body of POST /v1/tasks:batch."""
 
-    # 1 to 1,000 creations; each has its own outcome.
+    # 1 to 1,000 creations; each has its own result.
     tasks: List[CreateTasksItem]
 
 
@@ -368,9 +365,9 @@ class CreateTasksResponse(TypedDict):
 class CreateTokenRequest(TypedDict, total=False):
     """The body of POST /v1/tokens."""
 
-    # Role may nothing that the request's own token may not; absent: the same role.
+    # Role must have no more rights than the request's own token; absent: the same role.
     role: Optional[Literal["viewer", "submitter", "operator", "dispatcher", "enroll", "admin"]]
-    # How long the token holds, in whole seconds, and no longer than the request's own; absent: an hour.
+    # How long the token is valid, in whole seconds, and no longer than the request's own; absent: an hour.
     ttlMs: Optional[int]
 
 
@@ -388,13 +385,13 @@ class CreateTokenResponse(_CreateTokenResponse, total=False):
 
     # The only one for which an enroll token registers workers.
     queue: str
-    # Who bears it, as the request's own token says.
+    # The bearer, as in the request's own token.
     subject: str
 
 
 class _CreateWebhookRequest(TypedDict):
     events: List[str]
-    # Where messages are posted to: https, and http where the deployment allows it.
+    # Where messages are posted: https, and http if the deployment allows it.
     url: str
 
 
@@ -402,16 +399,16 @@ class CreateWebhookRequest(_CreateWebhookRequest, total=False):
     """The body of POST /v1/webhooks."""
 
     description: Optional[str]
-    # True unless said. While it is false nothing is collected for it, and what waits is given up.
+    # True by default. While it is false no events are collected for it, and pending deliveries are dropped.
     enabled: Optional[bool]
     machineId: Optional[str]
     queue: Optional[str]
     runId: Optional[str]
-    # Secret signs its messages: whsec_ and the base64 of 24 to 64 bytes. Absent: one is made.
+    # Secret signs its messages: whsec_ and the base64 of 24 to 64 bytes. Absent: one is generated.
     secret: Optional[str]
     subject: Optional[str]
     taskType: Optional[str]
-    # WebhookID names it; absent: one is made.
+    # WebhookID names it; absent: one is generated.
     webhookId: Optional[str]
     workerId: Optional[str]
 
@@ -433,7 +430,7 @@ class DeletedSchedule(TypedDict):
 class DeregisterRequest(TypedDict, total=False):
     """The body of POST /v1/workers/{workerId}/deregister."""
 
-    # Drain lets it finish what it holds first; else it is OFFLINE at once and its tasks go to others.
+    # Drain lets it finish its tasks first; otherwise it is OFFLINE at once and its tasks go to other workers.
     drain: Optional[bool]
     # Shown with the worker.
     reason: Optional[str]
@@ -442,21 +439,21 @@ class DeregisterRequest(TypedDict, total=False):
 class DrainRequest(TypedDict, total=False):
     """The body of the drain of one worker or machine."""
 
-    # How long until what is still held is handed to others; absent: never.
+    # How long until remaining tasks go to other workers; absent: never.
     deadlineMs: Optional[int]
     # Shown with the worker.
     reason: Optional[str]
 
 
 class _DrainWorkersRequest(TypedDict):
-    # Selector names the workers; all that it says must match, and it must say something.
+    # Selector selects workers that match all of its fields; it must have at least one.
     selector: WorkerSelector
 
 
 class DrainWorkersRequest(_DrainWorkersRequest, total=False):
     """The body of POST /v1/workers:drain."""
 
-    # How long until what is still held is handed to others; absent: never.
+    # How long until remaining tasks go to other workers; absent: never.
     deadlineMs: Optional[int]
     # DryRun only counts.
     dryRun: Optional[bool]
@@ -465,13 +462,12 @@ class DrainWorkersRequest(_DrainWorkersRequest, total=False):
 
 
 class DrainWorkersResponse(TypedDict):
-    """DrainWorkersResponse counts what a drain of many did."""
+    """DrainWorkersResponse counts the drained workers."""
 
     # How many of them are DRAINING now.
     draining: int
     dryRun: bool
-    # Matched workers are ONLINE or DRAINING and what the selector names. A selector that names none is 404, unless it is only
-    # counted.
+    # Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun.
     matched: int
     # WorkerIDs of those that match.
     workerIds: List[str]
@@ -480,7 +476,7 @@ class DrainWorkersResponse(TypedDict):
 class _Error(TypedDict):
     # One of the codes.
     error: str
-    # Says what happened and what to do about it.
+    # Message describes what happened and what to do about it.
     message: str
 
 
@@ -493,21 +489,21 @@ class Error(_Error, total=False):
     expectedAttempt: int
     # The field, parameter or header that is wrong, as a path such as retry.maxAttempts.
     field: str
-    # The machine by whose hold a registration is refused.
+    # The machine whose hold refuses the registration.
     machineId: str
-    # Why Lubdub ended the attempt, why the worker is OFFLINE, or what was given as the reason of the hold.
+    # Why Lubdub ended the attempt, why the worker is OFFLINE, or the reason given for the hold.
     reason: str
     # The attempt that the call was for.
     receivedAttempt: int
     # How many of them each filter removed.
     rejected: Rejected
-    # The command by which an operator lifts the hold.
+    # The command that lifts the hold.
     remedy: str
     # Given with a 500 only; every answer has it in its X-Request-Id header.
     requestId: str
-    # The state that the task is in.
+    # The task's state.
     state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
-    # The worker by whose hold a registration is refused.
+    # The worker whose hold refuses the registration.
     workerId: str
 
 
@@ -520,18 +516,18 @@ class ErrorGroup(TypedDict):
 
 
 class _Event(TypedDict):
-    # The rest, such as a verdict's evidence.
+    # Further data, such as a verdict's evidence.
     data: Json
-    # ID names it for good: what is told twice has the same.
+    # ID identifies the event: a repeated event has the same.
     id: str
     # When.
     time: str
-    # What has happened, such as task.zombie.
+    # The type of the event, such as task.zombie.
     type: str
 
 
 class Event(_Event, total=False):
-    """One thing that has happened. Fields that do not apply are left out."""
+    """One event. Fields that do not apply are absent."""
 
     # The number of the task's attempt.
     attempt: int
@@ -539,13 +535,13 @@ class Event(_Event, total=False):
     by: str
     # The reason of a verdict or an end, such as HEARTBEAT_TIMEOUT.
     cause: str
-    # That worker's machine, or the one that it is about.
+    # That worker's machine, or the machine that the event is about.
     machineId: str
     # The task's or the worker's.
     queue: str
     # The task's run.
     runId: str
-    # The task, worker, machine or whatever else it is about.
+    # The task, worker, machine or other object that it is about.
     subject: str
     # The task's type.
     taskType: str
@@ -553,9 +549,9 @@ class Event(_Event, total=False):
     tenantId: str
     # The W3C trace context of the task's creation.
     traceparent: str
-    # That worker's.
+    # That worker's version.
     version: str
-    # The worker that has the attempt or had it last, or that it is about.
+    # The worker that has the attempt or had it last, or that the event is about.
     workerId: str
     workspaceId: str
 
@@ -564,19 +560,19 @@ EventGap = TypedDict("EventGap", {"from": 'str', "shards": 'List[int]', "to": 's
 
 
 class _EventList(TypedDict):
-    # In the order of their times, those about one subject in the order in which they happened.
+    # Ordered by time; those about one subject in the order in which they happened.
     events: List[Event]
-    # Whether there may be more to read now. A page looks at 5,000 events at most, so where a filter passes over many it may be
-    # short, or empty, and there be more; false: all that is kept was looked at.
+    # More reports whether there may be more events now. A page reads at most 5,000 events, so with a selective filter it may be
+    # short or empty although there are more; false: all stored events were read.
     more: bool
-    # The cursor to go on with, as after, also where there is no more now.
+    # The cursor of the next page, as after, even if there are no more events now.
     next: str
 
 
 class EventList(_EventList, total=False):
     """A page of GET /v1/events."""
 
-    # Tells that events between after and the first of these are not kept any more.
+    # Gap reports that events between after and the first of these are no longer stored.
     gap: EventGap
 
 
@@ -584,11 +580,11 @@ class _Evidence(TypedDict):
     detectedAt: str
     # How long after the timeout the verdict came.
     detectionLagMs: int
-    # Null when nothing was ever heard.
+    # Null if no heartbeat was received.
     lastHeartbeatAt: Optional[str]
-    # The time since the last beat that did not count.
+    # The excluded time since the last heartbeat.
     outageCreditMs: int
-    # The silence that counted: time during which no beat could land is left out.
+    # The silence that counted: time during which no heartbeat could be stored is excluded.
     silentMs: int
     # Sweeper names the process that found it; each has one name.
     sweeper: str
@@ -599,26 +595,26 @@ class _Evidence(TypedDict):
 class Evidence(_Evidence, total=False):
     """Evidence answers "why was it killed?"."""
 
-    # MassExpiryHeld reports that the mass expiry brake had spared it, so that it had one timeout more.
+    # MassExpiryHeld reports that the mass-expiry brake had held it, so that it had one more timeout.
     massExpiryHeld: bool
-    # Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY when it lives and two of its
+    # Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of its
     # inventories in a row did not list the attempt. The times above are then the worker's.
     workerReason: str
 
 
 class _Finding(TypedDict):
     about: Literal["us", "them", "both", "none"]
-    # Code names what was looked at, such as redis-policy.
+    # Code names the check, such as redis-policy.
     code: str
-    # What was found, in a sentence.
+    # Message describes the result in a sentence.
     message: str
     severity: Literal["ok", "warn", "fail"]
 
 
 class Finding(_Finding, total=False):
-    """One thing that was looked at, and how it was found. It is for people to read: messages may change, codes do not."""
+    """The result of one check. It is readable text: messages may change, codes do not."""
 
-    # What to do about it; absent where nothing is wrong.
+    # What to do about it; absent if nothing is wrong.
     remedy: str
 
 
@@ -631,16 +627,16 @@ class FiredResponse(TypedDict):
 
 
 class _Health(TypedDict):
-    # Ok; degraded: the store is in trouble, and this server should get work all the same; or draining: it should not.
+    # Ok; degraded: the store is in trouble, but this server should still get work; or draining: it should not.
     status: str
 
 
 class Health(_Health, total=False):
     """The body of /livez, /readyz and /healthz."""
 
-    # Says what is wrong when the status is not ok.
+    # What is wrong if the status is not ok.
     message: str
-    # Says what to do about it when the status is not ok.
+    # What to do about it if the status is not ok.
     next: str
 
 
@@ -652,15 +648,15 @@ class _HeartbeatItem(TypedDict):
 
 
 class HeartbeatItem(_HeartbeatItem, total=False):
-    """One beat among many."""
+    """One heartbeat in a batch."""
 
-    # The worker's own time. It is kept and shown; liveness goes by receipt.
+    # The worker's own time. It is kept and shown; liveness depends on the time of receipt.
     heartbeatAt: Optional[str]
     # Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before.
     message: Optional[str]
     # Any number from 0 to 100; absent: as before.
     progressPct: Optional[float]
-    # TaskToken opens this one beat; absent: the worker's token of the request does.
+    # Valid for this heartbeat only; absent: the worker's token of the request is used.
     taskToken: Optional[str]
     # WorkerID names the worker.
     workerId: Optional[str]
@@ -674,7 +670,7 @@ class _HeartbeatRequest(TypedDict):
 class HeartbeatRequest(_HeartbeatRequest, total=False):
     """The body of POST /v1/tasks/{taskId}/heartbeat."""
 
-    # The worker's own time. It is kept and shown; liveness goes by receipt.
+    # The worker's own time. It is kept and shown; liveness depends on the time of receipt.
     heartbeatAt: Optional[str]
     # Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before.
     message: Optional[str]
@@ -687,22 +683,22 @@ class HeartbeatRequest(_HeartbeatRequest, total=False):
 class _HeartbeatResponse(TypedDict):
     # Always true.
     acknowledged: bool
-    # How long to wait before the next beat.
+    # How long to wait before the next heartbeat.
     nextHeartbeatMs: int
-    # The store's clock when the beat was applied.
+    # The store's clock when the heartbeat was applied.
     serverTime: str
     # ShouldCancel asks the worker to stop, to clean up and to report the outcome CANCELLED.
     shouldCancel: bool
 
 
 class HeartbeatResponse(_HeartbeatResponse, total=False):
-    """HeartbeatResponse acknowledges a beat: it is applied in the store."""
+    """HeartbeatResponse acknowledges a heartbeat: it is applied in the store."""
 
-    # What whoever cancelled said.
+    # The reason given for the cancel.
     cancelReason: str
     # TaskToken replaces the token in use; it is there only in the last third of that token's life.
     taskToken: str
-    # When the new token ends.
+    # When the new token expires.
     tokenExpiresAt: str
 
 
@@ -713,8 +709,8 @@ class _HeartbeatResult(TypedDict):
 
 
 class HeartbeatResult(_HeartbeatResult, total=False):
-    """The outcome of one beat: Status is the HTTP status that the beat alone would have got, and the fields are those of its
-    answer."""
+    """The result of one heartbeat: Status is the HTTP status that the heartbeat would have got on its own, and the fields are those
+    of its answer."""
 
     # The fields of HeartbeatResponse, with status 200.
     acknowledged: bool
@@ -739,14 +735,14 @@ class HeartbeatResult(_HeartbeatResult, total=False):
 class HeartbeatsRequest(TypedDict):
     """The body of POST /v1/heartbeats."""
 
-    # 1 to 1,000 beats of any tasks.
+    # 1 to 1,000 heartbeats of any tasks.
     heartbeats: List[HeartbeatItem]
 
 
 class HeartbeatsResponse(TypedDict):
-    """HeartbeatsResponse answers many beats."""
+    """HeartbeatsResponse answers a batch of heartbeats."""
 
-    # Has one entry for each beat, in the same order.
+    # Has one entry for each heartbeat, in the same order.
     results: List[HeartbeatResult]
     # The store's clock.
     serverTime: str
@@ -756,9 +752,9 @@ class _HistoryEntry(TypedDict):
     attempt: int
     dispatchedAt: Optional[str]
     endedAt: Optional[str]
-    # What Lubdub's verdict rests on; null when the worker ended the attempt itself.
+    # The evidence for Lubdub's verdict; null if the worker ended the attempt itself.
     evidence: Optional[Evidence]
-    # When the attempt last beat; null when it never did.
+    # When the attempt's last heartbeat was received; null if there was none.
     lastHeartbeatAt: Optional[str]
     lastProgress: Optional[Progress]
     # SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
@@ -771,11 +767,11 @@ class _HistoryEntry(TypedDict):
 class HistoryEntry(_HistoryEntry, total=False):
     """One ended attempt."""
 
-    # What the worker's own clock said when it completed the attempt.
+    # The worker's own clock when it completed the attempt.
     completedAt: str
     # At most 2 KiB; the texts of a longer one are cut.
     error: Optional[Dict[str, Json]]
-    # At most 1 KiB: of more, those members that come first and fit. The task has all of the last attempt's.
+    # At most 1 KiB: of larger ones, the first members that fit. The task has all of the last attempt's.
     metrics: Json
     # RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more.
     retriesExhausted: bool
@@ -783,9 +779,8 @@ class HistoryEntry(_HistoryEntry, total=False):
 
 
 class Hold(TypedDict):
-    """What keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until
-    the worker or the machine is resumed, 30 days at most after the worker's end or after the machine's last worker was
-    forgotten."""
+    """Hold keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until
+    the worker or the machine is resumed, at most 30 days after the worker's end or after the machine's last worker was deleted."""
 
     reason: Optional[str]
     since: Optional[str]
@@ -796,13 +791,13 @@ class Index(TypedDict):
 
     links: IndexLinks
     name: str
-    # Says what to do first.
+    # What to do first.
     next: str
     version: str
 
 
 class IndexLinks(TypedDict):
-    """Paths on the server, with the base path that a proxy shows it below."""
+    """Paths on the server, including the base path of a proxy."""
 
     api: str
     dashboard: str
@@ -813,10 +808,10 @@ class IndexLinks(TypedDict):
 
 
 class Levels(TypedDict):
-    """How many there are at a moment."""
+    """The numbers at a moment."""
 
     machines: MachineCounts
-    # How long what sweepers should have taken first has been overdue, in the whole deployment.
+    # How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment.
     oldestOverdueMs: int
     # By state.
     tasks: Dict[str, int]
@@ -824,22 +819,22 @@ class Levels(TypedDict):
 
 
 class LostTask(TypedDict):
-    """An attempt that is not the worker's any more."""
+    """An attempt that is no longer the worker's."""
 
     attempt: int
-    # The code that a beat of the attempt would be refused with.
+    # The code with which a heartbeat of the attempt would be refused.
     error: str
     taskId: str
 
 
 class LostWorker(TypedDict):
-    """A worker that ended without having been asked to, and what became of the tasks that it held."""
+    """A worker that ended unexpectedly, and what became of its tasks."""
 
     # Attempts were taken from it so far; each task is in one of the three counts below.
     attempts: int
     # Exhausted tasks failed because their retries are used up.
     exhausted: int
-    # Failed tasks had no retries left to use: they have no retry policy, or were to be cancelled.
+    # Failed tasks could not be retried: they have no retry policy, or cancellation was requested.
     failed: int
     # True when that is often, MachineFlapping when all workers of its machine were lost at once that often.
     flapping: bool
@@ -860,18 +855,18 @@ class LostWorker(TypedDict):
 
 
 class Machine(TypedDict):
-    """A host as its workers show it."""
+    """A host, derived from its workers."""
 
-    # There while the machine is drained: workers that register on it get no work until it is resumed.
+    # Set while the machine is drained: workers that register on it get no work until it is resumed.
     drain: Optional[MachineDrain]
     flapping: bool
-    # There while the machine is held offline: registrations on it are refused until it is resumed.
+    # Set while the machine is held offline: registrations on it are refused until it is resumed.
     hold: Optional[Hold]
     lastHeartbeatAt: Optional[str]
     machineId: str
     # How often in the last 24 h it went OFFLINE because its last worker had gone stale.
     staleCount24h: int
-    # ONLINE while a worker of it is, else DRAINING while one is, else OFFLINE.
+    # ONLINE while one of its workers is, else DRAINING while one is, else OFFLINE.
     status: Literal["ONLINE", "DRAINING", "OFFLINE"]
     # The share of the last 24 h, or since it was first seen, in which it was not OFFLINE.
     uptimePct24h: float
@@ -889,7 +884,7 @@ class MachineCounts(TypedDict):
 class MachineDrain(TypedDict):
     """The drain of a machine."""
 
-    # When what its workers still held at the drain is handed to others.
+    # When the tasks that its workers still hold go to other workers.
     deadline: Optional[str]
     reason: Optional[str]
     since: Optional[str]
@@ -916,7 +911,7 @@ class NextAttemptRequest(TypedDict):
 class NextFires(TypedDict):
     """The answer of GET /v1/schedules/{scheduleId}/next."""
 
-    # The fires to come, as if the schedule were not paused.
+    # The next fires, as if the schedule were not paused.
     next: List[str]
     scheduleId: str
 
@@ -928,9 +923,9 @@ class OfflineWorkersRequest(TypedDict, total=False):
     dryRun: Optional[bool]
     # Shown with the workers and recorded in the events.
     reason: Optional[str]
-    # Selector names the workers; all that it says must match. It or silentForMs must say something.
+    # Selector selects workers that match all of its fields. It or silentForMs must be set.
     selector: Optional[SilentSelector]
-    # SilentForMs may stand here as well as in the selector, once.
+    # SilentForMs may be given here or in the selector.
     silentForMs: Optional[int]
 
 
@@ -966,13 +961,13 @@ class Progress(TypedDict):
 
 
 class _Queue(TypedDict):
-    # How many tasks could be claimed now; those that wait for their backoff or notBefore do not count.
+    # How many tasks could be claimed now; those waiting for their backoff or notBefore do not count.
     depth: int
-    # How long the oldest of those that could be claimed has waited; null when there is none.
+    # How long the oldest claimable task has waited; null if there is none.
     oldestWaitMs: Optional[int]
-    # Both together.
+    # The sum of both.
     outstanding: int
-    # Paused reports that nothing is handed out.
+    # Paused reports that no tasks are handed out.
     paused: bool
     queue: str
     # How many of its tasks are DISPATCHED or RUNNING.
@@ -986,29 +981,29 @@ class _Queue(TypedDict):
 
 
 class Queue(_Queue, total=False):
-    """What waits in one queue and who works for it."""
+    """The state of one queue: its tasks and its workers."""
 
-    # Created reports, when a queue is paused, that nothing was known of it before: perhaps its name is mistyped.
+    # Created reports, when a queue is paused, that it was unknown before: its name may be mistyped.
     created: bool
 
 
 class QueueList(TypedDict):
     """The answer of GET /v1/queues."""
 
-    # Those that hold tasks, have workers or are paused, by name.
+    # Those that have tasks or workers or are paused, by name.
     queues: List[Queue]
 
 
 class QueueType(TypedDict):
-    """What waits of one type in a queue."""
+    """The waiting tasks of one type in a queue."""
 
     depth: int
     # How long the oldest has waited.
     oldestWaitMs: int
     # Null for tasks without one.
     type: Optional[str]
-    # How many of them no ONLINE worker of the queue can run: none that is not cordoned has their type, runtime and labels, or the
-    # one that they are pinned to is cordoned or not there.
+    # How many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the worker
+    # that they are pinned to is cordoned or offline.
     unrunnable: int
 
 
@@ -1021,34 +1016,34 @@ class QueueWorkers(TypedDict):
 
 
 class ReasonRequest(TypedDict, total=False):
-    """The body of what needs no more than a reason."""
+    """The body of requests that have only a reason."""
 
-    # Shown with the worker where it ends or is cordoned, and recorded in the event.
+    # Shown with the worker if it ends or is cordoned, and recorded in the event.
     reason: Optional[str]
 
 
 class RedeliverRequest(TypedDict, total=False):
     """The body of POST /v1/webhooks/{webhookId}/redeliver: one of its fields."""
 
-    # The one to send again now.
+    # The delivery to send again now.
     deliveryId: Optional[str]
-    # PageToken goes on where a call by since has ended.
+    # PageToken continues a previous call with since.
     pageToken: Optional[str]
-    # Has all events since then sent again that are still kept.
+    # Since sends all events since then again that are still stored.
     since: Optional[str]
 
 
 class _RedeliverResponse(TypedDict):
-    # How many messages wait to be sent by this call.
+    # How many messages this call queued.
     queued: int
 
 
 class RedeliverResponse(_RedeliverResponse, total=False):
     """Its answer."""
 
-    # The time of which events are not kept any more.
+    # The range of events that are no longer stored.
     gap: EventGap
-    # There when the call has not come to the end.
+    # Present if there are more.
     nextPageToken: str
 
 
@@ -1062,25 +1057,24 @@ class _RegisterWorkerRequest(TypedDict):
 class RegisterWorkerRequest(_RegisterWorkerRequest, total=False):
     """The body of POST /v1/workers."""
 
-    # Hostname and PID together make its identity: the same ones with the same queue, machine and name take the place of the
-    # registration before. In containers, where every process may be pid 1, a name, machineId or hostname of its own keeps each from
-    # taking another's place.
+    # Hostname and PID together are its identity: a registration with the same ones and the same queue, machine and name replaces
+    # the previous one. In containers, where every process may be pid 1, give each its own name, machineId or hostname.
     hostname: Optional[str]
     # Up to 64 pairs to select the worker by.
     labels: Optional[Dict[str, str]]
-    # The host that it runs on; absent: the hostname, made an id where it is none, else the worker is its own machine.
+    # The host that it runs on; absent: the hostname, turned into an id, or else the worker is its own machine.
     machineId: Optional[str]
     # How many tasks it holds at most. Default 100; 0 counts as 1.
     maxConcurrent: Optional[int]
-    # For people; a worker that is started again under its name is known as the same.
+    # A readable name; a worker that restarts with the same name counts as the same one.
     name: Optional[str]
-    # Its process id; 0 and absent: not said.
+    # Its process id; 0 or absent: unknown.
     pid: Optional[int]
-    # Asked, where the deployment probes, before a late worker is declared dead.
+    # Probed, if the deployment uses probes, before a late worker is declared dead.
     probeUrl: Optional[str]
-    # Drawn by the process for each registration, and makes its repeats safe as the header Idempotency-Key does: they get the first
-    # answer and supersede nobody, however late they come. It is kept for 24 hours, or for as long as OFFLINE workers are where that
-    # is shorter.
+    # Generated by the process for each registration, and makes its repeats safe as the header Idempotency-Key does: they get the
+    # first answer and supersede no worker, however late they come. It is kept for 24 hours, or for as long as OFFLINE workers are
+    # if that is shorter.
     registrationId: Optional[str]
     # Runtimes that it has.
     runtimes: Optional[List[str]]
@@ -1089,24 +1083,24 @@ class RegisterWorkerRequest(_RegisterWorkerRequest, total=False):
 
 
 class _RegisterWorkerResponse(TypedDict):
-    # How often the worker is to beat; the server chooses.
+    # How often the worker must send heartbeats; the server chooses it.
     heartbeatIntervalMs: int
     # How long it may be silent.
     heartbeatTimeoutMs: int
     machineId: str
     tokenExpiresAt: str
     workerId: str
-    # WorkerToken opens the worker's own calls.
+    # Valid for the worker's own calls.
     workerToken: str
 
 
 class RegisterWorkerResponse(_RegisterWorkerResponse, total=False):
-    """The answer to a registration, which counts as the first beat."""
+    """The answer to a registration, which counts as the first heartbeat."""
 
-    # True where the worker's machine is drained: the worker beats and claims nothing until a heartbeat answers shouldDrain false,
-    # once the machine is resumed. Absent otherwise.
+    # True if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered with
+    # shouldDrain false, once the machine is resumed. Absent otherwise.
     shouldDrain: bool
-    # The worker with the same identity whose place this one took.
+    # The worker with the same identity that this one replaced.
     superseded: str
 
 
@@ -1120,16 +1114,16 @@ class _Rejected(TypedDict):
 
 
 class Rejected(_Rejected, total=False):
-    """Rejected counts workers at the first filter that they failed, in the order in which they are asked."""
+    """Rejected counts workers by the first filter that they failed, in the order of the filters."""
 
-    # Cordoned workers take nothing new until they are uncordoned; left out where there are none.
+    # Cordoned workers get no new tasks until they are uncordoned; absent if there are none.
     cordoned: int
 
 
 class ReleaseRequest(TypedDict, total=False):
     """The body of POST /v1/system:release."""
 
-    # How long the mass expiry brake spares nothing in this tenant and workspace; absent: 10 minutes.
+    # How long the mass-expiry brake is off in this tenant and workspace; absent: 10 minutes.
     durationMs: Optional[int]
 
 
@@ -1137,9 +1131,9 @@ class ReleaseResponse(TypedDict):
     """The answer to POST /v1/system:release."""
 
     releasedUntil: Optional[str]
-    # TasksReleased were spared and expire now unless they beat.
+    # TasksReleased were held and expire now unless a heartbeat arrives.
     tasksReleased: int
-    # WorkersReleased were spared and go OFFLINE now unless they beat.
+    # WorkersReleased were held and go OFFLINE now unless a heartbeat arrives.
     workersReleased: int
 
 
@@ -1148,9 +1142,9 @@ class ResumeMachineResponse(TypedDict):
 
     # Matched workers of the machine were DRAINING.
     matched: int
-    # How many of them are ONLINE by this call: those that drained with the machine.
+    # How many of them this call made ONLINE: those that drained with the machine.
     resumed: int
-    # WorkerIDs of those.
+    # Their ids.
     workerIds: List[str]
 
 
@@ -1165,59 +1159,59 @@ class Retry(TypedDict):
 
 
 class RetryPolicy(TypedDict, total=False):
-    """RetryPolicy in a request; absent fields have the default that their comment names."""
+    """RetryPolicy in a request; absent fields have the default in their comment."""
 
     # The wait before the first retry. Default 1,000.
     initialBackoffMs: Optional[int]
-    # How many failures that workers report fail the task. Default 3.
+    # The number of failures reported by workers that fails the task. Default 3.
     maxAttempts: Optional[int]
     # MaxBackoffMs bounds the wait. Default 60,000.
     maxBackoffMs: Optional[int]
-    # How many attempts may be lost to silence or a dead worker and be tried again. Default 3.
+    # How many attempts may be lost to silence or a dead worker and be retried. Default 3.
     maxLosses: Optional[int]
     # Multiplier of the wait from retry to retry, 1 to 100. Default 2.
     multiplier: Optional[float]
 
 
 class _RetryTasksRequest(TypedDict):
-    # Selector names the tasks; it must say something. Of those that match only FAILED ones are tried again.
+    # Selector selects the tasks; it must have at least one field. Of those that match only FAILED ones are retried.
     selector: TaskSelector
 
 
 class RetryTasksRequest(_RetryTasksRequest, total=False):
     """The body of POST /v1/tasks:retry."""
 
-    # DryRun only counts those that match, and of these those that the act would change.
+    # DryRun only counts the tasks that match, and those that would be changed.
     dryRun: Optional[bool]
-    # The nextPageToken of the answer before.
+    # The nextPageToken of the previous answer.
     pageToken: Optional[str]
 
 
 class RevokeTokensRequest(TypedDict, total=False):
     """The body of POST /v1/tokens:revoke. It has one of subject, workerId and tenantId."""
 
-    # When the last of them was issued, to the second; absent: now.
+    # IssuedBefore revokes tokens issued up to this time, to the second; absent: now.
     issuedBefore: Optional[str]
-    # Whose control tokens do not hold any more, in the tenant and workspace of the request; with a token for all of them in all,
+    # The bearer whose control tokens are revoked, in the tenant and workspace of the request; with a token for all of them in all,
     # unless the query names one.
     subject: Optional[str]
-    # The tenant of whose tokens, of every kind, none holds any more. It takes an admin of all its workspaces.
+    # The tenant whose tokens of every kind are revoked. This needs an admin token for all its workspaces.
     tenantId: Optional[str]
-    # The worker whose own token, and the tokens of whose tasks, do not hold any more.
+    # The worker whose own token, and the tokens of whose tasks, are revoked.
     workerId: Optional[str]
 
 
 class _RevokeTokensResponse(TypedDict):
-    # A whole second. A token that was issued in that second does not hold either.
+    # A whole second. A token that was issued in that second is revoked too.
     issuedBefore: Optional[str]
-    # * where tokens of every tenant are meant.
+    # * if tokens of every tenant are revoked.
     tenantId: str
-    # * where tokens of every workspace are meant.
+    # * if tokens of every workspace are revoked.
     workspaceId: str
 
 
 class RevokeTokensResponse(_RevokeTokensResponse, total=False):
-    """The answer to POST /v1/tokens:revoke: what is heeded by this server now, and by all within 2 s."""
+    """The answer to POST /v1/tokens:revoke: it takes effect on this server now, and on all within 2 s."""
 
     subject: str
     workerId: str
@@ -1226,14 +1220,14 @@ class RevokeTokensResponse(_RevokeTokensResponse, total=False):
 class RotateSecretRequest(TypedDict, total=False):
     """The body of POST /v1/webhooks/{webhookId}/rotate-secret."""
 
-    # The new one; absent: one is made.
+    # The new one; absent: one is generated.
     secret: Optional[str]
 
 
 class Run(TypedDict):
     """Run counts the tasks of a run."""
 
-    # Has every state, also those with no task.
+    # Has every state, including those without tasks.
     counts: Dict[str, int]
     runId: str
     tenantId: str
@@ -1243,18 +1237,18 @@ class Run(TypedDict):
 
 
 class Schedule(TypedDict):
-    """Schedule creates a task whenever its time has come."""
+    """Schedule creates a task at each of its times."""
 
     createdAt: str
     cron: str
     # How many fires have created their tasks.
     fired: int
-    # The last ten that were dealt with, newest first.
+    # The last ten processed fires, newest first.
     fires: List[ScheduleFire]
-    # The last fire that was dealt with; before the first the time of creation.
+    # The last fire that was processed; before the first one, the time of creation.
     last: str
     maxCatchup: int
-    # The fire to come; null when none is, or when the schedule is paused.
+    # The next fire; null if there is none, or the schedule is paused.
     next: Optional[str]
     overlap: Literal["allow", "skip"]
     # Paused reports that it does not fire.
@@ -1263,7 +1257,7 @@ class Schedule(TypedDict):
     # How many fires wait for their tasks.
     pending: int
     scheduleId: str
-    # How many fires have not: they were missed and are more than maxCatchup, the task before still ran, or theirs was refused.
+    # How many fires created no task: they were missed and exceed maxCatchup, the previous task still ran, or theirs was refused.
     skipped: int
     # What each fire creates; lists leave out its payload and resources.
     task: Optional[CreateTaskRequest]
@@ -1274,11 +1268,11 @@ class Schedule(TypedDict):
 
 class _ScheduleFire(TypedDict):
     fireAt: str
-    # Schedule, manual or backfill: where it comes from.
+    # The origin: schedule, manual or backfill.
     kind: str
-    # When that was noted.
+    # When the outcome was recorded.
     notedAt: str
-    # CREATED, SKIPPED (the task before still ran) or REFUSED (its task was).
+    # CREATED, SKIPPED (the previous task still ran) or REFUSED (its task was refused).
     outcome: str
 
 
@@ -1289,9 +1283,9 @@ class ScheduleFire(_ScheduleFire, total=False):
     error: str
     # Why that task failed.
     reason: str
-    # That of the task that was created; absent when it is forgotten.
+    # The state of the created task; absent once that is deleted.
     state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
-    # The task that was created; with SKIPPED the one that still ran.
+    # The created task; with SKIPPED the one that still ran.
     taskId: str
 
 
@@ -1336,7 +1330,7 @@ class SelectWorkerRequest(TypedDict, total=False):
 
 
 class SelectWorkerResponse(TypedDict):
-    """The worker that a task would best be given to now."""
+    """The best worker for a task now."""
 
     # Considered workers are those of the queue.
     considered: int
@@ -1345,12 +1339,12 @@ class SelectWorkerResponse(TypedDict):
 
 
 class SilentSelector(TypedDict, total=False):
-    """SilentSelector names workers, also by their silence."""
+    """SilentSelector selects workers, also by their silence."""
 
     labels: Dict[str, str]
     machineId: str
     queue: str
-    # For how long they must have been silent, outages left out. One that is heard before its turn is left alone.
+    # For how long they must have been silent, outages excluded. A worker whose heartbeat arrives first is left alone.
     silentForMs: int
     version: str
 
@@ -1379,7 +1373,7 @@ class _StartedResponse(TypedDict):
 class StartedResponse(_StartedResponse, total=False):
     """StartedResponse acknowledges a start."""
 
-    # What whoever cancelled said.
+    # The reason given for the cancel.
     cancelReason: str
     # ShouldCancel asks the worker to stop; it is there only when true.
     shouldCancel: bool
@@ -1388,19 +1382,19 @@ class StartedResponse(_StartedResponse, total=False):
 class Stats(TypedDict):
     """The answer of GET /v1/stats."""
 
-    # How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: it was not sampled.
+    # How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: not sampled.
     beatGapRatio: Optional[BeatGapRatio]
     # The sum of the steps, of the whole deployment.
     lastHour: StatsCounts
     machines: MachineCounts
-    # How long what sweepers should have taken first has been overdue, in the whole deployment.
+    # How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment.
     oldestOverdueMs: int
     # Those of the newest step, of the whole deployment.
     rates: StatsRates
     series: StatsSeries
     # By state.
     tasks: Dict[str, int]
-    # TenantID and WorkspaceID say of what scope the levels are; null: of all.
+    # TenantID and WorkspaceID are the scope of the levels; null: all.
     tenantId: Optional[str]
     # When it was counted, at most a second ago.
     time: str
@@ -1409,39 +1403,39 @@ class Stats(TypedDict):
 
 
 class StatsCounts(TypedDict):
-    """What has been counted in a time."""
+    """Counts in a period."""
 
-    # Those that were accepted.
+    # Accepted heartbeats.
     beats: int
     claimedTasks: int
-    # By what they got: tasks, nothing, refused.
+    # By result: tasks, nothing, refused.
     claims: Dict[str, int]
-    # Refused beats by error code.
+    # Refused heartbeats by error code.
     refused: Dict[str, int]
     # Attempts that Lubdub ended, by reason.
     verdicts: Dict[str, int]
 
 
 class StatsRates(TypedDict):
-    """What goes on."""
+    """Rates per second and delays."""
 
-    # How long all but one in a hundred beats took at most, estimated from a histogram; null: there were none.
+    # The 99th percentile of the duration of heartbeats, estimated from a histogram; null: there were none.
     beatP99Ms: Optional[float]
     beatsPerSecond: float
     claimedTasksPerSecond: float
     claimsPerSecond: float
     refusedPerSecond: float
-    # The age of the oldest overdue entry when sweepers last looked, the worst of them.
+    # The age of the oldest overdue entry at the sweepers' last sweep, for the worst of them.
     sweepLagMs: int
     verdictsPerSecond: float
 
 
 class StatsSeries(TypedDict):
-    """What went on in the last hour, on all replicas."""
+    """Has the counts of the last hour, on all replicas."""
 
     # How long a step is.
     stepMs: int
-    # In their order. Those in which no replica reported are left out.
+    # In order of time. Steps in which no replica reported are left out.
     steps: List[StatsStep]
 
 
@@ -1451,17 +1445,16 @@ class StatsStep(TypedDict):
     # When it began.
     at: Optional[str]
     beatP99Ms: Optional[float]
-    # Those that were accepted.
+    # Accepted heartbeats.
     beats: int
     claimedTasks: int
-    # By what they got: tasks, nothing, refused.
+    # By result: tasks, nothing, refused.
     claims: Dict[str, int]
-    # What there was in the whole deployment: null where nobody counted it, or where the token does not open all scopes that there
-    # are.
+    # The levels of the whole deployment: null if they were not counted, or the token is not valid for all scopes.
     levels: Optional[Levels]
-    # Refused beats by error code.
+    # Refused heartbeats by error code.
     refused: Dict[str, int]
-    # How many have reported.
+    # How many replicas reported.
     replicas: int
     sweepLagMs: int
     # Attempts that Lubdub ended, by reason.
@@ -1471,11 +1464,11 @@ class StatsStep(TypedDict):
 class Summary(TypedDict):
     """All findings in one."""
 
-    # Says whom the worst are about.
+    # What the worst findings are about.
     about: Literal["us", "them", "both", "none"]
-    # What is wrong, the worst first, and then how the deployment stands.
+    # What is wrong, the worst first, and then the state of the deployment.
     message: str
-    # That of the worst.
+    # The worst severity.
     severity: Literal["ok", "warn", "fail"]
     title: str
 
@@ -1488,40 +1481,40 @@ class SweepResponse(TypedDict):
 
 
 class SweepResults(TypedDict):
-    """Says what a sweep did."""
+    """The results of a sweep."""
 
     staleWorkers: SweptWorkers
     zombies: SweptTasks
 
 
 class SweptTasks(TypedDict):
-    """SweptTasks counts what a sweep did with tasks."""
+    """SweptTasks counts tasks in a sweep."""
 
     # DeletedCount finished tasks were past their retention.
     deletedCount: int
     # ReadyCount queued tasks had waited out their backoff.
     readyCount: int
-    # RequeuedCount of both went back to their queues.
+    # RequeuedCount of both returned to their queues.
     requeuedCount: int
     success: bool
-    # TimedOutCount were ended by another timeout or a deadline.
+    # TimedOutCount attempts reached another timeout or a deadline.
     timedOutCount: int
-    # ZombieCount attempts were ended for their silence.
+    # ZombieCount attempts reached their heartbeat timeout.
     zombieCount: int
 
 
 class SweptWorkers(TypedDict):
-    """SweptWorkers counts what a sweep did with workers."""
+    """SweptWorkers counts workers in a sweep."""
 
-    # The machines, in the token's scope, of those that were marked OFFLINE.
+    # The machines, in the token's scope, of the workers that were marked OFFLINE.
     affectedMachineIds: List[str]
     # DeletedCount OFFLINE workers were past their retention.
     deletedCount: int
-    # DrainedCount workers had finished what they held.
+    # DrainedCount workers had finished their tasks.
     drainedCount: int
-    # MarkedOfflineCount workers had been silent for their timeout.
+    # MarkedOfflineCount workers reached their heartbeat timeout.
     markedOfflineCount: int
-    # RecoveredCount attempts were taken from workers that have ended.
+    # RecoveredCount attempts were taken from ended workers.
     recoveredCount: int
     success: bool
 
@@ -1530,10 +1523,10 @@ class System(TypedDict):
     """The answer of GET /v1/system."""
 
     brake: SystemBrake
-    # DifferingSettings names the settings that are not the same on all replicas and should be.
+    # DifferingSettings names settings that differ between replicas and should not.
     differingSettings: List[str]
-    # What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands
-    # on come before those about the workers and queues of the scope.
+    # The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come
+    # before those about the workers and queues of the scope.
     findings: List[Finding]
     # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
     # empty where the scope is not one workspace.
@@ -1548,7 +1541,7 @@ class System(TypedDict):
     redis: List[SystemRedis]
     replicas: List[SystemReplica]
     shards: List[SystemShard]
-    # Whether it is them or us, in a sentence.
+    # Whether Lubdub or the workers are at fault, in a sentence.
     summary: Summary
     # When it was read, at most a second ago.
     time: str
@@ -1556,10 +1549,10 @@ class System(TypedDict):
 
 
 class SystemBrake(TypedDict):
-    """The mass expiry brake of the replica that answers."""
+    """The mass-expiry brake of the replica that answers."""
 
     enabled: bool
-    # How much it remembers: attempts and workers that it holds, and scopes that were released or told of.
+    # The number of its entries: attempts and workers that it holds, and scopes that were released or reported.
     held: int
     sharePct: int
 
@@ -1568,27 +1561,27 @@ class SystemReconciler(TypedDict):
     """What the reconcilers of all replicas do."""
 
     examinedLastHour: int
-    # How many entries they look at; 0: there is none.
+    # How many entries they check; 0: none.
     ratePerSecond: int
     repairedLastHour: int
 
 
 class SystemRedis(TypedDict):
-    """One Redis server. What it does not say is null."""
+    """One Redis server. Values that it does not report are null."""
 
     # Null for the one inside a Lubdub process.
     address: Optional[str]
     appendOnly: bool
-    # How far its clock is ahead of that of the replica that answers.
+    # How far its clock is ahead of the clock of the replica that answers.
     clockOffsetMs: float
-    # Says why it does not answer; null: it does.
+    # Why it does not answer; null: it does.
     error: Optional[str]
     lastSaveAt: Optional[str]
-    # What it may use; 0: as much as there is.
+    # Its memory limit; 0: none.
     maxMemoryBytes: int
     maxMemoryPolicy: Optional[str]
     memoryBytes: int
-    # Connected to it.
+    # The number of connected replicas.
     replicas: int
     role: Optional[str]
     roundTripMs: float
@@ -1599,7 +1592,7 @@ class SystemReplica(TypedDict):
     """One Lubdub process."""
 
     commit: Optional[str]
-    # When it last said that it is there. One that is silent for 30 s is not shown any more.
+    # When it last reported. A replica that is silent for 30 s is no longer shown.
     heardAt: Optional[str]
     replicaId: str
     roles: List[str]
@@ -1611,19 +1604,19 @@ class SystemReplica(TypedDict):
 class SystemShard(TypedDict):
     """One slice of the keyspace."""
 
-    # In its stream; the oldest is of EventsAgeMs ago.
+    # The number of events in its stream; the oldest is EventsAgeMs old.
     events: int
     eventsAgeMs: int
-    # How long what is overdue most has been so; 0: nothing is.
+    # How long the oldest overdue entry has been overdue; 0: none is.
     lagMs: int
-    # What outages of the last hour took out of everyone's silence.
+    # How much outage time of the last hour was not counted as silence.
     outageCreditMs: int
     # Ended workers whose attempts have not all been taken yet.
     recoveries: int
     shard: int
-    # For how long its time has been standing still.
+    # For how long its time has been stopped.
     stoppedMs: int
-    # Sweeper looks after it first; null: nobody sweeps it.
+    # The process that sweeps it first; null: it is not swept.
     sweeper: Optional[str]
 
 
@@ -1632,14 +1625,14 @@ class SystemUnavailable(TypedDict):
     shards, workers and tasks are empty and counts are 0, as nothing is known of them."""
 
     brake: SystemBrake
-    # DifferingSettings names the settings that are not the same on all replicas and should be.
+    # DifferingSettings names settings that differ between replicas and should not.
     differingSettings: List[str]
     # Store_unavailable.
     error: str
-    # What it rests on: failures first, then warnings, then what is well; of the same severity those about Lubdub and what it stands
-    # on come before those about the workers and queues of the scope.
+    # The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come
+    # before those about the workers and queues of the scope.
     findings: List[Finding]
-    # Says what happened and what to do about it.
+    # Message describes what happened and what to do about it.
     message: str
     # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
     # empty where the scope is not one workspace.
@@ -1654,7 +1647,7 @@ class SystemUnavailable(TypedDict):
     redis: List[SystemRedis]
     replicas: List[SystemReplica]
     shards: List[SystemShard]
-    # Whether it is them or us, in a sentence.
+    # Whether Lubdub or the workers are at fault, in a sentence.
     summary: Summary
     # When it was read, at most a second ago.
     time: str
@@ -1662,9 +1655,9 @@ class SystemUnavailable(TypedDict):
 
 
 class SystemWebhooks(TypedDict):
-    """How the webhooks of all tenants do."""
+    """The state of the webhooks of all tenants."""
 
-    # How many pending deliveries were dropped since those of their tenant took too many bytes.
+    # How many pending deliveries were dropped because those of their tenant exceeded the size limit.
     droppedLastHour: int
 
 
@@ -1675,23 +1668,23 @@ class _Task(TypedDict):
     cancelGracePeriodMs: int
     cancelReason: Optional[str]
     cancelRequested: bool
-    # What the worker's own clock said when it completed the last attempt.
+    # The worker's own clock when it completed the last attempt.
     completedAt: Optional[str]
     createdAt: str
     deadline: Optional[str]
     dispatchedAt: Optional[str]
-    # Why the task FAILED or, while it is QUEUED for a retry, why the attempt before did: all that the worker said.
+    # Why the task FAILED or, while it is QUEUED for a retry, why the previous attempt did: everything that the worker reported.
     error: Optional[Dict[str, Json]]
     # Counted against retry.maxAttempts.
     failures: int
     finishedAt: Optional[str]
     heartbeatIntervalMs: int
-    # Null for a task that lives by its worker's beat.
+    # Null for a task that depends on its worker's heartbeat.
     heartbeatTimeoutMs: Optional[int]
     # Has an entry for each ended attempt, oldest first; the newest 100 are kept.
     history: List[HistoryEntry]
     labels: Dict[str, str]
-    # When the last beat was received, by the store's clock; while a task without a timeout of its own is RUNNING, its worker's, if
+    # When the last heartbeat was received, by the store's clock; while a task without its own timeout is RUNNING, its worker's, if
     # that is later. It is kept after the end.
     lastHeartbeatAt: Optional[str]
     # Null unless the task is RUNNING.
@@ -1707,9 +1700,9 @@ class _Task(TypedDict):
     queue: Optional[str]
     # Why the task FAILED; TERMINATED where it was CANCELLED without waiting for its worker.
     reason: Optional[str]
-    # What the worker's own clock said then.
+    # The worker's own clock at that time.
     reportedHeartbeatAt: Optional[str]
-    # Null for a task that is not retried by itself.
+    # Null for a task that is not retried automatically.
     retry: Optional[Retry]
     runId: str
     startedAt: Optional[str]
@@ -1736,29 +1729,29 @@ class Task(_Task, total=False):
     retriesExhausted: bool
     runTimeoutMs: int
     runtime: str
-    # The schedule that created the task; absent when none did.
+    # The schedule that created the task; absent if none did.
     scheduleId: str
-    # There when the task was given one.
+    # Present if the task was given one.
     startTimeoutMs: int
-    # The W3C trace context of the creation; absent when it had none.
+    # The W3C trace context of the creation; absent if it had none.
     traceparent: str
     workerLabels: Dict[str, str]
 
 
 class _TaskEnvelope(TypedDict):
     assetId: Optional[str]
-    # Attempt numbers the tries at a task from 1. Every callback names it.
+    # The number of the attempt, counted from 1. Every callback includes it.
     attempt: int
     # Where the callbacks go: POST {callbackBaseUrl}/v1/tasks/{taskId}/heartbeat and so on.
     callbackBaseUrl: str
-    # How long the worker has to stop once it was told of a cancel.
+    # How long the worker has to stop once it was notified of a cancel.
     cancelGracePeriodMs: int
     deadline: Optional[str]
     # When this attempt was handed out.
     enqueuedAt: str
-    # How often to beat.
+    # How often to send heartbeats.
     heartbeatIntervalMs: int
-    # The silence after which the attempt is dead; null: it lives by its worker's beat.
+    # The silence after which the attempt is dead; null: it depends on its worker's heartbeat.
     heartbeatTimeoutMs: Optional[int]
     labels: Dict[str, str]
     # Payload as given at creation; null when none was.
@@ -1783,13 +1776,13 @@ class _TaskEnvelope(TypedDict):
 class TaskEnvelope(_TaskEnvelope, total=False):
     """What a worker needs to run one attempt and to report about it."""
 
-    # What the attempt before this one reported last.
+    # The last progress that the previous attempt reported.
     lastProgress: Progress
-    # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no bound of its own.
+    # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no limit of its own.
     runTimeoutMs: int
-    # The schedule that created the task; absent when none did.
+    # The schedule that created the task; absent if none did.
     scheduleId: str
-    # The W3C trace context of the creation; absent when it had none.
+    # The W3C trace context of the creation; absent if it had none.
     traceparent: str
 
 
@@ -1799,13 +1792,13 @@ class _TaskError(TypedDict):
 
 
 class TaskError(_TaskError, total=False):
-    """A worker's account of a failure."""
+    """A failure as its worker reports it."""
 
-    # For people.
+    # Readable text.
     message: Optional[str]
     # Retryable reports whether a retry may help; absent: its category's default.
     retryable: Optional[bool]
-    # For people.
+    # Readable text.
     stackTrace: Optional[str]
 
 
@@ -1818,14 +1811,14 @@ class _TaskList(TypedDict):
 class TaskList(_TaskList, total=False):
     """One page of GET /v1/tasks, in the order of task ids."""
 
-    # Absent on the last page. It holds for the same filter only.
+    # Absent on the last page. It is valid for the same filter only.
     nextPageToken: str
 
 
 class TaskSelector(TypedDict, total=False):
-    """TaskSelector names tasks; all that it says must match."""
+    """TaskSelector selects tasks that match all of its fields."""
 
-    # FinishedAfter names finished tasks, by when they ended.
+    # FinishedAfter selects finished tasks by when they ended.
     finishedAfter: str
     labels: Dict[str, str]
     machineId: str
@@ -1835,7 +1828,7 @@ class TaskSelector(TypedDict, total=False):
     runId: str
     # The schedule that created them.
     scheduleId: str
-    # One, or several with commas.
+    # One state, or several separated by commas.
     state: str
     type: str
     workerId: str
@@ -1843,15 +1836,15 @@ class TaskSelector(TypedDict, total=False):
 
 class _UpdateWebhookRequest(TypedDict):
     events: List[str]
-    # Where messages are posted to: https, and http where the deployment allows it.
+    # Where messages are posted: https, and http if the deployment allows it.
     url: str
 
 
 class UpdateWebhookRequest(_UpdateWebhookRequest, total=False):
-    """The body of PUT /v1/webhooks/{webhookId}: all that the webhook says from now on."""
+    """The body of PUT /v1/webhooks/{webhookId}: it replaces the webhook's definition."""
 
     description: Optional[str]
-    # True unless said. While it is false nothing is collected for it, and what waits is given up.
+    # True by default. While it is false no events are collected for it, and pending deliveries are dropped.
     enabled: Optional[bool]
     machineId: Optional[str]
     queue: Optional[str]
@@ -1866,7 +1859,7 @@ class VerdictCounts(TypedDict):
 
     # Groups have the most first; beyond 100 they are left out.
     groups: List[VerdictGroup]
-    # From when on verdicts were counted.
+    # The start of the period.
     since: Optional[str]
     # How many there are.
     total: int
@@ -1876,15 +1869,14 @@ class VerdictCounts(TypedDict):
 
 class _VerdictGroup(TypedDict):
     count: int
-    # When the last of them fell.
+    # The time of the last one.
     lastAt: Optional[str]
 
 
 class VerdictGroup(_VerdictGroup, total=False):
-    """How many verdicts have the same values of what was asked for. A value that there is none of, or that is not known any more,
-    is empty."""
+    """VerdictGroup counts verdicts with the same values of the group's fields. A missing or unknown value is empty."""
 
-    # Those of their tasks that were asked for.
+    # The requested labels of their tasks.
     labels: Dict[str, str]
     machineId: str
     queue: str
@@ -1905,21 +1897,21 @@ class Version(TypedDict):
 
 class _Webhook(TypedDict):
     createdAt: str
-    # How many deliveries were given up, of those that are kept.
+    # How many stored deliveries were abandoned.
     dead: int
     disabledAt: Optional[str]
-    # GONE, after a 410; FAILING, after five days of failures; OPERATOR; or null while it is on.
+    # GONE, after a 410; FAILING, after five days of failures; OPERATOR; or null while it is enabled.
     disabledReason: Optional[str]
     enabled: bool
     # Types of events, such as task.failed, or families of them, such as task.*. At least one.
     events: List[str]
-    # Since when nothing was received though it was tried.
+    # Since when all deliveries have failed.
     failingSince: Optional[str]
     # Managed webhooks come from the deployment's configuration and are changed there only.
     managed: bool
-    # Until when older secrets sign too, null when none does.
+    # Until when older secrets sign too; null if there are none.
     oldSecretsUntil: Optional[str]
-    # How many deliveries wait or are under way.
+    # How many deliveries wait or are in flight.
     pending: int
     tenantId: str
     updatedAt: str
@@ -1929,34 +1921,34 @@ class _Webhook(TypedDict):
 
 
 class Webhook(_Webhook, total=False):
-    """Where events are posted to."""
+    """A receiver of events."""
 
     description: str
     machineId: str
     queue: str
     runId: str
-    # There in the answer that it was made for, and never again.
+    # Present only in the answer that created it.
     secret: str
-    # Subject, a task, worker or machine, is the only one that it is told of; absent: all are. The same for the rest.
+    # Subject, a task, worker or machine, limits the events to those about it; absent: all. The same applies to the other fields.
     subject: str
     taskType: str
     workerId: str
 
 
 class WebhookDelivery(TypedDict):
-    """One message on its way to a webhook."""
+    """The delivery of one message to a webhook."""
 
-    # How often it was tried; after ten it is DEAD.
+    # The number of tries; after ten it is DEAD.
     attempts: int
     createdAt: str
     deliveryId: str
-    # The event that it tells of; null: none, it is about the webhook itself.
+    # The event in the message; null: the message is about the webhook itself.
     eventId: Optional[str]
     lastAttemptAt: Optional[str]
-    # The webhook-id that it is sent with, the same at each try.
+    # Its webhook-id, the same for each try.
     messageId: str
     nextAttemptAt: Optional[str]
-    # What the last try came to; null: there was none.
+    # The result of the last try; null: there was none.
     response: Optional[WebhookResponse]
     status: Literal["PENDING", "DELIVERED", "DEAD"]
     subject: Optional[str]
@@ -1964,7 +1956,7 @@ class WebhookDelivery(TypedDict):
 
 
 class _WebhookDeliveryList(TypedDict):
-    # Deliveries stand newest first.
+    # Newest first.
     deliveries: List[WebhookDelivery]
 
 
@@ -1986,24 +1978,24 @@ class WebhookList(_WebhookList, total=False):
 
 
 class WebhookResponse(TypedDict):
-    """What a try came to."""
+    """The result of a try."""
 
     # The beginning of the answer's, at most 1 KiB.
     body: str
-    # Says why there was no answer.
+    # Why there was no answer.
     error: Optional[str]
-    # That of the answer; null: there was none.
+    # The answer's; null: there was none.
     status: Optional[int]
-    # How long it took.
+    # The duration.
     tookMs: int
 
 
 class Worker(TypedDict):
     """One registered worker."""
 
-    # What it said with its last beat.
+    # The value of its last heartbeat.
     activeCount: int
-    # There while the worker takes nothing new; it is independent of the status.
+    # Set while the worker gets no new tasks; it is independent of the status.
     cordon: Optional[WorkerCordon]
     deregisteredAt: Optional[str]
     drainDeadline: Optional[str]
@@ -2014,20 +2006,20 @@ class Worker(TypedDict):
     heartbeatTimeoutMs: int
     # How many attempts it holds.
     heldCount: int
-    # There while the worker is held offline: registrations of its identity are refused until it is resumed.
+    # Set while the worker is held offline: registrations of its identity are refused until it is resumed.
     hold: Optional[Hold]
     hostname: Optional[str]
     labels: Dict[str, str]
-    # LastHeartbeatAgeMs does not count outages.
+    # LastHeartbeatAgeMs excludes outages.
     lastHeartbeatAgeMs: Optional[int]
     lastHeartbeatAt: Optional[str]
-    # Computed from the last beat whenever it is asked for, also of a worker that is OFFLINE.
+    # Computed from the last heartbeat at the time of the answer, also for a worker that is OFFLINE.
     liveness: Literal["FRESH", "LATE", "LOST"]
     machineId: str
     maxConcurrent: int
     name: Optional[str]
     pid: Optional[int]
-    # How many queued tasks are meant for it.
+    # How many queued tasks are pinned to it.
     placedCount: int
     queue: str
     registeredAt: str
@@ -2035,14 +2027,14 @@ class Worker(TypedDict):
     # Schedulable reports whether it would be selected now.
     schedulable: bool
     # How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000.
-    # Flapping says that this is at least the server's flapping-threshold.
+    # Flapping reports that this is at least the server's flapping-threshold.
     staleCount24h: int
     status: Literal["ONLINE", "DRAINING", "OFFLINE"]
-    # What was given as the reason of its drain or of its end. That of a drain stays when the worker ends DRAINED, DRAIN_DEADLINE or
-    # DEREGISTERED and nothing else was given; where nothing was, it is the same as endReason.
+    # The reason given for its drain or its end. That of a drain stays if the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED
+    # and no other was given; without any it is the same as endReason.
     statusReason: Optional[str]
     tenantId: str
-    # How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists what ended on it.
+    # How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists the tasks that ended on it.
     totalCompleted: int
     # How many attempts its heartbeats reported as failed.
     totalFailed: int
@@ -2059,7 +2051,7 @@ class Worker(TypedDict):
 
 
 class WorkerCordon(TypedDict):
-    """The cordon of a worker, which lasts until the worker is uncordoned or ends. Whoever registers in its place inherits it."""
+    """The cordon of a worker, which lasts until the worker is uncordoned or ends. A worker that supersedes it inherits the cordon."""
 
     reason: Optional[str]
     since: Optional[str]
@@ -2070,15 +2062,15 @@ class WorkerHeartbeatRequest(TypedDict, total=False):
 
     # How many tasks it works on. Those that it did not claim count as load when workers are selected.
     activeCount: Optional[int]
-    # How many tasks it completed since the last beat that was answered.
+    # How many tasks it completed since the last answered heartbeat.
     completedDelta: Optional[int]
     # How many failed since then.
     failedDelta: Optional[int]
-    # Seq rises from beat to beat; required with deltas. A repeated one adds nothing, and the inventory of one that is not higher
-    # than the last takes nothing from the worker.
+    # Seq increases from heartbeat to heartbeat; required with deltas. A repeated one adds nothing, and an inventory whose seq is
+    # not higher than the last takes nothing from the worker.
     seq: Optional[int]
-    # All the attempts that it has, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its knowing. An
-    # attempt that two beats in a row miss is lost.
+    # All its attempts, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its knowledge. An attempt
+    # that two heartbeats in a row omit is lost.
     tasks: Optional[List[WorkerTaskItem]]
 
 
@@ -2088,20 +2080,20 @@ class _WorkerHeartbeatResponse(TypedDict):
     cancelTasks: List[CancelTask]
     heartbeatIntervalMs: int
     heartbeatTimeoutMs: int
-    # Attempts that are not the worker's any more; it must stop them at once.
+    # Attempts that are no longer the worker's; it must stop them at once.
     lostTasks: List[LostTask]
     serverTime: str
-    # ShouldDrain asks the worker to claim nothing more, to finish what it holds and to deregister.
+    # ShouldDrain asks the worker to claim nothing more, to finish its tasks and to deregister.
     shouldDrain: bool
 
 
 class WorkerHeartbeatResponse(_WorkerHeartbeatResponse, total=False):
-    """The answer to a worker's beat."""
+    """The answer to a worker's heartbeat."""
 
-    # When what it still holds is handed to others.
+    # When its remaining tasks go to other workers.
     drainDeadline: str
     tokenExpiresAt: str
-    # A fresh one, in the last third of the old one's life.
+    # A new token, in the last third of the old one's life.
     workerToken: str
 
 
@@ -2128,7 +2120,7 @@ class WorkerList(_WorkerList, total=False):
 
 
 class WorkerSelector(TypedDict, total=False):
-    """WorkerSelector names workers."""
+    """WorkerSelector selects workers."""
 
     labels: Optional[Dict[str, str]]
     machineId: Optional[str]
@@ -2144,9 +2136,9 @@ class _WorkerTaskItem(TypedDict):
 class WorkerTaskItem(_WorkerTaskItem, total=False):
     """One attempt in a worker's inventory."""
 
-    # Says it in words.
+    # Message describes the progress.
     message: Optional[str]
-    # How far it has come, 0 to 100.
+    # Its progress, 0 to 100.
     progressPct: Optional[float]
 
 
