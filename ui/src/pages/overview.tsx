@@ -28,7 +28,7 @@ export function Overview(): JSX.Element {
             <Numbers stats={v} lost={losses.value?.[0]?.total} />
             {v.workers.late + v.workers.lost > 0 && <Silent of={v.workers.late + v.workers.lost} />}
             {lost.length > 0 && <RecentlyLost workers={lost} />}
-            <Charts rates={v.rates} />
+            {(health.value || health.error) && <Charts rates={v.rates} />}
           </>
         )}
       </Read>
@@ -144,7 +144,7 @@ function RecentlyLost({ workers }: { workers: System['recentlyLost'] }): JSX.Ele
   );
 }
 
-// Charts read the hour when the rest is shown: it is the largest of what is read.
+// Charts reads the hour, the largest of all responses. It is rendered once the health is shown.
 function Charts({ rates: r }: { rates: Stats['rates'] }): JSX.Element {
   const hour = useHour();
   const steps = hour.value ?? [],
