@@ -60,7 +60,7 @@ func TestCommandsOfDocumentsWork(t *testing.T) {
 	for name, wanted := range map[string][]string{
 		"runbooks": {
 			`"shards":`, `"series":`, `"verdicts":`, `"matched":0`, `"workers":`, `"machines":`, `"queues":`, `"webhooks":`,
-			`"schedules":`, `"results":`,
+			`"schedules":`, `"tasksReleased":`,
 			"lubdub_http_beats_refused_total", "lubdub_redis_round_trip_seconds_count",
 		},
 		"troubleshooting": {"Redis"},
