@@ -180,11 +180,11 @@ func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding) {
 	}
 	if st.Verdicts != nil && st.Verdicts.Total > 0 {
 		shown++
-		retry := "lubdub task retry"
+		retry := "lubdub task retry --since 1h --dry-run, then without --dry-run"
 		if !s.Credential.MayOperate() {
 			retry = "ask an operator to retry them"
 		}
-		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why of one of them; %s when the cause is fixed\n", retry)
+		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why ID of one of them; once the cause is fixed: %s\n", retry)
 	}
 	if shown == 0 {
 		fmt.Fprintln(s.W, "  Nothing.")
