@@ -130,13 +130,13 @@ var defaultMessage = map[model.Code]string{
 	workers.WorkerDraining:    "The worker is draining and gets no new tasks",
 	workers.WorkerOffline:     "The worker is OFFLINE; register again",
 	model.NoFreshWorkers:      "No workers with fresh heartbeats available",
-	model.NoMatchingWorkers:   "No worker has what is asked for",
-	model.NoCapacity:          "Every worker that could do it is full",
+	model.NoMatchingWorkers:   "No worker has the requested type, runtime and labels",
+	model.NoCapacity:          "All matching workers are at capacity",
 	queues.QueueNotFound:      "Nothing is known of this queue in this scope; check the name, tenantId and workspaceId",
 	schedules.NotFound:        "There is no such schedule in this scope; check the id, tenantId and workspaceId",
 	schedules.Exists:          "A schedule with this id exists; change that one, or choose another id",
-	model.Overloaded:          "The server is at one of its bounds; try again after Retry-After",
-	model.Unavailable:         "The store did not answer in time, so nothing is known to have changed; try again after Retry-After",
+	model.Overloaded:          "The server has reached one of its limits. Retry after the time in Retry-After",
+	model.Unavailable:         "Redis did not confirm the request; it may or may not have been applied. Retry after the time in Retry-After",
 }
 
 // DefaultRetryAfter is when a client should retry unless a better time is known.

@@ -194,7 +194,7 @@ var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 func (n *NewTask) checkTimes(now time.Time) error {
 	n.Late = nil
 	if !n.Deadline.IsZero() && !n.Deadline.After(now) {
-		n.Late = Invalidf("deadline", "lies in the past (it is %s here); give a later one", now.UTC().Format(time.RFC3339))
+		n.Late = Invalidf("deadline", "is in the past (the server has %s); use a later time", now.UTC().Format(time.RFC3339))
 	}
 	if n.Late != nil && n.IdempotencyKey == "" {
 		return n.Late
