@@ -25,7 +25,9 @@ const images = process.env.SCREENSHOTS || join(root, 'bin/ui');
 
 before(async () => {
   mkdirSync(images, { recursive: true });
-  [stage, browser] = await Promise.all([open({ tenants: ['globex', ...looks.map((l) => l.tenant)] }), launch()]);
+  // On a busy machine Redis may take longer than the 3 s of the other tests.
+  const more = { tenants: ['globex', ...looks.map((l) => l.tenant)], with: ['--redis-timeout', '8s'] };
+  [stage, browser] = await Promise.all([open(more), launch()]);
   ({ acme, globex } = stage.scopes);
 });
 after(async () => {
