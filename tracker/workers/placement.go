@@ -152,11 +152,11 @@ func (p *Placer) settle(ctx context.Context) {
 	if p.create != nil {
 		p.create()
 	}
-	p.GiveBack(ctx)
+	p.Release(ctx)
 }
 
-// GiveBack ends the reservations of tasks that are in their queues or were not created.
-func (p *Placer) GiveBack(ctx context.Context) {
+// Release ends the reservations of tasks that are in their queues or were not created.
+func (p *Placer) Release(ctx context.Context) {
 	if len(p.places) == 0 {
 		return
 	}
