@@ -48,7 +48,7 @@ func (s *Server) refuseConn(w io.Writer) {
 var (
 	errTooManyConns = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
-	// errMadeRoom is the answer to an unauthenticated client that has sent part of a request when its connection is closed for another.
+	// errDisplaced is the answer to an unauthenticated client that has sent part of a request when its connection is closed for another.
 	errDisplaced = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may, and this one had shown no valid token for longest; " +
 			"send the request whole, on a new connection"))

@@ -116,7 +116,9 @@ type recordedWorkers struct {
 	r *recorder
 }
 
-func (w recordedWorkers) Beat(ctx context.Context, scope model.Scope, id string, b workers.WorkerBeat) (*holdings.WorkerBeatResponse, error) {
+func (w recordedWorkers) Beat(
+	ctx context.Context, scope model.Scope, id string, b workers.WorkerBeat,
+) (*holdings.WorkerBeatResponse, error) {
 	w.r.note("worker %s %v %v", id, b.Active != nil, b.Inventory)
 	return w.fakeWorkers.Beat(ctx, scope, id, b)
 }

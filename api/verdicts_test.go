@@ -275,7 +275,8 @@ func TestContractAnErrorStatesWhetherItIsRetryable(t *testing.T) {
 				t.Errorf("%s became %s", c.sent, task.Error)
 			}
 			var inHistory, whole struct{ Retryable *bool }
-			if json.Unmarshal(task.History[0].Error, &inHistory) != nil || json.Unmarshal([]byte(c.stored), &whole) != nil || inHistory.Retryable == nil ||
+			if json.Unmarshal(task.History[0].Error, &inHistory) != nil || json.Unmarshal([]byte(c.stored), &whole) != nil ||
+				inHistory.Retryable == nil ||
 				*inHistory.Retryable != *whole.Retryable {
 				t.Errorf("%s became %s in history", c.sent, task.History[0].Error)
 			}

@@ -67,7 +67,8 @@ func everyScript(t *testing.T) redistest.TooLong {
 		records: map[string][]string{}}}
 	b.fillShards()
 	calls := b.measure()
-	for _, act := range []func(){b.play, b.fillTenant, b.rebuildQueueLists, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue, b.herdOfTasks,
+	for _, act := range []func(){b.play, b.fillTenant, b.rebuildQueueLists, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue,
+		b.herdOfTasks,
 		b.manyRevocations, b.everythingEnds, b.events, b.largeWebhooks} {
 		act()
 	}

@@ -65,7 +65,8 @@ func exchangedRole(own, requested token.Role) (token.Role, error) {
 			httpapi.Clip(string(requested)), strings.Join(lesserRoles(own), ", ")))
 	}
 	if httpapi.Permitted[requested]&^httpapi.Permitted[own] != 0 {
-		return "", httpapi.Forbidden("The role " + string(own) + " may not do all that " + string(requested) + " may; its token makes tokens of " +
+		return "", httpapi.Forbidden("The role " + string(own) + " may not do all that " + string(requested) +
+			" may; its token makes tokens of " +
 			strings.Join(lesserRoles(own), ", ") + " only")
 	}
 	return requested, nil

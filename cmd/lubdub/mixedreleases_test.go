@@ -30,7 +30,7 @@ var (
 		"live tasks; there are a fifth as many live workers, and a tenth as many tasks die each time")
 )
 
-// otherRelease is the program of besideCommit, built once. Without its paths the build cache keeps it.
+// otherRelease is the program of otherCommit, built once. Without its paths the build cache keeps it.
 var otherRelease = sync.OnceValues(func() (string, error) {
 	source, path := filepath.Join(buildDir, "other"), filepath.Join(buildDir, "lubdub-other")
 	if err := os.Mkdir(source, 0o755); err != nil {

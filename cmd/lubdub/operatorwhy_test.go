@@ -28,7 +28,8 @@ func TestWhyExplains(t *testing.T) {
 		Events    []v1.Event
 	}
 	a := d.ok(d.run("why", id, "-o", "json"))
-	if err := json.Unmarshal([]byte(a.out), &explained); err != nil || len(explained.Sentences) < 5 || explained.Task.History[0].Evidence == nil ||
+	if err := json.Unmarshal([]byte(a.out), &explained); err != nil || len(explained.Sentences) < 5 ||
+		explained.Task.History[0].Evidence == nil ||
 		explained.Events == nil {
 		t.Errorf("%v: %s", err, a.out)
 	}

@@ -36,7 +36,7 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 	fairly(t, replicasDie)
 }
 
-// unclear is true of a verdict that says nothing; one that came late by our own clock alone is forgiven, as in onlyLate.
+// unclear is true of a verdict that says nothing; one that came late by our own clock alone is forgiven, as in failUnlessLate.
 func unclear(v fleet.Verdict) bool {
 	return v.Unclear != "" && !strings.Contains(v.Unclear, " by its own evidence")
 }

@@ -14,7 +14,8 @@ import (
 var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
 
 // trackerPackages are the packages of tracker from the bottom up: each may know those before it, but for what `independentPairs` says.
-var trackerPackages = []string{"lane", "model", "schema", "store", "events", "webhooks", "beats", "quotas", "revocations", "holdings", "workers",
+var trackerPackages = []string{"lane", "model", "schema", "store", "events", "webhooks", "beats", "quotas", "revocations", "holdings",
+	"workers",
 	"tasks", "queues", "stats", "schedules", "brake", "reconcile", "sweep"}
 
 // separatePackages has pairs of rooms that do not know each other though one stands above the other.
@@ -76,7 +77,8 @@ func trackerViolations(p pkg) (wrong []string) {
 			violation(dep, "this caller has no use for this room")
 		case inside && from != "trackertest" && inTracker && (above < 0 || below < 0 || below >= above):
 			violation(dep, "a room knows those below it only")
-		case inside && inTracker && (slices.Contains(separatePackages, [2]string{to, from}) || slices.Contains(separatePackages, [2]string{from, to})):
+		case inside && inTracker && (slices.Contains(separatePackages, [2]string{to, from}) ||
+			slices.Contains(separatePackages, [2]string{from, to})):
 			violation(dep, "these two do not know each other")
 		case inside && strings.HasPrefix(dep, "github.com/redis/") && from != "store" && from != "trackertest":
 			violation(dep, "the store is the only room that knows go-redis")

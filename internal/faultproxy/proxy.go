@@ -52,9 +52,9 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Intercept sets a function that decides what happens to the bytes that clients send from now on. It gets each piece as it was written, which
-// is one request or one pipeline if it is below 32 KiB. Nil lets everything pass. The function may be called from several goroutines
-// concurrently.
+// Intercept sets a function that decides what happens to the bytes that clients send from now on. It gets each piece as it was written,
+// which is one request or one pipeline if it is below 32 KiB. Nil lets everything pass. The function may be called from several
+// goroutines concurrently.
 func (p *Proxy) Intercept(decide func(request []byte) Action) {
 	if decide == nil {
 		p.decide.Store(nil)

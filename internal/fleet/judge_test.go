@@ -133,7 +133,8 @@ func TestEvaluateLiveOrLate(t *testing.T) {
 	_, seen := rightZombie()
 	want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
 	seen.Silence = 999 * time.Millisecond
-	if v := DefaultBounds.Evaluate(want, seen); len(v.Wrong) < 2 || !strings.Contains(v.Wrong[0], "a live task was failed") || v.Unclear != "" {
+	if v := DefaultBounds.Evaluate(want, seen); len(v.Wrong) < 2 || !strings.Contains(v.Wrong[0], "a live task was failed") ||
+		v.Unclear != "" {
 		t.Errorf("%+v", v)
 	}
 	seen.Silence = time.Second

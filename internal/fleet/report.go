@@ -27,7 +27,8 @@ func (s Summary) Check() error {
 	case s.Evaluated < s.Created:
 		return fmt.Errorf("only %d of %d tasks were judged", s.Evaluated, s.Created)
 	case float64(s.Unclear+s.Mishaps) > max(1, maxUnclear*float64(s.Evaluated)):
-		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: %w", s.Evaluated, s.Unclear+s.Mishaps, ErrTooBusy)
+		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: %w", s.Evaluated, s.Unclear+s.Mishaps,
+			ErrTooBusy)
 	}
 	return nil
 }

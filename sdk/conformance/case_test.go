@@ -185,7 +185,8 @@ func loadCases(t *testing.T) (cases []*Case) {
 	}
 	names := map[string]bool{}
 	for _, c := range cases {
-		if c.Name == "" || c.Description == "" || c.Break == "" || names[c.Name] || !slices.Contains([]string{"worker", "track", "create"}, c.Mode) {
+		if c.Name == "" || c.Description == "" || c.Break == "" || names[c.Name] ||
+			!slices.Contains([]string{"worker", "track", "create"}, c.Mode) {
 			t.Errorf("case %q lacks a name of its own, a mode, or what it says and how it is seen to fail", c.Name)
 		}
 		names[c.Name] = true

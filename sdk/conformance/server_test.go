@@ -254,7 +254,8 @@ func (s *server) ruleFor(x *exchange) *Rule {
 
 // read says what a request is.
 func read(r *http.Request, body []byte) *exchange {
-	x := &exchange{body: body, at: time.Now(), clientDone: r.Context().Done(), token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
+	x := &exchange{body: body, at: time.Now(), clientDone: r.Context().Done(),
+		token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	at := func(i int) string {
 		if i < len(parts) {

@@ -19,7 +19,7 @@ const (
 	maxBeatBytes    = 256 << 10
 )
 
-// One flush in sampledFlushes asks how long its attempts were silent; the others read no score. asksSilence is the flag for it that the
+// One flush in sampledFlushes asks how long its attempts were silent; the others read no score. sampleSilence is the flag for it that the
 // header of beat.lua describes.
 const (
 	sampledFlushes = 64

@@ -33,8 +33,8 @@ func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (
 	return acknowledgement("start", a, c)
 }
 
-// acknowledgement converts the reply of start.lua to an acknowledgement. A beat of an attempt that Lubdub ended gets Expired, any other operation
-// AlreadyTerminal.
+// acknowledgement converts the reply of start.lua to an acknowledgement. A beat of an attempt that Lubdub ended gets Expired, any other
+// operation AlreadyTerminal.
 func acknowledgement(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, error) {
 	if c.Err != nil {
 		return model.Acknowledged{}, c.Err

@@ -27,7 +27,8 @@ type slotResults struct {
 	adrift  atomic.Bool // some failed because the shard is moving to another node
 }
 
-// RecordResult records the result of beats of attempts or workers, but not of empty ones, and how many of them arrived at this replica together.
+// RecordResult records the result of beats of attempts or workers, but not of empty ones, and how many of them arrived at this replica
+// together.
 func (s *Service) RecordResult(shard, beats int, err error) {
 	k := s.keeper
 	k.cutOff.arrived.Add(int64(beats))

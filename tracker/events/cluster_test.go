@@ -18,8 +18,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// skewedCluster is a Cluster of three primaries whose clocks differ by 5 s, on which tasks are created all the time, with readers that must miss
-// nothing. Each replica's clock is 5 s behind its primary's.
+// skewedCluster is a Cluster of three primaries whose clocks differ by 5 s, on which tasks are created all the time, with readers that
+// must miss nothing. Each replica's clock is 5 s behind its primary's.
 type skewedCluster struct {
 	*redistest.Cluster
 	tr      *tracker.Tracker

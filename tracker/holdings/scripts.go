@@ -119,10 +119,10 @@ type recoveryReply struct {
 	ended      time.Time     // zero: unknown
 	timeout    time.Duration // 0: unknown
 	queue      string
-	silent     time.Duration // at its end; notKept: an earlier version did not store it
+	silent     time.Duration // at its end; notStored: an earlier version did not store it
 	lag        time.Duration // how long its end was overdue
-	lastBeatMs int64         // in shard time; notKept: unknown
-	heldAtMs   int64         // when the mass-expiry brake held it, in shard time; notKept: never
+	lastBeatMs int64         // in shard time; notStored: unknown
+	heldAtMs   int64         // when the mass-expiry brake held it, in shard time; notStored: never
 }
 
 // notStored is the value of numbers that are missing from a record.
@@ -190,7 +190,7 @@ type recovered struct{ attempts, failed, exhausted int }
 type recoveryDone struct {
 	over  bool
 	all   recovered     // in all shards, once all are done
-	since time.Duration // time since the worker's end; notKept: unknown
+	since time.Duration // time since the worker's end; notStored: unknown
 }
 
 func readRecoveryDone(r store.Reply) recoveryDone {

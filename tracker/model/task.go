@@ -137,8 +137,8 @@ type NewTask struct {
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
 
-	// AdmissionErr is the error for a deadline that has passed, or for a worker that is gone. Create returns it unless the key is known, since its
-	// first request was in time. nil: neither.
+	// AdmissionErr is the error for a deadline that has passed, or for a worker that is gone. Create returns it unless the key is known,
+	// since its first request was in time. nil: neither.
 	AdmissionErr error
 }
 
@@ -300,8 +300,8 @@ type HistoryEntry struct {
 	Outcome          string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
 	Reason           Reason
 	LastProgress     Progress
-	Error            json.RawMessage // at most MaxKeptError bytes
-	Metrics          json.RawMessage // at most MaxKeptMetrics bytes; nil: none
+	Error            json.RawMessage // at most MaxHistoryError bytes
+	Metrics          json.RawMessage // at most MaxHistoryMetrics bytes; nil: none
 	WillRetry        bool
 	RetriesExhausted bool      // it was retryable, but the policy allows no more
 	Evidence         *Evidence // of a verdict by Lubdub; nil when the worker reported the end

@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// await is a claim in the background with the longest wait. After OnlyWhenTold only a notification can wake it.
+// await is a claim in the background with the longest wait. After OnlyWhenNotified only a notification can wake it.
 func await(c *trackertest.Fleet, ctx context.Context, tr *tracker.Tracker, worker string, max int,
 	change ...func(*queues.ClaimRequest)) <-chan []*model.Envelope {
 	return awaitFor(c, ctx, tr, worker, max, queues.MaxClaimWait, change...)

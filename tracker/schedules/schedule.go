@@ -114,7 +114,7 @@ type Schedule struct {
 	Fires     int64     // whose tasks were created
 	Skipped   int64     // missed or not wanted
 	Waiting   int       // fires that wait for their tasks
-	Recent    []Fire    // handled, latest first, at most KeptFires
+	Recent    []Fire    // handled, latest first, at most MaxRecent
 
 	version string
 	resumed time.Time     // since when it has not been paused

@@ -225,7 +225,8 @@ func TestRequestedFires(t *testing.T) {
 			{day, day, "to is not after from"}, {day.Add(time.Second), day, "to is not after from"},
 			{day, begins.Add(time.Hour), "to lies in the future"},
 		} {
-			if _, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(), c.message) {
+			if _, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(),
+				c.message) {
 				h.Errorf("from %v to %v: %v, want %q", c.from, c.to, err, c.message)
 			}
 		}

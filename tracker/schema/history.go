@@ -61,7 +61,7 @@ func runeJSONLen(r rune) int {
 }
 
 // HistoryMetrics returns metrics as an attempt's history stores them: unchanged, or if they are too large, the first members that fit into
-// MaxKeptMetrics.
+// MaxHistoryMetrics.
 func HistoryMetrics(metrics json.RawMessage) string {
 	if len(metrics) <= model.MaxHistoryMetrics {
 		return string(metrics)

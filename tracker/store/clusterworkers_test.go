@@ -19,8 +19,8 @@ func TestWorkersOnCluster(t *testing.T) {
 	workerLifecycle(t, redistest.StartCluster(t, 3, 0, 2*time.Second).URL())
 }
 
-// workerLifecycle drives workers through registration, claims, beats, a death and its recovery, a placement and a drain, on the store at the
-// URL, with shards on all its nodes.
+// workerLifecycle drives workers through registration, claims, beats, a death and its recovery, a placement and a drain, on the store at
+// the URL, with shards on all its nodes.
 func workerLifecycle(t *testing.T, url string) {
 	t.Helper()
 	const tasks = 40

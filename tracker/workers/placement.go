@@ -42,7 +42,7 @@ type pool struct {
 }
 
 // NewPlacer returns a placer for one request. The placer calls `create` for tasks with a place before others have to wait for the
-// places or the reservations expire; call GiveBack when the remaining tasks are in their queues. Without `create`, call it after
+// places or the reservations expire; call Release when the remaining tasks are in their queues. Without `create`, call it after
 // each task.
 func (s *placement) NewPlacer(op string, create func()) *Placer {
 	return &Placer{placement: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}

@@ -143,9 +143,9 @@ func (l *Listener) Starve(err error) {
 }
 
 const (
-	// roomPause is how long a connection waits before the next check for room.
+	// admitPause is how long a connection waits before the next check for room.
 	admitPause = 5 * time.Millisecond
-	// roomWait is how long connections wait if none gives way; longer than strangerTime, so that a stranger could have.
+	// admitWait is how long connections wait if none gives way; longer than strangerTime, so that a stranger could have.
 	admitWait = 2 * strangerTime
 )
 

@@ -37,7 +37,7 @@ type Cut struct{ why string }
 func (c *Cut) Error() string { return c.why }
 
 var (
-	// MadeRoom: a stranger was cut because another connection needed its place.
+	// Displaced: a stranger was cut because another connection needed its place.
 	Displaced = &Cut{"another connection needed its place"}
 	// OverShare: a connection with a valid token was cut.
 	OverShare = &Cut{"its token, or tenant, had more connections than others that needed its place"}

@@ -22,6 +22,6 @@ const (
 	// Begun means that a request of n bytes is under way. The loop does not read further requests of the connection until Conn.Answer, so
 	// answers have the order of their requests.
 	Begun
-	// HandOver passes the connection, with all unread bytes, to a goroutine for this request. n is ignored.
+	// HandOff passes the connection, with all unread bytes, to a goroutine for this request. n is ignored.
 	HandOff
 )

@@ -76,7 +76,7 @@ func (l *Loop) discard() {
 	_ = unix.Close(l.epoll)
 }
 
-// Post passes done to the handler's Landed on the loop. It may be called from any goroutine; one wake-up serves many calls.
+// Post passes done to the handler's Receive on the loop. It may be called from any goroutine; one wake-up serves many calls.
 func (l *Loop) Post(done any) { l.mail.put(done) }
 
 // Now returns when this turn began.
