@@ -263,7 +263,7 @@ func (e *hostileServer) staying(n int) (stay int) {
 	return stay
 }
 
-// readStatus reads an answer; 0: there is none.
+// readStatus reads a response and returns its status, or 0 without one.
 func readStatus(in *bufio.Reader) int {
 	line, err := in.ReadString('\n')
 	if err != nil {

@@ -66,7 +66,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	for _, r := range routes {
 		allowed, known := openedBy[r.Op]
 		if !known {
-			t.Errorf("%s (%s) is not in the table: say there whom it opens", r, r.Op)
+			t.Errorf("%s (%s) is not in the table: add it with the roles that may call it", r, r.Op)
 			continue
 		}
 		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.Pattern)
