@@ -79,7 +79,7 @@ func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 		return int(accepted.Load())
 	}
 	if got := beat(); got != n {
-		t.Fatalf("%d of %d beats are heard", got, n)
+		t.Fatalf("%d of %d beats are accepted", got, n)
 	}
 	deaf.Store(true)
 	one.CloseIdleConnections()
@@ -93,7 +93,7 @@ func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 	})
 	deaf.Store(false)
 	if got := beat(); got != n {
-		t.Fatalf("%d of %d beats are heard again", got, n)
+		t.Fatalf("%d of %d beats are accepted again", got, n)
 	}
 	var list v1.TaskList // in one answer, since they are silent meanwhile
 	status, body := request("GET", direct+"/v1/tasks?state=RUNNING&pageSize=100", adminToken(t), "")

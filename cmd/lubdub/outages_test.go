@@ -43,7 +43,7 @@ type outage struct {
 
 var outages = []outage{
 	{
-		name:  "Redis stands still",
+		name:  "Redis is frozen",
 		begin: func(s *stage) { s.must(s.redis.Freeze()) },
 		end:   func(s *stage) { s.must(s.redis.Thaw()) },
 	}, {
@@ -252,7 +252,7 @@ func (s *stage) verdicts() (n int) {
 	return n
 }
 
-// check holds the events of all shards and the final states against what is true, and tells what was found too late.
+// check compares the events of all shards and the final states with what is true, and returns what was found too late.
 func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 	lasted := ended.Sub(began)
 	late, behind := -s.timeout, -s.timeout // found how long after timeout and outage, and the same in shard time
@@ -320,7 +320,7 @@ func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 		s.Errorf("%d of %d were adopted", adopted, tasks+workers)
 	}
 	if credited == 0 && !o.reachable && !o.empty {
-		s.Error("the outage was not told")
+		s.Error("the outage was not reported")
 	}
 	s.Logf("| %s | %.1f s | %d + %d | %d | %d | %d of %d | %d ms | %d ms | %d ms |", o.name, lasted.Seconds(), tasks, workers, killed, adopted,
 		found, deadTasks+deadWorkers, late.Milliseconds(), stalled.Milliseconds(), busy.Milliseconds())

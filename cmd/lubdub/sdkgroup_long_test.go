@@ -36,7 +36,7 @@ type sdkTasks struct {
 	concurrency         int
 }
 
-// sdkGroup is workers that are alike, with a queue of their own.
+// sdkGroup is a group of workers with the same settings and their own queue.
 type sdkGroup struct {
 	sdkrunner.Runner
 	lease string
@@ -103,7 +103,7 @@ func (w *sdkWorker) signal(s syscall.Signal) {
 	}
 }
 
-// leave tells it to stop, which it does with nothing unfinished.
+// leave tells the worker to stop, which it does with nothing unfinished.
 func (w *sdkWorker) leave() error {
 	w.signal(syscall.SIGTERM)
 	select {

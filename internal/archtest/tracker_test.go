@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
+var update = flag.Bool("update", false, "write the table of packages into docs/architecture.md")
 
-// trackerPackages are the packages of tracker from the bottom up: each may know those before it, but for what `independentPairs` says.
+// trackerPackages are the packages of tracker from the bottom up: each may import those before it, except for independentPairs.
 var trackerPackages = []string{"lane", "model", "schema", "store", "events", "webhooks", "beats", "quotas", "revocations", "holdings",
 	"workers",
 	"tasks", "queues", "stats", "schedules", "brake", "reconcile", "sweep"}
 
-// separatePackages has pairs of rooms that do not know each other though one stands above the other.
+// separatePackages has pairs of packages that do not know each other though one is above the other.
 var separatePackages = [][2]string{
 	{"webhooks", "beats"}, {"webhooks", "quotas"}, {"webhooks", "holdings"}, {"webhooks", "workers"},
 	{"webhooks", "tasks"}, {"webhooks", "queues"}, {"webhooks", "schedules"}, {"webhooks", "revocations"},
@@ -39,7 +39,7 @@ var separatePackages = [][2]string{
 
 // callers may import these rooms: the services that they call, and the types in which they speak. What is not here has `tracker` only.
 var callers = map[string][]string{
-	// the codes of errors, and what tokens stand for
+	// the codes of errors, and the contents of tokens
 	"api/httpapi": {"beats", "events", "holdings", "model", "queues", "revocations", "schedules", "store", "webhooks", "workers"},
 	"api/convert": {"events", "model", "queues"},
 	// schema, since the front end packs a heartbeat's report while it reads it
@@ -61,7 +61,7 @@ func trackerPackage(path string) (string, bool) {
 	return strings.CutPrefix(path, module+"/tracker/")
 }
 
-// trackerViolations tells what of a package's direct imports the rooms forbid.
+// trackerViolations returns which of a package's direct imports are forbidden.
 func trackerViolations(p pkg) (wrong []string) {
 	violation := func(dep, why string) { wrong = append(wrong, p.ImportPath+" imports "+dep+": "+why) }
 	from, inside := trackerPackage(p.ImportPath)

@@ -42,7 +42,7 @@ func TestServesAndStops(t *testing.T) {
 	}
 }
 
-// The port is open to every user of the machine, so it must ask for the password.
+// The port is open to every user of the machine, so it must require the password.
 func TestRequiresPassword(t *testing.T) {
 	r, err := Start()
 	if err != nil {

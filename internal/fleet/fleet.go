@@ -193,8 +193,8 @@ func (f *Fleet) evaluate(p *play, behaviour string, seen Seen) Verdict {
 	return v
 }
 
-// amiss records a call that failed; the run continues. No answer, or one that asks for a retry, proves nothing; any other answer is
-// Lubdub's fault.
+// amiss records a call that failed; the run continues. A missing response, or one that requests a retry, proves nothing; any other response
+// is Lubdub's fault.
 func (f *Fleet) amiss(what string, err error) {
 	if again(err) {
 		f.reportMishap(fmt.Sprintf("%s: %v", what, err))

@@ -64,7 +64,7 @@ func TestGroupStopsInOrder(t *testing.T) {
 	cancel()
 	<-g.Done()
 	if len(order) != 0 {
-		t.Error("services must go on until they are stopped")
+		t.Error("services must run until they are stopped")
 	}
 	for _, stop := range []Stop{stopB, stopA, stopA} {
 		if err := stop(context.Background()); err != nil {
