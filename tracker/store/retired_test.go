@@ -19,7 +19,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// marked labels the goroutines that the test starts from now on, and those that they start, to tell them from other tests' goroutines.
+// marked labels the goroutines that the test starts from now on, and those that they start, to distinguish them from other tests'
+// goroutines.
 func marked(t *testing.T) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 }

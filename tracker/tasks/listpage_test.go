@@ -59,7 +59,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		for name, f := range map[string]model.TaskFilter{
 			"nothing of this type":   {Type: "y"},
 			"nothing of this queue":  {Queue: "q"},
-			"nobody's":               {WorkerID: "w9"},
+			"no worker's":            {WorkerID: "w9"},
 			"none of these is fresh": {Liveness: model.Fresh},
 			"none with this label":   {Labels: map[string]string{"team": "t9"}},
 		} {

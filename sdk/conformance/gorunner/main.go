@@ -1,5 +1,5 @@
-// Command gorunner does with the Go SDK what the conformance harness asks for; sdk/conformance/README.md describes how. When asked to
-// break, it is an SDK with a fault, which the harness must notice.
+// Command gorunner runs the Go SDK as the conformance harness instructs; sdk/conformance/README.md has the protocol. With a fault to break,
+// it is a faulty SDK, which the harness must notice.
 package main
 
 import (
@@ -67,7 +67,7 @@ func main() {
 	lines.Buffer(nil, 16<<20)
 	r := &runner{gates: map[string]chan struct{}{}, out: json.NewEncoder(os.Stdout)}
 	if !lines.Scan() {
-		fmt.Fprintln(os.Stderr, "nobody says what to do: the conformance harness starts this program")
+		fmt.Fprintln(os.Stderr, "no instructions: the conformance harness starts this program")
 		os.Exit(2)
 	}
 	if err := json.Unmarshal(lines.Bytes(), &r.order); err != nil {

@@ -144,7 +144,7 @@ func TestACancelReachesTheHandler(t *testing.T) {
 	})
 }
 
-// A task whose cancel is asked for before it has started is completed without its handler.
+// A task that is cancelled before it has started is completed without its handler.
 func TestACancelledTaskIsNotBegun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
