@@ -138,7 +138,7 @@ func TestTokensThatAreNotMade(t *testing.T) {
 
 // Revoking a token also revokes all tokens that were exchanged for it, before or after, even by a replica that does not know of the
 // revocation yet.
-func TestContractMadeTokensAreTakenBackWithTheirParent(t *testing.T) {
+func TestContractExchangedTokensAreRevokedWithTheirParent(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.newReplica()

@@ -44,7 +44,7 @@ func (e *env) superAdmin() string { return e.controlFor(roleAdmin, token.Wildcar
 
 // Each kind of revoked token is refused at once by the replica that revoked it, though it has just accepted the token, and by another
 // replica from its next look on. Other tokens stay valid, and so do those that are issued later.
-func TestContractTokensThatWereTakenBack(t *testing.T) {
+func TestContractRevokedTokens(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.newReplica()
@@ -190,7 +190,7 @@ func TestRevokeTokens(t *testing.T) {
 }
 
 // A token that is revoked while it is being verified is not accepted from the cache afterwards.
-func TestATokenTakenBackWhileItIsVerified(t *testing.T) {
+func TestATokenRevokedWhileItIsVerified(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	text := e.task()

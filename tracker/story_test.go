@@ -287,8 +287,8 @@ func (c *story) inventory() {
 		}
 	}
 	for range 13 { // longer than an unknown reservation lasts
-		c.sendBeat("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: holdings.OwnedAttempt{TaskID: "kept",
-			Number: 1}}}})
+		held := holdings.OwnedAttempt{TaskID: "kept", Number: 1}
+		c.sendBeat("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: held}}})
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {

@@ -138,7 +138,7 @@ func wellFormed(t *testing.T, text string) (words string, elements map[string]in
 	}
 }
 
-func TestHTMLStandsAlone(t *testing.T) {
+func TestHTMLIsSelfContained(t *testing.T) {
 	text := render(t, sample())
 	words, elements := wellFormed(t, text)
 	for _, never := range []string{"script", "link", "iframe", "img", "object", "embed", "use", "image"} {

@@ -99,9 +99,8 @@ func TestLongWebhooks(t *testing.T) {
 	const eventsPerShard = "750"
 	server := redistest.StartServer(t)
 	serve := func(role string) *running {
-		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4", "--events-per-shard",
-			eventsPerShard,
-			"--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
+		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4",
+			"--events-per-shard", eventsPerShard, "--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
 	}
 	front := serve("api")
 	url, _ := front.urls()

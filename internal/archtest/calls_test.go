@@ -36,7 +36,7 @@ func TestScriptsAreCalledInOnePlace(t *testing.T) {
 		for _, what := range position.FindAllString(string(text), -1) {
 			read++
 			if !strings.HasPrefix(name, "scripts") && name != "batch.go" {
-				t.Errorf("%s/%s reads %s of a reply; the room's scripts.go makes it a struct with names", dir, name, what)
+				t.Errorf("%s/%s reads %s of a reply; the package's scripts.go makes it a struct with names", dir, name, what)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestTokensOfTasksThatAreOverTakeMemory(t *testing.T) {
 	}
 }
 
-func TestCPUAsksForPrimaries(t *testing.T) {
+func TestCPURequiresPrimaries(t *testing.T) {
 	p := mustPlan(t, fleet(10_000_000)) // 1,000,000 beats/s
 	if p.RedisBoundBy != "cpu" || p.RedisPrimaries < 8 || p.RedisBusiestShare > 0.5 {
 		t.Errorf("%+v", p)

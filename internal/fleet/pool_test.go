@@ -153,7 +153,8 @@ func TestFaultsAboutWorkersAreFound(t *testing.T) {
 		"started jobs are taken as if they had not": {func(f *fakePool) { f.hasty = true }, "2 ended attempts in its history, and should be 1"},
 		"another worker is held to it": {func(f *fakePool) { f.stranger = true },
 			"was that of wkr_stranger, and should be that of wkr_"},
-		"the dead are let in":    {func(f *fakePool) { f.acceptDead = true }, "a beat of the killed worker was answered with 200, and not with 410"},
+		"the dead are accepted": {func(f *fakePool) { f.acceptDead = true },
+			"a beat of the killed worker was answered with 200, and not with 410"},
 		"no worker may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: lubdub: POST /v1/workers: 403"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestNewFilesAreServedAndHalfOnesAreNot(t *testing.T) {
 	serves("new.test")
 }
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestWhichClientsAreAccepted(t *testing.T) {
 	ca, other := tlstest.NewCA(t), tlstest.NewCA(t)
 	cert, key := ca.Issue("server", "localhost")
 	open, err := Server(cert, key, "", silent)

@@ -79,7 +79,7 @@ func subject(name string, before time.Time) revocations.Revocation {
 
 // Each replica learns every field of the other's revocations; the later of two with the same key is in effect, and repeating one changes
 // nothing and writes no event.
-func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
+func TestReplicasLearnOfRevocations(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		one, other := subscribed(h), subscribed(trackertest.NewHarness(h.TB, h.Store))

@@ -17,7 +17,7 @@ import (
 )
 
 // An interrupted bulk operation reports how far it came, and that the same command continues it.
-func TestAnActThatIsCutShortSaysHowFarItCame(t *testing.T) {
+func TestAnInterruptedActReportsItsProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		code int
 		want string

@@ -16,7 +16,7 @@ import (
 const triesOfACall = 2
 
 // A wait notes once that the server does not answer, and continues to wait.
-func TestAWaitTellsThatNobodyAnswers(t *testing.T) {
+func TestAWaitReportsThatNoServerAnswers(t *testing.T) {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if requests++; requests <= 2*triesOfACall {

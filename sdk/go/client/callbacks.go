@@ -27,7 +27,8 @@ func (c *Client) Completed(ctx context.Context, taskID, token string, r v1.Compl
 
 // Heartbeats sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all.
 func (c *Client) Heartbeats(ctx context.Context, token string, r v1.HeartbeatsRequest) (*v1.HeartbeatsResponse, error) {
-	return invoke[v1.HeartbeatsResponse](ctx, c, &call{method: http.MethodPost, path: "/v1/heartbeats", in: r, token: token, open: token == ""})
+	return invoke[v1.HeartbeatsResponse](ctx, c,
+		&call{method: http.MethodPost, path: "/v1/heartbeats", in: r, token: token, open: token == ""})
 }
 
 func callback(taskID, what, token string, in any) *call {

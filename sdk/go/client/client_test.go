@@ -24,7 +24,7 @@ import (
 
 const secret = "super.secret.token"
 
-func TestARefusalSaysWhatItIs(t *testing.T) {
+func TestARefusalIsATypedError(t *testing.T) {
 	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
 		return reply(409, `{"error":"attempt_mismatch","message":"A newer attempt","expectedAttempt":2,"receivedAttempt":1,"new":1}`,
 			"X-Request-Id", "req_7", "Retry-After", "3"), nil
@@ -189,7 +189,7 @@ func TestTokensStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-func TestRequestsSayWhoAsks(t *testing.T) {
+func TestRequestsNameTheCaller(t *testing.T) {
 	c := newClient(t, "https://lubdub.example", client.Token(secret), client.UserAgent("mailer/3"), client.Scope("acme", "prod"),
 		client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
 			if got := r.Header.Get("User-Agent"); got != "mailer/3 lubdub-go/"+client.Version() {
@@ -229,7 +229,7 @@ func TestPagesAreGoneThrough(t *testing.T) {
 	}
 }
 
-func TestStatsAreAskedForAsManySteps(t *testing.T) {
+func TestStatsAreRequestedWithSteps(t *testing.T) {
 	var requests []string
 	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
 		requests = append(requests, r.URL.RequestURI())

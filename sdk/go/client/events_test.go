@@ -21,7 +21,7 @@ func event(id string) string {
 }
 
 // A stream continues where it was, whatever ends its connection, and reports where events are missing.
-func TestEventsGoOnWhereTheyWere(t *testing.T) {
+func TestEventsContinueWhereTheyWere(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		type connection struct {
 			from   string // Last-Event-ID

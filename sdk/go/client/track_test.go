@@ -61,7 +61,7 @@ func TestBeatsGoTogether(t *testing.T) {
 }
 
 // The end of an attempt ends the context, with its reason, and nothing more is sent about it.
-func TestTheContextSaysWhyItEnded(t *testing.T) {
+func TestTheContextHasTheCauseOfItsEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(*workertest.Server, string)
 		want error
@@ -105,7 +105,7 @@ func TestTheContextSaysWhyItEnded(t *testing.T) {
 	}
 }
 
-func TestACancelIsHeardOf(t *testing.T) {
+func TestACancelIsReceived(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		e, ctx, a := s.push()

@@ -104,7 +104,8 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 	w.beatDone(s, err)
 }
 
-// requestsEnded records that the requests of a beat have ended: tasks that it named may be completed, even if the worker must register again first.
+// requestsEnded records that the requests of a beat have ended: tasks that it named may be completed, even if the worker must register
+// again first.
 func (w *Worker) requestsEnded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -260,7 +260,7 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 }
 
 // A worker that has registered again sends inventories, though a completion waits: the new registration does not hold that task.
-func TestANewRegistrationListsAnew(t *testing.T) {
+func TestANewRegistrationListsAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.TaskTimeout(0))
 		s.run(forPayload)

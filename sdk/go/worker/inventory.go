@@ -160,7 +160,8 @@ func (w *Worker) appendInventory(b []byte) []byte {
 	return b
 }
 
-// separateBeats returns the attempts that need separate beats when the worker's beat has no inventory. The others depend on the worker's beat.
+// separateBeats returns the attempts that need separate beats when the worker's beat has no inventory. The others depend on the worker's
+// beat.
 func (w *Worker) separateBeats() (own []beats.Attempt) {
 	for _, e := range w.inventory {
 		switch {

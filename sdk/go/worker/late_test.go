@@ -89,7 +89,7 @@ func TestADrainedWorkerThatMayNotComeBackEnds(t *testing.T) {
 }
 
 // A completion that no server answers is not sent again once Run has returned.
-func TestNothingIsAskedForAfterRun(t *testing.T) {
+func TestNothingIsSentAfterRun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.StopWithin(10*time.Second, 20*time.Second))
 		s.run(forPayload)

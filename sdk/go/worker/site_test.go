@@ -80,7 +80,7 @@ func untilDone(ctx context.Context, _ *worker.Task) (any, error) {
 }
 
 // A worker reports where it runs, from the orchestrator's environment.
-func TestAWorkerSaysWhereItRuns(t *testing.T) {
+func TestAWorkerReportsWhereItRuns(t *testing.T) {
 	for name, value := range map[string]string{
 		"POD_NAME": "mailer-7", "POD_NAMESPACE": "prod", "NODE_NAME": "node-1", "ZONE": "eu-1", "DEPLOYMENT": "mailer",
 	} {
