@@ -275,7 +275,7 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 	}
 	verified, remembered = w.loop.s.cfg.Keys.Verifications()-verified, w.loop.s.api.CachedTokens()-remembered
 	if submitted = submits.Load() - submitted; verified != n || remembered != n || submitted < n {
-		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop landed %d beats", n, verified, remembered, submitted)
+		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop submitted %d beats", n, verified, remembered, submitted)
 	}
 	for name, s := range map[string]string{
 		"many at once":      strings.Repeat(ok(unknown(same)), 3) + ok(unknown(same)) + ok(unknown(same)),

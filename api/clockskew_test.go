@@ -70,6 +70,6 @@ func TestASteppedClockDoesNotLockATenantOut(t *testing.T) {
 		token := e.task(func(a *model.Attempt) { a.IssuedAt = e.now() })
 		until(t, func() bool {
 			return e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).status == 200
-		}, func() string { return "the tenant is refused for good" })
+		}, func() string { return "the tenant is still refused" })
 	}
 }

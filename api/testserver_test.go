@@ -70,7 +70,7 @@ func (c *client) status() (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// over reports whether the server has answered or closed the connection unasked.
+// over reports whether the server has answered or closed the connection without a request.
 func (c *client) over() bool {
 	c.t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {

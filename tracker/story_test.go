@@ -18,7 +18,7 @@ import (
 
 var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 
-// story is a crew whose steps use every script, with clients that retry when the store did not confirm.
+// story is a fleet whose steps use every script, with clients that retry when the store did not confirm.
 type story struct {
 	*trackertest.Fleet
 	what  string // the script whose reply is lost

@@ -22,7 +22,7 @@ func (c *fakeClock) sleepUntil(ctx context.Context, t time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// One stall of a second is one long request to a closed loop. In an open loop everybody who wanted to send meanwhile
+// One stall of a second is one long request to a closed loop. In an open loop every client that would have sent meanwhile
 // has waited, each from their own intended time.
 func TestStallIsCountedFromTheIntendedStart(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {

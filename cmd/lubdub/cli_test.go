@@ -182,14 +182,14 @@ func TestReferenceIsTheDocument(t *testing.T) {
 func TestTagsAgreeWithConstants(t *testing.T) {
 	shards, _ := config.Lookup("shards")
 	if !strings.Contains(shards.Zero, fmt.Sprintf("%d in an embedded Redis", embedded.Shards)) {
-		t.Errorf("shards speaks of another number than %d", embedded.Shards)
+		t.Errorf("the help of shards names another number than %d", embedded.Shards)
 	}
 	if durability, _ := config.Lookup("durability"); durability.Default != string(store.Memory) { // kong needs one for its enum
 		t.Errorf("durability is %s where nothing is set, and %s where tracker is left to choose", durability.Default, store.Memory)
 	}
 	delay, _ := config.Lookup("drain-delay")
 	if !strings.Contains(delay.Help, fmt.Sprintf("%.0f s to end", shutdownTimeout.Seconds())) {
-		t.Errorf("drain-delay speaks of another time than %v", shutdownTimeout)
+		t.Errorf("the help of drain-delay names another time than %v", shutdownTimeout)
 	}
 }
 

@@ -114,7 +114,7 @@ func TestComposeFitsTheSettings(t *testing.T) {
 	}
 }
 
-// The program in the image can verify whom it talks to, and is where the health check looks for it.
+// The program in the image can verify certificates, and is where the health check looks for it.
 func TestImageHasRootsAndTheBinary(t *testing.T) {
 	text := readFile(t, "../../Dockerfile")
 	_, image, _ := strings.Cut(text, "\nFROM scratch\n")

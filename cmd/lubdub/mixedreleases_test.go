@@ -188,7 +188,7 @@ func (s *mixedReleases) live() {
 	s.inherit()
 	s.mu.Lock()
 	if len(s.refused) > 0 {
-		s.Errorf("%d beats of live ones were refused for good, such as %s", len(s.refused), s.refused[0])
+		s.Errorf("%d beats of live ones were finally refused, such as %s", len(s.refused), s.refused[0])
 	}
 	s.mu.Unlock()
 	if got := s.client.HGet(s.ctx, "lubdub:{0}:meta", "schema").Val(); s.versioned && got == "" {

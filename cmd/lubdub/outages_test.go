@@ -165,7 +165,7 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 	s.add(max(10, tasks/50), true)
 	s.addWorkers(workers, false)
 	s.addWorkers(max(5, workers/50), true)
-	time.Sleep(s.interval) // everyone is in his rhythm
+	time.Sleep(s.interval) // every worker has its own phase
 	if dead := s.verdicts(); dead > 0 && !last {
 		t.Logf("%d died before anything had happened to Lubdub, so the machine is too busy: it is played again", dead)
 		return false
@@ -198,7 +198,7 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 	if tasks, workers := s.count(true); !o.empty {
 		until(t, "all the dead are found", func() bool { return s.verdicts() >= tasks+workers })
 	}
-	t.Logf("%s: %d beats landed in it, %d were turned away", o.name, accepted, away)
+	t.Logf("%s: %d beats were accepted in it, %d were turned away", o.name, accepted, away)
 	if unfair() {
 		return false
 	}
@@ -292,7 +292,7 @@ func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 	refused := s.refused
 	s.mu.Unlock()
 	if len(refused) > 0 {
-		s.Errorf("%d beats of live ones were refused for good, such as %s", len(refused), refused[0])
+		s.Errorf("%d beats of live ones were finally refused, such as %s", len(refused), refused[0])
 	}
 	tasks, workers := s.count(false)
 	deadTasks, deadWorkers := s.count(true)

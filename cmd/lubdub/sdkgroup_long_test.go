@@ -42,7 +42,7 @@ type sdkGroup struct {
 	lease string
 }
 
-// name is the crew's, and that of its queue.
+// name is the group's, and that of its queue.
 func (c sdkGroup) name() string { return "sdk-" + c.SDK + "-" + c.lease }
 
 // strict reports whether its workers may stop work that no beat was accepted for.

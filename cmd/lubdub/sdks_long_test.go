@@ -42,9 +42,9 @@ type sdkStage struct {
 	control  *client.Client
 	enrol    string
 	tasks    sdkTasks
-	held     int // tasks that each crew has at work while something is out
+	held     int // tasks that each group has at work while something is out
 	groups   []sdkGroup
-	workers  map[string][]*sdkWorker // by crew
+	workers  map[string][]*sdkWorker // by group
 	past     []*sdkWorker            // who were killed
 
 	mu  sync.Mutex
@@ -90,7 +90,7 @@ func (s *sdkStage) heldByEach() int {
 	}
 	fit := proc.FileLimit() * 3 / filesOfACall / quarters
 	if *sdkHeld > fit {
-		s.Logf("a crew has %d tasks at work instead of %d: this process may open %d files (ulimit -n)", fit, *sdkHeld, proc.FileLimit())
+		s.Logf("a group has %d tasks at work instead of %d: this process may open %d files (ulimit -n)", fit, *sdkHeld, proc.FileLimit())
 	}
 	return min(*sdkHeld, fit)
 }
@@ -155,7 +155,7 @@ func (s *sdkStage) hire(of sdkGroup, name string) *sdkWorker {
 	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, s.tasks)
 }
 
-// create makes n tasks for each crew, and returns their ids, and those of the patient ones.
+// create makes n tasks for each group, and returns their ids, and those of the patient ones.
 func (s *sdkStage) create(n int, kind string) (ids, patient []string) {
 	losses := 100
 	for _, of := range s.groups {
@@ -280,7 +280,7 @@ func (s *sdkStage) must(err error) {
 	}
 }
 
-// deaths kills the first worker of each crew, stops the second for longer than its timeout, and cuts the third off for as long.
+// deaths kills the first worker of each group, stops the second for longer than its timeout, and cuts the third off for as long.
 func (s *sdkStage) deaths(round int) {
 	held, _ := s.create(s.held, "medium")
 	s.begun(held)

@@ -133,7 +133,7 @@ func (o *objects) selectorsFit(t *testing.T) {
 		for _, in := range p.Spec.Ingress {
 			for _, port := range in.Ports {
 				if !hasPort(w, *port.Port) {
-					t.Errorf("the policy %s lets in to %s, which the pods do not have", p.Name, port.Port.String())
+					t.Errorf("the policy %s allows traffic to %s, which the pods do not have", p.Name, port.Port.String())
 				}
 			}
 			o.peersFit(t, in.From, selected)

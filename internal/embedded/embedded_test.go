@@ -59,7 +59,7 @@ func TestRequiresPassword(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: u.Host, DisableIdentity: true, MaxRetries: -1})
 	defer c.Close()
 	if err := c.Get(context.Background(), "k").Err(); err == nil || err == redis.Nil {
-		t.Errorf("a stranger was let in: %v", err)
+		t.Errorf("a client without the password was accepted: %v", err)
 	}
 	other, err := Start()
 	if err != nil {

@@ -34,7 +34,7 @@ type fake struct {
 	noCancel    bool                // beats never request a stop
 	noDeadlines bool                // every deadline is refused, as if it had passed
 	double      bool                // each creation leaves a second task in the run
-	slow        time.Duration       // every callback's answer comes this much later than it lands
+	slow        time.Duration       // every callback's response comes this much later than it is applied
 	edit        func(task *v1.Task) // changes what GET returns
 	outage      func() bool         // answers 503
 	lose        func() bool         // the request is applied, and its response is lost

@@ -237,7 +237,7 @@ func (b Bounds) checkEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 			h.Attempt, w.Reason, lag.Round(time.Millisecond), reported, b.MaxLag, delay.Round(time.Millisecond))
 	}
 	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {
-		v.wrongf("attempt %d: the evidence speaks of a timeout of %d ms, and should of %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
+		v.wrongf("attempt %d: the evidence has a timeout of %d ms, want %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
 	}
 	if w.Outcome == "ZOMBIE" && e.SilentMs < e.TimeoutMs {
 		v.wrongf("attempt %d: failed after %d ms of silence, and %d are allowed", h.Attempt, e.SilentMs, e.TimeoutMs)

@@ -113,7 +113,7 @@ func TestAClaimIsRetried(t *testing.T) {
 	}
 }
 
-// Tasks of a claim whose answer was lost for good wait for their start timeout, and are then done by another worker. No one is
+// Tasks of a claim whose response was lost wait for their start timeout, and are then done by another worker. No one is
 // blamed for that.
 func TestAJobWhoseClaimAnswerWasLost(t *testing.T) {
 	server := newFake()

@@ -26,7 +26,7 @@ func (o *Options) connect(token string) (*client.Client, error) {
 // again reports whether the same call may succeed later: it got no response, or one that requests a retry.
 func again(err error) bool { return client.MayRetry(err) && !errors.Is(err, context.Canceled) }
 
-// refusedWith returns the status of a refusal, or 0 if err is none.
+// refusedWith returns the status of a refusal, or 0 for another error.
 func refusedWith(err error) int {
 	var r *client.Error
 	if errors.As(err, &r) {

@@ -81,7 +81,7 @@ func TestGroupEndsWithAService(t *testing.T) {
 	broken := errors.New("broken")
 	for name, run := range map[string]func(context.Context) error{
 		"with an error":    func(context.Context) error { return broken },
-		"by itself":        func(context.Context) error { return nil },
+		"on its own":       func(context.Context) error { return nil },
 		"with a cancelled": func(context.Context) error { return context.Canceled },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func (p *Poster) Check(text string) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("must begin with https://")
 	case u.Port() != "" && !isPort(u.Port()):
-		return errors.New("has a port that there is not; use 1 to 65535")
+		return errors.New("has an invalid port; use 1 to 65535")
 	}
 	a, err := netip.ParseAddr(u.Hostname())
 	switch {

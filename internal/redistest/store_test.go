@@ -28,7 +28,7 @@ func TestClockIsControlled(t *testing.T) {
 			t.Fatalf("begins at %d and %s", first, s.Clock.Now())
 		}
 		if wall(t, s) != first {
-			t.Fatal("it runs by itself")
+			t.Fatal("the clock advances on its own")
 		}
 		s.Clock.Advance(1500 * time.Millisecond)
 		if got := wall(t, s); got != first+1500 {

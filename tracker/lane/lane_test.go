@@ -38,7 +38,7 @@ func TestLaneGivesEachItemOneResult(t *testing.T) {
 	wg.Wait()
 	l.Close()
 	if !slices.Equal(let, flushed) {
-		t.Error("some items that were let in were not flushed exactly once, or others were")
+		t.Error("some accepted items were not flushed exactly once, or refused ones were")
 	}
 	if r := l.Put(0); r != Closed {
 		t.Errorf("a closed lane answers %v", r)

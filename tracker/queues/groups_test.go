@@ -176,6 +176,6 @@ func TestUnrunnableTasksAreCountedWithinBounds(t *testing.T) {
 		t.Errorf("%d of %d are counted as unrunnable, want 0 of 1", n, depth)
 	}
 	if depth, n := unrunnable("pins"); depth != more || n != 1000 {
-		t.Errorf("%d of %d wait for workers that there are not, as far as is known", n, depth)
+		t.Errorf("%d of %d are counted as unrunnable", n, depth)
 	}
 }

@@ -93,7 +93,7 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 			}
 			promote(t, c, owner)
 		}
-		trackertest.Eventually(t, "everybody beats again, and nothing stays of the nodes that were replaced", func() bool {
+		trackertest.Eventually(t, "all tasks beat again, and nothing is left of the replaced nodes", func() bool {
 			return beatAll() == nil && fmt.Sprint(running(t, parts...)) == fmt.Sprint(before)
 		})
 	}

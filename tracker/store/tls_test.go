@@ -45,7 +45,7 @@ func TestRedisOverTLS(t *testing.T) {
 		}
 		if tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: url, RedisTLS: c, Logger: trackertest.Quiet}); err == nil {
 			_ = tr.Close(t.Context())
-			t.Errorf("%s: it was let in", name)
+			t.Errorf("%s: it was accepted", name)
 		}
 	}
 	if tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: url, Logger: trackertest.Quiet}); err == nil {

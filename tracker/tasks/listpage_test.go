@@ -87,7 +87,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 			}
 		}
 		if whole := h.MustGet(all[0]); !bytes.Equal(whole.Payload, trackertest.Text(500_000)) || len(whole.Resources) == 0 {
-			h.Error("a task by itself is shown without its payload")
+			h.Error("a single task is shown without its payload")
 		}
 	})
 }

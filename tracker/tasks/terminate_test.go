@@ -71,7 +71,7 @@ func refused(h *trackertest.Harness, err error) {
 	}
 }
 
-// A task that no worker has started ends too; the worker of a claimed task learns of it from its heartbeat and has its place free
+// A task that no worker has started ends too; the worker of a claimed task is notified by its heartbeat and has its place free
 // again.
 func TestTerminateWhatIsQueuedOrClaimed(t *testing.T) {
 	t.Parallel()

@@ -118,7 +118,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		}
 		all.Wait()
 		if n := ran.Load(); n != goroutines*each {
-			t.Errorf("%d landed", n)
+			t.Errorf("%d were sent", n)
 		}
 	}
 }

@@ -61,9 +61,9 @@ func TestCallsAreMadeAgain(t *testing.T) {
 			_, err := c.CreateTask(context.Background(), v1.CreateTaskRequest{})
 			return err
 		}, 2, 0, ""},
-		"what would be done twice":  {[]any{io.ErrUnexpectedEOF}, fire, 1, 0, "*"},
-		"what no server received":   {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
-		"what was not let in (429)": {[]any{reply(429, `{"error":"overloaded"}`), reply(202, `{}`)}, fire, 2, 0, ""},
+		"what would be done twice":    {[]any{io.ErrUnexpectedEOF}, fire, 1, 0, "*"},
+		"what no server received":     {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
+		"what was not admitted (429)": {[]any{reply(429, `{"error":"overloaded"}`), reply(202, `{}`)}, fire, 2, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestStopping(t *testing.T) {
 				}
 				return nil, ctx.Err()
 			}
-			time.Sleep(time.Hour) // deaf
+			time.Sleep(time.Hour) // ignores its context
 			return 1, nil
 		})
 		var ids []string

@@ -157,7 +157,7 @@ func TestACrashLoopBacksOff(t *testing.T) {
 	})
 }
 
-// Claims that are refused for good end the worker, with the reason.
+// Claims that are finally refused end the worker, with the reason.
 func TestARefusalForGoodEndsTheWorker(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
