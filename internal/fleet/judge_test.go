@@ -64,7 +64,7 @@ func TestEvaluate(t *testing.T) {
 		{"early by our own clock", func(w *Expect, _ *Seen) { w.Attempts[0].Due = w.Attempts[0].Due.Add(24 * time.Millisecond) }, "21ms early"},
 		{"early by the evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.DetectionLagMs = -1 }, "1ms early"},
 		{"not silent for long enough", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.SilentMs = 999 }, "after 999 ms of silence"},
-		{"another timeout", func(w *Expect, s *Seen) { w.Attempts[0].Timeout = 2 * time.Second }, "a timeout of 1000 ms, and should of 2000"},
+		{"another timeout", func(w *Expect, s *Seen) { w.Attempts[0].Timeout = 2 * time.Second }, "a timeout of 1000 ms, want 2000"},
 		{"no time in the evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.DetectedAt = v1.Time{} }, "the evidence has no time"},
 		{"no evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence = nil }, "has no evidence"},
 		{"evidence of nothing", func(w *Expect, _ *Seen) { w.Attempts[0].Due = time.Time{} }, "its worker ended it"},
