@@ -38,7 +38,7 @@ type planCmd struct {
 }
 
 func (*planCmd) Help() string {
-	return "Tells what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that the " +
+	return "Estimates what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that the " +
 		"benchmark has measured. docs/capacity.md explains them."
 }
 

@@ -116,7 +116,7 @@ func proved(play func() error, tell func(string)) error {
 		if !errors.Is(err, fleet.ErrTooBusy) {
 			return err
 		}
-		tell("once more: " + err.Error())
+		tell("retrying: " + err.Error())
 	}
 	return play()
 }

@@ -62,7 +62,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
 	if f.Life > 0 {
 		row("events", "kept for "+span(time.Duration(p.EventsKeptSeconds)*time.Second),
-			"= shards × %s a shard / (new tasks × %d), or less by finished-retention; who reads them later is told of a gap",
+			"= shards × %s a shard / (new tasks × %d), or less by finished-retention; a later reader gets a gap",
 			comma(p.eventsPerShard(f)), eventsOfALife)
 	}
 	if f.Webhooks > 0 {

@@ -232,7 +232,7 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 		v.Unclear = fmt.Sprintf("%s came %v late, %v by its own evidence, and this process was held up for %v of it", w.Reason,
 			lag.Round(time.Millisecond), told, delay.Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
-		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was "+
+		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most, in addition to the %v in which this process itself was "+
 			"held up",
 			h.Attempt, w.Reason, lag.Round(time.Millisecond), told, b.MaxLag, delay.Round(time.Millisecond))
 	}

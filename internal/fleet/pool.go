@@ -149,7 +149,7 @@ func (p *pool) refused(ctx context.Context, w *worker, err error) {
 	case w == nil:
 		p.fleet.amiss("registering a worker", err)
 	case w.late():
-		p.fleet.tell(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers anew: %v", w.id,
+		p.fleet.tell(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers again: %v", w.id,
 			w.silence().Round(time.Millisecond), w.timeout, err))
 	case again(err):
 		p.fleet.tell(fmt.Sprintf("worker %s: %v", w.id, err))
@@ -267,7 +267,7 @@ func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due
 		return Verdict{}
 	}
 	if seen.Task != nil && seen.Task.State == v1.Queued && p.fleet.tally.unclaimed.Load() > unclaimed {
-		seen.Task, seen.Unread = nil, "nobody has claimed it, and claims had no answer meanwhile"
+		seen.Task, seen.Unread = nil, "no worker has claimed it, and claims had no answer meanwhile"
 	}
 	v := p.fleet.judge(job, behaviour, seen)
 	if seen.Task != nil {

@@ -146,7 +146,7 @@ func (n *NewTask) checkQueueOnly(time.Time) error {
 		{"placement", n.Placement != ""},
 	} {
 		if f.set {
-			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and nobody chooses a worker for it. "+
+			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and Lubdub chooses no worker for it. "+
 				"Name a queue, or leave %s out", f.field)
 		}
 	}

@@ -88,7 +88,7 @@ func noWorkerLeft(op string, code model.Code, s *model.Selection) error {
 		e.Message = "no worker that is ONLINE and not cordoned has what is asked for; uncordon one of those that rejected counts, " +
 			"or start another"
 	default:
-		e.Message = "no worker that is ONLINE has what is asked for; rejected tells how many fell at each filter"
+		e.Message = "no ONLINE worker matches the request; rejected has the number of workers that each filter excluded"
 	}
 	return e
 }

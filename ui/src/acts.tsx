@@ -85,7 +85,7 @@ export const acts = {
     danger: true,
     reason: true,
     grace: true,
-    effect: 'Its worker is told with its next beat, and has the grace period to stop.',
+    effect: 'Its worker receives the cancellation with its next heartbeat, and has the grace period to stop.',
     others: 'have ended',
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
     many: (s, dryRun, o, pageToken) =>
@@ -217,7 +217,7 @@ export const acts = {
     past: 'Resumed',
     op: 'resumeMachine',
     reason: true,
-    effect: 'It takes workers again, and those that drain go on.',
+    effect: 'It takes workers again, and workers that drain with it are ONLINE again.',
     one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)),
   },
   pauseQueue: {

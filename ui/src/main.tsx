@@ -263,7 +263,7 @@ function Standing(): JSX.Element {
     how = use(streaming),
     net = use(reach);
   const [word, why] = held
-    ? ['Paused', 'Nothing is read until you go on, or act']
+    ? ['Paused', 'Nothing is read until you resume or act']
     : !net.ok
       ? ['Offline', net.why]
       : how === 'open'
@@ -290,7 +290,7 @@ function Who(): JSX.Element | null {
   const left = who.expires - serverNow();
   return (
     <div class="who">
-      <span title={who.subject ? `signed in as ${who.subject}` : 'the token names nobody'}>
+      <span title={who.subject ? `signed in as ${who.subject}` : 'the token names no subject'}>
         {who.role}
         {left < 600_000 && <b class="bad"> · {left > 0 ? `ends in ${span(left)}` : 'ended'}</b>}
       </span>

@@ -10,7 +10,7 @@ export function Verdict({ system }: { system: System }): JSX.Element {
     return (
       <section class="banner b-warn" aria-label="Them or us" role="status">
         <h2>Not judged</h2>
-        <p>The server that answered is older than this page: it tells its numbers, and not what they mean.</p>
+        <p>The server that answered is older than this page: it reports numbers without findings.</p>
       </section>
     );
   }

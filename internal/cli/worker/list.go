@@ -26,7 +26,7 @@ type List struct {
 	Runtime            string `placeholder:"RUNTIME" help:"Runtime that they have."`
 	Name               string `placeholder:"NAME" help:"Name."`
 	Hindered           bool   `help:"Only those that would not get a task now."`
-	Flapping           bool   `help:"Only those that flap: they went stale again and again within a day."`
+	Flapping           bool   `help:"Only those that flap: they went stale repeatedly within a day."`
 	Sort               string `placeholder:"FIELD" help:"Order: staleCount24h (most often stale first), uptimePct24h (least uptime first) or lastHeartbeatAt (longest silent first)."`
 	Silent             bool   `help:"The longest silent first; the same as --sort lastHeartbeatAt."`
 	resource.ListFlags `embed:""`

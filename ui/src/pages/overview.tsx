@@ -88,7 +88,7 @@ function Silent({ of }: { of: number }): JSX.Element {
                 label="Silent workers"
                 rows={silent}
                 id={(w) => w.workerId}
-                none="They have been heard again."
+                none="Their heartbeats arrive again."
                 columns={[
                   { name: 'Liveness', cell: (w) => <Liveness of={w.liveness} /> },
                   { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },

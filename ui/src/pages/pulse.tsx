@@ -195,7 +195,7 @@ export function Pulse(): JSX.Element {
         <Cells
           cells={fleet.cells}
           only={only}
-          label={`${count(fleet.cells.length, 'worker')} by machine: ${text || 'none'}. The table beside lists them.`}
+          label={`${count(fleet.cells.length, 'worker')} by machine: ${text || 'none'}. The table next to it lists them.`}
         />
         <Beside cells={fleet.cells} only={only} known={fleet.whole} />
       </div>

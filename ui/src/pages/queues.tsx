@@ -50,7 +50,7 @@ export function Queues(): JSX.Element {
               { name: 'Workers online', num: true, cell: (q) => <Of q={q} status="online" /> },
               { name: 'Draining', num: true, cell: (q) => <Of q={q} status="draining" /> },
               {
-                name: 'Nobody can run',
+                name: 'No eligible worker',
                 num: true,
                 cell: (q) => (unrunnable(q) ? <b class="bad">{number(unrunnable(q))}</b> : <span class="dim">–</span>),
               },
@@ -109,7 +109,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
                         ),
                     },
                     { name: 'Oldest waits', num: true, cell: (t) => span(t.oldestWaitMs) },
-                    { name: 'Nobody can run', num: true, cell: (t) => number(t.unrunnable) },
+                    { name: 'No eligible worker', num: true, cell: (t) => number(t.unrunnable) },
                   ]}
                 />
               </Section>

@@ -46,7 +46,7 @@ export function Tasks(): JSX.Element {
   const why = nothing
     ? 'Filter first: an act on all needs something that names them.'
     : l.filter.liveness || l.filter.claimable
-      ? 'An act on all cannot go by liveness or claimable; take that filter away, or select tasks.'
+      ? 'An act on all matches cannot use liveness or claimable; remove that filter, or select tasks.'
       : '';
   return (
     <>

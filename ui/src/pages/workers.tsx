@@ -53,7 +53,7 @@ export function Workers(): JSX.Element {
   const selector = { queue, version, machineId, label };
   const other = fields.find((f) => !(f in selector) && l.filter[f]);
   const why = other
-    ? `An act on all goes by queue, version, machine and label; take the filter ${other} away, or select workers.`
+    ? `An act on all matches uses queue, version, machine and label; remove the filter ${other}, or select workers.`
     : Object.values(selector).every((v) => !v)
       ? 'Filter by queue, version, machine or label first.'
       : '';

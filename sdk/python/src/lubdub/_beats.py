@@ -63,7 +63,7 @@ class BeatEntry:
 
     @property
     def own(self) -> bool:
-        """Whether the attempt needs heartbeats of its own in addition to its worker's."""
+        """Whether the attempt needs its own heartbeats in addition to its worker's."""
         return self.started and self.interval > 0
 
     def item(self) -> Dict[str, Any]:
