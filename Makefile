@@ -182,7 +182,7 @@ tidy: ## what `go mod tidy` does, which does not work where the SDK is not publi
 	cd sdk/go && GOWORK=off go mod tidy
 	cd deploy/check && GOWORK=off go mod tidy
 
-lint: lint-go lint-web lint-python lint-prose ## gofmt, go vet, staticcheck; prettier over TypeScript and the dashboard; black over Python; Vale over documents and comments
+lint: lint-go lint-web lint-python lint-prose ## gofmt, go vet, staticcheck; prettier over TypeScript and the dashboard; black over Python; Vale over documents, comments and messages
 
 lint-go:
 	@test -z "$$(gofmt -l . | tee -a /dev/stderr)" || { echo "run gofmt -w on these" >&2; exit 1; }
@@ -198,13 +198,14 @@ lint-python:
 	@sh internal/ci/install-redis.sh lint
 	black --quiet --check sdk/python || { echo "run make format" >&2; exit 1; }
 
-# Words to avoid are in .vale, exceptions with their reasons in .vale.ini.
+# Words to avoid are in .vale, exceptions with their reasons in .vale.ini. bin/prose/FILE.txt:LINE is the text in line LINE of FILE.
 VALE = github.com/vale-cli/vale/v3/cmd/vale@v3.20.0
 bin/vale:
 	GOBIN=$(CURDIR)/bin go install $(VALE)
 
 lint-prose: bin/vale
-	bin/vale --output=line $$(git ls-files '*.md' '*.go')
+	go test ./internal/archtest -run '^TestProse$$' -count=1 -prose $(CURDIR)/bin/prose
+	bin/vale --output=line $$(git ls-files '*.md' '*.go') bin/prose
 
 format: deps-typescript ## rewrite Go, TypeScript and Python as lint wants them
 	gofmt -w .

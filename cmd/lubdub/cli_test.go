@@ -178,7 +178,7 @@ func TestReferenceIsTheDocument(t *testing.T) {
 	}
 }
 
-// Words stand in tags, where no constant can be named.
+// Words are in tags, which cannot use constants.
 func TestTagsAgreeWithConstants(t *testing.T) {
 	shards, _ := config.Lookup("shards")
 	if !strings.Contains(shards.Zero, fmt.Sprintf("%d in an embedded Redis", embedded.Shards)) {

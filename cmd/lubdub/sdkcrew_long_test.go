@@ -36,7 +36,7 @@ type sdkTasks struct {
 	concurrency         int
 }
 
-// sdkCrew is workers that are alike, with a queue of their own.
+// sdkCrew is workers of one kind, with their own queue.
 type sdkCrew struct {
 	sdkrunner.Runner
 	lease string

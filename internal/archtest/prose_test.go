@@ -22,8 +22,11 @@ type prose map[int][]string
 
 var sentence = regexp.MustCompile(`[A-Za-z]{2}[,.;:]? [A-Za-z]`)
 
+var inserted = regexp.MustCompile(`\$?\{[^{}]*\}`) // expressions in TypeScript's and Python's strings
+
 // add stores a text that starts at a line. Single words are names, not prose.
 func (p prose) add(line int, text string) {
+	text = inserted.ReplaceAllString(text, "%v")
 	if sentence.MatchString(text) {
 		p[line] = append(p[line], strings.Join(strings.Fields(text), " "))
 	}

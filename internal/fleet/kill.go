@@ -94,7 +94,7 @@ func (p *pool) doom(ctx context.Context, register v1.RegisterWorkerRequest, n in
 	return nil
 }
 
-// fill makes a worker claim until it holds n jobs, and start every other one. The worker beats meanwhile, and once more at the end.
+// fill makes a worker claim until it holds n jobs, and start every other one. The worker beats meanwhile, and again at the end.
 func (p *pool) fill(ctx context.Context, victim *worker, n int) error {
 	alive, stop := context.WithCancelCause(ctx)
 	var beating sync.WaitGroup

@@ -36,7 +36,7 @@ type Queue struct {
 	Running int `json:"running"`
 	// Outstanding is the sum of both.
 	Outstanding int `json:"outstanding"`
-	// OldestWaitMs is how long the oldest claimable task has waited; null if there is none.
+	// OldestWaitMs is how long the oldest claimable task has waited; null without one.
 	OldestWaitMs *int64 `json:"oldestWaitMs"`
 	// Types are the types of those tasks.
 	Types []QueueType `json:"types"`

@@ -93,7 +93,7 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 		err = w.ask(s, func(ctx context.Context) error { return beats.Client.Heartbeat(ctx, w.client, b.apart) })
 		took := w.measure(s, len(b.apart), sent, err)
 		if err == nil {
-			w.set.log.Debug("Heartbeats of tasks with timeouts of their own sent", "workerId", s.id, "tasks", len(b.apart), "took", took)
+			w.set.log.Debug("Heartbeats of tasks with separate timeouts sent", "workerId", s.id, "tasks", len(b.apart), "took", took)
 		}
 	}
 	w.land()

@@ -543,7 +543,7 @@ class Calls:
         self, worker_id: str, body: Optional[t.DeregisterRequest] = None, *, token: Optional[str] = None,
     ) -> t.Worker:
         """Deregister a worker. The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting
-        as lost. With drain it is OFFLINE when it has finished what it holds. Roles beside the worker itself: operator,
+        as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator,
         dispatcher, admin."""
         return cast(t.Worker, self.ask(
             "POST", "/v1/workers/{}/deregister", ids=(worker_id,), body=body or {}, token=token, scoped=True,
@@ -551,8 +551,8 @@ class Calls:
 
     def drain_worker(self, worker_id: str, body: Optional[t.DrainRequest] = None, *, token: Optional[str] = None) -> t.Worker:
         """Drain a worker. The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them
-        and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles beside
-        the worker itself: operator, dispatcher, admin."""
+        and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in
+        addition to the worker itself: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/drain", ids=(worker_id,), body=body or {}, token=token, scoped=True))
 
     def worker_heartbeat(
