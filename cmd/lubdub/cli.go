@@ -153,7 +153,7 @@ func (a *app) perform(k *kong.Context) error {
 
 // leave ends an operator's command immediately.
 func (a *app) leave(s os.Signal) {
-	fmt.Fprintf(a.stderr, "lubdub: %v again: ended at once; what was asked for last may have been done\n", s)
+	fmt.Fprintf(a.stderr, "lubdub: %v again: stopped at once; the last request may have been applied\n", s)
 	os.Exit(exitFailed)
 }
 

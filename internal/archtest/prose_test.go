@@ -168,3 +168,43 @@ func TestProse(t *testing.T) {
 		}
 	}
 }
+
+// The linter must be able to fail: every kind of text arrives on the line of its source.
+func TestProseKeepsLines(t *testing.T) {
+	for name, of := range map[string]struct {
+		got  prose
+		line int
+	}{
+		"log message":  {goProse(t, []byte("package p\n\nfunc f() {\n\tlog.Warn(\"Nobody was told\", \"id\", id)\n}\n")), 4},
+		"finding":      {goProse(t, []byte("package p\n\nvar a = v(\"Nobody \" +\n\t\"was \" + told(x) + \"told\")\n")), 3},
+		"help":         {goProse(t, []byte("package p\n\ntype c struct {\n\tLs l `cmd:\"\" help:\"Nobody was told.\"`\n}\n")), 4},
+		"OpenAPI":      {textProse(".json", []byte("{\n \"description\": \"Nobody was told\"\n}")), 2},
+		"alert":        {textProse(".yml", []byte("alerts:\n  summary: Nobody was told\n")), 2},
+		"script":       {textProse(".lua", []byte("-- Nobody's\nreturn 'Nobody was told'\n")), 2},
+		"SDK":          {textProse(".py", []byte("# nobody's\nlog.warn(f\"Nobody {told} was told\")\n")), 2},
+		"SDK template": {textProse(".ts", []byte("// nobody's\nlog(`Nobody ${told} was told`)\n")), 2},
+		"dashboard":    {textProse(".tsx", []byte("<p>\n  Nobody was told\n</p>")), 2},
+	} {
+		if len(of.got) != 1 || !strings.Contains(strings.Join(of.got[of.line], ""), "Nobody ") {
+			t.Errorf("%s: %v, want it on line %d", name, of.got, of.line)
+		}
+	}
+}
+
+// Vale accepts the glossary's terms and no others.
+func TestValeKnowsTheGlossary(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	var terms strings.Builder
+	for _, row := range regexp.MustCompile(`(?m)^\| \*\*([^*]*)`).FindAllStringSubmatch(read("docs/glossary.md"), -1) {
+		terms.WriteString(row[1] + "\n")
+	}
+	if accepted := read(".vale/config/vocabularies/Lubdub/accept.txt"); terms.String() != accepted {
+		t.Errorf("the vocabulary has\n%s\nthe glossary\n%s", accepted, terms.String())
+	}
+}

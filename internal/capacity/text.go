@@ -169,7 +169,7 @@ func (c *Costs) WriteTable(w io.Writer) error {
 	row(fmt.Sprintf("growth from %s to %s tasks", comma(c.Growth.FromTasks), comma(c.Growth.ToTasks)), "× "+amount(c.Growth.Server),
 		"× "+amount(c.Growth.Redis))
 	cpu("creation, start and completion of a task", Share{c.LifeServerMicros, c.LifeRedisMicros})
-	row("a flush, however few beats it carries", "", amount(c.FlushMicros)+" µs")
+	row("a flush, even with few beats", "", amount(c.FlushMicros)+" µs")
 	row("a running task", "", amount(c.TaskBytes)+" bytes")
 	row("verdicts on simultaneous deaths", "", comma(c.DeathsPerSecond)+" /s")
 	row("an API replica at rest", size(c.ReplicaBytes), "")

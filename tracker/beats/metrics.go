@@ -26,11 +26,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"fate"}),
 		flushes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_beat_flushes_total",
-			Help: "Round trips that carried beats to Redis.",
+			Help: "Round trips that sent beats to Redis.",
 		}),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lubdub_beat_flush_beats",
-			Help:    "Beats carried by one flush.",
+			Help:    "Beats in one flush.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}),
 		flushTime: prometheus.NewHistogram(prometheus.HistogramOpts{

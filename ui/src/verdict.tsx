@@ -9,7 +9,7 @@ export function Verdict({ system }: { system: System }): JSX.Element {
   if (!s) {
     return (
       <section class="banner b-warn" aria-label="Them or us" role="status">
-        <h2>Not judged</h2>
+        <h2>Not evaluated</h2>
         <p>The server that answered is older than this page: it reports numbers without findings.</p>
       </section>
     );

@@ -135,7 +135,7 @@ test('what the server says is shown as it says it, and an older server, which do
     delete system.summary;
     delete system.findings;
   };
-  await banner.getByText('Not judged').waitFor();
+  await banner.getByText('Not evaluated').waitFor();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await fine({ page });
 });

@@ -133,7 +133,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
                     ['Progress', <Bar pct={v.progressPct} label="progress" />],
                     ['Message', v.message],
                     ['Last beat', <Age at={v.lastHeartbeatAt} />],
-                    ['The worker’s own clock said', <Moment at={v.reportedHeartbeatAt} />],
+                    ['The worker’s own clock', <Moment at={v.reportedHeartbeatAt} />],
                     ['Started', <Moment at={v.startedAt} />],
                     ['Finished', <Moment at={v.finishedAt} />],
                   ]}
