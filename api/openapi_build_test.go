@@ -172,7 +172,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
 	headers := obj{"X-Request-Id": requestIDHeader}
 	if status == 429 || status == 503 {
-		headers["Retry-After"] = obj{"description": "Seconds until it is worth another try.", "schema": obj{"type": "integer", "minimum": 1}}
+		headers["Retry-After"] = obj{"description": "Seconds after which to retry.", "schema": obj{"type": "integer", "minimum": 1}}
 	}
 	media := obj{"schema": b.ref(reflect.TypeFor[v1.Error]())}
 	if ex != nil {

@@ -20,11 +20,12 @@ var proseDir = flag.String("prose", "", "write the texts that users see into thi
 // prose collects the texts of one source file by line.
 type prose map[int][]string
 
-var sentence = regexp.MustCompile(`[A-Za-z]{2}[,.;:]? [A-Za-z]`)
+// sentence finds prose and titles of columns; other single words are names.
+var sentence = regexp.MustCompile(`[A-Za-z]{2}[,.;:]? [A-Za-z]|^["']?[A-Z][A-Za-z]+["']?$`)
 
 var inserted = regexp.MustCompile(`\$?\{[^{}]*\}`) // expressions in TypeScript's and Python's strings
 
-// add stores a text that starts at a line. Single words are names, not prose.
+// add stores a text that starts at a line.
 func (p prose) add(line int, text string) {
 	text = inserted.ReplaceAllString(text, "%v")
 	if sentence.MatchString(text) {

@@ -2276,7 +2276,7 @@ export interface components {
             oldestWaitMs: number;
             /** @description Null for tasks without one. */
             type: string | null;
-            /** @description How many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
+            /** @description How many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
             unrunnable: number;
         };
         /** @description QueueWorkers counts workers of a queue. */
@@ -3444,7 +3444,7 @@ export interface components {
         /** @description A limit of the tenant was reached; the message says what to do, Retry-After when to retry */
         Error429: {
             headers: {
-                /** @description Seconds until it is worth another try. */
+                /** @description Seconds after which to retry. */
                 "Retry-After"?: number;
                 "X-Request-Id": components["headers"]["RequestId"];
                 [name: string]: unknown;
@@ -3466,7 +3466,7 @@ export interface components {
         /** @description A limit of the server was reached, or Redis is not responding */
         Error503: {
             headers: {
-                /** @description Seconds until it is worth another try. */
+                /** @description Seconds after which to retry. */
                 "Retry-After"?: number;
                 "X-Request-Id": components["headers"]["RequestId"];
                 [name: string]: unknown;

@@ -72,7 +72,7 @@ export function SystemPage(): JSX.Element {
                   { name: 'Roles', cell: (r) => r.roles.join(', ') },
                   { name: 'Version', cell: (r) => r.version },
                   { name: 'Since', cell: (r) => <Moment at={r.since} /> },
-                  { name: 'Heard', cell: (r) => <Age at={r.heardAt} /> },
+                  { name: 'Last report', cell: (r) => <Age at={r.heardAt} /> },
                 ]}
               />
             </Section>

@@ -1002,7 +1002,7 @@ class QueueType(TypedDict):
     oldestWaitMs: int
     # Null for tasks without one.
     type: Optional[str]
-    # How many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the worker
+    # How many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the worker
     # that they are pinned to is cordoned or offline.
     unrunnable: int
 
