@@ -19,8 +19,8 @@ type scripts struct {
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		askedLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
-		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), tellWhenFree: set.Get("tell_when_free"),
+		askedLabels: set.Get("required_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
+		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), tellWhenFree: set.Get("wake_when_free"),
 	}
 }
 
