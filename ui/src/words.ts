@@ -1,7 +1,7 @@
 import type { Evidence, HistoryEntry, Task, Worker } from './api';
 import { clockTime, span } from './format';
 
-// Sentences for the fields of the API. They decide nothing: each states one field.
+// Sentences for the fields of the API: each states one field.
 
 const reasons: Record<string, string> = {
   HEARTBEAT_TIMEOUT: 'it was silent for longer than its heartbeat timeout',
@@ -13,7 +13,7 @@ const reasons: Record<string, string> = {
   WORKER_REPORTED: 'its worker reported that it failed',
   TERMINATED: 'it was terminated without waiting for its worker',
   NOT_IN_INVENTORY: 'its worker is alive, but two consecutive inventories did not list it',
-  SUPERSEDED: 'another one took its place',
+  SUPERSEDED: 'it was superseded by another one',
   DEREGISTERED: 'it was deregistered',
   DRAINED: 'it was drained',
   DRAIN_DEADLINE: 'the deadline of its drain passed',

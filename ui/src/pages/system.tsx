@@ -56,7 +56,7 @@ export function SystemPage(): JSX.Element {
                     cell: (h) => (h.outageCreditMs ? span(h.outageCreditMs) : <span class="dim">–</span>),
                   },
                   { name: 'Recoveries', num: true, cell: (h) => number(h.recoveries) },
-                  { name: 'Events kept', num: true, cell: (h) => number(h.events) },
+                  { name: 'Events stored', num: true, cell: (h) => number(h.events) },
                   { name: 'For', num: true, cell: (h) => span(h.eventsAgeMs) },
                 ]}
               />

@@ -53,7 +53,7 @@ export function Workers(): JSX.Element {
   const selector = { queue, version, machineId, label };
   const other = fields.find((f) => !(f in selector) && l.filter[f]);
   const why = other
-    ? `An act on all matches uses queue, version, machine and label; remove the filter ${other}, or select workers.`
+    ? `An action on all workers can filter by queue, version, machine and label only; remove the filter ${other}, or select workers.`
     : Object.values(selector).every((v) => !v)
       ? 'Filter by queue, version, machine or label first.'
       : '';
@@ -75,13 +75,13 @@ export function Workers(): JSX.Element {
           { name: 'label', hint: 'key=value' },
         ]}
       />
-      <div class="acts bar" role="group" aria-label="Acts on those selected">
+      <div class="acts bar" role="group" aria-label="Actions on selected workers">
         <span class="dim">Selected ({ids.size})</span>
         {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
           <ActButton key={a} act={a} on={{ ids: [...ids] }} why={none} />
         ))}
       </div>
-      <div class="acts bar" role="group" aria-label="Acts on all that match">
+      <div class="acts bar" role="group" aria-label="Actions on all matching workers">
         <span class="dim">All that match</span>
         {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
           <ActButton key={a} act={a} on={{ selector }} why={why} />

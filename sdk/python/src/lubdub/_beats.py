@@ -155,7 +155,7 @@ class Beats:
         self.in_flight: Set[
             str
         ] = set()  # keys in the request in flight; a worker's attempt has two entries, one after the other
-        self.until = 0.0  # nothing is sent before this time, since the server asked for a pause
+        self.until = 0.0  # nothing is sent before this time, because of Retry-After
         self.failures = 0  # in a row
 
     def hold(self, entry: BeatEntry) -> None:
