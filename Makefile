@@ -198,13 +198,14 @@ lint-python:
 	@sh internal/ci/install-redis.sh lint
 	black --quiet --check sdk/python || { echo "run make format" >&2; exit 1; }
 
-# Words to avoid are in .vale, exceptions with their reasons in .vale.ini.
+# Words to avoid are in .vale, exceptions with their reasons in .vale.ini. bin/prose/FILE.txt:LINE is the text in line LINE of FILE.
 VALE = github.com/vale-cli/vale/v3/cmd/vale@v3.20.0
 bin/vale:
 	GOBIN=$(CURDIR)/bin go install $(VALE)
 
 lint-prose: bin/vale
-	bin/vale --output=line $$(git ls-files '*.md' '*.go')
+	go test ./internal/archtest -run '^TestProse$$' -count=1 -prose $(CURDIR)/bin/prose
+	bin/vale --output=line $$(git ls-files '*.md' '*.go') bin/prose
 
 format: deps-typescript ## format Go, TypeScript and Python
 	gofmt -w .

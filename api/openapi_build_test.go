@@ -76,7 +76,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 		op["security"] = []any{obj{"workerToken": []any{}}}
 		if r.Needs != 0 {
 			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
-			op["description"] = strings.TrimSpace(r.Description + " Roles beside the worker itself: " +
+			op["description"] = strings.TrimSpace(r.Description + " Roles, in addition to the worker itself: " +
 				strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 		}
 	case httpapi.ForControl:
@@ -105,7 +105,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with " +
 			"schedule: are reserved for the tasks of schedules.",
 		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request " +
-			"again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
+			"again gets the first answer and supersedes no worker, another one 409. Use a new one for each registration.",
 	}[r.Op]; ok {
 		params = append(params, obj{
 			"name": "Idempotency-Key", "in": "header",
@@ -115,12 +115,12 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 	}
 	if r.Op == opEvents {
 		params = append(params, obj{"name": "Last-Event-ID", "in": "header", "schema": obj{"type": "string"},
-			"description": "Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after."})
+			"description": "For a stream: the id of the last event that the client has received, from which it continues; it overrides after."})
 	}
 	if r.Op == opCreate || r.Op == opCreateBatch {
 		params = append(params, obj{
 			"name": "traceparent", "in": "header",
-			"description": "W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One " +
+			"description": "W3C trace context of tasks whose body has none; their envelopes and events contain it. One " +
 				"that is not valid is ignored.",
 			"schema": obj{"type": "string"},
 		})
@@ -172,7 +172,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
 	headers := obj{"X-Request-Id": requestIDHeader}
 	if status == 429 || status == 503 {
-		headers["Retry-After"] = obj{"description": "Seconds until it is worth another try.", "schema": obj{"type": "integer", "minimum": 1}}
+		headers["Retry-After"] = obj{"description": "Seconds after which to retry.", "schema": obj{"type": "integer", "minimum": 1}}
 	}
 	media := obj{"schema": b.ref(reflect.TypeFor[v1.Error]())}
 	if ex != nil {

@@ -101,7 +101,8 @@ var ownQueryParams = map[string]map[string]obj{
 		"machineId": queryParam("machineId", "Only what is about this machine, its workers and their attempts.", idSchema(false)),
 		"after": queryParam("after", "Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in "+
 			"RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now.", obj{"type": "string"}),
-		"order": queryParam("order", "Oldest or newest first; then after is where to go back from. A cursor goes on in its own order.",
+		"order": queryParam("order", "Oldest or newest first; with newest first, after is the event from which to go back. "+
+			"A cursor continues in its own order.",
 			obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
 	},
 }

@@ -289,7 +289,7 @@ func TestContractGapsBetweenBeatsOfWorkers(t *testing.T) {
 }
 
 // Workers that were lost are in the answer about their own workspace, with what became of their attempts, and are a finding there long
-// after they have been recovered. Those that are lost again and again are named as flapping.
+// after they have been recovered. Those that are lost repeatedly are named as flapping.
 func TestContractRecentlyLost(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -10,10 +10,10 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "POST", Pattern: "/v1/schedules", Op: "createSchedule", Handle: h.create,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Create tasks by the clock",
-			Description: "Each fire creates its task once, however many servers there are and whenever they die: its idempotency " +
-				"key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 " +
-				"schedules; one beyond is answered 429.",
+			Summary: "Create a schedule",
+			Description: "Each fire creates its task once, no matter how many servers run and when they die: its idempotency key is " +
+				"schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one " +
+				"more gets 429.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/schedules", Op: "listSchedules", Handle: h.list,
@@ -29,15 +29,14 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "PUT", Pattern: "/v1/schedules/{scheduleId}", Op: "replaceSchedule", Handle: h.put,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Replace what a schedule says",
-			Description: "It goes on from the last fire: times since then at which it would have fired are caught up, maxCatchup " +
-				"of them.",
+			Summary:     "Replace a schedule's definition",
+			Description: "The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them.",
 		},
 		{
 			Method: "PATCH", Pattern: "/v1/schedules/{scheduleId}", Op: "changeSchedule", Handle: h.patch,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Change a part of what a schedule says",
-			Description: "As PUT, and what is absent stays as it is.",
+			Summary:     "Patch a schedule's definition",
+			Description: "Like PUT, but absent fields do not change.",
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/schedules/{scheduleId}", Op: "deleteSchedule", Handle: h.remove,
@@ -48,34 +47,34 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/pause", Op: "pauseSchedule", Handle: h.pause,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Stop new fires",
+			Summary:     "Pause a schedule",
 			Description: "Fires that are pending still create their tasks.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/resume", Op: "resumeSchedule", Handle: h.resume,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Let a schedule go on",
-			Description: "What it has missed is caught up, maxCatchup fires.",
+			Summary:     "Resume a schedule",
+			Description: "Missed fires are caught up, up to maxCatchup of them.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/schedules/{scheduleId}/next", Op: "nextFires", Handle: h.nextFires,
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 			Query:   []string{"count"},
-			Summary: "When a schedule fires next",
+			Summary: "List a schedule's next fires",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Fire now, once",
-			Description: "Also when it is paused, and whatever still runs. The fire has the time of the present second: twice " +
-				"within one is once.",
+			Summary: "Fire a schedule once, now",
+			Description: "It fires even if it is paused or its earlier tasks still run. The fire has the time of the current second: " +
+				"two calls within one second fire once.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/backfill", Op: "backfillSchedule", Handle: h.backfill,
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Make up for a time that is over",
-			Description: "Fires for each time after from, up to and with to: the newest maxCatchup of them. Those that have fired " +
-				"keep their one task.",
+			Summary: "Fire a schedule for a time in the past",
+			Description: "It fires for each scheduled time after from, up to and including to: the newest maxCatchup of them. Times " +
+				"that have already fired keep their task.",
 		},
 	}
 }

@@ -41,7 +41,7 @@ local function note_conflict(w, old)
   redis.call('HSET', w.key, 'st', recent[1])
   emit(w, 'worker.identity_conflict', '{"superseded":"' .. old.id .. '","times":' .. #recent .. ',"withinMs":'
     .. string.format('%.0f', now - recent[#recent])
-    .. ',"remedy":"give each process a name, machineId or hostname of its own"}')
+    .. ',"remedy":"give each process a unique name, machineId or hostname"}')
   return '1'
 end
 

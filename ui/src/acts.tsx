@@ -293,7 +293,7 @@ export const acts = {
     past: 'Released the brake',
     op: 'releaseBrake',
     danger: true,
-    effect: 'What the mass expiry brake holds here expires now, and nothing is held for ten minutes.',
+    effect: 'What the mass-expiry brake holds here expires now, and nothing is held for ten minutes.',
     one: () => post('v1/system:release'),
   },
   sweep: {

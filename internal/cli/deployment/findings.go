@@ -15,8 +15,8 @@ func NewFinding(code string, how v1.Severity, message, remedy string) v1.Finding
 func ServerFindings(of *v1.System) []v1.Finding {
 	if of.Findings == nil {
 		return []v1.Finding{NewFinding("findings", v1.SeverityFail,
-			"The server is older than this command: it tells its numbers, and not what they mean.",
-			"update the server, or use the lubdub of its version; the numbers stand in -o json")}
+			"The server is older than this command: it reports numbers without findings.",
+			"update the server, or use the lubdub of its version; -o json has the numbers")}
 	}
 	return of.Findings
 }

@@ -63,7 +63,7 @@ class BeatEntry:
 
     @property
     def own(self) -> bool:
-        """Whether the attempt needs heartbeats of its own in addition to its worker's."""
+        """Whether the attempt needs its own heartbeats in addition to its worker's."""
         return self.started and self.interval > 0
 
     def item(self) -> Dict[str, Any]:
@@ -277,7 +277,7 @@ class Beats:
         return self.closed or not self.entries
 
     def look(self, now: float) -> Tuple[List[BeatEntry], float]:
-        """Collects the attempts that are due; if there are none, returns how long to wait. The lock is held."""
+        """Collects the attempts that are due; without any, returns how long to wait. The lock is held."""
         raise NotImplementedError
 
     def beat(self, batch: List[BeatEntry]) -> None:
