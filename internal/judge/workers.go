@@ -31,10 +31,10 @@ func Them(k Known) []v1.Finding {
 }
 
 func (v *verdict) workers(w *v1.WorkerLevels) {
-	says := fmt.Sprintf("%s fresh, %d late, %d lost; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost, w.Draining)
+	says := fmt.Sprintf("%s fresh, %d late, %d silent past the timeout; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost, w.Draining)
 	switch {
 	case w.Lost > 0:
-		v.fail("workers", says, "lubdub worker ls --liveness lost --silent, then lubdub why of one of them")
+		v.fail("workers", says, "lubdub worker ls --liveness lost --silent")
 	case w.Late > 0:
 		v.warn("workers", says, "lubdub worker ls --liveness late --silent")
 	default:
@@ -102,18 +102,17 @@ func (v *verdict) paused(all []v1.Queue) {
 	}
 	slices.SortStableFunc(all, func(a, b v1.Queue) int { return cmp.Compare(b.Depth, a.Depth) })
 	var named []string
+	resume := "lubdub queue resume"
 	for _, q := range all[:min(pausedNamed, len(all))] {
 		named = append(named, fmt.Sprintf("%s (%s waiting)", q.Queue, count(q.Depth, "task")))
+		resume += " " + q.Queue
 	}
 	if more := len(all) - pausedNamed; more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	name := all[0].Queue
-	if len(all) > 1 {
-		name = "NAME"
+		resume += fmt.Sprintf(" (%d more: lubdub queue ls)", more)
 	}
 	v.warn("queue", are(len(all), "queue")+" paused: "+strings.Join(named, ", ")+".",
-		either(v.reader.Operates, "lubdub queue resume "+name, "ask an operator to run lubdub queue resume "+name))
+		either(v.reader.Operates, resume, "ask an operator to run "+resume))
 }
 
 func unrunnable(q *v1.Queue) (n int) {
