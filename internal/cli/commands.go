@@ -25,7 +25,7 @@ import (
 // Commands are the operator's, as kong reads them.
 type Commands struct {
 	Status     status.Command     `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
-	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker or machine."`
+	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker, machine or queue."`
 	Doctor     doctor.Command     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
 	Top        top.Command        `cmd:"" help:"Show a deployment live, and act on what is shown."`
 	UI         ui.Command         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`

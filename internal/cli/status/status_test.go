@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/deployment"
+	"github.com/lubdub-io/lubdub/internal/cli/resource"
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -60,7 +61,7 @@ func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	s := newSession(t, &out)
 	st := &deployment.State{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"},
 		Unread: errors.New("the store does not answer")}
-	show(s, st, st.Findings())
+	show(s, st, st.Findings(), &resource.Page[v1.Task]{})
 	if text := out.String(); !strings.Contains(text, "  workers: not available now\n") || strings.Contains(text, "no problems found") {
 		t.Errorf("it says\n%s", text)
 	}
