@@ -45,7 +45,7 @@ func (s *Service) countsCall(shard int, scopes []string) *store.Call {
 	for i, scope := range scopes {
 		args[i] = scope
 	}
-	return store.NewCall(shard, s.scripts.counts, []string{k.Index, k.Workers, k.WorkerBeats, k.Clock}, args...)
+	return store.NewCall(shard, s.scripts.counts, []string{k.Index, k.Workers, k.WorkerBeats, k.Clock, k.Braked}, args...)
 }
 
 // readCounts adds the counts of that many scopes.

@@ -62,6 +62,10 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 		a.addf("It is draining %s%s: it takes no new tasks and ends when it holds none. `lubdub worker resume %s` undoes this.", until,
 			because(w.StatusReason, nil), w.WorkerID)
 	}
+	if w.Status != v1.Offline && w.Liveness == v1.Lost {
+		a.addf("It is silent past its timeout: a sweeper declares it dead, unless timeouts are paused or the mass-expiry brake holds it, which " +
+			"`lubdub status` shows.")
+	}
 	if w.Hold != nil {
 		a.addf("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", timeAndAge(s, w.Hold.Since),
 			because(w.Hold.Reason, nil), w.WorkerID)
