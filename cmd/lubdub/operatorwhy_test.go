@@ -77,9 +77,11 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	if a := d.is(d.run("status", "-o", "name"), exit.Failed); strings.TrimSpace(a.out) != "fail" {
 		t.Errorf("%q", a.out)
 	}
-	d.is(d.run("queue", "why", "mail"), exit.OK, "Queue mail has been paused since", "by tester: no task is dispatched until `lubdub queue resume mail`.", "queue.paused mail, by tester",
+	d.is(d.run("queue", "why", "mail"), exit.OK, "Queue mail has been paused since",
+		"by tester: no task is dispatched until `lubdub queue resume mail`.", "queue.paused mail, by tester",
 		"no online worker can run 1 of them")
-	d.is(d.run("why", "stuck"), exit.OK, "Queue mail has been paused since", "`lubdub queue resume mail`", "No online worker can run 1 of its type")
+	d.is(d.run("why", "stuck"), exit.OK, "Queue mail has been paused since", "`lubdub queue resume mail`",
+		"No online worker can run 1 of its type")
 	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
 	gone.is(gone.run("status"), exit.Unavailable, "does not answer")
 	gone.is(gone.run("doctor"), exit.Unavailable, "does not answer")

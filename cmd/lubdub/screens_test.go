@@ -165,13 +165,13 @@ func (s *scene) online(name string) (w v1.Worker) {
 	return w
 }
 
-// holds waits until a worker runs the task, and returns the worker's id.
+// holds waits until a worker runs letter-1, and returns the worker's id.
 func (s *scene) holds(name string) (id string) {
 	s.t.Helper()
-	until(s.t, name+" holds the task", func() bool {
-		w := s.online(name)
-		id = w.WorkerID
-		return w.HeldCount == 1
+	until(s.t, name+" runs the task", func() bool {
+		id = s.online(name).WorkerID
+		task := must[v1.Task](s.t)(s.client.GetTask(s.t.Context(), "letter-1"))
+		return task.State == v1.Running && *task.WorkerID == id
 	})
 	return id
 }

@@ -66,7 +66,8 @@ func showSilent(s *session.Session, st *deployment.State) {
 		if w.Liveness == v1.Lost {
 			how = "past the timeout"
 		}
-		fmt.Fprintf(s.W, "  %s: %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, how), w.WorkerID, output.Aside(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
+		fmt.Fprintf(s.W, "  %s: %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, how), w.WorkerID,
+			output.Aside(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
 			output.Count(w.HeldCount, "task"))
 	}
 	if st.MoreSilent > 0 {

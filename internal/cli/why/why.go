@@ -19,8 +19,9 @@ type Command struct {
 }
 
 func (*Command) Help() string {
-	return "Explains everything known about a task, worker, machine or queue: last heartbeat, silence, timeout, excluded outage time, detection " +
-		"lag, sweeper, outcome of held tasks, and who acted. With -o json the answer has the sentences and the API's answers they come from."
+	return "Explains everything known about a task, worker, machine or queue: last heartbeat, silence, timeout, excluded outage time, " +
+		"detection lag, sweeper, outcome of held tasks, and who acted. " +
+		"With -o json the answer has the sentences and the API's answers they come from."
 }
 
 func (c *Command) Run(env *session.Env) error {

@@ -89,7 +89,8 @@ func (a *Explanation) addReliability(w *v1.Worker) {
 	if w.Flapping {
 		flaps = "; it is flapping"
 	}
-	a.addf("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", w.UptimePct24h, output.Count(w.StaleCount24h, "time"), flaps)
+	a.addf("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", w.UptimePct24h,
+		output.Count(w.StaleCount24h, "time"), flaps)
 	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
 		a.addf("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)
 	}
