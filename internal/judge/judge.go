@@ -70,7 +70,7 @@ const StepsLookedAt = 6
 
 // All returns all findings: failures first, then warnings, then healthy findings; for each severity those about Lubdub first.
 func All(k Known) []v1.Finding {
-	all := append(Us(k), Them(k)...)
+	all := append(Lubdub(k), Workers(k)...)
 	slices.SortStableFunc(all, func(a, b v1.Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
 	return all
 }
@@ -98,8 +98,8 @@ func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 
 var rank = map[v1.Severity]int{v1.SeverityFail: 0, v1.SeverityWarn: 1, v1.SeverityOK: 2}
 
-// Us evaluates Lubdub itself and its infrastructure.
-func Us(k Known) []v1.Finding {
+// Lubdub evaluates Lubdub itself and its infrastructure.
+func Lubdub(k Known) []v1.Finding {
 	all := verdict{about: v1.Us, where: "the replica that answers", reader: k.Reader}
 	all.health(k.Health)
 	if k.Unread != "" {

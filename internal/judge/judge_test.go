@@ -35,7 +35,7 @@ func TestWhatIsWellIsFoundWell(t *testing.T) {
 		}
 	}
 	if all := All(Known{}); len(all) != 0 || v1.Worst(all) != v1.SeverityOK {
-		t.Errorf("what is not known was judged: %+v", all)
+		t.Errorf("what is not known was evaluated: %+v", all)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestWhatIsOrdinaryIsWell(t *testing.T) {
 }
 
 // A summary names who is at fault, by the worst that was found; what else is wrong comes after it.
-func TestASummaryAnswersThemOrUs(t *testing.T) {
+func TestASummaryNamesThePartyAtFault(t *testing.T) {
 	us := func(how v1.Severity) v1.Finding {
 		return v1.Finding{Code: "a", Severity: how, About: v1.Us, Message: "Ours."}
 	}
@@ -288,7 +288,7 @@ func TestManyQueuesAreFewFindings(t *testing.T) {
 	for n := range 1000 {
 		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Paused: true, Depth: n + 1, Types: []v1.QueueType{{Unrunnable: 1}}})
 	}
-	all := Them(k)
+	all := Workers(k)
 	if len(all) != queuesShown+2 || !strings.HasPrefix(all[queuesShown].Message, "990 queues more with tasks") ||
 		all[queuesShown+1].Remedy != "ask an operator to run lubdub queue resume q999 q998 q997 q996 q995 (995 more: lubdub queue ls)" ||
 		all[queuesShown+1].Message != "1000 queues are paused: q999 (1000 tasks waiting), q998 (999 tasks waiting), q997 (998 tasks waiting), "+

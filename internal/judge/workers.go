@@ -13,8 +13,8 @@ import (
 // queuesShown is how many queues get a separate finding.
 const queuesShown = 10
 
-// Them evaluates the workers, machines, queues and webhooks of a deployment.
-func Them(k Known) []v1.Finding {
+// Workers evaluates the workers, machines, queues and webhooks of a deployment.
+func Workers(k Known) []v1.Finding {
 	all := verdict{about: v1.Them, reader: k.Reader}
 	if k.Stats != nil {
 		all.workers(&k.Stats.Workers)
@@ -83,7 +83,7 @@ func (v *verdict) queues(all []v1.Queue) {
 	}
 	for _, q := range stuck[:min(queuesShown, len(stuck))] {
 		v.fail("queue", fmt.Sprintf("Queue %s: %s no online worker that can run %s.", q.Queue, have(unrunnable(&q), "task"),
-			them(unrunnable(&q))),
+			itOrThem(unrunnable(&q))),
 			"start workers with those types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
 	}
 	if more := len(stuck) - queuesShown; more > 0 {
@@ -130,7 +130,7 @@ func have(n int, noun string) string {
 	return count(n, noun) + " have"
 }
 
-func them(n int) string {
+func itOrThem(n int) string {
 	if n == 1 {
 		return "it"
 	}

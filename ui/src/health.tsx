@@ -99,7 +99,7 @@ export function HealthBanner({ of }: { of: Health }): JSX.Element {
 
 function Alarm({ title, children }: { title: string; children: JSX.Element | (string | JSX.Element)[] | string }): JSX.Element {
   return (
-    <section class="banner b-fail" aria-label="Them or us" role="status">
+    <section class="banner b-fail" aria-label="Lubdub or workers" role="status">
       <h2>{title}</h2>
       <p>{children}</p>
     </section>

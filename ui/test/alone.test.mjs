@@ -38,7 +38,7 @@ async function look(path) {
     if (r.ok() && /\/v1\/system\?/.test(r.url())) last = await r.json().catch(() => last);
   });
   await show(page, path);
-  const banner = page.getByRole('status', { name: 'Them or us' });
+  const banner = page.getByRole('status', { name: 'Lubdub or workers' });
   const says = async (what, kind) => {
     for (const end = Date.now() + patience; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
       const told = last,
@@ -135,7 +135,7 @@ test('what the server says is shown as it says it, and an older server, which do
     delete system.summary;
     delete system.findings;
   };
-  await banner.getByText('Not judged').waitFor();
+  await banner.getByText('No findings').waitFor();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await fine({ page });
 });

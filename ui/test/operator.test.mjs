@@ -334,7 +334,7 @@ test('while Redis is frozen no page shows old health as current', async () => {
       const page = await visit(browser, stage, stage.admin, { scope: acme });
       page.tolerated.push(503, 500);
       await show(page, path);
-      const banner = page.getByRole('status', { name: 'Them or us' });
+      const banner = page.getByRole('status', { name: 'Lubdub or workers' });
       await banner.waitFor();
       return { page, banner };
     }),
@@ -370,7 +370,7 @@ test('while Redis is frozen no page shows old health as current', async () => {
 
 test('an answer about the state that does not come is reported', async () => {
   const page = await visit(browser, stage, stage.admin, { scope: acme });
-  await page.getByRole('status', { name: 'Them or us' }).waitFor();
+  await page.getByRole('status', { name: 'Lubdub or workers' }).waitFor();
   await page.route('**/v1/system?*', () => undefined);
   await page.getByText('The state is unknown').waitFor();
   await page.locator('.banner', { hasText: 'The server did not answer within 3 s' }).waitFor();
