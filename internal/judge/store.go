@@ -60,7 +60,8 @@ func (v *verdict) stored(s Store) {
 	case s.Shards == 0:
 		v.ok("shards", "No deployment has used this Redis yet.")
 	case s.WantedShards != 0 && s.WantedShards != s.Shards:
-		v.fail("shards", fmt.Sprintf("The deployment in this Redis has %d shards, which cannot change; the setting here is %d.", s.Shards, s.WantedShards),
+		v.fail("shards", fmt.Sprintf("The deployment in this Redis has %d shards, which cannot change; the setting here is %d.", s.Shards,
+			s.WantedShards),
 			fmt.Sprintf("set shards to %d or to 0, or use another Redis", s.Shards))
 	default:
 		v.ok("shards", fmt.Sprintf("The deployment in this Redis has %d shards.", s.Shards))
