@@ -66,3 +66,24 @@ func TestWhatIsNotToldIsNotWell(t *testing.T) {
 		t.Errorf("it says\n%s", text)
 	}
 }
+
+// What to do names a failed task, and the command that retries it, or all if there are more.
+func TestWhatToDoNamesAFailedTask(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "  Nothing.\n",
+		1: "  - lubdub why t1; once the cause is fixed: lubdub task retry t1\n",
+		3: "  - lubdub why t1 (and 2 more failed tasks: lubdub task ls --state failed --since 1h); once the cause is fixed: " +
+			"lubdub task retry --since 1h --dry-run, then without --dry-run\n",
+	} {
+		var out bytes.Buffer
+		failed := &resource.Page[v1.Task]{}
+		if n > 0 {
+			failed.Entries = []resource.Entry[v1.Task]{{Value: &v1.Task{TaskID: "t1"}}}
+		}
+		st := &deployment.State{Responds: true, Stats: &v1.Stats{Levels: v1.Levels{Tasks: map[string]int{"FAILED": n}}}}
+		showWhatToDo(newSession(t, &out), st, nil, failed)
+		if out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}
