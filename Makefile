@@ -10,7 +10,7 @@ FUZZTIME ?= 20s
 LONGFUZZTIME ?= 2m
 # The SDK is a separate module, which ./... omits.
 PACKAGES := ./... ./sdk/go/...
-GENERATED := docs/configuration.md docs/metrics.md docs/architecture.md docs/cli.md docs/roles.md ui/dist ui/src/roles.gen.ts sdk/python/src/lubdub/types.py sdk/python/src/lubdub/_calls.py
+GENERATED := docs/configuration.md docs/metrics.md docs/architecture.md docs/cli.md docs/roles.md ui/dist ui/src/roles.gen.ts ui/src/words.gen.ts sdk/python/src/lubdub/types.py sdk/python/src/lubdub/_calls.py
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -216,6 +216,7 @@ format: deps-typescript ## format Go, TypeScript and Python
 generate: build ## regenerate files that are generated from the sources
 	python3 sdk/python/tools/generate.py
 	go test ./api -run '^Test(TheDashboardKnowsWhatRolesMayDo|DocumentedRoles)$$' -count=1 -update
+	go test ./internal/cli/why -run TestTheDashboardHasTheseSentences -count=1 -update
 	sh ui/build.sh
 	go test ./internal/archtest -run TestTrackerPackageTableIsCurrent -update
 	bin/lubdub config reference > docs/configuration.md

@@ -25,7 +25,7 @@ import (
 // Commands are the operator's, as kong reads them.
 type Commands struct {
 	Status     status.Command     `cmd:"" help:"Show whether Lubdub or your workers are at fault, what was lost, and what to do."`
-	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker or machine."`
+	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker, machine or queue."`
 	Doctor     doctor.Command     `cmd:"" help:"Check the connection to a deployment, its replicas, Redis and shards, with remedies."`
 	Top        top.Command        `cmd:"" help:"Show a deployment live, and act on what is shown."`
 	UI         ui.Command         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
@@ -37,7 +37,7 @@ type Commands struct {
 	Schedule   scheduleCommands   `cmd:"" help:"List, create, pause, fire and backfill schedules."`
 	Webhook    webhookCommands    `cmd:"" help:"List, create, test and redeliver webhooks."`
 	Event      eventCommands      `cmd:"" help:"List events and follow them."`
-	System     systemCommands     `cmd:"" help:"Replicas, shards and Redis; sweep now; release what the brake holds."`
+	System     systemCommands     `cmd:"" help:"Show replicas, shards and Redis; sweep now; release what the brake holds."`
 	Completion completion.Command `cmd:"" help:"Print what a shell needs to complete commands and ids."`
 	Reference  reference.Command  `cmd:"" help:"Print the reference of all commands as Markdown."`
 	Context    contextCommands    `cmd:"" help:"Choose the deployment that commands work with."`

@@ -9,8 +9,8 @@ export function Verdict({ system }: { system: System }): JSX.Element {
   if (!s) {
     return (
       <section class="banner b-warn" aria-label="Health" role="status">
-        <h2>No evaluation</h2>
-        <p>The server that responded is older than this page and reports only numbers.</p>
+        <h2>No findings</h2>
+        <p>The server that answered is older than this page and reports no findings.</p>
       </section>
     );
   }

@@ -138,7 +138,7 @@ test('the banner shows the evaluation of the server unchanged, and that an older
     delete system.summary;
     delete system.findings;
   };
-  await banner.getByText('No evaluation').waitFor();
+  await banner.getByText('No findings').waitFor();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await fine({ page });
 });

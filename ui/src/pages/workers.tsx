@@ -7,7 +7,7 @@ import { count, list, number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
-import { hindrances } from '../words';
+import { whyUnschedulable } from '../words';
 import { EventPanel } from './events';
 import { taskColumns } from './tasks';
 
@@ -43,7 +43,7 @@ export const workerColumns = [
       </>
     ),
   },
-  { name: 'Not schedulable', cell: (w: Worker) => list(hindrances(w)) || <span class="dim">–</span> },
+  { name: 'Not schedulable', cell: (w: Worker) => list(whyUnschedulable(w)) || <span class="dim">–</span> },
 ];
 
 export function Workers(): JSX.Element {
@@ -153,7 +153,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
                 ? `Offline${v.endReason ? ` (${v.endReason})` : ''}${v.statusReason && v.statusReason !== v.endReason ? `: ${v.statusReason}` : ''}.`
                 : v.schedulable
                   ? 'Schedulable.'
-                  : `Not schedulable: ${list(hindrances(v))}.`}
+                  : `Not schedulable: ${list(whyUnschedulable(v))}.`}
               {v.flapping && ' Flapping: it repeatedly goes silent and comes back.'}
             </p>
             <div class="grid2">
