@@ -5,12 +5,12 @@
 --#include lib/held.lua
 
 -- Makes the task claimable. Only the first one of its class wakes waiting claims: they have seen the class empty, and read
--- until it is empty again. `since`: the task has already waited since then.
-local function make_ready(task, since)
+-- until it is empty again. `since`: the task has waited since then (nil: now); `recorded`: its record has that already.
+local function make_ready(task, since, recorded)
   local class = class_of(task)
   local first = #redis.call('ZRANGEBYLEX', READY, '[' .. class, '(' .. class .. '\255', 'LIMIT', 0, 1) == 0
   task.f.rd = since or now
-  redis.call('HSET', task.key, 'rd', task.f.rd)
+  if not recorded then redis.call('HSET', task.key, 'rd', task.f.rd) end
   redis.call('ZADD', READY, 0, ready_entry(task))
   if first then wake_queue(READY, class) end
 end

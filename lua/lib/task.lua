@@ -146,7 +146,7 @@ local function leave(task)
     report = redis.call('HGET', PROGRESS, member) or ''
   end
   write('ZREM', task.beats, member)
-  write('HDEL', PROGRESS, member)
+  if report ~= '' then write('HDEL', PROGRESS, member) end
   if f.s == 'D' then write('ZREM', TIMERS, 's:' .. member) end
   if f.rt then write('ZREM', TIMERS, 'r:' .. member) end
   if f.cr then
