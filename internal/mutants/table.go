@@ -55,7 +55,7 @@ var mutants = []mutant{
 		"and reported then", "^TestLifecycle$"},
 	{"an idempotency key stands for nothing", "lua/tasks/idempotency_key.lua", "if not r[1] then", "if true then",
 		"^TestIdempotentCreation$"},
-	{"a fenced worker may claim", "lua/queues/claim.lua", "return not fenced and not redis.call", "return not redis.call",
+	{"a fenced worker may claim", "lua/queues/claim.lua", "return not fenced and not is_paused", "return not is_paused",
 		"^TestAFencedWorkerClaimsNothing$"},
 	{"a claim goes beyond the worker's capacity", "lua/workers/worker_reserve.lua", "math.min(want, max - others - held)", "want",
 		"^TestClaimRespectsCapacity$"},
