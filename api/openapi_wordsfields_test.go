@@ -59,7 +59,7 @@ var queryParams = map[string]obj{
 	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
 		idSchema(false)),
 	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
-		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
+		"went stale 3 times or more within 24 h.", obj{"type": "boolean"}),
 	"claimable": queryParam("claimable", "Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only "+
 		"those that wait for their backoff or notBefore. That a queue is paused makes no difference.", obj{"type": "boolean"}),
 	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),

@@ -49,7 +49,6 @@ type Options struct {
 	DurableReplicas int              // how many must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
-	FlappingThreshold       int           // timeouts within a day from which a worker or machine is flapping; 0: DefaultFlapping
 	WorkerTimeoutMultiplier int           // a worker's timeout in intervals; 0: DefaultWorkerMultiplier; ≥ 2
 
 	// HealthCheckPeriod is the longest time in which the load balancers in front of the replicas notice that a replica has recovered.
@@ -159,9 +158,6 @@ func (o *Options) workerTimeout() time.Duration {
 func (o *Options) setWorkerDefaults() error {
 	if o.WorkerInterval == 0 {
 		o.WorkerInterval = model.DefaultWorkerInterval
-	}
-	if o.FlappingThreshold == 0 {
-		o.FlappingThreshold = model.DefaultFlapping
 	}
 	if o.WorkerTimeoutMultiplier == 0 {
 		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier

@@ -116,7 +116,6 @@ func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Track
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, RedisTimeout: p.cfg.RedisTimeout,
 		FinishedRetention: p.cfg.FinishedRetain, EventsMaxAge: p.cfg.FinishedRetain, EventsPerShard: p.cfg.EventsPerShard,
 		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
-		FlappingThreshold: p.cfg.FlappingThreshold,
 		HealthCheckPeriod: p.cfg.HealthCheck, Brake: p.cfg.MassExpiryBrake == "on",
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
 		TenantFires: p.cfg.TenantCalls,
