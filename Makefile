@@ -169,7 +169,7 @@ manifests: ## write deploy/kubernetes anew from the chart in deploy/helm
 	cd deploy/check && GOWORK=off go test -count=1 -run '^TestManifestsAreTheCharts$$' . -update
 
 mutants: deps ## plants bugs; the tests must notice each
-	go run ./internal/mutants
+	go test -tags long -count=1 -timeout 0 -v -run '^TestLongMutants$$' ./internal/mutants
 
 # `go mod tidy` asks for every module that go.mod requires, the SDK of a release that is not out yet too.
 SDK := github.com/lubdub-io/lubdub/sdk/go

@@ -1,28 +1,198 @@
-package main
+package mutants
 
-import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"testing"
-)
+// mutant is one wrong edit and the tests that must detect it.
+type mutant struct {
+	bug     string // what is wrong with it
+	file    string // under the root of the repository
+	find    string // must be in the file exactly once
+	replace string
+	tests   string // regular expression for -test.run, anchored; they run in all packages that have them
+}
 
-// Where code has changed a bug may not be there to plant any more; `make mutants` takes minutes to say so.
-func TestEveryBugCanBePlanted(t *testing.T) {
-	all, err := foldersOf(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range mutants {
-		text, err := os.ReadFile(filepath.Join("..", "..", m.file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(text, []byte(m.find)); n != 1 || m.find == m.replace {
-			t.Errorf("%s: %q stands in %s %d times, not once, or is replaced by itself", m.bug, m.find, m.file, n)
-		}
-		if _, err := packagesOf(all, m.tests); err != nil {
-			t.Errorf("%s: %v", m.bug, err)
-		}
-	}
+var mutants = []mutant{
+	{"beats revive ended attempts (membership guard removed)", "lua/beats/beat.lua", "'XX', 'GT', 'CH'", "'GT', 'CH'",
+		"^(TestZombie|TestLifecycle)$"},
+	{"a score may fall (GT dropped)", "lua/beats/beat.lua", "'XX', 'GT', 'CH'", "'XX', 'CH'",
+		"^TestScoresNeverFallWithARestoredClock$"},
+	{"a `started` may let a score fall (GT dropped)", "lua/beats/start.lua", "redis.call('ZADD', task.beats, 'GT', L, member)",
+		"redis.call('ZADD', task.beats, L, member)", "^TestScoresNeverFallWithARestoredClock$"},
+	{"what webhooks have not taken is dropped", "lua/events/trim.lua",
+		"taken and is_newer(newest[1], taken) and taken or newest[1]", "newest[1]", "^TestWhatIsNotTakenStays$"},
+	{"a shard's newest event is dropped", "lua/events/trim.lua", "taken and is_newer(newest[1], taken) and taken or newest[1]", "now .. '-0'",
+		"^TestOldEventsAreTrimmed$"},
+	{"the fence is not compared", "lua/lib/attempt.lua", "(attempt < f.a or f.f ~= fence)", "attempt < f.a", "^TestFence$"},
+	{"an older attempt is let in (attempt guard removed)", "lua/lib/attempt.lua", "(attempt < f.a or f.f ~= fence)",
+		"attempt > f.a", "^(TestFence|TestLifecycle|TestRetries)$"},
+	{"a newer attempt that the store lost is refused", "lua/lib/attempt.lua", "    return nil\n",
+		"    if f then return MISMATCH, f.a end\n    return nil\n", "^TestAdoption$"},
+	{"an attempt that the store lost is adopted over any end", "lua/lib/attempt.lua", "if newer and not (f and is_final(f)) then",
+		"if newer then", "^TestContractALostAttemptIsNotAdoptedOverTheEnd$"},
+	{"an attempt that the store lost is adopted over a cancel", "lua/lib/record.lua", "f.s == 'S' or f.s == 'C' or", "f.s == 'S' or",
+		"^TestContractALostAttemptIsNotAdoptedOverTheEnd$"},
+	{"an attempt that the store lost drops the cancel that is pending", "lua/lib/attempt.lua",
+		"if not cancel then redis", "if true then redis", "^TestModel$"},
+	{"an attempt that the store lost outlives its task's deadline", "lua/lib/record.lua", " or f.s == 'F' and f.r == 'DEADLINE_EXCEEDED'", "",
+		"^TestContractALostAttemptIsNotAdoptedOverTheEnd$"},
+	{"a zombie's score is not checked again", "lua/sweep/expire.lua", "if score and L - since > timeout then", "if score then",
+		"^TestBeatBetweenFindAndTake$"},
+	{"zombies are found one timeout late", "lua/sweep/expire.lua", "if score and L - since > timeout then",
+		"if score and L - since > 2 * timeout then", "^TestZombie$"},
+	{"a look at what is overdue has no limit", "lua/store/find.lua", ", 'LIMIT', ARGV[5] or 0, ARGV[4])}", ")}",
+		"^TestALookAtWhatIsOverdueIsBounded$"},
+	{"liveness goes by wall time, not shard time", "lua/lib/clock.lua", "  L = L + ran\n", "  L = now\n",
+		"^TestOutageKillsNobody$"},
+	{"shard time follows a gap of any length", "lua/lib/clock.lua", "math.max(0, math.min(gap, MAX_STEP_MS))", "math.max(0, gap)",
+		"^TestOutageKillsNobody$"},
+	{"a replica that drains holds everybody's time", "lua/lib/cutoff.lua", "return names, marks == #names", "return names, marks > 0",
+		"^TestTimeIsHeldWhileEveryReplicaIsNotReady$"},
+	{"time is held for balancers for ever", "lua/lib/cutoff.lua", "local MAX_SLOWED = 4 ", "local MAX_SLOWED = 4e9 ",
+		"^TestEvidenceOfABeatInAHold$"},
+	{"sweepers write before they have freed anything", "lua/lib/ending.lua", "  free_first()\n", "",
+		"^TestRetentionFreesAFullStore$"},
+	{"the same completion again is refused", "lua/beats/complete.lua", "and was == outcome and reported then", "and false then",
+		"^(TestLifecycle|TestRetries)$"},
+	{"another outcome of an ended attempt is acknowledged", "lua/beats/complete.lua", "and was == outcome and reported then",
+		"and reported then", "^TestLifecycle$"},
+	{"an idempotency key stands for nothing", "lua/tasks/idempotency_key.lua", "if not r[1] then", "if true then",
+		"^TestIdempotentCreation$"},
+	{"a fenced worker may claim", "lua/queues/claim.lua", "return not fenced and not redis.call", "return not redis.call",
+		"^TestAFencedWorkerClaimsNothing$"},
+	{"a claim goes beyond the worker's capacity", "lua/workers/worker_reserve.lua", "math.min(want, max - others - held)", "want",
+		"^TestClaimRespectsCapacity$"},
+	{"a cordoned worker may claim", "lua/workers/worker_reserve.lua", " and not lost and not f[19] then", " and not lost then",
+		"^(TestCordon|TestAClaimThatWaitsThroughACordon)$"},
+	{"a task is placed on a worker that was cordoned just now", "lua/workers/worker_selected.lua", "if f[1] ~= 'N' or f[2] then",
+		"if f[1] ~= 'N' then", "^TestACordonBetweenChoiceAndPlacement$"},
+	{"a claim's id is forgotten", "lua/queues/claimed.lua", "redis.call('HSET', KEYS[1], 'o', request, 's', state, 'u', " +
+		"string.format('%.0f', " +
+		"now + ARGV[4]), 't', ARGV[4])\n", "", "^TestClaimID$"},
+	{"a cancel's grace runs from the request", "lua/tasks/cancel.lua", "  leave_notice(task, 'c', reason)",
+		"  leave_notice(task, 'c', reason)\n  redis.call('ZADD', TIMERS, shard_time(CLOCK) + (task.f.g or ARGV[4]), 'c:' .. member_of(task))",
+		"^TestGraceRunsFromTheDelivery$"},
+	{"an act on many tasks has no bound", "tracker/tasks/many.go", "scanned >= maxScan ||", "scanned >= 1<<30 ||", "^TestCancelManyTasks$"},
+	{"an act on many tasks that only counts is done", "tracker/tasks/many.go", "\t\tif dryRun {", "\t\tif dryRun && len(refs) < 0 {",
+		"^TestCancelManyTasks$"},
+	{"who was terminated may still say how it ended", "lua/beats/complete.lua", " and ended_for ~= 'TERMINATED'", "", "^TestTerminate$"},
+	{"an attempt that was terminated is refused as one that its worker ended", "lua/lib/attempt.lua",
+		"  if f.r == 'TERMINATED' and not newer then return ENDED, f.r end\n", "", "^TestTerminate$"},
+	{"each delivery of a cancel begins its grace anew", "lua/beats/deliver.lua", "if not grace or delivered ~= '' then return 0 end",
+		"if not grace then return 0 end", "^TestCancel$"},
+	{"a cancelled attempt is tried again", "lua/lib/ending.lua", "if not f.q or not f.p or f.cr then return nil end",
+		"if not f.q or not f.p then return nil end", "^TestNothingIsRetriedUnderCancel$"},
+	{"what the brake does not hold yet is taken", "tracker/sweep/verdicts.go", "		case brake.Expire:", "		case brake.Expire, brake.Wait:",
+		"^TestWhatTheBrakeDoesNotHoldYetIsNotTaken$"},
+	{"losses have no end", "lua/lib/ending.lua", "if loss and count > tonumber(losses) or", "if",
+		"^TestMaxLossesStopsAPoisonPill$"},
+	{"a task stays in the list of its state before", "lua/lib/task.lua",
+		"  elseif from then\n    write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id)\n", "", "^TestATaskIsInOneList$"},
+	{"a verdict has no event", "lua/lib/ending.lua", "  emit(task, 'task.failed', data)\n", "",
+		"^(TestOneTransitionWins|TestSweepersAgainstCompleters)$"},
+	{"an ended attempt leaves no history", "lua/lib/ending.lua", "if f.a > 0 and f.s ~= 'Q' then", "if false then",
+		"^(TestZombie|TestSweepersAgainstCompleters)$"},
+	{"a dead worker's machine stays online", "lua/lib/worker.lua", "  return follow(w, v.ended)\n", "", "^TestWorkerStale$"},
+	{"a dead worker's tasks are not entered for recovery", "lua/lib/worker.lua", "  redis.call('ZADD', RECOVERIES, now, w.name)\n", "",
+		"^(TestRecoveryIsResumedAfterEachStep|TestASweeperDiesBetweenAnyTwoSteps)$"},
+
+	{"NOSCRIPT is not answered", "tracker/store/call.go", "if len(missing) > 0 {", "if len(missing) > 1<<30 {", "^TestNoScript$"},
+	{"a full lane takes more", "tracker/lane/lane.go", "case len(s.pending) >= s.limit:", "case len(s.pending) >= 1<<30:",
+		"^(TestSmallLaneIsExact|TestLaneGivesEachItemOneFate)$"},
+	{"a claim takes types that its worker cannot run", "tracker/queues/waiting.go",
+		"k.Kind != \"\" && !slices.Contains(a.types, k.Kind):", "false:", "^TestClaimsThatWaitTogetherGetTheirOwnTypes$"},
+
+	{"any algorithm signs a token", "api/token/claims.go", "		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),\n", "",
+		"^TestOnlyHS256Opens$"},
+	{"a token needs no expiry", "api/token/claims.go", "		jwt.WithExpirationRequired(),\n", "", "^TestTokensThatDoNotHoldAre401$"},
+	{"anybody's token opens", "api/token/claims.go", "		jwt.WithIssuer(issuer),\n", "", "^TestTokensThatDoNotHoldAre401$"},
+	{"an unknown kid has an empty key", "api/token/claims.go", "	if !known {\n", "	if !known && kid == \"\" {\n",
+		"^TestTokensThatDoNotHoldAre401$"},
+	{"a token opens every attempt of its task", "api/httpapi/auth.go", "if a.Number == number {", "if a.Number > 0 {",
+		"^TestATaskTokenOpensItsAttemptOnly$"},
+	{"a token opens every task", "api/httpapi/auth.go", "case a.TaskID == string(id):", "case len(id) > 0:",
+		"^TestATaskTokenOpensItsAttemptOnly$"},
+	{"a remembered token outlives its expiry", "api/token/cache.go", "if e.Expires <= now {", "if e.Expires < 0 {",
+		"^TestTokenCacheNeverFindsAnExpiredToken$"},
+	{"a fire that was settled is told again", "lua/schedules/schedule_settle.lua", "redis.call('ZREM', KEYS[4], fire) == 1 then",
+		"redis.call('ZREM', KEYS[4], fire) >= 0 then", "^TestEachFireCreatesItsTaskOnce$"},
+	{"a skip by an older state of things stands", "lua/schedules/schedule_settle.lua", "(outcome ~= 'o' or f.dc ~= ms) and ", "",
+		"^TestASkipByAnOlderStateOfThingsDoesNotStand$"},
+	{"fires are recorded by whatever was read", "lua/schedules/schedule_record.lua", "or f.l ~= was or", "or",
+		"^TestOfTwoSweepersOneRecords$"},
+	{"what a webhook was sent is taken for all that there is", "tracker/webhooks/collect.go",
+		"	if err := store.FirstError(calls); err != nil {\n		return nil, err\n	}\n", "", "^TestNothingIsMissedWhateverIsLost$"},
+	{"what a courier has left under way stays there", "lua/webhooks/webhook_claim.lua",
+		"  for i = 1, #theirs, 2 do redis.call('ZADD', QUEUE, theirs[i + 1], theirs[i]) end\n", "", "^TestNothingIsMissedWhateverIsLost$"},
+	{"a courier that knows nothing of a new webhook takes its events", "lua/webhooks/webhooks_taken.lua",
+		"if (f[1] or '') ~= ARGV[1] or f[2] ~= ARGV[2] then return 0 end", "if f[2] ~= ARGV[2] then return 0 end",
+		"^TestANewWebhookMissesNothing$"},
+	{"the queue of a webhook has no bound", "lua/webhooks/webhook_push.lua", "if #new > 0 and stored_bytes() > room then\n", "if false then\n",
+		"^TestAFullQueueIsToldOf$"},
+	{"answers of webhooks have no bound", "lua/webhooks/webhook_settle.lua", "  if not may then return true end\n",
+		"  if true then return true end\n",
+		"^TestATenantsDeliveriesStayWithinTheirBytes$"},
+	{"a cursor of any deployment is taken", "tracker/events/cursor.go", "crc32.ChecksumIEEE([]byte(s.store.Deployment()))",
+		"crc32.ChecksumIEEE(nil)", "^TestCursorsAreChecked$"},
+	{"a token that was taken back is told as one that is over", "api/httpapi/waits.go", "		return endRevoked", "		return endToken",
+		"^TestAStreamEndsWhenItsTokenIsTakenBack$"},
+	{"one second has no bound of fires", "tracker/sweep/schedules.go", "		fires = min(fires, left)\n		left -= fires\n", "",
+		"^TestSchedulesThatComeBackTogetherStampedeNobody$"},
+
+	{"a loop sleeps though it has mail", "api/internal/evloop/post_linux.go", "	none := len(b.mail) == 0\n", "	none := true\n",
+		"^TestNoWakeUpIsLost$"},
+	{"bytes that come just before a connection goes back are forgotten", "api/internal/evloop/loan_linux.go",
+		"if h.idling && !h.readable && ", "if h.idling && ", "^TestBytesThatComeWhileAConnectionGoesBack$"},
+	{"a client that has sent all is not closed after its answer", "api/internal/evloop/loop_linux.go",
+		"if n < len(into) && !c.ended {", "if n < len(into) {", "^TestHalfClosedConnectionsAreAnswered$"},
+	{"what came while a request was under way is not read", "api/internal/evloop/conn_linux.go",
+		"	if c.in != nil || c.readable || l.stopping {\n", "	if c.in != nil || l.stopping {\n", "^TestOneRequestIsUnderWayAtATime$"},
+	{"a connection has two requests under way", "api/internal/evloop/loop_linux.go",
+		"if !c.readable || c.has(flagUnderWay|flagGone) {", "if !c.readable || c.has(flagGone) {", "^TestOneRequestIsUnderWayAtATime$"},
+	{"a request that is under way is timed out", "api/internal/evloop/loop_linux.go",
+		"					c.slot.due.Store(0)\n", "", "^TestDeadlinesPass$"},
+	{"what was reserved for a request is not given back", "api/internal/conn/budget.go",
+		"	c.watch.bodies.give(c.bodyOf, c.body.Swap(0))\n", "	c.body.Store(0)\n", "^TestLargeRequestsAreReserved$"},
+	{"a connection whose client does not read keeps its place", "api/internal/conn/readwrite.go",
+		"	c.writing.Store(true)\n", "", "^TestHostileClientsKeepNobodyOut$"},
+	{"a token may hold all connections", "api/internal/conn/giveway.go",
+		"c.token.tenant == to.tenant && c.ofToken > token", "false", "^TestATokenGivesWayToAnother$"},
+	{"a loop takes more connections than it may", "api/internal/evloop/accept_linux.go", "case !room:",
+		"case !room && false:", "^TestStrangersGiveWay$"},
+	{"what waits is left behind when two flushers look at once", "tracker/lane/lane.go",
+		"if l.running.Add(-1) > 0 {", "if l.running.Add(-1) >= 0 {",
+		"^TestAFlusherDoesNotRelyOnOneThatHasEnded$"},
+	{"what is put while a flush ends is left behind", "tracker/lane/lane.go", "	more = l.waiting() > 0\n", "	more = false\n",
+		"^TestAnItemPutAfterTheDrainIsTaken$"},
+	{"a lane that is closed while a flush ends is left open", "tracker/lane/lane.go", "	closed = l.closed.Load() // read",
+		"	closed = false // read",
+		"^TestACloseAfterTheDrainIsNoticed$"},
+	{"a small flush begins beside another", "tracker/lane/lane.go", "|| l.waiting() >= l.least {", "|| true {",
+		"^TestASecondFlushBeginsWhereEnoughWaits$"},
+	{"many items wake nobody", "tracker/lane/lane.go", "before == 0 && fit > 0 || before < l.least && before+fit >= l.least",
+		"before == 0 && fit > 0", "^TestWhatWaitsWakesAFlusher$"},
+	{"an escape is overlooked where eight bytes are judged at once", "api/internal/jsonscan/scanner.go",
+		" | (backslash-ones)&^backslash) & highs", ") & highs + 0*backslash", "^TestEachByteAtEachPlace$"},
+	{"a control character is overlooked where eight bytes are judged at once", "api/internal/jsonscan/scanner.go",
+		"(eight-0x20*ones)&^eight", "(eight-0x1f*ones)&^eight", "^TestEachByteAtEachPlace$"},
+	{"a turn opens any number of tokens", "api/beats/loop_linux.go", "	if l.opened == maxOpened {", "	if false {",
+		"^TestATurnOpensSomeTokens$"},
+	{"a token that a loop opens is counted though its beat is another's to answer", "api/beats/loop_linux.go",
+		"	return o.Principal(), o\n", "	l.h.api.Remember(o, now)\n	return o.Principal(), o\n", "^TestUnknownTokensOnTheLoop$"},
+	{"a loop hands over whoever it has not seen", "api/beats/loop_linux.go", "	o := l.h.api.Open(bearer, now)\n",
+		"	o := l.h.api.Open(nil, now)\n", "^TestUnknownTokensOnTheLoop$"},
+	{"a connection is closed while its answer is being written", "api/internal/evloop/conn_linux.go", "	if c.has(flagBatched) {",
+		"	if false {",
+		"^TestAConnectionInABatchKeepsItsDescriptor$"},
+	{"a request is answered twice", "api/internal/evloop/conn_linux.go", "(flagUnderWay|flagGone|flagBatched) != flagUnderWay",
+		"(flagUnderWay|flagGone) != flagUnderWay", "^TestAConnectionInABatchKeepsItsDescriptor$"},
+	{"answers are bound into a batch that is still being looked at", "api/internal/evloop/batch_linux.go",
+		"if !s.helped.Load() {", "if true {", "^TestBatchesAreTakenAgain$"},
+	{"a loop pauses though all wait for their answers", "api/internal/evloop/pace_linux.go", "	if l.underWay >= fullTurn {", "	if false {",
+		"^TestALoopWithManyRequestsUnderWayDoesNotPause$"},
+	{"a probe goes wherever a name leads", "internal/probe/probe.go", ", Control: refusePrivate}", "}", "^TestProbe$"},
+	{"a probe goes where clouds give out credentials", "internal/probe/probe.go", "		dialer.Control = refuseMetadata\n",
+		"		dialer.Control = nil\n", "^TestMetadataIsNeverAsked$"},
+	{"an IPv4 address in IPv6 is not known for what it is", "internal/probe/probe.go", "	a = carried(a)\n", "", "^TestMetadataIsNeverAsked$"},
+	{"a probe follows redirects", "internal/probe/probe.go", "return http.ErrUseLastResponse }", "return nil }", "^TestHostileAnswers$"},
+	{"a beat whose turn panics is not answered", "api/beats/loop_linux.go", "			for _, b := range l.landing {",
+		"			for _, b := range l.turn {",
+		"^TestAPanicWhileBeatsLandIsAnswered$"},
 }
