@@ -66,10 +66,10 @@ test-valkey: ## VALKEY_PACKAGES on Valkey instead of Redis (installed if it is m
 test-long: test-all test-valkey test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-dist test-webhooks test-cron test-sdks mutants ## the long runs, one after the other: hours; results are kept in docs/reliability/
 
 test-outages: deps ## 10,000 tasks and 2,000 workers in each outage, docs/reliability/outages.md
-	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesKillNobody$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
-	go test ./cmd/lubdub -count=1 -timeout 60m -v -run '^TestOutagesKillNobody$$/haproxy' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 45s
+	go test ./cmd/lubdub -count=1 -timeout 30m -v -run '^TestOutagesExpireNoTask$$' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 9s
+	go test ./cmd/lubdub -count=1 -timeout 60m -v -run '^TestOutagesExpireNoTask$$/haproxy' -outage-tasks 10000 -outage-workers 2000 -outage-timeout 45s
 	go test -tags long ./cmd/lubdub -count=1 -timeout 10m -v -run '^TestLongShortOutages$$' -outage-timeout 12s
-	go test ./tracker -count=1 -timeout 30m -v -run '^TestASteppedClockKillsNobody$$' -step-tasks 10000 -step-workers 2000
+	go test ./tracker -count=1 -timeout 30m -v -run '^TestAClockStepExpiresNoLiveTaskOrWorker$$' -step-tasks 10000 -step-workers 2000
 
 test-cluster: deps ## Redis Cluster under load: slots moved, primaries killed and frozen, replicas frozen; about 5 minutes
 	go test -tags long -count=1 -timeout 30m -v -run '^TestLong(Cluster|NothingIsMissed)$$' ./tracker/store ./tracker/events
@@ -89,8 +89,8 @@ test-hostile: deps ## every fuzz target for LONGFUZZTIME (2m), and odd clients b
 MODEL_RUNS ?= 10000
 test-model: deps ## the state machines, MODEL_RUNS (10,000) runs of 100 steps each on a real Redis, a fiftieth of it on miniredis
 	go test -c -o bin/model.test ./tracker
-	cd tracker && printf '%s\n' TestModel TestCrewModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^redis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$(MODEL_RUNS)
-	cd tracker && printf '%s\n' TestModel TestCrewModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^miniredis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$$(( $(MODEL_RUNS) / 50 ))
+	cd tracker && printf '%s\n' TestModel TestFleetModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^redis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$(MODEL_RUNS)
+	cd tracker && printf '%s\n' TestModel TestFleetModel | xargs -P 2 -I{} ../bin/model.test -test.run '^{}$$/^miniredis$$' -test.v -test.timeout 0 -rapid.steps=100 -rapid.checks=$$(( $(MODEL_RUNS) / 50 ))
 
 test-history: deps ## 100 rounds of histories under faults, lost replies of every script, and 50,000 due tasks between sweepers and workers
 	go test -count=1 -timeout 60m -v ./tracker -run '^TestHistories$$' -history.rounds 100
@@ -101,7 +101,7 @@ test-restarts: deps ## 100 rolling restarts of replicas under load
 	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestRollingRestarts$$' -restarts 100
 
 test-upgrades: deps ## another release (BESIDE=<commit>) beside this tree on one store, rolled there and back 10 times in both orders; about 3 minutes
-	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestReleasesBesideEachOther$$' -beside-rolls 10 -beside-tasks 500 $(if $(BESIDE),-beside-commit $(BESIDE))
+	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestTwoReleasesRunConcurrently$$' -beside-rolls 10 -beside-tasks 500 $(if $(BESIDE),-beside-commit $(BESIDE))
 
 test-show: ## 'make demo' 20 times and 'make run' for 10 minutes, while four busy loops share the cores; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub
@@ -216,7 +216,7 @@ generate: build ## rewrite the generated files
 	python3 sdk/python/tools/generate.py
 	go test ./api -run '^Test(TheDashboardKnowsWhatRolesMayDo|DocumentedRoles)$$' -count=1 -update
 	sh ui/build.sh
-	go test ./internal/archtest -run TestTheTableOfRoomsIsTrue -update
+	go test ./internal/archtest -run TestTrackerPackageTableIsCurrent -update
 	bin/lubdub config reference > docs/configuration.md
 	bin/lubdub metrics reference > docs/metrics.md
 	bin/lubdub reference > docs/cli.md

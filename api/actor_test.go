@@ -35,7 +35,7 @@ func (l *live) acts() map[string]int {
 }
 
 // Each event names the actor: the subject of the token, else its role; the worker; the sweeper for what no client requested.
-func TestContractEventsSayWhoActed(t *testing.T) {
+func TestContractEventsNameTheActor(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		named := func(role token.Role, subject string) string {
@@ -70,7 +70,7 @@ func TestContractEventsSayWhoActed(t *testing.T) {
 
 // Operations on a queue, the brake or the whole deployment are published once each, whatever shards they affect, and not at all if they
 // change nothing.
-func TestContractActsOnTheDeploymentAreTold(t *testing.T) {
+func TestContractOperationsOnTheDeploymentArePublished(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		named := func(role token.Role, subject string) string {

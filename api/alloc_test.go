@@ -71,9 +71,9 @@ func (q quietTracker) BeatMany(batch []*beats.Beat) {
 	}
 }
 
-func (q quietTracker) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
+func (q quietTracker) Submit(beats []*beats.Beat, done func([]*beats.Beat)) {
 	q.BeatMany(beats)
-	landed(beats)
+	done(beats)
 }
 
 func (h *hot) once(t testing.TB) {

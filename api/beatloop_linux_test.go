@@ -51,7 +51,7 @@ func (w *twins) streams(t *testing.T) map[string]string {
 		"no body":        w.beat("task_1", "") + ok,
 		"too large":      strings.Replace(ok, "Content-Length: ", "Content-Length: 99", 1),
 	}
-	for task := range fates {
+	for task := range results {
 		s["every fate"] += w.beat(task, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00Z","message":"<&\u00fc \ud83d\ude00"}`)
 	}
 	for i, body := range []string{
@@ -147,7 +147,7 @@ func (w *twin) counters(t *testing.T) map[string]float64 {
 
 // A client that sends far ahead before it reads receives all its answers, in order; each cancel is delivered once, and no other
 // client waits.
-func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
+func TestAClientThatReadsLateReceivesAllAnswersInOrder(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
 	const n = 20000
@@ -194,16 +194,16 @@ func TestAClientThatReadsLateHasAllItsAnswersInOrder(t *testing.T) {
 // breaking panics while it takes beats in, when some may have been taken and the slice has been worked in.
 type breaking struct{ *recorder }
 
-func (b breaking) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
+func (b breaking) Submit(beats []*beats.Beat, done func([]*beats.Beat)) {
 	if beats[0].Attempt.TaskID == "broken" {
 		clear(beats)
 		panic("on purpose")
 	}
-	b.recorder.Land(beats, landed)
+	b.recorder.Submit(beats, done)
 }
 
 // If the tracker panics, only its beats are answered with an error, and the connection continues.
-func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
+func TestAPanicWhileBeatsAreSubmittedIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t, func(c *Config) {
 		c.Services.Beats = breaking{c.Services.Beats.(*recorder)}
@@ -237,23 +237,23 @@ func TestAPanicWhileBeatsLandIsAnswered(t *testing.T) {
 	until(t, func() bool { return w.loop.s.api.InFlight() == 0 }, func() string { return "beats are in flight" })
 }
 
-// landings counts how often a loop has stored beats.
-type landings struct {
+// countingBeats counts how often a loop has stored beats.
+type countingBeats struct {
 	*recorder
 	n *atomic.Int64
 }
 
-func (l landings) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
+func (l countingBeats) Submit(beats []*beats.Beat, done func([]*beats.Beat)) {
 	l.n.Add(1)
-	l.recorder.Land(beats, landed)
+	l.recorder.Submit(beats, done)
 }
 
 // A loop verifies unknown tokens itself, some in each turn, once each. Answers and counts are the same as without it, also for clients
 // that it refuses or has no time for.
 func TestUnknownTokensOnTheLoop(t *testing.T) {
 	t.Parallel()
-	var lands atomic.Int64
-	w := newTwins(t, func(c *Config) { c.Services.Beats = landings{c.Services.Beats.(*recorder), &lands} })
+	var submits atomic.Int64
+	w := newTwins(t, func(c *Config) { c.Services.Beats = countingBeats{c.Services.Beats.(*recorder), &submits} })
 	fresh := 0
 	unknown := func(change func(*model.Attempt)) string {
 		a := testAttempt()
@@ -269,13 +269,13 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 	same := func(*model.Attempt) {}
 	ok := func(text string) string { return w.post("/v1/tasks/task_1/heartbeat", text, `{"attempt":1}`) }
 	const n = 2 * 16 // in two turns at least
-	verified, remembered, landed := w.loop.s.cfg.Keys.Verifications(), w.loop.s.api.CachedTokens(), lands.Load()
+	verified, remembered, submitted := w.loop.s.cfg.Keys.Verifications(), w.loop.s.api.CachedTokens(), submits.Load()
 	for range n {
 		w.exchange(t, ok(unknown(same)))
 	}
 	verified, remembered = w.loop.s.cfg.Keys.Verifications()-verified, w.loop.s.api.CachedTokens()-remembered
-	if landed = lands.Load() - landed; verified != n || remembered != n || landed < n {
-		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop landed %d beats", n, verified, remembered, landed)
+	if submitted = submits.Load() - submitted; verified != n || remembered != n || submitted < n {
+		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop landed %d beats", n, verified, remembered, submitted)
 	}
 	for name, s := range map[string]string{
 		"many at once":      strings.Repeat(ok(unknown(same)), 3) + ok(unknown(same)) + ok(unknown(same)),

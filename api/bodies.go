@@ -87,7 +87,7 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 		}
 	}
 	find := tokenFinder{opens: func(bearer []byte) *httpapi.Principal { return s.api.Bearer(bearer, now) }}
-	conn.Ahead(c, min(conn.SmallBody, n), find.look) // not beyond the body: if it is chunked, only what arrived with the header
+	conn.Ahead(c, min(conn.SmallBody, n), find.find) // not beyond the body: if it is chunked, only what arrived with the header
 	return find.who
 }
 
@@ -106,8 +106,8 @@ const maxTried = 16
 
 var nameToken = []byte(`"taskToken"`)
 
-// look reports whether it has found a token or can stop looking.
-func (f *tokenFinder) look(seen []byte) bool {
+// find reports whether it has found a token or can stop looking.
+func (f *tokenFinder) find(seen []byte) bool {
 	for f.tried < maxTried {
 		i := bytes.Index(seen[f.at:], nameToken)
 		if i < 0 {
@@ -135,8 +135,8 @@ func (f *tokenFinder) look(seen []byte) bool {
 // refusedBody answers a body that is too large, for any client or for one without a valid token.
 func (s *Server) refusedBody(ctx *fasthttp.RequestCtx) *httpapi.Refusal {
 	switch why := conn.RefusedBody(ctx.Conn()); {
-	case errors.Is(why, conn.ErrNoRoom):
-		return noRoomForBody(s.bodies)
+	case errors.Is(why, conn.ErrBudgetExceeded):
+		return bodyBudgetExceeded(s.bodies)
 	case why != nil:
 		return httpapi.ErrUnauthorized
 	}

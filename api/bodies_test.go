@@ -70,7 +70,7 @@ func (e *env) batchOf(tenant string) string {
 }
 
 // However much hostile clients announce, another tenant's batches are taken, on connections that are new and such that are not.
-func TestHostileBodiesKeepNobodyOut(t *testing.T) {
+func TestHostileBodiesDoNotBlockOtherTenants(t *testing.T) {
 	t.Parallel()
 	const bodies = 8 << 20
 	for front, configure := range fronts {
@@ -83,14 +83,14 @@ func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 				}, 300)
 				there := &worker{(&attacker{e: e}).open(), e.batchOf("other")}
 				for n := range 16 {
-					(&attacker{e: e}).open().say(text(e.env, (25<<10)+n*64000))
+					(&attacker{e: e}).open().send(text(e.env, (25<<10)+n*64000))
 				}
 				until(t, func() bool { return e.open() == len(e.s.watch.Waiting()) }, func() string { // all have announced what they do
 					return fmt.Sprintf("%d connections are open, %d wait", e.open(), len(e.s.watch.Waiting()))
 				})
 				for i := range 5 {
-					late := &worker{(&attacker{e: e}).open(), there.beats}
-					if !there.accepted() || !late.accepted() {
+					newcomer := &worker{(&attacker{e: e}).open(), there.beats}
+					if !there.accepted() || !newcomer.accepted() {
 						t.Fatalf("batch %d is refused while %d bytes are held", i, e.s.bodies.Held())
 					}
 				}
@@ -122,7 +122,7 @@ func TestTheFirstTokenOfABatchIsFound(t *testing.T) {
 				}
 				return nil
 			}}
-			for end := step; !f.look([]byte(c.text[:min(end, len(c.text))])) && end < len(c.text); end += step {
+			for end := step; !f.find([]byte(c.text[:min(end, len(c.text))])) && end < len(c.text); end += step {
 			}
 			if found := f.who != nil; found != c.want || tried > maxTried {
 				t.Fatalf("%.60s in steps of %d: found %v, tried %d", c.text, step, found, tried)
@@ -144,7 +144,7 @@ func TestLargeBodiesWithoutAToken(t *testing.T) {
 		"POST /v1/tasks HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n10000\n  ":    401,
 		"POST /v1/tasks HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n2\n{}\n0\n\n": 401,
 	} {
-		if got := readStatus((&attacker{e: e}).open().say(request).in); got != want {
+		if got := readStatus((&attacker{e: e}).open().send(request).in); got != want {
 			t.Errorf("%.100q: %d, want %d", request, got, want)
 		}
 	}
@@ -168,14 +168,14 @@ func TestABatchIsChargedToTheOwnerOfItsConnection(t *testing.T) {
 		}
 		stranger := (&attacker{e: e}).open()
 		for range 8 {
-			(&attacker{e: e}).open().say(announce("/v1/heartbeats", 100<<10, "") + strings.Repeat(" ", 20<<10))
+			(&attacker{e: e}).open().send(announce("/v1/heartbeats", 100<<10, "") + strings.Repeat(" ", 20<<10))
 		}
 		until(t, func() bool { return e.s.bodies.Held() >= 100<<10 }, func() string { return "the strangers hold nothing" })
 		expired := announce("/v1/heartbeats", 20000, "") + strings.Repeat(" ", 19983) + "]}"
-		if got := readStatus(stranger.say(expired).in); got != 503 {
+		if got := readStatus(stranger.send(expired).in); got != 503 {
 			t.Errorf("%s: the batch of a stranger is %d", front, got)
 		}
-		if got := readStatus(w.say(expired).in); got != 400 { // it has no items
+		if got := readStatus(w.send(expired).in); got != 400 { // it has no items
 			t.Errorf("%s: the batch of the worker's connection is %d", front, got)
 		}
 	}

@@ -48,8 +48,8 @@ func (s *Server) refuseConn(w io.Writer) {
 var (
 	errTooManyConns = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may; keep connections alive and reuse them, or add servers, or raise the limit"))
-	// errMadeRoom is the answer to an unauthenticated client that has sent part of a request when its connection is closed for another.
-	errMadeRoom = httpapi.Closing(httpapi.Overloaded(
+	// errDisplaced is the answer to an unauthenticated client that has sent part of a request when its connection is closed for another.
+	errDisplaced = httpapi.Closing(httpapi.Overloaded(
 		"The server has as many open connections as it may, and this one had shown no valid token for longest; " +
 			"send the request whole, on a new connection"))
 	// errOverShare refuses a client that has shown a valid token.
@@ -58,7 +58,7 @@ var (
 			"than others that need one; use fewer connections, and send the request again, on a new one"))
 )
 
-func noRoomForBody(b *conn.Budget) *httpapi.Refusal {
+func bodyBudgetExceeded(b *conn.Budget) *httpapi.Refusal {
 	return httpapi.Overloaded(fmt.Sprintf("The request bodies that are under way on this replica take the %d bytes that they may; "+
 		"wait as Retry-After says, then retry, or send smaller batches", b.Limit()))
 }

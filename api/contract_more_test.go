@@ -211,7 +211,7 @@ func TestContractUnknownIsNotExpired(t *testing.T) {
 func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		for first, ask := range map[string]func(w *v1.RegisterWorkerResponse) *answer{
+		for first, call := range map[string]func(w *v1.RegisterWorkerResponse) *answer{
 			"beat": func(w *v1.RegisterWorkerResponse) *answer { return l.mine(w, "heartbeat", "") },
 			"claim": func(w *v1.RegisterWorkerResponse) *answer {
 				return l.do("POST", "/v1/queues/default/claim", w.WorkerToken, "")
@@ -226,7 +226,7 @@ func TestContractAnUnknownWorkerIsAdopted(t *testing.T) {
 			l.pass(0)
 			l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").refused(404, v1.CodeWorkerNotFound)
 			l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(roleOperator), "").refused(404, v1.CodeWorkerNotFound)
-			ask(w).want(200)
+			call(w).want(200)
 			if got := l.workerNow(w.WorkerID); got.Name == nil || *got.Name != "mailer-1" || got.Labels["region"] != "us-east-1" ||
 				len(got.Types) != 1 {
 				t.Errorf("after a %s: %+v", first, got)

@@ -209,8 +209,8 @@ func TestContractTerminate(t *testing.T) {
 		l.call(e, "heartbeat", `{"attempt":1}`).want(410).contains(`{"error":"task_expired","reason":"TERMINATED"}`)
 		l.call(e, "completed", seedCancelled).want(409).contains(`{"error":"task_already_terminal","state":"CANCELLED"}`)
 		l.call(e, "started", `{"attempt":1}`).want(409).contains(`{"error":"task_already_terminal","state":"CANCELLED"}`)
-		if told := l.told("task.cancelled", e.TaskID); told["reason"] != "TERMINATED" {
-			t.Fatalf("%v", told)
+		if data := l.lastEvent("task.cancelled", e.TaskID); data["reason"] != "TERMINATED" {
+			t.Fatalf("%v", data)
 		}
 
 		inRun := l.create(`{"runId":"r1"}`)
@@ -272,7 +272,7 @@ func TestContractZombie(t *testing.T) {
 			h.Evidence.Sweeper != "swp_test" || string(h.LastProgress.ProgressPct) != "30" {
 			t.Errorf("got %+v %+v", h, h.Evidence)
 		}
-		l.call(e, "heartbeat", `{"attempt":1}`).want(410).contains(seedHeartbeatGone)
+		l.call(e, "heartbeat", `{"attempt":1}`).want(410).contains(seedHeartbeatExpired)
 		l.call(e, "started", `{"attempt":1}`).want(409).contains(`{"error":"task_already_terminal","state":"FAILED"}`)
 		l.call(e, "completed", seedSucceeded).want(409).contains(`{"error":"task_already_terminal","state":"FAILED"}`)
 

@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-func TestCreateHandsEveryFieldOn(t *testing.T) {
+func TestCreatePassesEveryFieldOn(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	a := e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{

@@ -53,8 +53,8 @@ func (c *Config) answersShared() int {
 	return 0
 }
 
-// lend marks a connection that a loop has handed over as being between two requests.
-func lend(c net.Conn, state fasthttp.ConnState) {
+// trackIdle marks a connection that a loop has handed over as being between two requests.
+func trackIdle(c net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle || state == fasthttp.StateActive {
 		conn.Idle(c, state == fasthttp.StateIdle)
 	}

@@ -16,4 +16,4 @@ func (s *Server) onLoops(net.Listener) (gate net.Listener, ok bool, err error) {
 	return nil, false, nil
 }
 
-func lend(net.Conn, fasthttp.ConnState) {}
+func trackIdle(net.Conn, fasthttp.ConnState) {}

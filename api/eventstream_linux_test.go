@@ -11,7 +11,7 @@ import (
 
 // If an event loop watches the connections, clients that have gone are found at once and are sent no further events; a client that
 // has only shut its side still receives them.
-func TestClientsThatHaveGoneAreFoundAtOnce(t *testing.T) {
+func TestDisconnectedClientsAreDetectedAtOnce(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		l.s.events.KeepAlive = time.Hour

@@ -228,14 +228,14 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		other := l.beside()
+		other := l.newReplica()
 		l.s.events.KeepAlive, other.s.events.KeepAlive = 20*time.Millisecond, 20*time.Millisecond
 		viewer := func(name string) string {
 			return l.controlOf(token.Control{Role: roleViewer, Subject: name, TTL: time.Hour})
 		}
 		here, there, bob := l.stream(viewer("ann"), ""), other.stream(viewer("ann"), ""), l.stream(viewer("bob"), "")
 		l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"subject":"ann"}`).want(200)
-		other.looks()
+		other.refreshRevocations()
 		for _, s := range []*sse{here, there} {
 			f := s.next()
 			s.wantEnd(f, "end", `{"reason":"token_revoked","cursor":"`+f.id+`"}`)
@@ -276,18 +276,18 @@ func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 				}
 			}
 		}
-		told := map[string]bool{}
+		received := map[string]bool{}
 		f := slow.next()
 		for ; f.event == "" && f.data != ""; f = slow.next() {
-			told[f.of().Subject] = true
+			received[f.of().Subject] = true
 		}
 		slow.wantEnd(f, "lagged", `{"cursor":"`+f.id+`"}`)
-		for again := l.stream(viewer, "type=task.cancel_requested", "Last-Event-ID", f.id); len(told) < tasks; {
+		for again := l.stream(viewer, "type=task.cancel_requested", "Last-Event-ID", f.id); len(received) < tasks; {
 			subject := again.next().of().Subject
-			if told[subject] {
+			if received[subject] {
 				t.Fatalf("%s is told twice", subject)
 			}
-			told[subject] = true
+			received[subject] = true
 		}
 	})
 }
@@ -346,16 +346,16 @@ func TestStreamsRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		viewer := l.control(roleViewer)
-		ask := func(query string, headers ...string) *answer {
+		get := func(query string, headers ...string) *answer {
 			return l.do("GET", "/v1/events?"+query, viewer, "", append(headers, "Accept", "text/event-stream")...)
 		}
-		if r := ask("", "Last-Event-ID", "x").refused(400, v1.CodeInvalidCursor); r.Field != "Last-Event-ID" {
+		if r := get("", "Last-Event-ID", "x").refused(400, v1.CodeInvalidCursor); r.Field != "Last-Event-ID" {
 			t.Errorf("%+v", r)
 		}
-		ask("after=x").refused(400, v1.CodeInvalidCursor)
-		ask("after=").refused(400, v1.CodeInvalidRequest)
-		ask("order=asc").refused(400, v1.CodeInvalidRequest)
-		ask("type=nosuch").refused(400, v1.CodeInvalidRequest)
+		get("after=x").refused(400, v1.CodeInvalidCursor)
+		get("after=").refused(400, v1.CodeInvalidRequest)
+		get("order=asc").refused(400, v1.CodeInvalidRequest)
+		get("type=nosuch").refused(400, v1.CodeInvalidRequest)
 		if n := l.s.events.Streams.Used(); n != 0 {
 			t.Errorf("%d places are taken by streams that did not come to be", n)
 		}

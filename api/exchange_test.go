@@ -32,25 +32,25 @@ func TestATokenMakesNoneThatMayMore(t *testing.T) {
 	}
 	for _, own := range token.Roles {
 		text := e.controlOf(token.Control{Role: own, Subject: "ann", TTL: 3 * time.Hour})
-		for _, asked := range token.Roles {
-			a := e.do("POST", "/v1/tokens", text, `{"role":"`+string(asked)+`"}`)
-			if !slices.Contains(may[own], asked) {
+		for _, requested := range token.Roles {
+			a := e.do("POST", "/v1/tokens", text, `{"role":"`+string(requested)+`"}`)
+			if !slices.Contains(may[own], requested) {
 				if is := a.refused(403, v1.CodeForbidden); !strings.Contains(is.Message, string(own)) {
-					t.Errorf("%s asks for %s: %s", own, asked, is.Message)
+					t.Errorf("%s asks for %s: %s", own, requested, is.Message)
 				}
 				continue
 			}
 			var made v1.CreateTokenResponse
 			a.want(201).into(&made)
 			c := e.claims(made.Token)
-			if c.Role != asked || c.Kind != token.KindControl || c.Tenant != "acme" || c.Workspace != "prod" || c.Subject != "ann" ||
-				!c.ExpiresAt.Equal(e.now().Add(time.Hour)) || !made.ExpiresAt.Equal(c.ExpiresAt.Time) || made.Role != string(asked) ||
+			if c.Role != requested || c.Kind != token.KindControl || c.Tenant != "acme" || c.Workspace != "prod" || c.Subject != "ann" ||
+				!c.ExpiresAt.Equal(e.now().Add(time.Hour)) || !made.ExpiresAt.Equal(c.ExpiresAt.Time) || made.Role != string(requested) ||
 				made.TenantID != "acme" || made.WorkspaceID != "prod" || made.Subject != "ann" {
-				t.Errorf("%s asks for %s: %+v %+v", own, asked, made, c)
+				t.Errorf("%s asks for %s: %+v %+v", own, requested, made, c)
 			}
 			for _, higher := range token.Roles { // and what it makes may no more than it
 				again := e.do("POST", "/v1/tokens", made.Token, `{"role":"`+string(higher)+`"}`)
-				if slices.Contains(may[asked], higher) {
+				if slices.Contains(may[requested], higher) {
 					again.want(201)
 				} else {
 					again.refused(403, v1.CodeForbidden)
@@ -141,7 +141,7 @@ func TestTokensThatAreNotMade(t *testing.T) {
 func TestContractMadeTokensAreTakenBackWithTheirParent(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		other := l.beside()
+		other := l.newReplica()
 		ann := l.controlOf(token.Control{Role: roleOperator, Subject: "ann", TTL: 3 * time.Hour})
 		made := func(at *live, of string) string {
 			t.Helper()
@@ -156,7 +156,7 @@ func TestContractMadeTokensAreTakenBackWithTheirParent(t *testing.T) {
 		l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"subject":"ann"}`).want(200)
 		l.pass(1500 * time.Millisecond)
 		tokens["made by one that has not heard"] = made(other, ann)
-		other.looks()
+		other.refreshRevocations()
 		for name, text := range tokens {
 			for _, at := range []*live{l, other} {
 				if a := at.do("GET", "/v1/tasks", text, ""); a.status != 401 {

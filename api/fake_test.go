@@ -32,9 +32,9 @@ type fakeTracker struct {
 	owns        bool // workers own every attempt that they name
 	doubts      bool // the store has lost writes
 
-	heed   func(all, news []revocations.Revocation)
-	revoke func(revocations.Revocation) error
-	naming func() // before Attempt answers; nil: nothing
+	onRevocation func(all, news []revocations.Revocation)
+	revoke       func(revocations.Revocation) error
+	naming       func() // before Attempt answers; nil: nothing
 
 	skew      time.Duration
 	mu        sync.Mutex
@@ -69,13 +69,13 @@ func (f *fakeTracker) Revoke(_ context.Context, r revocations.Revocation) error 
 	if f.revoke != nil {
 		return f.revoke(r)
 	}
-	f.heed([]revocations.Revocation{r}, []revocations.Revocation{r})
+	f.onRevocation([]revocations.Revocation{r}, []revocations.Revocation{r})
 	return nil
 }
 
-func (f *fakeTracker) Heed(heed func(all, news []revocations.Revocation)) {
-	f.heed = heed
-	heed(nil, nil)
+func (f *fakeTracker) Subscribe(apply func(all, news []revocations.Revocation)) {
+	f.onRevocation = apply
+	apply(nil, nil)
 }
 
 var fakeTime = time.Date(2025, 1, 15, 10, 5, 0, 0, time.UTC)
@@ -103,15 +103,15 @@ func (f *fakeTracker) BeatMany(beats []*beats.Beat) {
 	}
 }
 
-// Land stores each beat separately, in order; a panic becomes an unexpected error.
-func (f *fakeTracker) Land(batch []*beats.Beat, landed func([]*beats.Beat)) {
+// Submit stores each beat separately, in order; a panic becomes an unexpected error.
+func (f *fakeTracker) Submit(batch []*beats.Beat, done func([]*beats.Beat)) {
 	for _, b := range batch {
 		go func() {
 			defer func() {
 				if p := recover(); p != nil {
 					b.Err = &model.Error{Code: "panic", Cause: fmt.Errorf("%v", p)}
 				}
-				landed([]*beats.Beat{b})
+				done([]*beats.Beat{b})
 			}()
 			b.Cancel, b.Err = nil, nil
 			f.Beat(b)

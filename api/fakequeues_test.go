@@ -30,7 +30,7 @@ func (f *fakeTracker) Owned(_ context.Context, _ model.Scope, _ string, names []
 	return found, nil
 }
 
-func (f *fakeTracker) Notified(*holdings.WorkerHeard) {}
+func (f *fakeTracker) Notified(*holdings.WorkerBeatResponse) {}
 
 func (f fakeQueues) List(context.Context, model.Scope) ([]*queues.Queue, error) {
 	return []*queues.Queue{{Name: "default", Kinds: []queues.QueueKind{{Type: "send_email", Depth: 2}}}}, nil

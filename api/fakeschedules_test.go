@@ -54,8 +54,8 @@ func (f fakeSchedules) Fire(context.Context, model.Scope, string) (*schedules.Fi
 	return &schedules.Fire{At: fakeTime, TaskID: "task_1"}, nil
 }
 
-func (f fakeSchedules) Backfill(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.Asked, error) {
-	return &schedules.Asked{}, nil
+func (f fakeSchedules) Backfill(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.BackfillResult, error) {
+	return &schedules.BackfillResult{}, nil
 }
 
 func (r refusingSchedules) Create(_ context.Context, d schedules.Spec) (*schedules.Schedule, error) {
@@ -94,6 +94,6 @@ func (r refusingSchedules) Fire(context.Context, model.Scope, string) (*schedule
 	return nil, r.err
 }
 
-func (r refusingSchedules) Backfill(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.Asked, error) {
+func (r refusingSchedules) Backfill(context.Context, model.Scope, string, time.Time, time.Time) (*schedules.BackfillResult, error) {
 	return nil, r.err
 }

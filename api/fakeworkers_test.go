@@ -29,13 +29,13 @@ func (f fakeWorkers) Register(_ context.Context, n model.NewWorker) (*workers.Re
 		Interval: model.DefaultWorkerInterval, Timeout: 3 * model.DefaultWorkerInterval}, nil
 }
 
-func (f fakeWorkers) Beat(context.Context, model.Scope, string, workers.WorkerBeat) (*holdings.WorkerHeard, error) {
+func (f fakeWorkers) Beat(context.Context, model.Scope, string, workers.WorkerBeat) (*holdings.WorkerBeatResponse, error) {
 	if f.beatWorker != nil {
 		if err := f.beatWorker(); err != nil {
 			return nil, err
 		}
 	}
-	return &holdings.WorkerHeard{At: fakeTime, Interval: model.DefaultWorkerInterval, Timeout: 3 * model.DefaultWorkerInterval}, nil
+	return &holdings.WorkerBeatResponse{At: fakeTime, Interval: model.DefaultWorkerInterval, Timeout: 3 * model.DefaultWorkerInterval}, nil
 }
 
 func (f fakeWorkers) Adopt(context.Context, model.Scope, string, []string) error { return nil }

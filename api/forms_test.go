@@ -102,33 +102,33 @@ func TestNoEncodedBodyIsRead(t *testing.T) {
 }
 
 // A flood of late results is counted one by one, and fills no disk.
-func TestLateResultsAreLoggedInBounds(t *testing.T) {
+func TestLateResultLogsAreRateLimited(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.fake.complete = func(*model.Attempt, model.Completion) (model.Completed, error) {
 		return model.Completed{}, &model.Error{Code: model.AlreadyTerminal, State: model.Failed}
 	}
-	late := func() {
+	sendLate := func() {
 		e.do("POST", "/v1/tasks/task_1/completed", e.task(), `{"attempt":1,"outcome":"SUCCEEDED"}`).refused(409, v1.CodeTaskAlreadyTerminal)
 	}
 	const n, seconds = 100, 3
 	for range seconds {
 		for range n {
-			late()
+			sendLate()
 		}
 		e.advance(time.Second)
 	}
-	late()
-	told, lines := 0, 0
+	sendLate()
+	reported, lines := 0, 0
 	for _, line := range strings.Split(e.log.String(), "\n") {
 		if strings.Contains(line, "late result ignored") {
 			lines++
 			more, _ := strconv.Atoi(regexp.MustCompile(`moreNotLogged=(\d+)`).FindStringSubmatch(line)[1])
-			told += 1 + more
+			reported += 1 + more
 		}
 	}
-	if lines != 10*seconds+1 || told != n*seconds+1 {
-		t.Errorf("%d lines tell %d late results of %d", lines, told, n*seconds+1)
+	if lines != 10*seconds+1 || reported != n*seconds+1 {
+		t.Errorf("%d lines tell %d late results of %d", lines, reported, n*seconds+1)
 	}
 	if got := e.metric("lubdub_http_late_results_total"); got != n*seconds+1 {
 		t.Errorf("%v are counted", got)

@@ -35,7 +35,7 @@ func wantDelivered(t *testing.T, e *env, want int) {
 
 // The grace period begins with the first reply that carried the cancel, so the Tracker must hear of it: once
 // for each such reply, after it was handed over, and never for one that could not be.
-func TestDeliveredCancelsAreTold(t *testing.T) {
+func TestDeliveredCancelsAreReported(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	var delivered atomic.Bool

@@ -18,7 +18,7 @@ func TestContractHeldOffline(t *testing.T) {
 		}
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", op, `{"reason":"it writes nonsense"}`).want(200).
 			contains(`{"status":"OFFLINE","endReason":"FORCED_OFFLINE","hold":{"since":"2026-01-15T10:00:00.000Z","reason":"it writes nonsense"}}`)
-		gone := func(w *v1.RegisterWorkerResponse) {
+		wantOffline := func(w *v1.RegisterWorkerResponse) {
 			t.Helper()
 			for _, e := range []*v1.Error{l.mine(w, "heartbeat", "").refused(410, v1.CodeWorkerOffline),
 				l.do("POST", "/v1/queues/default/claim", w.WorkerToken, "").refused(410, v1.CodeWorkerOffline)} {
@@ -27,16 +27,16 @@ func TestContractHeldOffline(t *testing.T) {
 				}
 			}
 		}
-		gone(w)
+		wantOffline(w)
 		l.do("POST", "/v1/workers", enroll, mailer).want(409).contains(`{"error":"worker_held_offline","workerId":"` + w.WorkerID +
 			`","reason":"it writes nonsense","remedy":"lubdub worker resume ` + w.WorkerID + `"}`)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/resume", op, "").want(200).contains(`{"status":"OFFLINE","hold":null}`)
-		gone(w)
+		wantOffline(w)
 		again := l.register(mailer)
 
 		l.do("POST", "/v1/machines/host-7/offline", op, `{"reason":"on fire"}`).want(200).
 			contains(`{"matched":1,"done":1,"dryRun":false,"workerIds":["` + again.WorkerID + `"]}`)
-		gone(again)
+		wantOffline(again)
 		l.do("GET", "/v1/machines/host-7", op, "").want(200).contains(`{"status":"OFFLINE","hold":{"since":"2026-01-15T10:00:00.000Z","reason":"on fire"}}`)
 		l.do("POST", "/v1/workers", enroll, mailer).want(409).contains(`{"error":"worker_held_offline","machineId":"host-7","reason":"on fire",` +
 			`"remedy":"lubdub machine resume host-7"}`)

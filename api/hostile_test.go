@@ -189,7 +189,7 @@ func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
 	c := dial(t, addr)
 	r := bufio.NewReader(c)
 	mine, other := e.task(), e.task(func(a *model.Attempt) { a.TaskID = "task_2" })
-	ask := func(task, token string) int {
+	beat := func(task, token string) int {
 		t.Helper()
 		if _, err := fmt.Fprintf(c, "POST /v1/tasks/%s/heartbeat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: "+
 			"13\r\n\r\n{\"attempt\":1}", task, token); err != nil {
@@ -208,7 +208,7 @@ func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
 			task, token string
 			want        int
 		}{{"task_1", mine, 200}, {"task_2", other, 200}, {"task_1", other, 403}, {"task_2", mine, 403}} {
-			if got := ask(q.task, q.token); got != q.want {
+			if got := beat(q.task, q.token); got != q.want {
 				t.Errorf("%s: %d, want %d", q.task, got, q.want)
 			}
 		}
@@ -217,18 +217,18 @@ func TestAKeptTokenDoesNotChangeWithTheNextRequest(t *testing.T) {
 
 // Trap: Shutdown waits for ever, ctx.Done() does not fire when the client goes. Here it is bounded by its context, closes
 // idle connections, and a client that has gone leaves nothing behind.
-func TestAClientThatGoesLeavesNothingBehind(t *testing.T) {
+func TestADisconnectedClientLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	addr := e.listen()
 	begun, finish := make(chan struct{}), make(chan struct{})
 	e.fake.beat = func(*beats.Beat) { close(begun); <-finish }
-	gone := dial(t, addr)
-	if _, err := io.WriteString(gone, strings.ReplaceAll(beatWith(e.task()), "\n", "\r\n")); err != nil {
+	leaver := dial(t, addr)
+	if _, err := io.WriteString(leaver, strings.ReplaceAll(beatWith(e.task()), "\n", "\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	<-begun
-	_ = gone.Close()
+	_ = leaver.Close()
 	close(finish)
 	until(t, func() bool { return e.open() == 0 && e.s.api.InFlight() == 0 }, func() string {
 		return fmt.Sprintf("%d connections, %d requests under way", e.open(), e.s.api.InFlight())

@@ -39,25 +39,25 @@ func testTLS() *tls.Config {
 // hostile are clients that hold connections.
 var hostile = map[string]func(a *attacker){
 	"silent":                         func(a *attacker) { a.raw() },
-	"TLS handshake stalls":           func(a *attacker) { a.raw().say("\x16\x03\x01") },
-	"half a request":                 func(a *attacker) { a.open().say("GET /li") },
+	"TLS handshake stalls":           func(a *attacker) { a.raw().send("\x16\x03\x01") },
+	"half a request":                 func(a *attacker) { a.open().send("GET /li") },
 	"drips":                          func(a *attacker) { a.open().drip("GET /livez HTTP/1.1\nHost: x\nX: ") },
-	"announces a body":               func(a *attacker) { a.open().say(announced("")) },
-	"announces a batch":              func(a *attacker) { a.open().say(announced("/v1/heartbeats")) },
-	"idle after an answer":           func(a *attacker) { a.open().say(getLivez).answered() },
+	"announces a body":               func(a *attacker) { a.open().send(announced("")) },
+	"announces a batch":              func(a *attacker) { a.open().send(announced("/v1/heartbeats")) },
+	"idle after an answer":           func(a *attacker) { a.open().send(getLivez).answered() },
 	"does not read small answers":    func(a *attacker) { a.open().deaf(getLivez) },
 	"silent, comes again":            func(a *attacker) { a.again(func(a *attacker) { readStatus(a.in) }) },
 	"does not read, comes again":     func(a *attacker) { a.again(func(a *attacker) { a.pipeline(getApp) }) },
 	"pipelines":                      func(a *attacker) { a.again((*attacker).pipelineAndRead) },
 	"does not read large answers":    func(a *attacker) { a.open().deaf("GET /ui/app.js HTTP/1.1\nHost: x\n\n") },
-	"one token, idle":                func(a *attacker) { a.open().say(a.beat("task_1")).answered() },
+	"one token, idle":                func(a *attacker) { a.open().send(a.beat("task_1")).answered() },
 	"one token, does not read":       func(a *attacker) { a.open().deaf(a.beat("task_1")) },
-	"one token, reads no pages":      func(a *attacker) { a.open().say(a.beat("task_1")).answered().deaf(getApp) },
-	"one token, announces a body":    func(a *attacker) { a.open().say(a.announced("task_1")) },
-	"one token, half a request":      func(a *attacker) { a.open().say(a.beat("task_1")).answered().say("GET /li") },
-	"one tenant, many tokens":        func(a *attacker) { a.open().say(a.beat(fmt.Sprint("task_", a.n))).answered() },
+	"one token, reads no pages":      func(a *attacker) { a.open().send(a.beat("task_1")).answered().deaf(getApp) },
+	"one token, announces a body":    func(a *attacker) { a.open().send(a.announced("task_1")) },
+	"one token, half a request":      func(a *attacker) { a.open().send(a.beat("task_1")).answered().send("GET /li") },
+	"one tenant, many tokens":        func(a *attacker) { a.open().send(a.beat(fmt.Sprint("task_", a.n))).answered() },
 	"one tenant, many tokens, deaf":  func(a *attacker) { a.open().deaf(a.beat(fmt.Sprint("task_", a.n))) },
-	"a token, then strangers' pages": func(a *attacker) { a.open().say(a.beat("task_1")).answered().say(getLivez).answered() },
+	"a token, then strangers' pages": func(a *attacker) { a.open().send(a.beat("task_1")).answered().send(getLivez).answered() },
 }
 
 const (
@@ -99,8 +99,8 @@ func (a *attacker) secured() *attacker {
 	return a
 }
 
-// say sends something. The server may have had the connection give way already.
-func (a *attacker) say(text string) *attacker {
+// send sends something. The server may have had the connection give way already.
+func (a *attacker) send(text string) *attacker {
 	_, _ = io.WriteString(a.Conn, strings.ReplaceAll(text, "\n", "\r\n"))
 	return a
 }
@@ -111,7 +111,7 @@ func (a *attacker) answered() *attacker {
 }
 
 func (a *attacker) drip(text string) {
-	a.say(text)
+	a.send(text)
 	go func() {
 		for _, err := io.WriteString(a.Conn, "1"); err == nil; _, err = io.WriteString(a.Conn, "1") {
 			time.Sleep(5 * time.Millisecond) // the pace of the attack
@@ -169,7 +169,7 @@ func (a *attacker) announced(task string) string {
 }
 
 // hostileServer is a server whose connections fill their buffers soon.
-type hostileServer struct{ *door }
+type hostileServer struct{ *testServer }
 
 func (e *env) beatAs(tenant, task string) string {
 	return fmt.Sprintf("POST /v1/tasks/%s/heartbeat HTTP/1.1\nHost: x\nAuthorization: Bearer %s\nContent-Length: 13\n\n{\"attempt\":1}",
@@ -189,7 +189,7 @@ func newHostileServer(t *testing.T, front func(*Config), most int) *hostileServe
 		t.Fatal(err)
 	}
 	go func() { _ = e.s.Serve(ln) }() // until the server's Shutdown
-	return &hostileServer{&door{e, ln.Addr().String()}}
+	return &hostileServer{&testServer{e, ln.Addr().String()}}
 }
 
 // worker is a connection of a worker of another tenant.
@@ -203,15 +203,15 @@ func (e *hostileServer) worker(task string) *worker {
 }
 
 // accepted reports whether the worker's beat is answered 200, rather than refused, or the connection closed.
-func (w *worker) accepted() bool { return readStatus(w.say(w.beats).in) == 200 }
+func (w *worker) accepted() bool { return readStatus(w.send(w.beats).in) == 200 }
 
 // However hostile clients keep connections open, workers of other tenants can connect and stay connected, and existing ones still beat.
-func TestHostileClientsKeepNobodyOut(t *testing.T) {
+func TestHostileClientsDoNotBlockOtherTenants(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	var running sync.WaitGroup
 	defer running.Wait()
-	room := make(chan struct{}, 4) // they mostly wait
+	slots := make(chan struct{}, 4) // they mostly wait
 	for front, configure := range fronts {
 		for kind, strike := range hostile {
 			play := func(t *testing.T) {
@@ -233,8 +233,8 @@ func TestHostileClientsKeepNobodyOut(t *testing.T) {
 				}
 			}
 			running.Go(func() {
-				room <- struct{}{}
-				defer func() { <-room }()
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				t.Run(front+"/"+kind, play)
 			})
 		}

@@ -113,11 +113,11 @@ func TestALimitedBeatAllocatesNothing(t *testing.T) {
 // lookups counts what the domain is asked to look up for a worker's token.
 type lookups struct {
 	*fakeTracker
-	asked atomic.Int64
+	names atomic.Int64
 }
 
 func (l *lookups) Owned(_ context.Context, _ model.Scope, _ string, names []holdings.OwnedAttempt) ([]*model.Attempt, error) {
-	l.asked.Add(int64(len(names)))
+	l.names.Add(int64(len(names)))
 	return make([]*model.Attempt, len(names)), nil // none is the worker's
 }
 
@@ -127,13 +127,13 @@ type lookupWorkers struct {
 	l *lookups
 }
 
-func (w lookupWorkers) Beat(ctx context.Context, s model.Scope, id string, b workers.WorkerBeat) (*holdings.WorkerHeard, error) {
-	w.l.asked.Add(int64(len(b.Inventory)))
+func (w lookupWorkers) Beat(ctx context.Context, s model.Scope, id string, b workers.WorkerBeat) (*holdings.WorkerBeatResponse, error) {
+	w.l.names.Add(int64(len(b.Inventory)))
 	return w.fakeWorkers.Beat(ctx, s, id, b)
 }
 
 // Every call with a worker's token counts before the look-up, whatever its result.
-func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
+func TestLookupsCountBeforeTheyAreMade(t *testing.T) {
 	t.Parallel()
 	const perSecond, seconds, each = 10, 5, 100
 	items := strings.TrimSuffix(strings.Repeat(`{"taskId":"none","attempt":1},`, each), ",")
@@ -170,7 +170,7 @@ func TestLookUpsCountBeforeTheyAreMade(t *testing.T) {
 				e.advance(100 * time.Millisecond)
 			}
 			allowed := int64(perSecond + perSecond*seconds)
-			if got := domain.asked.Load(); got > allowed+c.atOnce || got < perSecond || refused == 0 {
+			if got := domain.names.Load(); got > allowed+c.atOnce || got < perSecond || refused == 0 {
 				t.Errorf("%d look-ups in %d s at %d a second, %d refusals", got, seconds, perSecond, refused)
 			}
 		})

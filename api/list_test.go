@@ -192,7 +192,7 @@ func TestRunsCountEveryState(t *testing.T) {
 	e.do("GET", "/v1/runs/-", e.control(roleViewer), "").refused(400, "invalid_id")
 }
 
-func TestCancelTellsTheReason(t *testing.T) {
+func TestCancelReturnsTheReason(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.do("POST", "/v1/tasks/task_1/cancel", e.control(roleOperator),

@@ -99,11 +99,11 @@ func TestContractListsRefuseWhatTheyCannotMean(t *testing.T) {
 					l.refusedFor(path+"?"+name+"=x&"+name+"=x", name)
 				}
 				for _, bad := range []string{"\x00", "é", "\xff", "a\nb", strings.Repeat("é", 200), strings.Repeat("x", 2000) + "!"} {
-					asked := path + "?" + name + "=" + url.QueryEscape(bad)
+					target := path + "?" + name + "=" + url.QueryEscape(bad)
 					if slices.Contains(anyText, name) {
-						l.do("GET", asked, l.reader(path), "").want(200)
-					} else if said := l.refusedFor(asked, name); len(said) > 2000 || strings.Contains(said, `\xc3`) {
-						t.Errorf("%.100s: %.200s", asked, said)
+						l.do("GET", target, l.reader(path), "").want(200)
+					} else if message := l.refusedFor(target, name); len(message) > 2000 || strings.Contains(message, `\xc3`) {
+						t.Errorf("%.100s: %.200s", target, message)
 					}
 				}
 				other := strings.ToUpper(name[:1]) + name[1:]
@@ -175,9 +175,9 @@ func TestContractPageTokensStayWithTheirList(t *testing.T) {
 		for list, own := range tokens {
 			l.do("GET", list+"pageSize=1&pageToken="+own, l.reader(list), "").want(200)
 			for of, other := range tokens {
-				if said := ""; of != list {
-					if said = l.refusedFor(list+"pageToken="+other, "pageToken"); !strings.Contains(said, "another filter") {
-						t.Errorf("%s with the token of %s: %s", list, of, said)
+				if message := ""; of != list {
+					if message = l.refusedFor(list+"pageToken="+other, "pageToken"); !strings.Contains(message, "another filter") {
+						t.Errorf("%s with the token of %s: %s", list, of, message)
 					}
 				}
 			}

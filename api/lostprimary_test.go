@@ -53,9 +53,9 @@ func TestContractALostAttemptIsNotAdoptedOverTheEnd(t *testing.T) {
 		}
 		l.sweep()
 
-		kept := map[string]string{}
+		before := map[string]string{}
 		for _, id := range ends {
-			kept[id] = fmt.Sprint(l.whole(id))
+			before[id] = fmt.Sprint(l.whole(id))
 		}
 		states := map[string]v1.State{"succeeded": v1.Succeeded, "cancelled": v1.Cancelled, "terminated": v1.Cancelled, "deadline": v1.Failed}
 		refused := func(how, id string, status int, code string, state v1.State, beat bool) {
@@ -67,13 +67,13 @@ func TestContractALostAttemptIsNotAdoptedOverTheEnd(t *testing.T) {
 			if status != wantStatus || code != wantCode || state != states[id] {
 				t.Errorf("%s of attempt 2 of %s: %d %s %s", how, id, status, code, state)
 			}
-			if now := fmt.Sprint(l.whole(id)); now != kept[id] {
+			if now := fmt.Sprint(l.whole(id)); now != before[id] {
 				t.Fatalf("%s of attempt 2 of %s changed the task to %s", how, id, fields(l.whole(id), "state", "attempt", "output", "history"))
 			}
 		}
 		calls := map[string]string{"started": `{"attempt":2}`, "heartbeat": `{"attempt":2}`,
 			"completed": `{"attempt":2,"outcome":"SUCCEEDED","output":{"rows":8}}`}
-		inventory, other := &v1.WorkerHeartbeatResponse{}, l.beside()
+		inventory, other := &v1.WorkerHeartbeatResponse{}, l.newReplica()
 		l.mine(second, "heartbeat", inventoryOf(two, states)).want(200).into(inventory)
 		if len(inventory.LostTasks) != len(states) {
 			t.Errorf("lost by its inventory: %+v", inventory.LostTasks)

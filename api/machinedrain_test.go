@@ -69,7 +69,7 @@ func TestContractMachineDrain(t *testing.T) {
 			t.Error("registered on a machine that was resumed: shouldDrain is true")
 		}
 		l.do("POST", "/v1/machines/host-7/resume", op, "").want(200).contains(`{"matched":0,"resumed":0}`)
-		if data := l.told("machine.resumed", "host-7"); data["reason"] != "done" {
+		if data := l.lastEvent("machine.resumed", "host-7"); data["reason"] != "done" {
 			t.Errorf("%v", data)
 		}
 	})

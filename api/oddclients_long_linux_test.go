@@ -136,12 +136,12 @@ func TestLongOddClients(t *testing.T) {
 	for _, loop := range []bool{true, false} {
 		t.Run(fmt.Sprintf("loop %t", loop), func(t *testing.T) {
 			t.Parallel()
-			oddClientsBesideOutages(t, loop)
+			oddClientsDuringOutages(t, loop)
 		})
 	}
 }
 
-func oddClientsBesideOutages(t *testing.T, loop bool) {
+func oddClientsDuringOutages(t *testing.T, loop bool) {
 	store := redistest.StartServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	e := newEnv(t, func(c *Config) {
 		o := tracker.Options{RedisURL: store.URL(), Logger: c.Logger, RedisTimeout: time.Second}

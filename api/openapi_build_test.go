@@ -101,7 +101,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 			params = append(params, queryParams[name])
 		}
 	}
-	if says, ok := map[string]string{
+	if text, ok := map[string]string{
 		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with " +
 			"schedule: are reserved for the tasks of schedules.",
 		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request " +
@@ -109,7 +109,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 	}[r.Op]; ok {
 		params = append(params, obj{
 			"name": "Idempotency-Key", "in": "header",
-			"description": says,
+			"description": text,
 			"schema":      obj{"type": "string", "minLength": 1, "maxLength": 255},
 		})
 	}

@@ -39,7 +39,7 @@ var queryParams = map[string]obj{
 	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1,
 		"maximum": int64(365 * 24 * time.Hour / time.Millisecond), "default": int64(time.Hour / time.Millisecond)}),
 	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
-		obj{"type": "integer", "minimum": 1, "maximum": stats.StepsKept}),
+		obj{"type": "integer", "minimum": 1, "maximum": stats.MaxSteps}),
 	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+
 		"value changes between two pages may be on both, or on neither.",
 		obj{"type": "string", "enum": []any{"lastHeartbeatAt", "staleCount24h", "uptimePct24h", "lastHeartbeat"}}),

@@ -15,7 +15,7 @@ var taskWords = map[string]words{
 		tag: "callbacks", request: v1.HeartbeatRequest{}, requestExamples: []example{{"beat", seedHeartbeat}},
 		answers: map[int]any{200: v1.HeartbeatResponse{}}, errors: []int{409, 410},
 		answerExamples: map[int][]example{200: {{"acknowledged", heartbeatOK}, {"cancel", heartbeatCancel}},
-			410: {{"zombie", seedHeartbeatGone}}},
+			410: {{"zombie", seedHeartbeatExpired}}},
 	},
 	opCompleted: {
 		tag: "callbacks", request: v1.CompletedRequest{},

@@ -17,7 +17,7 @@ import (
 
 // While the control plane is full, its requests are refused immediately, before token and body cost anything, and workers' requests
 // are served.
-func TestTheControlPlaneGivesWayToHeartbeats(t *testing.T) {
+func TestTheControlPlaneYieldsToHeartbeats(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(c *Config) { c.MaxControl = 2 })
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -145,7 +145,7 @@ func TestLargeRequestsAreReserved(t *testing.T) {
 }
 
 // A client that goes between two chunks gets no answer, with which what it held would be given back.
-func TestABodyThatIsGivenUpIsGivenBack(t *testing.T) {
+func TestAnAbandonedBodyReleasesItsReservation(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	const size = 1 << 20

@@ -85,7 +85,7 @@ func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 }
 
 // The answer to a worker's beat carries cancels and losses until one was handed to its connection.
-func TestContractWorkerBeatTellsOfItsTasks(t *testing.T) {
+func TestContractWorkerBeatReportsCancelsAndLosses(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		w := l.register(mailer)

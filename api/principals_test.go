@@ -43,7 +43,7 @@ var boundedResources = []boundedResource{
 			if who == nil || l.s.events.Streams.Take(who.Holder(), 1) != shares.Granted {
 				return l.do("GET", "/v1/events", bearer, "", "Accept", "text/event-stream").status == 200
 			}
-			l.s.events.Streams.Give(who.Holder(), 1)
+			l.s.events.Streams.Release(who.Holder(), 1)
 			l.stream(bearer, "")
 			return true
 		},
@@ -79,7 +79,7 @@ var boundedResources = []boundedResource{
 
 // Each bounded resource is filled as far as it goes by clients without a valid token, by one token, and by a tenant with many
 // tokens. Whatever they have taken, another tenant is served.
-func TestNobodyTakesAllOfABoundedResource(t *testing.T) {
+func TestNoClientExhaustsABoundedResource(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	for _, r := range boundedResources {

@@ -121,8 +121,8 @@ type prompted struct {
 	took       time.Duration
 }
 
-// ask sends a request and returns how long its answer took.
-func (p *prompt) ask(r *httpapi.Route) (a prompted, err error) {
+// send sends a request and returns how long its answer took.
+func (p *prompt) send(r *httpapi.Route) (a prompted, err error) {
 	path, token, body := p.request(r)
 	req, err := http.NewRequest(r.Method, "http://lubdub.test"+path, strings.NewReader(body))
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.
 	for _, r := range routes {
 		for range each {
 			all.Go(func() {
-				a, err := p.ask(r)
+				a, err := p.send(r)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Returns the data of the last event of a type about a subject.
-func (l *live) told(event, subject string) map[string]any {
+func (l *live) lastEvent(event, subject string) map[string]any {
 	l.t.Helper()
 	var data map[string]any
 	for shard := range l.tr.Store.Shards() {
@@ -56,7 +56,7 @@ func TestContractReasons(t *testing.T) {
 			if string(got.Status) != c.status || deref(got.StatusReason) != c.statusReason || deref(got.EndReason) != c.endReason {
 				t.Errorf("%s: %s %q %q", call, got.Status, deref(got.StatusReason), deref(got.EndReason))
 			}
-			if data := l.told(c.event, w.WorkerID); data[c.key] != reason {
+			if data := l.lastEvent(c.event, w.WorkerID); data[c.key] != reason {
 				t.Errorf("%s: %v is told of %v", call, c.event, data)
 			}
 			for _, bad := range []string{`{"reason":"a\nb"}`, `{"reason":"` + strings.Repeat("x", 513) + `"}`, `{"reason":7}`} {
@@ -71,7 +71,7 @@ func TestContractReasons(t *testing.T) {
 		w := l.register(`{"queue":"default","types":["x"]}`)
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", op,
 			"").want(200).contains(`{"statusReason":"FORCED_OFFLINE","endReason":"FORCED_OFFLINE"}`)
-		if data := l.told("worker.offline", w.WorkerID); data["reason"] != "FORCED_OFFLINE" || data["givenReason"] != nil {
+		if data := l.lastEvent("worker.offline", w.WorkerID); data["reason"] != "FORCED_OFFLINE" || data["givenReason"] != nil {
 			t.Errorf("%v", data)
 		}
 		// The worker itself may give a reason for leaving, with and without a drain.

@@ -72,11 +72,11 @@ func (r *refusingTracker) services() Services {
 
 func (r *refusingTracker) Beat(b *beats.Beat) { b.Err = r.err }
 
-func (r *refusingTracker) Land(beats []*beats.Beat, landed func([]*beats.Beat)) {
+func (r *refusingTracker) Submit(beats []*beats.Beat, done func([]*beats.Beat)) {
 	for _, b := range beats {
 		r.Beat(b)
 	}
-	landed(beats)
+	done(beats)
 }
 
 func (r *refusingTracker) Revoke(context.Context, revocations.Revocation) error { return r.err }
@@ -159,7 +159,7 @@ func (r refusingWorkers) Adopt(context.Context, model.Scope, string, []string) e
 	return r.err
 }
 
-func (r refusingWorkers) Beat(context.Context, model.Scope, string, workers.WorkerBeat) (*holdings.WorkerHeard, error) {
+func (r refusingWorkers) Beat(context.Context, model.Scope, string, workers.WorkerBeat) (*holdings.WorkerBeatResponse, error) {
 	return nil, r.err
 }
 
@@ -298,7 +298,7 @@ func (p *prompt) refuses(t *testing.T, r *httpapi.Route, a *answer, status int, 
 }
 
 // Whatever a route asks the store for, and whichever bound it meets: 503 and 429 say when to come again.
-func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
+func TestEveryTemporaryRefusalHasRetryAfter(t *testing.T) {
 	t.Parallel()
 	storeless := []string{"index", "livez", "readyz", "healthz", "version", "openapi"} // TestDrainingSwitchesReadinessOffOnly
 	full := func(c *Config) { c.MaxControl = 1 }
@@ -336,13 +336,13 @@ func TestEveryRefusalThatMayPassSaysWhen(t *testing.T) {
 				task: &v1.TaskEnvelope{TaskToken: task}}
 			if c.configure != nil {
 				e.s.api.Control.Places.Take(shares.Holder{Tenant: "other"}, 1)
-				e.s.api.OweBeats("acme", 1, e.now())
-				e.s.api.OweCalls("acme", 1, e.now())
+				e.s.api.ChargeBeats("acme", 1, e.now())
+				e.s.api.ChargeCalls("acme", 1, e.now())
 			}
 			for range 2 { // the event loop knows the tokens by then
 				for _, r := range routes {
-					asksNobody := slices.Contains(storeless, r.Op) || r.Op == opCreateToken && c.configure == nil
-					if asksNobody || name == "the control plane" && !r.Yields() {
+					needsNothing := slices.Contains(storeless, r.Op) || r.Op == opCreateToken && c.configure == nil
+					if needsNothing || name == "the control plane" && !r.Yields() {
 						continue
 					}
 					p.refusesAll(t, r, c.status, c.after)

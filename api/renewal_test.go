@@ -27,13 +27,13 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 			t.Fatalf("%+v", now)
 		}
 		later(14 * time.Minute)
-		var told v1.WorkerHeartbeatResponse
-		l.mine(w, "heartbeat", "").want(200).into(&told)
-		if !told.ShouldDrain || told.WorkerToken != "" || !told.TokenExpiresAt.IsZero() {
-			t.Errorf("told of its end it got %+v", told)
+		var notified v1.WorkerHeartbeatResponse
+		l.mine(w, "heartbeat", "").want(200).into(&notified)
+		if !notified.ShouldDrain || notified.WorkerToken != "" || !notified.TokenExpiresAt.IsZero() {
+			t.Errorf("told of its end it got %+v", notified)
 		}
-		if told.WorkerToken != "" {
-			w.WorkerToken = told.WorkerToken
+		if notified.WorkerToken != "" {
+			w.WorkerToken = notified.WorkerToken
 		}
 		for range 40 {
 			later(5 * time.Minute)

@@ -15,7 +15,7 @@ import (
 )
 
 // Returns another replica of the same deployment.
-func (l *live) beside() *live {
+func (l *live) newReplica() *live {
 	l.t.Helper()
 	other := &live{store: l.store}
 	other.env = newEnv(l.t, func(c *Config) {
@@ -32,8 +32,8 @@ func (l *live) beside() *live {
 	return other
 }
 
-// looks makes the replica load new revocations, as it does twice a second.
-func (l *live) looks() {
+// refreshRevocations makes the replica load new revocations, as it does twice a second.
+func (l *live) refreshRevocations() {
 	l.t.Helper()
 	if err := l.tr.Revocations.Refresh(context.Background()); err != nil {
 		l.t.Fatal(err)
@@ -47,7 +47,7 @@ func (e *env) superAdmin() string { return e.controlFor(roleAdmin, token.Wildcar
 func TestContractTokensThatWereTakenBack(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		other := l.beside()
+		other := l.newReplica()
 		subject := func(name string) string {
 			return l.controlOf(token.Control{Role: roleViewer, Subject: name, TTL: time.Hour})
 		}
@@ -86,12 +86,12 @@ func TestContractTokensThatWereTakenBack(t *testing.T) {
 			t.Helper()
 			l.do("POST", "/v1/tokens:revoke", l.superAdmin(), body, "X-Request-Id", "r").want(200)
 			want(l, refused)
-			other.looks()
+			other.refreshRevocations()
 			want(other, refused)
 		}
 		step(`{"subject":"ann"}`, "ann")
 		l.do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), `{"workerId":"`+w.WorkerID+`"}`).want(200)
-		other.looks()
+		other.refreshRevocations()
 		want(l, "ann worker held")
 		want(other, "ann worker held")
 		step(`{"tenantId":"acme"}`, "ann bob worker held pushed")
@@ -104,11 +104,11 @@ func TestContractTokensThatWereTakenBack(t *testing.T) {
 		if seen := l.actsOf("system.tokens_revoked"); seen["role:admin"] != 3 {
 			t.Errorf("%v", seen)
 		}
-		told := l.do("GET", "/v1/events?type=system.tokens_revoked&order=desc&pageSize=1", l.superAdmin(), "").want(200).body
-		if !strings.Contains(told, `"issuedBefore":"2026-`) || strings.Contains(told, "Ms") {
-			t.Errorf("told as %s", told)
+		event := l.do("GET", "/v1/events?type=system.tokens_revoked&order=desc&pageSize=1", l.superAdmin(), "").want(200).body
+		if !strings.Contains(event, `"issuedBefore":"2026-`) || strings.Contains(event, "Ms") {
+			t.Errorf("told as %s", event)
 		}
-		want(l.beside(), "bob worker held pushed") // also by a replica that starts now
+		want(l.newReplica(), "bob worker held pushed") // also by a replica that starts now
 	})
 }
 
@@ -196,7 +196,7 @@ func TestATokenTakenBackWhileItIsVerified(t *testing.T) {
 	text := e.task()
 	e.fake.naming = func() {
 		e.fake.naming = nil
-		e.fake.heed([]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}},
+		e.fake.onRevocation([]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}},
 			[]revocations.Revocation{{Kind: revocations.OfTenant, Tenant: "acme", Workspace: "*", IssuedBefore: fakeTime}})
 	}
 	for range 2 {

@@ -69,7 +69,7 @@ func TestSeed001HeartbeatOfAZombie(t *testing.T) {
 	e.fake.beat = func(b *beats.Beat) {
 		b.Err = &model.Error{Code: model.Expired, Reason: model.HeartbeatTimeout, State: model.Failed, Message: "x"}
 	}
-	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), seedHeartbeat).want(410).contains(seedHeartbeatGone)
+	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), seedHeartbeat).want(410).contains(seedHeartbeatExpired)
 }
 
 func TestSeed001Succeeded(t *testing.T) {

@@ -36,7 +36,7 @@ const (
   "cancelReason": "user_requested",
   "serverTime": "2025-01-15T10:05:00Z"
 }`
-	seedHeartbeatGone = `{
+	seedHeartbeatExpired = `{
   "error": "task_expired",
   "message": "Task exceeded heartbeat timeout"
 }`

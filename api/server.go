@@ -69,7 +69,7 @@ func New(cfg Config) (*Server, error) {
 	s.http = s.newHTTP(s.Handler)
 	s.http.Concurrency = cfg.MaxConns + conn.Spare
 	s.http.HeaderReceived = s.limitBody
-	s.http.ConnState = lend
+	s.http.ConnState = trackIdle
 	s.admin = s.newHTTP(s.AdminHandler)
 	s.admin.Concurrency = maxAdminConns + conn.Spare
 	s.admin.WriteTimeout = adminWriteTimeout
@@ -193,17 +193,17 @@ func (s *Server) protocolError(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
-	case errors.Is(err, conn.MadeRoom):
+	case errors.Is(err, conn.Displaced):
 		conn.MuteUnheard(ctx.Conn())
-		r = errMadeRoom
+		r = errDisplaced
 	case errors.Is(err, conn.OverShare):
 		conn.MuteUnheard(ctx.Conn())
 		r = errOverShare
 	case errors.Is(err, conn.Stopping):
 		conn.MuteUnheard(ctx.Conn())
 		r = httpapi.ErrStopping
-	case errors.Is(err, conn.ErrNoRoom):
-		r = noRoomForBody(s.bodies)
+	case errors.Is(err, conn.ErrBudgetExceeded):
+		r = bodyBudgetExceeded(s.bodies)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		r = s.refusedBody(ctx)
 	case errors.As(err, &small):

@@ -20,10 +20,10 @@ import (
 func TestHealthPages(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	asked := 0
-	e.fake.ready = func() error { asked++; return nil }
+	calls := 0
+	e.fake.ready = func() error { calls++; return nil }
 	e.do("GET", "/livez", "", "").want(200).contains(`{"status":"ok"}`)
-	if asked != 0 {
+	if calls != 0 {
 		t.Error("liveness asked the store")
 	}
 	e.do("GET", "/readyz", "", "").want(200).contains(`{"status":"ok"}`)
@@ -40,7 +40,7 @@ func TestHealthPages(t *testing.T) {
 }
 
 // All replicas share the store's trouble: a balancer that stopped sending traffic for it would cut off what still works.
-func TestReadinessTellsOfTheStoreAndDoesNotFailForIt(t *testing.T) {
+func TestReadinessReportsTheStoreAndDoesNotFailForIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.fake.ready = func() error { return errors.New("dial tcp: secret") }
@@ -58,8 +58,8 @@ func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	thaw := make(chan struct{})
-	var asked atomic.Int64
-	e.fake.ready = func() error { asked.Add(1); <-thaw; return nil }
+	var calls atomic.Int64
+	e.fake.ready = func() error { calls.Add(1); <-thaw; return nil }
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() { e.do("GET", "/readyz", "", "").want(200).contains(`{"status":"degraded"}`) })
@@ -71,7 +71,7 @@ func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the pages wait for as long as the store hangs")
 	}
-	if n := asked.Load(); n != 1 {
+	if n := calls.Load(); n != 1 {
 		t.Errorf("the store was asked %d times", n)
 	}
 	close(thaw)
@@ -112,7 +112,7 @@ func TestShutdownLetsRequestsEnd(t *testing.T) {
 	}
 }
 
-func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
+func TestShutdownReturnsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -131,7 +131,7 @@ func TestShutdownGivesUpWhenItsTimeIsOver(t *testing.T) {
 }
 
 // Serve is not held up by requests for which the shutdown did not wait; they end as usual.
-func TestServeReturnsWhenTheShutdownGivesUp(t *testing.T) {
+func TestServeReturnsWhenTheShutdownTimesOut(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	begun, finish := make(chan struct{}), make(chan struct{})

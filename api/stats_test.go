@@ -94,13 +94,13 @@ func TestContractStatsOfTheNewestSteps(t *testing.T) {
 		if n < 3 {
 			t.Fatalf("%d steps: %+v", n, all.Series)
 		}
-		for asked, want := range map[int]int{1: 1, 2: 2, stats.StepsKept: n} {
-			l.do("GET", "/v1/stats?steps="+strconv.Itoa(asked), l.control(roleViewer), "").want(200).into(&newest)
+		for steps, want := range map[int]int{1: 1, 2: 2, stats.MaxSteps: n} {
+			l.do("GET", "/v1/stats?steps="+strconv.Itoa(steps), l.control(roleViewer), "").want(200).into(&newest)
 			if !reflect.DeepEqual(newest.Series.Steps, all.Series.Steps[n-want:]) {
-				t.Errorf("%d: %+v, of %+v", asked, newest.Series, all.Series)
+				t.Errorf("%d: %+v, of %+v", steps, newest.Series, all.Series)
 			}
 			if !reflect.DeepEqual(newest.LastHour, all.LastHour) || !reflect.DeepEqual(newest.Rates, all.Rates) {
-				t.Errorf("%d: %+v and %+v, not %+v and %+v", asked, newest.LastHour, newest.Rates, all.LastHour, all.Rates)
+				t.Errorf("%d: %+v and %+v, not %+v and %+v", steps, newest.LastHour, newest.Rates, all.LastHour, all.Rates)
 			}
 		}
 		for _, wrong := range []string{"", "0", "-1", "361", "x", "1.5"} {
@@ -218,7 +218,7 @@ func TestContractFindings(t *testing.T) {
 		l.register(`{"queue":"mail","types":["x"],"machineId":"host-1"}`)
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"mail","type":"nobody-runs-it"}`).want(201)
 		l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "zeta", "prod"), `{"queue":"secret-of-zeta","type":"x"}`).want(201)
-		read := func(token, query string) (s v1.System, told string) {
+		read := func(token, query string) (s v1.System, body string) {
 			t.Helper()
 			l.wait()
 			a := l.do("GET", "/v1/system"+query, token, "").want(200)
@@ -236,13 +236,13 @@ func TestContractFindings(t *testing.T) {
 			}
 			return found
 		}
-		mine, told := read(l.control(roleViewer), "")
+		mine, body := read(l.control(roleViewer), "")
 		if got := codes(&mine, v1.Them); !slices.Equal(got, []string{"queue"}) || mine.Summary.About != v1.Both || // it has no sweeper
 			mine.Summary.Severity != v1.SeverityFail || !strings.Contains(mine.Summary.Message, "Queue mail: 1 task has no online worker") {
 			t.Errorf("%v %+v", got, mine.Summary)
 		}
-		if strings.Contains(told, "zeta") {
-			t.Errorf("a token of acme is told of zeta: %s", told)
+		if strings.Contains(body, "zeta") {
+			t.Errorf("a token of acme is told of zeta: %s", body)
 		}
 		theirs, _ := read(l.controlFor(roleViewer, "zeta", "prod"), "")
 		if !strings.Contains(theirs.Summary.Message, "secret-of-zeta") || strings.Contains(theirs.Summary.Message, "mail") {
@@ -328,14 +328,14 @@ func TestContractRecentlyLost(t *testing.T) {
 			first.LastHeartbeatAt.IsZero() || !first.LostAt.After(first.LastHeartbeatAt.Time) || first.LostAt.After(s.RecentlyLost[0].LostAt.Time) {
 			t.Errorf("%+v", first)
 		}
-		for code, says := range map[string]string{
+		for code, want := range map[string]string{
 			"recently-lost": "3 workers lost in the last hour with 7 attempts (6 requeued, 0 failed, 1 out of retries): mailer-1 on host-7, " +
 				"queue mail. lubdub why " + s.RecentlyLost[0].WorkerID,
 			"poison-task": "which may be killing them: " + s.RecentlyLost[0].WorkerID + " (mailer-1) on host-7",
 			"flapping":    "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
 		} {
-			if !strings.Contains(warned[code], says) {
-				t.Errorf("%s: %q does not say %q", code, warned[code], says)
+			if !strings.Contains(warned[code], want) {
+				t.Errorf("%s: %q does not say %q", code, warned[code], want)
 			}
 		}
 		if n := len(s.PoisonTasks); n != 2 || len(s.PoisonTasks[0].Workers) != times || s.PoisonTasks[0].State != v1.Queued ||
@@ -360,18 +360,18 @@ func TestContractRecentlyLost(t *testing.T) {
 // While one of several responds, or Redis only evicts, the answer is what is read.
 func TestSystemWithoutRedis(t *testing.T) {
 	t.Parallel()
-	gone := store.NodeHealth{Address: "10.0.0.1:6379", Err: errors.New("secret")}
-	late := &model.Error{Code: model.Unavailable, Cause: errors.New("secret")}
+	down := store.NodeHealth{Address: "10.0.0.1:6379", Err: errors.New("secret")}
+	unavailable := &model.Error{Code: model.Unavailable, Cause: errors.New("secret")}
 	for name, c := range map[string]struct {
 		ready, system error
 		nodes         []store.NodeHealth
 		status        int
-		says          string
+		message       string
 	}{
-		"no node responds":      {late, nil, []store.NodeHealth{gone}, 503, "Redis 10.0.0.1:6379 is not responding."},
-		"nodes are not known":   {late, nil, nil, 503, "Redis is not responding."},
-		"it stopped just now":   {nil, late, nil, 503, "Redis is not responding."},
-		"one node responds":     {late, nil, []store.NodeHealth{gone, {Version: "7.0.15"}}, 200, ""},
+		"no node responds":      {unavailable, nil, []store.NodeHealth{down}, 503, "Redis 10.0.0.1:6379 is not responding."},
+		"nodes are not known":   {unavailable, nil, nil, 503, "Redis is not responding."},
+		"it stopped just now":   {nil, unavailable, nil, 503, "Redis is not responding."},
+		"one node responds":     {unavailable, nil, []store.NodeHealth{down, {Version: "7.0.15"}}, 200, ""},
 		"Redis evicts":          {&store.EvictionError{Message: "it evicts"}, nil, nil, 200, "it evicts"},
 		"all nodes responded":   {nil, nil, nil, 200, ""},
 		"something else failed": {nil, &model.Error{Code: model.Invalid, Message: "tenantId is wrong"}, nil, 400, ""},
@@ -379,7 +379,7 @@ func TestSystemWithoutRedis(t *testing.T) {
 		e := newEnv(t)
 		e.fake.ready, e.fake.nodes, e.fake.systemErr = func() error { return c.ready }, c.nodes, c.system
 		a := e.do("GET", "/v1/system", e.control(roleViewer), "")
-		if a.status != c.status || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "secret") {
+		if a.status != c.status || !strings.Contains(a.body, c.message) || strings.Contains(a.body, "secret") {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 		if a.status != 503 {

@@ -20,7 +20,7 @@ func TestContractActsOnManyTasks(t *testing.T) {
 			if r.Matched != matched || r.Done != done || !maps.Equal(r.Refused, refused) || r.NextPageToken != "" {
 				t.Fatalf("%s %s: %+v", what, body, r)
 			}
-			if told := r.WouldDo != nil; told != (len(wouldDo) == 1) || told && *r.WouldDo != wouldDo[0] {
+			if reported := r.WouldDo != nil; reported != (len(wouldDo) == 1) || reported && *r.WouldDo != wouldDo[0] {
 				t.Fatalf("%s %s would do %v", what, body, r.WouldDo)
 			}
 		}

@@ -36,7 +36,7 @@ func (l *live) traces(task string) string {
 
 // The trace of a creation stands with the task, in each of its envelopes and in all its events, whichever way it is handed on;
 // a header that is wrong is ignored, and a field that is wrong is not.
-func TestContractTracesAreKept(t *testing.T) {
+func TestContractTracesAreStored(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		dispatcher := l.control(roleDispatcher)
@@ -82,13 +82,13 @@ func TestContractTracesAreKept(t *testing.T) {
 func TestContractARepeatKeepsTheFirstTrace(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		ask := func(n int) (e v1.TaskEnvelope) {
+		create := func(n int) (e v1.TaskEnvelope) {
 			l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"labels":{"a":"b"}}`, "Idempotency-Key", "k", "traceparent", traceparent(n)).
 				want(201).into(&e)
 			return e
 		}
-		first := ask(1)
-		if again := ask(2); again.TaskID != first.TaskID || again.Traceparent != traceparent(1) {
+		first := create(1)
+		if again := create(2); again.TaskID != first.TaskID || again.Traceparent != traceparent(1) {
 			t.Errorf("%s %s", again.TaskID, again.Traceparent)
 		}
 	})

@@ -60,11 +60,11 @@ func TestContractACancelIsRepeatable(t *testing.T) {
 				cancel(id).want(202).contains(`{"state":"CANCELLED","cancelRequested":true,"cancelReason":"first"}`)
 			}
 		}
-		asked := l.create(short)
-		l.call(asked, "started", `{"attempt":1}`).want(200)
-		cancel(asked.TaskID).want(202).contains(`{"state":"RUNNING"}`)
-		l.call(asked, "completed", `{"attempt":1,"outcome":"CANCELLED"}`).want(200)
-		cancel(asked.TaskID).want(202).contains(`{"state":"CANCELLED"}`)
+		requested := l.create(short)
+		l.call(requested, "started", `{"attempt":1}`).want(200)
+		cancel(requested.TaskID).want(202).contains(`{"state":"RUNNING"}`)
+		l.call(requested, "completed", `{"attempt":1,"outcome":"CANCELLED"}`).want(200)
+		cancel(requested.TaskID).want(202).contains(`{"state":"CANCELLED"}`)
 
 		for outcome, body := range map[string]string{"CANCELLED": `"CANCELLED"`, "SUCCEEDED": `"SUCCEEDED"`,
 			"FAILED": `"FAILED","error":{"category":"USER_CODE"}`} {
@@ -254,11 +254,11 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 
 // A worker's error says whether a retry may help, also where its worker left that to the category; all else in it stays
 // as it was sent. So it stands in the task, in its history, and beyond the cut of a long one.
-func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
+func TestContractAnErrorStatesWhetherItIsRetryable(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		long := strings.Repeat("x", 5000)
-		for i, c := range []struct{ sent, kept string }{
+		for i, c := range []struct{ sent, stored string }{
 			{`{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b"}`,
 				`{"category":"USER_CODE","z":[1,{"retryable":null}],"a":"b","retryable":true}`},
 			{`{"category":"DATA_QUALITY","retryable":null,"message":"m"}`, `{"category":"DATA_QUALITY","message":"m","retryable":false}`},
@@ -271,12 +271,13 @@ func TestContractAnErrorSaysWhetherItIsRetryable(t *testing.T) {
 			e := l.create(fmt.Sprintf(`{"taskId":"t%d"}`, i))
 			l.call(e, "completed", `{"attempt":1,"outcome":"FAILED","error":`+c.sent+`}`).want(200)
 			task := l.get(e.TaskID)
-			if string(task.Error) != c.kept {
+			if string(task.Error) != c.stored {
 				t.Errorf("%s became %s", c.sent, task.Error)
 			}
-			var kept, whole struct{ Retryable *bool }
-			if json.Unmarshal(task.History[0].Error, &kept) != nil || json.Unmarshal([]byte(c.kept), &whole) != nil || kept.Retryable == nil ||
-				*kept.Retryable != *whole.Retryable {
+			var inHistory, whole struct{ Retryable *bool }
+			if json.Unmarshal(task.History[0].Error, &inHistory) != nil || json.Unmarshal([]byte(c.stored), &whole) != nil ||
+				inHistory.Retryable == nil ||
+				*inHistory.Retryable != *whole.Retryable {
 				t.Errorf("%s became %s in history", c.sent, task.History[0].Error)
 			}
 		}

@@ -76,7 +76,7 @@ func TestARememberedTokenEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := map[string]func(*env) *answer{
+	calls := map[string]func(*env) *answer{
 		"task":    func(e *env) *answer { return e.do("POST", "/v1/tasks/task_1/heartbeat", task, `{"attempt":1}`) },
 		"worker":  func(e *env) *answer { return e.do("POST", "/v1/workers/"+fakeWorkerID+"/heartbeat", worker, "") },
 		"control": func(e *env) *answer { return e.do("GET", "/v1/tasks/task_1", admin, "") },
@@ -88,22 +88,22 @@ func TestARememberedTokenEnds(t *testing.T) {
 		}
 		c.Keys = keys
 	})
-	for name, ask := range asks {
+	for name, call := range calls {
 		for range 2 {
-			ask(e).want(200)
+			call(e).want(200)
 		}
-		if a := ask(rotated); a.status != 401 {
+		if a := call(rotated); a.status != 401 {
 			t.Errorf("%s: without its key it is answered %d", name, a.status)
 		}
 	}
 	e.advance(time.Hour - time.Millisecond)
-	for name, ask := range asks {
-		if a := ask(e); a.status != 200 {
+	for name, call := range calls {
+		if a := call(e); a.status != 200 {
 			t.Errorf("%s: in its last millisecond it is answered %d", name, a.status)
 		}
 	}
 	e.advance(time.Millisecond)
-	for _, ask := range asks {
-		ask(e).refused(401, "unauthorized")
+	for _, call := range calls {
+		call(e).refused(401, "unauthorized")
 	}
 }

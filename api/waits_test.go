@@ -78,8 +78,8 @@ func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 			return whyRevoked
 		},
 		"revoked by another replica": func(l *live, one waitingTest) string {
-			l.beside().do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
-			l.looks()
+			l.newReplica().do("POST", "/v1/tokens:revoke?tenantId=acme&workspaceId=prod", l.superAdmin(), one.revoke).want(200)
+			l.refreshRevocations()
 			return whyRevoked
 		},
 		"revoked with its tenant": func(l *live, _ waitingTest) string {

@@ -25,7 +25,7 @@ func withResolver(r *net.Resolver) func(*tracker.Options) {
 
 // Whatever is to be known about a name, no webhook is saved later or otherwise for it: no name server is asked while it is saved,
 // tested or listed in a file.
-func TestNoNameServerIsAskedWhereWebhooksAreSaved(t *testing.T) {
+func TestSavingAWebhookQueriesNoNameServer(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		operator, answers := l.control(roleOperator), map[string]bool{}

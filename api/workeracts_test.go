@@ -22,8 +22,8 @@ func TestContractCordon(t *testing.T) {
 			deref(got.Cordon.Reason) != "it writes nonsense" || got.Cordon.Since.IsZero() {
 			t.Fatalf("%+v", got)
 		}
-		if told := l.told("worker.cordoned", w.WorkerID); told["reason"] != "it writes nonsense" {
-			t.Fatalf("%v", told)
+		if data := l.lastEvent("worker.cordoned", w.WorkerID); data["reason"] != "it writes nonsense" {
+			t.Fatalf("%v", data)
 		}
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"default","type":"send_email"}`).want(201)
 		var claimed v1.ClaimResponse
@@ -36,8 +36,8 @@ func TestContractCordon(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		l.pass(workerInterval)
-		if heard := l.mine(w, "heartbeat", "").want(200); contains(string(heard.body), `"shouldDrain":true`) {
-			t.Fatalf("%s", heard.body)
+		if beat := l.mine(w, "heartbeat", "").want(200); contains(string(beat.body), `"shouldDrain":true`) {
+			t.Fatalf("%s", beat.body)
 		}
 		l.sweep()
 		if got := l.workerNow(w.WorkerID); got.Status != v1.Online || got.Cordon == nil {

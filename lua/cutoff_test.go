@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// keptTime is a shard whose time some replicas advance in turns of 100 ms.
-type keptTime struct {
+// shardClock is a shard whose time some replicas advance in turns of 100 ms.
+type shardClock struct {
 	*testing.T
 	store *redistest.Store
 	start int64
@@ -20,7 +20,7 @@ type keptTime struct {
 const period = 1000 // ms, of health checks
 
 // run lets 100 ms pass after each empty beat, which the replicas send in turn; those that are cut off report it.
-func (k *keptTime) run(d time.Duration, replicas ...string) {
+func (k *shardClock) run(d time.Duration, replicas ...string) {
 	k.Helper()
 	for i := 0; d > 0; i++ {
 		k.tick(replicas[i%len(replicas)])
@@ -30,7 +30,7 @@ func (k *keptTime) run(d time.Duration, replicas ...string) {
 }
 
 // tick is an empty beat of a replica; one whose name ends in ! is cut off.
-func (k *keptTime) tick(replica string) int64 {
+func (k *shardClock) tick(replica string) int64 {
 	k.Helper()
 	cutOff := 0
 	if n := len(replica) - 1; replica[n] == '!' {
@@ -44,14 +44,14 @@ func (k *keptTime) tick(replica string) int64 {
 }
 
 // uses adds an attempt with a timeout to the shard.
-func (k *keptTime) uses(timeoutMs int) {
+func (k *shardClock) uses(timeoutMs int) {
 	k.Helper()
 	if err := k.store.Client.SAdd(context.Background(), key("timeouts"), timeoutMs).Err(); err != nil {
 		k.Fatal(err)
 	}
 }
 
-func (k *keptTime) read() int64 {
+func (k *shardClock) read() int64 {
 	k.Helper()
 	r, err := k.store.Eval(context.Background(), "find", []string{key("clock"), key("timers")}, "L", 0, 0, 0).Slice()
 	if err != nil {
@@ -61,7 +61,7 @@ func (k *keptTime) read() int64 {
 }
 
 // ran returns by how much shard time has advanced since the last call.
-func (k *keptTime) ran() time.Duration {
+func (k *shardClock) ran() time.Duration {
 	k.Helper()
 	now := k.read()
 	d := time.Duration(now-k.start) * time.Millisecond
@@ -71,10 +71,10 @@ func (k *keptTime) ran() time.Duration {
 
 // Shard time is paused while balancers may keep the clients from all replicas; one replica that clients reach, or may reach, is
 // enough for it to run.
-func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
+func TestTimePausesWhileEveryReplicaIsCutOff(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		k := &keptTime{T: t, store: s}
+		k := &shardClock{T: t, store: s}
 		k.run(time.Second, "a", "b")
 		k.uses(4000)
 		k.ran()
@@ -108,7 +108,7 @@ func TestTimeStandsWhileEveryReplicaIsCutOff(t *testing.T) {
 func TestTimeIsNotHeldForEver(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		k := &keptTime{T: t, store: s}
+		k := &shardClock{T: t, store: s}
 		k.run(time.Second, "a")
 		k.uses(4000)
 		k.ran()
@@ -136,7 +136,7 @@ func TestTimeIsNotHeldForEver(t *testing.T) {
 func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		k := &keptTime{T: t, store: s}
+		k := &shardClock{T: t, store: s}
 		cutOffFor := func(ms int) {
 			t.Helper()
 			_, err := s.Eval(context.Background(), "tick", tickKeys(), "a", 2000, 1, period, 700, ms).Slice()

@@ -14,16 +14,16 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
-// heardTask is a running task whose heartbeats are stored in the shard and looked up there.
-type heardTask struct {
-	*keptTime
+// beatingTask is a running task whose heartbeats are stored in the shard and looked up there.
+type beatingTask struct {
+	*shardClock
 	id   string
 	last time.Time // when its last heartbeat was stored
 }
 
-func (h *heardTask) member() string { return "a/b/" + h.id + "#1.f" }
+func (h *beatingTask) member() string { return "a/b/" + h.id + "#1.f" }
 
-func (h *heardTask) create() {
+func (h *beatingTask) create() {
 	h.Helper()
 	ctx := context.Background()
 	h.store.Client.HSet(ctx, key("task:a/b/"+h.id), "s", "R", "a", 1, "f", "f", "t", 60000)
@@ -33,7 +33,7 @@ func (h *heardTask) create() {
 }
 
 // beat stores a heartbeat of the task, as the only one in a batch.
-func (h *heardTask) beat() {
+func (h *beatingTask) beat() {
 	h.Helper()
 	keys := []string{key("clock"), key("outages"), key("progress"), key("cancels"), key("beats:60000")}
 	r, err := h.store.Eval(context.Background(), "beat", keys, 1<<20, h.member()).Slice()
@@ -47,7 +47,7 @@ func (h *heardTask) beat() {
 }
 
 // off returns by how much the reported time of the last heartbeat is too late.
-func (h *heardTask) off() time.Duration {
+func (h *beatingTask) off() time.Duration {
 	h.Helper()
 	keys := []string{key("clock"), key("outages"), key("progress")}
 	for _, name := range []string{"task:a/b/", "doc:a/b/", "history:a/b/"} {
@@ -69,26 +69,26 @@ func (h *heardTask) off() time.Duration {
 // Whatever happens to a shard's time, in any order and combination (it is paused, runs at a tenth or at half speed, no heartbeat
 // is stored for a while), the time of the last heartbeat is reported correctly to 50 ms: the wall time of five ms of shard time at
 // a tenth. Heartbeats while time is paused, or in the same ms of shard time, are left out: they count as one moment.
-func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
+func TestLastHeartbeatTimeIsReportedCorrectly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		k := &keptTime{T: t, store: s}
+		k := &shardClock{T: t, store: s}
 		k.tick("a")
 		k.uses(60000)
-		tasks := []*heardTask{{keptTime: k, id: "t1"}, {keptTime: k, id: "t2"}, {keptTime: k, id: "t3"}}
+		tasks := []*beatingTask{{shardClock: k, id: "t1"}, {shardClock: k, id: "t2"}, {shardClock: k, id: "t3"}}
 		for _, of := range tasks {
 			of.create()
 			of.beat()
 		}
 		random := rand.New(rand.NewPCG(1, 2))
 		between := func(least, most int) int { return least + random.IntN(most-least) }
-		var stands, lastBeat time.Time
+		var pausedUntil, lastBeat time.Time
 		var story []string
 		for range testenv.Of(100, 1000) {
 			did := ""
 			switch act := random.IntN(12); {
 			case act < 4:
-				if s.Clock.Now().Before(stands) {
+				if s.Clock.Now().Before(pausedUntil) {
 					break
 				}
 				of := tasks[random.IntN(len(tasks))]
@@ -105,8 +105,8 @@ func TestWhenSomebodyWasHeardIsToldAsItWas(t *testing.T) {
 				still, half := 0, 0
 				if random.IntN(2) == 0 && s.Clock.Now().After(lastBeat.Add(10*time.Millisecond)) {
 					still = between(1, 400)
-					if end := s.Clock.Now().Add(time.Duration(still+10) * time.Millisecond); end.After(stands) {
-						stands = end
+					if end := s.Clock.Now().Add(time.Duration(still+10) * time.Millisecond); end.After(pausedUntil) {
+						pausedUntil = end
 					}
 				} else {
 					half = between(1, 700)

@@ -77,22 +77,22 @@ func TestHeaders(t *testing.T) {
 }
 
 // Go refers to a script by its operation alone, so no two folders may have one of the same name.
-func TestNamesAreUniqueOverAllRooms(t *testing.T) {
+func TestScriptNamesAreUniqueOverAllFolders(t *testing.T) {
 	folder := fstest.MapFS{"beats/tick.lua": {Data: []byte("return 1")}, "sweep/find.lua": {Data: []byte("return 2")}}
 	if names := lua.LoadWithClockFrom(folder, "").Names(); !slices.Equal(names, []string{"find", "tick"}) {
 		t.Errorf("composed %v", names)
 	}
 	folder["sweep/tick.lua"] = &fstest.MapFile{Data: []byte("return 3")}
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, `"tick"`) {
-			t.Errorf("two scripts of one name: %s", said)
+		if message := fmt.Sprint(recover()); !strings.Contains(message, `"tick"`) {
+			t.Errorf("two scripts of one name: %s", message)
 		}
 	}()
 	lua.LoadWithClockFrom(folder, "")
 }
 
 // A folder has scripts and nothing else; a script in another place would not be composed.
-func TestEveryScriptStandsInARoom(t *testing.T) {
+func TestEveryScriptIsInAFolder(t *testing.T) {
 	composed := len(lua.Load().Names())
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if filepath.Ext(path) != ".lua" {

@@ -66,7 +66,7 @@ const wakeChannel = "'lubdub:wake'" // where they say what wakes claims that wai
 
 // eventsMost is the approximate maximum of events in a shard's stream that is to keep this many: sweepers trim it to these, and
 // leave what webhooks have not taken yet.
-func eventsMost(kept int) string { return fmt.Sprintf("EVENTS_MOST = '%d'", 4*kept) }
+func eventsMost(perShard int) string { return fmt.Sprintf("EVENTS_MOST = '%d'", 4*perShard) }
 
 // leastEventsPerShard is the value in the source of the scripts, and what a shard keeps when there are many.
 const leastEventsPerShard = 10000
@@ -125,8 +125,8 @@ func compose(folder fs.FS) map[string]string {
 		panic(err) // the pattern is valid
 	}
 	for _, file := range files {
-		room, base := path.Split(file)
-		if path.Clean(room) == fragments {
+		dir, base := path.Split(file)
+		if path.Clean(dir) == fragments {
 			continue
 		}
 		name := strings.TrimSuffix(base, ".lua")

@@ -50,8 +50,8 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 	t.Parallel()
 	plain, same := lua.Load(), lua.Load().For(lua.Deployment{})
 	own := lua.Load().For(lua.Deployment{Database: 3, EventsPerShard: 500})
-	kept := regexp.MustCompile(`EVENTS_MOST = '(\d+)'`)
-	wakes, tells := 0, 0
+	eventsMost := regexp.MustCompile(`EVENTS_MOST = '(\d+)'`)
+	wakes, trims := 0, 0
 	for _, name := range plain.Names() {
 		if plain.Get(name).SHA != same.Get(name).SHA {
 			t.Errorf("%s changed without a setting", name)
@@ -60,8 +60,8 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 		if strings.Contains(source, "lubdub:wake'") {
 			t.Errorf("%s wakes those of another database", name)
 		}
-		if m := kept.FindStringSubmatch(source); m != nil {
-			tells++
+		if m := eventsMost.FindStringSubmatch(source); m != nil {
+			trims++
 			if m[1] != "2000" {
 				t.Errorf("%s keeps %s events", name, m[1])
 			}
@@ -76,8 +76,8 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 			t.Errorf("%s differs in something else", name)
 		}
 	}
-	if wakes == 0 || tells == 0 {
-		t.Errorf("%d scripts wake, %d tell", wakes, tells)
+	if wakes == 0 || trims == 0 {
+		t.Errorf("%d scripts wake, %d tell", wakes, trims)
 	}
 }
 

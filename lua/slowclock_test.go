@@ -74,10 +74,10 @@ func TestHold(t *testing.T) {
 				t.Errorf("step %d: shard time %d, want %d", i, got, step.time)
 			}
 		}
-		var told []string
+		var credited []string
 		for _, e := range s.Client.XRange(ctx, key("events"), "-", "+").Val() {
 			if e.Values["type"] == "system.outage_credited" {
-				told = append(told, e.Values["data"].(string))
+				credited = append(credited, e.Values["data"].(string))
 			}
 		}
 		// Wall time and shard time start equal. The hold's part of the gap is the hold's outage.
@@ -85,8 +85,8 @@ func TestHold(t *testing.T) {
 		for _, o := range []struct{ from, lost int64 }{{100, 300}, {500, 150}, {831, 200}, {931, 599_750}} {
 			want = append(want, fmt.Sprintf(`{"shard":7,"fromMs":%d,"outageCreditMs":%d}`, start+o.from, o.lost))
 		}
-		if !slices.Equal(told, want) {
-			t.Errorf("told:\n%q, want\n%q", told, want)
+		if !slices.Equal(credited, want) {
+			t.Errorf("told:\n%q, want\n%q", credited, want)
 		}
 	})
 }

@@ -63,15 +63,16 @@ func everyScript(t *testing.T) redistest.TooLong {
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1e9, 1e15, 1e9 // so high that they only count
 	})
-	b := &bounds{server: server, story: &story{Crew: trackertest.NewCrew(h), outside: out, names: map[string]string{},
+	b := &bounds{server: server, story: &story{Fleet: trackertest.NewFleet(h), outside: out, names: map[string]string{},
 		records: map[string][]string{}}}
 	b.fillShards()
 	calls := b.measure()
-	for _, act := range []func(){b.play, b.fillTenant, b.listAnew, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue, b.herdOfTasks,
+	for _, act := range []func(){b.play, b.fillTenant, b.rebuildQueueLists, b.largeTasks, b.largeSchedules, b.largeWorkers, b.deepQueue,
+		b.herdOfTasks,
 		b.manyRevocations, b.everythingEnds, b.events, b.largeWebhooks} {
 		act()
 	}
-	of, tooLong := b.judge(calls())
+	of, tooLong := b.compare(calls())
 	for _, name := range store.Scripts.Names() {
 		if _, left := notMeasured[name]; of[name] == nil && !left {
 			t.Errorf("%s was not measured: run it here at its worst", name)
@@ -80,8 +81,8 @@ func everyScript(t *testing.T) redistest.TooLong {
 	return tooLong
 }
 
-// judge compares the cost and size of each script with the bounds.
-func (b *bounds) judge(calls []trackertest.ScriptCall) (of map[string]*scriptCost, tooLong redistest.TooLong) {
+// compare compares the cost and size of each script with the bounds.
+func (b *bounds) compare(calls []trackertest.ScriptCall) (of map[string]*scriptCost, tooLong redistest.TooLong) {
 	b.Helper()
 	of, tooLong = map[string]*scriptCost{}, redistest.TooLong{}
 	for _, c := range calls {

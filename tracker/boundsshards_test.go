@@ -22,7 +22,7 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 	const shards = 64
 	store, server := redistest.Alone(t)
 	h := trackertest.NewHarness(t, store, trackertest.Braked, func(o *tracker.Options) { o.Shards = shards })
-	b := &bounds{server: server, story: &story{Crew: trackertest.NewCrew(h)}}
+	b := &bounds{server: server, story: &story{Fleet: trackertest.NewFleet(h)}}
 	now := store.Clock.Now().UnixMilli()
 	for shard := range shards {
 		key := func(set string) string { return fmt.Sprintf("lubdub:{%d}:%s", shard, set) }
@@ -47,11 +47,11 @@ func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 		_, err = h.Stats.System(h.Ctx)
 		b.check("system", err)
 	}
-	b.judge(calls())
+	b.compare(calls())
 }
 
-// listAnew makes the running replica list by queue what an older release has left.
-func (b *bounds) listAnew() {
+// rebuildQueueLists makes the running replica list by queue what an older release has left.
+func (b *bounds) rebuildQueueLists() {
 	b.Helper()
 	b.check("older", b.Store.Client.HSet(b.Ctx, schema.MetaKey, "schema", 2).Err())
 	trackertest.Until(b, func() bool { return b.Store.Client.HGet(b.Ctx, schema.MetaKey, "schema").Val() == "3" })

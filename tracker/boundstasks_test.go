@@ -136,7 +136,7 @@ func (b *bounds) readLarge(ids []string, worker string) {
 		_, err := b.Tasks.List(b.Ctx, f)
 		b.check("list", err)
 	}
-	b.check("look", b.lookAtAll())
+	b.check("look", b.readStats())
 	_, err := b.Stats.Verdicts(b.Ctx, stats.VerdictQuery{Scope: big, Since: 365 * 24 * time.Hour, By: stats.VerdictGroups})
 	b.check("newest", err)
 	var names []holdings.OwnedAttempt

@@ -116,21 +116,21 @@ func (b *bounds) holder() {
 	trackertest.Until(b, func() bool { return len(full()) == b.Tracker.Store.Shards() })
 	cancel()
 	b.check("claim of a full worker", <-claimed)
-	tells := func(items []holdings.InventoryItem) {
-		heard, err := b.Workers.Beat(b.Ctx, big, worker, workers.WorkerBeat{Inventory: items})
+	sendBeat := func(items []holdings.InventoryItem) {
+		result, err := b.Workers.Beat(b.Ctx, big, worker, workers.WorkerBeat{Inventory: items})
 		b.check("beat", err)
-		b.Holdings.Notified(heard)
+		b.Holdings.Notified(result)
 	}
-	tells(inventory)
+	sendBeat(inventory)
 	_, err := b.Tasks.CancelRun(b.Ctx, big, longest("run", 2), model.CancelRequest{Reason: strings.Repeat("<", model.MaxReasonBytes)})
 	b.check("cancel run", err)
 	b.MustSweep() // delivers notices
-	tells(inventory)
+	sendBeat(inventory)
 	b.Advance(time.Second)
 	_, err = b.Tasks.CancelRun(b.Ctx, big, longest("run", 2), model.CancelRequest{})
 	b.check("cancel run", err)
 	for range 15 { // it misses all, for longer than a claim may take
-		tells([]holdings.InventoryItem{})
+		sendBeat([]holdings.InventoryItem{})
 		b.Advance(time.Second)
 	}
 	_, err = b.Workers.Retire(b.Ctx, big, worker, model.WorkerForced, "")

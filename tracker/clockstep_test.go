@@ -23,7 +23,7 @@ var (
 
 // The store's clock steps ten minutes forward, and ten minutes back. No live task or worker is declared dead, and the dead are found in
 // time, as if it had not happened.
-func TestASteppedClockKillsNobody(t *testing.T) {
+func TestAClockStepExpiresNoLiveTaskOrWorker(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	for _, step := range []time.Duration{10 * time.Minute, -10 * time.Minute} {

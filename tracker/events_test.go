@@ -21,9 +21,9 @@ var (
 )
 
 // Filtering and grouping events needs no second read: each contains what it is about, as far as its script knows.
-func TestEventsSayWhatTheyAreAbout(t *testing.T) {
+func TestEventsIncludeTheirContext(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		w1 := c.IDs["w1"]
 		c.MustQueue("t1", "x", func(n *model.NewTask) { n.RunID = "nightly" })
@@ -99,8 +99,8 @@ func TestEventsSayWhatTheyAreAbout(t *testing.T) {
 func TestEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		const kept = 150
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 1, kept })
+		const retained = 150
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 1, retained })
 		batch := make([]model.NewTask, 200) // two events each
 		for i := range batch {
 			batch[i] = model.NewTask{Scope: trackertest.Scope}
@@ -115,8 +115,8 @@ func TestEventsAreTrimmed(t *testing.T) {
 				}
 			}
 		}
-		if n := s.Client.XLen(h.Ctx, "lubdub:{0}:events").Val(); n < 4*kept || n >= 4*kept+100 {
-			t.Errorf("%d of %d events are kept, want about %d", n, 6*len(batch), 4*kept)
+		if n := s.Client.XLen(h.Ctx, "lubdub:{0}:events").Val(); n < 4*retained || n >= 4*retained+100 {
+			t.Errorf("%d of %d events are kept, want about %d", n, 6*len(batch), 4*retained)
 		}
 	})
 }

@@ -188,13 +188,13 @@ func (m *handovers) verdicts(rt *rapid.T) {
 
 // handover lets the primary accept heartbeats for a while that the promoted replica never receives.
 func (m *handovers) handover(rt *rapid.T) {
-	kept := m.keep()
+	received := m.captureReplica()
 	for range rapid.IntRange(0, 8).Draw(rt, "lost tenths") {
 		m.store.Clock.Advance(100 * time.Millisecond)
 		m.beat(rt)
 		m.must(rt, m.Beats.Tick())
 	}
-	kept.putBack(rt, m.changes)
+	received.putBack(rt, m.changes)
 	m.changes++
 	m.step(rt)
 }
@@ -205,15 +205,15 @@ func (m *handovers) outage(rt *rapid.T) {
 	m.step(rt)
 }
 
-// kept is the part of what heartbeats write that a replica has received from its primary.
-type kept struct {
+// replicaState is the part of what heartbeats write that a replica has received from its primary.
+type replicaState struct {
 	client *redis.Client
 	scores map[string][]redis.Z
 	hashes map[string]map[string]string
 }
 
-func (m *handovers) keep() *kept {
-	k := &kept{m.store.Client, map[string][]redis.Z{}, map[string]map[string]string{}}
+func (m *handovers) captureReplica() *replicaState {
+	k := &replicaState{m.store.Client, map[string][]redis.Z{}, map[string]map[string]string{}}
 	ctx := context.Background()
 	for _, key := range k.client.Keys(ctx, "lubdub:{*").Val() {
 		switch _, name, _ := strings.Cut(key, "}:"); {
@@ -227,7 +227,7 @@ func (m *handovers) keep() *kept {
 }
 
 // putBack turns the store into a server with another replication ID and the replicated data.
-func (k *kept) putBack(rt *rapid.T, changes int) {
+func (k *replicaState) putBack(rt *rapid.T, changes int) {
 	pipe, ctx := k.client.Pipeline(), context.Background()
 	for key, members := range k.scores {
 		pipe.ZAdd(ctx, key, members...)

@@ -140,10 +140,10 @@ func newHistories(t *testing.T) *histories {
 // run runs clients for a while, and causes all kinds of failures concurrently.
 func (h *histories) run(d time.Duration, kills int) {
 	ctx, stop := context.WithCancel(context.Background())
-	var beside sync.WaitGroup
+	var background sync.WaitGroup
 	for _, r := range h.replicas {
-		beside.Go(func() { _ = r.Beats.KeepTime(ctx) })
-		beside.Go(func() { _ = sweep.NewSweeper(r.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
+		background.Go(func() { _ = r.Beats.KeepTime(ctx) })
+		background.Go(func() { _ = sweep.NewSweeper(r.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 	}
 	h.hire(h.replicas[0])
 	h.hire(h.replicas[1])
@@ -152,7 +152,7 @@ func (h *histories) run(d time.Duration, kills int) {
 	over := make(chan struct{})
 	failing.Go(func() { h.misbehave(over, d, kills) })
 	for _, p := range h.proxies {
-		p.Judge(h.judge)
+		p.Intercept(h.decide)
 	}
 	for i := range historyClients {
 		working.Go(func() {
@@ -171,11 +171,11 @@ func (h *histories) run(d time.Duration, kills int) {
 	working.Wait()
 	failing.Wait()
 	for _, p := range h.proxies {
-		p.Judge(nil)
+		p.Intercept(nil)
 		p.Resume()
 	}
 	stop()
-	beside.Wait()
+	background.Wait()
 	for _, r := range h.replicas {
 		for deadline := time.Now().Add(trackertest.Patience); r.Store.Ready(context.Background()) != nil && time.Now().Before(deadline); {
 			<-time.After(20 * time.Millisecond)
@@ -189,8 +189,8 @@ func (h *histories) run(d time.Duration, kills int) {
 	}
 }
 
-// judge decides which requests and replies are lost: often at first for each script, so that none is left out.
-func (h *histories) judge(request []byte) faultproxy.Fate {
+// decide decides which requests and replies are lost: often at first for each script, so that none is left out.
+func (h *histories) decide(request []byte) faultproxy.Action {
 	at := bytes.Index(request, []byte("evalsha\r\n$40\r\n"))
 	if at < 0 || len(request) < at+54 {
 		return faultproxy.Pass

@@ -86,14 +86,14 @@ func (k *historyTask) got(a *model.Attempt) {
 const maxUnknown = 6
 
 // did records one operation. f runs it and records the response; a refusal before execution is not recorded.
-func (h *histories) did(client int, k *historyTask, s step, f func(t *told) error) {
+func (h *histories) did(client int, k *historyTask, s step, f func(t *stepResult) error) {
 	k.mu.Lock()
 	leave := k.unknown >= maxUnknown && s.What != "get"
 	k.mu.Unlock()
 	if leave {
 		return
 	}
-	var t told
+	var t stepResult
 	began := time.Now()
 	s.At = began.UnixNano()
 	err := f(&t)
@@ -107,7 +107,7 @@ func (h *histories) did(client int, k *historyTask, s step, f func(t *told) erro
 		if s.What == "get" {
 			return // it changes nothing
 		}
-		t = told{Unknown: true}
+		t = stepResult{Unknown: true}
 		op.Return = math.MaxInt64
 	}
 	op.Output = t
@@ -136,7 +136,7 @@ func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
 		h.Error(err)
 		return
 	}
-	h.did(client, k, step{What: "create"}, func(*told) error {
+	h.did(client, k, step{What: "create"}, func(*stepResult) error {
 		c, err := r.Tasks.Create(context.Background(), n)
 		if err == nil && c.Envelope != nil {
 			k.got(c.Envelope.Attempt)
@@ -146,7 +146,7 @@ func (h *histories) create(client int, r *tracker.Tracker, k *historyTask) {
 }
 
 func (h *histories) start(client int, r *tracker.Tracker, k *historyTask, a *model.Attempt) {
-	h.did(client, k, step{What: "start", Attempt: a.Number}, func(t *told) error {
+	h.did(client, k, step{What: "start", Attempt: a.Number}, func(t *stepResult) error {
 		ack, err := r.Beats.Start(context.Background(), a, model.Report{})
 		t.Cancel = ack.Cancel != nil
 		return err
@@ -154,7 +154,7 @@ func (h *histories) start(client int, r *tracker.Tracker, k *historyTask, a *mod
 }
 
 func (h *histories) beat(client int, r *tracker.Tracker, k *historyTask, a *model.Attempt) {
-	h.did(client, k, step{What: "beat", Attempt: a.Number}, func(t *told) error {
+	h.did(client, k, step{What: "beat", Attempt: a.Number}, func(t *stepResult) error {
 		b := &beats.Beat{Attempt: a, Report: "\t\t50\t\"m\""}
 		r.Beats.Beat(b)
 		if t.Cancel = b.Cancel != nil; t.Cancel && !b.Cancel.Delivered {
@@ -172,7 +172,7 @@ func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *
 		s.Retryable = rand.IntN(3) > 0
 		c.Retryable, c.Error = s.Retryable, json.RawMessage(`{"category":"USER_CODE"}`)
 	}
-	h.did(client, k, s, func(t *told) error {
+	h.did(client, k, s, func(t *stepResult) error {
 		done, err := r.Beats.Complete(context.Background(), a, c)
 		t.Retry = done.WillRetry
 		return err
@@ -180,7 +180,7 @@ func (h *histories) complete(client int, r *tracker.Tracker, k *historyTask, a *
 }
 
 func (h *histories) cancel(client int, r *tracker.Tracker, k *historyTask) {
-	h.did(client, k, step{What: "cancel"}, func(*told) error {
+	h.did(client, k, step{What: "cancel"}, func(*stepResult) error {
 		_, err := r.Tasks.Cancel(context.Background(), trackertest.Scope, k.id, model.CancelRequest{Reason: "why"})
 		return err
 	})
@@ -194,7 +194,7 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 	if from >= maxLives-2 {
 		return
 	}
-	h.did(client, k, step{What: "next", Attempt: from}, func(*told) error {
+	h.did(client, k, step{What: "next", Attempt: from}, func(*stepResult) error {
 		c, err := r.Tasks.NextAttempt(context.Background(), trackertest.Scope, k.id, from)
 		if err == nil && c.Envelope != nil {
 			if n := c.Envelope.Attempt.Number; n != from+1 {
@@ -207,7 +207,7 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 }
 
 func (h *histories) get(client int, r *tracker.Tracker, k *historyTask) {
-	h.did(client, k, step{What: "get"}, func(t *told) error {
+	h.did(client, k, step{What: "get"}, func(t *stepResult) error {
 		task, err := r.Tasks.Get(context.Background(), trackertest.Scope, k.id)
 		if err == nil {
 			t.State, t.Attempt, t.Reason = task.State, task.Attempt, task.Reason

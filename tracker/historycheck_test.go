@@ -23,7 +23,7 @@ func (h *histories) check() {
 	defer func() { _ = c.Close() }()
 	h.addEvents(trackertest.StoredEvents(h.T, c, 2))
 	var next, wrong, ops int // the first few wrong ones are enough to read
-	const told = 3
+	const maxReported = 3
 	var mu sync.Mutex
 	var checking sync.WaitGroup
 	for range 2 {
@@ -33,7 +33,7 @@ func (h *histories) check() {
 				i, bad := next, wrong
 				next++
 				mu.Unlock()
-				if i >= len(h.tasks) || bad >= told {
+				if i >= len(h.tasks) || bad >= maxReported {
 					return
 				}
 				ok := h.checkOne(h.tasks[i])
@@ -68,7 +68,7 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 		}
 		s := step{Attempt: e.Attempt, Reason: e.Data.Reason, At: e.AtMs * int64(time.Millisecond)}
 		own := e.Data.Reason != "" && e.Data.Reason != model.WorkerReported && e.Data.Reason != "SUPERSEDED"
-		var t told
+		var t stepResult
 		switch {
 		case e.Type == "task.zombie":
 			zombies[k.id]++

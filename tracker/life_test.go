@@ -12,17 +12,17 @@ import (
 // taskLife is everything that can be asked about a task, by design and without any of the store: the model with which histories are
 // compared. It is a value; a step returns another one.
 type taskLife struct {
-	State    model.State // "": not created
-	Attempt  int
-	Ends     [maxLives]model.State // the outcome with which a worker, or a cancel, ended each attempt
-	Retried  [maxLives]bool        // of these, those after which the task was retried
-	Why      model.Reason          // of a FAILED task, and of the last end of a QUEUED one
-	Given    bool                  // QUEUED because the previous attempt was given up on request
-	Cancel   bool                  // one was requested
-	Failures int
-	Losses   int
-	Heard    int64 // ns: the earliest possible time of the last sign of life, and of the dispatch before it
-	Asked    int64 // ns: the earliest possible time of the request for the pending cancel
+	State             model.State // "": not created
+	Attempt           int
+	Ends              [maxLives]model.State // the outcome with which a worker, or a cancel, ended each attempt
+	Retried           [maxLives]bool        // of these, those after which the task was retried
+	Why               model.Reason          // of a FAILED task, and of the last end of a QUEUED one
+	GivenUp           bool                  // QUEUED because the previous attempt was given up on request
+	Cancel            bool                  // one was requested
+	Failures          int
+	Losses            int
+	LastSeen          int64 // ns: the earliest possible time of the last sign of life, and of the dispatch before it
+	CancelRequestedAt int64 // ns: the earliest possible time of the request for the pending cancel
 }
 
 const maxLives = 12 // attempts of a task that histories may have
@@ -38,7 +38,7 @@ type step struct {
 }
 
 // The response to a step.
-type told struct {
+type stepResult struct {
 	Unknown  bool // no response: it may have been executed, now or later, or not
 	Code     model.Code
 	Retry    bool // complete: the task will be retried; verdict: the task was requeued
@@ -66,7 +66,7 @@ func (r lifeRules) model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{taskLife{}} },
 		Step: func(state, input, output any) []any {
-			l, s, t := state.(taskLife), input.(step), output.(told)
+			l, s, t := state.(taskLife), input.(step), output.(stepResult)
 			next, answer := r.after(l, s)
 			if t.Unknown {
 				if next == l {
@@ -80,7 +80,7 @@ func (r lifeRules) model() porcupine.Model {
 			return []any{next}
 		},
 		DescribeOperation: func(input, output any) string {
-			return fmt.Sprintf("%+v → %+v", input.(step), output.(told))
+			return fmt.Sprintf("%+v → %+v", input.(step), output.(stepResult))
 		},
 		DescribeState: func(state any) string { return fmt.Sprintf("%+v", state) },
 	}
@@ -88,7 +88,7 @@ func (r lifeRules) model() porcupine.Model {
 }
 
 // agrees compares a response with the model in the fields that such a response has.
-func agrees(s step, model, t told) bool {
+func agrees(s step, model, t stepResult) bool {
 	if model.Code != t.Code {
 		return false
 	}
@@ -108,10 +108,10 @@ func agrees(s step, model, t told) bool {
 	return true
 }
 
-func refusedStep(l taskLife, c model.Code) (taskLife, told) { return l, told{Code: c} }
+func refusedStep(l taskLife, c model.Code) (taskLife, stepResult) { return l, stepResult{Code: c} }
 
 // after returns the next state of a life, and the expected response.
-func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
+func (r lifeRules) after(l taskLife, s step) (taskLife, stepResult) {
 	if l.State == "" && s.What != "create" {
 		return refusedStep(l, model.NotFound)
 	}
@@ -122,23 +122,23 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 		}
 		if r.queue {
 			l.State = model.Queued
-			return l, told{}
+			return l, stepResult{}
 		}
 		l = l.dispatched(s.At)
-		return l, told{}
+		return l, stepResult{}
 	case "start", "beat":
-		if c := l.judge(s.Attempt, s.What == "beat"); c != "" {
+		if c := l.callbackCode(s.Attempt, s.What == "beat"); c != "" {
 			return refusedStep(l, c)
 		}
-		l.State, l.Heard = model.Running, max(l.Heard, s.At)
-		return l, told{Cancel: l.Cancel}
+		l.State, l.LastSeen = model.Running, max(l.LastSeen, s.At)
+		return l, stepResult{Cancel: l.Cancel}
 	case "complete":
 		return r.completed(l, s)
 	case "cancel":
 		switch l.State {
 		case model.Running:
 			if !l.Cancel {
-				l.Cancel, l.Asked = true, s.At
+				l.Cancel, l.CancelRequestedAt = true, s.At
 			}
 		case model.Queued, model.Dispatched:
 			if l.State == model.Dispatched {
@@ -151,7 +151,7 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 				return refusedStep(l, model.AlreadyTerminal)
 			}
 		}
-		return l, told{}
+		return l, stepResult{}
 	case "next":
 		return r.next(l, s)
 	case "dispatch":
@@ -159,9 +159,9 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 			return refusedStep(l, "nothing to claim")
 		}
 		l = l.dispatched(s.At)
-		return l, told{Attempt: l.Attempt}
+		return l, stepResult{Attempt: l.Attempt}
 	case "get":
-		t := told{State: l.State, Attempt: l.Attempt, Requests: l.Cancel && l.State == model.Running}
+		t := stepResult{State: l.State, Attempt: l.Attempt, Requests: l.Cancel && l.State == model.Running}
 		if l.State == model.Failed {
 			t.Reason = l.Why
 		}
@@ -173,8 +173,8 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, told) {
 }
 
 func (l taskLife) dispatched(at int64) taskLife {
-	l.State, l.Why, l.Given, l.Cancel = model.Dispatched, "", false, false
-	l.Attempt, l.Heard = l.Attempt+1, at
+	l.State, l.Why, l.GivenUp, l.Cancel = model.Dispatched, "", false, false
+	l.Attempt, l.LastSeen = l.Attempt+1, at
 	return l
 }
 
@@ -183,10 +183,10 @@ func (l taskLife) finished(s model.State, why model.Reason) taskLife {
 	return l
 }
 
-// judge returns the error of a callback of an attempt; "": it is accepted.
-func (l taskLife) judge(attempt int, beat bool) model.Code {
+// callbackCode returns the error of a callback of an attempt; "": it is accepted.
+func (l taskLife) callbackCode(attempt int, beat bool) model.Code {
 	switch {
-	case attempt < l.Attempt, l.Given && l.State == model.Queued:
+	case attempt < l.Attempt, l.GivenUp && l.State == model.Queued:
 		return model.AttemptMismatch
 	case l.State == model.Dispatched || l.State == model.Running:
 		return ""
@@ -196,10 +196,10 @@ func (l taskLife) judge(attempt int, beat bool) model.Code {
 	return model.AlreadyTerminal
 }
 
-func (r lifeRules) completed(l taskLife, s step) (taskLife, told) {
-	if c := l.judge(s.Attempt, false); c != "" {
+func (r lifeRules) completed(l taskLife, s step) (taskLife, stepResult) {
+	if c := l.callbackCode(s.Attempt, false); c != "" {
 		if l.Ends[s.Attempt] == s.Outcome {
-			return l, told{Retry: l.Retried[s.Attempt]}
+			return l, stepResult{Retry: l.Retried[s.Attempt]}
 		}
 		return refusedStep(l, c)
 	}
@@ -207,46 +207,46 @@ func (r lifeRules) completed(l taskLife, s step) (taskLife, told) {
 	if s.Outcome == model.Failed && s.Retryable && r.queue && !l.Cancel {
 		if l.Failures++; l.Failures < r.policy.MaxAttempts {
 			l.Retried[s.Attempt] = true
-			return l.finished(model.Queued, model.WorkerReported), told{Retry: true}
+			return l.finished(model.Queued, model.WorkerReported), stepResult{Retry: true}
 		}
 	}
 	why := model.Reason("")
 	if s.Outcome == model.Failed {
 		why = model.WorkerReported
 	}
-	return l.finished(s.Outcome, why), told{}
+	return l.finished(s.Outcome, why), stepResult{}
 }
 
-func (r lifeRules) next(l taskLife, s step) (taskLife, told) {
+func (r lifeRules) next(l taskLife, s step) (taskLife, stepResult) {
 	switch {
 	case l.Attempt == s.Attempt+1:
-		return l, told{}
+		return l, stepResult{}
 	case l.Attempt != s.Attempt:
 		return refusedStep(l, model.AttemptMismatch)
 	case l.State == model.Succeeded || l.State == model.Cancelled, l.Cancel && l.State != model.Failed:
 		return refusedStep(l, model.AlreadyTerminal)
 	case !r.queue:
-		return l.dispatched(s.At), told{}
+		return l.dispatched(s.At), stepResult{}
 	case l.State == model.Failed:
 		l.Cancel = false
 	case l.State != model.Queued:
-		l.Given = true
+		l.GivenUp = true
 	}
 	l.State = model.Queued
-	return l, told{}
+	return l, stepResult{}
 }
 
 // verdict applies one of Lubdub's own verdicts from its event: it must have been due, about the current attempt, and not early.
-func (r lifeRules) verdict(l taskLife, s step) (taskLife, told) {
+func (r lifeRules) verdict(l taskLife, s step) (taskLife, stepResult) {
 	early := func(since int64, d time.Duration) bool { return s.At+clockSlack-since < int64(d) }
 	var due, retryable bool
 	switch s.Reason {
 	case model.HeartbeatTimeout:
-		due, retryable = l.State == model.Running && !early(l.Heard, r.beat), true
+		due, retryable = l.State == model.Running && !early(l.LastSeen, r.beat), true
 	case model.StartTimeout:
-		due, retryable = l.State == model.Dispatched && !early(l.Heard, r.start), true
+		due, retryable = l.State == model.Dispatched && !early(l.LastSeen, r.start), true
 	case model.CancelTimeout:
-		due = l.State == model.Running && l.Cancel && !early(l.Asked, r.grace)
+		due = l.State == model.Running && l.Cancel && !early(l.CancelRequestedAt, r.grace)
 	case model.WorkerLost:
 		due, retryable = (l.State == model.Running || l.State == model.Dispatched) && r.queue, true
 	}
@@ -255,8 +255,8 @@ func (r lifeRules) verdict(l taskLife, s step) (taskLife, told) {
 	}
 	if retryable && r.queue && !l.Cancel {
 		if l.Losses++; l.Losses <= r.policy.MaxLosses {
-			return l.finished(model.Queued, s.Reason), told{Retry: true}
+			return l.finished(model.Queued, s.Reason), stepResult{Retry: true}
 		}
 	}
-	return l.finished(model.Failed, s.Reason), told{}
+	return l.finished(model.Failed, s.Reason), stepResult{}
 }

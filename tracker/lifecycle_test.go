@@ -101,7 +101,7 @@ func TestZombie(t *testing.T) {
 }
 
 // An outage of the store costs a worker at most one step of shard time.
-func TestOutageKillsNobody(t *testing.T) {
+func TestAnOutageExpiresNoTask(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
@@ -190,7 +190,7 @@ func TestRetries(t *testing.T) {
 		})
 		worker := h.MustRegister().WorkerID
 		dispatch := func(from int) *model.Attempt {
-			a := h.MustHand("t1", worker)
+			a := h.MustAssign("t1", worker)
 			if a.Number != from+1 {
 				h.Fatalf("from %d: %+v", from, a)
 			}

@@ -33,8 +33,8 @@ var notInTheStory = map[string]string{
 	"relist":          "it runs before the story: TestWhatQueuesHaveIsListed",
 }
 
-// toldOnce are events about neither tasks nor queues that no lost reply duplicates.
-var toldOnce = []string{"system.repaired", "system.mass_expiry_held", "system.released", "system.swept", "system.tokens_revoked"}
+// writtenOnce are events about neither tasks nor queues that no lost reply duplicates.
+var writtenOnce = []string{"system.repaired", "system.mass_expiry_held", "system.released", "system.swept", "system.tokens_revoked"}
 
 // Redis runs a script and the reply is lost: the caller retries, and everything ends as if nothing had been lost. One story in which
 // every script runs is repeated, with the reply of another call lost each time.
@@ -42,8 +42,8 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	s := redistest.Real(t)
-	calls, want := tell(t, s, "", 0)
-	told := 0
+	calls, want := runStory(t, s, "", 0)
+	runs := 0
 	for i, name := range s.Scripts.Names() {
 		if _, left := notInTheStory[name]; left {
 			continue
@@ -56,8 +56,8 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 			of = 1
 		}
 		for n := range of {
-			told++
-			_, got := tell(t, s, name, n)
+			runs++
+			_, got := runStory(t, s, name, n)
 			for k := range want {
 				if got[k] != want[k] {
 					t.Errorf("reply %d of %s lost: %s is\n\t%s, want\n\t%s", n, name, k, got[k], want[k])
@@ -70,18 +70,18 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("told %d times, each with the reply of another call lost; %d scripts", told, len(s.Scripts.Names())-len(notInTheStory))
+	t.Logf("told %d times, each with the reply of another call lost; %d scripts", runs, len(s.Scripts.Names())-len(notInTheStory))
 }
 
-// tell runs the story in an empty store while a reply is lost. It returns which scripts ran, how often, and the final state.
-func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[string]int, end map[string]string) {
+// runStory runs the story in an empty store while a reply is lost. It returns which scripts ran, how often, and the final state.
+func runStory(t *testing.T, s *redistest.Store, lost string, n int) (calls map[string]int, end map[string]string) {
 	t.Helper()
 	if err := s.Client.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.Clock.Set(storyBegins)
 	out := &outside{}
-	c := &story{Crew: trackertest.NewCrew(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) {
+	c := &story{Fleet: trackertest.NewFleet(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) {
 		o.WebhookPoster = out
 		o.WorkerInterval, o.WorkerTimeoutMultiplier = time.Second, 3
 		o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1000, 1<<30, 1000
@@ -103,7 +103,7 @@ func tell(t *testing.T, s *redistest.Store, lost string, n int) (calls map[strin
 // observe returns the final state of every task, worker, machine, run and queue, and how often each event was written.
 func (c *story) observe() map[string]string {
 	c.Helper()
-	end, told := map[string]string{}, c.EventsBySubject()
+	end, events := map[string]string{}, c.EventsBySubject()
 	for _, id := range c.tasks {
 		var task *model.Task
 		c.sure("get "+id, func() (err error) { task, err = c.Tasks.Get(c.Ctx, trackertest.Scope, id); return err })
@@ -114,14 +114,14 @@ func (c *story) observe() map[string]string {
 		end["task "+id] = fmt.Sprintf("%s %s, attempt %d of %s, %d failures, %d losses, cancel %v, output %s, lives %s",
 			task.State, task.Reason, task.Attempt, c.name(task.WorkerID), task.Failures, task.Losses, task.CancelRequested, task.Output,
 			strings.Join(lives, "; "))
-		end["events of "+id] = fmt.Sprint(told[id])
+		end["events of "+id] = fmt.Sprint(events[id])
 	}
 	for name, id := range c.IDs {
 		var w *model.Worker
 		c.sure("worker "+name, func() (err error) { w, err = c.Workers.Get(c.Ctx, trackertest.Scope, id); return err })
 		end["worker "+name] = fmt.Sprintf("%s %s, holds %d, %d placed, %d stale, completed %d", w.Status, w.StatusReason, w.Held, w.Placed,
 			w.StaleCount, w.TotalCompleted)
-		events := told[id]
+		events := events[id]
 		delete(events, "worker.selected")
 		end["events of "+name] = fmt.Sprint(events)
 	}
@@ -144,9 +144,9 @@ func (c *story) observe() map[string]string {
 	var run *model.Run
 	c.sure("run", func() (err error) { run, err = c.Tasks.Run(c.Ctx, trackertest.Scope, "r1"); return err })
 	end["run r1"] = fmt.Sprint(run.Counts)
-	c.observeSchedules(end, told)
+	c.observeSchedules(end, events)
 	for what, n := range c.Events("") {
-		if strings.HasPrefix(what, "task.") || strings.HasPrefix(what, "queue.") || slices.Contains(toldOnce, what) {
+		if strings.HasPrefix(what, "task.") || strings.HasPrefix(what, "queue.") || slices.Contains(writtenOnce, what) {
 			end["events "+what] = fmt.Sprint(n)
 		}
 	}

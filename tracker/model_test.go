@@ -56,42 +56,42 @@ type modelTask struct {
 	grace    time.Duration
 	deadline time.Time
 
-	state    model.State
-	reason   model.Reason
-	attempt  int
-	attempts map[int]*model.Attempt
-	ended    map[int]string // outcome with which an attempt ended
-	retried  map[int]bool
-	last     time.Duration // shard time of the last beat
-	begun    time.Duration
-	startBy  time.Duration
-	told     time.Duration // when the cancel was delivered; 0: not yet
-	patience time.Duration // time that the worker has from then on
-	cancel   bool
-	readyAt  time.Time
-	failures int
-	losses   int
-	lastEnd  model.Reason  // of the current attempt while QUEUED
-	fenced   bool          // the current attempt was given up on request
-	start    time.Duration // start timeout
-	won      int           // the attempt whose success was acknowledged
-	strays   []*model.Attempt
+	state           model.State
+	reason          model.Reason
+	attempt         int
+	attempts        map[int]*model.Attempt
+	ended           map[int]string // outcome with which an attempt ended
+	retried         map[int]bool
+	last            time.Duration // shard time of the last beat
+	begun           time.Duration
+	startBy         time.Duration
+	cancelDelivered time.Duration // when the cancel was delivered; 0: not yet
+	patience        time.Duration // time that the worker has from then on
+	cancel          bool
+	readyAt         time.Time
+	failures        int
+	losses          int
+	lastEnd         model.Reason  // of the current attempt while QUEUED
+	fenced          bool          // the current attempt was given up on request
+	start           time.Duration // start timeout
+	won             int           // the attempt whose success was acknowledged
+	strays          []*model.Attempt
 }
 
 const manyTasks = 12
 
 type machine struct {
 	*testing.T
-	tr      *tracker.Tracker
-	store   *redistest.Store
-	sweeper *sweep.Sweeper
-	worker  string        // which claims
-	heard   time.Duration // shard time of its last beat
-	tasks   map[string]*modelTask
-	n       int
-	now     time.Time
-	L       time.Duration         // shard time since the start, the same in every shard: all get their ticks together
-	lost    map[string]*modelTask // by ID: tasks without a record, whose attempts a lost primary has dispatched
+	tr       *tracker.Tracker
+	store    *redistest.Store
+	sweeper  *sweep.Sweeper
+	worker   string        // which claims
+	lastBeat time.Duration // shard time of its last beat
+	tasks    map[string]*modelTask
+	n        int
+	now      time.Time
+	L        time.Duration         // shard time since the start, the same in every shard: all get their ticks together
+	lost     map[string]*modelTask // by ID: tasks without a record, whose attempts a lost primary has dispatched
 }
 
 // hire registers a worker that can run all tasks.

@@ -63,7 +63,7 @@ func (m *machine) Create(rt *rapid.T) {
 
 func (m *machine) dispatched(k *modelTask, a *model.Attempt) {
 	k.state, k.attempt, k.attempts[a.Number] = model.Dispatched, a.Number, a
-	k.startBy, k.cancel, k.told, k.readyAt, k.reason, k.fenced = m.L+k.start, false, 0, time.Time{}, "", false
+	k.startBy, k.cancel, k.cancelDelivered, k.readyAt, k.reason, k.fenced = m.L+k.start, false, 0, time.Time{}, "", false
 }
 
 func (m *machine) code(rt *rapid.T, what string, err error, want model.Code) {
@@ -151,10 +151,10 @@ func (m *machine) Beat(rt *rapid.T) {
 		return
 	}
 	m.begin(k, a)
-	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.told != 0) {
-		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.told != 0)
+	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.cancelDelivered != 0) {
+		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.cancelDelivered != 0)
 	}
-	if k.cancel && k.told == 0 && rapid.Bool().Draw(rt, "delivered") {
+	if k.cancel && k.cancelDelivered == 0 && rapid.Bool().Draw(rt, "delivered") {
 		m.tr.Beats.CancelDelivered(a)
 		for until := time.Now().Add(trackertest.Patience); !b.Cancel.Delivered; { // recorded in the background: repeat until it is
 			if time.Now().After(until) {
@@ -163,7 +163,7 @@ func (m *machine) Beat(rt *rapid.T) {
 			m.tr.Beats.Beat(b)
 			m.must(rt, b.Err)
 		}
-		k.told = m.L
+		k.cancelDelivered = m.L
 	}
 }
 
@@ -298,7 +298,7 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 		return
 	}
 	if k.state == model.Failed {
-		k.lastEnd, k.cancel, k.told = k.reason, false, 0
+		k.lastEnd, k.cancel, k.cancelDelivered = k.reason, false, 0
 	} else if k.state != model.Queued {
 		k.fenced = true
 	}

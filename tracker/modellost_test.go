@@ -16,7 +16,7 @@ func (m *machine) LosePrimary(rt *rapid.T) {
 	if len(m.tasks) == 0 {
 		rt.Skip("no task yet")
 	}
-	replica, tasks, now, L, heard := m.store.Snapshot(m), map[string]*modelTask{}, m.now, m.L, m.heard
+	replica, tasks, now, L, lastBeat := m.store.Snapshot(m), map[string]*modelTask{}, m.now, m.L, m.lastBeat
 	for id, k := range m.tasks {
 		known := *k
 		known.attempts, known.ended, known.retried = maps.Clone(k.attempts), maps.Clone(k.ended), maps.Clone(k.retried)
@@ -36,7 +36,7 @@ func (m *machine) LosePrimary(rt *rapid.T) {
 	}
 	was := m.tasks
 	m.store.Restore(m, replica)
-	m.tasks, m.L, m.heard = tasks, L, heard
+	m.tasks, m.L, m.lastBeat = tasks, L, lastBeat
 	for id, k := range was {
 		is := m.tasks[id]
 		if is == nil {
@@ -72,5 +72,5 @@ func (m *machine) adopted(k *modelTask, a *model.Attempt) {
 	m.tasks[k.id] = k
 	k.cancel = k.cancel && k.state == model.Running
 	k.state, k.attempt, k.attempts[a.Number], k.begun = model.Running, a.Number, a, m.L
-	k.reason, k.readyAt, k.told, k.fenced = "", time.Time{}, 0, false
+	k.reason, k.readyAt, k.cancelDelivered, k.fenced = "", time.Time{}, 0, false
 }

@@ -33,8 +33,8 @@ func (m *machine) Outage(rt *rapid.T) {
 }
 
 func (m *machine) sweep(rt *rapid.T) {
-	if m.L-m.heard > 5*time.Second {
-		m.heard = m.L
+	if m.L-m.lastBeat > 5*time.Second {
+		m.lastBeat = m.L
 		_, err := m.tr.Workers.Beat(rt.Context(), trackertest.Scope, m.worker, workers.WorkerBeat{})
 		m.must(rt, err)
 	}
@@ -69,8 +69,8 @@ func (m *machine) verdict(k *modelTask) {
 	if running() && k.run > 0 {
 		timers = append(timers, timer{k.begun + k.run, func() { lose(model.RunTimeout, true, false) }})
 	}
-	if running() && k.told > 0 {
-		timers = append(timers, timer{k.told + k.patience, func() { lose(model.CancelTimeout, false, false) }})
+	if running() && k.cancelDelivered > 0 {
+		timers = append(timers, timer{k.cancelDelivered + k.patience, func() { lose(model.CancelTimeout, false, false) }})
 	}
 	// Of two timers the earlier one wins; at the same moment the sorted set orders by name: c before r.
 	sort.SliceStable(timers, func(i, j int) bool { return timers[i].at < timers[j].at })

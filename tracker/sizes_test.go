@@ -13,7 +13,7 @@ import (
 )
 
 // storedBytes returns the bytes of a task's documents and history, and the size in its record.
-func storedBytes(h *trackertest.Harness, id string) (stored, said int64, class string) {
+func storedBytes(h *trackertest.Harness, id string) (stored, recorded int64, class string) {
 	h.Helper()
 	for shard := range h.Tracker.Store.Shards() {
 		prefix := fmt.Sprintf("lubdub:{%d}:", shard)
@@ -33,16 +33,16 @@ func storedBytes(h *trackertest.Harness, id string) (stored, said int64, class s
 		}
 		if z := h.Store.Client.HGet(h.Ctx, prefix+"task:"+trackertest.Scope.String()+"/"+id, "z").Val(); z != "" {
 			class = z[:1]
-			said, _ = strconv.ParseInt(z[1:], 10, 64)
+			recorded, _ = strconv.ParseInt(z[1:], 10, 64)
 		}
 	}
-	return stored, said, class
+	return stored, recorded, class
 }
 
 // A task's recorded size stays correct, whatever happens to the task, and is deleted with it.
-func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
+func TestRecordedTaskSizeStaysCorrect(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		random := rand.New(rand.NewPCG(1, 2))
 		text := func(most int) []byte {
@@ -50,14 +50,14 @@ func TestWhatATaskIsSaidToTakeStaysTrue(t *testing.T) {
 		}
 		check := func(id, when string) {
 			c.Helper()
-			stored, said, class := storedBytes(c.Harness, id)
-			if d := stored - said; d > 2500 || d < -2500 {
-				c.Fatalf("%s, %s: takes %d bytes, and is said to take %d", id, when, stored, said)
+			stored, recorded, class := storedBytes(c.Harness, id)
+			if d := stored - recorded; d > 2500 || d < -2500 {
+				c.Fatalf("%s, %s: takes %d bytes, and is said to take %d", id, when, stored, recorded)
 			}
 			entry := "~acme/" + class + "/prod/" + id
-			if n := strings.Count(strings.Join(c.Sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (said > 1024) || n == 1 &&
+			if n := strings.Count(strings.Join(c.Sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (recorded > 1024) || n == 1 &&
 				!strings.Contains(strings.Join(c.Sizes(), "\n")+"\n", entry+"\n") {
-				c.Fatalf("%s, %s: listed %d times, said to take %d: %v", id, when, n, said, c.Sizes())
+				c.Fatalf("%s, %s: listed %d times, said to take %d: %v", id, when, n, recorded, c.Sizes())
 			}
 		}
 		for i := range 8 {

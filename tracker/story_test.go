@@ -20,7 +20,7 @@ var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 
 // story is a crew whose steps use every script, with clients that retry when the store did not confirm.
 type story struct {
-	*trackertest.Crew
+	*trackertest.Fleet
 	what  string // the script whose reply is lost
 	tasks []string
 	names map[string]string // of workers by their IDs
@@ -149,12 +149,12 @@ func (c *story) claimed(worker, id string, max int) (got []*model.Attempt) {
 	return got
 }
 
-func (c *story) tells(worker string, b workers.WorkerBeat) {
+func (c *story) sendBeat(worker string, b workers.WorkerBeat) {
 	c.Helper()
 	c.sure("beat of "+worker, func() error {
-		heard, err := c.Workers.Beat(c.Ctx, trackertest.Scope, c.IDs[worker], b)
+		result, err := c.Workers.Beat(c.Ctx, trackertest.Scope, c.IDs[worker], b)
 		if err == nil {
-			c.Holdings.Notified(heard)
+			c.Holdings.Notified(result)
 		}
 		return err
 	})
@@ -168,7 +168,7 @@ func (c *story) goOn(d time.Duration) {
 		c.sure("tick", c.Beats.Tick)
 		if d%time.Second == 0 {
 			for _, name := range c.alive {
-				c.tells(name, workers.WorkerBeat{})
+				c.sendBeat(name, workers.WorkerBeat{})
 			}
 		}
 	}
@@ -287,7 +287,8 @@ func (c *story) inventory() {
 		}
 	}
 	for range 13 { // longer than an unknown reservation lasts
-		c.tells("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: holdings.OwnedAttempt{TaskID: "kept", Number: 1}}}})
+		c.sendBeat("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: holdings.OwnedAttempt{TaskID: "kept",
+			Number: 1}}}})
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {
@@ -420,11 +421,11 @@ func (c *story) holds() {
 func (c *story) holdsTime() {
 	ctx, cancel := context.WithCancel(c.Ctx)
 	slowed := trackertest.RecordCalls(c.Tracker, "slowclock")
-	kept := make(chan error, 1)
-	go func() { kept <- c.Beats.KeepTime(ctx) }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.Beats.KeepTime(ctx) }()
 	trackertest.Until(c, func() bool { return len(slowed()) > 0 })
 	cancel()
-	c.check("keep time", <-kept)
+	c.check("keep time", <-stopped)
 }
 
 // revokes revokes tokens, and reads the list; before that it requests a sweep.
@@ -438,7 +439,7 @@ func (c *story) revokes() {
 // readers reads everything.
 func (c *story) readers() {
 	c.sure("list", func() error {
-		if err := c.lookAtAll(); err != nil {
+		if err := c.readStats(); err != nil {
 			return err
 		}
 		_, err := c.Tasks.List(c.Ctx, model.TaskFilter{Scope: trackertest.Scope, PageSize: 5})
@@ -453,8 +454,8 @@ func (c *story) readers() {
 	c.sure("events", func() error { _, err := c.Tracker.Events.List(c.Ctx, events.Query{Size: 100, Back: true}); return err })
 }
 
-// lookAtAll publishes what this replica has counted and reads everything that dashboards show.
-func (c *story) lookAtAll() error {
+// readStats publishes what this replica has counted and reads everything that dashboards show.
+func (c *story) readStats() error {
 	c.Stats.ForgetSnapshots()
 	_, err := c.Stats.Leave(c.Ctx)
 	if err == nil {

@@ -67,7 +67,7 @@ func (c *story) schedules() {
 }
 
 // observeSchedules adds the result of every fire, and checks that each has its task once.
-func (c *story) observeSchedules(end map[string]string, told map[string]map[string]int) {
+func (c *story) observeSchedules(end map[string]string, events map[string]map[string]int) {
 	c.Helper()
 	var page *schedules.Page
 	c.sure("schedules", func() (err error) {
@@ -81,7 +81,7 @@ func (c *story) observeSchedules(end map[string]string, told map[string]map[stri
 		}
 		end["schedule "+s.ID] = fmt.Sprintf("last %s, %d fires, %d skipped, %d wait, %v", s.Last.Format("04:05"), s.Fires, s.Skipped,
 			s.Waiting, fires)
-		end["events of "+s.ID] = fmt.Sprint(told[s.ID])
+		end["events of "+s.ID] = fmt.Sprint(events[s.ID])
 	}
 	var tasks *model.TaskPage
 	c.sure("list", func() (err error) {

@@ -66,7 +66,7 @@ var errNotWorker = httpapi.Forbidden("The token in the Authorization header does
 func authorizeByWorker(req *httpapi.Request, b *batchRequest, bare []int) {
 	bad := req.Authenticate()
 	var names []holdings.OwnedAttempt
-	var asked []*batchItem
+	var pending []*batchItem
 	for _, i := range bare {
 		it := &b.items[i]
 		switch r := it.body.Check(); {
@@ -85,14 +85,14 @@ func authorizeByWorker(req *httpapi.Request, b *batchRequest, bare []int) {
 				continue
 			}
 			names = append(names, holdings.OwnedAttempt{TaskID: string(it.body.TaskID), Number: it.body.Attempt})
-			asked = append(asked, it)
+			pending = append(pending, it)
 		}
 	}
-	if len(asked) == 0 {
+	if len(pending) == 0 {
 		return
 	}
 	found, err := req.Owned(names)
-	for i, it := range asked {
+	for i, it := range pending {
 		if err != nil {
 			it.refusal = httpapi.RefusalOf(req.Route.Op, err)
 			continue

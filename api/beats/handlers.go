@@ -12,8 +12,8 @@ import (
 type Service interface {
 	Beat(*beats.Beat)       // returns when the beat has its result
 	BeatMany([]*beats.Beat) // returns when each has its result
-	// Land does not wait: it calls landed, on other goroutines, with the beats that have their result, each once. landed must not block.
-	Land(batch []*beats.Beat, landed func([]*beats.Beat))
+	// Submit does not wait: it calls done, on other goroutines, with the beats that have their result, each once. done must not block.
+	Submit(batch []*beats.Beat, done func([]*beats.Beat))
 	CancelDelivered(*model.Attempt) // a reply that included the cancel was written to the connection; does not block
 }
 

@@ -22,27 +22,27 @@ import (
 //
 // Only the loop uses the fields, except those that mu guards.
 type beatLoop struct {
-	h       *Handlers
-	loop    *evloop.Loop
-	count   *httpapi.Stripe
-	parsed  beatparse.Request
-	body    beatbody.Body
-	turn    []*beats.Beat       // of this turn
-	landing []*beats.Beat       // the same, since Land may change the other slice
-	opened  int                 // tokens verified in this turn
-	done    func([]*beats.Beat) // collect, allocated once
-	spare   []*loopBeat
-	text    []byte // buffer for a body
-	out     []byte // buffer for an answer
-	stamp   jsonscan.Stamp
-	date    dateLine
-	ctx     fasthttp.RequestCtx // for refusals
-	refused bytes.Buffer
+	h         *Handlers
+	loop      *evloop.Loop
+	count     *httpapi.Stripe
+	parsed    beatparse.Request
+	body      beatbody.Body
+	turn      []*beats.Beat       // of this turn
+	submitted []*beats.Beat       // the same, since Submit may change the other slice
+	opened    int                 // tokens verified in this turn
+	done      func([]*beats.Beat) // collect, allocated once
+	spare     []*loopBeat
+	text      []byte // buffer for a body
+	out       []byte // buffer for an answer
+	stamp     jsonscan.Stamp
+	date      dateLine
+	ctx       fasthttp.RequestCtx // for refusals
+	refused   bytes.Buffer
 
-	mu     sync.Mutex
-	landed []*beats.Beat
-	before []*beats.Beat // beats that have been answered; their memory is reused
-	posted bool          // the loop is notified that some have results
+	mu       sync.Mutex
+	finished []*beats.Beat
+	before   []*beats.Beat // beats that have been answered; their memory is reused
+	posted   bool          // the loop is notified that some have results
 }
 
 // loopBeat is a beat on the loop, from the request to the answer.
@@ -70,7 +70,7 @@ func (l *beatLoop) Read(c *evloop.Conn, unread []byte) (int, evloop.Next) {
 	case l.begin(c):
 		return p.Total, evloop.Begun
 	}
-	return 0, evloop.HandOver
+	return 0, evloop.HandOff
 }
 
 // begin begins the parsed beat, unless there is a doubt. It has no effect before the last check.
@@ -138,24 +138,24 @@ func (l *beatLoop) Turn() {
 	if len(l.turn) == 0 {
 		return
 	}
-	l.landing = append(l.landing[:0], l.turn...)
+	l.submitted = append(l.submitted[:0], l.turn...)
 	defer func() {
 		if p := recover(); p != nil {
-			for _, b := range l.landing {
+			for _, b := range l.submitted {
 				l.failed(b.Of.(*loopBeat), p)
 			}
 		}
 		clear(l.turn)
-		clear(l.landing)
+		clear(l.submitted)
 		l.turn = l.turn[:0]
 	}()
-	l.h.beats.Land(l.turn, l.done)
+	l.h.beats.Submit(l.turn, l.done)
 }
 
 // collect receives, on any goroutine, beats that have their result.
 func (l *beatLoop) collect(beats []*beats.Beat) {
 	l.mu.Lock()
-	l.landed = append(l.landed, beats...)
+	l.finished = append(l.finished, beats...)
 	first := !l.posted
 	l.posted = true
 	l.mu.Unlock()
@@ -164,18 +164,18 @@ func (l *beatLoop) collect(beats []*beats.Beat) {
 	}
 }
 
-// Landed answers the beats that have their result.
-func (l *beatLoop) Landed(any) {
+// Receive answers the beats that have their result.
+func (l *beatLoop) Receive(any) {
 	l.mu.Lock()
-	landed := l.landed
-	l.landed, l.posted = l.before[:0], false
+	finished := l.finished
+	l.finished, l.posted = l.before[:0], false
 	l.mu.Unlock()
 	now := time.Now()
-	for _, b := range landed {
+	for _, b := range finished {
 		l.answer(b.Of.(*loopBeat), now)
 	}
-	clear(landed)
-	l.before = landed
+	clear(finished)
+	l.before = finished
 }
 
 // answer answers a beat that has its result.
@@ -202,7 +202,7 @@ func (l *beatLoop) answer(b *loopBeat, now time.Time) {
 		sent = func() { l.h.beats.CancelDelivered(a) }
 	}
 	l.count.Observe(fasthttp.StatusOK, now.Sub(b.start))
-	b.conn.AnswerTold(l.out, l.loop.Stopping(), sent)
+	b.conn.AnswerThen(l.out, l.loop.Stopping(), sent)
 	l.over(b)
 }
 

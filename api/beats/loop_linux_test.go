@@ -14,9 +14,9 @@ import (
 // noTracker knows nothing of attempts and revocations.
 type noTracker struct{}
 
-func (noTracker) Attempt(a model.Attempt) *model.Attempt             { return &a }
-func (noTracker) Skew() time.Duration                                { return 0 }
-func (noTracker) Heed(heed func(all, news []revocations.Revocation)) { heed(nil, nil) }
+func (noTracker) Attempt(a model.Attempt) *model.Attempt                        { return &a }
+func (noTracker) Skew() time.Duration                                           { return 0 }
+func (noTracker) Subscribe(subscriber func(all, news []revocations.Revocation)) { subscriber(nil, nil) }
 
 // A turn opens so many tokens and no more.
 func TestATurnOpensSomeTokens(t *testing.T) {

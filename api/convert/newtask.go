@@ -41,9 +41,9 @@ func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error
 }
 
 // ownTrace returns the trace context in a body.
-func ownTrace(said string) (string, error) {
-	trace, ok := model.ParseTraceparent(said)
-	if said != "" && !ok {
+func ownTrace(header string) (string, error) {
+	trace, ok := model.ParseTraceparent(header)
+	if header != "" && !ok {
 		return "", httpapi.InvalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
 			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
 	}

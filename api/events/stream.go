@@ -85,12 +85,12 @@ type eventStream struct {
 	listener *events.Listener
 	who      *httpapi.Principal
 
-	pending net.Buffers    // sent first
-	events  []*events.Told // sent second
-	closing []byte         // sent last
-	last    bool           // nothing is sent after that
-	buffers [4][]byte      // of pending
-	head    []byte         // of an event or gap, in pending
+	pending net.Buffers       // sent first
+	events  []*events.Message // sent second
+	closing []byte            // sent last
+	last    bool              // nothing is sent after that
+	buffers [4][]byte         // of pending
+	head    []byte            // of an event or gap, in pending
 
 	quietSince atomic.Int64           // when something was last written, ns since the epoch
 	due        atomic.Bool            // a keep-alive is due
@@ -154,7 +154,7 @@ var (
 )
 
 // append makes an event or a gap pending.
-func (s *eventStream) append(t *events.Told) {
+func (s *eventStream) append(t *events.Message) {
 	if t.Gap != nil {
 		gap, _ := httpapi.Marshal(convert.Gap(t.Gap)) // encoding plain fields does not fail
 		s.head = append(append(s.head[:0], "event: gap\nid: "...), t.Cursor...)
@@ -181,8 +181,8 @@ func (s *eventStream) Close() error {
 
 func (s *eventStream) Principal() *httpapi.Principal { return s.who }
 
-// Look makes the stream send a keep-alive if it has been quiet for long.
-func (s *eventStream) Look(now time.Time) {
+// Tick makes the stream send a keep-alive if it has been quiet for long.
+func (s *eventStream) Tick(now time.Time) {
 	if s.quietSince.Load() <= now.Add(-s.handlers.KeepAlive).UnixNano() && !s.due.Swap(true) {
 		s.listener.Wake()
 	}
@@ -206,4 +206,4 @@ func (h *Handlers) enter(req *httpapi.Request) *httpapi.Refusal {
 	return nil
 }
 
-func (h *Handlers) leave(who *httpapi.Principal) { h.Streams.Give(who.Holder(), 1) }
+func (h *Handlers) leave(who *httpapi.Principal) { h.Streams.Release(who.Holder(), 1) }

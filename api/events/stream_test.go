@@ -10,19 +10,19 @@ import (
 )
 
 // What a listener has not taken yet is not copied for it.
-func TestWhatIsToldIsShared(t *testing.T) {
-	told := make([]*events.Told, 200)
-	for i := range told {
-		told[i] = &events.Told{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
+func TestEventsAreNotCopiedForEachListener(t *testing.T) {
+	published := make([]*events.Message, 200)
+	for i := range published {
+		published[i] = &events.Message{Cursor: strconv.Itoa(i), JSON: []byte(`{"id":` + strings.Repeat("1", i) + `}`)}
 	}
 	var want strings.Builder
-	for _, e := range told {
+	for _, e := range published {
 		fmt.Fprintf(&want, "id: %s\ndata: %s\n\n", e.Cursor, e.JSON)
 	}
 	for _, size := range []int{1, 7, 4096} {
 		s, p, got := &eventStream{last: true}, make([]byte, size), make([]byte, 0, want.Len())
 		read := func() {
-			s.events, got = told, got[:0]
+			s.events, got = published, got[:0]
 			for {
 				n, err := s.Read(p)
 				if got = append(got, p[:n]...); err != nil {

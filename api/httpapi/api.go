@@ -38,7 +38,7 @@ type Registry interface {
 // RevocationList is the list of revoked tokens.
 type RevocationList interface {
 	// The function gets all revocations and the new ones, now and whenever they change.
-	Heed(f func(all, news []revocations.Revocation))
+	Subscribe(f func(all, news []revocations.Revocation))
 }
 
 // Config configures an API. Limits are as in the server's configuration.
@@ -79,9 +79,9 @@ type API struct {
 	tenantBeats *tenantLimit // nil: no limit
 	tenantCalls *tenantLimit
 
-	logFailures logs.Limiter
-	logActs     logs.Limiter
-	logNobody   logs.Limiter
+	logFailures  logs.Limiter
+	logActs      logs.Limiter
+	logNoWorkers logs.Limiter
 
 	inFlight atomic.Int64
 }
@@ -95,7 +95,7 @@ func New(cfg Config) (*API, error) {
 	}
 	a.Waits.api = a
 	a.ids.init()
-	cfg.Revocations.Heed(a.applyRevocations)
+	cfg.Revocations.Subscribe(a.applyRevocations)
 	var err error
 	if a.Metrics, err = newMetrics(cfg.Registerer, a); err != nil {
 		return nil, err

@@ -133,24 +133,24 @@ func (req *Request) Scope(bodyTenant, bodyWorkspace string) (model.Scope, error)
 
 // ScopePart returns the tenant or workspace of a request, as Scope determines it.
 func (req *Request) ScopePart(field, body, own string) (string, error) {
-	asked := req.Query.Get(field)
+	query := req.Query.Get(field)
 	switch {
-	case req.Query.Has(field) && !model.ValidID(asked), body != "" && !model.ValidID(body):
+	case req.Query.Has(field) && !model.ValidID(query), body != "" && !model.ValidID(body):
 		return "", InvalidID(field)
-	case asked != "" && body != "" && asked != body:
+	case query != "" && body != "" && query != body:
 		return "", InvalidField(field, field+" differs between the query and the body; say it once")
 	case body != "":
-		asked = body
+		query = body
 	}
 	switch {
-	case asked == "" && own == token.Wildcard:
+	case query == "" && own == token.Wildcard:
 		return "", InvalidField(field, field+" is missing; the token opens every one, so the request must say which it is about")
-	case asked == "":
+	case query == "":
 		return own, nil
-	case own != token.Wildcard && asked != own:
+	case own != token.Wildcard && query != own:
 		return "", Forbidden("The token does not open this " + strings.TrimSuffix(field, "Id"))
 	}
-	return asked, nil
+	return query, nil
 }
 
 // OpenScope returns the scope of a request that may concern several. The tenant or workspace may be "" if the token allows every one.

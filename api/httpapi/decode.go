@@ -85,13 +85,13 @@ func unmarshal(path string, body []byte, v any) error {
 // wireField removes the names of embedded structs from a path of encoding/json: wire names begin with a lower-case letter.
 func wireField(path string) string {
 	parts := strings.Split(path, ".")
-	kept := parts[:0]
+	names := parts[:0]
 	for _, p := range parts {
 		if p == "" || p[0] < 'A' || p[0] > 'Z' {
-			kept = append(kept, p)
+			names = append(names, p)
 		}
 	}
-	return strings.Join(kept, ".")
+	return strings.Join(names, ".")
 }
 
 // kindName names the JSON kind of a field's type.

@@ -76,7 +76,7 @@ func (c *fieldCheck) object(t reflect.Type, path string) *Refusal {
 		case f.narrows && c.emptyString():
 			return emptyField(sub)
 		case f.typ == rawMessage:
-			if r := c.kept(sub); r != nil {
+			if r := c.rawJSON(sub); r != nil {
 				return r
 			}
 		default:
@@ -90,8 +90,8 @@ func (c *fieldCheck) object(t reflect.Type, path string) *Refusal {
 	return nil
 }
 
-// kept checks a value that is stored as raw JSON.
-func (c *fieldCheck) kept(path string) *Refusal {
+// rawJSON checks a value that is stored as raw JSON.
+func (c *fieldCheck) rawJSON(path string) *Refusal {
 	c.Space()
 	from := c.Pos
 	c.Skip()

@@ -39,7 +39,7 @@ func (a *Admission) Enter(who *Principal) *Refusal {
 }
 
 // Leave undoes Enter.
-func (a *Admission) Leave(who *Principal) { a.Places.Give(who.Holder(), 1) }
+func (a *Admission) Leave(who *Principal) { a.Places.Release(who.Holder(), 1) }
 
 func (a *Admission) refuse(level shares.Level) *Refusal {
 	a.refused()
@@ -111,9 +111,9 @@ func (l *tenantLimit) take(tenant string, at *atomic.Pointer[bucket], now time.T
 	return l.takeOf(tenant, at, now, 1, burst)
 }
 
-// owe takes n more for an admitted request; if the bucket has less, the rest is deducted from the next requests. So a request that
+// charge takes n more for an admitted request; if the bucket has less, the rest is deducted from the next requests. So a request that
 // costs more than a second's share is neither free nor always refused.
-func (l *tenantLimit) owe(tenant string, n int, now time.Time) {
+func (l *tenantLimit) charge(tenant string, n int, now time.Time) {
 	l.takeOf(tenant, nil, now, int64(n), math.MaxInt64/2)
 }
 
@@ -156,11 +156,11 @@ func (l *tenantLimit) bucketOf(tenant string, ns int64) *bucket {
 	l.forget(ns)
 	b := new(bucket)
 	b.full.Store(ns)
-	kept, there := l.buckets.LoadOrStore(tenant, b)
+	stored, there := l.buckets.LoadOrStore(tenant, b)
 	if !there {
 		l.count.Add(1)
 	}
-	return kept.(*bucket)
+	return stored.(*bucket)
 }
 
 // forget drops full buckets if there are many, at most once a second.
@@ -198,8 +198,8 @@ func (req *Request) TakeCall(tenant string) *Refusal {
 	return req.API.tenantCalls.take(tenant, nil, req.Local())
 }
 
-// OweCalls counts n more calls of the tenant.
-func (a *API) OweCalls(tenant string, n int, now time.Time) { a.tenantCalls.owe(tenant, n, now) }
+// ChargeCalls counts n more calls of the tenant.
+func (a *API) ChargeCalls(tenant string, n int, now time.Time) { a.tenantCalls.charge(tenant, n, now) }
 
-// OweBeats counts n more heartbeats of the tenant.
-func (a *API) OweBeats(tenant string, n int, now time.Time) { a.tenantBeats.owe(tenant, n, now) }
+// ChargeBeats counts n more heartbeats of the tenant.
+func (a *API) ChargeBeats(tenant string, n int, now time.Time) { a.tenantBeats.charge(tenant, n, now) }

@@ -16,7 +16,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 }
 func (w *brokenWriter) Flush() error { return errors.New("broken") }
 
-func TestACancelThatCouldNotBeHandedOverIsNotDelivered(t *testing.T) {
+func TestACancelThatCouldNotBeWrittenIsNotDelivered(t *testing.T) {
 	t.Parallel()
 	sent := 0
 	for _, w := range []io.Writer{&brokenWriter{}, &brokenWriter{flushed: true}} {

@@ -53,7 +53,7 @@ func TestMintingATaskTokenIsDeterministic(t *testing.T) {
 }
 
 // What others signed with our keys may have any subject; it must not reach events.
-func TestSubjectsThatCannotStandInEvents(t *testing.T) {
+func TestSubjectsThatAreInvalidInEvents(t *testing.T) {
 	t.Parallel()
 	for _, subject := range []string{"", "a b", "role:admin", "a\nb", "-a", strings.Repeat("a", 129)} {
 		c := &token.Claims{Kind: token.KindControl, Role: token.RoleOperator}

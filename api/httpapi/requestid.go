@@ -39,13 +39,13 @@ func (a *API) AppendRequestID(dst, own []byte) []byte { return a.ids.append(dst,
 
 // append appends the id of an answer.
 func (r *requestIDs) append(dst, own []byte) []byte {
-	if saneRequestID(own) {
+	if validRequestID(own) {
 		return append(dst, own...)
 	}
 	return strconv.AppendUint(append(dst, r.prefix...), r.count.Add(1), 36)
 }
 
-func saneRequestID(id []byte) bool {
+func validRequestID(id []byte) bool {
 	if len(id) == 0 || len(id) > maxRequestID {
 		return false
 	}

@@ -11,16 +11,16 @@ import (
 
 // SelectionRefusal adds the counts to the refusal of a selection that found no worker.
 func (req *Request) SelectionRefusal(err error) error {
-	var nobody *model.SelectionError
-	if !errors.As(err, &nobody) {
+	var selection *model.SelectionError
+	if !errors.As(err, &selection) {
 		return err
 	}
 	r := RefusalOf("select", err)
 	if r.Body.Error == v1.CodeNoFreshWorkers {
-		req.logNoFreshWorkers(nobody)
+		req.logNoFreshWorkers(selection)
 	}
-	rejected := Rejected(nobody.Rejected)
-	r.Body.Considered, r.Body.Rejected = &nobody.Considered, &rejected
+	rejected := Rejected(selection.Rejected)
+	r.Body.Considered, r.Body.Rejected = &selection.Considered, &rejected
 	return r
 }
 
@@ -34,7 +34,7 @@ func Rejected(n map[model.Filter]int) v1.Rejected {
 
 // logNoFreshWorkers logs that a selection or a placement found no worker with fresh heartbeats.
 func (req *Request) logNoFreshWorkers(of *model.SelectionError) {
-	suppressed, ok := req.API.logNobody.Allow(req.Local())
+	suppressed, ok := req.API.logNoWorkers.Allow(req.Local())
 	if !ok {
 		return
 	}

@@ -23,15 +23,15 @@ type skewCount struct {
 }
 
 // Observe counts a worker's time; a zero time was not reported.
-func (c *skewCount) Observe(said, received time.Time) {
-	if !said.IsZero() {
-		c.ObserveMs(said.UnixMilli(), received)
+func (c *skewCount) Observe(reported, received time.Time) {
+	if !reported.IsZero() {
+		c.ObserveMs(reported.UnixMilli(), received)
 	}
 }
 
 // ObserveMs counts a worker's time in ms since the epoch.
-func (c *skewCount) ObserveMs(said int64, received time.Time) {
-	ms := received.UnixMilli() - said
+func (c *skewCount) ObserveMs(reported int64, received time.Time) {
+	ms := received.UnixMilli() - reported
 	if ms < 0 {
 		ms = -ms
 	}

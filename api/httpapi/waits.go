@@ -22,7 +22,7 @@ type Waits struct {
 type waiter interface {
 	Principal() *Principal
 	End(why string)     // ends it soon; later calls do nothing
-	Look(now time.Time) // called about once a second, with this process's time
+	Tick(now time.Time) // called about once a second, with this process's time
 }
 
 // Reasons why waiting calls end although nothing has failed.
@@ -94,7 +94,7 @@ func (w *Waits) Check() {
 			one.End(why)
 			continue
 		}
-		one.Look(now)
+		one.Tick(now)
 	}
 }
 
@@ -136,4 +136,4 @@ type waitingCall struct {
 
 func (w *waitingCall) Principal() *Principal { return w.who }
 func (w *waitingCall) End(string)            { w.cancel() }
-func (w *waitingCall) Look(time.Time)        {}
+func (w *waitingCall) Tick(time.Time)        {}

@@ -147,5 +147,5 @@ func (h *Handlers) enterClaim(req *httpapi.Request, wait time.Duration) (leave f
 		h.Refused()
 		return nil, httpapi.OverShare(level, h.Waiting, "waiting claims", "max-connections")
 	}
-	return func() { h.Waiting.Give(req.Caller.Holder(), 1) }, nil
+	return func() { h.Waiting.Release(req.Caller.Holder(), 1) }, nil
 }

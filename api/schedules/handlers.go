@@ -20,7 +20,7 @@ type Service interface {
 	Resume(ctx context.Context, scope model.Scope, scheduleID string) (*schedules.Schedule, error)
 	NextFires(ctx context.Context, scope model.Scope, scheduleID string, count int) ([]time.Time, error)
 	Fire(ctx context.Context, scope model.Scope, scheduleID string) (*schedules.Fire, error)
-	Backfill(ctx context.Context, scope model.Scope, scheduleID string, from, to time.Time) (*schedules.Asked, error)
+	Backfill(ctx context.Context, scope model.Scope, scheduleID string, from, to time.Time) (*schedules.BackfillResult, error)
 }
 
 // Handlers answer the routes of schedules.

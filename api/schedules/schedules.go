@@ -235,13 +235,13 @@ func (h *Handlers) backfill(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	asked, err := h.Schedules.Backfill(req.Context(), scope, req.ID, body.From.Time, body.To.Time)
+	backfill, err := h.Schedules.Backfill(req.Context(), scope, req.ID, body.From.Time, body.To.Time)
 	if err != nil {
 		return 0, nil, err
 	}
-	req.API.OweCalls(scope.Tenant, len(asked.Fires), req.Local())
-	answer := v1.AskedFires{ScheduleID: req.ID, Fires: make([]v1.AskedFire, len(asked.Fires)), Skipped: asked.Skipped}
-	for i, f := range asked.Fires {
+	req.API.ChargeCalls(scope.Tenant, len(backfill.Fires), req.Local())
+	answer := v1.AskedFires{ScheduleID: req.ID, Fires: make([]v1.AskedFire, len(backfill.Fires)), Skipped: backfill.Skipped}
+	for i, f := range backfill.Fires {
 		answer.Fires[i] = v1.AskedFire{FireAt: v1.At(f.At), TaskID: f.TaskID}
 	}
 	return fasthttp.StatusAccepted, answer, nil

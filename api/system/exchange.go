@@ -56,19 +56,20 @@ func (h *Handlers) createToken(req *httpapi.Request) (int, any, error) {
 }
 
 // exchangedRole returns the requested role, which must have no more permissions than the token's.
-func exchangedRole(own, asked token.Role) (token.Role, error) {
-	if asked == "" {
+func exchangedRole(own, requested token.Role) (token.Role, error) {
+	if requested == "" {
 		return own, nil
 	}
-	if !slices.Contains(token.Roles, asked) {
+	if !slices.Contains(token.Roles, requested) {
 		return "", httpapi.InvalidField("role", fmt.Sprintf("role is %q; use one of %s, or leave it out for the token's own",
-			httpapi.Clip(string(asked)), strings.Join(lesserRoles(own), ", ")))
+			httpapi.Clip(string(requested)), strings.Join(lesserRoles(own), ", ")))
 	}
-	if httpapi.Permitted[asked]&^httpapi.Permitted[own] != 0 {
-		return "", httpapi.Forbidden("The role " + string(own) + " may not do all that " + string(asked) + " may; its token makes tokens of " +
+	if httpapi.Permitted[requested]&^httpapi.Permitted[own] != 0 {
+		return "", httpapi.Forbidden("The role " + string(own) + " may not do all that " + string(requested) +
+			" may; its token makes tokens of " +
 			strings.Join(lesserRoles(own), ", ") + " only")
 	}
-	return asked, nil
+	return requested, nil
 }
 
 // lesserRoles lists the roles with no more permissions than a role, which is one of them.

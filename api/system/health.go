@@ -52,7 +52,7 @@ func (h *Handlers) state() (int, v1.Health) {
 		return fasthttp.StatusServiceUnavailable, v1.Health{Status: "draining", Message: "The server is shutting down; use another one",
 			Next: "Nothing, where a balancer is in front: it sends requests elsewhere. Clients that call this server directly should call another."}
 	}
-	if err := h.ready.ask(); err != nil {
+	if err := h.ready.await(); err != nil {
 		h.Logger.Warn("the store is in trouble", "error", err)
 		return fasthttp.StatusOK, v1.Health{Status: "degraded", Message: troubleOf(err), Next: nextOf(err)}
 	}
@@ -95,8 +95,8 @@ type readiness struct {
 	err  error         // of the last check
 }
 
-func (r *readiness) ask() error {
-	done := r.look()
+func (r *readiness) await() error {
+	done := r.startCheck()
 	select {
 	case <-done:
 	default:
@@ -113,8 +113,8 @@ func (r *readiness) ask() error {
 	return r.err
 }
 
-// look begins a check unless one is under way or the last result is still cached.
-func (r *readiness) look() (done <-chan struct{}) {
+// startCheck begins a check unless one is under way or the last result is still cached.
+func (r *readiness) startCheck() (done <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done == nil || !r.at.IsZero() && time.Since(r.at) >= readyFor {

@@ -86,16 +86,16 @@ func reach(req *httpapi.Request, field, own string) (string, error) {
 
 // issuedBefore returns the second up to which issued tokens are revoked: tokens have a resolution of seconds, and those that Lubdub
 // issues for workers and tasks have the next full second.
-func issuedBefore(req *httpapi.Request, asked time.Time) (time.Time, error) {
-	if asked.After(req.Now) {
+func issuedBefore(req *httpapi.Request, requested time.Time) (time.Time, error) {
+	if requested.After(req.Now) {
 		return time.Time{}, httpapi.InvalidField("issuedBefore",
 			"issuedBefore lies in the future; tokens that are issued from now on can be taken back once they are")
 	}
-	if asked.IsZero() {
-		asked = req.Now
+	if requested.IsZero() {
+		requested = req.Now
 	}
-	second := asked.UTC().Truncate(time.Second)
-	if second.Before(asked) {
+	second := requested.UTC().Truncate(time.Second)
+	if second.Before(requested) {
 		second = second.Add(time.Second)
 	}
 	return second, nil

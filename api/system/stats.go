@@ -64,13 +64,13 @@ func statsView(is *stats.Stats, scope model.Scope, newest int, levels bool) *v1.
 // newestSteps returns how many steps of the series are requested.
 func newestSteps(req *httpapi.Request) (int, error) {
 	if !req.Query.Has("steps") {
-		return stats.StepsKept, nil
+		return stats.MaxSteps, nil
 	}
 	text := req.Query.Get("steps")
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > stats.StepsKept {
+	if err != nil || n < 1 || n > stats.MaxSteps {
 		return 0, httpapi.InvalidField("steps",
-			fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", httpapi.Clip(text), stats.StepsKept))
+			fmt.Sprintf("steps is %q; use 1 to %d, or leave it away for all", httpapi.Clip(text), stats.MaxSteps))
 	}
 	return n, nil
 }
@@ -215,11 +215,11 @@ func (h *Handlers) scopes(req *httpapi.Request) (int, any, error) {
 		f.Tenant = claims.Tenant
 	}
 	if req.Query.Has("tenantId") {
-		asked, err := req.ScopePart("tenantId", "", claims.Tenant)
+		tenant, err := req.ScopePart("tenantId", "", claims.Tenant)
 		if err != nil {
 			return 0, nil, err
 		}
-		f.Tenant = asked
+		f.Tenant = tenant
 	}
 	if req.Query.Has("workspaceId") {
 		return 0, nil, httpapi.InvalidField("workspaceId", "workspaceId is not a parameter of this path; it lists workspaces")

@@ -79,11 +79,11 @@ func soon[T any](ctx context.Context, wait time.Duration, call func(context.Cont
 // It returns false if none responds.
 func (h *Handlers) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
 	var evicts *store.EvictionError
-	asked := time.Now()
-	if err := h.ready.ask(); err == nil || errors.As(err, &evicts) {
+	start := time.Now()
+	if err := h.ready.await(); err == nil || errors.As(err, &evicts) {
 		return nil, true
 	}
-	nodes, err := soon(ctx, respondWait-time.Since(asked), func(ctx context.Context) ([]store.NodeHealth, error) {
+	nodes, err := soon(ctx, respondWait-time.Since(start), func(ctx context.Context) ([]store.NodeHealth, error) {
 		return h.Store.NodesHealth(ctx), nil
 	})
 	return nodes, err == nil && slices.ContainsFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil })
@@ -209,7 +209,7 @@ func systemView(is *stats.System) *v1.System {
 	}
 	for i, r := range is.Replicas {
 		v.Replicas[i] = v1.SystemReplica{ReplicaID: r.ID, Version: r.Version, Commit: convert.OrNull(r.Commit), Roles: convert.OrEmpty(r.Roles),
-			Since: v1.At(r.Since), HeardAt: v1.At(r.Heard)}
+			Since: v1.At(r.Since), HeardAt: v1.At(r.LastReport)}
 	}
 	for i, s := range is.Shards {
 		v.Shards[i] = v1.SystemShard{Shard: s.Number, Sweeper: convert.OrNull(s.Sweeper), LagMs: s.Overdue.Milliseconds(),

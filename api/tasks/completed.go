@@ -154,17 +154,17 @@ func categories() string {
 // withRetryable returns an error object, valid and compact, that states whether a retry may help, if its worker left that
 // to the category: then readers need not know the categories. Everything else stays as it was sent.
 func withRetryable(object json.RawMessage, retryable bool) json.RawMessage {
-	said := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
-	said = append(said, '{')
+	merged := make(json.RawMessage, 0, len(object)+len(`,"retryable":false`))
+	merged = append(merged, '{')
 	s := jsonscan.Scanner{Text: object}
 	for more := s.Open('{', '}'); more; more = s.More('}') {
 		from := s.Pos
 		name, _ := s.Name()
 		s.Skip()
 		if string(name) != "retryable" { // null counts as absent
-			said = append(append(said, object[from:s.Pos]...), ',')
+			merged = append(append(merged, object[from:s.Pos]...), ',')
 		}
 	}
-	said = append(said, `"retryable":`...)
-	return append(strconv.AppendBool(said, retryable), '}')
+	merged = append(merged, `"retryable":`...)
+	return append(strconv.AppendBool(merged, retryable), '}')
 }

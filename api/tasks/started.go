@@ -45,9 +45,9 @@ func (h *Handlers) started(req *httpapi.Request) (int, any, error) {
 // cancelledBeforeStart returns the contract's message for a task that was cancelled first.
 func cancelledBeforeStart(err error) error {
 	if e, ok := errors.AsType[*model.Error](err); ok && e.Code == model.AlreadyTerminal && e.State == model.Cancelled {
-		said := *e
-		said.Message = "Task was cancelled before worker started"
-		return &said
+		reworded := *e
+		reworded.Message = "Task was cancelled before worker started"
+		return &reworded
 	}
 	return err
 }

@@ -96,12 +96,12 @@ func TestCacheDrops(t *testing.T) {
 		tokens[i] = cached(t, testKeys(t), string(rune('a'+i)), time.Hour)
 		c.Put(tokens[i], now)
 	}
-	gone := func(id string) bool { return id[0]%2 == 0 }
-	if dropped := c.Drop(func(id *string) bool { return gone(*id) }); dropped != n/2 || c.Len() != n/2 {
+	revoked := func(id string) bool { return id[0]%2 == 0 }
+	if dropped := c.Drop(func(id *string) bool { return revoked(*id) }); dropped != n/2 || c.Len() != n/2 {
 		t.Errorf("dropped %d, %d are left", dropped, c.Len())
 	}
 	for _, e := range tokens {
-		if found := c.Get([]byte(e.Token), now) != nil; found == gone(e.Value) {
+		if found := c.Get([]byte(e.Token), now) != nil; found == revoked(e.Value) {
 			t.Errorf("%s is found: %v", e.Value, found)
 		}
 	}

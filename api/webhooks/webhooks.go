@@ -171,14 +171,14 @@ func (h *Handlers) redeliver(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	after, given := body.PageToken, 0
+	after, set := body.PageToken, 0
 	for _, is := range []bool{body.DeliveryID != "", !body.Since.IsZero(), body.PageToken != ""} {
 		if is {
-			given++
+			set++
 		}
 	}
 	switch {
-	case given != 1:
+	case set != 1:
 		return 0, nil, httpapi.InvalidField("deliveryId",
 			"the body needs deliveryId for one delivery, since for all events since a time, or the "+
 				"pageToken of the call before: one of them")

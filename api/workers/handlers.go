@@ -11,7 +11,7 @@ import (
 // Service is what the handlers need of the domain's registry.
 type Service interface {
 	Register(context.Context, model.NewWorker) (*workers.Registered, error)
-	Beat(ctx context.Context, scope model.Scope, workerID string, b workers.WorkerBeat) (*holdings.WorkerHeard, error)
+	Beat(ctx context.Context, scope model.Scope, workerID string, b workers.WorkerBeat) (*holdings.WorkerBeatResponse, error)
 	Get(ctx context.Context, scope model.Scope, workerID string) (*model.Worker, error)
 	List(context.Context, workers.WorkerFilter) (*workers.WorkerPage, error)
 	Select(context.Context, model.Selector) (*model.Selection, error)
@@ -36,7 +36,7 @@ type Machines interface {
 // Notices concerns the notices that a worker is owed about its attempts.
 type Notices interface {
 	// Notified records that a reply which included all the notices was written to the connection. It does not block.
-	Notified(*holdings.WorkerHeard)
+	Notified(*holdings.WorkerBeatResponse)
 }
 
 // Handlers answer the routes of workers and machines.

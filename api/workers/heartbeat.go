@@ -44,36 +44,36 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	req.API.OweBeats(scope.Tenant, len(body.Tasks), req.Local())
+	req.API.ChargeBeats(scope.Tenant, len(body.Tasks), req.Local())
 	if b.Inventory, err = inventory(body.Tasks); err != nil {
 		return 0, nil, err
 	}
-	var heard *holdings.WorkerHeard
+	var result *holdings.WorkerBeatResponse
 	if err := req.AsWorker(func() (err error) {
-		heard, err = h.Workers.Beat(req.Context(), scope, req.ID, b)
+		result, err = h.Workers.Beat(req.Context(), scope, req.ID, b)
 		return err
 	}); err != nil {
 		return 0, nil, err
 	}
 	var token string
 	var expires time.Time
-	if !heard.Ended { // no token outlives its worker's record
+	if !result.Ended { // no token outlives its worker's record
 		token, expires = httpapi.RenewedWorker(req.API.Keys, req.Caller.Claims, req.Now)
 	}
 	answer := &v1.WorkerHeartbeatResponse{
-		Accepted: true, ShouldDrain: heard.ShouldDrain, DrainDeadline: v1.At(heard.DrainDeadline),
-		HeartbeatIntervalMs: heard.Interval.Milliseconds(), HeartbeatTimeoutMs: heard.Timeout.Milliseconds(),
-		ServerTime: v1.At(heard.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
+		Accepted: true, ShouldDrain: result.ShouldDrain, DrainDeadline: v1.At(result.DrainDeadline),
+		HeartbeatIntervalMs: result.Interval.Milliseconds(), HeartbeatTimeoutMs: result.Timeout.Milliseconds(),
+		ServerTime: v1.At(result.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
 	}
-	notices(answer, heard)
-	if len(heard.Cancels)+len(heard.Lost) == 0 {
+	notices(answer, result)
+	if len(result.Cancels)+len(result.Lost) == 0 {
 		return fasthttp.StatusOK, answer, nil
 	}
 	text, err := httpapi.Marshal(answer)
 	if err != nil {
 		return 0, nil, err
 	}
-	httpapi.WriteNotified(req.Ctx, text, func() { h.Notices.Notified(heard) })
+	httpapi.WriteNotified(req.Ctx, text, func() { h.Notices.Notified(result) })
 	return fasthttp.StatusOK, nil, nil
 }
 
@@ -105,13 +105,13 @@ func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
 }
 
 // notices adds the notices about a worker's attempts to the answer to its beat.
-func notices(answer *v1.WorkerHeartbeatResponse, heard *holdings.WorkerHeard) {
-	answer.CancelTasks = make([]v1.CancelTask, len(heard.Cancels))
-	for i, n := range heard.Cancels {
+func notices(answer *v1.WorkerHeartbeatResponse, result *holdings.WorkerBeatResponse) {
+	answer.CancelTasks = make([]v1.CancelTask, len(result.Cancels))
+	for i, n := range result.Cancels {
 		answer.CancelTasks[i] = v1.CancelTask{TaskID: n.TaskID, Attempt: n.Attempt, Reason: convert.OrNull(n.Reason)}
 	}
-	answer.LostTasks = make([]v1.LostTask, len(heard.Lost))
-	for i, n := range heard.Lost {
+	answer.LostTasks = make([]v1.LostTask, len(result.Lost))
+	for i, n := range result.Lost {
 		answer.LostTasks[i] = v1.LostTask{TaskID: n.TaskID, Attempt: n.Attempt, Error: string(n.Error)}
 	}
 }

@@ -39,7 +39,7 @@ type lightConn struct {
 	source Source
 
 	intended, free, sent time.Duration
-	owed                 []time.Duration // intended times that passed while it was busy
+	backlog              []time.Duration // intended times that passed while it was busy
 
 	in  []byte // an incomplete answer
 	out []byte // the rest of a request that the socket did not accept at once

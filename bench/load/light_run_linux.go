@@ -21,15 +21,15 @@ type lightRun struct {
 	ended bool          // the plan has ended
 	next  int           // the connection whose turn it is
 
-	underWay, over, owing int
-	out, in               []byte
-	events                []unix.EpollEvent
-	failed                error
+	underWay, over, backlogged int
+	out, in                    []byte
+	events                     []unix.EpollEvent
+	failed                     error
 }
 
 const (
 	// lookUp is how often, at least, a thread checks whether the run is over.
-	lookUp = 20 * time.Millisecond
+	checkInterval = 20 * time.Millisecond
 	// inARow is how many requests are sent before answers are read.
 	inARow = 64
 )
@@ -56,7 +56,7 @@ func (p *lightRun) serve() error {
 		return err
 	}
 	for _, c := range p.conns {
-		c.source, c.over, c.owed, c.free = p.Source(c.number, p.total), false, nil, 0
+		c.source, c.over, c.backlog, c.free = p.Source(c.number, p.total), false, nil, 0
 		if c.fd < 0 { // it was closed at the end of a run, or since then
 			p.redial(c)
 		}
@@ -108,18 +108,18 @@ func (p *lightRun) done() bool {
 	if p.For > 0 && p.clock.now() > p.For+grace {
 		p.giveUp()
 	}
-	return p.underWay == 0 && p.owing == 0 && (p.ended || p.over == len(p.conns))
+	return p.underWay == 0 && p.backlogged == 0 && (p.ended || p.over == len(p.conns))
 }
 
 // giveUp counts the requests that were not sent because the server was too slow.
 func (p *lightRun) giveUp() {
 	for _, c := range p.conns {
-		if len(c.owed) > 0 {
-			p.tally.Refused(NotSent, int64(len(c.owed)))
-			c.owed = nil
+		if len(c.backlog) > 0 {
+			p.tally.Refused(NotSent, int64(len(c.backlog)))
+			c.backlog = nil
 		}
 	}
-	p.owing = 0
+	p.backlogged = 0
 	for ; !p.ended && p.over < len(p.conns); p.advance() {
 		p.tally.Refused(NotSent, 1)
 	}
@@ -145,10 +145,10 @@ func (p *lightRun) sendDue() {
 		switch {
 		case c.over:
 		case c.busy:
-			c.owed = append(c.owed, p.due)
-			p.owing++
+			c.backlog = append(c.backlog, p.due)
+			p.backlogged++
 		default:
-			p.ask(c, p.due)
+			p.send(c, p.due)
 		}
 		p.advance()
 	}
@@ -156,7 +156,7 @@ func (p *lightRun) sendDue() {
 
 // wait returns how many connections have events.
 func (p *lightRun) wait() (int, error) {
-	most := lookUp
+	most := checkInterval
 	if p.plan != nil && !p.ended && !p.stop.Load() {
 		if p.underWay == 0 && p.clock.skip(p.due) {
 			return 0, nil
@@ -187,7 +187,7 @@ func epollWait(epoll int, events []unix.EpollEvent, most time.Duration) (int, er
 // begin sends the first request of a closed loop's connection, however late: so a run on a busy machine has some requests too.
 func (p *lightRun) begin(c *lightConn) {
 	if !p.halted() {
-		p.ask(c, p.clock.now())
+		p.send(c, p.clock.now())
 	}
 }
 
@@ -201,25 +201,25 @@ func (p *lightRun) proceed(c *lightConn) {
 	}
 	if p.plan == nil {
 		if now := p.clock.now(); p.For == 0 || now < p.For {
-			p.ask(c, now)
+			p.send(c, now)
 		}
 		return
 	}
-	if len(c.owed) > 0 && !c.over {
-		intended := c.owed[0]
-		c.owed = c.owed[1:]
-		p.owing--
-		p.ask(c, intended)
+	if len(c.backlog) > 0 && !c.over {
+		intended := c.backlog[0]
+		c.backlog = c.backlog[1:]
+		p.backlogged--
+		p.send(c, intended)
 	}
 }
 
-// ask sends a request, unless the source has ended.
-func (p *lightRun) ask(c *lightConn, intended time.Duration) {
+// send sends a request, unless the source has ended.
+func (p *lightRun) send(c *lightConn, intended time.Duration) {
 	if p.out = c.source.Next(p.out[:0]); p.out == nil {
 		c.over = true
 		p.over++
-		p.owing -= len(c.owed)
-		c.owed = nil
+		p.backlogged -= len(c.backlog)
+		c.backlog = nil
 		return
 	}
 	c.intended, c.sent, c.busy = intended, p.clock.now(), true

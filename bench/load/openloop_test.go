@@ -85,7 +85,7 @@ func TestOwnLateness(t *testing.T) {
 }
 
 // What an open loop could not send by its end it tells.
-func TestOverloadIsTold(t *testing.T) {
+func TestOverloadIsReported(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
 		clock := &fakeClock{}
 		address := fakeServer(t, func(c net.Conn, n int) {

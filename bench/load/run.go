@@ -101,8 +101,8 @@ type run struct {
 	stop     atomic.Bool
 }
 
-// crew is the connections of a generator during a run, which are driven concurrently.
-type crew interface {
+// connGroup is the connections of a generator during a run, which are driven concurrently.
+type connGroup interface {
 	parts() int
 	drive(r *run, part int, t *Tally) error
 	answers() int64 // of the run under way
@@ -110,7 +110,7 @@ type crew interface {
 }
 
 // conduct runs a load. It waits for requests under way at its end.
-func conduct(ctx context.Context, l Load, g crew) (Result, error) {
+func conduct(ctx context.Context, l Load, g connGroup) (Result, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &run{Load: l, ctx: inner, recorder: newRecorder(l.Window)}
@@ -144,7 +144,7 @@ func conduct(ctx context.Context, l Load, g crew) (Result, error) {
 }
 
 // watch ends a run that does not end on its own.
-func (r *run) watch(g crew, cancel func(), ended <-chan struct{}) error {
+func (r *run) watch(g connGroup, cancel func(), ended <-chan struct{}) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	var answers int64

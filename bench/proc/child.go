@@ -22,17 +22,17 @@ type Child struct {
 	Name string
 	Pid  int
 
-	cmd   *exec.Cmd
-	lines chan string // of standard output; closed at its end
-	errs  tail
-	gone  chan struct{} // closed when it has ended
-	err   error         // why; set before gone is closed
+	cmd    *exec.Cmd
+	lines  chan string // of standard output; closed at its end
+	errs   tail
+	exited chan struct{} // closed when it has ended
+	err    error         // why; set before exited is closed
 }
 
 // Start starts a program. Its standard output is read line by line, and the end of its standard error is kept for the error if it
 // ends too early.
 func Start(name string, cmd *exec.Cmd) (*Child, error) {
-	c := &Child{Name: name, cmd: cmd, lines: make(chan string, 16), gone: make(chan struct{})}
+	c := &Child{Name: name, cmd: cmd, lines: make(chan string, 16), exited: make(chan struct{})}
 	cmd.SysProcAttr = ofOurs()
 	cmd.Stderr = &c.errs
 	out, w, err := os.Pipe()
@@ -50,7 +50,7 @@ func Start(name string, cmd *exec.Cmd) (*Child, error) {
 		started <- err
 		if err == nil {
 			c.err = cmd.Wait()
-			close(c.gone)
+			close(c.exited)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -84,7 +84,7 @@ func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error
 			return line, nil
 		}
 		select {
-		case <-c.gone:
+		case <-c.exited:
 			return "", c.failed(fmt.Sprintf("ended (%v) before it said anything", c.err))
 		case <-limit.Done():
 		}
@@ -100,7 +100,7 @@ func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error
 // Wait returns when the process has ended, or when ctx ends, which ends the process.
 func (c *Child) Wait(ctx context.Context) error {
 	select {
-	case <-c.gone:
+	case <-c.exited:
 	case <-ctx.Done():
 		c.Stop()
 		return ctx.Err()
@@ -112,8 +112,8 @@ func (c *Child) Wait(ctx context.Context) error {
 }
 
 func (c *Child) failed(what string) error {
-	if said := strings.TrimSpace(c.errs.String()); said != "" {
-		return fmt.Errorf("%s %s; it said:\n%s", c.Name, what, said)
+	if stderr := strings.TrimSpace(c.errs.String()); stderr != "" {
+		return fmt.Errorf("%s %s; it said:\n%s", c.Name, what, stderr)
 	}
 	return errors.New(c.Name + " " + what)
 }
@@ -122,7 +122,7 @@ func (c *Child) failed(what string) error {
 func (c *Child) Stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-c.gone:
+	case <-c.exited:
 	case <-time.After(5 * time.Second):
 		c.Kill()
 	}
@@ -131,7 +131,7 @@ func (c *Child) Stop() {
 // Kill ends the process immediately.
 func (c *Child) Kill() {
 	_ = c.cmd.Process.Kill()
-	<-c.gone
+	<-c.exited
 }
 
 // tail keeps the end of what is written to it.

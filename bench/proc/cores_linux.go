@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart is the result of KeepApart; nil: all share all cores.
-var apart atomic.Pointer[struct{ children, own unix.CPUSet }]
+// coreSplit is the result of SplitCores; nil: all share all cores.
+var coreSplit atomic.Pointer[struct{ children, own unix.CPUSet }]
 
-// KeepApart assigns n cores to all children that are started from now on, and the others to this process. If fewer than two would be left
+// SplitCores assigns n cores to all children that are started from now on, and the others to this process. If fewer than two would be left
 // for this process it changes nothing, and returns none.
-func KeepApart(n int) (children, own []int, err error) {
+func SplitCores(n int) (children, own []int, err error) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return nil, nil, err
@@ -47,13 +47,13 @@ func KeepApart(n int) (children, own []int, err error) {
 		}
 	}
 	runtime.GOMAXPROCS(len(own))
-	apart.Store(sets)
+	coreSplit.Store(sets)
 	return children, own, nil
 }
 
 // onTheirCores starts a child with its cores. The caller has locked its thread.
 func onTheirCores(start func() error) error {
-	sets := apart.Load()
+	sets := coreSplit.Load()
 	if sets == nil {
 		return start()
 	}

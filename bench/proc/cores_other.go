@@ -2,7 +2,7 @@
 
 package proc
 
-// KeepApart changes nothing on this system.
-func KeepApart(int) (children, own []int, err error) { return nil, nil, nil }
+// SplitCores changes nothing on this system.
+func SplitCores(int) (children, own []int, err error) { return nil, nil, nil }
 
 func onTheirCores(start func() error) error { return start() }

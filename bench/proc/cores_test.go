@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// keepApart prints which cores it was given, those of a child, and those of each thread of this process.
-func keepApart() {
-	children, own, err := KeepApart(1)
+// printCoreSplit prints which cores it was given, those of a child, and those of each thread of this process.
+func printCoreSplit() {
+	children, own, err := SplitCores(1)
 	fmt.Println(children, own, err)
 	if children == nil {
 		return
@@ -35,7 +35,7 @@ func keepApart() {
 }
 
 // Children and this process get cores of their own, all threads of them, where there are enough.
-func TestKeepApart(t *testing.T) {
+func TestSplitCores(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "LUBDUB_TEST_PARENT=apart")
 	out, err := cmd.CombinedOutput()

@@ -31,13 +31,13 @@ func StartDelay(address string, each time.Duration) (net.Listener, error) {
 	return ln, nil
 }
 
-type late struct {
+type delayed struct {
 	at   time.Time
 	data []byte
 }
 
 func pass(from, to net.Conn, each time.Duration) {
-	queue := make(chan late, 1024)
+	queue := make(chan delayed, 1024)
 	go func() {
 		defer to.Close()
 		for l := range queue {
@@ -55,6 +55,6 @@ func pass(from, to net.Conn, each time.Duration) {
 		if err != nil {
 			return
 		}
-		queue <- late{time.Now().Add(each), data[:n]}
+		queue <- delayed{time.Now().Add(each), data[:n]}
 	}
 }

@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	case "dies": // see TestChildrenDieWithTheirParent
 		parent()
 		return
-	case "apart": // see TestKeepApart
-		keepApart()
+	case "apart": // see TestSplitCores
+		printCoreSplit()
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -109,7 +109,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestChildThatEndsEarlySaysWhy(t *testing.T) {
+func TestChildThatEndsEarlyReportsWhy(t *testing.T) {
 	c, err := Start("sh", exec.Command("sh", "-c", "echo no such colour >&2; exit 3"))
 	if err != nil {
 		t.Fatal(err)

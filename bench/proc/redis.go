@@ -100,7 +100,7 @@ func (r *Redis) awaitReady(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-r.child.gone:
+		case <-r.child.exited:
 			return r.child.failed("ended at once")
 		case <-ctx.Done():
 			return errors.Join(errors.New("redis-server did not answer within 15 s"), err)

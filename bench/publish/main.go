@@ -20,10 +20,10 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	kept, err := publish(".", flag.Arg(0), *trial)
+	published, err := publish(".", flag.Arg(0), *trial)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "publish: %v\n", err)
 		os.Exit(1)
 	}
-	fmt.Println(kept)
+	fmt.Println(published)
 }

@@ -105,9 +105,9 @@ func writeText(t *testing.T, path, text string) {
 func TestPublish(t *testing.T) {
 	root, prefix := scratch(t, sample())
 	for range 2 { // again: the same
-		kept, err := publish(root, prefix, false)
-		if err != nil || kept != "bench/results/2026-01-31-1a2b3c4.json" {
-			t.Fatal(kept, err)
+		published, err := publish(root, prefix, false)
+		if err != nil || published != "bench/results/2026-01-31-1a2b3c4.json" {
+			t.Fatal(published, err)
 		}
 		for name, wants := range map[string][]string{
 			"README.md": {"## How fast", "](bench/results/2026-01-31-1a2b3c4.svg)", "| headline | ≤ 0.28 × | – | 0.19 × | met |"},
@@ -145,15 +145,15 @@ func TestPublish(t *testing.T) {
 	if _, err := publish(root, next, false); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := filepath.Glob(filepath.Join(root, results, "*"))
-	if err != nil || len(kept) != 3 {
-		t.Fatalf("there are %v %v", kept, err)
+	files, err := filepath.Glob(filepath.Join(root, results, "*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("there are %v %v", files, err)
 	}
 	_, summary, err := report.Newest(filepath.Join(root, results))
 	if err != nil || summary.Name != r.Name {
 		t.Fatalf("%+v %v", summary, err)
 	}
-	if kept := summary.Scenarios[0].Runs[0].Latency; kept.Count != 1 || kept.Curve != nil {
+	if got := summary.Scenarios[0].Runs[0].Latency; got.Count != 1 || got.Curve != nil {
 		t.Errorf("the summary is %+v %v", summary, err)
 	}
 }

@@ -18,8 +18,8 @@ func Median(values []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// Judge sets a bar's median and verdict.
-func (b *Bar) Judge() {
+// Evaluate sets a bar's median and verdict.
+func (b *Bar) Evaluate() {
 	if b.Verdict = NotMeasured; len(b.Rounds) == 0 {
 		if b.Note == "" {
 			b.Note = "what measures it was not run"

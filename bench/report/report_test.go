@@ -92,7 +92,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	aim := 0.4
 	list := []Bar{
 		{Name: "aim", Bar: 0.5, Aim: &aim, Rounds: []float64{9, 0.4, 0.1}},
@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 		{Name: "not measured", Bar: 3},
 	}
 	for i, want := range []Verdict{AimReached, Met, Missed, Met, Missed, NotMeasured} {
-		if list[i].Judge(); list[i].Verdict != want {
+		if list[i].Evaluate(); list[i].Verdict != want {
 			t.Errorf("%s: %s, not %s", list[i].Name, list[i].Verdict, want)
 		}
 	}

@@ -28,8 +28,8 @@ func named(n int) *Tasks {
 	return t
 }
 
-// given are tasks that have tokens.
-func given(n int) *Tasks {
+// withTokens are tasks that have tokens.
+func withTokens(n int) *Tasks {
 	t := named(n)
 	for i := range n {
 		t.setToken(i, fmt.Appendf(nil, "token-of-%d", i))
@@ -60,7 +60,7 @@ func parse(t *testing.T, request []byte, body any) *http.Request {
 func idOf(i int) string { return fmt.Sprintf("bench-abcdef-%013d", i) }
 
 func TestIDsHaveTheLengthOfReportedOnes(t *testing.T) {
-	if id := string(given(1).appendID(nil, 4711)); len(id) != 26 || id != idOf(4711) {
+	if id := string(withTokens(1).appendID(nil, 4711)); len(id) != 26 || id != idOf(4711) {
 		t.Error(id)
 	}
 	if p := newPrefix(); len(p) != len("bench-abcdef-") || p == newPrefix() {
@@ -71,7 +71,7 @@ func TestIDsHaveTheLengthOfReportedOnes(t *testing.T) {
 // Every task is beaten for, in another order than that of creation, each by one connection, with its own token.
 func TestSingles(t *testing.T) {
 	const n, conns = 100, 7
-	tasks := given(n)
+	tasks := withTokens(n)
 	seen := map[string]int{}
 	var order []string
 	for i := range conns {
@@ -106,7 +106,7 @@ func TestSingles(t *testing.T) {
 }
 
 func TestOnceEnds(t *testing.T) {
-	tasks := given(10)
+	tasks := withTokens(10)
 	for name, source := range map[string]func(i, n int) load.Source{
 		"started": tasks.Start, "heartbeat": tasks.BeatOnce, "completed": tasks.Complete,
 	} {
@@ -131,7 +131,7 @@ func TestOnceEnds(t *testing.T) {
 }
 
 func TestBatches(t *testing.T) {
-	tasks := given(25)
+	tasks := withTokens(25)
 	s := tasks.Batches(10, true, true)(0, 1)
 	seen := map[string]bool{}
 	for _, want := range []int{10, 10, 5} {
@@ -166,7 +166,7 @@ func atoi(token string) (n int) {
 
 // Only what was acknowledged counts, item by item.
 func TestBatchAnswers(t *testing.T) {
-	tasks := given(5)
+	tasks := withTokens(5)
 	answer := func(statuses ...int) []byte {
 		var r v1.HeartbeatsResponse
 		for i, status := range statuses {

@@ -44,7 +44,7 @@ func pairs(b *testbed.Bed, f *testbed.Fixture, others ...other) {
 			end := o.begin(round)
 			err := testbed.Try(func() { with = open(b, f, round, rate, o.while+" "+o.what) })
 			testbed.Check(errors.Join(err, end()))
-			b.Give(o.bar, testbed.P99(with)/testbed.P99(alone))
+			b.AddRound(o.bar, testbed.P99(with)/testbed.P99(alone))
 		}
 	}
 }
@@ -55,8 +55,8 @@ type other struct {
 	begin            func(round int) (end func() error)
 }
 
-// runBeside measures beats alone, and alongside other work of a server.
-func runBeside(b *testbed.Bed) {
+// runAlongside measures beats alone, and alongside other work of a server.
+func runAlongside(b *testbed.Bed) {
 	f := b.FewTasks()
 	queue := requests.NewJobs(0).Queue
 	workers := b.Hire(f, queue, min(polls, b.WorkerCount()))
@@ -218,22 +218,22 @@ func catchUp(b *testbed.Bed, f *testbed.Fixture, round int, fired *int) (end fun
 		})
 	}
 	before := created()
-	asked := make(chan error, 1)
+	backfilled := make(chan error, 1)
 	go func() {
-		asked <- testbed.Each(schedules, 2, func(i int) error { // few at once: what is measured is the fires, not the requests for them
+		backfilled <- testbed.Each(schedules, 2, func(i int) error { // few at once: what is measured is the fires, not the requests for them
 			_, err := f.API.BackfillSchedule(b.Ctx, fmt.Sprint("bench-", i), missed)
 			return err
 		})
 	}()
 	if err := testbed.Try(func() { await(before + 1) }); err != nil {
-		testbed.Check(errors.Join(err, <-asked))
+		testbed.Check(errors.Join(err, <-backfilled))
 	}
 	begun := created()
 	return func() error {
 		return testbed.Try(func() {
 			now := created()
 			*fired += now - begun
-			testbed.Check(<-asked)
+			testbed.Check(<-backfilled)
 			if now == begun {
 				testbed.Check(errors.New("no schedule fired beside the beats: they had caught up before"))
 			}

@@ -33,10 +33,10 @@ func runSingle(b *testbed.Bed) {
 	b.Turns(ways, func(runs []report.Run) {
 		ours, empty := runs[0], of(testbed.Empty, runs)
 		b.AddTopRate(ours)
-		b.Give("frontend-cpu-vs-empty", testbed.Of(ours.ServerMicros)/testbed.Of(empty.ServerMicros))
-		b.Give("single-rate-vs-empty", ours.BeatsPerSecond/empty.BeatsPerSecond)
-		b.Give("single-cpu-vs-naive", testbed.Both(ours)/testbed.Both(of(testbed.Naive, runs)))
-		b.Give("single-cpu-vs-autopipeline", testbed.Both(ours)/testbed.Both(of(testbed.Autopipeline, runs)))
+		b.AddRound("frontend-cpu-vs-empty", testbed.Of(ours.ServerMicros)/testbed.Of(empty.ServerMicros))
+		b.AddRound("single-rate-vs-empty", ours.BeatsPerSecond/empty.BeatsPerSecond)
+		b.AddRound("single-cpu-vs-naive", testbed.Both(ours)/testbed.Both(of(testbed.Naive, runs)))
+		b.AddRound("single-cpu-vs-autopipeline", testbed.Both(ours)/testbed.Both(of(testbed.Autopipeline, runs)))
 	})
 }
 
@@ -59,8 +59,8 @@ func runBatch(b *testbed.Bed) {
 		Load: load.Load{Source: f.Tasks.Batches(batchBeats, true, false), For: b.Short()}}
 	b.Warm(single)
 	b.Turns([]testbed.Way{single, batch}, func(runs []report.Run) {
-		b.Give("batch-rate", runs[1].BeatsPerSecond)
-		b.Give("batch-rate-vs-single", runs[1].BeatsPerSecond/runs[0].BeatsPerSecond)
+		b.AddRound("batch-rate", runs[1].BeatsPerSecond)
+		b.AddRound("batch-rate-vs-single", runs[1].BeatsPerSecond/runs[0].BeatsPerSecond)
 	})
 }
 
@@ -70,7 +70,7 @@ func runGrowth(b *testbed.Bed) {
 	ways := []testbed.Way{beats(&few.Target, "few", few.Tasks, load.Load{For: b.Short()}),
 		beats(&many.Target, "many", many.Tasks, load.Load{For: b.Short()})}
 	b.Warm(ways...)
-	b.Turns(ways, func(runs []report.Run) { b.Give("growth", testbed.Both(runs[1])/testbed.Both(runs[0])) })
+	b.Turns(ways, func(runs []report.Run) { b.AddRound("growth", testbed.Both(runs[1])/testbed.Both(runs[0])) })
 	if n := many.Tasks.Len(); n < 1_000_000 {
 		b.Explain("growth", "at %s tracked tasks", testbed.N(n))
 	}
@@ -103,7 +103,7 @@ func runLatency(b *testbed.Bed) {
 		var r report.Run
 		r, last = b.Drive(&f.Target, report.Run{Round: round + 1},
 			load.Load{Source: f.Tasks.Beats, For: b.For, PerSecond: rate, Poisson: b.Poisson, Window: testbed.Window})
-		b.Give("latency-p99", testbed.P99(r))
+		b.AddRound("latency-p99", testbed.P99(r))
 	}
 	b.Timeline("latency", "Rate and p99 of beats at half of the top rate, last round", 0, nil, testbed.Rates(last.Windows),
 		testbed.P99s(last.Windows))
@@ -136,8 +136,8 @@ func runPaced(b *testbed.Bed) {
 			runs := b.Turn(round+1, ways...)
 			ours, auto := runs[0], of(testbed.Autopipeline, runs)
 			name := fmt.Sprintf("paced-%dk", thousands)
-			b.Give(name+"-cpu-vs-autopipeline", testbed.Both(ours)/testbed.Both(auto))
-			b.Give(name+"-p99", testbed.P99(ours))
+			b.AddRound(name+"-cpu-vs-autopipeline", testbed.Both(ours)/testbed.Both(auto))
+			b.AddRound(name+"-p99", testbed.P99(ours))
 			cpu, p99 := pacedNotes(ours, auto)
 			if b.Quick {
 				at := fmt.Sprintf("at %s/s", testbed.N(rate))
@@ -151,8 +151,8 @@ func runPaced(b *testbed.Bed) {
 
 // The share of the offered beats that must be accepted for CPU per beat to be valid at the rate, and how late the generator may be.
 const (
-	nearlyAll  = 0.98
-	lateEnough = 1.0 // ms
+	nearlyAll   = 0.98
+	maxLateness = 1.0 // ms
 )
 
 // pacedNotes returns notes about the numbers of a round, for CPU and for p99; empty: none.
@@ -163,7 +163,7 @@ func pacedNotes(ours, auto report.Run) (cpu, p99 string) {
 			list = append(list, fmt.Sprintf("%s took %s of %s/s", r.Program, testbed.N(int(r.BeatsPerSecond)), testbed.N(int(r.TargetPerSecond))))
 		}
 	}
-	if late := ours.OwnLateness; late != nil && late.P99Ms > lateEnough {
+	if late := ours.OwnLateness; late != nil && late.P99Ms > maxLateness {
 		p99 = fmt.Sprintf("the generator itself was late by %.1f ms, p99", late.P99Ms)
 	}
 	return strings.Join(list, ", "), p99
@@ -218,7 +218,7 @@ func runFloor(b *testbed.Bed) {
 				return ours, testbed.Of(ours.RedisMicros) / testbed.Of(floor.RedisMicros)
 			}
 			ours, ratio := overFloor(many1, many.Tasks)
-			b.Give(v.bar, ratio)
+			b.AddRound(v.bar, ratio)
 			note := testbed.N(many.Tasks.Len()) + " tasks"
 			if ours.FlushBeats != nil {
 				note = fmt.Sprintf("%.0f beats a flush, %s", *ours.FlushBeats, note)

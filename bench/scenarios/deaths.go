@@ -125,7 +125,7 @@ func runLag(b *testbed.Bed) {
 		testbed.Check(errors.Join(err, others.stop(b)))
 		_, lags := verdictsOn(b, f, silent, others.began)
 		q := testbed.Quantiles(lags)
-		b.Give("detection-lag-p99", q.P99Ms)
+		b.AddRound("detection-lag-p99", q.P99Ms)
 		if round < b.Rounds {
 			continue
 		}
@@ -190,7 +190,7 @@ func (d *massDeath) play(b *testbed.Bed, f *testbed.Fixture, round int) {
 	verdicts, lags := verdictsOn(b, f, mass, began)
 	firstDue := slices.MinFunc(verdicts, func(a, b verdict) int { return a.due().Compare(b.due()) }).due()
 	handled := slices.MaxFunc(verdicts, func(a, b verdict) int { return a.at.Compare(b.at) }).at.Sub(firstDue)
-	b.Give(d.bar, handled.Seconds())
+	b.AddRound(d.bar, handled.Seconds())
 	if round < b.Rounds {
 		return
 	}

@@ -51,7 +51,7 @@ func runStreams(b *testbed.Bed) {
 			l.end()
 			cpu[i] = testbed.Both(r)
 		}
-		b.Give("streams", (cpu[1]/cpu[0]-1)*100)
+		b.AddRound("streams", (cpu[1]/cpu[0]-1)*100)
 	}
 }
 
@@ -65,7 +65,7 @@ func eventLatency(b *testbed.Bed, f *testbed.Fixture) {
 	if count == 0 {
 		testbed.Check(fmt.Errorf("no listener received an event"))
 	}
-	b.Give("event-p99", p99)
+	b.AddRound("event-p99", p99)
 	b.Figure("events-told", fmt.Sprintf("events received by %d listeners", listeners), float64(count), "")
 	b.Figure("event-p50", "from the event to a listener, p50", float64(l.took.ValueAtPercentile(50))/1000, "ms")
 	b.Figure("event-p99", "the same, p99", p99, "ms")
@@ -143,7 +143,7 @@ func runWebhooks(b *testbed.Bed) {
 		b.Explain("webhooks", "%s deliveries", testbed.N(n))
 	}
 	for round := range b.Rounds {
-		b.Give("webhooks", deliver(b, f, round, n))
+		b.AddRound("webhooks", deliver(b, f, round, n))
 	}
 	b.Remark("%s tasks are created meanwhile, and the process that delivers takes their creations too.", testbed.N(n))
 }

@@ -22,7 +22,7 @@ func runPopulate(b *testbed.Bed) {
 	n, filled := float64(f.Tasks.Len()), &b.Filled
 	b.Figure("create-rate", "creations, 1,000 a request", n/filled.Create.Elapsed.Seconds(), "tasks/s")
 	b.Figure("start-rate", "first beats, which start the tasks, 1,000 a request", n/filled.Start.Elapsed.Seconds(), "tasks/s")
-	b.Give("redis-bytes-per-task", filled.BytesPerTask)
+	b.AddRound("redis-bytes-per-task", filled.BytesPerTask)
 	b.Figure("redis-bytes-per-task", "Redis memory that came with a running task", filled.BytesPerTask, "bytes")
 	rest := filled.BytesPerTask
 	part := func(name, what string, value float64) {
@@ -181,7 +181,7 @@ func runConnections(b *testbed.Bed) {
 	few, many := sides[0].On, sides[1].On
 	var rss [2]int64
 	b.Turns(sides, func(runs []report.Run) {
-		b.Give("connections-cpu", testbed.Both(runs[1])/testbed.Both(runs[0]))
+		b.AddRound("connections-cpu", testbed.Both(runs[1])/testbed.Both(runs[0]))
 		for i, way := range sides {
 			var err error
 			if rss[i], err = proc.RSS(way.On.Server.Pid); err != nil {
@@ -190,7 +190,7 @@ func runConnections(b *testbed.Bed) {
 		}
 		missing := manyConnections - n
 		each := float64(rss[1]-rss[0]) / float64(n-few.Pool.Size())
-		b.Give("connections-rss", (float64(rss[1])+max(each, 0)*float64(missing))/1e6)
+		b.AddRound("connections-rss", (float64(rss[1])+max(each, 0)*float64(missing))/1e6)
 		if missing > 0 {
 			note := testbed.N(n) + " connections"
 			b.Explain("connections-cpu", "%s", note)

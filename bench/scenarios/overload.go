@@ -65,7 +65,7 @@ func (o *overload) play(b *testbed.Bed) {
 	rss, rssErr := proc.RSS(f.Server.Pid)
 	var after *answers
 	if o.control {
-		after = o.besideControl(b, f, base)
+		after = o.underControlLoad(b, f, base)
 	} else {
 		base.Pool.Close()
 		after = o.drive(b, b.Wide(&f.Target, overloads*b.Connections, false), "overload", f.Tasks)
@@ -136,8 +136,8 @@ func (o *overload) drive(b *testbed.Bed, on *testbed.Target, what string, tasks 
 	return a
 }
 
-// besideControl beats while ten times as many connections create tasks and list them.
-func (o *overload) besideControl(b *testbed.Bed, f *testbed.Fixture, on *testbed.Target) *answers {
+// underControlLoad beats while ten times as many connections create tasks and list them.
+func (o *overload) underControlLoad(b *testbed.Bed, f *testbed.Fixture, on *testbed.Target) *answers {
 	pool := b.Wide(&f.Target, overloads*b.Connections, false).Pool
 	over, ended, control := make(chan struct{}), make(chan error, 1), newAnswers()
 	go func() {

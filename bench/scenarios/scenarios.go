@@ -49,7 +49,7 @@ var All = []*Scenario{
 	{"paced", "Beats at a steady rate", "Open loop over 1,000 connections at 10,000, 25,000 and 50,000 beats a second, where flushes carry " +
 		"few beats. Lubdub and the baselines alternate within a round.", aRedis, runPaced},
 	{"beside", "Beats beside other calls", "Open loop at half of the top rate, each time alone and then beside 1,000 long polls, 100 " +
-		"bodies that come a byte a second, or a client that lists 10,000 tasks again and again.", aRedis, runBeside},
+		"bodies that come a byte a second, or a client that lists 10,000 tasks again and again.", aRedis, runAlongside},
 	{"lifecycle", "Life cycles", "Closed loop; each connection takes one task after the other from creation to completion.", aDeployment,
 		runLifecycle},
 	{"connections", "Many connections", "Open loop: 100,000 connections that beat every 10 s, alternating with 1,000 at the same rate, " +
@@ -154,7 +154,7 @@ func Run(ctx context.Context, o testbed.Options) (*report.Report, error) {
 	var servers, own []int
 	if o.URL == "" {
 		var err error
-		if servers, own, err = proc.KeepApart(o.Cores); err != nil {
+		if servers, own, err = proc.SplitCores(o.Cores); err != nil {
 			return nil, err
 		}
 	}
@@ -174,12 +174,12 @@ func Run(ctx context.Context, o testbed.Options) (*report.Report, error) {
 		b.Note("servers and Redis ran on the cores %v, the generator on %v", servers, own)
 	}
 	defer b.End()
-	err := testbed.Try(func() { lookAround(b) })
+	err := testbed.Try(func() { detectEnvironment(b) })
 	if err == nil {
 		err = playAll(b)
 	}
 	for i := range r.Bars {
-		r.Bars[i].Judge()
+		r.Bars[i].Evaluate()
 	}
 	r.Complete = err == nil
 	r.Seconds = time.Since(started).Seconds()
@@ -200,8 +200,8 @@ func playAll(b *testbed.Bed) (err error) {
 	return err
 }
 
-// lookAround determines the available programs and limits.
-func lookAround(b *testbed.Bed) {
+// detectEnvironment determines the available programs and limits.
+func detectEnvironment(b *testbed.Bed) {
 	if _, err := proc.ReadCPU(0); errors.Is(err, proc.ErrNoProc) {
 		b.Note("%v: CPU and memory are left out", err)
 	}

@@ -38,7 +38,7 @@ func runWorkerBeat(b *testbed.Bed) {
 		beat("many workers", 0, count, b.Hire(f, requests.NewJobs(0).Queue, count)...), // the capacity model reads this one
 	}
 	b.Warm(ways...)
-	b.Turns(ways, func(runs []report.Run) { b.Give("worker-beat", testbed.Both(runs[1])/testbed.Both(runs[0])) })
+	b.Turns(ways, func(runs []report.Run) { b.AddRound("worker-beat", testbed.Both(runs[1])/testbed.Both(runs[0])) })
 	for i := range b.Scenario.Runs {
 		b.Scenario.Runs[i].FlushBeats = nil // these are not sent in such flushes
 	}
@@ -76,9 +76,9 @@ func runClaims(b *testbed.Bed) {
 			server, redis = append(server, testbed.Of(r.ServerMicros)), append(redis, testbed.Of(r.RedisMicros))
 			switch n {
 			case 10:
-				b.Give("claim-latency-p99", testbed.P99(r))
+				b.AddRound("claim-latency-p99", testbed.P99(r))
 			case 100:
-				b.Give("claim-rate", r.BeatsPerSecond)
+				b.AddRound("claim-rate", r.BeatsPerSecond)
 			}
 		}
 		who := plural(n, "worker")
@@ -119,7 +119,7 @@ func runNoOps(b *testbed.Bed) {
 			one, other := cpu(bareNoOps), cpu(sdkNoOps)
 			bare, sdk, ratios = append(bare, one), append(sdk, other), append(ratios, other/one)
 			if places != 10 {
-				b.Give(fmt.Sprintf("sdk-noop-%d", places), other/one)
+				b.AddRound(fmt.Sprintf("sdk-noop-%d", places), other/one)
 			}
 		}
 		with := plural(places, "place")
@@ -187,7 +187,7 @@ func runPollers(b *testbed.Bed) {
 				testbed.N(int(early)))
 		}
 		rest, with := restServer+restRedis, withServer+withRedis
-		b.Give("pollers", max(with-rest, 0))
+		b.AddRound("pollers", max(with-rest, 0))
 		note := fmt.Sprintf("in the last round: at rest %.1f %%, with them %.1f %%", rest, with)
 		if n < 1000 {
 			note = fmt.Sprintf("%d pollers; %s", n, note)
@@ -237,7 +237,7 @@ func runRecovery(b *testbed.Bed) {
 			}
 			return ""
 		})
-		b.Give("recovery", last.Sub(died).Seconds())
+		b.AddRound("recovery", last.Sub(died).Seconds())
 		due := w.LastHeartbeatAt.Add(time.Duration(w.HeartbeatTimeoutMs) * time.Millisecond)
 		noticed = append(noticed, testbed.Ms(died.Sub(due)))
 	}

@@ -159,8 +159,8 @@ func (b *Bed) Figure(name, what string, value float64, unit string) {
 	}
 }
 
-// Give adds a round's value to a bar, unless it is unknown.
-func (b *Bed) Give(name string, value float64) {
+// AddRound adds a round's value to a bar, unless it is unknown.
+func (b *Bed) AddRound(name string, value float64) {
 	if bar, v := b.bar(name), Known(value); v != nil {
 		bar.Rounds = append(bar.Rounds, *v)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Metrics reads Lubdub's metrics from its admin listener. Series are named as there, labels included. It returns nil if there are none.
 func (b *Bed) Metrics(t *Target) map[string]float64 {
-	text, err := b.ask(t, "/metrics")
+	text, err := b.getAdmin(t, "/metrics")
 	if err != nil {
 		return nil
 	}
@@ -33,12 +33,12 @@ func (b *Bed) Metrics(t *Target) map[string]float64 {
 // what is in pools.
 func (b *Bed) CollectGarbage(t *Target) {
 	for range 2 {
-		_, _ = b.ask(t, "/debug/pprof/heap?gc=1") // without it, the figure is larger, but still valid
+		_, _ = b.getAdmin(t, "/debug/pprof/heap?gc=1") // without it, the figure is larger, but still valid
 	}
 }
 
-// ask reads a page of a server's admin listener.
-func (b *Bed) ask(t *Target, page string) ([]byte, error) {
+// getAdmin reads a page of a server's admin listener.
+func (b *Bed) getAdmin(t *Target, page string) ([]byte, error) {
 	if t.Server == nil || t.Server.Admin == "" {
 		return nil, http.ErrNotSupported
 	}

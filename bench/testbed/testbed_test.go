@@ -66,12 +66,12 @@ func TestShared(t *testing.T) {
 }
 
 // What scenarios give must be on the list of bars: a misspelt name would be lost in silence. What is not known is not given.
-func TestGiveAndExplain(t *testing.T) {
+func TestAddRoundAndExplain(t *testing.T) {
 	b := New(t.Context(), Options{}, &report.Report{Bars: []report.Bar{{Name: "other"}, {Name: "growth"}}})
 	b.Scenario = &report.Scenario{}
 	two := 2.0
 	for _, v := range []float64{Of(&two), Of(nil), 1 / Of(new(0.0)), Both(report.Run{ServerMicros: &two}), P99(report.Run{})} {
-		b.Give("growth", v)
+		b.AddRound("growth", v)
 		b.Figure("growth", "", v, "")
 	}
 	b.Explain("growth", "%s", "why")
@@ -87,7 +87,7 @@ func TestGiveAndExplain(t *testing.T) {
 			t.Error("a bar that does not exist was given a value")
 		}
 	}()
-	b.Give("grwoth", 1)
+	b.AddRound("grwoth", 1)
 }
 
 func TestAwait(t *testing.T) {

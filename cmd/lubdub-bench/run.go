@@ -97,8 +97,8 @@ func (c *runCmd) options(a *app) (testbed.Options, error) {
 	if err != nil {
 		return testbed.Options{}, fmt.Errorf("the folder of this program cannot be found, give --lubdub and --baselines: %w", err)
 	}
-	beside := filepath.Dir(self)
-	program := cmp.Or(c.Lubdub, filepath.Join(beside, "lubdub"))
+	dir := filepath.Dir(self)
+	program := cmp.Or(c.Lubdub, filepath.Join(dir, "lubdub"))
 	version, commit, err := versionOf(program)
 	if err != nil {
 		return testbed.Options{}, err
@@ -118,7 +118,7 @@ func (c *runCmd) options(a *app) (testbed.Options, error) {
 		o.Token = ""
 	}
 	if o.Baselines == "" {
-		o.Baselines = filepath.Join(beside, "baselines")
+		o.Baselines = filepath.Join(dir, "baselines")
 	}
 	forDefault, rounds, tracked := 4*time.Second, 3, 1_000_000
 	if c.URL != "" {

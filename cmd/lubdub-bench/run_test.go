@@ -169,16 +169,16 @@ func TestBenchWritesItsPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
-	if err := f.write(&app{stdout: &said}, r); err != nil {
+	var stdout strings.Builder
+	if err := f.write(&app{stdout: &stdout}, r); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(f.svg); err != nil || !strings.HasPrefix(string(text), "<svg") || !strings.Contains(said.String(), f.svg) {
-		t.Errorf("%v %q", err, said.String())
+	if text, err := os.ReadFile(f.svg); err != nil || !strings.HasPrefix(string(text), "<svg") || !strings.Contains(stdout.String(), f.svg) {
+		t.Errorf("%v %q", err, stdout.String())
 	}
 }
 
-func TestCommandsAreToldWithoutSecrets(t *testing.T) {
+func TestCommandsAreReportedWithoutSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		"--redis redis://me:secret@host/0": "--redis redis://…@host/0",
 		"--redis=redis://:s@host --quick":  "--redis=redis://…@host --quick",
@@ -196,7 +196,7 @@ func TestBenchIsInterrupted(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "bench")
 	bench := exec.Command(testenv.Program(t, "lubdub-bench"), "--for", "1h", "--tracked", "400", "--connections", "4",
 		"--baselines", t.TempDir(), "--report", prefix)
-	said, err := bench.StderrPipe()
+	stderr, err := bench.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}
 	defer func() { _ = bench.Process.Kill() }()
 	var log strings.Builder
-	lines := bufio.NewScanner(io.TeeReader(said, &log))
+	lines := bufio.NewScanner(io.TeeReader(stderr, &log))
 	for lines.Scan() && !strings.Contains(lines.Text(), "warming up") {
 	}
 	children := childrenOf(t, bench.Process.Pid)

@@ -109,9 +109,9 @@ func balancerProgram(t *testing.T, name string) string {
 // runBalancer starts a program that listens on an address until the test ends.
 func runBalancer(t *testing.T, name, listen, program string, args ...string) {
 	t.Helper()
-	said := &lockedBuffer{}
+	output := &lockedBuffer{}
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func runBalancer(t *testing.T, name, listen, program string, args ...string) {
 	until(t, name+" listens", func() bool {
 		select {
 		case <-exited:
-			t.Fatalf("%s ended: %s", name, said)
+			t.Fatalf("%s ended: %s", name, output)
 		default:
 		}
 		c, err := net.DialTimeout("tcp", listen, time.Second)

@@ -49,7 +49,7 @@ func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
 
 // A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all workers are dead. With
 // the brake on they get one more timeout, and those that beat again within it live.
-func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
+func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 	testenv.OnlyAll(t)
 	redis := redistest.StartServer(t)
 	brake := []string{"--redis", redis.URL(), "--mass-expiry-brake", "on"}
@@ -66,17 +66,17 @@ func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
 	post(t, direct+"/v1/tasks:batch", adminToken(t), `{"tasks":[`+strings.Repeat(task+",", n-1)+task+`]}`, &made)
 	tasks := made.Results
 	beat := func() int { // all at once, so that none is silent for long meanwhile
-		var heard atomic.Int32
+		var accepted atomic.Int32
 		var all sync.WaitGroup
 		for _, e := range tasks {
 			all.Go(func() {
-				if status, _ := ask("POST", base+"/v1/tasks/"+e.TaskID+"/heartbeat", e.TaskToken, `{"attempt":1}`); status == http.StatusOK {
-					heard.Add(1)
+				if status, _ := request("POST", base+"/v1/tasks/"+e.TaskID+"/heartbeat", e.TaskToken, `{"attempt":1}`); status == http.StatusOK {
+					accepted.Add(1)
 				}
 			})
 		}
 		all.Wait()
-		return int(heard.Load())
+		return int(accepted.Load())
 	}
 	if got := beat(); got != n {
 		t.Fatalf("%d of %d beats are heard", got, n)
@@ -84,7 +84,7 @@ func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
 	deaf.Store(true)
 	one.CloseIdleConnections()
 	held := func() bool {
-		_, body := ask("GET", pages+"/metrics", "", "")
+		_, body := request("GET", pages+"/metrics", "", "")
 		return strings.Contains(body, fmt.Sprintf(`lubdub_mass_expiry_held_total{kind="task"} %d`, n))
 	}
 	until(t, "the brake holds", func() bool {
@@ -96,7 +96,7 @@ func TestADeafFrontEndKillsNobodyWithTheBrakeOn(t *testing.T) {
 		t.Fatalf("%d of %d beats are heard again", got, n)
 	}
 	var list v1.TaskList // in one answer, since they are silent meanwhile
-	status, body := ask("GET", direct+"/v1/tasks?state=RUNNING&pageSize=100", adminToken(t), "")
+	status, body := request("GET", direct+"/v1/tasks?state=RUNNING&pageSize=100", adminToken(t), "")
 	if status != http.StatusOK || json.Unmarshal([]byte(body), &list) != nil {
 		t.Fatalf("listing: %d %s", status, body)
 	}

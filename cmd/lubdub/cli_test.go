@@ -84,7 +84,7 @@ func TestCommandLine(t *testing.T) {
 
 // All mistakes are reported together, so that a configuration is repaired in one step: unknown flags, invalid values, bounds, the
 // environment, the file, keys and certificates.
-func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
+func TestConfigCheckReportsEveryMistakeAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lubdub.yaml")
 	if err := os.WriteFile(file, []byte("durability: forever\nport: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestConfigCheckTellsEveryMistakeAtOnce(t *testing.T) {
 }
 
 // An invalid value of any flag hides nothing: it is reported once, with the other mistakes.
-func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
+func TestConfigCheckReportsMistakesOfEveryFlag(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
 		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey},
@@ -127,20 +127,20 @@ func TestConfigCheckTellsMistakesOfEveryFlag(t *testing.T) {
 		}
 	}
 	for _, f := range config.Fields() {
-		flag, told := "--"+f.Name, f.Name+" (flag --"+f.Name+"): "
+		flag, prefix := "--"+f.Name, f.Name+" (flag --"+f.Name+"): "
 		switch {
 		case f.EnvOnly || f.Name == "max-connections":
 			continue
 		case len(f.Enum) > 0:
-			check(told+`"x" is not one of `, flag, "x")
+			check(prefix+`"x" is not one of `, flag, "x")
 		case f.Unit == "count":
-			check(told+"-3 is below ", flag, "-3")
-			check(told+`"many" is not a whole number`, flag, "many")
+			check(prefix+"-3 is below ", flag, "-3")
+			check(prefix+`"many" is not a whole number`, flag, "many")
 		case f.Unit == "duration":
-			check(told+"-3s is below ", flag, "-3s")
-			check(told+`"3" has no unit`, flag, "3")
+			check(prefix+"-3s is below ", flag, "-3s")
+			check(prefix+`"3" has no unit`, flag, "3")
 		}
-		check(told+"it has no value", flag)
+		check(prefix+"it has no value", flag)
 	}
 	check("config (flag --config): it has no value", "--config")
 	check("unexpected argument stray", "stray")

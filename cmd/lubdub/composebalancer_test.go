@@ -85,14 +85,14 @@ func TestBalancerOfCompose(t *testing.T) {
 	composeBalancer(t, address, urls...)
 	base := "http://" + address
 	largest := `{"heartbeats":[` + strings.Repeat(" ", 4<<20-len(`{"heartbeats":[]}`)) + `]}`
-	if status, body := ask("POST", base+"/v1/heartbeats", admin, largest); status != http.StatusBadRequest ||
+	if status, body := request("POST", base+"/v1/heartbeats", admin, largest); status != http.StatusBadRequest ||
 		!strings.Contains(body, `"error":"invalid_request"`) {
 		t.Errorf("the largest batch: %d %.200s", status, body)
 	}
-	if status, body := ask("POST", base+"/v1/heartbeats", admin, largest+" "); status != http.StatusRequestEntityTooLarge {
+	if status, body := request("POST", base+"/v1/heartbeats", admin, largest+" "); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a larger one: %d %.200s", status, body)
 	}
-	create := func() (int, string) { return ask("POST", base+"/v1/tasks", admin, quickTask) }
+	create := func() (int, string) { return request("POST", base+"/v1/tasks", admin, quickTask) }
 	replicas[0].signal(syscall.SIGKILL)
 	<-replicas[0].exited
 	until(t, "the balancer goes to the other replica", func() bool { status, _ := create(); return status == http.StatusCreated })

@@ -64,11 +64,11 @@ func TestComposeCluster(t *testing.T) {
 	lubdub := launch(t, withKey, append([]string{"serve", "--redis", "redis+cluster://" + strings.Join(addresses, ",")}, anyPort...)...)
 	api, _ := lubdub.urls()
 	admin := adminToken(t)
-	if status, body := ask("POST", api+"/v1/tasks", admin, `{"taskId":"t1","queue":"q"}`); status != http.StatusCreated {
+	if status, body := request("POST", api+"/v1/tasks", admin, `{"taskId":"t1","queue":"q"}`); status != http.StatusCreated {
 		t.Errorf("it takes no task: %d %s", status, body)
 	}
 	form() // as `docker compose up` does it again
-	if status, body := ask("GET", api+"/v1/tasks/t1", admin, ""); status != http.StatusOK {
+	if status, body := request("GET", api+"/v1/tasks/t1", admin, ""); status != http.StatusOK {
 		t.Errorf("the task is gone: %d %s", status, body)
 	}
 }

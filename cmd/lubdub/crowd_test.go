@@ -38,18 +38,18 @@ type crowd struct {
 	members map[string]*member
 	refused []string // what was said to a live one that it is not
 
-	pids       atomic.Int64
-	turnedAway atomic.Int64 // beats that were not accepted, by a 503 or for want of an answer
-	landed     atomic.Int64 // beats that were accepted
-	accepted   atomic.Int64 // wall ms of the first one since it was set to 0
+	pids          atomic.Int64
+	turnedAway    atomic.Int64 // beats that were not accepted, by a 503 or for want of an answer
+	acceptedBeats atomic.Int64 // beats that were accepted
+	accepted      atomic.Int64 // wall ms of the first one since it was set to 0
 }
 
 // member is a task or a worker.
 type member struct {
-	id, token string
-	mortal    bool
-	last      atomic.Int64 // its last accepted beat, wall ms
-	late      atomic.Int64 // most ms by which this machine kept its client from sending a beat that was due
+	id, token   string
+	mortal      bool
+	last        atomic.Int64 // its last accepted beat, wall ms
+	clientDelay atomic.Int64 // most ms by which this machine kept its client from sending a beat that was due
 }
 
 func newCrowd(t *testing.T, client *http.Client, timeout time.Duration) *crowd {
@@ -98,11 +98,11 @@ func (c *crowd) add(tasks int, mortal bool) {
 func (c *crowd) addWorkers(workers int, mortal bool) {
 	c.t.Helper()
 	var wg sync.WaitGroup
-	room := make(chan struct{}, 16)
+	slots := make(chan struct{}, 16)
 	for range workers {
 		wg.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			pid := c.pids.Add(1)
 			body := fmt.Sprintf(`{"queue":"q","types":["t"],"hostname":"host-%d","pid":%d}`, pid%100, pid)
 			if mortal {
@@ -147,12 +147,12 @@ func (c *crowd) run(members []*member, beat func([]*member) ([]*member, time.Dur
 			}
 		}
 		for next := time.Now(); ; {
-			late := time.Since(next).Milliseconds()
+			delay := time.Since(next).Milliseconds()
 			for _, m := range members {
-				m.late.Store(max(m.late.Load(), late))
+				m.clientDelay.Store(max(m.clientDelay.Load(), delay))
 			}
 			next = time.Now()
-			c.untilHeard(members, beat)
+			c.untilAccepted(members, beat)
 			next = next.Add(c.interval)
 			if now := time.Now(); next.Before(now) {
 				next = now // after an outage, not all that were missed
@@ -174,8 +174,8 @@ func (c *crowd) fallSilent() {
 	c.mortal.Wait()
 }
 
-// untilHeard beats, and again with those that were turned away.
-func (c *crowd) untilHeard(members []*member, beat func([]*member) ([]*member, time.Duration)) {
+// untilAccepted beats, and again with those that were turned away.
+func (c *crowd) untilAccepted(members []*member, beat func([]*member) ([]*member, time.Duration)) {
 	for c.ctx.Err() == nil {
 		away, wait := beat(members)
 		if len(away) == 0 {
@@ -209,13 +209,13 @@ func (c *crowd) beatTasks(members []*member) (away []*member, wait time.Duration
 	case 0, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return members, retry
 	default:
-		c.judge(members[0], status, answer)
+		c.recordRefusal(members[0], status, answer)
 		return nil, 0
 	}
 	switch len(members) { // most of the time all are one or the other, and reading each answer costs more than the beats
 	case bytes.Count(answer, []byte(`"status":200,`)):
 		for _, m := range members {
-			c.heard(m)
+			c.recordAccepted(m)
 		}
 		return nil, 0
 	case bytes.Count(answer, []byte(`"status":503,`)):
@@ -235,11 +235,11 @@ func (c *crowd) beatTasks(members []*member) (away []*member, wait time.Duration
 	for i, m := range members {
 		switch item := r.Results[i]; item.Status {
 		case http.StatusOK:
-			c.heard(m)
+			c.recordAccepted(m)
 		case http.StatusServiceUnavailable:
 			away, wait = append(away, m), max(wait, time.Duration(item.RetryAfterMs)*time.Millisecond)
 		default:
-			c.judge(m, item.Status, []byte(item.Error))
+			c.recordRefusal(m, item.Status, []byte(item.Error))
 		}
 	}
 	return away, wait
@@ -249,24 +249,24 @@ func (c *crowd) beatWorker(w []*member) (away []*member, wait time.Duration) {
 	status, answer, retry := c.send("/v1/workers/"+w[0].id+"/heartbeat", w[0].token, http.NoBody)
 	switch status {
 	case http.StatusOK:
-		c.heard(w[0])
+		c.recordAccepted(w[0])
 	case 0, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return w, retry
 	default:
-		c.judge(w[0], status, answer)
+		c.recordRefusal(w[0], status, answer)
 	}
 	return nil, 0
 }
 
-func (c *crowd) heard(m *member) {
+func (c *crowd) recordAccepted(m *member) {
 	now := time.Now().UnixMilli()
 	m.last.Store(now)
-	c.landed.Add(1)
+	c.acceptedBeats.Add(1)
 	c.accepted.CompareAndSwap(0, now)
 }
 
-// judge records answers that a live member must never get.
-func (c *crowd) judge(m *member, status int, answer []byte) {
+// recordRefusal records answers that a live member must never get.
+func (c *crowd) recordRefusal(m *member, status int, answer []byte) {
 	if m.mortal || status == 0 || status == http.StatusServiceUnavailable {
 		return
 	}
@@ -335,7 +335,7 @@ func (c *crowd) heldUp() time.Duration {
 	defer c.mu.Unlock()
 	var most int64
 	for _, m := range c.members {
-		most = max(most, m.late.Load())
+		most = max(most, m.clientDelay.Load())
 	}
 	return time.Duration(most) * time.Millisecond
 }

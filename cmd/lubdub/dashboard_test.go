@@ -35,10 +35,10 @@ func TestDevPrintsTheDashboardFirst(t *testing.T) {
 		t.Errorf("%v %v", signIn, err)
 	}
 	base := at.Scheme + "://" + at.Host + "/lubdub"
-	if status, page := ask("GET", base+"/ui/", "", ""); status != http.StatusOK || !strings.Contains(page, "<!doctype html>") {
+	if status, page := request("GET", base+"/ui/", "", ""); status != http.StatusOK || !strings.Contains(page, "<!doctype html>") {
 		t.Errorf("%d %s", status, page)
 	}
-	status, envelope := ask("POST", base+"/v1/tasks?tenantId=default&workspaceId=default", signIn.Get("token"), "{}")
+	status, envelope := request("POST", base+"/v1/tasks?tenantId=default&workspaceId=default", signIn.Get("token"), "{}")
 	if status != http.StatusCreated || !strings.Contains(envelope, `"callbackBaseUrl":"`+base+`"`) {
 		t.Errorf("%d %s", status, envelope)
 	}
@@ -71,30 +71,30 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 	if err != nil || signIn.Get("tenantId") != "default" || signIn.Get("context") != "test" || signIn.Get("token") == "" {
 		t.Errorf("%v %v", signIn, err)
 	}
-	var to, asked []byte
+	var to, prompt []byte
 	until(t, "the browser is led on", func() bool { to, _ = os.ReadFile(led); return len(to) > 0 })
-	if asked, err = os.ReadFile(led + ".asked"); err != nil {
+	if prompt, err = os.ReadFile(led + ".asked"); err != nil {
 		t.Fatal(err)
 	}
 	address, signed, _ := strings.Cut(string(to), "#")
-	given, err := url.ParseQuery(signed)
-	if err != nil || address != d.api+"/ui/" || given.Get("token") == "" {
+	params, err := url.ParseQuery(signed)
+	if err != nil || address != d.api+"/ui/" || params.Get("token") == "" {
 		t.Errorf("the browser is led to %q", to)
 	}
-	for _, of := range []url.Values{signIn, given} {
-		told := d.ok(d.with(of.Get("token"), "token", "inspect", "--stdin", "-o", "json")).out
+	for _, of := range []url.Values{signIn, params} {
+		inspected := d.ok(d.with(of.Get("token"), "token", "inspect", "--stdin", "-o", "json")).out
 		var claims struct {
 			Role token.Role `json:"rol"`
 			Ends int64      `json:"exp"`
 		}
-		if err := json.Unmarshal([]byte(told), &claims); err != nil || claims.Role != token.RoleViewer ||
+		if err := json.Unmarshal([]byte(inspected), &claims); err != nil || claims.Role != token.RoleViewer ||
 			time.Until(time.Unix(claims.Ends, 0)) > 5*time.Minute {
-			t.Errorf("the page has the token %s", told)
+			t.Errorf("the page has the token %s", inspected)
 		}
 	}
-	for _, said := range []string{quiet.out, quiet.err, string(asked)} {
-		if strings.Contains(said, "eyJ") {
-			t.Errorf("the token is told: %s", said)
+	for _, output := range []string{quiet.out, quiet.err, string(prompt)} {
+		if strings.Contains(output, "eyJ") {
+			t.Errorf("the token is told: %s", output)
 		}
 	}
 	d.environ = append(d.environ, "BROWSER="+browser+"-of-nobody")

@@ -52,7 +52,7 @@ func (c *devCmd) Run(a *app, k *kong.Context, env *session.Env) error {
 	ctx, stop := lifecycle.Signals(context.Background(), a.force)
 	defer stop()
 	screen := newScreen(a.stdout)
-	p, err := open(ctx, cfg, keys, newLogger(screen.beside(a.stderr), &cfg.Config))
+	p, err := open(ctx, cfg, keys, newLogger(screen.wrap(a.stderr), &cfg.Config))
 	if err != nil {
 		return interrupted(ctx, err)
 	}

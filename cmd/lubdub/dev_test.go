@@ -68,10 +68,10 @@ func TestACheckThatProvesNothingIsPlayedAgain(t *testing.T) {
 		"busy, and wrong": {[]error{busy, busy, wrong}, wrong, 3},
 		"always busy":     {[]error{busy, busy, busy, nil}, busy, 3},
 	} {
-		plays, told := 0, 0
-		err := proved(func() error { plays++; return c.ends[plays-1] }, func(string) { told++ })
-		if err != c.want || plays != c.plays || told != plays-1 {
-			t.Errorf("%s: %v after %d plays, of which %d were told to come again", name, err, plays, told)
+		plays, retries := 0, 0
+		err := proved(func() error { plays++; return c.ends[plays-1] }, func(string) { retries++ })
+		if err != c.want || plays != c.plays || retries != plays-1 {
+			t.Errorf("%s: %v after %d plays, of which %d were told to come again", name, err, plays, retries)
 		}
 	}
 }
@@ -79,9 +79,9 @@ func TestACheckThatProvesNothingIsPlayedAgain(t *testing.T) {
 func TestDevInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		args []string
-		code int
-		said string
+		args    []string
+		code    int
+		message string
 	}{
 		"a show":  {[]string{"dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, exitOK, ""},
 		"a check": {[]string{"dev", "--check"}, exitFailed, "interrupted, so nothing is proved"},
@@ -91,7 +91,7 @@ func TestDevInterrupted(t *testing.T) {
 			r.line("zombies") // a status: the fleet plays
 			r.signal(syscall.SIGINT)
 			out := strings.Join(r.rest(), "\n")
-			if r.code != c.code || !strings.Contains(out, "summary of run") || !strings.Contains(r.errs.String(), c.said) {
+			if r.code != c.code || !strings.Contains(out, "summary of run") || !strings.Contains(r.errs.String(), c.message) {
 				t.Errorf("it ended with %d\n%s", r.code, out)
 			}
 		})
@@ -199,12 +199,12 @@ func TestScreen(t *testing.T) {
 	b.Reset()
 	var log bytes.Buffer
 	term := &screen{out: &b, terminal: true}
-	beside := term.beside(&log)
+	logWriter := term.wrap(&log)
 	term.print("first")
 	term.status("s1")
 	term.status("s2")
 	term.print("second")
-	if _, err := beside.Write([]byte("logged\n")); err != nil {
+	if _, err := logWriter.Write([]byte("logged\n")); err != nil {
 		t.Error(err)
 	}
 	term.status("")

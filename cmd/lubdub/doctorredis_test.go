@@ -12,7 +12,7 @@ import (
 )
 
 // A Redis is checked without a server or a context, and next to a running one; each finding has a remedy.
-func TestDoctorAsksRedisItself(t *testing.T) {
+func TestDoctorQueriesRedisDirectly(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)
 	redis := redistest.StartServer(t)
@@ -22,10 +22,10 @@ func TestDoctorAsksRedisItself(t *testing.T) {
 		"No deployment has started there yet", "No replica runs there")
 	serving := newDesk(t, token.RoleViewer)
 	url := serving.redis
-	alike := &desk{t: t, environ: append(slices.Clone(withKey), d.environ[0], "LUBDUB_SHARDS=2", "LUBDUB_LOG_LEVEL=error", patientRedis,
+	sameConfig := &desk{t: t, environ: append(slices.Clone(withKey), d.environ[0], "LUBDUB_SHARDS=2", "LUBDUB_LOG_LEVEL=error", patientRedis,
 		"LUBDUB_WORKER_HEARTBEAT_INTERVAL=10m", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0")}
 	until(t, "the replica has said that it is there", func() bool {
-		return strings.Contains(alike.ok(alike.run("doctor", "--redis", url)).out, "those of 1 replica there are the same")
+		return strings.Contains(sameConfig.ok(sameConfig.run("doctor", "--redis", url)).out, "those of 1 replica there are the same")
 	})
 	d.is(d.run("doctor", "--redis", url), exit.OK, "1 replica there differ in", "signing-keys", "The deployment there has 2 shards")
 	other := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_SHARDS=9")}

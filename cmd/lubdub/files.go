@@ -19,17 +19,17 @@ const (
 func (p *process) fitConnections() (int, error) {
 	limit, known := openFiles()
 	most := p.cfg.MaxConnections
-	room := limit - ownFiles - api.SpareConnections
+	available := limit - ownFiles - api.SpareConnections
 	switch {
-	case !known || most <= room:
+	case !known || most <= available:
 		return most, nil
-	case room < leastConnections:
+	case available < leastConnections:
 		return 0, fmt.Errorf("the process may open %d files, and %d are needed at least: raise the limit (ulimit -n, LimitNOFILE, or the "+
 			"container's nofile)",
 			limit, ownFiles+api.SpareConnections+leastConnections)
 	}
 	p.log.Warn("max-connections is lowered to what the limit of open files leaves room for: raise that (ulimit -n, LimitNOFILE, or the "+
 		"container's nofile), or lower the setting",
-		"maxConnections", room, "asked", most, "openFiles", limit)
-	return room, nil
+		"maxConnections", available, "asked", most, "openFiles", limit)
+	return available, nil
 }

@@ -43,7 +43,7 @@ func TestConnectionsFitTheLimitOfOpenFiles(t *testing.T) {
 		defer c.Close()
 	}
 	e := createRunning(t, api, `{"taskId":"t1"}`)
-	if status, body := ask("POST", api+"/v1/tasks/t1/heartbeat", e.TaskToken, `{"attempt":1}`); status != http.StatusOK {
+	if status, body := request("POST", api+"/v1/tasks/t1/heartbeat", e.TaskToken, `{"attempt":1}`); status != http.StatusOK {
 		t.Errorf("%d %s", status, body)
 	}
 	if strings.Contains(r.errs.String(), "no new connections can be taken") {
@@ -83,8 +83,8 @@ func TestALackOfFilesEndsNoServer(t *testing.T) {
 	until(t, "the lack", func() bool { return strings.Count(r.errs.String(), "no new connections can be taken") > 1 })
 	setLimit(4096)
 	until(t, "an answer", func() bool {
-		status, _ := ask("POST", api+"/v1/tasks/t1/heartbeat", e.TaskToken, `{"attempt":1}`)
-		page, _ := ask("GET", admin+"/readyz", "", "")
+		status, _ := request("POST", api+"/v1/tasks/t1/heartbeat", e.TaskToken, `{"attempt":1}`)
+		page, _ := request("GET", admin+"/readyz", "", "")
 		return status == http.StatusOK && page == http.StatusOK
 	})
 	select {

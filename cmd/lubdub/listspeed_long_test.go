@@ -77,7 +77,7 @@ func firstRow(t *testing.T, d *desk, path string, args []string) time.Duration {
 // fillLists makes 100,000 tasks in 20 queues, of a hundred runs, and 10,000 workers on 1,000 machines.
 func fillLists(t *testing.T, url string) {
 	t.Helper()
-	const tasks, crew, queues, batch = 100_000, 10_000, 20, 500
+	const tasks, fleetSize, queues, batch = 100_000, 10_000, 20, 500
 	tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: url, RedisTimeout: 10 * time.Second, WorkerInterval: time.Hour,
 		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -86,7 +86,7 @@ func fillLists(t *testing.T, url string) {
 	defer func() { _ = tr.Close(t.Context()) }()
 	scope := model.Scope{Tenant: "default", Workspace: "default"}
 	queue := func(i int) string { return fmt.Sprintf("queue-%02d", i%queues) }
-	sharedOut(t, crew, func(i int) error {
+	sharedOut(t, fleetSize, func(i int) error {
 		_, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: scope, Queue: queue(i), Types: []string{"x"},
 			MachineID: fmt.Sprintf("host-%04d", i/10), MaxConcurrent: 100})
 		return err

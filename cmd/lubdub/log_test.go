@@ -25,7 +25,7 @@ func tokenOf(t *testing.T, role, subject string) string {
 // wantStatus fails the test unless a request is answered so, and returns the answer.
 func wantStatus(t *testing.T, status int, method, url, token, body string) string {
 	t.Helper()
-	got, answer := ask(method, url, token, body)
+	got, answer := request(method, url, token, body)
 	if got != status {
 		t.Fatalf("%s %s: %d %s", method, url, got, answer)
 	}
@@ -43,7 +43,7 @@ func TestTheJSONLogOfARun(t *testing.T) {
 	e := createRunning(t, base)
 	until(t, "the silent task is failed", func() bool { return state(t, base, e.TaskID).State == v1.Failed })
 	until(t, "the silent worker is offline", func() bool {
-		_, body := ask("GET", base+"/v1/workers?status=OFFLINE", adminToken(t), "")
+		_, body := request("GET", base+"/v1/workers?status=OFFLINE", adminToken(t), "")
 		return strings.Contains(body, `"workerId"`)
 	})
 	wantStatus(t, 409, "POST", base+"/v1/workers:select", tokenOf(t, "operator", "ann"), `{"queue":"q","type":"x"}`)
@@ -118,7 +118,7 @@ func TestATokenTakenBackIsRefusedByEveryProcess(t *testing.T) {
 	wantStatus(t, http.StatusOK, "POST", bases[0]+"/v1/tokens:revoke", adminToken(t), `{"subject":"ann"}`)
 	wantStatus(t, http.StatusUnauthorized, "GET", bases[0]+"/v1/tasks", ann, "")
 	until(t, "the other one refuses it", func() bool {
-		status, _ := ask("GET", bases[1]+"/v1/tasks", ann, "")
+		status, _ := request("GET", bases[1]+"/v1/tasks", ann, "")
 		return status == http.StatusUnauthorized
 	})
 	wantStatus(t, http.StatusOK, "GET", bases[1]+"/v1/tasks", adminToken(t), "")

@@ -216,8 +216,8 @@ func (l *lockedBuffer) String() string {
 // one is a client that keeps no connection, so that it never stands in a stop's way.
 var one = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: long}
 
-// ask makes a request and gives its status and body; status 0 when there was no answer.
-func ask(method, url, token, body string) (int, string) {
+// request makes a request and gives its status and body; status 0 when there was no answer.
+func request(method, url, token, body string) (int, string) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error()

@@ -51,7 +51,7 @@ func describeMetrics(ctx context.Context) ([]family, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.furnish(ctx, keys, loaded.MaxConnections, known); err != nil {
+	if err := p.setUp(ctx, keys, loaded.MaxConnections, known); err != nil {
 		return nil, err
 	}
 	var all []family

@@ -163,8 +163,8 @@ func TestOperatorExitCodes(t *testing.T) {
 		"lubdub context set test --token -")
 	none := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+d.api)}
 	none.is(none.run("worker", "ls"), exit.NotAllowed, "No token was sent")
-	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+admin)}
-	gone.is(gone.run("worker", "ls"), exit.Unavailable, "http://127.0.0.1:1 does not answer")
+	unreachable := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+admin)}
+	unreachable.is(unreachable.run("worker", "ls"), exit.Unavailable, "http://127.0.0.1:1 does not answer")
 	open := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://lubdub.example.com", "LUBDUB_TOKEN="+admin)}
 	open.is(open.run("worker", "ls"), exit.Misuse, "would expose the token", "--allow-http")
 	nowhere := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
@@ -212,9 +212,9 @@ func TestOperatorContexts(t *testing.T) {
 func TestOperatorTokensStayAtHome(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleAdmin)
-	heard := make(chan string, 10)
+	received := make(chan string, 10)
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		heard <- r.Header.Get("Authorization")
+		received <- r.Header.Get("Authorization")
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer stranger.Close()
@@ -222,9 +222,9 @@ func TestOperatorTokensStayAtHome(t *testing.T) {
 	d.is(d.run("queue", "ls", "--context", "test", "--server", stranger.URL), exit.NotAllowed)
 	elsewhere := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+stranger.URL)}
 	elsewhere.is(elsewhere.run("queue", "ls"), exit.NotAllowed)
-	close(heard)
+	close(received)
 	n := 0
-	for header := range heard {
+	for header := range received {
 		if n++; header != "" {
 			t.Errorf("a stranger heard %.10s…", header)
 		}

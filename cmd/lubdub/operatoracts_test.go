@@ -145,8 +145,8 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("webhook", "rm", "pager"), exit.OK, "is deleted")
 }
 
-// said waits until a program has written a text to standard error.
-func (r *running) said(text string) {
+// awaitStderr waits until a program has written a text to standard error.
+func (r *running) awaitStderr(text string) {
 	r.t.Helper()
 	deadline := time.After(long)
 	for !strings.Contains(r.errs.String(), text) {
@@ -188,18 +188,18 @@ func TestOperatorDrainWaits(t *testing.T) {
 	defer func() { stop(); <-beaten }()
 
 	drain := launch(t, d.environ, "worker", "drain", w.WorkerID, "--wait", "--deadline", "1h")
-	drain.said("1 task held by 1 worker")
-	drain.said("held, 59m")
+	drain.awaitStderr("1 task held by 1 worker")
+	drain.awaitStderr("held, 59m")
 	drain.signal(syscall.SIGINT)
 	if code := drain.wait(); code != exit.Failed {
 		t.Errorf("it ended with %d", code)
 	}
-	drain.said("the drain stays on. To take it back: lubdub worker resume " + w.WorkerID)
+	drain.awaitStderr("the drain stays on. To take it back: lubdub worker resume " + w.WorkerID)
 	d.is(d.run("worker", "get", w.WorkerID), exit.OK, "DRAINING")
 	d.is(d.run("worker", "resume", w.WorkerID), exit.OK, "ONLINE")
 
 	again := launch(t, d.environ, "machine", "drain", "host-ann", "--wait")
-	again.said("held, no deadline")
+	again.awaitStderr("held, no deadline")
 	task := claimed.Tasks[0]
 	_, attempt, err := c.Track(t.Context(), &task)
 	if err != nil {
@@ -211,7 +211,7 @@ func TestOperatorDrainWaits(t *testing.T) {
 	if code := again.wait(); code != exit.OK {
 		t.Errorf("it ended with %d", code)
 	}
-	again.said("Nothing is held any more.")
+	again.awaitStderr("Nothing is held any more.")
 }
 
 // Commands that follow or wait end with Ctrl-C; they wait for a server that goes away.
@@ -245,7 +245,7 @@ func TestOperatorFollows(t *testing.T) {
 		}
 	}
 	d.is(d.run("task", "wait", "nosuch"), exit.NotFound)
-	late := d.run("task", "create", "--id", "never", "--queue", "mail")
-	d.ok(late)
+	created := d.run("task", "create", "--id", "never", "--queue", "mail")
+	d.ok(created)
 	d.is(d.run("task", "wait", "never", "--within", "50ms"), exit.Failed, "timed out: task never did not reach the requested state")
 }

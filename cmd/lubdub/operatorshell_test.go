@@ -19,7 +19,7 @@ func TestOperatorCompletion(t *testing.T) {
 	d := newDesk(t, token.RoleAdmin)
 	d.ok(d.run("task", "create", "--id", "letter-1", "--queue", "mail"))
 	d.ok(d.run("task", "create", "--id", "letter-2", "--queue", "mail"))
-	asked := func(line string) []string {
+	complete := func(line string) []string {
 		shell := &desk{t: t, environ: append(slices.Clone(d.environ), "COMP_LINE="+line, fmt.Sprintf("COMP_POINT=%d", len(line)))}
 		words := strings.Fields(shell.ok(shell.run()).out)
 		slices.Sort(words)
@@ -42,7 +42,7 @@ func TestOperatorCompletion(t *testing.T) {
 		"lubdub worker drain worker ":       nil, // a command's name is an argument here
 		"lubdub task get let l":             {"letter-1", "letter-2"},
 	} {
-		if got := asked(line); !slices.Equal(got, want) {
+		if got := complete(line); !slices.Equal(got, want) {
 			t.Errorf("%q goes on with %q, want %q", line, got, want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-func TestOperatorIsToldWhy(t *testing.T) {
+func TestWhyExplains(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
 	live := createRunning(t, d.api, `{"heartbeatIntervalMs":60000,"heartbeatTimeoutMs":600000}`).TaskID
@@ -22,14 +22,15 @@ func TestOperatorIsToldWhy(t *testing.T) {
 		d.is(d.run(args...), exit.OK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "(timeout 2",
 			"Decided by sweeper swp_", "ms after it was due", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
-	var told struct {
+	var explained struct {
 		Sentences []string
 		Task      v1.Task
 		Events    []v1.Event
 	}
 	a := d.ok(d.run("why", id, "-o", "json"))
-	if err := json.Unmarshal([]byte(a.out), &told); err != nil || len(told.Sentences) < 5 || told.Task.History[0].Evidence == nil ||
-		told.Events == nil {
+	if err := json.Unmarshal([]byte(a.out), &explained); err != nil || len(explained.Sentences) < 5 ||
+		explained.Task.History[0].Evidence == nil ||
+		explained.Events == nil {
 		t.Errorf("%v: %s", err, a.out)
 	}
 	c := d.client()
@@ -61,15 +62,15 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure)", "Your workers are at fault.",
 		"Queue mail: 1 task has no online worker that can run it",
 		"is paused", "lubdub queue resume mail")
-	var told struct {
+	var status struct {
 		Healthy  bool
 		Findings []v1.Finding
 		System   *v1.System
 		Stats    *v1.Stats
 	}
 	a := d.is(d.run("status", "-o", "json"), exit.Failed)
-	if err := json.Unmarshal([]byte(a.out), &told); err != nil || told.Healthy || told.System == nil || told.Stats == nil ||
-		v1.Worst(told.Findings) != v1.SeverityFail {
+	if err := json.Unmarshal([]byte(a.out), &status); err != nil || status.Healthy || status.System == nil || status.Stats == nil ||
+		v1.Worst(status.Findings) != v1.SeverityFail {
 		t.Errorf("%v: %s", err, a.out)
 	}
 	if a := d.is(d.run("status", "-o", "name"), exit.Failed); strings.TrimSpace(a.out) != "fail" {
@@ -77,7 +78,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	}
 	d.is(d.run("queue", "why", "mail"), exit.OK, "It is paused", "no online worker can run 1 of them")
 	d.is(d.run("why", "stuck"), exit.OK, "Queue mail is paused", "No online worker can run 1 of its type")
-	gone := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
-	gone.is(gone.run("status"), exit.Unavailable, "does not answer")
-	gone.is(gone.run("doctor"), exit.Unavailable, "does not answer")
+	unreachable := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
+	unreachable.is(unreachable.run("status"), exit.Unavailable, "does not answer")
+	unreachable.is(unreachable.run("doctor"), exit.Unavailable, "does not answer")
 }

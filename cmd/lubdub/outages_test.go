@@ -26,14 +26,14 @@ var (
 
 // outage is one way in which Lubdub itself is the reason that no heartbeat arrives.
 type outage struct {
-	name  string
-	redis []string // arguments of the server
-	begin func(s *stage)
-	end   func(s *stage)
-	empty bool          // the store forgets everything, and with it the dead
-	heard bool          // beats are accepted all the time
-	held  time.Duration // for so long may time be held back when it is over
-	again bool          // Redis begins again, which counts as a heartbeat of everyone: the dead gain what they had been silent for
+	name      string
+	redis     []string // arguments of the server
+	begin     func(s *stage)
+	end       func(s *stage)
+	empty     bool          // the store forgets everything, and with it the dead
+	reachable bool          // beats are accepted all the time
+	held      time.Duration // for so long may time be held back when it is over
+	again     bool          // Redis begins again, which counts as a heartbeat of everyone: the dead gain what they had been silent for
 
 	period   time.Duration // health-check-period, where there is no balancer
 	balancer string        // between the clients and the front ends, which judges those by their answers; "": each client tries all
@@ -76,10 +76,10 @@ var outages = []outage{
 		begin: func(s *stage) { kill(s.fronts) },
 		end:   func(s *stage) { s.startFronts() },
 	}, {
-		name:  "every sweeper is killed",
-		begin: func(s *stage) { kill(s.backs) },
-		end:   func(s *stage) { s.startBacks() },
-		heard: true,
+		name:      "every sweeper is killed",
+		begin:     func(s *stage) { kill(s.backs) },
+		end:       func(s *stage) { s.startBacks() },
+		reachable: true,
 	}, {
 		name:  "Redis is out of memory",
 		begin: func(s *stage) { s.config("maxmemory", "1mb") },
@@ -119,14 +119,14 @@ func nearlyFull(c *redis.Client) error {
 
 // Whatever prevents beats from being stored for twice the timeout, no worker is declared dead for it that beats as soon as it can;
 // one that has been silent since before is found as soon as its timeout allows, the outage not counted.
-func TestOutagesKillNobody(t *testing.T) {
+func TestOutagesExpireNoTask(t *testing.T) {
 	testenv.OnlyAll(t)
 	if *outageTasks <= 1000 {
 		t.Parallel()
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	room := make(chan struct{}, 4)
+	slots := make(chan struct{}, 4)
 	for _, o := range slices.Concat(outages, behindBalancers()) {
 		if o.balancer != "" && !o.brief && *outageTasks <= 1000 {
 			continue
@@ -136,8 +136,8 @@ func TestOutagesKillNobody(t *testing.T) {
 			play()
 		} else { // they mostly wait
 			running.Go(func() {
-				room <- struct{}{}
-				defer func() { <-room }()
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				play()
 			})
 		}
@@ -178,16 +178,16 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 		began = s.lost
 	}
 	s.turnedAway.Store(0)
-	s.landed.Store(0)
+	s.acceptedBeats.Store(0)
 	time.Sleep(2 * *outageTimeout)
-	landed, away := s.landed.Load(), s.turnedAway.Load()
+	accepted, away := s.acceptedBeats.Load(), s.turnedAway.Load()
 	s.accepted.Store(0)
 	o.end(s)
 	ended := time.Now()
 	if unfair() {
 		return false
 	}
-	if !o.heard {
+	if !o.reachable {
 		until(t, "a beat is accepted again", func() bool { return s.accepted.Load() > 0 })
 		ended = time.UnixMilli(s.accepted.Load())
 		if away == 0 {
@@ -198,11 +198,11 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 	if tasks, workers := s.count(true); !o.empty {
 		until(t, "all the dead are found", func() bool { return s.verdicts() >= tasks+workers })
 	}
-	t.Logf("%s: %d beats landed in it, %d were turned away", o.name, landed, away)
+	t.Logf("%s: %d beats landed in it, %d were turned away", o.name, accepted, away)
 	if unfair() {
 		return false
 	}
-	late := o.judge(s, began, ended)
+	late := o.check(s, began, ended)
 	if late != "" && last {
 		t.Error(late)
 	} else if late != "" {
@@ -252,8 +252,8 @@ func (s *stage) verdicts() (n int) {
 	return n
 }
 
-// judge holds the events of all shards and the final states against what is true, and tells what was found too late.
-func (o *outage) judge(s *stage, began, ended time.Time) (tooLate string) {
+// check holds the events of all shards and the final states against what is true, and tells what was found too late.
+func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 	lasted := ended.Sub(began)
 	late, behind := -s.timeout, -s.timeout // found how long after timeout and outage, and the same in shard time
 	stalls := map[int]time.Duration{}      // by shard: what this machine's other troubles added to the outage
@@ -272,7 +272,7 @@ func (o *outage) judge(s *stage, began, ended time.Time) (tooLate string) {
 			}
 		case (e.verdict() || e.kind == "task.failed") && (m == nil || !m.mortal):
 			if killed++; killed <= 10 && m != nil {
-				s.Errorf("%s of %s, whose client was held up for %d ms at most: %s", e.kind, e.subject, m.late.Load(), e.text)
+				s.Errorf("%s of %s, whose client was held up for %d ms at most: %s", e.kind, e.subject, m.clientDelay.Load(), e.text)
 			}
 		case e.verdict():
 			found++
@@ -304,7 +304,7 @@ func (o *outage) judge(s *stage, began, ended time.Time) (tooLate string) {
 	if want := deadTasks + deadWorkers; found != want && !o.empty {
 		s.Errorf("%d of %d dead were found", found, want)
 	}
-	if o.heard {
+	if o.reachable {
 		behind -= lasted // shard time ran on
 	}
 	// What the machine kept the clients waiting for it kept the sweepers waiting for, too.
@@ -319,7 +319,7 @@ func (o *outage) judge(s *stage, began, ended time.Time) (tooLate string) {
 	if o.empty != (adopted >= tasks+workers) || !s.lost.IsZero() && adopted == 0 {
 		s.Errorf("%d of %d were adopted", adopted, tasks+workers)
 	}
-	if credited == 0 && !o.heard && !o.empty {
+	if credited == 0 && !o.reachable && !o.empty {
 		s.Error("the outage was not told")
 	}
 	s.Logf("| %s | %.1f s | %d + %d | %d | %d | %d of %d | %d ms | %d ms | %d ms |", o.name, lasted.Seconds(), tasks, workers, killed, adopted,

@@ -13,15 +13,15 @@ import (
 
 // What worker-probe allows is what late workers' URLs can reach: nothing; the open Internet, which this machine's own addresses
 // are not, whatever they are called; or all but what answers for a machine. A redirect leads nowhere.
-func TestWorkerProbeSaysWhatMayBeAsked(t *testing.T) {
+func TestWorkerProbeLimitsWhatMayBeProbed(t *testing.T) {
 	t.Parallel()
 	const notPublic, never, redirected = "worker-probe any", "never asked", "answered with 307"
-	for probe, says := range map[string][2]string{"off": {}, "public": {notPublic, notPublic}, "any": {redirected, never}} {
+	for probe, want := range map[string][2]string{"off": {}, "public": {notPublic, notPublic}, "any": {redirected, never}} {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
-			var asked, led atomic.Int64
+			var requests, led atomic.Int64
 			private := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked.Add(1)
+				requests.Add(1)
 				if r.URL.Path == "/target" {
 					led.Add(1)
 				}
@@ -31,15 +31,15 @@ func TestWorkerProbeSaysWhatMayBeAsked(t *testing.T) {
 			r := serveEmbedded(t, "--worker-probe", probe, "--worker-heartbeat-interval", "500ms", "--worker-timeout-multiplier", "2")
 			base, _ := r.urls()
 			_, port, _ := strings.Cut(strings.TrimPrefix(private.URL, "http://"), ":")
-			for url, says := range map[string]string{
-				"http://127.0.0.1:" + port: says[0], "http://localhost:" + port: says[0], "http://[::ffff:127.0.0.1]:" + port: says[0],
-				"http://169.254.169.254/latest": says[1], "http://[::ffff:169.254.169.254]/latest": says[1],
+			for url, want := range map[string]string{
+				"http://127.0.0.1:" + port: want[0], "http://localhost:" + port: want[0], "http://[::ffff:127.0.0.1]:" + port: want[0],
+				"http://169.254.169.254/latest": want[1], "http://[::ffff:169.254.169.254]/latest": want[1],
 			} {
-				if line := r.probed(base, url, probe != "off"); !strings.Contains(line, says) || says == "" && line != "" {
-					t.Errorf("%s: the log says %q, want %q", url, line, says)
+				if line := r.probed(base, url, probe != "off"); !strings.Contains(line, want) || want == "" && line != "" {
+					t.Errorf("%s: the log says %q, want %q", url, line, want)
 				}
 			}
-			if got := asked.Load(); (got > 0) != (probe == "any") || led.Load() > 0 {
+			if got := requests.Load(); (got > 0) != (probe == "any") || led.Load() > 0 {
 				t.Errorf("this machine was asked %d times, and led to its target %d times", got, led.Load())
 			}
 		})
@@ -61,7 +61,7 @@ func (r *running) probed(base, url string, want bool) (lines string) {
 			}
 		}
 		if len(hired) > 0 {
-			if _, is := ask("GET", base+"/v1/workers/"+hired[len(hired)-1], admin, ""); !strings.Contains(is, `"OFFLINE"`) {
+			if _, is := request("GET", base+"/v1/workers/"+hired[len(hired)-1], admin, ""); !strings.Contains(is, `"OFFLINE"`) {
 				return false
 			}
 			if !want {

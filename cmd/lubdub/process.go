@@ -81,7 +81,7 @@ func (p *process) open(ctx context.Context, keys *token.Keyring) (err error) {
 			return err
 		}
 	}
-	return p.furnish(ctx, keys, connections, prometheus.NewRegistry())
+	return p.setUp(ctx, keys, connections, prometheus.NewRegistry())
 }
 
 // registry is where metrics are registered and read.
@@ -91,7 +91,7 @@ type registry interface {
 }
 
 // Creates the parts and wires them.
-func (p *process) furnish(ctx context.Context, keys *token.Keyring, connections int, reg registry) (err error) {
+func (p *process) setUp(ctx context.Context, keys *token.Keyring, connections int, reg registry) (err error) {
 	p.publicURL = p.findPublicURL()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	reg.MustRegister(p.certificates)

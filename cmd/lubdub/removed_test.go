@@ -11,14 +11,14 @@ import (
 	"github.com/lubdub-io/lubdub/internal/config"
 )
 
-// given is how removed settings are given in one of the three ways.
-type given struct {
+// removedInput is how removed settings are given in one of the three ways.
+type removedInput struct {
 	environ, args []string
 	source        string // of each, as a warning names it; %NAME and %name stand for the setting
 }
 
 // removedSettings lists the settings of the table in the reference, and how all or one of them are given in each way.
-func removedSettings(t *testing.T) (names []string, ways func(names ...string) map[string]given) {
+func removedSettings(t *testing.T) (names []string, ways func(names ...string) map[string]removedInput) {
 	t.Helper()
 	var reference strings.Builder
 	if err := config.WriteReference(&reference); err != nil {
@@ -32,7 +32,7 @@ func removedSettings(t *testing.T) (names []string, ways func(names ...string) m
 		t.Fatalf("the reference lists %d removed settings: %v", len(names), names)
 	}
 	dir := t.TempDir()
-	return names, func(names ...string) map[string]given {
+	return names, func(names ...string) map[string]removedInput {
 		var environ, args, lines []string
 		for i, name := range names {
 			environ = append(environ, "LUBDUB_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"=5")
@@ -45,7 +45,7 @@ func removedSettings(t *testing.T) (names []string, ways func(names ...string) m
 		if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return map[string]given{
+		return map[string]removedInput{
 			"variable": {environ: environ, source: "environment LUBDUB_%NAME"},
 			"flag":     {args: args, source: "flag --%name"},
 			"file":     {args: []string{"--config", file}, source: "file " + file},
@@ -53,7 +53,7 @@ func removedSettings(t *testing.T) (names []string, ways func(names ...string) m
 	}
 }
 
-func (g *given) of(name string) string {
+func (g *removedInput) of(name string) string {
 	return strings.NewReplacer("%NAME", strings.ToUpper(strings.ReplaceAll(name, "-", "_")), "%name", name).Replace(g.source)
 }
 

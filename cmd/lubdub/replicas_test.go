@@ -36,7 +36,7 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 	fairly(t, replicasDie)
 }
 
-// unclear is true of a verdict that says nothing; one that came late by our own clock alone is forgiven, as in onlyLate.
+// unclear is true of a verdict that says nothing; one that came late by our own clock alone is forgiven, as in failUnlessLate.
 func unclear(v fleet.Verdict) bool {
 	return v.Unclear != "" && !strings.Contains(v.Unclear, " by its own evidence")
 }
@@ -65,7 +65,7 @@ func replicasDie(t *testing.T, last bool) (fair bool) {
 	f := fleet.New(fleet.Options{
 		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 3 * time.Second,
 		Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
-		Judged: func(v fleet.Verdict) {
+		OnVerdict: func(v fleet.Verdict) {
 			if unclear(v) {
 				none++
 			}
@@ -83,12 +83,12 @@ func replicasDie(t *testing.T, last bool) (fair bool) {
 	if s.Retries == 0 || s.Zombies == 0 {
 		t.Error("nothing died in the middle of it")
 	}
-	onlyLate(t, s)
+	failUnlessLate(t, s)
 	if none > s.Created/4 && starved(s) && !last {
 		return false
 	}
-	if s.Judged != s.Created || none > s.Created/4 {
-		t.Errorf("%d created, %d judged, %d unclear", s.Created, s.Judged, none)
+	if s.Evaluated != s.Created || none > s.Created/4 {
+		t.Errorf("%d created, %d judged, %d unclear", s.Created, s.Evaluated, none)
 	}
 	for _, r := range []*running{fronts[1], backs[1]} {
 		r.signal(syscall.SIGTERM)
@@ -99,9 +99,9 @@ func replicasDie(t *testing.T, last bool) (fair bool) {
 	return true
 }
 
-// onlyLate complains of every wrong verdict that is not merely late. How late one may be is `make demo`'s to say, on
+// failUnlessLate complains of every wrong verdict that is not merely late. How late one may be is `make demo`'s to say, on
 // a machine that does nothing else and with a Redis that answers.
-func onlyLate(t *testing.T, s fleet.Summary) {
+func failUnlessLate(t *testing.T, s fleet.Summary) {
 	t.Helper()
 	for _, v := range s.Wrong {
 		for _, w := range v.Wrong {
@@ -114,7 +114,7 @@ func onlyLate(t *testing.T, s fleet.Summary) {
 
 // Redis stands still for longer than any worker may be silent. That is Lubdub's own trouble, and must cost no live
 // worker its life; the dead must be found all the same once it is over.
-func TestFrozenRedisKillsNobody(t *testing.T) {
+func TestFrozenRedisExpiresNoTask(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	fairly(t, frozenRedis)
@@ -131,7 +131,7 @@ func frozenRedis(t *testing.T, last bool) (fair bool) {
 		BaseURL: url, Token: adminToken(t), Rate: 12, Patience: 15 * time.Second,
 		Timeout: 3 * time.Second,                                                 // so that a busy machine alone makes none late
 		Only:    func(name string) bool { return name != "misses its deadline" }, // goes by the wall clock, which an outage does not stop
-		Judged: func(v fleet.Verdict) {
+		OnVerdict: func(v fleet.Verdict) {
 			if unclear(v) {
 				none++
 			}
@@ -156,12 +156,12 @@ func frozenRedis(t *testing.T, last bool) (fair bool) {
 	case <-time.After(long):
 		t.Fatal("nobody died, so Redis was not frozen")
 	}
-	onlyLate(t, s)
+	failUnlessLate(t, s)
 	if none > 0 && starved(s) && !last {
 		return false
 	}
-	if none > 0 || s.Retries == 0 || s.Judged != s.Created {
-		t.Errorf("%d of %d judged, %d unclear: workers were failed for an outage", s.Judged, s.Created, none)
+	if none > 0 || s.Retries == 0 || s.Evaluated != s.Created {
+		t.Errorf("%d of %d judged, %d unclear: workers were failed for an outage", s.Evaluated, s.Created, none)
 	}
 	return true
 }

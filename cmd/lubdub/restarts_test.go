@@ -98,7 +98,7 @@ type restartLoad struct {
 // promised is what acknowledged requests have promised about a task.
 type promised struct {
 	state    v1.State // "": any
-	heard    time.Time
+	lastBeat time.Time
 	progress string
 }
 
@@ -152,7 +152,7 @@ func (l *restartLoad) push(id string) {
 		if l.do("POST", path+"/heartbeat", e.TaskToken, "", v1.HeartbeatRequest{Attempt: 1, ProgressPct: &pct}, &a, http.StatusOK) != nil {
 			return
 		}
-		l.promise(id, promised{state: v1.Running, heard: a.ServerTime.Time, progress: fmt.Sprint(pct)})
+		l.promise(id, promised{state: v1.Running, lastBeat: a.ServerTime.Time, progress: fmt.Sprint(pct)})
 	}
 	end := v1.CompletedRequest{Attempt: 1, Outcome: v1.OutcomeSucceeded}
 	state := v1.Succeeded
@@ -285,14 +285,14 @@ func (l *restartLoad) awaitMore() {
 func (l *restartLoad) finish() {
 	l.stop()
 	l.working.Wait()
-	const told = 50 * time.Millisecond // precision of a beat's time while time is held for balancers, as for a draining replica
+	const precision = 50 * time.Millisecond // precision of a beat's time while time is held for balancers, as for a draining replica
 	for id, p := range l.tasks {
 		var task v1.Task
 		if err := l.do("GET", "/v1/tasks/"+id, l.admin, "", nil, &task, http.StatusOK); err != nil {
 			l.lost++
 			continue
 		}
-		if p.state != "" && task.State != p.state || task.LastHeartbeatAt.Time.Before(p.heard.Add(-told)) ||
+		if p.state != "" && task.State != p.state || task.LastHeartbeatAt.Time.Before(p.lastBeat.Add(-precision)) ||
 			p.progress != "" && string(task.ProgressPct) != p.progress || task.Attempt > 1 {
 			l.lost++
 			l.Errorf("%s is %s, attempt %d, %s %%, last heard %v; acknowledged was %+v", id, task.State, task.Attempt, task.ProgressPct,

@@ -94,7 +94,7 @@ func (d *deployment) restart(i int) {
 	}
 	d.start(i, strings.TrimPrefix(d.urls[i/2], "http://"))
 	until(d.T, "the balancer sends requests to it again", func() bool {
-		_, metrics := ask("GET", d.admins[i]+"/metrics", "", "")
+		_, metrics := request("GET", d.admins[i]+"/metrics", "", "")
 		return taken.MatchString(metrics)
 	})
 }

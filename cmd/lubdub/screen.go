@@ -78,14 +78,14 @@ func (s *screen) draw() {
 }
 
 // Returns a writer for another stream of the same terminal, such as the log, that leaves the status intact.
-func (s *screen) beside(w io.Writer) io.Writer { return &besideScreen{s, w} }
+func (s *screen) wrap(w io.Writer) io.Writer { return &screenWriter{s, w} }
 
-type besideScreen struct {
+type screenWriter struct {
 	*screen
 	w io.Writer
 }
 
-func (b *besideScreen) Write(p []byte) (int, error) {
+func (b *screenWriter) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.erase()

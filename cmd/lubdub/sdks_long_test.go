@@ -43,7 +43,7 @@ type sdkStage struct {
 	enrol    string
 	tasks    sdkTasks
 	held     int // tasks that each crew has at work while something is out
-	crews    []sdkCrew
+	groups   []sdkGroup
 	workers  map[string][]*sdkWorker // by crew
 	past     []*sdkWorker            // who were killed
 
@@ -67,14 +67,14 @@ func TestLongSDKs(t *testing.T) {
 	}
 	stopFeeding()
 	s.awaitAll()
-	for _, crew := range s.workers {
-		for _, w := range crew {
+	for _, workers := range s.workers {
+		for _, w := range workers {
 			if err := w.leave(); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	s.judge()
+	s.check()
 }
 
 // filesOfACall are those that a call of a worker's takes in this process: two of its way, two of the front end.
@@ -83,7 +83,7 @@ const filesOfACall = 4
 // heldByEach is how many tasks a crew is to have at work: as many as were asked for, and no more than may all call at once.
 func (s *sdkStage) heldByEach() int {
 	quarters := 0 // strict crews have a quarter, see part
-	for _, of := range s.crews {
+	for _, of := range s.groups {
 		if quarters++; !of.strict() {
 			quarters += 3
 		}
@@ -105,9 +105,9 @@ func newSDKStage(t *testing.T) *sdkStage {
 		t.Fatal(err)
 	}
 	for _, r := range runners {
-		s.crews = append(s.crews, sdkCrew{r, "patient"})
+		s.groups = append(s.groups, sdkGroup{r, "patient"})
 		if slices.Contains(strings.Split(*sdkStrict, ","), r.SDK) {
-			s.crews = append(s.crews, sdkCrew{r, "strict"})
+			s.groups = append(s.groups, sdkGroup{r, "strict"})
 		}
 	}
 	s.held = s.heldByEach()
@@ -128,7 +128,7 @@ func newSDKStage(t *testing.T) *sdkStage {
 		t.Fatal(stderr)
 	}
 	s.enrol = strings.TrimSpace(token)
-	for _, of := range s.crews {
+	for _, of := range s.groups {
 		for i := range max(4, s.part(of, *sdkWorkers)) {
 			s.workers[of.name()] = append(s.workers[of.name()], s.hire(of, fmt.Sprintf("%s-%d", of.name(), i)))
 		}
@@ -137,7 +137,7 @@ func newSDKStage(t *testing.T) *sdkStage {
 }
 
 // part is how many of n are a crew's: strict ones are few, since what is asked of them shows with few.
-func (s *sdkStage) part(of sdkCrew, n int) int {
+func (s *sdkStage) part(of sdkGroup, n int) int {
 	if of.strict() && n > 20 {
 		return n / 4
 	}
@@ -151,14 +151,14 @@ func (s *sdkStage) replica(i int) *running {
 	return r
 }
 
-func (s *sdkStage) hire(of sdkCrew, name string) *sdkWorker {
+func (s *sdkStage) hire(of sdkGroup, name string) *sdkWorker {
 	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, s.tasks)
 }
 
 // create makes n tasks for each crew, and returns their ids, and those of the patient ones.
 func (s *sdkStage) create(n int, kind string) (ids, patient []string) {
 	losses := 100
-	for _, of := range s.crews {
+	for _, of := range s.groups {
 		var made []string
 		for left := s.part(of, n); left > 0; left -= 100 {
 			var batch []v1.CreateTasksItem
@@ -257,7 +257,7 @@ func (s *sdkStage) outages(round int) {
 	s.must(s.redis.Freeze())
 	time.Sleep(3 * sdkTimeout) // which is the outage
 	s.must(s.redis.Thaw())
-	s.more(10 * len(s.crews))
+	s.more(10 * len(s.groups))
 	late := delay()
 	for _, id := range held {
 		var task *v1.Task
@@ -284,21 +284,21 @@ func (s *sdkStage) must(err error) {
 func (s *sdkStage) deaths(round int) {
 	held, _ := s.create(s.held, "medium")
 	s.begun(held)
-	for _, crew := range s.workers {
-		crew[0].signal(syscall.SIGKILL)
-		crew[1].signal(syscall.SIGSTOP)
-		crew[2].way.Refuse()
+	for _, workers := range s.workers {
+		workers[0].signal(syscall.SIGKILL)
+		workers[1].signal(syscall.SIGSTOP)
+		workers[2].way.Refuse()
 	}
 	time.Sleep(2 * sdkTimeout) // which is the silence
-	for _, of := range s.crews {
-		crew := s.workers[of.name()]
-		crew[1].signal(syscall.SIGCONT)
-		crew[2].way.Resume()
-		<-crew[0].exited
-		s.past = append(s.past, crew[0])
-		crew[0] = s.hire(of, fmt.Sprintf("%s-0-%d", of.name(), round))
+	for _, of := range s.groups {
+		workers := s.workers[of.name()]
+		workers[1].signal(syscall.SIGCONT)
+		workers[2].way.Resume()
+		<-workers[0].exited
+		s.past = append(s.past, workers[0])
+		workers[0] = s.hire(of, fmt.Sprintf("%s-0-%d", of.name(), round))
 	}
-	s.more(10 * len(s.crews))
+	s.more(10 * len(s.groups))
 }
 
 // awaitAll waits until every task is done.
@@ -311,8 +311,8 @@ func (s *sdkStage) awaitAll() {
 	}
 }
 
-// judge holds what the store has against what was acknowledged.
-func (s *sdkStage) judge() {
+// check holds what the store has against what was acknowledged.
+func (s *sdkStage) check() {
 	lost := map[string]int{}
 	for _, id := range s.ids {
 		task, err := s.control.GetTask(context.Background(), id)
@@ -343,8 +343,8 @@ func (s *sdkStage) judge() {
 		}
 	}
 	s.Logf("%d tasks, %d completions acknowledged; lost and recovered: %v", len(s.ids), s.front.count(), lost)
-	if len(lost) < len(s.crews) {
+	if len(lost) < len(s.groups) {
 		s.Error("the dead have lost nothing: nothing was at work")
 	}
-	s.judgeStrict()
+	s.checkStrict()
 }

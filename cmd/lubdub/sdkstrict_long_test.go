@@ -17,9 +17,9 @@ type workedEvent struct {
 	From, Until int64 // ms since the epoch; 0: it did nothing
 }
 
-// judgeStrict holds that no handler with a strict lease has worked beyond it, by what the handlers themselves have noted: before its
+// checkStrict holds that no handler with a strict lease has worked beyond it, by what the handlers themselves have noted: before its
 // next attempt began a task's last one had done its last piece of work, whether its worker was cut off, stopped or without a server.
-func (s *sdkStage) judgeStrict() {
+func (s *sdkStage) checkStrict() {
 	worked, ended, again := map[string][]workedEvent{}, 0, 0
 	for _, w := range s.strictWorkers() {
 		for line := range strings.Lines(w.out.String()) {
@@ -47,13 +47,13 @@ func (s *sdkStage) judgeStrict() {
 	}
 	s.Logf("strict leases: %d tasks worked on, %d handlers stopped by their lease, %d attempts that came after others",
 		len(worked), ended, again)
-	if s.strictCrews() > 0 && (ended == 0 || again == 0) {
+	if s.strictGroups() > 0 && (ended == 0 || again == 0) {
 		s.Error("no strict lease has ended, or nobody went on with what it held: nothing was shown")
 	}
 }
 
-func (s *sdkStage) strictCrews() (n int) {
-	for _, of := range s.crews {
+func (s *sdkStage) strictGroups() (n int) {
+	for _, of := range s.groups {
 		if of.strict() {
 			n++
 		}
@@ -63,9 +63,9 @@ func (s *sdkStage) strictCrews() (n int) {
 
 // strictWorkers are all that have worked with a strict lease, those that were killed too.
 func (s *sdkStage) strictWorkers() (all []*sdkWorker) {
-	for _, crew := range s.workers {
-		all = append(all, crew...)
+	for _, workers := range s.workers {
+		all = append(all, workers...)
 	}
 	all = append(all, s.past...)
-	return slices.DeleteFunc(all, func(w *sdkWorker) bool { return !w.crew.strict() })
+	return slices.DeleteFunc(all, func(w *sdkWorker) bool { return !w.group.strict() })
 }

@@ -46,12 +46,12 @@ const quickTask = `{"heartbeatIntervalMs":1000,"heartbeatTimeoutMs":3000}`
 // createRunning creates a task and starts it; no worker will beat for it.
 func createRunning(t *testing.T, base string, task ...string) v1.TaskEnvelope {
 	t.Helper()
-	status, body := ask("POST", base+"/v1/tasks", adminToken(t), append(task, quickTask)[0])
+	status, body := request("POST", base+"/v1/tasks", adminToken(t), append(task, quickTask)[0])
 	var e v1.TaskEnvelope
 	if err := json.Unmarshal([]byte(body), &e); status != http.StatusCreated || err != nil {
 		t.Fatal(status, body, err)
 	}
-	if status, body := ask("POST", base+"/v1/tasks/"+e.TaskID+"/started", e.TaskToken, `{"attempt":1}`); status != http.StatusOK {
+	if status, body := request("POST", base+"/v1/tasks/"+e.TaskID+"/started", e.TaskToken, `{"attempt":1}`); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
 	return e
@@ -60,7 +60,7 @@ func createRunning(t *testing.T, base string, task ...string) v1.TaskEnvelope {
 func state(t *testing.T, base, id string) v1.Task {
 	t.Helper()
 	var task v1.Task
-	status, body := ask("GET", base+"/v1/tasks/"+id, adminToken(t), "")
+	status, body := request("GET", base+"/v1/tasks/"+id, adminToken(t), "")
 	if err := json.Unmarshal([]byte(body), &task); status != http.StatusOK || err != nil {
 		t.Fatal(status, body, err)
 	}
@@ -76,7 +76,7 @@ func TestServeAndStop(t *testing.T) {
 		t.Errorf("%q, want %q", line, want)
 	}
 	for _, page := range []string{api + "/readyz", admin + "/readyz", admin + "/livez"} {
-		if status, body := ask("GET", page, "", ""); status != http.StatusOK {
+		if status, body := request("GET", page, "", ""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", page, status, body)
 		}
 	}
@@ -94,7 +94,7 @@ func TestServeAndStop(t *testing.T) {
 	if code, stdout, stderr := command([]string{"LUBDUB_ADMIN_LISTEN=" + strings.TrimPrefix(admin, "http://")}, "health"); code != exitOK {
 		t.Error(code, stdout, stderr)
 	}
-	if _, metrics := ask("GET", admin+"/metrics", "", ""); !strings.Contains(metrics, "lubdub_") ||
+	if _, metrics := request("GET", admin+"/metrics", "", ""); !strings.Contains(metrics, "lubdub_") ||
 		!strings.Contains(metrics, "go_goroutines") {
 		t.Errorf("metrics: %.300s", metrics)
 	}
@@ -128,13 +128,13 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	api, admin := r.urls()
 	r.signal(syscall.SIGINT)
 	until(t, "readiness is off", func() bool {
-		status, body := ask("GET", api+"/readyz", "", "")
+		status, body := request("GET", api+"/readyz", "", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "draining")
 	})
-	if status, _ := ask("GET", admin+"/readyz", "", ""); status != http.StatusServiceUnavailable {
+	if status, _ := request("GET", admin+"/readyz", "", ""); status != http.StatusServiceUnavailable {
 		t.Errorf("the admin listener says %d", status)
 	}
-	if status, _ := ask("GET", api+"/livez", "", ""); status != http.StatusOK {
+	if status, _ := request("GET", api+"/livez", "", ""); status != http.StatusOK {
 		t.Errorf("it is not live any more: %d", status)
 	}
 	if code, _, stderr := command(nil, "health", "--url", admin+"/readyz"); code != exitFailed || !strings.Contains(stderr, "draining") {
@@ -176,7 +176,7 @@ func TestStopAnswersWhatIsUnderWay(t *testing.T) {
 	// The server must have begun with the request, else it would count as idle. These two came later and are answered.
 	createRunning(t, api)
 	r.signal(syscall.SIGTERM)
-	until(t, "new connections are refused", func() bool { status, _ := ask("GET", api+"/livez", "", ""); return status == 0 })
+	until(t, "new connections are refused", func() bool { status, _ := request("GET", api+"/livez", "", ""); return status == 0 })
 	if _, err := io.WriteString(c, quickTask[len(quickTask)-1:]); err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +200,9 @@ func TestStopHasATimeout(t *testing.T) {
 	if err := redis.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = ask("POST", api+"/v1/tasks", token, quickTask) }() // until the process ends
+	go func() { _, _ = request("POST", api+"/v1/tasks", token, quickTask) }() // until the process ends
 	until(t, "the request is under way", func() bool {
-		_, page := ask("GET", admin+"/metrics", "", "")
+		_, page := request("GET", admin+"/metrics", "", "")
 		return strings.Contains(page, "\nlubdub_http_requests_in_flight 1\n")
 	})
 	r.signal(syscall.SIGTERM)
@@ -215,7 +215,7 @@ func TestStopHasATimeout(t *testing.T) {
 }
 
 // One role in each process, and a Redis between them.
-func TestRolesApart(t *testing.T) {
+func TestRolesInSeparateProcesses(t *testing.T) {
 	t.Parallel()
 	redis := redistest.StartServer(t)
 	u, _ := url.Parse(redis.URL())
@@ -234,11 +234,11 @@ func TestRolesApart(t *testing.T) {
 	}
 	admin := adminPattern.FindStringSubmatch(line)[1]
 	for _, page := range []string{"/readyz", "/livez", "/metrics"} {
-		if status, body := ask("GET", admin+page, "", ""); status != http.StatusOK {
+		if status, body := request("GET", admin+page, "", ""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", page, status, body)
 		}
 	}
-	if status, _ := ask("POST", admin+"/v1/tasks", adminToken(t), quickTask); status != http.StatusMethodNotAllowed &&
+	if status, _ := request("POST", admin+"/v1/tasks", adminToken(t), quickTask); status != http.StatusMethodNotAllowed &&
 		status != http.StatusNotFound {
 		t.Errorf("a sweeper answers the API: %d", status)
 	}

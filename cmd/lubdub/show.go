@@ -93,9 +93,9 @@ func (c *devCmd) perform(ctx context.Context, env *session.Env, screen *screen, 
 	}
 	o := fleet.Options{
 		BaseURL: p.apiURL(), Token: dispatch, EnrollToken: enroll, Tenant: fleetTenant, Workspace: fleetWorkspace, Rate: c.Rate,
-		Told:   func(text string) { screen.print("mishap  " + text) },
-		Killed: func(k fleet.Kill) { screen.print("killed  " + k.String()) },
-		Judged: func(v fleet.Verdict) {
+		OnMishap: func(text string) { screen.print("mishap  " + text) },
+		OnKill:   func(k fleet.Kill) { screen.print("killed  " + k.String()) },
+		OnVerdict: func(v fleet.Verdict) {
 			switch {
 			case len(v.Wrong) > 0:
 				screen.print("WRONG   " + v.String())
@@ -110,13 +110,13 @@ func (c *devCmd) perform(ctx context.Context, env *session.Env, screen *screen, 
 }
 
 // proved runs a check, and repeats it at most twice if the machine was too busy for it to prove anything.
-func proved(play func() error, tell func(string)) error {
+func proved(play func() error, report func(string)) error {
 	for range 2 {
 		err := play()
 		if !errors.Is(err, fleet.ErrTooBusy) {
 			return err
 		}
-		tell("once more: " + err.Error())
+		report("once more: " + err.Error())
 	}
 	return play()
 }

@@ -75,7 +75,7 @@ func TestLongShow(t *testing.T) {
 		}
 	}
 	t.Log(last)
-	if status, body := ask("GET", api+"/readyz", "", ""); status != http.StatusOK {
+	if status, body := request("GET", api+"/readyz", "", ""); status != http.StatusOK {
 		t.Errorf("after %v it is not ready: %d %s", *showTime, status, body)
 	}
 	r.signal(syscall.SIGINT)

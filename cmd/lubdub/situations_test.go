@@ -31,7 +31,7 @@ type situation struct {
 // lubdub status, GET /v1/system (the Overview shows its summary and findings as they are: ui/test/alone.test.mjs), lubdub top, the
 // metrics and the alerts agree in each situation that an operator may find. Workers are processes. Without promtool, which `make
 // test-deploy` installs, alerts are left out.
-func TestSituationsLookTheSameInEveryView(t *testing.T) {
+func TestEveryViewReportsTheSameSituation(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	skipIfShort(t)

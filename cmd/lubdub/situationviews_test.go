@@ -87,7 +87,7 @@ func (w *views) differ(s *situation, from *scrape) string {
 // wrong returns the findings of GET /v1/system that are not well, after it has held the summary to them.
 func (w *views) wrong() (found []v1.Finding) {
 	w.t.Helper()
-	status, body := ask(http.MethodGet, w.api+"/v1/system", w.token, "")
+	status, body := request(http.MethodGet, w.api+"/v1/system", w.token, "")
 	var s v1.SystemUnavailable
 	if err := json.Unmarshal([]byte(body), &s); err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
 		w.t.Fatalf("GET /v1/system: %d %v: %s", status, err, body)
@@ -153,7 +153,7 @@ type scrape struct {
 
 func (w *views) scrape() *scrape {
 	w.t.Helper()
-	status, body := ask(http.MethodGet, w.admin+"/metrics", "", "")
+	status, body := request(http.MethodGet, w.admin+"/metrics", "", "")
 	if status != http.StatusOK {
 		w.t.Fatalf("/metrics: %d %s", status, body)
 	}
@@ -181,8 +181,8 @@ func (w *views) scrape() *scrape {
 // The time that alerts are evaluated for: ten minutes of the first situation, then eighty of how it is now. Prometheus looks twice a
 // minute.
 const (
-	looksBefore = 20
-	looksAfter  = 160
+	evaluationsBefore = 20
+	evaluationsAfter  = 160
 )
 
 var alertNames = regexp.MustCompile(`alertname="(\w+)"`)
@@ -201,14 +201,14 @@ func (w *views) alertsDiffer(s *situation, from, now *scrape) string {
 	}
 	type object map[string]any
 	var input []object
-	for _, series := range w.asked(rules, now) {
-		values := fmt.Sprintf("_x%d ", looksBefore)
+	for _, series := range w.ruleSeries(rules, now) {
+		values := fmt.Sprintf("_x%d ", evaluationsBefore)
 		if value, ok := w.calm[1].values[series]; ok {
 			growth := w.calm[0].growth(series, w.calm[1])
-			values = fmt.Sprintf("%s+%sx%d ", decimal(value-growth*looksBefore), decimal(growth), looksBefore-1)
+			values = fmt.Sprintf("%s+%sx%d ", decimal(value-growth*evaluationsBefore), decimal(growth), evaluationsBefore-1)
 		}
 		if value, ok := now.values[series]; ok {
-			values += fmt.Sprintf("%s+%sx%d", decimal(value), decimal(from.growth(series, now)), looksAfter)
+			values += fmt.Sprintf("%s+%sx%d", decimal(value), decimal(from.growth(series, now)), evaluationsAfter)
 		} else {
 			values += "stale"
 		}
@@ -248,8 +248,8 @@ func (w *views) alertsDiffer(s *situation, from, now *scrape) string {
 	return ""
 }
 
-// asked returns the series of the metrics that the rules name, of now and of the first situation.
-func (w *views) asked(rules string, now *scrape) (all []string) {
+// ruleSeries returns the series of the metrics that the rules name, of now and of the first situation.
+func (w *views) ruleSeries(rules string, now *scrape) (all []string) {
 	named := regexp.MustCompile(`lubdub_\w+`).FindAllString(readFile(w.t, rules), -1)
 	for _, s := range []*scrape{w.calm[1], now} {
 		for series := range s.values {

@@ -5,6 +5,6 @@ package main
 import "testing"
 
 // All cells of the table: a minute or two.
-func TestLongStartsBesideTrouble(t *testing.T) {
+func TestLongStartsDuringFailures(t *testing.T) {
 	playStarts(t, func(string, startCase) bool { return true })
 }

@@ -41,8 +41,8 @@ type startCase struct {
 
 // Redis, or one server of a Cluster, goes away at each step of a start, in each way. From the first connection that the server
 // accepts, every answer comes in time: 200 for what can be reached, and 503 for the rest. It never accepts a token that was revoked.
-// Here are the cells that differ most; TestLongStartsBesideTrouble plays all.
-func TestStartsBesideTrouble(t *testing.T) {
+// Here are the cells that differ most; TestLongStartsDuringFailures plays all.
+func TestStartsDuringFailures(t *testing.T) {
 	t.Parallel()
 	playStarts(t, func(form string, c startCase) bool {
 		switch {
@@ -187,7 +187,7 @@ func (s *startStage) fill(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	s.revoked = strings.TrimSpace(token)
-	if status, body := ask("POST", url+"/v1/tokens:revoke", adminToken(t), `{"subject":"gone"}`); status != http.StatusOK {
+	if status, body := request("POST", url+"/v1/tokens:revoke", adminToken(t), `{"subject":"gone"}`); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
 	r.signal(syscall.SIGTERM)
@@ -227,7 +227,7 @@ func (s *startStage) play(t *testing.T, c startCase, sends string) redistest.Too
 	})
 	var began atomic.Bool
 	for _, p := range s.watch {
-		p.Judge(func(request []byte) faultproxy.Fate {
+		p.Intercept(func(request []byte) faultproxy.Action {
 			for _, part := range strings.Split(sends, "|") {
 				if bytes.Contains(bytes.ToLower(request), []byte(part)) {
 					begin()
@@ -239,7 +239,7 @@ func (s *startStage) play(t *testing.T, c startCase, sends string) redistest.Too
 	}
 	lift := func() {
 		for _, p := range s.watch {
-			p.Judge(nil)
+			p.Intercept(nil)
 			p.Resume()
 		}
 	}
@@ -252,7 +252,7 @@ func (s *startStage) play(t *testing.T, c startCase, sends string) redistest.Too
 	listen := redistest.FreeAddr()
 	r := launch(t, withKey, "serve", "--redis", s.url, "--redis-timeout", startTimeout.String(), "--listen", listen,
 		"--admin-listen", "127.0.0.1:0")
-	a := s.ask(t, listen, at)
+	a := s.startClients(t, listen, at)
 	exited := func() bool {
 		select {
 		case <-r.exited:

@@ -18,9 +18,9 @@ import (
 // startAnswers are what the clients of a server that starts have got. Each connects, again and again, and sends one request when it
 // could.
 type startAnswers struct {
-	stop   context.CancelFunc
-	asking sync.WaitGroup
-	lifted atomic.Bool // the trouble is over
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	lifted  atomic.Bool // the trouble is over
 
 	mu      sync.Mutex
 	clients []*startClient
@@ -36,8 +36,8 @@ type startClient struct {
 	answers, last             int  // how many it got, and the status of the last
 }
 
-// ask has clients beat for all tasks, and read them, and one use a revoked token.
-func (s *startStage) ask(t *testing.T, listen string, at int) *startAnswers {
+// startClients has clients beat for all tasks, and read them, and one use a revoked token.
+func (s *startStage) startClients(t *testing.T, listen string, at int) *startAnswers {
 	ctx, stop := context.WithCancel(t.Context())
 	a := &startAnswers{stop: stop, late: redistest.TooLong{}}
 	admin := adminToken(t)
@@ -48,7 +48,7 @@ func (s *startStage) ask(t *testing.T, listen string, at int) *startAnswers {
 	}
 	a.clients = append(a.clients, &startClient{method: "GET", path: "/v1/tasks/" + s.tasks[0].id, token: s.revoked, revoked: true})
 	for _, c := range a.clients {
-		a.asking.Go(func() {
+		a.running.Go(func() {
 			for ctx.Err() == nil {
 				a.once(t, c, listen)
 				time.Sleep(10 * time.Millisecond) // the pace of this client
@@ -131,7 +131,7 @@ func (a *startAnswers) forget() {
 
 func (a *startAnswers) end(t *testing.T, own func() time.Duration) redistest.TooLong {
 	a.stop()
-	a.asking.Wait()
+	a.running.Wait()
 	limit := startTimeout*5/4 + own()
 	t.Logf("%d answers, the slowest after %v, %d after more than %v", a.n, a.slowest, len(a.slow), startTimeout*5/4)
 	if a.slowest > limit {

@@ -22,7 +22,7 @@ const killShards = 4
 // post makes a call that must succeed.
 func post(t *testing.T, url, token, body string, into any) {
 	t.Helper()
-	status, answer := ask("POST", url, token, body)
+	status, answer := request("POST", url, token, body)
 	if status/100 != 2 {
 		t.Fatalf("%s: %d %s", url, status, answer)
 	}
@@ -142,7 +142,7 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 		t.Errorf("%d tasks were requeued of %d workers' %d: %v", len(perTask), workers, workers*each, events)
 	}
 	var sample v1.TaskList
-	status, answer := ask("GET", url+"/v1/tasks?pageSize=100", admin, "")
+	status, answer := request("GET", url+"/v1/tasks?pageSize=100", admin, "")
 	if err := json.Unmarshal([]byte(answer), &sample); err != nil || status != 200 || len(sample.Tasks) == 0 {
 		t.Fatal(status, answer)
 	}

@@ -48,7 +48,7 @@ func TestServeTLS(t *testing.T) {
 	if res, err := client(old).Get(api + "/livez"); err == nil {
 		t.Errorf("TLS 1.1 was answered %d", res.StatusCode)
 	}
-	if status, _ := ask("GET", "http"+strings.TrimPrefix(api, "https")+"/livez", "", ""); status == 200 {
+	if status, _ := request("GET", "http"+strings.TrimPrefix(api, "https")+"/livez", "", ""); status == 200 {
 		t.Error("plain HTTP was answered")
 	}
 

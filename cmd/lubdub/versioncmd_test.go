@@ -48,12 +48,12 @@ func TestVersionOfABuild(t *testing.T) {
 		}
 		return string(out)
 	}
-	told := build("-ldflags", "-X main.version=1.2.3 -X main.commit=1a2b3c4 -X main.date=2026-01-31T10:00:00Z")
-	if !strings.HasPrefix(told, "lubdub 1.2.3 (commit 1a2b3c4, 2026-01-31T10:00:00Z, go1.") {
-		t.Errorf("a build with flags says %q", told)
+	output := build("-ldflags", "-X main.version=1.2.3 -X main.commit=1a2b3c4 -X main.date=2026-01-31T10:00:00Z")
+	if !strings.HasPrefix(output, "lubdub 1.2.3 (commit 1a2b3c4, 2026-01-31T10:00:00Z, go1.") {
+		t.Errorf("a build with flags says %q", output)
 	}
 	// A plain one says what the go command knew, which in an unpacked archive is nothing.
-	told = build()
+	output = build()
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +62,8 @@ func TestVersionOfABuild(t *testing.T) {
 	if s := noted(info); s.commit != "" {
 		want += "commit " + s.commit + ", " + s.date + ", "
 	}
-	if !strings.HasPrefix(told, want+"go1.") {
-		t.Errorf("a plain build says %q, want %q and more", told, want)
+	if !strings.HasPrefix(output, want+"go1.") {
+		t.Errorf("a plain build says %q, want %q and more", output, want)
 	}
 }
 

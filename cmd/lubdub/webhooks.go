@@ -59,20 +59,20 @@ func (p *process) manageWebhooks(ctx context.Context) error {
 
 // How many host names of webhooks-file are looked up at a time, and the time limit of each.
 const (
-	lookUps    = 16
-	lookUpTime = 10 * time.Second
+	concurrentLookups = 16
+	lookupTimeout     = 10 * time.Second
 )
 
 // warnOfHosts logs which webhooks have hosts that cannot be called now. It runs concurrently with everything else, since name servers
 // may be slow, and a webhook whose host becomes available later works then.
 func warnOfHosts(ctx context.Context, log *slog.Logger, news []webhooks.NewWebhook, resolve func(context.Context, string) error) {
 	var all sync.WaitGroup
-	under := make(chan struct{}, lookUps)
+	under := make(chan struct{}, concurrentLookups)
 	for _, n := range news {
 		under <- struct{}{}
 		all.Go(func() {
 			defer func() { <-under }()
-			in, cancel := context.WithTimeout(ctx, lookUpTime)
+			in, cancel := context.WithTimeout(ctx, lookupTimeout)
 			defer cancel()
 			if err := resolve(in, n.Settings.URL); err != nil && ctx.Err() == nil {
 				log.Warn("the host of a webhook cannot be called now", n.Scope.LogAttr(), "webhookId", n.ID, "error", err)

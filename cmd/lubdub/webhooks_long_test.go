@@ -25,12 +25,12 @@ import (
 
 // nodeReceiver is a process of Node that verifies each message with npm's standardwebhooks.
 type nodeReceiver struct {
-	port string
-	mu   sync.Mutex
-	told map[string][]string        // types by subject
-	ids  map[string]map[string]bool // by subject and type
-	bad  []string
-	all  int
+	port     string
+	mu       sync.Mutex
+	received map[string][]string        // types by subject
+	ids      map[string]map[string]bool // by subject and type
+	bad      []string
+	all      int
 }
 
 // receiveWithNode starts one.
@@ -47,7 +47,7 @@ func receiveWithNode(t *testing.T, secret string) *nodeReceiver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = node.Process.Kill(), node.Wait() })
-	r := &nodeReceiver{told: map[string][]string{}, ids: map[string]map[string]bool{}}
+	r := &nodeReceiver{received: map[string][]string{}, ids: map[string]map[string]bool{}}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
 		t.Fatal("node said nothing")
@@ -55,13 +55,13 @@ func receiveWithNode(t *testing.T, secret string) *nodeReceiver {
 	r.port = strings.TrimPrefix(lines.Text(), "port ")
 	go func() {
 		for lines.Scan() {
-			r.hear(lines.Text())
+			r.record(lines.Text())
 		}
 	}()
 	return r
 }
 
-func (r *nodeReceiver) hear(line string) {
+func (r *nodeReceiver) record(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	word := strings.Fields(line)
@@ -73,7 +73,7 @@ func (r *nodeReceiver) hear(line string) {
 	id, kind, subject := word[1], word[2], word[3]
 	if r.ids[subject+" "+kind] == nil {
 		r.ids[subject+" "+kind] = map[string]bool{}
-		r.told[subject] = append(r.told[subject], kind)
+		r.received[subject] = append(r.received[subject], kind)
 	}
 	r.ids[subject+" "+kind][id] = true
 }
@@ -82,8 +82,8 @@ func (r *nodeReceiver) hear(line string) {
 func (r *nodeReceiver) whole(kinds int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, told := range r.told {
-		if len(told) >= kinds {
+	for _, types := range r.received {
+		if len(types) >= kinds {
 			n++
 		}
 	}
@@ -96,10 +96,11 @@ func TestLongWebhooks(t *testing.T) {
 	const batches, each, kills = 60, 50, 40
 	// Sweepers trim to a third of what happens in a shard. While none lives, four times as much is kept: all of it, since dropped events
 	// reach receivers only as a gap.
-	const kept = "750"
+	const eventsPerShard = "750"
 	server := redistest.StartServer(t)
 	serve := func(role string) *running {
-		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4", "--events-per-shard", kept,
+		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4", "--events-per-shard",
+			eventsPerShard,
 			"--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
 	}
 	front := serve("api")
@@ -143,14 +144,14 @@ func TestLongWebhooks(t *testing.T) {
 	defer func() {
 		if t.Failed() {
 			for _, status := range []string{"pending", "retrying", "failed"} {
-				_, answer := ask("GET", url+"/v1/webhooks/w/deliveries?pageSize=5&status="+status, admin, "")
+				_, answer := request("GET", url+"/v1/webhooks/w/deliveries?pageSize=5&status="+status, admin, "")
 				t.Logf("%s: %s", status, answer)
 			}
 		}
 	}()
 	until(t, "every event of every task was told", func() bool { return r.whole(3) >= batches*each })
 	until(t, "nothing waits", func() bool {
-		_, answer := ask("GET", url+"/v1/webhooks/w", admin, "")
+		_, answer := request("GET", url+"/v1/webhooks/w", admin, "")
 		return strings.Contains(answer, `"pending":0`)
 	})
 	t.Logf("%d messages, %d tasks, %d kills, %v", r.all, batches*each, kills, time.Since(began).Round(time.Second))
@@ -161,7 +162,7 @@ func TestLongWebhooks(t *testing.T) {
 	}
 	for i := range batches * each {
 		subject := fmt.Sprint("t", i)
-		if got := strings.Join(r.told[subject], " "); got != "task.created task.cancel_requested task.cancelled" {
+		if got := strings.Join(r.received[subject], " "); got != "task.created task.cancel_requested task.cancelled" {
 			t.Errorf("%s: %s", subject, got)
 		}
 	}

@@ -21,7 +21,7 @@ func TestWebhooksFile(t *testing.T) {
 	if err != nil || len(news) != 1 || news[0].Secret != secret || news[0].Settings.Filter.Queue != "q" || news[0].Scope.Tenant != "default" {
 		t.Fatalf("%+v %v", news, err)
 	}
-	for text, says := range map[string]string{
+	for text, want := range map[string]string{
 		"id: alerts":                                              "list",
 		"- url: https://example.com":                              "no valid id",
 		"- id: alerts\n  url: https://example.com":                "secretFile",
@@ -29,8 +29,8 @@ func TestWebhooksFile(t *testing.T) {
 		"- id: alerts\n  secretFile: /nowhere/secret":             "secretFile",
 		"- id: alerts\n  secret: " + secret + "\n  tenantId: a b": "tenantId",
 	} {
-		if _, err := readWebhooks([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), secret) {
-			t.Errorf("%q: %v, want %q", text, err, says)
+		if _, err := readWebhooks([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func TestWebhooksFile(t *testing.T) {
 func TestHostsThatCannotBeCalledAreLogged(t *testing.T) {
 	t.Parallel()
 	var news []webhooks.NewWebhook
-	for i := range 2 * lookUps {
+	for i := range 2 * concurrentLookups {
 		host := []string{"good", "bad"}[i%2]
 		news = append(news, webhooks.NewWebhook{ID: fmt.Sprint("w", i), Settings: webhooks.Settings{URL: "https://" + host + "/"}})
 	}
@@ -51,7 +51,7 @@ func TestHostsThatCannotBeCalledAreLogged(t *testing.T) {
 	}
 	var log lockedBuffer
 	warnOfHosts(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), news, resolve)
-	if lines := strings.Count(log.String(), "no such host"); lines != lookUps || !strings.Contains(log.String(), "webhookId=w1 ") {
+	if lines := strings.Count(log.String(), "no such host"); lines != concurrentLookups || !strings.Contains(log.String(), "webhookId=w1 ") {
 		t.Errorf("%d lines: %s", lines, log.String())
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -42,7 +42,7 @@ func apiViolations(p pkg) (wrong []string) {
 	return wrong
 }
 
-func TestPackagesOfTheAPIKnowThoseBelowThem(t *testing.T) {
+func TestAPIPackagesImportOnlyLowerLayers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range list(t, "./api/...") {
 		seen[strings.TrimPrefix(p.ImportPath, module+"/")] = true
@@ -60,7 +60,7 @@ func TestPackagesOfTheAPIKnowThoseBelowThem(t *testing.T) {
 }
 
 // The check must be able to fail.
-func TestLayersOfTheAPIAreChecked(t *testing.T) {
+func TestAPILayerRulesAreChecked(t *testing.T) {
 	in := func(name string) string { return module + "/api/" + name }
 	for _, p := range []pkg{
 		{ImportPath: in("tasks"), Imports: []string{in("workers")}},

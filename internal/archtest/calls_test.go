@@ -18,8 +18,8 @@ func TestScriptsAreCalledInOnePlace(t *testing.T) {
 	position := regexp.MustCompile(`\.(Int|Str|Time|List|At)\([\w+*/ -]+\)`) // of a reply
 	called, read := 0, 0
 	for _, path := range files {
-		room, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
-		if strings.HasSuffix(name, "_test.go") || room == "trackertest" || room == "store" {
+		dir, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+		if strings.HasSuffix(name, "_test.go") || dir == "trackertest" || dir == "store" {
 			continue
 		}
 		text, err := os.ReadFile(path)
@@ -30,13 +30,13 @@ func TestScriptsAreCalledInOnePlace(t *testing.T) {
 			n := strings.Count(string(text), what)
 			called += n
 			if n > 0 && !strings.HasPrefix(name, "scripts") {
-				t.Errorf("%s/%s has %s, which stands in the room's scripts.go", room, name, what)
+				t.Errorf("%s/%s has %s, which stands in the room's scripts.go", dir, name, what)
 			}
 		}
 		for _, what := range position.FindAllString(string(text), -1) {
 			read++
 			if !strings.HasPrefix(name, "scripts") && name != "batch.go" {
-				t.Errorf("%s/%s reads %s of a reply; the room's scripts.go makes it a struct with names", room, name, what)
+				t.Errorf("%s/%s reads %s of a reply; the room's scripts.go makes it a struct with names", dir, name, what)
 			}
 		}
 	}

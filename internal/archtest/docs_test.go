@@ -115,23 +115,23 @@ func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
 }
 
 // What many add to at the same place is merged line by line, which easily leaves an entry there twice.
-func TestNothingIsSaidTwice(t *testing.T) {
+func TestEntriesAreNotDuplicated(t *testing.T) {
 	for _, path := range []string{"../../CHANGELOG.md", "../../docs/reliability.md"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for section := range strings.SplitSeq(string(text), "\n## ") {
-			said := map[string]bool{}
+			seen := map[string]bool{}
 			for line := range strings.Lines(section) {
 				about := strings.Join(named.FindAllString(line, -1), " ") // a row is about the tests that it names
 				if strings.HasPrefix(line, "- ") {
 					about = line
 				}
-				if about != "" && said[about] {
+				if about != "" && seen[about] {
 					t.Errorf("%s says twice: %s", path, line)
 				}
-				said[about] = true
+				seen[about] = true
 			}
 		}
 	}

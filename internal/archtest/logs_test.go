@@ -203,7 +203,7 @@ func fieldsOf(args []ast.Expr) (names []string) {
 }
 
 // Each thing has one name in the log, the one that it has on the wire.
-func TestFieldsOfTheLogAreAlike(t *testing.T) {
+func TestLogFieldNamesAreConsistent(t *testing.T) {
 	t.Parallel()
 	camel := regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][a-z0-9]+)*$`)
 	wire := map[string]string{
@@ -254,17 +254,17 @@ func documentedLines(t *testing.T) (all []logLine) {
 // The document has every line that an operator may meet, with its level and fields, and no other.
 func TestEveryLineOfTheLogIsDocumented(t *testing.T) {
 	t.Parallel()
-	told := map[string]logLine{}
+	documented := map[string]logLine{}
 	for _, line := range documentedLines(t) {
-		if _, twice := told[line.message]; twice {
+		if _, twice := documented[line.message]; twice {
 			t.Errorf("docs/operations.md has %q twice", line.message)
 		}
-		told[line.message] = line
+		documented[line.message] = line
 	}
 	met := map[string]bool{}
 	for _, source := range readLogSources(t) {
 		for _, line := range source.lines(t) {
-			is, ok := told[line.message]
+			is, ok := documented[line.message]
 			met[line.message] = true
 			switch {
 			case !ok:
@@ -276,7 +276,7 @@ func TestEveryLineOfTheLogIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for message := range told {
+	for message := range documented {
 		if !met[message] {
 			t.Errorf("docs/operations.md has %q, which nothing logs", message)
 		}

@@ -56,14 +56,14 @@ type Plan struct {
 	Deployments int   `json:"deployments"`
 	Tasks       int64 `json:"tasks"` // of each deployment
 
-	BeatsPerSecond    float64 `json:"beatsPerSecond"`
-	RequestsPerSecond float64 `json:"requestsPerSecond"`
-	LivesPerSecond    float64 `json:"livesPerSecond,omitempty"`
-	EventsPerSecond   float64 `json:"eventsPerSecond,omitempty"`   // about lives
-	EventsKeptSeconds float64 `json:"eventsKeptSeconds,omitempty"` // at that rate
-	EventsBytes       float64 `json:"eventsBytes,omitempty"`       // of Redis's data, once the streams are full
-	WebhookBytes      float64 `json:"webhookBytes,omitempty"`      // in addition to Redis's data, while no receiver answers
-	TimeoutSeconds    float64 `json:"timeoutSeconds"`
+	BeatsPerSecond         float64 `json:"beatsPerSecond"`
+	RequestsPerSecond      float64 `json:"requestsPerSecond"`
+	LivesPerSecond         float64 `json:"livesPerSecond,omitempty"`
+	EventsPerSecond        float64 `json:"eventsPerSecond,omitempty"`   // about lives
+	EventsRetentionSeconds float64 `json:"eventsKeptSeconds,omitempty"` // at that rate
+	EventsBytes            float64 `json:"eventsBytes,omitempty"`       // of Redis's data, once the streams are full
+	WebhookBytes           float64 `json:"webhookBytes,omitempty"`      // in addition to Redis's data, while no receiver answers
+	TimeoutSeconds         float64 `json:"timeoutSeconds"`
 
 	ServerMicros float64 `json:"serverMicrosPerBeat"`
 	RedisMicros  float64 `json:"redisMicrosPerBeat"`
@@ -271,7 +271,7 @@ func (f *Fleet) plan(c *Costs) *Plan {
 	p.EventsPerSecond = p.LivesPerSecond * eventsOfALife
 	c.primaries(p, f, members)
 	if f.Life > 0 {
-		p.EventsKeptSeconds = float64(p.Shards) * float64(p.eventsPerShard(f)) / p.EventsPerSecond
+		p.EventsRetentionSeconds = float64(p.Shards) * float64(p.eventsPerShard(f)) / p.EventsPerSecond
 	}
 	p.RedisServers = 2 * p.RedisPrimaries
 	p.RedisConnections = poolSize * (p.APIReplicas + p.Sweepers)
@@ -323,8 +323,8 @@ func (c *Costs) primaries(p *Plan, f *Fleet, members float64) {
 		p.EventsBytes = min(float64(p.Shards)*float64(p.eventsPerShard(f)), recent) * eventBytes
 		p.RedisDataBytes = data + p.EventsBytes
 		p.RedisMemoryBytes = p.RedisDataBytes * fullest * memoryReserve
-		idle, room := p.RedisBusiestShare <= 1-f.Headroom, p.RedisMemoryBytes <= f.RedisMemory
-		if idle && room || n >= mostShards { // above that the deployment is split
+		idle, fits := p.RedisBusiestShare <= 1-f.Headroom, p.RedisMemoryBytes <= f.RedisMemory
+		if idle && fits || n >= mostShards { // above that the deployment is split
 			p.RedisPrimaries = n
 			p.flushes(f, c)
 			return

@@ -79,7 +79,7 @@ func TestCPUAsksForPrimaries(t *testing.T) {
 	}
 }
 
-func TestMemoryAsksForPrimaries(t *testing.T) {
+func TestMemoryDeterminesPrimaries(t *testing.T) {
 	f := fleet(1_000_000)
 	f.Interval, f.RedisMemory = time.Hour, 512<<20
 	p := mustPlan(t, f)
@@ -136,19 +136,19 @@ func TestEventsSchedulesAndWebhooksTakeMemory(t *testing.T) {
 }
 
 // Events are kept for as long as it takes tasks to come and go so often that the streams of all shards are full.
-func TestHowLongEventsAreKept(t *testing.T) {
+func TestEventRetention(t *testing.T) {
 	f := fleet(75_000)
-	if p := mustPlan(t, f); p.EventsKeptSeconds != 0 || p.EventsPerSecond != 0 {
+	if p := mustPlan(t, f); p.EventsRetentionSeconds != 0 || p.EventsPerSecond != 0 {
 		t.Errorf("without lives: %+v", p)
 	}
 	f.Life = time.Minute
 	p := mustPlan(t, f)
-	if want := float64(p.Shards) * 10_000 / 5000; !near(p.EventsPerSecond, 5000) || !near(p.EventsKeptSeconds, want) {
-		t.Errorf("%v events a second, kept for %v s, want 5000 and %v", p.EventsPerSecond, p.EventsKeptSeconds, want)
+	if want := float64(p.Shards) * 10_000 / 5000; !near(p.EventsPerSecond, 5000) || !near(p.EventsRetentionSeconds, want) {
+		t.Errorf("%v events a second, kept for %v s, want 5000 and %v", p.EventsPerSecond, p.EventsRetentionSeconds, want)
 	}
 	f.EventsPerShard = 100_000
-	if again := mustPlan(t, f); !near(again.EventsKeptSeconds, 10*p.EventsKeptSeconds) {
-		t.Errorf("ten times as many are kept for %v s", again.EventsKeptSeconds)
+	if again := mustPlan(t, f); !near(again.EventsRetentionSeconds, 10*p.EventsRetentionSeconds) {
+		t.Errorf("ten times as many are kept for %v s", again.EventsRetentionSeconds)
 	}
 	f.EventsPerShard = -1
 	if _, err := Compute(f, testCosts()); err == nil {
@@ -331,7 +331,7 @@ func TestParse(t *testing.T) {
 }
 
 // A plan of workers warns of what their connections and the default limit of a tenant's workers need.
-func TestWorkersAreToldTheirLimits(t *testing.T) {
+func TestAdviceNamesWorkerLimits(t *testing.T) {
 	for workers, limited := range map[int64]bool{10_000: false, 10_001: true} {
 		f := fleet(workers)
 		f.Way, f.Together = Worker, 1

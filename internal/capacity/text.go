@@ -56,12 +56,12 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	row("Redis", comma(p.RedisPrimaries)+" "+plural(p.RedisPrimaries, "primary", "primaries"),
 		"%s; each runs commands on one core, the busiest %s; with one replica each %s servers", p.bound(), percent(p.RedisBusiestShare),
 		comma(p.RedisServers))
-	row("Redis data", size(p.RedisDataBytes), "= %s", p.kept(f, c))
+	row("Redis data", size(p.RedisDataBytes), "= %s", p.storageFormula(f, c))
 	row("Redis memory", size(p.RedisMemoryBytes), "a server, = its share of the data × %d: a fork for snapshots and append-only files, "+
 		"buffers of replicas", memoryReserve)
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
 	if f.Life > 0 {
-		row("events", "kept for "+span(time.Duration(p.EventsKeptSeconds)*time.Second),
+		row("events", "kept for "+span(time.Duration(p.EventsRetentionSeconds)*time.Second),
 			"= shards × %s a shard / (new tasks × %d), or less by finished-retention; who reads them later is told of a gap",
 			comma(p.eventsPerShard(f)), eventsOfALife)
 	}
@@ -89,8 +89,8 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	return err
 }
 
-// kept describes what Redis stores, and how much of each.
-func (p *Plan) kept(f *Fleet, c *Costs) string {
+// storageFormula describes what Redis stores, and how much of each.
+func (p *Plan) storageFormula(f *Fleet, c *Costs) string {
 	running, finished := c.ofTask(f)
 	all, schedules := "tasks × "+amount(running)+" bytes", ""
 	if f.Way == Worker {

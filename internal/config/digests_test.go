@@ -3,7 +3,7 @@ package config
 import "testing"
 
 // Digests show which settings differ, except those that may, and nothing of a password.
-func TestDigestsTellDifferences(t *testing.T) {
+func TestDigestsShowDifferences(t *testing.T) {
 	a, b := Default(), Default()
 	b.Listen, b.Roles.Sweeper = "127.0.0.1:9999", false
 	a.Redis, b.Redis = "redis://:one@127.0.0.1:6379/0", "redis://:two@127.0.0.1:6379/0"

@@ -50,9 +50,9 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 		known = append(known, f.Env)
 		byEnv[f.Env] = f
 	}
-	gone := map[string]string{}
+	removedByEnv := map[string]string{}
 	for name := range removed {
-		gone[envOf(name)] = name
+		removedByEnv[envOf(name)] = name
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -61,7 +61,7 @@ func (l *Loaded) applyEnviron(environ []string) (ps problems) {
 			continue
 		}
 		f, ok := byEnv[name]
-		if setting := gone[name]; setting != "" {
+		if setting := removedByEnv[name]; setting != "" {
 			if value != "" {
 				l.sources[setting] = Source{Layer: Environment, Where: name}
 			}

@@ -40,7 +40,7 @@ func TestPrintRoundTrip(t *testing.T) {
 	}
 }
 
-func TestPrintTellsSources(t *testing.T) {
+func TestPrintShowsSources(t *testing.T) {
 	l, err := Load(Input{File: file(t, "shards: 3\n"), Environ: []string{"LUBDUB_LISTEN=:1"}, Flags: &Config{AdminListen: ":2"},
 		FlagsSet: []string{"admin-listen", "config"}})
 	if err != nil {

@@ -64,7 +64,7 @@ func TestNext(t *testing.T) {
 
 // Expressions outside the contract are refused: the message names the field, states what is wrong and gives a valid example.
 func TestRefusals(t *testing.T) {
-	for _, c := range []struct{ cron, field, says string }{
+	for _, c := range []struct{ cron, field, want string }{
 		{"", "", `has 0 fields; use six or seven, seconds minutes hours day-of-month month day-of-week [year], for example "0 30 9 * * MON-FRI"`},
 		{"* * * * *", "", "has 5 fields"},
 		{"* * * * * * * *", "", "has 8 fields"},
@@ -118,8 +118,8 @@ func TestRefusals(t *testing.T) {
 		switch {
 		case !errors.As(err, &wrong):
 			t.Errorf("%q is taken", c.cron)
-		case wrong.Field != c.field || !strings.Contains(wrong.Message, c.says):
-			t.Errorf("%q is refused for %q: %s; want %q: %s", c.cron, wrong.Field, wrong.Message, c.field, c.says)
+		case wrong.Field != c.field || !strings.Contains(wrong.Message, c.want):
+			t.Errorf("%q is refused for %q: %s; want %q: %s", c.cron, wrong.Field, wrong.Message, c.field, c.want)
 		case !strings.Contains(wrong.Message, "for example") && wrong.Field != "":
 			t.Errorf("%q: %s has no example", c.cron, wrong.Message)
 		}

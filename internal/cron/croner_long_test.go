@@ -11,11 +11,11 @@ var expressions = flag.Int("croner.expressions", 10_000, "random expressions tha
 
 // Random expressions fire when croner says, over five years each.
 func TestLongCroner(t *testing.T) {
-	mine, asked := cases(t, *expressions, 7)
+	mine, walks := cases(t, *expressions, 7)
 	fires := 0
-	for i, says := range askCroner(t, asked) {
-		hold(t, mine[i], asked[i], says)
-		fires += says.Fires
+	for i, want := range runCroner(t, walks) {
+		hold(t, mine[i], walks[i], want)
+		fires += want.Fires
 	}
 	t.Logf("%d expressions, %d fires", len(mine), fires)
 }

@@ -21,13 +21,13 @@ var update = flag.Bool("update", false, "ask croner anew for testdata/croner.jso
 type known struct {
 	Cron string `json:"cron"`
 	Walk walk   `json:"walk"`
-	Says walked `json:"says"`
+	Want walked `json:"says"`
 }
 
 const golden = "testdata/croner.jsonl"
 
 // cases are random expressions with what is to be asked of each.
-func cases(t *testing.T, n int, seed uint64) (mine []string, asked []walk) {
+func cases(t *testing.T, n int, seed uint64) (mine []string, walks []walk) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	for range n {
@@ -36,13 +36,13 @@ func cases(t *testing.T, n int, seed uint64) (mine []string, asked []walk) {
 		if err != nil {
 			t.Fatalf("%q is refused: %v", ours, err)
 		}
-		mine, asked = append(mine, ours), append(asked, walkOf(r, croners, s))
+		mine, walks = append(mine, ours), append(walks, walkOf(r, croners, s))
 	}
-	return mine, asked
+	return mine, walks
 }
 
-// askCroner has croner walk.
-func askCroner(t *testing.T, asked []walk) []walked {
+// runCroner has croner walk.
+func runCroner(t *testing.T, walks []walk) []walked {
 	t.Helper()
 	folder := nodetest.Folder(t)
 	script, err := os.ReadFile("testdata/croner.mjs")
@@ -54,7 +54,7 @@ func askCroner(t *testing.T, asked []walk) []walked {
 		t.Fatal(err)
 	}
 	var lines bytes.Buffer
-	for _, w := range asked {
+	for _, w := range walks {
 		if err := json.NewEncoder(&lines).Encode(w); err != nil {
 			t.Fatal(err)
 		}
@@ -65,28 +65,28 @@ func askCroner(t *testing.T, asked []walk) []walked {
 	if err != nil {
 		t.Fatalf("node: %v", err)
 	}
-	var says []walked
+	var results []walked
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
 		var w walked
 		if err := json.Unmarshal(s.Bytes(), &w); err != nil {
 			t.Fatal(err)
 		}
-		says = append(says, w)
+		results = append(results, w)
 	}
-	if len(says) != len(asked) {
-		t.Fatalf("croner answered %d of %d", len(says), len(asked))
+	if len(results) != len(walks) {
+		t.Fatalf("croner answered %d of %d", len(results), len(walks))
 	}
-	return says
+	return results
 }
 
-func hold(t *testing.T, ours string, w walk, says walked) {
+func hold(t *testing.T, ours string, w walk, want walked) {
 	t.Helper()
 	s, err := cron.Parse(ours)
 	if err != nil {
 		t.Fatalf("%q is refused: %v", ours, err)
 	}
-	if got := w.by(s); got != says {
-		t.Errorf("%q (%q to croner) from %v: %+v, croner has %+v", ours, w.Cron, w.Starts[0], got, says)
+	if got := w.by(s); got != want {
+		t.Errorf("%q (%q to croner) from %v: %+v, croner has %+v", ours, w.Cron, w.Starts[0], got, want)
 	}
 }
 
@@ -94,10 +94,10 @@ func hold(t *testing.T, ours string, w walk, says walked) {
 // TestLongCroner has 10,000, with croner at hand; -update fetches it too.
 func TestFiresAreCroners(t *testing.T) {
 	if *update {
-		mine, asked := cases(t, 300, 1)
+		mine, walks := cases(t, 300, 1)
 		var out bytes.Buffer
-		for i, says := range askCroner(t, asked) {
-			if err := json.NewEncoder(&out).Encode(known{mine[i], asked[i], says}); err != nil {
+		for i, want := range runCroner(t, walks) {
+			if err := json.NewEncoder(&out).Encode(known{mine[i], walks[i], want}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -116,7 +116,7 @@ func TestFiresAreCroners(t *testing.T) {
 		if err := json.Unmarshal(s.Bytes(), &k); err != nil {
 			t.Fatal(err)
 		}
-		hold(t, k.Cron, k.Walk, k.Says)
+		hold(t, k.Cron, k.Walk, k.Want)
 	}
 	if n != 300 {
 		t.Errorf("%d expressions, want 300", n)

@@ -28,7 +28,7 @@ func hello(t *testing.T, folder, name, system, arch string) {
 	}
 }
 
-func TestEachFileIsWhatItsNameSays(t *testing.T) {
+func TestEachFileMatchesItsName(t *testing.T) {
 	folder := t.TempDir()
 	hello(t, folder, "program", runtime.GOOS, runtime.GOARCH)
 	path := filepath.Join(folder, "program")

@@ -176,8 +176,8 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 		}
 	}
 	// After twice the task's timeout.
-	heard := s.await(short, func(t *v1.Task) bool { return t.State == v1.Running }).LastHeartbeatAt
-	s.await(short, func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 2*shortLife })
+	lastBeat := s.await(short, func(t *v1.Task) bool { return t.State == v1.Running }).LastHeartbeatAt
+	s.await(short, func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(lastBeat.Time) > 2*shortLife })
 	close(lives)
 	for _, id := range []string{short, long} {
 		if got := s.await(id, over); got.State != v1.Succeeded || got.Attempt != 1 {
@@ -219,8 +219,8 @@ func TestTheGoClientAgainstTheServer(t *testing.T) {
 	if string(seen.ProgressPct) != "12.5" || !json.Valid(seen.Message) {
 		t.Errorf("%s %s", seen.ProgressPct, seen.Message)
 	}
-	heard := seen.LastHeartbeatAt
-	s.await(first.TaskID(), func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(heard.Time) > 2*shortLife })
+	lastBeat := seen.LastHeartbeatAt
+	s.await(first.TaskID(), func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(lastBeat.Time) > 2*shortLife })
 	if _, err := s.client.NextAttempt(s.ctx, first.TaskID(), v1.NextAttemptRequest{FromAttempt: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestServesAndStops(t *testing.T) {
 }
 
 // The port is open to every user of the machine, so it must ask for the password.
-func TestAsksForPassword(t *testing.T) {
+func TestRequiresPassword(t *testing.T) {
 	r, err := Start()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ type Proxy struct {
 	listener *net.TCPListener
 	running  sync.WaitGroup
 	delay    atomic.Int64 // ns by which everything that the server sends is delayed
-	judge    atomic.Pointer[func([]byte) Fate]
+	decide   atomic.Pointer[func([]byte) Action]
 
 	mu     sync.Mutex
 	links  map[*link]bool
@@ -29,14 +29,14 @@ type Proxy struct {
 	closed bool
 }
 
-// Fate is what happens to a request.
-type Fate int
+// Action is what happens to a request.
+type Action int
 
 const (
-	Pass        Fate = iota
-	LoseRequest      // the server never gets it, and the connection is cut
-	CutShort         // the server gets half of it, and the connection is cut
-	LoseReply        // the server executes it, the client never gets the reply, and the connection is cut
+	Pass        Action = iota
+	LoseRequest        // the server never gets it, and the connection is cut
+	CutShort           // the server gets half of it, and the connection is cut
+	LoseReply          // the server executes it, the client never gets the reply, and the connection is cut
 )
 
 // Start runs a proxy to the target on a free loopback port until the test ends.
@@ -52,15 +52,15 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Judge sets a function that decides what happens to the bytes that clients send from now on. It gets each piece as it was written, which
-// is one request or one pipeline if it is below 32 KiB. Nil lets everything pass. The function may be called from several goroutines
-// concurrently.
-func (p *Proxy) Judge(judge func(request []byte) Fate) {
-	if judge == nil {
-		p.judge.Store(nil)
+// Intercept sets a function that decides what happens to the bytes that clients send from now on. It gets each piece as it was written,
+// which is one request or one pipeline if it is below 32 KiB. Nil lets everything pass. The function may be called from several
+// goroutines concurrently.
+func (p *Proxy) Intercept(decide func(request []byte) Action) {
+	if decide == nil {
+		p.decide.Store(nil)
 		return
 	}
-	p.judge.Store(&judge)
+	p.decide.Store(&decide)
 }
 
 // Delay delays everything that the server sends by d from now on.
@@ -220,7 +220,7 @@ func (l *link) cut() {
 }
 
 // pump forwards what one end sends to the other, as far as judge allows.
-func (l *link) pump(from, to net.Conn, judge func([]byte) (rest []byte, on bool)) {
+func (l *link) pump(from, to net.Conn, filter func([]byte) (rest []byte, on bool)) {
 	defer func() {
 		l.cut()
 		_ = l.server.Close()
@@ -232,7 +232,7 @@ func (l *link) pump(from, to net.Conn, judge func([]byte) (rest []byte, on bool)
 			if !l.flows() {
 				return
 			}
-			rest, on := judge(buf[:n])
+			rest, on := filter(buf[:n])
 			if _, failed := to.Write(rest); failed != nil || !on {
 				return
 			}
@@ -260,11 +260,11 @@ func (l *link) flows() bool {
 }
 
 func (l *link) request(b []byte) (rest []byte, on bool) {
-	judge := l.proxy.judge.Load()
-	if judge == nil {
+	decide := l.proxy.decide.Load()
+	if decide == nil {
 		return b, true
 	}
-	switch (*judge)(b) {
+	switch (*decide)(b) {
 	case LoseRequest:
 		return nil, false
 	case CutShort:

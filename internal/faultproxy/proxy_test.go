@@ -39,30 +39,30 @@ func counter(t *testing.T, c *redis.Client) int64 {
 	return n
 }
 
-func TestFates(t *testing.T) {
+func TestActions(t *testing.T) {
 	p, through, direct := setUp(t)
 	ctx := t.Context()
 	for _, c := range []struct {
-		fate     faultproxy.Fate
+		action   faultproxy.Action
 		executed int64
 		fails    bool
 	}{{faultproxy.Pass, 1, false}, {faultproxy.LoseRequest, 0, true}, {faultproxy.CutShort, 0, true}, {faultproxy.LoseReply, 1, true}} {
 		before := counter(t, direct)
-		p.Judge(func(request []byte) faultproxy.Fate {
+		p.Intercept(func(request []byte) faultproxy.Action {
 			if bytes.Contains(request, []byte("incr")) {
-				return c.fate
+				return c.action
 			}
 			return faultproxy.Pass
 		})
 		err := through.Incr(ctx, "n").Err()
 		if got := counter(t, direct) - before; got != c.executed || (err != nil) != c.fails {
-			t.Errorf("fate %d: executed %d times, %v", c.fate, got, err)
+			t.Errorf("fate %d: executed %d times, %v", c.action, got, err)
 		}
 		if err := through.Ping(ctx).Err(); err != nil {
-			t.Errorf("fate %d: the next connection: %v", c.fate, err)
+			t.Errorf("fate %d: the next connection: %v", c.action, err)
 		}
 	}
-	p.Judge(nil)
+	p.Intercept(nil)
 	if err := through.Incr(ctx, "n").Err(); err != nil {
 		t.Error(err)
 	}

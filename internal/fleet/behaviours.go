@@ -24,7 +24,7 @@ var behaviours = []behaviour{
 	{"slow beats", 2, slowBeats},
 	{"short", 1, short},
 	{"fails", 3, fails},
-	{"heeds cancel", 2, heedsCancel},
+	{"heeds cancel", 2, honoursCancel},
 	{"ignores cancel", 2, ignoresCancel},
 	{"cancelled before start", 1, cancelledBeforeStart},
 	{"crashes", 4, crashes},
@@ -108,15 +108,15 @@ func fails(ctx context.Context, p *play) error {
 	})
 }
 
-// heedsCancel receives a cancel with a beat, cleans up and reports that.
-func heedsCancel(ctx context.Context, p *play) error {
+// honoursCancel receives a cancel with a beat, cleans up and reports that.
+func honoursCancel(ctx context.Context, p *play) error {
 	p.expectEnd(v1.Cancelled, "")
 	grace := int64(10_000) // ample: how fast the worker cleans up is not tested here
 	r, err := p.create(ctx, func(r *v1.CreateTaskRequest) { r.CancelGracePeriodMs = &grace })
 	if err != nil {
 		return err
 	}
-	if err := p.hearCancel(ctx, r); err != nil {
+	if err := p.awaitCancel(ctx, r); err != nil {
 		return err
 	}
 	if err := p.beats(ctx, r, 1, r.interval()); err != nil {
@@ -127,15 +127,15 @@ func heedsCancel(ctx context.Context, p *play) error {
 	})
 }
 
-// hearCancel plays a worker until a beat's answer requests the cancel.
-func (p *play) hearCancel(ctx context.Context, r *runner) error {
+// awaitCancel plays a worker until a beat's answer requests the cancel.
+func (p *play) awaitCancel(ctx context.Context, r *runner) error {
 	if err := r.start(ctx); err != nil {
 		return fmt.Errorf("started: %w", err)
 	}
 	if err := p.beats(ctx, r, 1+p.random.IntN(3), r.interval()); err != nil {
 		return err
 	}
-	if !r.cancelHeard.IsZero() {
+	if !r.cancelAt.IsZero() {
 		p.complainf("a beat asked to stop before anyone had cancelled")
 	}
 	if err := p.cancel(ctx, "simulated"); err != nil {
@@ -144,7 +144,7 @@ func (p *play) hearCancel(ctx context.Context, r *runner) error {
 	if err := p.beats(ctx, r, 1, r.interval()); err != nil {
 		return err
 	}
-	if r.cancelHeard.IsZero() {
+	if r.cancelAt.IsZero() {
 		p.complainf("the beat after the cancel did not ask to stop")
 	}
 	return nil
@@ -157,11 +157,11 @@ func ignoresCancel(ctx context.Context, p *play) error {
 	if err != nil {
 		return err
 	}
-	if err := p.hearCancel(ctx, r); err != nil {
+	if err := p.awaitCancel(ctx, r); err != nil {
 		return err
 	}
 	g := time.Duration(grace) * time.Millisecond
-	p.expectVerdict(r, "TIMED_OUT", "CANCEL_TIMEOUT", r.cancelHeard.Add(g), g)
+	p.expectVerdict(r, "TIMED_OUT", "CANCEL_TIMEOUT", r.cancelAt.Add(g), g)
 	return p.beatUntilRefused(ctx, r)
 }
 
@@ -199,7 +199,7 @@ func (p *play) crash(ctx context.Context, r *runner) error {
 		return err
 	}
 	r.dead = true
-	p.expectVerdict(r, "ZOMBIE", "HEARTBEAT_TIMEOUT", r.heard.Add(r.timeout()), r.timeout())
+	p.expectVerdict(r, "ZOMBIE", "HEARTBEAT_TIMEOUT", r.lastAcked.Add(r.timeout()), r.timeout())
 	return nil
 }
 
@@ -237,7 +237,7 @@ func triedAgain(ctx context.Context, p *play) error {
 		return err
 	}
 	r.dead = true
-	p.expectVerdict(r, "ZOMBIE", "HEARTBEAT_TIMEOUT", r.heard.Add(r.timeout()), r.timeout())
+	p.expectVerdict(r, "ZOMBIE", "HEARTBEAT_TIMEOUT", r.lastAcked.Add(r.timeout()), r.timeout())
 	if s, err := p.settle(ctx); err != nil || s.Task == nil || s.Task.State != v1.Failed {
 		return err // the judge will find it unfinished
 	}
@@ -264,8 +264,8 @@ func neverStarts(ctx context.Context, p *play) error {
 		return err
 	}
 	l := time.Duration(limit) * time.Millisecond
-	r.heard = r.envelope.EnqueuedAt.Time
-	p.expectVerdict(r, "TIMED_OUT", "START_TIMEOUT", r.heard.Add(l), l)
+	r.lastAcked = r.envelope.EnqueuedAt.Time
+	p.expectVerdict(r, "TIMED_OUT", "START_TIMEOUT", r.lastAcked.Add(l), l)
 	return nil
 }
 
@@ -280,7 +280,7 @@ func hangs(ctx context.Context, p *play) error {
 		return fmt.Errorf("started: %w", err)
 	}
 	l := time.Duration(limit) * time.Millisecond
-	p.expectVerdict(r, "TIMED_OUT", "RUN_TIMEOUT", r.heard.Add(l), l)
+	p.expectVerdict(r, "TIMED_OUT", "RUN_TIMEOUT", r.lastAcked.Add(l), l)
 	return p.beatUntilRefused(ctx, r)
 }
 
@@ -293,7 +293,7 @@ func missesDeadline(ctx context.Context, p *play) error {
 	} else if err != nil {
 		return err
 	}
-	r.heard = r.envelope.EnqueuedAt.Time
+	r.lastAcked = r.envelope.EnqueuedAt.Time
 	p.expectVerdict(r, "TIMED_OUT", "DEADLINE_EXCEEDED", deadline, 0)
 	if err := r.start(ctx); refusedWith(err) == http.StatusConflict && time.Now().After(deadline) {
 		return nil // the fleet itself was late, and the verdict is already there

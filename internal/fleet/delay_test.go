@@ -77,15 +77,15 @@ func TestThreadTimes(t *testing.T) {
 
 func TestDelaysAreMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var asked int
+	var calls int
 	d := delays{threads: func() (time.Duration, time.Duration, bool) {
-		if asked++; asked == 3 {
+		if calls++; calls == 3 {
 			cancel()
 		}
-		return 0, 0, asked > 1
+		return 0, 0, calls > 1
 	}}
 	d.measure(ctx)
-	if asked != 3 || len(d.shares) != 2 {
-		t.Errorf("asked %d times, %d kept", asked, len(d.shares))
+	if calls != 3 || len(d.shares) != 2 {
+		t.Errorf("asked %d times, %d kept", calls, len(d.shares))
 	}
 }

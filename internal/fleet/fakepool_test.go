@@ -12,12 +12,12 @@ import (
 
 // fakePool is the half of the fake that knows registered workers and queues. Its faults come on top of fake's.
 type fakePool struct {
-	workers map[string]*fakeWorker
-	queued  map[string][]*fakeTask // by queue, the first first
-	claims  map[string]any         // what was answered, by worker and claim id
-	claimed int
-	given   int
-	victim  *fakeWorker // the first that is to be killed
+	workers  map[string]*fakeWorker
+	queued   map[string][]*fakeTask // by queue, the first first
+	claims   map[string]any         // what was answered, by worker and claim id
+	claimed  int
+	assigned int
+	victim   *fakeWorker // the first that is to be killed
 
 	slowClaim  time.Duration // how long the answer to a claim takes
 	slowBeat   time.Duration // and that to the first beat of each worker called worker-0
@@ -27,7 +27,7 @@ type fakePool struct {
 	keep       bool          // the tasks of a dead worker are given to no other worker
 	twice      bool          // an attempt that was lost is in the history twice
 	stranger   bool          // verdicts name another worker
-	unsaid     bool          // a dead worker's beat is answered as if it lived
+	acceptDead bool          // a dead worker's beat is answered as if it lived
 	noEnroll   bool          // no worker may register
 	drop       bool          // every tenth attempt is given to a worker that never hears of it, and none of a job twice
 	hasty      bool          // attempts that have started are ended by their start timeout
@@ -79,7 +79,7 @@ func (f *fake) workers(r *http.Request, parts []string, in []byte) (int, any) {
 		w.HeldCount = len(w.held)
 		return 200, w.Worker
 	}
-	if w.Status == v1.Offline && !f.pool.unsaid {
+	if w.Status == v1.Offline && !f.pool.acceptDead {
 		return 410, v1.Error{Error: v1.CodeWorkerOffline}
 	}
 	if parts[2] == "deregister" {
@@ -181,7 +181,7 @@ func (f *fake) claim(queue, token string, in []byte) (int, any) {
 		t.Attempt++
 		t.State = v1.Dispatched
 		w.held[t] = true
-		if f.pool.given++; f.pool.drop && f.pool.given%10 == 0 && !t.dropped {
+		if f.pool.assigned++; f.pool.drop && f.pool.assigned%10 == 0 && !t.dropped {
 			t.dropped = true // thrice would take longer than a job is waited for
 			t.limit = f.startTimeout(w, t, time.Duration(*t.request.StartTimeoutMs)*time.Millisecond)
 			continue

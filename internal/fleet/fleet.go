@@ -31,24 +31,24 @@ type Options struct {
 	Patience time.Duration // how long after its due end a task is waited for before it counts as missed; 0: 5 s
 	PlayTime time.Duration // longest play of one task, so that a dead server cannot block the fleet; 0: 1 min
 
-	Seed   uint64            // of all random choices; 0: a random one
-	Client *http.Client      // nil: one with a connection for each task
-	Judged func(Verdict)     // called with each verdict, one at a time; nil: not called
-	Killed func(Kill)        // called when a killed worker's tasks have all ended; nil: not called
-	Told   func(string)      // called with each mishap, in words; nil: not called
-	Only   func(string) bool // reports whether a behaviour is played; nil: all are
+	Seed      uint64            // of all random choices; 0: a random one
+	Client    *http.Client      // nil: one with a connection for each task
+	OnVerdict func(Verdict)     // called with each verdict, one at a time; nil: not called
+	OnKill    func(Kill)        // called when a killed worker's tasks have all ended; nil: not called
+	OnMishap  func(string)      // called with each mishap, in words; nil: not called
+	Only      func(string) bool // reports whether a behaviour is played; nil: all are
 }
 
 // Fleet plays tasks against a server. Create it with New.
 type Fleet struct {
-	opts   Options
-	api    *client.Client // with the fleet's own token
-	enrol  *client.Client // with the token that registers workers
-	wrong  error          // why the clients could not be created
-	tally  tally
-	deck   deck
-	delays delays
-	judged sync.Mutex // serializes calls of the functions in Options
+	opts       Options
+	api        *client.Client // with the fleet's own token
+	enrol      *client.Client // with the token that registers workers
+	wrong      error          // why the clients could not be created
+	tally      tally
+	deck       deck
+	delays     delays
+	callbackMu sync.Mutex // serializes calls of the functions in Options
 }
 
 // New creates a fleet. It does nothing until Run.
@@ -170,23 +170,23 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 		f.amiss("creating a task", err)
 		return
 	case again(err):
-		f.judge(p, b.name, Seen{Unread: fmt.Sprintf("its script could not be played to its end: %v", err)})
+		f.evaluate(p, b.name, Seen{Unread: fmt.Sprintf("its script could not be played to its end: %v", err)})
 		return
 	case err != nil:
 		p.complainf("in the middle of its script: %v", err)
 		for _, r := range p.runners {
-			r.lateBy(time.Now()) // whatever delayed its script may have kept it silent too
+			r.recordSilence(time.Now()) // whatever delayed its script may have kept it silent too
 		}
 		p.verdictDue = time.Time{}
 	}
 	if seen, err := p.settle(ctx); err == nil {
-		f.judge(p, b.name, seen)
+		f.evaluate(p, b.name, seen)
 	}
 }
 
-// judge compares a task's result with the expected one, counts it and reports it.
-func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
-	v := f.opts.Bounds.Judge(p.expect, seen)
+// evaluate compares a task's result with the expected one, counts it and reports it.
+func (f *Fleet) evaluate(p *play, behaviour string, seen Seen) Verdict {
+	v := f.opts.Bounds.Evaluate(p.expect, seen)
 	v.TaskID, v.Behaviour = p.task, behaviour
 	f.tally.add(v)
 	f.publish(v)
@@ -197,19 +197,19 @@ func (f *Fleet) judge(p *play, behaviour string, seen Seen) Verdict {
 // Lubdub's fault.
 func (f *Fleet) amiss(what string, err error) {
 	if again(err) {
-		f.tell(fmt.Sprintf("%s: %v", what, err))
+		f.reportMishap(fmt.Sprintf("%s: %v", what, err))
 		return
 	}
 	f.blame(what, "", "%v", err)
 }
 
-// tell reports a mishap that proves nothing for or against Lubdub.
-func (f *Fleet) tell(text string) {
+// reportMishap reports a mishap that proves nothing for or against Lubdub.
+func (f *Fleet) reportMishap(text string) {
 	f.tally.mishaps.Add(1)
-	if f.opts.Told != nil {
-		f.judged.Lock()
-		defer f.judged.Unlock()
-		f.opts.Told(text)
+	if f.opts.OnMishap != nil {
+		f.callbackMu.Lock()
+		defer f.callbackMu.Unlock()
+		f.opts.OnMishap(text)
 	}
 }
 
@@ -222,12 +222,12 @@ func (f *Fleet) blame(what, id, format string, args ...any) {
 }
 
 func (f *Fleet) publish(v Verdict) {
-	if f.opts.Judged == nil {
+	if f.opts.OnVerdict == nil {
 		return
 	}
-	f.judged.Lock()
-	defer f.judged.Unlock()
-	f.opts.Judged(v)
+	f.callbackMu.Lock()
+	defer f.callbackMu.Unlock()
+	f.opts.OnVerdict(v)
 }
 
 // checkRun compares the server's count of the run with the fleet's: no task may be lost or exist twice. Tasks that a mishap left in

@@ -41,7 +41,7 @@ func TestGoodServerPasses(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Errorf("%v\n%v", err, s.Wrong)
 	}
-	if s.Created != 120 || s.Judged != 120 || s.Live != 0 || s.Unclear != 0 || s.Retries != 0 {
+	if s.Created != 120 || s.Evaluated != 120 || s.Live != 0 || s.Unclear != 0 || s.Retries != 0 {
 		t.Errorf("%+v", s)
 	}
 	for _, b := range behaviours {
@@ -177,13 +177,13 @@ func TestADeadlineThatPassedBeforeItsTaskWasMade(t *testing.T) {
 	s := show(t, server, 5*time.Second, func(o *Options) {
 		o.Only = func(name string) bool { return name == "misses its deadline" }
 	})
-	if s.Wrongs > 0 || s.Mishaps == 0 || s.Judged == 0 {
-		t.Errorf("%d mishaps, %d judged\n%v", s.Mishaps, s.Judged, s.Wrong)
+	if s.Wrongs > 0 || s.Mishaps == 0 || s.Evaluated == 0 {
+		t.Errorf("%d mishaps, %d judged\n%v", s.Mishaps, s.Evaluated, s.Wrong)
 	}
 }
 
 // A refusal by the server is reported and counted. It does not end the show, which would take the server with it.
-func TestARefusedTokenIsTold(t *testing.T) {
+func TestARefusedTokenIsReported(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		began := time.Now()
 		f := New(Options{BaseURL: "http://lubdub", Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -217,7 +217,7 @@ func TestSameSeedSameShow(t *testing.T) {
 	var names [2][]string
 	for i := range names {
 		show(t, newFake(), halfMinute, func(o *Options) {
-			o.Judged = func(v Verdict) { names[i] = append(names[i], v.TaskID+v.Behaviour) }
+			o.OnVerdict = func(v Verdict) { names[i] = append(names[i], v.TaskID+v.Behaviour) }
 		})
 	}
 	slices.Sort(names[0]) // those that end in the same instant are judged in any order

@@ -87,8 +87,8 @@ type Bounds struct {
 // DefaultBounds are what Lubdub promises.
 var DefaultBounds = Bounds{MaxLag: 250 * time.Millisecond, Early: 20 * time.Millisecond, Credit: 50 * time.Millisecond}
 
-// Judge compares a task's result with the expected one.
-func (b Bounds) Judge(want Expect, seen Seen) Verdict {
+// Evaluate compares a task's result with the expected one.
+func (b Bounds) Evaluate(want Expect, seen Seen) Verdict {
 	v := Verdict{}
 	for _, c := range seen.Complaints {
 		v.wrongf("%s", c)
@@ -114,8 +114,8 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 		v.wrongf("missed: still %s %v after its end was due", t.State, seen.Waited.Round(time.Millisecond))
 		return v
 	}
-	excused := (v.Zombies > want.count("ZOMBIE") || len(seen.Complaints) > 0) && v.lateWorker(seen)
-	v.judgeNumbers(t.History)
+	excused := (v.Zombies > want.count("ZOMBIE") || len(seen.Complaints) > 0) && v.excuseLateWorker(seen)
+	v.checkNumbers(t.History)
 	if excused {
 		return v
 	}
@@ -138,12 +138,12 @@ func (b Bounds) Judge(want Expect, seen Seen) Verdict {
 	if want.Category != "" && category(t.Error) != string(want.Category) {
 		v.wrongf("error category %q, and should be %q", category(t.Error), want.Category)
 	}
-	b.judgeHistory(&v, want.Attempts, history, seen)
+	b.checkHistory(&v, want.Attempts, history, seen)
 	return v
 }
 
-// judgeNumbers finds attempts that ended twice, or that have no record.
-func (v *Verdict) judgeNumbers(history []v1.HistoryEntry) {
+// checkNumbers finds attempts that ended twice, or that have no record.
+func (v *Verdict) checkNumbers(history []v1.HistoryEntry) {
 	ends := map[int]int{}
 	for _, h := range history {
 		ends[h.Attempt]++
@@ -180,7 +180,7 @@ func lostBy(history []v1.HistoryEntry) (workers []string) {
 	return workers
 }
 
-func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.HistoryEntry, seen Seen) {
+func (b Bounds) checkHistory(v *Verdict, want []ExpectAttempt, have []v1.HistoryEntry, seen Seen) {
 	if len(have) != len(want) {
 		v.wrongf("%d ended attempts in its history, and should be %d", len(have), len(want))
 		return
@@ -200,21 +200,21 @@ func (b Bounds) judgeHistory(v *Verdict, want []ExpectAttempt, have []v1.History
 		case !w.Due.IsZero() && h.Evidence == nil:
 			v.wrongf("attempt %d has no evidence of its verdict", h.Attempt)
 		case !w.Due.IsZero():
-			b.judgeEvidence(v, w, h, seen)
+			b.checkEvidence(v, w, h, seen)
 		}
 	}
 }
 
-// judgeEvidence trusts neither the evidence nor the fleet's own measurement alone: both lags must be in bounds. The part of a lag that
+// checkEvidence trusts neither the evidence nor the fleet's own measurement alone: both lags must be in bounds. The part of a lag that
 // this process's own delay explains does not count.
-func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, seen Seen) {
+func (b Bounds) checkEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, seen Seen) {
 	e := h.Evidence
 	credit := time.Duration(e.OutageCreditMs) * time.Millisecond
 	if w.Timeout == 0 {
 		credit = 0 // a deadline follows the wall clock, which no outage stops
 	}
-	told, reckoned := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
-	lag, delay := max(told, reckoned), time.Duration(0)
+	reported, measured := time.Duration(e.DetectionLagMs)*time.Millisecond, e.DetectedAt.Sub(w.Due)-credit
+	lag, delay := max(reported, measured), time.Duration(0)
 	if seen.Delay != nil {
 		delay = min(lag, seen.Delay(w.DueHere, w.DueHere.Add(lag+credit)))
 	}
@@ -226,15 +226,15 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 	switch {
 	case e.DetectedAt.IsZero():
 		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)
-	case reckoned < -early || told < 0:
-		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(reckoned, told)).Round(time.Millisecond))
-	case b.heldBack(w, told, lag, delay):
+	case measured < -early || reported < 0:
+		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(measured, reported)).Round(time.Millisecond))
+	case b.heldBack(w, reported, lag, delay):
 		v.Unclear = fmt.Sprintf("%s came %v late, %v by its own evidence, and this process was held up for %v of it", w.Reason,
-			lag.Round(time.Millisecond), told, delay.Round(time.Millisecond))
+			lag.Round(time.Millisecond), reported, delay.Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
 		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was "+
 			"held up",
-			h.Attempt, w.Reason, lag.Round(time.Millisecond), told, b.MaxLag, delay.Round(time.Millisecond))
+			h.Attempt, w.Reason, lag.Round(time.Millisecond), reported, b.MaxLag, delay.Round(time.Millisecond))
 	}
 	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {
 		v.wrongf("attempt %d: the evidence speaks of a timeout of %d ms, and should of %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
@@ -247,13 +247,13 @@ func (b Bounds) judgeEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 // heldBack excuses a start, run or cancel timeout that is late only by the fleet's own measurement, on a machine that held the process up
 // for a good part of that. Such a machine also holds back shard time, which these timeouts follow, and their evidence does not include what
 // was held back before the last beat.
-func (b Bounds) heldBack(w ExpectAttempt, told, lag, delay time.Duration) bool {
-	return w.Outcome == "TIMED_OUT" && w.Timeout > 0 && told <= b.MaxLag && lag-delay > b.MaxLag && delay > lag/4
+func (b Bounds) heldBack(w ExpectAttempt, reported, lag, delay time.Duration) bool {
+	return w.Outcome == "TIMED_OUT" && w.Timeout > 0 && reported <= b.MaxLag && lag-delay > b.MaxLag && delay > lag/4
 }
 
-// lateWorker excuses a zombie whose worker may really have been silent for too long, as happens on a busy machine. Such a task
+// excuseLateWorker excuses a zombie whose worker may really have been silent for too long, as happens on a busy machine. Such a task
 // proves nothing for or against Lubdub.
-func (v *Verdict) lateWorker(seen Seen) bool {
+func (v *Verdict) excuseLateWorker(seen Seen) bool {
 	if seen.Silence < seen.Timeout {
 		return false
 	}

@@ -21,7 +21,7 @@ func rightZombie() (Expect, Seen) {
 	return want, Seen{Task: task, Silence: 300 * time.Millisecond, Timeout: time.Second}
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*Expect, *Seen)
@@ -93,7 +93,7 @@ func TestJudge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			want, seen := rightZombie()
 			c.spoil(&want, &seen)
-			v := DefaultBounds.Judge(want, seen)
+			v := DefaultBounds.Evaluate(want, seen)
 			if c.want == "" && len(v.Wrong) > 0 {
 				t.Errorf("wrong: %q", v.Wrong)
 			}
@@ -105,11 +105,11 @@ func TestJudge(t *testing.T) {
 }
 
 // A run timeout that only the fleet's reckoning says is late proves nothing where the machine held the process up, and so shard time.
-func TestJudgeTimeThatWasHeldBack(t *testing.T) {
+func TestEvaluateTimeThatWasHeldBack(t *testing.T) {
 	for _, c := range []struct {
-		name, outcome string
-		delay, told   time.Duration
-		wrong         bool
+		name, outcome   string
+		delay, reported time.Duration
+		wrong           bool
 	}{
 		{"held up", "TIMED_OUT", 300 * time.Millisecond, 0, false},
 		{"held up too little to say so", "TIMED_OUT", 250 * time.Millisecond, 0, true},
@@ -120,31 +120,32 @@ func TestJudgeTimeThatWasHeldBack(t *testing.T) {
 		want, seen := rightZombie()
 		e := seen.Task.History[0].Evidence
 		want.Attempts[0].Outcome, seen.Task.History[0].Outcome = c.outcome, c.outcome
-		e.DetectedAt, e.DetectionLagMs = v1.At(want.Attempts[0].Due.Add(time.Second)), c.told.Milliseconds()
+		e.DetectedAt, e.DetectionLagMs = v1.At(want.Attempts[0].Due.Add(time.Second)), c.reported.Milliseconds()
 		seen.Delay = held(c.delay)
-		if v := DefaultBounds.Judge(want, seen); (len(v.Wrong) > 0) != c.wrong || (v.Unclear != "") == c.wrong {
+		if v := DefaultBounds.Evaluate(want, seen); (len(v.Wrong) > 0) != c.wrong || (v.Unclear != "") == c.wrong {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
 }
 
 // Whether a live worker was killed, or was late itself, hangs on its silence alone.
-func TestJudgeLiveOrLate(t *testing.T) {
+func TestEvaluateLiveOrLate(t *testing.T) {
 	_, seen := rightZombie()
 	want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
 	seen.Silence = 999 * time.Millisecond
-	if v := DefaultBounds.Judge(want, seen); len(v.Wrong) < 2 || !strings.Contains(v.Wrong[0], "a live task was failed") || v.Unclear != "" {
+	if v := DefaultBounds.Evaluate(want, seen); len(v.Wrong) < 2 || !strings.Contains(v.Wrong[0], "a live task was failed") ||
+		v.Unclear != "" {
 		t.Errorf("%+v", v)
 	}
 	seen.Silence = time.Second
 	seen.Complaints = []string{"beat: 410"}
-	if v := DefaultBounds.Judge(want, seen); len(v.Wrong) > 0 || v.Unclear == "" {
+	if v := DefaultBounds.Evaluate(want, seen); len(v.Wrong) > 0 || v.Unclear == "" {
 		t.Errorf("%+v", v)
 	}
 	// Late or not: a wrong end that is no zombie's is not excused.
 	want, seen = rightZombie()
 	want.Reason, seen.Silence = "RUN_TIMEOUT", time.Hour
-	if v := DefaultBounds.Judge(want, seen); len(v.Wrong) == 0 {
+	if v := DefaultBounds.Evaluate(want, seen); len(v.Wrong) == 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -155,17 +156,17 @@ func held(d time.Duration) func(from, until time.Time) time.Duration {
 }
 
 // An attempt that ended twice is wrong however late its worker was.
-func TestJudgeEndsTwice(t *testing.T) {
+func TestEvaluateEndsTwice(t *testing.T) {
 	_, seen := rightZombie()
 	want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
 	seen.Silence, seen.Task.History = time.Hour, append(seen.Task.History, seen.Task.History[0])
-	if v := DefaultBounds.Judge(want, seen); len(v.Wrong) != 1 || v.Wrong[0] != "attempt 1 ended 2 times" {
+	if v := DefaultBounds.Evaluate(want, seen); len(v.Wrong) != 1 || v.Wrong[0] != "attempt 1 ended 2 times" {
 		t.Errorf("%+v", v)
 	}
 }
 
 // A job may be taken from a worker that was killed, or that was late itself, and from no other.
-func TestJudgeLostJobs(t *testing.T) {
+func TestEvaluateLostJobs(t *testing.T) {
 	lost, victim, other := "WORKER_LOST", "wkr_victim", "wkr_other"
 	due := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	loss := func(attempt int, worker string) v1.HistoryEntry {
@@ -208,7 +209,7 @@ func TestJudgeLostJobs(t *testing.T) {
 		} else {
 			task.History = append(task.History, v1.HistoryEntry{Attempt: len(c.lost) + 1, Outcome: "SUCCEEDED"})
 		}
-		v := DefaultBounds.Judge(c.want, Seen{Task: task, Excused: c.excused})
+		v := DefaultBounds.Evaluate(c.want, Seen{Task: task, Excused: c.excused})
 		if (len(v.Wrong) > 0) != (c.wrong != "") || (v.Unclear != "") != c.unclear || c.wrong != "" && !strings.Contains(v.Wrong[0], c.wrong) {
 			t.Errorf("%s: %+v", c.name, v)
 		}
@@ -220,15 +221,15 @@ func TestSummaryCheck(t *testing.T) {
 		s    Summary
 		want string
 	}{
-		{Summary{Created: 100, Judged: 100}, ""},
-		{Summary{Created: 100, Judged: 100, Unclear: 5}, ""},
-		{Summary{Created: 5, Judged: 5, Unclear: 1}, ""},
-		{Summary{Created: 100, Judged: 100, Wrongs: 1}, "1 of 100 verdicts were wrong"},
-		{Summary{Created: 100, Judged: 99}, "only 99 of 100"},
+		{Summary{Created: 100, Evaluated: 100}, ""},
+		{Summary{Created: 100, Evaluated: 100, Unclear: 5}, ""},
+		{Summary{Created: 5, Evaluated: 5, Unclear: 1}, ""},
+		{Summary{Created: 100, Evaluated: 100, Wrongs: 1}, "1 of 100 verdicts were wrong"},
+		{Summary{Created: 100, Evaluated: 99}, "only 99 of 100"},
 		{Summary{}, "no task was judged"},
-		{Summary{Created: 100, Judged: 100, Unclear: 6}, "too busy"},
-		{Summary{Created: 100, Judged: 100, Unclear: 2, Mishaps: 3}, ""},
-		{Summary{Created: 100, Judged: 100, Unclear: 2, Mishaps: 4}, "too busy"},
+		{Summary{Created: 100, Evaluated: 100, Unclear: 6}, "too busy"},
+		{Summary{Created: 100, Evaluated: 100, Unclear: 2, Mishaps: 3}, ""},
+		{Summary{Created: 100, Evaluated: 100, Unclear: 2, Mishaps: 4}, "too busy"},
 	} {
 		err := c.s.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -239,7 +240,7 @@ func TestSummaryCheck(t *testing.T) {
 
 func TestSummaryWrite(t *testing.T) {
 	var b strings.Builder
-	s := Summary{Created: 3, Judged: 3, Failed: 2, Reasons: map[string]int{"HEARTBEAT_TIMEOUT": 2}, Zombies: 2, Lags: 2,
+	s := Summary{Created: 3, Evaluated: 3, Failed: 2, Reasons: map[string]int{"HEARTBEAT_TIMEOUT": 2}, Zombies: 2, Lags: 2,
 		LagP50: 3 * time.Millisecond, Most: 9 * time.Millisecond,
 		Wrongs: 1, Wrong: []Verdict{{TaskID: "task_1", Behaviour: "steady", State: v1.Failed, Reason: "HEARTBEAT_TIMEOUT",
 			Wrong: []string{"a live task was failed"}}}}

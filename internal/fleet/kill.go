@@ -49,7 +49,7 @@ func (p *pool) kill(ctx context.Context, number int) {
 		due = victim.sent.Add(victim.timeout)
 		want.Attempts = []ExpectAttempt{{
 			Outcome: "LOST", Reason: "WORKER_LOST", WorkerID: victim.id,
-			Due: victim.heard.Add(victim.timeout), DueHere: due, Unsure: victim.took, Timeout: victim.timeout,
+			Due: victim.lastAcked.Add(victim.timeout), DueHere: due, Unsure: victim.took, Timeout: victim.timeout,
 		}, {Outcome: "SUCCEEDED"}}
 	}
 	// Other workers replace it before it is missed.
@@ -65,10 +65,10 @@ func (p *pool) kill(ctx context.Context, number int) {
 	}
 	k.WorkerID, k.Took = victim.id, max(0, time.Since(due))
 	f.tally.recovered.Add(int64(k.Recovered))
-	if f.opts.Killed != nil {
-		f.judged.Lock()
-		f.opts.Killed(k)
-		f.judged.Unlock()
+	if f.opts.OnKill != nil {
+		f.callbackMu.Lock()
+		f.opts.OnKill(k)
+		f.callbackMu.Unlock()
 	}
 	p.checkVictim(ctx, victim)
 }
@@ -147,7 +147,7 @@ func (p *pool) mourn(ctx context.Context, ids []string, want Expect, due time.Ti
 	var mu sync.Mutex
 	for _, id := range ids {
 		judging.Go(func() {
-			v := p.judge(ctx, id, nameKilled, want, due.Add(jobBackoff*time.Millisecond+jobWork))
+			v := p.evaluate(ctx, id, nameKilled, want, due.Add(jobBackoff*time.Millisecond+jobWork))
 			mu.Lock()
 			defer mu.Unlock()
 			if v.State == v1.Succeeded && len(v.Wrong) == 0 {

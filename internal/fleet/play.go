@@ -171,7 +171,7 @@ func (p *play) settle(ctx context.Context) (Seen, error) {
 	if !pause(ctx, time.Until(due)) {
 		return s, ctx.Err()
 	}
-	for wait := askFirst; ; wait = min(2*wait, askLast) {
+	for wait := firstPoll; ; wait = min(2*wait, lastPoll) {
 		t, err := p.get(ctx)
 		now := time.Now()
 		s.Task, s.Waited = t, now.Sub(due)
@@ -196,17 +196,17 @@ func (p *play) settle(ctx context.Context) (Seen, error) {
 
 // How long to wait between two polls for an end: frequent polls by many plays would delay what they wait for.
 const (
-	askFirst = 50 * time.Millisecond
-	askLast  = 400 * time.Millisecond
+	firstPoll = 50 * time.Millisecond
+	lastPoll  = 400 * time.Millisecond
 )
 
 // expectVerdict expects Lubdub itself to end the attempt for this reason, no earlier than due on its clock.
 func (p *play) expectVerdict(r *runner, outcome, reason string, due time.Time, timeout time.Duration) {
 	// The worker's last callback, or the creation, was sent before it was stored, so this is no later than due, and polling early is
 	// harmless.
-	p.verdictDue = p.begun.Add(due.Sub(r.heard))
+	p.verdictDue = p.begun.Add(due.Sub(r.lastAcked))
 	if !r.sent.IsZero() {
-		p.verdictDue = r.sent.Add(due.Sub(r.heard))
+		p.verdictDue = r.sent.Add(due.Sub(r.lastAcked))
 	}
 	p.expect = Expect{State: v1.Failed, Reason: reason, Attempts: append(p.expect.Attempts, ExpectAttempt{
 		Outcome: outcome, Reason: reason, Due: due, DueHere: p.verdictDue, Unsure: r.took, Timeout: timeout,

@@ -119,8 +119,8 @@ func (p *pool) excused(task string, h v1.HistoryEntry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if text(h.Reason) == "START_TIMEOUT" {
-		_, heard := p.started[started{task, h.Attempt}]
-		return !heard
+		_, reported := p.started[started{task, h.Attempt}]
+		return !reported
 	}
 	holder := p.workers[text(h.WorkerID)]
 	return holder != nil && holder.excused()
@@ -149,10 +149,10 @@ func (p *pool) refused(ctx context.Context, w *worker, err error) {
 	case w == nil:
 		p.fleet.amiss("registering a worker", err)
 	case w.late():
-		p.fleet.tell(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers anew: %v", w.id,
+		p.fleet.reportMishap(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers anew: %v", w.id,
 			w.silence().Round(time.Millisecond), w.timeout, err))
 	case again(err):
-		p.fleet.tell(fmt.Sprintf("worker %s: %v", w.id, err))
+		p.fleet.reportMishap(fmt.Sprintf("worker %s: %v", w.id, err))
 	default:
 		p.fleet.blame(nameWorker, w.id, "it was never silent for longer than %v of %v, and was refused: %v", w.silence().Round(time.Millisecond),
 			w.timeout, err)
@@ -197,7 +197,7 @@ func (p *pool) feed(ctx context.Context, create time.Duration, jobs *sync.WaitGr
 			jobs.Go(func() {
 				if ids := p.create(ctx, p.queue("jobs"), 1); len(ids) == 1 {
 					want := Expect{State: v1.Succeeded, Attempts: []ExpectAttempt{{Outcome: "SUCCEEDED"}}}
-					p.judge(ctx, ids[0], nameClaimed, want, time.Now())
+					p.evaluate(ctx, ids[0], nameClaimed, want, time.Now())
 				}
 			})
 		}
@@ -256,8 +256,8 @@ func (p *pool) createOnce(ctx context.Context, tasks []v1.CreateTasksItem) (ids 
 	return ids, nil
 }
 
-// judge waits for a job's end and has it judged.
-func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due time.Time) Verdict {
+// evaluate waits for a job's end and has it judged.
+func (p *pool) evaluate(ctx context.Context, id, behaviour string, want Expect, due time.Time) Verdict {
 	defer p.fleet.tally.playing.Add(-1)
 	job := &play{fleet: p.fleet, task: id, expect: want, verdictDue: due, waits: jobPatience * p.fleet.opts.Patience}
 	job.excused = func(h v1.HistoryEntry) bool { return p.excused(id, h) }
@@ -269,7 +269,7 @@ func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due
 	if seen.Task != nil && seen.Task.State == v1.Queued && p.fleet.tally.unclaimed.Load() > unclaimed {
 		seen.Task, seen.Unread = nil, "nobody has claimed it, and claims had no answer meanwhile"
 	}
-	v := p.fleet.judge(job, behaviour, seen)
+	v := p.fleet.evaluate(job, behaviour, seen)
 	if seen.Task != nil {
 		p.forget(seen.Task)
 	}
@@ -280,7 +280,7 @@ func (p *pool) judge(ctx context.Context, id, behaviour string, want Expect, due
 func (p *pool) forget(t *v1.Task) {
 	for _, h := range t.History {
 		if text(h.Reason) == "START_TIMEOUT" && p.excused(t.TaskID, h) {
-			p.fleet.tell(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
+			p.fleet.reportMishap(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
 				text(h.WorkerID)))
 		}
 	}

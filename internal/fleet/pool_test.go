@@ -18,7 +18,7 @@ func TestWorkersOfAGoodServer(t *testing.T) {
 	var kills []Kill
 	s := show(t, newFake(), 20*time.Second, func(o *Options) {
 		withPool(o)
-		o.Killed = func(k Kill) { kills = append(kills, k) }
+		o.OnKill = func(k Kill) { kills = append(kills, k) }
 	})
 	if err := s.Check(); err != nil || s.Mishaps+s.Unclear > 0 {
 		t.Errorf("%v\n%s", err, s)
@@ -44,24 +44,24 @@ func TestWorkersBeatWhileTheyClaim(t *testing.T) {
 
 // A worker that is late itself is rightly refused. That is reported; another one registers in its place, its tasks are done by
 // others, and nothing is called wrong.
-func TestALateWorkerRegistersAnew(t *testing.T) {
+func TestALateWorkerRegistersAgain(t *testing.T) {
 	server := newFake()
 	server.pool.slowBeat = 2 * time.Second
 	var mu sync.Mutex
-	var told []string
+	var mishaps []string
 	s := show(t, server, 20*time.Second, func(o *Options) {
 		withPool(o)
-		o.Told = func(text string) {
+		o.OnMishap = func(text string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, text)
+			mishaps = append(mishaps, text)
 		}
 	})
-	if s.Wrongs > 0 || s.Judged != s.Created || s.Mishaps < 5 || len(told) != s.Mishaps {
-		t.Errorf("%d mishaps, %d told\n%s", s.Mishaps, len(told), s)
+	if s.Wrongs > 0 || s.Evaluated != s.Created || s.Mishaps < 5 || len(mishaps) != s.Mishaps {
+		t.Errorf("%d mishaps, %d told\n%s", s.Mishaps, len(mishaps), s)
 	}
-	if !strings.Contains(strings.Join(told, "\n"), "may itself have been silent for 2.") {
-		t.Errorf("%q", told)
+	if !strings.Contains(strings.Join(mishaps, "\n"), "may itself have been silent for 2.") {
+		t.Errorf("%q", mishaps)
 	}
 	if err := s.Check(); err != nil && !strings.Contains(err.Error(), "too busy") {
 		t.Error(err)
@@ -69,7 +69,7 @@ func TestALateWorkerRegistersAnew(t *testing.T) {
 }
 
 // A worker that is to be killed and was late before, though that was not noticed, is no victim: another one is.
-func TestALateVictimIsNotJudged(t *testing.T) {
+func TestALateVictimIsReplaced(t *testing.T) {
 	server := newFake()
 	server.pool.lateVictim = 2 * time.Second
 	s := show(t, server, 40*time.Second, withPool)
@@ -96,7 +96,7 @@ func TestWorkersRideAnOutageOut(t *testing.T) {
 }
 
 // A claim may have taken tasks although its answer was lost, or was 503: who asks again under its id gets them.
-func TestAClaimIsAskedForAgain(t *testing.T) {
+func TestAClaimIsRetried(t *testing.T) {
 	var calls atomic.Int64
 	for name, fault := range map[string]func(*fake){
 		"lost answers":  func(f *fake) { f.lose = func() bool { return calls.Add(1)%7 == 0 } },
@@ -115,7 +115,7 @@ func TestAClaimIsAskedForAgain(t *testing.T) {
 
 // Tasks of a claim whose answer was lost for good wait for their start timeout, and are then done by another worker. No one is
 // blamed for that.
-func TestAJobThatNobodyHeardOf(t *testing.T) {
+func TestAJobWhoseClaimAnswerWasLost(t *testing.T) {
 	server := newFake()
 	server.pool.drop = true
 	s := show(t, server, 20*time.Second, func(o *Options) {
@@ -153,7 +153,7 @@ func TestFaultsAboutWorkersAreFound(t *testing.T) {
 		"started jobs are taken as if they had not": {func(f *fakePool) { f.hasty = true }, "2 ended attempts in its history, and should be 1"},
 		"another worker is held to it": {func(f *fakePool) { f.stranger = true },
 			"was that of wkr_stranger, and should be that of wkr_"},
-		"the dead are let in": {func(f *fakePool) { f.unsaid = true }, "a beat of the killed worker was answered with 200, and not with 410"},
+		"the dead are let in": {func(f *fakePool) { f.acceptDead = true }, "a beat of the killed worker was answered with 200, and not with 410"},
 		"nobody may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: lubdub: POST /v1/workers: 403"},
 	} {
 		t.Run(name, func(t *testing.T) {

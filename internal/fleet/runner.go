@@ -27,8 +27,8 @@ type runner struct {
 	took    time.Duration // from then until its answer
 	longest time.Duration
 
-	heard       time.Time // the server's clock at the last acknowledged callback
-	cancelHeard time.Time // the server's clock at the first one that requested a cancel; zero: none did
+	lastAcked time.Time // the server's clock at the last acknowledged callback
+	cancelAt  time.Time // the server's clock at the first one that requested a cancel; zero: none did
 }
 
 func (r *runner) timeout() time.Duration {
@@ -105,7 +105,7 @@ func (r *runner) complete(ctx context.Context, c v1.CompletedRequest) (v1.Comple
 	err := r.timed(ctx, func() error {
 		answer, err := r.fleet.api.Completed(ctx, r.envelope.TaskID, r.token, c)
 		if err == nil {
-			a, r.heard = *answer, answer.ServerTime.Time
+			a, r.lastAcked = *answer, answer.ServerTime.Time
 		}
 		return err
 	})
@@ -113,9 +113,9 @@ func (r *runner) complete(ctx context.Context, c v1.CompletedRequest) (v1.Comple
 }
 
 func (r *runner) note(serverTime v1.Time, shouldCancel bool) {
-	r.heard = serverTime.Time
-	if shouldCancel && r.cancelHeard.IsZero() {
-		r.cancelHeard = serverTime.Time
+	r.lastAcked = serverTime.Time
+	if shouldCancel && r.cancelAt.IsZero() {
+		r.cancelAt = serverTime.Time
 	}
 }
 
@@ -131,7 +131,7 @@ func (r *runner) timed(ctx context.Context, call func() error) error {
 		sent := time.Now()
 		err := call()
 		if !again(err) || ctx.Err() != nil {
-			r.lateBy(time.Now())
+			r.recordSilence(time.Now())
 			if err == nil {
 				r.sent, r.took = sent, time.Since(sent)
 			}
@@ -147,8 +147,8 @@ func (r *runner) timed(ctx context.Context, call func() error) error {
 	}
 }
 
-// lateBy counts the silence since the last sign of life of a worker that is meant to live.
-func (r *runner) lateBy(now time.Time) {
+// recordSilence counts the silence since the last sign of life of a worker that is meant to live.
+func (r *runner) recordSilence(now time.Time) {
 	if !r.sent.IsZero() && !r.dead {
 		r.longest = max(r.longest, now.Sub(r.sent))
 	}

@@ -15,20 +15,20 @@ type tally struct {
 	playing, created, beats, retries, killed, recovered, mishaps atomic.Int64
 	unclaimed                                                    atomic.Int64 // claims without an answer
 
-	mu     sync.Mutex
-	began  time.Time
-	judged Summary // only what add and complain change
-	lags   []time.Duration
+	mu      sync.Mutex
+	began   time.Time
+	summary Summary // only what add and complain change
+	lags    []time.Duration
 }
 
 // Summary counts a fleet's work so far.
 type Summary struct {
-	Elapsed time.Duration
-	Created int
-	Judged  int
-	Live    int // tasks under way
-	Beats   int64
-	Retries int64 // calls that had to be repeated
+	Elapsed   time.Duration
+	Created   int
+	Evaluated int
+	Live      int // tasks under way
+	Beats     int64
+	Retries   int64 // calls that had to be repeated
 
 	Succeeded, Failed, Cancelled, Unfinished int
 	Reasons                                  map[string]int // of the failed ones
@@ -57,14 +57,14 @@ const (
 
 func (t *tally) begin() {
 	t.began = time.Now()
-	t.judged.Reasons, t.judged.Behaviours = map[string]int{}, map[string]int{}
+	t.summary.Reasons, t.summary.Behaviours = map[string]int{}, map[string]int{}
 }
 
 func (t *tally) add(v Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	j := &t.judged
-	j.Judged++
+	j := &t.summary
+	j.Evaluated++
 	j.Behaviours[v.Behaviour]++
 	switch v.State {
 	case v1.Succeeded:
@@ -101,16 +101,16 @@ func (t *tally) wrong(v Verdict) {
 	if len(v.Wrong) == 0 {
 		return
 	}
-	t.judged.Wrongs++
-	if len(t.judged.Wrong) < keepWrong {
-		t.judged.Wrong = append(t.judged.Wrong, v)
+	t.summary.Wrongs++
+	if len(t.summary.Wrong) < keepWrong {
+		t.summary.Wrong = append(t.summary.Wrong, v)
 	}
 }
 
 func (t *tally) snapshot() Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.judged
+	s := t.summary
 	s.Reasons, s.Behaviours, s.Wrong = maps.Clone(s.Reasons), maps.Clone(s.Behaviours), slices.Clone(s.Wrong)
 	s.Elapsed = time.Since(t.began)
 	s.Created, s.Live = int(t.created.Load()), int(t.playing.Load())

@@ -20,14 +20,14 @@ type worker struct {
 	interval time.Duration
 	timeout  time.Duration
 
-	mu      sync.Mutex
-	token   string
-	sent    time.Time     // when its last acknowledged beat was sent
-	took    time.Duration // from then until its answer
-	longest time.Duration // between two of those: while it is below the timeout the worker is certainly alive
-	heard   time.Time     // the server's clock at the last one
-	retired time.Time     // when it left, or began to play dead: silence after that is intended; zero: it is meant to live
-	deserts bool          // it left without deregistering, and with all its tasks
+	mu        sync.Mutex
+	token     string
+	sent      time.Time     // when its last acknowledged beat was sent
+	took      time.Duration // from then until its answer
+	longest   time.Duration // between two of those: while it is below the timeout the worker is certainly alive
+	lastAcked time.Time     // the server's clock at the last one
+	retired   time.Time     // when it left, or began to play dead: silence after that is intended; zero: it is meant to live
+	deserts   bool          // it left without deregistering, and with all its tasks
 }
 
 // enlist registers a worker. A registration whose answer was lost is repeated with the same id.
@@ -64,7 +64,7 @@ func (w *worker) beat(ctx context.Context) error {
 		if err == nil {
 			w.mu.Lock()
 			w.longest = max(w.longest, time.Since(w.sent))
-			w.sent, w.took, w.heard = sent, time.Since(sent), a.ServerTime.Time
+			w.sent, w.took, w.lastAcked = sent, time.Since(sent), a.ServerTime.Time
 			if a.WorkerToken != "" {
 				w.token = a.WorkerToken
 			}
@@ -171,10 +171,10 @@ const claimWait = time.Second
 func (w *worker) leave(ctx context.Context) error {
 	w.retire(false)
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		gone, err := w.fleet.api.DeregisterWorker(ctx, w.id, w.opens(), v1.DeregisterRequest{})
+		answer, err := w.fleet.api.DeregisterWorker(ctx, w.id, w.opens(), v1.DeregisterRequest{})
 		switch {
-		case err == nil && gone.Status != v1.Offline:
-			return fmt.Errorf("%w: the worker has deregistered and is %s", errAnswer, gone.Status)
+		case err == nil && answer.Status != v1.Offline:
+			return fmt.Errorf("%w: the worker has deregistered and is %s", errAnswer, answer.Status)
 		case wait > firstRetry && refusedWith(err) == http.StatusGone:
 			return nil // the call before this one has done it, and its answer was lost
 		}

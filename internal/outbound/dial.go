@@ -49,14 +49,14 @@ func isUnresolved(err error) bool {
 	return errors.As(err, &dns) || errors.Is(err, ErrAddress)
 }
 
-// judgeDialled refuses an address that is about to be dialled, after names were resolved.
-func (p *Poster) judgeDialled(ctx context.Context, _, address string, _ syscall.RawConn) error {
+// checkDialled refuses an address that is about to be dialled, after names were resolved.
+func (p *Poster) checkDialled(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
 	scheme, _ := ctx.Value(schemeKey{}).(string)
-	return p.judge(at.Addr(), scheme)
+	return p.checkAddress(at.Addr(), scheme)
 }
 
 // Resolve returns why the host of a URL that Check has passed cannot be called now, or nil. Its error is more detailed than tenants may
@@ -78,7 +78,7 @@ func (p *Poster) Resolve(ctx context.Context, text string) error {
 		return fmt.Errorf("the name of its host cannot be resolved: %w", err)
 	}
 	for _, a := range addrs {
-		if err = p.judge(a, u.Scheme); err == nil {
+		if err = p.checkAddress(a, u.Scheme); err == nil {
 			return nil
 		}
 	}

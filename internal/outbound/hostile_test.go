@@ -37,20 +37,20 @@ var receivers = map[string]struct {
 	"a flood of 102":               {serve: floods("", "HTTP/1.1 102 Processing\r\n\r\n")},
 	"102 now and then":             {serve: drips("", "HTTP/1.1 102 Processing\r\n\r\n")},
 	"100 now and then":             {serve: drips("", "HTTP/1.1 100 Continue\r\n\r\n")},
-	"101 and silence":              {serve: says(switches), status: 101},
+	"101 and silence":              {serve: sends(switches), status: 101},
 	"101 and a flood":              {serve: floods(switches, "data"), status: 101},
 	"101 that drips":               {serve: drips(switches, "d"), status: 101},
-	"101 over TLS":                 {serve: says(switches), status: 101, scheme: "https"},
-	"200 without its body":         {serve: says(ok200 + "Content-Length: 10\r\n\r\n"), status: 200},
+	"101 over TLS":                 {serve: sends(switches), status: 101, scheme: "https"},
+	"200 without its body":         {serve: sends(ok200 + "Content-Length: 10\r\n\r\n"), status: 200},
 	"200 with a body that drips":   {serve: drips(ok200+"Content-Length: 1000000\r\n\r\n", "b"), status: 200},
 	"200 with chunks that drip":    {serve: drips(ok200+"Transfer-Encoding: chunked\r\n\r\n", "1\r\nb\r\n"), status: 200},
 	"200 with a flood":             {serve: floods(ok200+"\r\n", "data"), status: 200},
 	"200 with trailers that drip":  {serve: drips(ok200+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X"), status: 200},
-	"200 over TLS without a body":  {serve: says(ok200 + "Content-Length: 10\r\n\r\n"), status: 200, scheme: "https"},
+	"200 over TLS without a body":  {serve: sends(ok200 + "Content-Length: 10\r\n\r\n"), status: 200, scheme: "https"},
 	"302 with a body that drips":   {serve: drips("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "b"), status: 302},
-	"410 without its body":         {serve: says("HTTP/1.1 410 Gone\r\nContent-Length: 10\r\n\r\n"), status: 410},
+	"410 without its body":         {serve: sends("HTTP/1.1 410 Gone\r\nContent-Length: 10\r\n\r\n"), status: 410},
 	"500 with a body that drips":   {serve: drips("HTTP/1.1 500 Broken\r\n\r\n", "b"), status: 500},
-	"HTTP/2 without being asked":   {serve: says("\x00\x00\x00\x04\x00\x00\x00\x00\x00")},
+	"HTTP/2 without being asked":   {serve: sends("\x00\x00\x00\x04\x00\x00\x00\x00\x00")},
 	"HTTP/2 frames over TLS":       {serve: floods("", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"), scheme: "https"},
 	"a TLS handshake that stalls":  {serve: func(c net.Conn) {}, scheme: "https", raw: true},
 	"a TLS handshake that drips":   {serve: drips("", "\x16"), scheme: "https", raw: true},
@@ -61,7 +61,7 @@ var receivers = map[string]struct {
 // request reads a request.
 func request(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
 
-func says(text string) func(net.Conn) {
+func sends(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		request(c)
 		_, _ = io.WriteString(c, text)
@@ -70,7 +70,7 @@ func says(text string) func(net.Conn) {
 
 func floods(first, more string) func(net.Conn) {
 	return func(c net.Conn) {
-		says(first)(c)
+		sends(first)(c)
 		for _, err := io.WriteString(c, more); err == nil; _, err = io.WriteString(c, more) {
 			time.Sleep(time.Millisecond) // in the bubble: a flood that never waits would let no time pass
 		}
@@ -79,7 +79,7 @@ func floods(first, more string) func(net.Conn) {
 
 func drips(first, more string) func(net.Conn) {
 	return func(c net.Conn) {
-		says(first)(c)
+		sends(first)(c)
 		for _, err := io.WriteString(c, more); err == nil; _, err = io.WriteString(c, more) {
 			time.Sleep(time.Second)
 		}

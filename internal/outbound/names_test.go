@@ -42,14 +42,14 @@ func TestResolve(t *testing.T) {
 	_, _ = net.DefaultResolver.LookupHost(t.Context(), "localhost")
 	bubble.Run(t, func(t *testing.T) {
 		p := New(Options{Resolver: dnstest.Resolver(map[string]string{"private.example.": "10.1.2.3", "public.example.": "8.8.8.8"})})
-		for url, says := range map[string]string{
+		for url, want := range map[string]string{
 			"https://8.8.8.8/": "", "https://public.example./": "", "https://private.example./": "webhook-allow-cidrs",
 			"https://missing.example./": "cannot be resolved", "https://broken.example./": "cannot be resolved",
 			"https://silent.example./": "cannot be resolved", "http://public.example./": "begins with http",
 		} {
 			err := p.Resolve(t.Context(), url)
-			if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
-				t.Errorf("%s: %v, want %q", url, err, says)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: %v, want %q", url, err, want)
 			}
 		}
 	})
@@ -57,14 +57,14 @@ func TestResolve(t *testing.T) {
 
 // Saving a URL resolves no names, so a slow name server delays no request and the answer reveals nothing about its names.
 func TestSavingResolvesNoNames(t *testing.T) {
-	asked := false
+	resolved := false
 	p := New(Options{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		asked = true
+		resolved = true
 		return nil, errors.New("asked")
 	}}})
 	for _, host := range []string{"silent.example.", "missing.example", "private.example:8443"} {
-		if err := p.Check("https://" + host + "/"); err != nil || asked {
-			t.Errorf("%s: %v, name server asked: %v", host, err, asked)
+		if err := p.Check("https://" + host + "/"); err != nil || resolved {
+			t.Errorf("%s: %v, name server asked: %v", host, err, resolved)
 		}
 	}
 }

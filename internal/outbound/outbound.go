@@ -43,7 +43,7 @@ type Poster struct {
 // New creates a Poster. It follows no redirects and uses no proxy from the environment: either would bypass the checks.
 func New(o Options) *Poster {
 	p := &Poster{opts: o}
-	p.connect = (&net.Dialer{Timeout: Timeout, ControlContext: p.judgeDialled, Resolver: o.Resolver}).DialContext
+	p.connect = (&net.Dialer{Timeout: Timeout, ControlContext: p.checkDialled, Resolver: o.Resolver}).DialContext
 	p.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: p.dial, TLSHandshakeTimeout: Timeout,
@@ -54,8 +54,8 @@ func New(o Options) *Poster {
 	return p
 }
 
-// judge returns why an address may not be called, or nil.
-func (p *Poster) judge(a netip.Addr, scheme string) error {
+// checkAddress returns why an address may not be called, or nil.
+func (p *Poster) checkAddress(a netip.Addr, scheme string) error {
 	bare := a.Unmap().WithZone("")
 	switch {
 	case slices.ContainsFunc(p.opts.Allow, func(r netip.Prefix) bool { return r.Contains(bare) }):
@@ -100,7 +100,7 @@ func (p *Poster) Check(text string) error {
 	case err != nil:
 		return nil
 	}
-	if err := p.judge(a, u.Scheme); err != nil {
+	if err := p.checkAddress(a, u.Scheme); err != nil {
 		return fmt.Errorf("cannot be called: %w", err)
 	}
 	return nil

@@ -21,10 +21,10 @@ func opened(cidrs ...string) *Poster {
 }
 
 // What is no URL that may be called is refused when it is saved, with what to do instead.
-func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
+func TestURLsAreCheckedWhenTheyAreSaved(t *testing.T) {
 	t.Parallel()
 	strict := New(Options{})
-	for url, says := range map[string]string{
+	for url, want := range map[string]string{
 		"":                             "not a URL",
 		"example.com/hook":             "not a URL",
 		"https://":                     "not a URL",
@@ -73,8 +73,8 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 		"https://[2001:0:4136:e378::3fff:1]/":            "webhook-allow-cidrs", // Teredo
 		"https://[::127.0.0.1]/":                         "webhook-allow-cidrs",
 	} {
-		if err := strict.Check(url); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.60q: %v, want %q", url, err, says)
+		if err := strict.Check(url); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %q", url, err, want)
 		}
 	}
 	for _, url := range []string{"https://8.8.8.8/hook?a=b", "https://[2606:4700:4700::1111]:8443/", "https://name.invalid/hook"} {
@@ -96,7 +96,7 @@ func TestURLsAreJudgedWhenTheyAreSaved(t *testing.T) {
 }
 
 // An address is checked when it is dialled.
-func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
+func TestAddressesAreCheckedWhenTheyAreDialled(t *testing.T) {
 	t.Parallel()
 	called := false
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
@@ -112,14 +112,14 @@ func TestAddressesAreJudgedWhenTheyAreDialled(t *testing.T) {
 		t.Error("it was called")
 	}
 	for address, want := range map[string]error{"8.8.8.8:25": nil, "[64:ff9b::a00:1]:443": ErrAddress, "169.254.169.254:80": ErrAddress} {
-		if err := opened().judgeDialled(t.Context(), "tcp", address, nil); !errors.Is(err, want) {
+		if err := opened().checkDialled(t.Context(), "tcp", address, nil); !errors.Is(err, want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	if _, _, err := opened("127.0.0.0/8").Post(t.Context(), "HTTP://8.8.8.8:"+port+"/", nil, nil); !errors.Is(err, ErrPlain) {
 		t.Errorf("by http at a public address: %v", err)
 	}
-	if opened().judgeDialled(t.Context(), "tcp", "name.example:80", nil) == nil {
+	if opened().checkDialled(t.Context(), "tcp", "name.example:80", nil) == nil {
 		t.Error("a name was let through unresolved")
 	}
 	if status, _, err := opened("127.0.0.0/8", "::1/128").Post(t.Context(), "http://localhost:"+port, nil, nil); status != 200 || err != nil {

@@ -98,7 +98,7 @@ type user struct {
 // run returns what a command prints. Modules that this machine has are not asked for again; of the SDK nothing is kept.
 func (u *user) run(name string, args ...string) string {
 	u.Helper()
-	kept, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	modCache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (u *user) run(name string, args ...string) string {
 	cmd.Dir = u.dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local", "GONOSUMDB="+sdk,
 		"GOMODCACHE="+filepath.Join(u.proxy, "cache"), "GOPROXY=file://"+u.proxy+
-			",file://"+filepath.Join(strings.TrimSpace(string(kept)), "cache", "download")+","+strings.TrimSpace(string(online)))
+			",file://"+filepath.Join(strings.TrimSpace(string(modCache)), "cache", "download")+","+strings.TrimSpace(string(online)))
 	out, err := cmd.Output()
 	if err != nil {
 		stderr := ""

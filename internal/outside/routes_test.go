@@ -35,7 +35,7 @@ func operations(t *testing.T) map[string]operation {
 			var op struct{ OperationID string }
 			if json.Unmarshal(about, &op) == nil && op.OperationID != "" {
 				name := strings.ToUpper(op.OperationID[:1]) + op.OperationID[1:]
-				if other, ok := otherwise[name]; ok {
+				if other, ok := renamed[name]; ok {
 					name = other
 				}
 				named[name] = operation{strings.ToUpper(method), path}
@@ -48,15 +48,15 @@ func operations(t *testing.T) map[string]operation {
 	return named
 }
 
-// otherwise are operations whose names say less in Go.
-var otherwise = map[string]string{"Openapi": "OpenAPI", "Version": "ServerVersion"}
+// renamed are operations whose names say less in Go.
+var renamed = map[string]string{"Openapi": "OpenAPI", "Version": "ServerVersion"}
 
 // The client has every call of the contract, and it makes just that one.
 func TestTheClientHasEveryCall(t *testing.T) {
-	var asked operation
+	var requested operation
 	c, err := client.New("https://lubdub.example", client.Token("x"), client.Tries(1), client.Transport(
 		carrier(func(r *http.Request) (*http.Response, error) {
-			asked = operation{r.Method, r.URL.EscapedPath()}
+			requested = operation{r.Method, r.URL.EscapedPath()}
 			return &http.Response{StatusCode: 404, Body: io.NopCloser(strings.NewReader(`{"error":"not_found"}`))}, nil
 		})))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestTheClientHasEveryCall(t *testing.T) {
 			t.Errorf("the client has no %s for %s %s", name, op.method, op.path)
 			continue
 		}
-		asked = operation{}
+		requested = operation{}
 		args := []reflect.Value{reflect.ValueOf(t.Context())}
 		for i := 1; i < method.Type().NumIn() && len(args) < method.Type().NumIn(); i++ {
 			if method.Type().IsVariadic() && i == method.Type().NumIn()-1 {
@@ -83,8 +83,8 @@ func TestTheClientHasEveryCall(t *testing.T) {
 		}
 		method.Call(args)
 		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(op.path, "a%20b%2Fc")
-		if want := (operation{op.method, path}); asked != want {
-			t.Errorf("%s asks for %v, want %v", name, asked, want)
+		if want := (operation{op.method, path}); requested != want {
+			t.Errorf("%s asks for %v, want %v", name, requested, want)
 		}
 	}
 }

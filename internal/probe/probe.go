@@ -104,12 +104,12 @@ func refuseMetadata(_, address string, _ syscall.RawConn) error {
 var metadata = prefixes("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128")
 
 func isMetadata(a netip.Addr) bool {
-	a = carried(a)
+	a = embeddedIPv4(a)
 	return a.IsLinkLocalUnicast() || slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// carried returns the IPv4 address that an IPv6 address embeds: mapped, NAT64 and the like (all in ::/8), 6to4.
-func carried(a netip.Addr) netip.Addr {
+// embeddedIPv4 returns the IPv4 address that an IPv6 address embeds: mapped, NAT64 and the like (all in ::/8), 6to4.
+func embeddedIPv4(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	switch b := a.As16(); {
 	case a.Is6() && b[0] == 0:

@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 
 // A name is judged by what it stands for when it is dialled, whatever it stood for before; and so is each place that an
 // answer would lead to.
-func TestWhatIsDialledIsJudged(t *testing.T) {
+func TestAddressesAreCheckedWhenTheyAreDialled(t *testing.T) {
 	for address, want := range map[string]error{
 		"127.0.0.1:80": ErrAddress, "[::1]:443": ErrAddress, "[::ffff:10.0.0.1]:80": ErrAddress, "[64:ff9b::a00:1]:80": ErrAddress,
 		"169.254.169.254:80": ErrAddress, "0.0.0.0:80": ErrAddress,
@@ -76,15 +76,15 @@ func TestWhatIsDialledIsJudged(t *testing.T) {
 			t.Errorf("%s: %v, want %v", address, err, want)
 		}
 	}
-	for name, judge := range map[string]func(string, string, syscall.RawConn) error{"public": refusePrivate, "any": refuseMetadata} {
-		if judge("tcp", "name.example:80", nil) == nil {
+	for name, refuse := range map[string]func(string, string, syscall.RawConn) error{"public": refusePrivate, "any": refuseMetadata} {
+		if refuse("tcp", "name.example:80", nil) == nil {
 			t.Errorf("%s: a name was let through unresolved", name)
 		}
 	}
 }
 
 // Where private addresses are asked too, those that give out a machine's credentials are not, however they are written.
-func TestMetadataIsNeverAsked(t *testing.T) {
+func TestMetadataIsNeverProbed(t *testing.T) {
 	for _, a := range []string{
 		"169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
 		"fe80::a9fe:a9fe", "fe80::1%eth0", "fd00:ec2::254", "fd00:ec2::254%eth0", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42",
@@ -107,7 +107,7 @@ func TestMetadataIsNeverAsked(t *testing.T) {
 }
 
 // The text of a failure is logged, and a URL may contain a secret.
-func TestFailuresDoNotTellTheURL(t *testing.T) {
+func TestFailuresDoNotRevealTheURL(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/?key=abc", "http://169.254.169.254/?key=abc", "http://name.invalid/?key=abc",
 		"://?key=abc"} {
 		for _, p := range []*Prober{New(true), New(false)} {
@@ -120,9 +120,9 @@ func TestFailuresDoNotTellTheURL(t *testing.T) {
 
 // No answer keeps a probe longer than it may, or makes it hold more than it needs, whatever is sent.
 func TestHostileAnswers(t *testing.T) {
-	asked := make(chan string, 10)
+	requested := make(chan string, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.URL.Path
+		requested <- r.URL.Path
 		switch r.URL.Path {
 		case "/headers":
 			for i := range 2000 {
@@ -144,8 +144,8 @@ func TestHostileAnswers(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	for len(asked) > 0 {
-		if path := <-asked; path == "/target" {
+	for len(requested) > 0 {
+		if path := <-requested; path == "/target" {
 			t.Error("a redirect was followed")
 		}
 	}

@@ -58,8 +58,8 @@ func takeBlock() {
 	panic("redistest: no ports are left from 11000 to 20999: what listens there?")
 }
 
-// giveBack makes the port of a server that has gone available again, after all ports that were never used.
-func giveBack(addr string) {
+// releasePort makes the port of a server that has gone available again, after all ports that were never used.
+func releasePort(addr string) {
 	_, text, _ := net.SplitHostPort(addr)
 	port, err := strconv.Atoi(text)
 	if err != nil {

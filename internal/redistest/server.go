@@ -23,13 +23,13 @@ import (
 type Server struct {
 	Addr string
 
-	dir  string
-	conf string // path of a configuration file; empty: none
-	acl  string // path of an ACL file; empty: none
-	args []string
-	env  []string // in addition to the test's
-	proc *os.Process
-	gone chan struct{} // closed when proc has ended
+	dir    string
+	conf   string // path of a configuration file; empty: none
+	acl    string // path of an ACL file; empty: none
+	args   []string
+	env    []string // in addition to the test's
+	proc   *os.Process
+	exited chan struct{} // closed when proc has ended
 }
 
 // StartServer starts a server for the test, and stops and removes it at the test's end. args are added to its command line.
@@ -141,7 +141,7 @@ func (s *Server) start(more ...string) error {
 	cmd := exec.Command(path, slices.Concat(args, s.args, more)...)
 	cmd.SysProcAttr = diesWithParent()
 	cmd.Env = append(os.Environ(), s.env...)
-	started, gone := make(chan error), make(chan struct{})
+	started, exited := make(chan error), make(chan struct{})
 	go func() {
 		// The kernel takes the end of the thread that started the child for the parent's, so that thread must live as long as the child.
 		runtime.LockOSThread()
@@ -150,13 +150,13 @@ func (s *Server) start(more ...string) error {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()
-			close(gone)
+			close(exited)
 		}
 	}()
 	if err := <-started; err != nil {
 		return err
 	}
-	s.proc, s.gone = cmd.Process, gone
+	s.proc, s.exited = cmd.Process, exited
 	if err := s.awaitReady(); err != nil {
 		s.Kill()
 		return err
@@ -186,7 +186,7 @@ func (s *Server) awaitReady() error {
 			return err
 		}
 		select {
-		case <-s.gone:
+		case <-s.exited:
 			log, _ := os.ReadFile(s.logFile())
 			return fmt.Errorf("redis-server ended at once: %s", log)
 		case <-ctx.Done():
@@ -216,13 +216,13 @@ func (s *Server) Thaw() error { return s.proc.Signal(syscall.SIGCONT) }
 func (s *Server) Stop() {
 	_ = s.proc.Signal(syscall.SIGTERM)
 	_ = s.Thaw()
-	<-s.gone
+	<-s.exited
 }
 
 // Kill ends the process immediately (SIGKILL) and waits until it is gone.
 func (s *Server) Kill() {
 	_ = s.proc.Kill()
-	<-s.gone
+	<-s.exited
 }
 
 // Restart starts the server again on the same port and directory after Stop or Kill. args are added to its command line,
@@ -232,5 +232,5 @@ func (s *Server) Restart(args ...string) error { return s.start(args...) }
 func (s *Server) remove() {
 	s.Kill()
 	_ = os.RemoveAll(s.dir)
-	giveBack(s.Addr)
+	releasePort(s.Addr)
 }

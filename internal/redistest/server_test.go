@@ -114,7 +114,7 @@ func TestShortIsMiniredisAlone(t *testing.T) {
 	before := short.String()
 	_ = short.Set("true")
 	t.Cleanup(func() { _ = short.Set(before) })
-	for name, ask := range map[string]func(testing.TB){
+	for name, call := range map[string]func(testing.TB){
 		"Real":         func(t testing.TB) { Real(t) },
 		"Own":          func(t testing.TB) { Own(t) },
 		"StartServer":  func(t testing.TB) { StartServer(t) },
@@ -124,7 +124,7 @@ func TestShortIsMiniredisAlone(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			ask(f)
+			call(f)
 		}()
 		if <-done; !f.skipped {
 			t.Errorf("%s started a server", name)

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestDatabasesAreApart(t *testing.T) {
+func TestDatabasesAreIsolated(t *testing.T) {
 	a, b := Real(t), Real(t)
 	if err := a.Client.Set(context.Background(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func wall(t *testing.T, s *Store) int64 {
 	return r[0].(int64)
 }
 
-func TestClockIsInHand(t *testing.T) {
+func TestClockIsControlled(t *testing.T) {
 	Each(t, func(t *testing.T, s *Store) {
 		first := wall(t, s)
 		if want := time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC); first != want.UnixMilli() || !s.Clock.Now().Equal(want) {

@@ -70,8 +70,8 @@ func show(binary, names string) error {
 	if d.client, err = client.New(d.server.url, client.Token(admin)); err != nil {
 		return err
 	}
-	d.say("lubdub listens on %s, with an embedded Redis; workers beat every %v", d.server.url, beatsEvery)
-	go d.tellEvents(ctx)
+	d.logf("lubdub listens on %s, with an embedded Redis; workers beat every %v", d.server.url, beatsEvery)
+	go d.printEvents(ctx)
 	for _, of := range runners {
 		for i := range 2 {
 			w, err := hire(of, fmt.Sprintf("%s-%d", of.SDK, i+1), d.server.url, enrol)
@@ -103,12 +103,12 @@ func (d *demo) play(ctx context.Context) error {
 			d.ids[queue] = append(d.ids[queue], c.Task.TaskID)
 		}
 	}
-	d.say("%d tasks for each of %v; each takes %v", tasksEach, d.queues, taskTime)
+	d.logf("%d tasks for each of %v; each takes %v", tasksEach, d.queues, taskTime)
 	if err := d.await(ctx, "all tasks run", func() (bool, error) { return d.all(ctx, v1.Running) }); err != nil {
 		return err
 	}
 	for _, queue := range d.queues {
-		d.say("kill -9 of %s", d.workers[queue][0].name)
+		d.logf("kill -9 of %s", d.workers[queue][0].name)
 		d.workers[queue][0].kill()
 	}
 	if err := d.await(ctx, "all tasks are done", func() (bool, error) { return d.all(ctx, v1.Succeeded) }); err != nil {
@@ -172,14 +172,14 @@ func (d *demo) summary(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) say(format string, args ...any) {
+func (d *demo) logf(format string, args ...any) {
 	fmt.Printf("%5.1f s  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // end stops the remaining processes.
 func (d *demo) end() {
-	for _, crew := range d.workers {
-		for _, w := range crew {
+	for _, workers := range d.workers {
+		for _, w := range workers {
 			w.leave()
 		}
 	}

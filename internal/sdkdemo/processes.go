@@ -68,10 +68,10 @@ func (s *server) stop() {
 
 // worker is a process of an SDK's runner.
 type worker struct {
-	name  string
-	cmd   *exec.Cmd
-	stdin io.Closer
-	gone  bool
+	name    string
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	stopped bool
 }
 
 func hire(of sdkrunner.Runner, name, url, token string) (*worker, error) {
@@ -105,17 +105,17 @@ func (w *worker) kill() {
 
 // leave stops it gracefully, unless it is gone.
 func (w *worker) leave() {
-	if w.gone {
+	if w.stopped {
 		return
 	}
-	w.gone = true
+	w.stopped = true
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	_ = w.cmd.Wait() // it was stopped on purpose
 	_ = w.stdin.Close()
 }
 
-// tellEvents prints what happens to workers, and how many tasks were lost with each.
-func (d *demo) tellEvents(ctx context.Context) {
+// printEvents prints what happens to workers, and how many tasks were lost with each.
+func (d *demo) printEvents(ctx context.Context) {
 	names, lost := map[string]string{}, map[string]int{}
 	for e, err := range d.client.Events(client.EventQuery{Types: []string{"worker.*", "task.retrying"}}).All(ctx) {
 		if err != nil {
@@ -126,12 +126,12 @@ func (d *demo) tellEvents(ctx context.Context) {
 			if w, err := d.client.GetWorker(ctx, e.Subject); err == nil && w.Name != nil {
 				names[e.Subject] = *w.Name
 			}
-			d.say("%s has registered", names[e.Subject])
+			d.logf("%s has registered", names[e.Subject])
 		case "worker.late", "worker.offline":
-			d.say("%s is %s", names[e.Subject], strings.TrimPrefix(e.Type, "worker."))
+			d.logf("%s is %s", names[e.Subject], strings.TrimPrefix(e.Type, "worker."))
 		case "task.retrying":
 			if lost[e.WorkerID]++; lost[e.WorkerID] == 1 {
-				d.say("what %s held goes to others", names[e.WorkerID])
+				d.logf("what %s held goes to others", names[e.WorkerID])
 			}
 		}
 	}

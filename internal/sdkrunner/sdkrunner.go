@@ -27,11 +27,11 @@ func Find(names, folder string) (runners []Runner, err error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := strings.Split(names, ",")
+	selected := strings.Split(names, ",")
 	if names == "all" {
-		asked = all
+		selected = all
 	}
-	for _, name := range asked {
+	for _, name := range selected {
 		r := Runner{name, filepath.Join(root, "sdk", name, "conformance", "run")}
 		switch {
 		case name == "go":

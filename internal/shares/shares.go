@@ -60,7 +60,7 @@ func (p *Pool) Used() int64 {
 }
 
 // Take gives n units to h and returns Granted, or changes nothing and returns the level that refused. Granted units must be returned with
-// Give.
+// Release.
 func (p *Pool) Take(h Holder, n int64) Level {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +77,8 @@ func (p *Pool) Take(h Holder, n int64) Level {
 	return Granted
 }
 
-// Give returns n units of h to the pool.
-func (p *Pool) Give(h Holder, n int64) {
+// Release returns n units of h to the pool.
+func (p *Pool) Release(h Holder, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.add(h, -n)

@@ -75,7 +75,7 @@ func TestPool(t *testing.T) {
 				}
 			case 2:
 				if len(grants) > 0 {
-					p.Give(grants[0].holder, grants[0].n)
+					p.Release(grants[0].holder, grants[0].n)
 					grants = grants[1:]
 				}
 			case 3:
@@ -93,11 +93,11 @@ func TestPool(t *testing.T) {
 				if l := p.Take(newcomer, 1); l != Granted {
 					t.Fatalf("with %d of %d in use, a newcomer is refused by %v", p.Used(), p.Limit(), l)
 				}
-				p.Give(newcomer, 1)
+				p.Release(newcomer, 1)
 			}
 		}
 		for _, g := range grants {
-			p.Give(g.holder, g.n)
+			p.Release(g.holder, g.n)
 		}
 		if p.Used() != 0 || len(p.holders) != 0 {
 			t.Fatalf("%d are in use, holders %v", p.Used(), p.holders)

@@ -86,13 +86,13 @@ type files struct {
 
 	mu      sync.Mutex
 	config  *tls.Config
-	looks   []look
+	states  []fileState
 	checked time.Time
 	broken  bool // they have changed and are now invalid
 }
 
-// look is the state of a file by which a change is detected.
-type look struct {
+// fileState is the state of a file by which a change is detected.
+type fileState struct {
 	size    int64
 	changed time.Time
 }
@@ -103,23 +103,23 @@ func follow(cert, key, clientCA string, log *slog.Logger) (f *files, err error) 
 	if clientCA != "" {
 		f.paths = append(f.paths, clientCA)
 	}
-	if f.looks, err = f.see(); err != nil {
+	if f.states, err = f.stat(); err != nil {
 		return nil, err
 	}
 	f.config, err = f.load()
 	return f, err
 }
 
-func (f *files) see() ([]look, error) {
-	looks := make([]look, len(f.paths))
+func (f *files) stat() ([]fileState, error) {
+	states := make([]fileState, len(f.paths))
 	for i, path := range f.paths {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
 		}
-		looks[i] = look{info.Size(), info.ModTime()}
+		states[i] = fileState{info.Size(), info.ModTime()}
 	}
-	return looks, nil
+	return states, nil
 }
 
 // current returns the content of the files, or their last valid content: a certificate and its key are rarely replaced at exactly the
@@ -131,7 +131,7 @@ func (f *files) current() *tls.Config {
 		return f.config
 	}
 	f.checked = time.Now()
-	if err := f.again(); err != nil {
+	if err := f.reload(); err != nil {
 		if !f.broken {
 			f.log.Error("the new TLS files cannot be used; the old ones go on serving", "error", err)
 		}
@@ -140,14 +140,14 @@ func (f *files) current() *tls.Config {
 	return f.config
 }
 
-func (f *files) again() error {
-	looks, err := f.see()
+func (f *files) reload() error {
+	states, err := f.stat()
 	if err != nil {
 		return err
 	}
 	same := !f.broken
-	for i := range looks {
-		same = same && looks[i].size == f.looks[i].size && looks[i].changed.Equal(f.looks[i].changed)
+	for i := range states {
+		same = same && states[i].size == f.states[i].size && states[i].changed.Equal(f.states[i].changed)
 	}
 	if same {
 		return nil
@@ -156,7 +156,7 @@ func (f *files) again() error {
 	if err != nil {
 		return err
 	}
-	f.config, f.looks, f.broken = config, looks, false
+	f.config, f.states, f.broken = config, states, false
 	f.log.Info("TLS files were read again", "files", f.paths)
 	return nil
 }

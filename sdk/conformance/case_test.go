@@ -15,18 +15,18 @@ var table []byte
 
 // Case is an entry of the table; README.md says what its fields mean.
 type Case struct {
-	Name      string               `json:"name"`
-	Says      string               `json:"says"`
-	Mode      string               `json:"mode"`
-	With      With                 `json:"with"`
-	Worker    *Rhythm              `json:"worker"`
-	Task      *Rhythm              `json:"task"`
-	Tasks     map[string]Task      `json:"tasks"`
-	Creations []v1.CreateTasksItem `json:"creations"`
-	Answers   []Rule               `json:"answers"`
-	Script    []Deed               `json:"script"`
-	Expect    Expect               `json:"expect"`
-	Break     string               `json:"break"`
+	Name        string               `json:"name"`
+	Description string               `json:"says"`
+	Mode        string               `json:"mode"`
+	With        With                 `json:"with"`
+	Worker      *Rhythm              `json:"worker"`
+	Task        *Rhythm              `json:"task"`
+	Tasks       map[string]Task      `json:"tasks"`
+	Creations   []v1.CreateTasksItem `json:"creations"`
+	Answers     []Rule               `json:"answers"`
+	Script      []Deed               `json:"script"`
+	Expect      Expect               `json:"expect"`
+	Break       string               `json:"break"`
 }
 
 type With struct {
@@ -185,7 +185,8 @@ func loadCases(t *testing.T) (cases []*Case) {
 	}
 	names := map[string]bool{}
 	for _, c := range cases {
-		if c.Name == "" || c.Says == "" || c.Break == "" || names[c.Name] || !slices.Contains([]string{"worker", "track", "create"}, c.Mode) {
+		if c.Name == "" || c.Description == "" || c.Break == "" || names[c.Name] ||
+			!slices.Contains([]string{"worker", "track", "create"}, c.Mode) {
 			t.Errorf("case %q lacks a name of its own, a mode, or what it says and how it is seen to fail", c.Name)
 		}
 		names[c.Name] = true

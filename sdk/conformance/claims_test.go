@@ -10,8 +10,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// heedClaim hands out tasks; it waits for one.
-func (s *server) heedClaim(ctx context.Context, x *exchange) *reply {
+// handleClaim hands out tasks; it waits for one.
+func (s *server) handleClaim(ctx context.Context, x *exchange) *reply {
 	var r v1.ClaimRequest
 	_ = json.Unmarshal(x.body, &r)
 	most, wait := 1, time.Duration(0)
@@ -21,8 +21,8 @@ func (s *server) heedClaim(ctx context.Context, x *exchange) *reply {
 	if r.WaitMs != nil {
 		wait = time.Duration(*r.WaitMs) * time.Millisecond
 	}
-	late := time.NewTimer(wait)
-	defer late.Stop()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	for over := false; ; {
 		s.mu.Lock()
 		a, changed := s.claimNow(x, &r, most), s.changed
@@ -35,7 +35,7 @@ func (s *server) heedClaim(ctx context.Context, x *exchange) *reply {
 		}
 		select {
 		case <-changed:
-		case <-late.C:
+		case <-timer.C:
 			over = true
 		case <-ctx.Done():
 			return nil
@@ -65,7 +65,7 @@ func (s *server) claimNow(x *exchange, r *v1.ClaimRequest, most int) *reply {
 	}
 	for _, id := range ids {
 		if t := s.tasks[id]; !t.completing {
-			t.handed = true
+			t.assigned = true
 			a.Tasks = append(a.Tasks, *s.envelope(t))
 		}
 	}

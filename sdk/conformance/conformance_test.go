@@ -75,7 +75,7 @@ func TestConformance(t *testing.T) {
 			for _, r := range playAll(t, of, caseTime, *atOnce, func(*Case) string { return "" }) {
 				t.Run(r.Name, func(t *testing.T) {
 					if problems := <-r.problems; len(problems) > 0 {
-						t.Errorf("%s\n%s", r.Says, strings.Join(problems, "\n"))
+						t.Errorf("%s\n%s", r.Description, strings.Join(problems, "\n"))
 					}
 				})
 			}

@@ -12,8 +12,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// judge says in what the end differs from what is expected.
-func (p *play) judge() (problems []string) {
+// evaluate says in what the end differs from what is expected.
+func (p *play) evaluate() (problems []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -38,18 +38,18 @@ func (p *play) judge() (problems []string) {
 	if want.Error != "" && len(failures) == 0 {
 		wrong("the runner reports no error, want one with %q", want.Error)
 	}
-	p.judgeCreated(wrong)
-	p.judgeLog(wrong)
+	p.checkCreated(wrong)
+	p.checkLog(wrong)
 	for _, id := range slices.Sorted(maps.Keys(want.Tasks)) {
-		for _, problem := range p.judgeTask(p.tasks[id], want.Tasks[id]) {
+		for _, problem := range p.checkTask(p.tasks[id], want.Tasks[id]) {
 			wrong("task %s: %s", id, problem)
 		}
 	}
-	p.judgeCalls(wrong)
+	p.checkCalls(wrong)
 	return problems
 }
 
-func (p *play) judgeCreated(wrong func(string, ...any)) {
+func (p *play) checkCreated(wrong func(string, ...any)) {
 	if p.Expect.Created == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (p *play) judgeCreated(wrong func(string, ...any)) {
 	}
 }
 
-func (p *play) judgeLog(wrong func(string, ...any)) {
+func (p *play) checkLog(wrong func(string, ...any)) {
 	lines := strings.Split(strings.TrimSpace(p.process.errs.String()), "\n")
 	for _, want := range p.Expect.Log {
 		n := 0
@@ -85,7 +85,7 @@ func (p *play) judgeLog(wrong func(string, ...any)) {
 	}
 }
 
-func (p *play) judgeCalls(wrong func(string, ...any)) {
+func (p *play) checkCalls(wrong func(string, ...any)) {
 	want := &p.Expect
 	left, last := want.Order, ""
 	calls := map[string]int{}
@@ -128,7 +128,7 @@ func (p *play) judgeCalls(wrong func(string, ...any)) {
 	}
 }
 
-func (p *play) judgeTask(t *task, want ExpectTask) (problems []string) {
+func (p *play) checkTask(t *task, want ExpectTask) (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	got := t.request
 	if want.Never && t.arrived > 0 {
@@ -170,8 +170,8 @@ func (p *play) judgeTask(t *task, want ExpectTask) (problems []string) {
 	if last := p.lastBeats(2); want.Silent && slices.Contains(last, t.id) {
 		wrong("beats go on to name it")
 	}
-	p.judgeProgress(wrong, t, want)
-	p.judgeEvents(wrong, t, want)
+	p.checkProgress(wrong, t, want)
+	p.checkEvents(wrong, t, want)
 	return problems
 }
 
@@ -188,19 +188,19 @@ func (p *play) lastBeats(n int) (names []string) {
 	return names
 }
 
-func (p *play) judgeProgress(wrong func(string, ...any), t *task, want ExpectTask) {
+func (p *play) checkProgress(wrong func(string, ...any), t *task, want ExpectTask) {
 	var last []any
 	var saw [][]any
 	for _, r := range t.progress {
-		said := []any{nil, nil}
+		report := []any{nil, nil}
 		if r.ProgressPct != nil {
-			said[0] = *r.ProgressPct
+			report[0] = *r.ProgressPct
 		}
 		if r.Message != nil {
-			said[1] = *r.Message
+			report[1] = *r.Message
 		}
-		last = said
-		saw = append(saw, said)
+		last = report
+		saw = append(saw, report)
 	}
 	if want.Progress != nil && !equal(want.Progress, last) {
 		wrong("the last progress is %v, want %s", last, want.Progress)
@@ -214,7 +214,7 @@ func (p *play) judgeProgress(wrong func(string, ...any), t *task, want ExpectTas
 	}
 }
 
-func (p *play) judgeEvents(wrong func(string, ...any), t *task, want ExpectTask) {
+func (p *play) checkEvents(wrong func(string, ...any), t *task, want ExpectTask) {
 	begun := p.process.seen("begun", t.id, "")
 	if want.Begun != nil && len(begun) != *want.Begun {
 		wrong("its handler was begun %d times, want %d", len(begun), *want.Begun)

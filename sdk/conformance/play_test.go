@@ -14,8 +14,8 @@ import (
 // play is a case that is played with a runner.
 type play struct {
 	*server
-	process *process
-	late    <-chan time.Time
+	process  *process
+	deadline <-chan time.Time
 
 	tokenFile, caFile string
 }
@@ -26,7 +26,7 @@ func perform(c *Case, of sdkrunner.Runner, fault, dir string, limit time.Duratio
 	if err != nil {
 		return []string{err.Error()}
 	}
-	p := &play{server: s, late: time.After(limit), tokenFile: filepath.Join(dir, "token"), caFile: filepath.Join(dir, "ca.pem")}
+	p := &play{server: s, deadline: time.After(limit), tokenFile: filepath.Join(dir, "token"), caFile: filepath.Join(dir, "ca.pem")}
 	defer s.http.Close()
 	order, err := p.order(fault)
 	if err != nil {
@@ -61,7 +61,7 @@ func perform(c *Case, of sdkrunner.Runner, fault, dir string, limit time.Duratio
 	if !p.await(p.process.over) {
 		return append(p.violations(), "the runner does not end")
 	}
-	return append(p.violations(), p.judge()...)
+	return append(p.violations(), p.evaluate()...)
 }
 
 func (p *play) violations() []string {
@@ -128,7 +128,7 @@ func (p *play) order(fault string) (map[string]any, error) {
 	for id, t := range p.tasks {
 		handlers[id] = t.Steps
 		if p.Mode == "track" {
-			t.handed = true
+			t.assigned = true
 			envelopes = append(envelopes, p.envelope(t))
 		}
 	}
@@ -158,7 +158,7 @@ func (p *play) await(holds func() bool) bool {
 		}
 		select {
 		case <-changed:
-		case <-p.late:
+		case <-p.deadline:
 			return false
 		}
 	}

@@ -67,7 +67,7 @@ func start(of sdkrunner.Runner, order any, env []string, notify func()) (*proces
 		lines := bufio.NewScanner(out)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			p.hear(lines.Text())
+			p.receive(lines.Text())
 			notify()
 		}
 		_ = p.cmd.Wait() // its code is judged
@@ -78,7 +78,7 @@ func start(of sdkrunner.Runner, order any, env []string, notify func()) (*proces
 	return p, nil
 }
 
-func (p *process) hear(line string) {
+func (p *process) receive(line string) {
 	e := event{raw: line, at: time.Now()}
 	if err := json.Unmarshal([]byte(line), &e); err != nil {
 		e = event{Event: "error", Message: fmt.Sprintf("the runner writes what is not JSON: %q", line)}

@@ -44,11 +44,11 @@ func (p *play) do(d Deed) error {
 		t := p.tasks[d.Lose.Task]
 		t.ending, t.lost = d.Lose, true
 	case d.Forget:
-		p.workers[p.current].gone = http.StatusNotFound
+		p.workers[p.current].refusedWith = http.StatusNotFound
 	case d.Offline:
-		p.workers[p.current].gone = http.StatusGone
+		p.workers[p.current].refusedWith = http.StatusGone
 	case d.Hold:
-		p.workers[p.current].gone, p.workers[p.current].why = http.StatusGone, "FORCED_OFFLINE"
+		p.workers[p.current].refusedWith, p.workers[p.current].why = http.StatusGone, "FORCED_OFFLINE"
 		p.held = true
 	case d.Resume:
 		p.drained = false

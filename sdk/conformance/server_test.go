@@ -27,10 +27,10 @@ type exchange struct {
 	body   []byte
 	rule   *Rule // nil: the server answers as it should
 
-	at       time.Time
-	gone     <-chan struct{} // closed when the client no longer waits
-	answered time.Time       // zero: it was not
-	status   int
+	at         time.Time
+	clientDone <-chan struct{} // closed when the client no longer waits
+	answered   time.Time       // zero: it was not
+	status     int
 }
 
 // answered reports whether the runner can know what became of the request.
@@ -163,9 +163,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // cut closes the connection instead of an answer. It is noted before, since the next request may come at once.
 func (s *server) cut(w http.ResponseWriter, x *exchange) {
 	s.mu.Lock()
-	gone := make(chan struct{})
-	close(gone)
-	x.gone = gone
+	clientDone := make(chan struct{})
+	close(clientDone)
+	x.clientDone = clientDone
 	s.change()
 	s.mu.Unlock()
 	h, ok := w.(http.Hijacker)
@@ -183,14 +183,14 @@ func (s *server) cut(w http.ResponseWriter, x *exchange) {
 func (s *server) respond(ctx context.Context, x *exchange) *reply {
 	rule := x.rule
 	if rule == nil {
-		return s.heed(ctx, x)
+		return s.handle(ctx, x)
 	}
 	defer pause(ctx, rule.DelayMs)
 	switch {
 	case rule.Cut == "before":
 		return nil
 	case rule.Cut == "after":
-		s.heed(ctx, x)
+		s.handle(ctx, x)
 		return nil
 	case rule.Empty:
 		return &reply{status: http.StatusOK, body: v1.ClaimResponse{Tasks: []v1.TaskEnvelope{}}}
@@ -215,7 +215,7 @@ func (s *server) respond(ctx context.Context, x *exchange) *reply {
 			Error: code, Message: "the case has it so", Reason: rule.Reason, Remedy: rule.Remedy,
 		}, rule.RetryAfter}
 	}
-	return s.heed(ctx, x)
+	return s.handle(ctx, x)
 }
 
 func pause(ctx context.Context, ms int64) {
@@ -254,7 +254,8 @@ func (s *server) ruleFor(x *exchange) *Rule {
 
 // read says what a request is.
 func read(r *http.Request, body []byte) *exchange {
-	x := &exchange{body: body, at: time.Now(), gone: r.Context().Done(), token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
+	x := &exchange{body: body, at: time.Now(), clientDone: r.Context().Done(),
+		token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	at := func(i int) string {
 		if i < len(parts) {

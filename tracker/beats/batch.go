@@ -19,11 +19,11 @@ const (
 	maxBeatBytes    = 256 << 10
 )
 
-// One flush in sampledFlushes asks how long its attempts were silent; the others read no score. asksSilence is the flag for it that the
+// One flush in sampledFlushes asks how long its attempts were silent; the others read no score. sampleSilence is the flag for it that the
 // header of beat.lua describes.
 const (
 	sampledFlushes = 64
-	asksSilence    = 1 << 30
+	sampleSilence  = 1 << 30
 )
 
 // batcher turns the beats that a lane has collected into script calls in one round trip: as few as possible on one server, one for each
@@ -114,19 +114,19 @@ func (b *batcher) flush(batch []*Beat) {
 func (b *batcher) inTime(batch []*Beat, now time.Time) []*Beat {
 	latest := now.Add(b.s.store.LeastTrip(nil))
 	b.until = now.Add(b.s.store.Patience())
-	kept := batch[:0]
+	remaining := batch[:0]
 	for _, beat := range batch {
 		switch {
 		case beat.until.Before(latest):
 			b.s.metrics.beatsOverloaded.Inc()
-			b.s.turnAway(beat, b.s.store.Late())
+			b.s.turnAway(beat, b.s.store.TooLateError())
 			continue
 		case beat.until.Before(b.until):
 			b.until = beat.until
 		}
-		kept = append(kept, beat)
+		remaining = append(remaining, beat)
 	}
-	return kept
+	return remaining
 }
 
 // abandon fails the beats of a flush that panicked and have no result yet, and resets the batcher.
@@ -235,7 +235,7 @@ func (c *beatCall) build(b *batcher) {
 	for _, g := range c.groups {
 		g.sizes = len(g.full) + len(g.partial)<<10 + len(g.bare)<<20
 		if b.sampled > 0 && b.flushed%b.sampled == 0 {
-			g.sizes += asksSilence
+			g.sizes += sampleSilence
 		}
 		argv = append(argv, &g.sizes)
 	}
@@ -260,7 +260,7 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	if c.Err != nil {
 		err := store.AsUnavailable("beat", c.Err)
 		s.metrics.beatsUnavailable.Add(float64(len(c.order)))
-		s.Heard(c.Shard, len(c.order), err)
+		s.RecordResult(c.Shard, len(c.order), err)
 		for _, beat := range c.order {
 			beat.Err = err
 			b.done(beat)
@@ -278,10 +278,10 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 	}
 	gaps := c.Reply.List(3)
 	for i := 0; i+1 < len(gaps); i += 2 {
-		s.keeper.stoodStill(gaps.Int(i + 1))
+		s.keeper.recordGap(gaps.Int(i + 1))
 	}
-	s.keeper.landed(at, now)
-	s.Heard(c.Shard, len(c.order), nil)
+	s.keeper.recordSkew(at, now)
+	s.RecordResult(c.Shard, len(c.order), nil)
 	for _, g := range c.groups {
 		s.keeper.touched(g.shard, now)
 	}
@@ -302,7 +302,7 @@ func (c *beatCall) settle(b *batcher, now time.Time) {
 // done signals a beat's caller, which may reuse the beat from here on.
 func (b *batcher) done(beat *Beat) {
 	b.settled++
-	beat.told.Done()
+	beat.waiter.Done()
 }
 
 // reset drops all references to callers' data and keeps the slices.

@@ -13,7 +13,7 @@ import (
 )
 
 // Beat is one heartbeat. The caller owns it, may pool it, and must not touch it from Service.Beat or BeatMany until that returns, or from
-// Land until it has a result.
+// Submit until it has a result.
 type Beat struct {
 	Attempt *model.Attempt
 
@@ -32,15 +32,15 @@ type Beat struct {
 	// Of belongs to the caller, for instance for what the beat is part of. This package does not use it.
 	Of any
 
-	until time.Time    // when its caller must have the result
-	told  told         // signalled when the result is set
-	own   *lane.Waiter // of a single beat; kept, since beats are pooled
-	slow  bool         // its attempt was not live at the flush: explain finds out why
-	tick  *tick        // replaces Attempt in an empty beat, which only advances shard time
+	until  time.Time    // when its caller must have the result
+	waiter waiter       // signalled when the result is set
+	own    *lane.Waiter // of a single beat; kept, since beats are pooled
+	slow   bool         // its attempt was not live at the flush: explain finds out why
+	tick   *tick        // replaces Attempt in an empty beat, which only advances shard time
 }
 
 // Signalled once for each beat that has a result. It may not block: a flush calls it.
-type told interface{ Done() }
+type waiter interface{ Done() }
 
 // Beat applies one beat and returns when its result is set in it.
 func (s *Service) Beat(b *Beat) {
@@ -103,8 +103,8 @@ func (s *Service) put(beats []*Beat) {
 	}
 }
 
-func (s *Service) prepare(b *Beat, by told) {
-	b.At, b.Cancel, b.Err, b.slow, b.told = time.Time{}, nil, nil, false, by
+func (s *Service) prepare(b *Beat, by waiter) {
+	b.At, b.Cancel, b.Err, b.slow, b.waiter = time.Time{}, nil, nil, false, by
 	from := b.Arrived
 	if from.IsZero() {
 		from = time.Now()
@@ -123,9 +123,9 @@ func (s *Service) turnAway(b *Beat, refusal *model.Error) {
 	refusal.Op = "beat"
 	b.Err = refusal
 	if b.tick == nil {
-		s.Heard(b.shard(), 1, refusal)
+		s.RecordResult(b.shard(), 1, refusal)
 	}
-	b.told.Done()
+	b.waiter.Done()
 }
 
 func (b *Beat) shard() int {
@@ -146,9 +146,9 @@ func (s *Service) explain(beats []*Beat) {
 	})
 	s.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they arrived together
 	for i, b := range beats {
-		ack, err := heard("beat", b.Attempt, calls[i])
+		ack, err := acknowledgement("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
-		s.Heard(b.shard(), 0, calls[i].Err) // the flush has counted it
+		s.RecordResult(b.shard(), 0, calls[i].Err) // the flush has counted it
 	}
 }
 

@@ -30,12 +30,12 @@ func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (
 	ctx = s.store.Within(ctx, 0)
 	c := s.startCall(a, r.WorkerID, schema.PackReport(r))
 	s.store.DoAll(ctx, "start", []*store.Call{c})
-	return heard("start", a, c)
+	return acknowledgement("start", a, c)
 }
 
-// heard converts the reply of start.lua to an acknowledgement. A beat of an attempt that Lubdub ended gets Expired, any other operation
-// AlreadyTerminal.
-func heard(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, error) {
+// acknowledgement converts the reply of start.lua to an acknowledgement. A beat of an attempt that Lubdub ended gets Expired, any other
+// operation AlreadyTerminal.
+func acknowledgement(op string, a *model.Attempt, c *store.Call) (model.Acknowledged, error) {
 	if c.Err != nil {
 		return model.Acknowledged{}, c.Err
 	}

@@ -22,15 +22,15 @@ func (k *timekeeper) redisClock(now time.Time) time.Time {
 }
 
 const (
-	skewTold  = 2 * time.Second // from which a log line is written
-	skewPause = time.Minute     // between two log lines
+	skewLogged = 2 * time.Second // from which a log line is written
+	skewPause  = time.Minute     // between two log lines
 )
 
-// tellSkew logs a warning about a clock that an operator should correct.
-func (s *Service) tellSkew(now time.Time) {
+// logSkew logs a warning about a clock that an operator should correct.
+func (s *Service) logSkew(now time.Time) {
 	skew := s.Skew()
-	last := s.keeper.skewSaid.Load()
-	if skew.Abs() < skewTold || now.UnixNano()-last < int64(skewPause) || !s.keeper.skewSaid.CompareAndSwap(last, now.UnixNano()) {
+	last := s.keeper.skewLoggedAt.Load()
+	if skew.Abs() < skewLogged || now.UnixNano()-last < int64(skewPause) || !s.keeper.skewLoggedAt.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
 	s.log.Warn("this machine's clock differs from Redis's, by which tokens and deadlines are judged: synchronise both",

@@ -30,11 +30,11 @@ type cutOff struct {
 	away     []atomic.Int64 // by shard: until when clients may be cut off because the store did not confirm a beat
 	trouble  atomic.Int64   // the latest of these, and of the times when a lane was full
 
-	arrived atomic.Int64 // clients' beats since the last slot, whatever their result
-	unheard atomic.Bool  // far fewer beats arrive than before the trouble
-	heard   time.Duration
-	lately  float64 // beats a second over about the last second; in trouble at most `normal`
-	normal  float64 // beats a second over about a period, without trouble
+	arrived     atomic.Int64 // clients' beats since the last slot, whatever their result
+	tooFewBeats atomic.Bool  // far fewer beats arrive than before the trouble
+	sampledAt   time.Duration
+	lately      float64 // beats a second over about the last second; in trouble at most `normal`
+	normal      float64 // beats a second over about a period, without trouble
 }
 
 func newCutOff(shards int, period time.Duration) *cutOff {
@@ -65,23 +65,23 @@ func (c *cutOff) left(shard int) time.Duration {
 		return 0
 	}
 	now := c.now()
-	if c.draining.Load() || int64(now) < c.trouble.Load() && c.unheard.Load() {
+	if c.draining.Load() || int64(now) < c.trouble.Load() && c.tooFewBeats.Load() {
 		return c.period
 	}
 	return max(0, time.Duration(max(c.started.Load(), c.away[shard].Load()))-now)
 }
 
-// listen compares the rate of arriving beats with that before the trouble. KeepTime calls it in each slot.
-func (c *cutOff) listen() {
+// compareRate compares the rate of arriving beats with that before the trouble. KeepTime calls it in each slot.
+func (c *cutOff) compareRate() {
 	if c.period == 0 {
 		return
 	}
 	now := c.now()
-	passed := (now - c.heard).Seconds()
+	passed := (now - c.sampledAt).Seconds()
 	if passed <= 0 {
 		return
 	}
-	c.heard = now
+	c.sampledAt = now
 	rate := float64(c.arrived.Swap(0)) / passed
 	towards := func(mean *float64, over time.Duration) {
 		*mean += (rate - *mean) * (1 - math.Exp(-passed/over.Seconds()))
@@ -95,9 +95,9 @@ func (c *cutOff) listen() {
 		}
 		// A higher rate comes from clients that retry after a 503, here or elsewhere, and would long hide that they have all gone.
 		c.lately = min(c.lately, c.normal)
-		c.unheard.Store(c.lately < c.normal/2)
+		c.tooFewBeats.Store(c.lately < c.normal/2)
 		return
 	}
-	c.unheard.Store(false)
+	c.tooFewBeats.Store(false)
 	towards(&c.normal, c.period)
 }

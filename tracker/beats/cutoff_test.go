@@ -59,20 +59,20 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 			dead = fmt.Sprintf("dead-%d", i)
 		}
 		h.Running(func(n *model.NewTask) { n.TaskID = dead })
-		us := []*tracker.Tracker{h.Tracker}
-		keepAll(h, time.Second, us, func() {})
+		trackers := []*tracker.Tracker{h.Tracker}
+		keepAll(h, time.Second, trackers, func() {})
 		h.MustBeat(a, "")
 		start := shardTime(h, "t1")
 		mend := spoil(h, "t1", "clock")
-		keepAll(h, 5*time.Second, us, func() {})
+		keepAll(h, 5*time.Second, trackers, func() {})
 		mend()
-		keepAll(h, checkPeriod-200*time.Millisecond, us, func() {}) // the balancer has not checked yet
+		keepAll(h, checkPeriod-200*time.Millisecond, trackers, func() {}) // the balancer has not checked yet
 		if moved := shardTime(h, "t1") - start; moved > 500 {
 			h.Errorf("time ran %d ms while nobody could be heard", moved)
 		}
 		h.MustSweep()
 		h.WantState("t1", model.Running, "")
-		keepAll(h, 2*time.Second, us, func() { h.MustBeat(a, "") })
+		keepAll(h, 2*time.Second, trackers, func() { h.MustBeat(a, "") })
 		h.MustSweep()
 		h.WantState("t1", model.Running, "")
 		h.WantState(dead, model.Failed, model.HeartbeatTimeout)
@@ -105,10 +105,10 @@ func TestTimeIsHeldWhileEveryReplicaIsNotReady(t *testing.T) {
 		again := trackertest.NewHarness(h.TB, h.Store, func(o *tracker.Options) { o.HealthCheckPeriod = checkPeriod })
 		behindBalancers(again)
 		again.Beats.BalancersKnowNothing()
-		us := []*tracker.Tracker{again.Tracker}
-		ran(0, 400*time.Millisecond, checkPeriod-200*time.Millisecond, us, "started again")
-		ran(time.Second, 2*time.Second, 2*time.Second, us, "a period later")
-		ran(time.Second, time.Second, time.Second, us, "then")
+		trackers := []*tracker.Tracker{again.Tracker}
+		ran(0, 400*time.Millisecond, checkPeriod-200*time.Millisecond, trackers, "started again")
+		ran(time.Second, 2*time.Second, 2*time.Second, trackers, "a period later")
+		ran(time.Second, time.Second, time.Second, trackers, "then")
 	})
 }
 
@@ -190,19 +190,19 @@ func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 
 // The same when the trouble comes before a replica has received beats or soon after, and when many more beats arrive just before clients
 // stay away: those of a replica that is already cut off, and those of clients that retry after a 503.
-func TestHealthyShardsAreHeldThoughMoreWereHeardJustBefore(t *testing.T) {
+func TestHealthyShardsArePausedDespiteMoreBeatsJustBefore(t *testing.T) {
 	t.Parallel()
-	for _, heard := range []time.Duration{0, 500 * time.Millisecond, 10 * time.Second} {
+	for _, before := range []time.Duration{0, 500 * time.Millisecond, 10 * time.Second} {
 		withBalancers(t, func(h *trackertest.Harness) {
 			c := newCrowd(h)
-			c.ran(heard, heard, heard, c.everyone, "all is well")
+			c.ran(before, before, before, c.everyone, "all is well")
 			spoil(h, c.ill, "beats:2000")
 			c.ran(2*time.Second, 2*time.Second, 2*time.Second, func() {
 				for range 4 {
 					c.everyone()
 				}
-			}, fmt.Sprintf("many are heard after %v", heard))
-			c.ran(0, 1600*time.Millisecond, 4*time.Second, c.away, fmt.Sprintf("they stay away after %v", heard))
+			}, fmt.Sprintf("many are heard after %v", before))
+			c.ran(0, 1600*time.Millisecond, 4*time.Second, c.away, fmt.Sprintf("they stay away after %v", before))
 		})
 	}
 }
@@ -213,13 +213,13 @@ func TestEvidenceOfABeatInAHold(t *testing.T) {
 	withBalancers(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 		h.Beats.SetDraining()
-		us := []*tracker.Tracker{h.Tracker}
-		keepAll(h, 1300*time.Millisecond, us, func() {})
+		trackers := []*tracker.Tracker{h.Tracker}
+		keepAll(h, 1300*time.Millisecond, trackers, func() {})
 		b := h.MustBeat(a, "")
 		if b.Err != nil {
 			h.Fatal(b.Err)
 		}
-		keepAll(h, 11*time.Second, us, func() {})
+		keepAll(h, 11*time.Second, trackers, func() {})
 		h.MustSweep()
 		e := h.WantState("t1", model.Failed, model.HeartbeatTimeout).History[0].Evidence
 		if off := e.LastHeartbeatAt.Sub(b.At).Abs(); off > 20*time.Millisecond {

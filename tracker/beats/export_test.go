@@ -22,7 +22,7 @@ func (s *Service) OnClock(now func() time.Duration) {
 func (s *Service) BalancersKnowNothing() { s.keeper.cutOff.begins() }
 
 // Listen does what KeepTime does in each slot to notice that clients stay away.
-func (s *Service) Listen() { s.keeper.cutOff.listen() }
+func (s *Service) Listen() { s.keeper.cutOff.compareRate() }
 
 // Slot is the time between two turns of the replicas that keep a shard's time.
 const Slot = slot
@@ -46,15 +46,15 @@ func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 	return func(batch []*Beat) {
 		w := lane.NewWaiter(len(batch))
 		for _, beat := range batch {
-			beat.told, beat.until = w, time.Now().Add(s.store.Patience())
+			beat.waiter, beat.until = w, time.Now().Add(s.store.Patience())
 		}
 		b.flush(batch)
 		w.Wait()
 	}
 }
 
-// ExplainLater does what Land does with slow beats.
-func (s *Service) ExplainLater(slow []*Beat, landed func([]*Beat)) { s.explainLater(slow, landed) }
+// ExplainLater does what Submit does with slow beats.
+func (s *Service) ExplainLater(slow []*Beat, done func([]*Beat)) { s.explainLater(slow, done) }
 
 // SampledFlushes is the number of flushes of which one asks for silences.
 const SampledFlushes = sampledFlushes

@@ -36,7 +36,7 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 		worker := h.MustRegister().WorkerID
 		for _, id := range []string{"fails", "dies"} {
 			h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.HeartbeatTimeout = id, 2*time.Second })
-			a := h.MustHand(id, worker)
+			a := h.MustAssign(id, worker)
 			if err := h.MustBeat(a, "").Err; err != nil {
 				h.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestNothingIsRetriedUnderCancel(t *testing.T) {
 }
 
 // Progress is kept: fields that a partial report omits stay, and the next attempt gets the last report.
-func TestProgressIsHandedOver(t *testing.T) {
+func TestProgressIsPassedToTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })

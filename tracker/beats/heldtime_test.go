@@ -171,7 +171,7 @@ func (h *heldTasks) find() {
 
 // Without a balancer the dead are found in time although Redis is repeatedly down for a few seconds: the pause that health-check-period
 // gives balancers ends early when all but a few members beat.
-func TestTheDeadAreFoundInTimeAfterShortOutages(t *testing.T) {
+func TestDeadTasksAreDetectedInTimeAfterShortOutages(t *testing.T) {
 	testenv.OnlyAll(t)
 	playHeld(t, 0, func(h *heldTasks) {
 		for range 30 { // within about two minutes

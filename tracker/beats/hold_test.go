@@ -36,7 +36,7 @@ func keep(h *trackertest.Harness, d time.Duration, between func()) {
 
 // Redis may reject large batches and accept empty beats, as it does near its memory limit. Time is paused for the shards of the rejected
 // beats, so that no attempt expires because of them, and resumes when beats are stored again.
-func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
+func TestTimeIsPausedWhileRedisRejectsBeats(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })
@@ -68,7 +68,7 @@ func TestTimeStandsWhileRedisRefusesBeats(t *testing.T) {
 }
 
 // A store that lost the entry for a pause in progress still accepts beats.
-func TestTimeGoesOnWithoutItsEntry(t *testing.T) {
+func TestTimeContinuesWithoutItsEntry(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID = "t1" })

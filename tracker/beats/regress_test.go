@@ -108,8 +108,8 @@ func TestClaimedWorkOutlivesAnOldSnapshot(t *testing.T) {
 			t.Errorf("%s: %v", a.TaskID, err)
 		}
 	}
-	if told := served.Events("")["system.adopted"]; told != 40 {
-		t.Errorf("%d were adopted", told)
+	if adopted := served.Events("")["system.adopted"]; adopted != 40 {
+		t.Errorf("%d were adopted", adopted)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Service) completeCall(a *model.Attempt, c model.Completion) *store.Call
 		retryable = "1"
 	}
 	args := append(callbackArgs(a, c.WorkerID), string(c.Outcome), retryable, model.Millis(s.opts.FinishedRetention),
-		schema.KeptError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.KeptMetrics(c.Metrics))
+		schema.HistoryError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.HistoryMetrics(c.Metrics))
 	args = appendDoc(args, schema.DocOutput, string(c.Output))
 	args = appendDoc(args, schema.DocMetrics, string(c.Metrics))
 	args = appendDoc(args, schema.DocPhase, c.CancelledDuringPhase)
@@ -101,9 +101,9 @@ func (s *Service) deliverCall(a *model.Attempt) *store.Call {
 }
 
 // slowclockCall pauses a shard's time, then lets it run at half speed. Its reply is not needed.
-func (s *Service) slowclockCall(shard int, stands, half time.Duration) *store.Call {
+func (s *Service) slowclockCall(shard int, pause, half time.Duration) *store.Call {
 	k := s.store.Keys[shard]
-	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(stands), model.Millis(half), "")
+	return store.NewCall(shard, s.scripts.slowclock, []string{k.Clock, k.Outages}, model.Millis(pause), model.Millis(half), "")
 }
 
 // AllButFewBeatCall ends a slowdown of a shard's time for balancers, and briefly keeps empty beats from starting another one.

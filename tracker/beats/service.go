@@ -45,7 +45,7 @@ func New(st *store.Store, o Options) *Service {
 	s := &Service{
 		store: st, opts: o, log: o.Logger, metrics: newMetrics(o.Registerer), scripts: newScripts(st.Scripts),
 	}
-	s.keeper = newTimekeeper(st.Shards(), o.HealthCheckPeriod, s.stoodStill)
+	s.keeper = newTimekeeper(st.Shards(), o.HealthCheckPeriod, s.logOutage)
 	if !st.Founded() {
 		s.keeper.cutOff.begins()
 	}
@@ -58,8 +58,8 @@ func (s *Service) WorkerGap(silent, timeout time.Duration) {
 	s.metrics.workerGaps.Observe(float64(silent) / float64(timeout))
 }
 
-// stoodStill counts and logs how long an outage has paused shard time. The shards of a node share their outages.
-func (s *Service) stoodStill(lost time.Duration) {
+// logOutage counts and logs how long an outage has paused shard time. The shards of a node share their outages.
+func (s *Service) logOutage(lost time.Duration) {
 	s.metrics.gaps.Add(lost.Seconds())
 	if more, ok := s.logOutages.Allow(time.Now()); ok {
 		s.log.Warn("outage over: heartbeats could not be stored; that time is excluded from timeouts",
@@ -79,7 +79,7 @@ func (l *lanes) of(shard int) *lane.Lane[*Beat] { return (*l.byShard.Load())[sha
 // Redis busy while this process prepares the next commands and reads the last replies.
 const (
 	flushesAtOnce = 2
-	besideFrom    = 256
+	overlapFrom   = 256
 )
 
 // newFlush returns the flush function of a node's lane, which flushesAtOnce goroutines may call concurrently. The second batcher is used
@@ -107,7 +107,7 @@ func (s *Service) mapLanes(nodes []*store.Node) {
 			l = s.lanes.byNode[n]
 		}
 		if l == nil {
-			l = lane.NewOverlapping(s.opts.MaxPending, runtime.GOMAXPROCS(0), flushesAtOnce, besideFrom, newFlush(s, n))
+			l = lane.NewOverlapping(s.opts.MaxPending, runtime.GOMAXPROCS(0), flushesAtOnce, overlapFrom, newFlush(s, n))
 			n.BeforeClose(l.Close)
 		}
 		byNode[n], byShard[shard] = l, l

@@ -32,17 +32,17 @@ func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 			h.Advance(400 * time.Millisecond)
 			h.Beats.BeatMany([]*beats.Beat{{Attempt: over}, {Attempt: long, Report: report}, {Attempt: short}})
 		}
-		told := gapRatios(t, registry)
+		ratios := gapRatios(t, registry)
 		buckets := map[float64]uint64{}
-		for _, b := range told.GetBucket() {
+		for _, b := range ratios.GetBucket() {
 			buckets[b.GetUpperBound()] = b.GetCumulativeCount()
 		}
 		// 400 ms are a fifth of 2 s and a twentieth of 8 s; at most two flushes are those of the start.
 		twentieth, fifth := buckets[0.1], buckets[0.2]-buckets[0.1]
 		want := float64(twentieth)*0.05 + float64(fifth)*0.2
-		if twentieth < 2 || fifth < 2 || told.GetSampleCount() != twentieth+fifth || told.GetSampleCount() > 16 ||
-			math.Abs(told.GetSampleSum()-want) > 0.001 {
-			h.Errorf("it tells %v, and should %d fifths and %d twentieths", told, fifth, twentieth)
+		if twentieth < 2 || fifth < 2 || ratios.GetSampleCount() != twentieth+fifth || ratios.GetSampleCount() > 16 ||
+			math.Abs(ratios.GetSampleSum()-want) > 0.001 {
+			h.Errorf("it tells %v, and should %d fifths and %d twentieths", ratios, fifth, twentieth)
 		}
 	}, func(o *tracker.Options) {
 		registry = prometheus.NewRegistry()

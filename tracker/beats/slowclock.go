@@ -19,22 +19,23 @@ const (
 	quietSlots   = 4                    // slots without a stored write: from then on nothing can be stored
 )
 
-// fate is the results of the beats, empty ones included, that a replica has sent to a shard since the last slot.
-type fate struct {
-	landed  atomic.Bool
+// slotResults is the results of the beats, empty ones included, that a replica has sent to a shard since the last slot.
+type slotResults struct {
+	stored  atomic.Bool
 	refused atomic.Bool // Redis rejected some
 	shed    atomic.Bool // a full lane refused some
 	adrift  atomic.Bool // some failed because the shard is moving to another node
 }
 
-// Heard records the result of beats of attempts or workers, but not of empty ones, and how many of them arrived at this replica together.
-func (s *Service) Heard(shard, beats int, err error) {
+// RecordResult records the result of beats of attempts or workers, but not of empty ones, and how many of them arrived at this replica
+// together.
+func (s *Service) RecordResult(shard, beats int, err error) {
 	k := s.keeper
 	k.cutOff.arrived.Add(int64(beats))
 	if err == nil {
 		return
 	}
-	f := &k.shards[shard].fate
+	f := &k.shards[shard].results
 	if model.CodeOf(err) == model.Overloaded {
 		f.shed.Store(true)
 		k.cutOff.troubled()
@@ -59,11 +60,11 @@ func (s *Service) slowDown() {
 		if node.slowing.Load() {
 			continue // the next slot sees what has happened since
 		}
-		landed, refused, shed := false, false, false
+		stored, refused, shed := false, false, false
 		var adrift []int
 		for _, shard := range shards {
-			f := &s.keeper.shards[shard].fate
-			landed = f.landed.Swap(false) || landed
+			f := &s.keeper.shards[shard].results
+			stored = f.stored.Swap(false) || stored
 			refused = f.refused.Swap(false) || refused
 			shed = f.shed.Swap(false) || shed
 			if f.adrift.Swap(false) {
@@ -78,22 +79,22 @@ func (s *Service) slowDown() {
 			half = shedSlow
 		}
 		node.quiet++
-		if landed {
+		if stored {
 			node.quiet = 0
 		}
 		var calls []*store.Call
 		for _, shard := range shards {
-			stands := still
+			pause := still
 			if slices.Contains(adrift, shard) {
-				stands = refusedStill
+				pause = refusedStill
 			}
-			if stands+half > 0 {
-				calls = append(calls, s.slowclockCall(shard, stands, half))
+			if pause+half > 0 {
+				calls = append(calls, s.slowclockCall(shard, pause, half))
 			}
 		}
 		if len(calls) > 0 {
 			node.slowing.Store(true)
-			s.store.Beside("slowing shard time down", func() {
+			s.store.Go("slowing shard time down", func() {
 				defer node.slowing.Store(false)
 				s.slow(n, calls)
 			})

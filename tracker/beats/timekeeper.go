@@ -32,7 +32,7 @@ type timekeeper struct {
 	shards []shardTurn
 	skew   atomic.Int64 // Redis's clock minus this process's, ms
 
-	skewSaid atomic.Int64 // when the last warning was logged, ns since the epoch
+	skewLoggedAt atomic.Int64 // when the last warning was logged, ns since the epoch
 
 	window atomic.Int64 // ms after which a silent replica is forgotten
 	gaps   func(time.Duration)
@@ -57,13 +57,13 @@ func (k *timekeeper) of(n *store.Node) *nodeTime {
 }
 
 type shardTurn struct {
-	last  atomic.Int64 // when a flush of this replica last succeeded, by this process's clock, ms
-	tick  atomic.Int64 // when an empty beat of this replica last succeeded, likewise
-	seen  atomic.Int64 // latest shard time, ms; 0: none yet
-	lost  atomic.Int64 // until when the store may have lost writes, in the time of cutOff.now
-	fate  fate
-	rank  atomic.Int64 // this replica's position among those that keep the shard's time, from 0
-	turns atomic.Int64 // how many replicas those are
+	last    atomic.Int64 // when a flush of this replica last succeeded, by this process's clock, ms
+	tick    atomic.Int64 // when an empty beat of this replica last succeeded, likewise
+	seen    atomic.Int64 // latest shard time, ms; 0: none yet
+	lost    atomic.Int64 // until when the store may have lost writes, in the time of cutOff.now
+	results slotResults
+	rank    atomic.Int64 // this replica's position among those that keep the shard's time, from 0
+	turns   atomic.Int64 // how many replicas those are
 }
 
 func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.Duration)) *timekeeper {
@@ -81,16 +81,16 @@ func newTimekeeper(shards int, healthCheckPeriod time.Duration, gaps func(time.D
 func (k *timekeeper) touched(shard int, now time.Time) {
 	s := &k.shards[shard]
 	s.last.Store(now.UnixMilli())
-	if !s.fate.landed.Load() { // usually it is set already
-		s.fate.landed.Store(true)
+	if !s.results.stored.Load() { // usually it is set already
+		s.results.stored.Store(true)
 	}
 }
 
-// landed records the difference to Redis's clock.
-func (k *timekeeper) landed(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
+// recordSkew records the difference to Redis's clock.
+func (k *timekeeper) recordSkew(at, now time.Time) { k.skew.Store(at.Sub(now).Milliseconds()) }
 
-// stoodStill records a gap in wall time that is longer than a step of shard time.
-func (k *timekeeper) stoodStill(gapMs int64) {
+// recordGap records a gap in wall time that is longer than a step of shard time.
+func (k *timekeeper) recordGap(gapMs int64) {
 	k.gaps(time.Duration(gapMs-MaxStepMs) * time.Millisecond)
 }
 
@@ -113,7 +113,7 @@ func (s *Service) KeepTime(ctx context.Context) error {
 		case <-time.After(next):
 		}
 		s.slowDown()
-		s.keeper.cutOff.listen()
+		s.keeper.cutOff.compareRate()
 		maps.DeleteFunc(s.keeper.nodes, func(n *store.Node, _ *nodeTime) bool { return n.Retired() })
 		byNode := map[*store.Node][]int{}
 		for _, shard := range s.keeper.due(time.Now()) {
@@ -178,7 +178,7 @@ func (s *Service) tickShards(shards []int) error {
 		}
 		s.keeper.learn(b.tick, s.opts.ReplicaID)
 	}
-	s.tellSkew(time.Now())
+	s.logSkew(time.Now())
 	return first
 }
 
@@ -186,7 +186,7 @@ func (s *Service) tickShards(shards []int) error {
 func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
 	s, k := b.s, b.s.keeper
 	if c.Err == nil {
-		k.landed(tickedAt(c.Reply), now)
+		k.recordSkew(tickedAt(c.Reply), now)
 	}
 	for i, beat := range beats {
 		shard := beat.tick.shard
@@ -198,7 +198,7 @@ func settleTicks(b *batcher, beats []*Beat, c *store.Call, now time.Time) {
 		}
 		r := readTick(c.Reply, i)
 		if r.gap > MaxStepMs {
-			k.stoodStill(r.gap)
+			k.recordGap(r.gap)
 		}
 		if k.regress(shard, r.shardTime, r.gap) {
 			s.log.Warn("the store has lost writes: a shard's clock fell behind what it was; what lives is adopted", "shard", shard)

@@ -137,14 +137,14 @@ func (b *Brake) decide(ctx context.Context, n *store.Node, members []silence, at
 	if err != nil {
 		return decisions, err
 	}
-	var asked []int
+	var engagedMembers []int
 	for i, m := range members {
 		if decisions[i] = Expire; engaged[m.scope] {
 			decisions[i] = Wait
-			asked = append(asked, i)
+			engagedMembers = append(engagedMembers, i)
 		}
 	}
-	pieces := schema.Runs(asked, atMost, func(i, j int) bool { return members[i].set == members[j].set })
+	pieces := schema.Runs(engagedMembers, atMost, func(i, j int) bool { return members[i].set == members[j].set })
 	calls := store.CallEach(pieces, call)
 	if len(calls) > 0 {
 		b.service.store.Exec(ctx, n, calls)
@@ -185,7 +185,7 @@ func (b *Brake) engagedScopes(ctx context.Context, members []silence) (map[model
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.service.beats.RedisNow()
-	var ask []model.Scope
+	var scopes []model.Scope
 	for scope, timeouts := range over {
 		seen, known := b.seen[scope]
 		valid := seen.valid
@@ -193,11 +193,11 @@ func (b *Brake) engagedScopes(ctx context.Context, members []silence) (map[model
 			valid = min(valid, timeouts.shortest*(100-silentFrom)/100)
 		}
 		if age := now.Sub(seen.at); !known || age < 0 || age >= valid {
-			ask = append(ask, scope)
+			scopes = append(scopes, scope)
 		}
 	}
-	if len(ask) > 0 {
-		if err := b.count(ctx, ask, over, now); err != nil {
+	if len(scopes) > 0 {
+		if err := b.count(ctx, scopes, over, now); err != nil {
 			return nil, err
 		}
 	}
@@ -209,9 +209,9 @@ func (b *Brake) engagedScopes(ctx context.Context, members []silence) (map[model
 }
 
 // count takes a census and stores its result. The caller holds the mutex.
-func (b *Brake) count(ctx context.Context, ask []model.Scope, over overdueTimeouts, now time.Time) error {
+func (b *Brake) count(ctx context.Context, scopes []model.Scope, over overdueTimeouts, now time.Time) error {
 	start := time.Now()
-	counts, err := b.takeCensus(ctx, ask)
+	counts, err := b.takeCensus(ctx, scopes)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (b *Brake) count(ctx context.Context, ask []model.Scope, over overdueTimeou
 			delete(b.seen, scope)
 		}
 	}
-	for _, scope := range ask {
+	for _, scope := range scopes {
 		engaged := counts[scope].mass() && b.engage(ctx, scope, counts[scope], over[scope].longest)
 		if was := b.seen[scope].engaged; engaged && !was {
 			b.service.log.Warn("the mass expiry brake holds: too much of a scope has gone silent at once; "+

@@ -164,7 +164,7 @@ func TestBrakeHoldsToTheLastOfASpread(t *testing.T) {
 }
 
 // Each scope is evaluated separately, no matter how thinly it is spread over the shards.
-func TestBrakeJudgesEachScopeOverAllShards(t *testing.T) {
+func TestBrakeEvaluatesEachScopeAcrossAllShards(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		other := func(n *model.NewTask) { n.Scope = model.Scope{Tenant: "big", Workspace: "prod"} }
@@ -206,7 +206,7 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		registry := prometheus.NewRegistry()
-		c := trackertest.NewCrew(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) { o.Registerer = registry }))
+		c := trackertest.NewFleet(trackertest.NewHarness(t, s, trackertest.Braked, func(o *tracker.Options) { o.Registerer = registry }))
 		var silent, alive []string
 		for i := range 100 {
 			name := fmt.Sprintf("w%03d", i)

@@ -19,10 +19,10 @@ const (
 // census counts the live and the silent members of some scopes over all shards. Tasks without their own timeout are not counted as
 // silent; their workers are.
 type census struct {
-	service  *Service
-	timeouts Timeouts
-	ask      []model.Scope
-	scopes   map[model.Scope]*scopeCensus // of all in ask
+	service   *Service
+	timeouts  Timeouts
+	requested []model.Scope
+	scopes    map[model.Scope]*scopeCensus // of all in requested
 }
 
 type scopeCensus struct {
@@ -45,9 +45,9 @@ func (c *scopeCensus) String() string {
 	return fmt.Sprintf("%d of %d tasks and %d of %d workers are silent", c.tasks.silent, c.tasks.live, c.workers.silent, c.workers.live)
 }
 
-func (b *Brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Scope]*scopeCensus, error) {
-	c := &census{service: b.service, timeouts: b.timeouts, ask: ask, scopes: map[model.Scope]*scopeCensus{}}
-	for _, scope := range ask {
+func (b *Brake) takeCensus(ctx context.Context, scopes []model.Scope) (map[model.Scope]*scopeCensus, error) {
+	c := &census{service: b.service, timeouts: b.timeouts, requested: scopes, scopes: map[model.Scope]*scopeCensus{}}
+	for _, scope := range scopes {
 		c.scopes[scope] = &scopeCensus{}
 	}
 	silent, held, err := c.sizes(ctx)
@@ -74,7 +74,7 @@ func (b *Brake) takeCensus(ctx context.Context, ask []model.Scope) (map[model.Sc
 
 // undecided reports whether counting more of the silent tasks may yet engage the brake somewhere.
 func (c *census) undecided() bool {
-	return slices.ContainsFunc(c.ask, func(scope model.Scope) bool {
+	return slices.ContainsFunc(c.requested, func(scope model.Scope) bool {
 		tasks := c.scopes[scope].tasks
 		return tasks.live >= floor && !tasks.mass()
 	})
@@ -131,7 +131,7 @@ type stretch struct {
 // sizes counts what is live and how much there is to examine: the silent members of each set, and how many the brake holds in each
 // shard.
 func (c *census) sizes(ctx context.Context) (silent []stretch, held map[int]int, err error) {
-	calls, asked := c.askSizes(ctx)
+	calls, timeouts := c.querySizes(ctx)
 	ok, err := c.answered(calls)
 	if err != nil {
 		return nil, nil, err
@@ -145,11 +145,11 @@ func (c *census) sizes(ctx context.Context) (silent []stretch, held map[int]int,
 		for i, attempts := range is.attempts {
 			own += attempts.live
 			if attempts.silent > 0 {
-				silent = append(silent, stretch{beatsSet{call.Shard, asked[call.Shard][i]}, attempts.silent})
+				silent = append(silent, stretch{beatsSet{call.Shard, timeouts[call.Shard][i]}, attempts.silent})
 			}
 		}
 		for i, live := range is.scopes {
-			sc := c.scopes[c.ask[i]]
+			sc := c.scopes[c.requested[i]]
 			sc.tasks.live += live.tasks
 			if live.workers > 0 {
 				sc.workers.live += live.workers
@@ -163,9 +163,9 @@ func (c *census) sizes(ctx context.Context) (silent []stretch, held map[int]int,
 	return silent, held, nil
 }
 
-// askSizes queries all shards and returns the timeouts that it used. It repeats the query if a timeout is in use that this sweeper
+// querySizes queries all shards and returns the timeouts that it used. It repeats the query if a timeout is in use that this sweeper
 // did not know.
-func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts [][]string) {
+func (c *census) querySizes(ctx context.Context) (calls []*store.Call, timeouts [][]string) {
 	timeouts = make([][]string, c.service.store.Shards())
 	for again := true; again; {
 		again = false
@@ -173,7 +173,7 @@ func (c *census) askSizes(ctx context.Context) (calls []*store.Call, timeouts []
 		for shard := range timeouts {
 			known := slices.Clone(c.timeouts.Of(shard))
 			timeouts[shard] = slices.DeleteFunc(known, func(t string) bool { return t == noTimeout })
-			calls = append(calls, c.service.scripts.censusCall(shard, silentFrom, timeouts[shard], c.ask))
+			calls = append(calls, c.service.scripts.censusCall(shard, silentFrom, timeouts[shard], c.requested))
 		}
 		c.execAll(ctx, calls)
 		for _, call := range calls {
@@ -241,7 +241,7 @@ type workerList struct {
 // countSilentWorkers examines every worker of the scopes that have enough of them: their scores are the times of their next
 // checks, not of their last heartbeats.
 func (c *census) countSilentWorkers(ctx context.Context) error {
-	for _, scope := range c.ask {
+	for _, scope := range c.requested {
 		sc := c.scopes[scope]
 		if sc.workers.live < floor || sc.tasks.mass() {
 			continue

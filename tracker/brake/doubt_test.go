@@ -33,7 +33,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 	})
 	t.Run("workers", func(t *testing.T) {
 		redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-			c := trackertest.NewCrew(trackertest.NewHarness(t, s, trackertest.Braked))
+			c := trackertest.NewFleet(trackertest.NewHarness(t, s, trackertest.Braked))
 			for i := range 60 {
 				c.Hire(fmt.Sprintf("w%03d", i))
 			}
@@ -49,7 +49,7 @@ func TestWhatTheBrakeDoesNotHoldYetIsNotTaken(t *testing.T) {
 }
 
 // While it is unknown whether the brake holds, nothing expires for silence, and everything else still ends.
-func TestNobodyDiesWhileTheBrakeIsNotKnown(t *testing.T) {
+func TestNothingExpiresWhileTheBrakeIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"census", "census_silent", "brake_engage", "brake_tasks"} {
 		for _, lost := range []bool{false, true} {
@@ -108,10 +108,10 @@ func TestBrakeCountsWhileOthersGo(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		tasks := herd(h, 61)
 		h.Advance(brakeTimeout + justOver)
-		gone := false
+		completed := false
 		trackertest.After(h.Tracker, "census", func() {
-			if !gone {
-				gone = true
+			if !completed {
+				completed = true
 				_, _ = h.Beats.Complete(h.Ctx, tasks[0], model.Completion{Outcome: model.Succeeded})
 			}
 		})

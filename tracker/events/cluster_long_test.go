@@ -6,7 +6,7 @@ import "testing"
 
 // TestLongNothingIsMissed repeats the test with every shard.
 func TestLongNothingIsMissed(t *testing.T) {
-	c := startApart(t)
+	c := startSkewed(t)
 	for round := range 6 {
 		c.move(t, round)
 		c.failOver(t, (5*round)%c.tr.Store.Shards())

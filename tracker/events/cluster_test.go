@@ -18,9 +18,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// apart is a Cluster of three primaries whose clocks differ by 5 s, on which tasks are created all the time, with readers that must miss
-// nothing. Each replica's clock is 5 s behind its primary's.
-type apart struct {
+// skewedCluster is a Cluster of three primaries whose clocks differ by 5 s, on which tasks are created all the time, with readers that
+// must miss nothing. Each replica's clock is 5 s behind its primary's.
+type skewedCluster struct {
 	*redistest.Cluster
 	tr      *tracker.Tracker
 	created atomic.Int64
@@ -31,20 +31,20 @@ type apart struct {
 
 // resuming reads on from a cursor repeatedly, as a client with a bad connection would, and records the events.
 type resuming struct {
-	name   string
-	cursor string
-	told   map[string]int // by ID and content
-	gaps   int
+	name     string
+	cursor   string
+	received map[string]int // by ID and content
+	gaps     int
 }
 
-func (r *resuming) hear(e *events.Event) { r.told[toldAs(e)]++ }
+func (r *resuming) receive(e *events.Event) { r.received[contentID(e)]++ }
 
-// toldAs returns an event's ID with its content: a lost event may have had the ID of another.
-func toldAs(e *events.Event) string { return e.ID() + " " + e.Type + " " + e.Subject }
+// contentID returns an event's ID with its content: a lost event may have had the ID of another.
+func contentID(e *events.Event) string { return e.ID() + " " + e.Type + " " + e.Subject }
 
-func startApart(t *testing.T) *apart {
+func startSkewed(t *testing.T) *skewedCluster {
 	t.Helper()
-	c := &apart{Cluster: redistest.StartClusterApart(t, 3, 2*time.Second, 5*time.Second)}
+	c := &skewedCluster{Cluster: redistest.StartClusterWithClockSkew(t, 3, 2*time.Second, 5*time.Second)}
 	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12, RedisTimeout: time.Second})
 	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Beats.Tick() == nil }) // which writes an event
 	ctx, stop := context.WithCancel(t.Context())
@@ -60,19 +60,19 @@ func startApart(t *testing.T) *apart {
 		c.working.Go(func() { c.create(ctx, w) })
 	}
 	for _, name := range []string{"pages", "stream"} {
-		c.readers = append(c.readers, &resuming{name: name, told: map[string]int{}})
+		c.readers = append(c.readers, &resuming{name: name, received: map[string]int{}})
 	}
 	c.working.Go(func() { c.pages(ctx, c.readers[0]) })
 	c.working.Go(func() { c.stream(ctx, c.readers[1]) })
 	return c
 }
 
-func (c *apart) end() {
+func (c *skewedCluster) end() {
 	c.stop()
 	c.working.Wait()
 }
 
-func (c *apart) create(ctx context.Context, worker int) {
+func (c *skewedCluster) create(ctx context.Context, worker int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		n := model.NewTask{Scope: trackertest.Scope, TaskID: fmt.Sprintf("t%d-%d", worker, i), Queue: "q", Type: "x"}
 		if err := n.Validate(time.Now()); err != nil {
@@ -86,7 +86,7 @@ func (c *apart) create(ctx context.Context, worker int) {
 }
 
 // pages reads page after page, each with the cursor of the previous one.
-func (c *apart) pages(ctx context.Context, r *resuming) {
+func (c *skewedCluster) pages(ctx context.Context, r *resuming) {
 	for ctx.Err() == nil {
 		p, err := c.tr.Events.List(ctx, events.Query{After: r.cursor, Size: 37})
 		if err != nil {
@@ -94,7 +94,7 @@ func (c *apart) pages(ctx context.Context, r *resuming) {
 			continue
 		}
 		for _, e := range p.Events {
-			r.hear(e)
+			r.receive(e)
 		}
 		if r.cursor = p.Next; p.Gap != nil {
 			r.gaps++
@@ -106,7 +106,7 @@ func (c *apart) pages(ctx context.Context, r *resuming) {
 }
 
 // stream receives some events, disconnects, and continues from the cursor of the last one.
-func (c *apart) stream(ctx context.Context, r *resuming) {
+func (c *skewedCluster) stream(ctx context.Context, r *resuming) {
 	if r.cursor == "" {
 		r.cursor = "2020-01-01T00:00:00Z"
 	}
@@ -116,20 +116,20 @@ func (c *apart) stream(ctx context.Context, r *resuming) {
 			<-time.After(20 * time.Millisecond)
 			continue
 		}
-		for heard := 0; heard < 200 && ctx.Err() == nil; {
-			told, err := l.Next(ctx)
-			for _, g := range told {
+		for received := 0; received < 200 && ctx.Err() == nil; {
+			messages, err := l.Next(ctx)
+			for _, g := range messages {
 				if r.cursor = g.Cursor; g.Event == nil {
 					r.gaps++
 					continue
 				}
-				r.hear(g.Event)
-				heard++
+				r.receive(g.Event)
+				received++
 			}
 			if errors.Is(err, events.ErrLagged) {
 				break
 			}
-			if len(told) == 0 {
+			if len(messages) == 0 {
 				select {
 				case <-l.Woken():
 				case <-time.After(20 * time.Millisecond):
@@ -141,13 +141,13 @@ func (c *apart) stream(ctx context.Context, r *resuming) {
 }
 
 // more waits until n more tasks are created.
-func (c *apart) more(t *testing.T, n int64) {
+func (c *skewedCluster) more(t *testing.T, n int64) {
 	t.Helper()
 	from := c.created.Load()
 	trackertest.Eventually(t, "tasks are created", func() bool { return c.created.Load() >= from+n })
 }
 
-func (c *apart) owner(t *testing.T, shard int, seenBy *redistest.Server) *redistest.Server {
+func (c *skewedCluster) owner(t *testing.T, shard int, seenBy *redistest.Server) *redistest.Server {
 	t.Helper()
 	s, err := c.Owner(c.Slot(strconv.Itoa(shard)), seenBy)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *apart) owner(t *testing.T, shard int, seenBy *redistest.Server) *redist
 }
 
 // move moves a shard to another primary.
-func (c *apart) move(t *testing.T, shard int) {
+func (c *skewedCluster) move(t *testing.T, shard int) {
 	t.Helper()
 	from := c.owner(t, shard, c.Servers[0])
 	to := from
@@ -173,7 +173,7 @@ func (c *apart) move(t *testing.T, shard int) {
 }
 
 // failOver kills the primary of a shard whose replica has not received the last writes: they are lost, and the clock goes back.
-func (c *apart) failOver(t *testing.T, shard int) {
+func (c *skewedCluster) failOver(t *testing.T, shard int) {
 	t.Helper()
 	old := c.owner(t, shard, c.Servers[0])
 	replica, err := c.Replica(old)
@@ -210,7 +210,7 @@ func (c *apart) failOver(t *testing.T, shard int) {
 }
 
 // stored returns all events in the streams, read by XRANGE from each shard's primary, in the format of resuming.
-func (c *apart) stored(t *testing.T) (all []string) {
+func (c *skewedCluster) stored(t *testing.T) (all []string) {
 	t.Helper()
 	for shard := range c.tr.Store.Shards() {
 		client := c.owner(t, shard, c.Servers[0]).Client()
@@ -231,7 +231,7 @@ func (c *apart) stored(t *testing.T) (all []string) {
 }
 
 // wantAll compares what readers received with what the streams contain.
-func (c *apart) wantAll(t *testing.T) {
+func (c *skewedCluster) wantAll(t *testing.T) {
 	t.Helper()
 	c.end()
 	all := c.stored(t)
@@ -244,7 +244,7 @@ func (c *apart) wantAll(t *testing.T) {
 	for _, r := range c.readers {
 		missed, twice := 0, 0
 		for _, id := range all {
-			switch n := r.told[id]; {
+			switch n := r.received[id]; {
 			case n == 0:
 				missed++
 				if missed < 5 {
@@ -257,7 +257,7 @@ func (c *apart) wantAll(t *testing.T) {
 		if missed > 0 || r.gaps > 0 {
 			t.Errorf("%s: %d of %d events missed, %d gaps told", r.name, missed, len(all), r.gaps)
 		}
-		lost := len(r.told) - len(all)
+		lost := len(r.received) - len(all)
 		if lost == 0 {
 			t.Errorf("%s: the store has lost nothing of what was told: it should have", r.name)
 		}
@@ -267,10 +267,10 @@ func (c *apart) wantAll(t *testing.T) {
 
 // Readers that continue from cursors miss nothing on nodes whose clocks differ by 5 s, while a shard moves to another node, and when a
 // node fails with unreplicated writes and is replaced by one whose clock is behind.
-func TestNothingIsMissedOnAClusterWhoseClocksLieApart(t *testing.T) {
+func TestNothingIsMissedOnAClusterWithSkewedClocks(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
-	c := startApart(t)
+	c := startSkewed(t)
 	c.more(t, 200)
 	c.move(t, 3)
 	c.failOver(t, 5)

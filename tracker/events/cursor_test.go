@@ -17,37 +17,37 @@ func TestCursorsAreChecked(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s)
 		h.MustCreate()
-		ask := func(after string, back bool) (string, error) {
+		list := func(after string, back bool) (string, error) {
 			p, err := h.Tracker.Events.List(h.Ctx, events.Query{Size: 2, After: after, Back: back})
 			if err != nil {
 				return "", err
 			}
 			return p.Next, nil
 		}
-		good, err := ask("", false)
+		good, err := list("", false)
 		if err != nil || !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(good) {
 			t.Fatalf("%q, %v", good, err)
 		}
-		if _, err := ask(good, false); err != nil {
+		if _, err := list(good, false); err != nil {
 			t.Error(err)
 		}
-		_, err = ask(good, true)
+		_, err = list(good, true)
 		h.WantCode(err, events.InvalidCursor)
 		raw, _ := base64.RawURLEncoding.DecodeString(good)
 		for i := range raw {
 			for _, bit := range []byte{1, 128} {
 				bad := append([]byte(nil), raw...)
 				bad[i] ^= bit
-				_, err := ask(base64.RawURLEncoding.EncodeToString(bad), false)
+				_, err := list(base64.RawURLEncoding.EncodeToString(bad), false)
 				h.WantCode(err, events.InvalidCursor)
 			}
-			_, err := ask(base64.RawURLEncoding.EncodeToString(raw[:i]), i%2 == 0)
+			_, err := list(base64.RawURLEncoding.EncodeToString(raw[:i]), i%2 == 0)
 			if i > 0 {
 				h.WantCode(err, events.InvalidCursor)
 			}
 		}
 		for _, bad := range []string{"x", "NOW", "2026-01-15", "evt_000_1_0", good + "=", good + "A", strings.Repeat("A", 100_000), "\x00"} {
-			_, err := ask(bad, false)
+			_, err := list(bad, false)
 			h.WantCode(err, events.InvalidCursor)
 		}
 		if err := s.Client.HSet(h.Ctx, "lubdub:{0}:meta", "id", "dep_another").Err(); err != nil {

@@ -93,15 +93,15 @@ func fnv(h uint32, s string) uint32 {
 	return (h ^ 0xff) * 16777619 // a byte that no text contains separates two values
 }
 
-// judged are the types whose reason Lubdub sets; that of other types comes from a user.
-var judged = map[string]bool{
+// systemReason are the types whose reason Lubdub sets; that of other types comes from a user.
+var systemReason = map[string]bool{
 	"task.zombie": true, "task.retrying": true, "task.failed": true, "task.cancelled": true, "worker.offline": true,
 }
 
 // causeOf returns the reason in the data, which is its first member.
 func causeOf(e *Event) string {
 	rest, ok := strings.CutPrefix(e.Data, `{"reason":"`)
-	if !ok || !judged[e.Type] {
+	if !ok || !systemReason[e.Type] {
 		return ""
 	}
 	cause, _, _ := strings.Cut(rest, `"`)

@@ -24,8 +24,8 @@ type WorkerName struct {
 // These limit how many workers are cached, some 250 bytes each, and how long one without a record is: the store may have lost it, and it
 // may come back.
 const (
-	hostsKept = 1 << 15
-	absentFor = 10 * time.Second
+	maxCachedHosts = 1 << 15
+	absentFor      = 10 * time.Second
 )
 
 type hosts struct {
@@ -38,7 +38,7 @@ type cachedHost struct {
 }
 
 func newHosts() hosts {
-	cache, _ := lru.New[WorkerName, cachedHost](hostsKept) // fails only for sizes below 1
+	cache, _ := lru.New[WorkerName, cachedHost](maxCachedHosts) // fails only for sizes below 1
 	return hosts{cache}
 }
 

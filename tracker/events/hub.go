@@ -117,9 +117,9 @@ func (h *hub) poll(ctx context.Context, n *store.Node) (more bool, err error) {
 	h.mu.Lock()
 	from := slices.Clone(h.at)
 	h.mu.Unlock()
-	looks, err := h.service.ReadNode(ctx, n, shards, func(shard int) Position { return from[shard] })
+	reads, err := h.service.ReadNode(ctx, n, shards, func(shard int) Position { return from[shard] })
 	var found []*Event
-	for _, l := range looks {
+	for _, l := range reads {
 		found = append(found, l.Events...)
 		more = more || l.More
 	}
@@ -127,61 +127,61 @@ func (h *hub) poll(ctx context.Context, n *store.Node) (more bool, err error) {
 		return false, resolved
 	}
 	if ctx.Err() == nil {
-		h.tell(looks)
+		h.publish(reads)
 	}
 	return more, err
 }
 
-// tell publishes what some reads have found.
-func (h *hub) tell(looks []Look) {
+// publish publishes what some reads have found.
+func (h *hub) publish(reads []ShardRead) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stop == nil {
 		return
 	}
-	looks = slices.DeleteFunc(looks, func(l Look) bool { return h.at[l.Shard] != l.From }) // another loop has published it
-	for i := range looks {
-		l := &looks[i]
+	reads = slices.DeleteFunc(reads, func(l ShardRead) bool { return h.at[l.Shard] != l.From }) // another loop has published it
+	for i := range reads {
+		l := &reads[i]
 		if l.Lost {
 			h.goBack(l)
 		}
 		if l.Gap != nil {
-			h.broadcast(gapTold(l.Gap, h.cursor))
+			h.broadcast(gapMessage(l.Gap, h.cursor))
 		}
 	}
-	for e := first(looks); e != nil; e = first(looks) {
+	for e := first(reads); e != nil; e = first(reads) {
 		h.at[e.Shard] = e.At
 		h.trails[e.Shard].note(e.At, time.Now())
 		h.cursor = h.service.Cursor(h.at, false)
 		h.service.metrics.read.Inc()
-		h.broadcast(eventTold(e, h.cursor, h.epochs[e.Shard]))
+		h.broadcast(eventMessage(e, h.cursor, h.epochs[e.Shard]))
 	}
 }
 
 // goBack makes a shard that has lost writes be read again from the newest entry seen that may still exist, or from its first entry.
-func (h *hub) goBack(l *Look) {
+func (h *hub) goBack(l *ShardRead) {
 	h.epochs[l.Shard]++
 	h.at[l.Shard] = h.trails[l.Shard].pop()
 	l.Events = nil
 }
 
 // first removes and returns the earliest event of several shards, each in its order; nil: none is left.
-func first(looks []Look) *Event {
+func first(reads []ShardRead) *Event {
 	next := -1
-	for i := range looks {
-		if len(looks[i].Events) > 0 && (next < 0 || looks[i].Events[0].Ms < looks[next].Events[0].Ms) {
+	for i := range reads {
+		if len(reads[i].Events) > 0 && (next < 0 || reads[i].Events[0].Ms < reads[next].Events[0].Ms) {
 			next = i
 		}
 	}
 	if next < 0 {
 		return nil
 	}
-	e := looks[next].Events[0]
-	looks[next].Events = looks[next].Events[1:]
+	e := reads[next].Events[0]
+	reads[next].Events = reads[next].Events[1:]
 	return e
 }
 
-func (h *hub) broadcast(t *Told) {
+func (h *hub) broadcast(t *Message) {
 	for l := range h.listeners {
 		if t.Event == nil || l.filter.Match(t.Event) {
 			l.push(t)

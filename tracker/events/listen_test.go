@@ -18,19 +18,19 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// hear reads from a listener until it has n events, or an error.
-func hear(t testing.TB, h *trackertest.Harness, l *events.Listener, n int) (told []*events.Told, err error) {
+// receive reads from a listener until it has n events, or an error.
+func receive(t testing.TB, h *trackertest.Harness, l *events.Listener, n int) (messages []*events.Message, err error) {
 	t.Helper()
 	for count := 0; count < n; {
 		got, err := l.Next(h.Ctx)
-		told = append(told, got...)
+		messages = append(messages, got...)
 		for _, g := range got {
 			if g.Event != nil {
 				count++
 			}
 		}
 		if errors.Is(err, events.ErrLagged) {
-			return told, err
+			return messages, err
 		}
 		if err == nil && len(got) > 0 {
 			continue
@@ -41,11 +41,11 @@ func hear(t testing.TB, h *trackertest.Harness, l *events.Listener, n int) (told
 			t.Fatalf("told %d of %d events within a minute: %v", count, n, err)
 		}
 	}
-	return told, nil
+	return messages, nil
 }
 
-func toldIDs(told []*events.Told) (ids []string) {
-	for _, g := range told {
+func messageIDs(messages []*events.Message) (ids []string) {
+	for _, g := range messages {
 		if g.Event != nil {
 			ids = append(ids, g.Event.ID())
 		}
@@ -74,19 +74,19 @@ func TestAListenerThatDoesNotKeepUp(t *testing.T) {
 		h.FillQueue(tasks, func(int, *model.NewTask) {})
 		quick := listen(t, h, events.Filter{Types: []string{"task.dispatched"}}, "") // what it receives was sent to all listeners before
 		h.MustCreate()
-		if _, err := hear(t, h, quick, 1); err != nil {
+		if _, err := receive(t, h, quick, 1); err != nil {
 			t.Fatal(err)
 		}
-		told, err := hear(t, h, slow, tasks)
-		if !errors.Is(err, events.ErrLagged) || len(told) == 0 {
-			t.Fatalf("%d events, %v", len(told), err)
+		messages, err := receive(t, h, slow, tasks)
+		if !errors.Is(err, events.ErrLagged) || len(messages) == 0 {
+			t.Fatalf("%d events, %v", len(messages), err)
 		}
-		rest, err := hear(t, h, listen(t, h, events.Filter{Types: []string{"task.created"}}, slow.Cursor()), tasks-len(told))
+		rest, err := receive(t, h, listen(t, h, events.Filter{Types: []string{"task.created"}}, slow.Cursor()), tasks-len(messages))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all, _, _ := pages(t, h.Tracker, events.Query{Size: 100, Filter: events.Filter{Types: []string{"task.created"}}})
-		got, want := toldIDs(append(told, rest...)), idsOf(all)
+		got, want := messageIDs(append(messages, rest...)), idsOf(all)
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
@@ -110,22 +110,22 @@ func TestListenersComeWhileItHappens(t *testing.T) {
 				h.FillQueue(tasks/parts, func(int, *model.NewTask) {})
 			}
 		}()
-		heard := make([][]string, 6)
-		for i := range heard {
-			told, err := hear(t, h, listen(t, h, events.Filter{}, begin), tasks)
+		received := make([][]string, 6)
+		for i := range received {
+			messages, err := receive(t, h, listen(t, h, events.Filter{}, begin), tasks)
 			if err != nil {
 				t.Fatal(err)
 			}
-			heard[i] = toldIDs(told)
+			received[i] = messageIDs(messages)
 		}
 		<-done
-		told, err := hear(t, h, first, tasks)
+		messages, err := receive(t, h, first, tasks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := toldIDs(told)
+		want := messageIDs(messages)
 		slices.Sort(want)
-		for i, got := range heard {
+		for i, got := range received {
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("listener %d was told %d events, want %d", i, len(got), len(want))
 			}
@@ -148,17 +148,17 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 			all = append(all, l)
 		}
 		h.MustCreate()
-		var first []*events.Told
+		var first []*events.Message
 		for i, l := range all {
-			told, err := hear(t, h, l, 2)
+			messages, err := receive(t, h, l, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if i == 0 {
-				first = told
+				first = messages
 			}
-			for j := range told {
-				if told[j] != first[j] {
+			for j := range messages {
+				if messages[j] != first[j] {
 					t.Fatalf("listener %d was told something of its own", i)
 				}
 			}
@@ -196,7 +196,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 		for i := 2; i < 6; i++ {
 			add(fmt.Sprint("lost", i), id(i))
 		}
-		if _, err := hear(t, h, l, 4); err != nil {
+		if _, err := receive(t, h, l, 4); err != nil {
 			t.Fatal(err)
 		}
 		tx := s.Client.TxPipeline() // the store returns to its earlier state, with a clock that is behind
@@ -230,11 +230,11 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for !seen["anew3"] || !seen["anew4"] {
-			told, err := hear(t, h, l, 1)
+			messages, err := receive(t, h, l, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, g := range told {
+			for _, g := range messages {
 				if g.Event != nil {
 					seen[g.Event.Subject] = true
 				}
@@ -275,8 +275,8 @@ func TestWhatATenantReadsIsCharged(t *testing.T) {
 		follow := func(tenant string) int64 {
 			l, before := listen(h.TB, h, nothing(tenant), longAgo), reads.Load()
 			for range 3 {
-				if told, err := l.Next(h.Ctx); err != nil || len(told) > 0 {
-					h.Fatalf("told %v, %v", told, err)
+				if messages, err := l.Next(h.Ctx); err != nil || len(messages) > 0 {
+					h.Fatalf("told %v, %v", messages, err)
 				}
 			}
 			return reads.Load() - before
@@ -321,11 +321,11 @@ func TestStreamsThatTakeTurnsMissNothing(t *testing.T) {
 		}
 		live := h.MustCreate().Task.ID
 		for _, l := range all {
-			told, err := hear(h.TB, h, l, 502)
-			ids := toldIDs(told)
+			messages, err := receive(h.TB, h, l, 502)
+			ids := messageIDs(messages)
 			slices.Sort(ids)
-			if err != nil || len(ids) != 502 || len(slices.Compact(ids)) != 502 || told[501].Event.Subject != live {
-				h.Fatalf("told %d events, %d of them once, %v", len(told), len(slices.Compact(ids)), err)
+			if err != nil || len(ids) != 502 || len(slices.Compact(ids)) != 502 || messages[501].Event.Subject != live {
+				h.Fatalf("told %d events, %d of them once, %v", len(messages), len(slices.Compact(ids)), err)
 			}
 		}
 	})

@@ -17,7 +17,7 @@ const (
 var ErrLagged = errors.New("the listener did not keep up")
 
 // Sent to listeners, encoded once for all of them. It is shared: do not change it.
-type Told struct {
+type Message struct {
 	Event  *Event // nil: this is a Gap
 	Gap    *Gap   // in the events that were next
 	Cursor string // continues behind it
@@ -26,11 +26,11 @@ type Told struct {
 	epoch uint32
 }
 
-func eventTold(e *Event, cursor string, epoch uint32) *Told {
-	return &Told{Event: e, Cursor: cursor, JSON: e.AppendJSON(nil), epoch: epoch}
+func eventMessage(e *Event, cursor string, epoch uint32) *Message {
+	return &Message{Event: e, Cursor: cursor, JSON: e.AppendJSON(nil), epoch: epoch}
 }
 
-func gapTold(g *Gap, cursor string) *Told { return &Told{Gap: g, Cursor: cursor} }
+func gapMessage(g *Gap, cursor string) *Message { return &Message{Gap: g, Cursor: cursor} }
 
 // Listener receives events from a cursor on. Next is for one goroutine, the other methods are for any. Close it at the end.
 type Listener struct {
@@ -44,7 +44,7 @@ type Listener struct {
 	last   string    // cursor behind what Next has returned last
 
 	mu     sync.Mutex
-	queue  []*Told
+	queue  []*Message
 	bytes  int
 	lagged bool
 }
@@ -99,9 +99,9 @@ func (l *Listener) Cursor() string { return l.last }
 
 // Next returns what is available now; when it returns nothing, wait for Woken. It reads from the store until the listener has reached the
 // hub's position, and not after that. ErrLagged is final; any other error comes from the store and may be temporary.
-func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
+func (l *Listener) Next(ctx context.Context) ([]*Message, error) {
 	if l.walk != nil {
-		told, err := l.follow(ctx)
+		messages, err := l.follow(ctx)
 		switch {
 		case l.walk == nil || err != nil:
 		case l.walk.paced > 0:
@@ -109,8 +109,8 @@ func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
 		default:
 			l.Wake()
 		}
-		if l.walk != nil || len(told) > 0 {
-			return told, err
+		if l.walk != nil || len(messages) > 0 {
+			return messages, err
 		}
 	}
 	here := l.hub.here() // read before the queue: everything up to here is queued
@@ -133,54 +133,54 @@ func (l *Listener) Next(ctx context.Context) ([]*Told, error) {
 }
 
 // follow continues reading to the end of the streams; then it joins the hub, and reads once more to the end.
-func (l *Listener) follow(ctx context.Context) ([]*Told, error) {
+func (l *Listener) follow(ctx context.Context) ([]*Message, error) {
 	w := l.walk
 	page, err := w.page(w.service.store.Within(ctx, 0))
 	if err != nil {
 		return nil, err
 	}
-	var told []*Told
+	var messages []*Message
 	if page.Gap != nil {
-		told = append(told, gapTold(page.Gap, l.last))
+		messages = append(messages, gapMessage(page.Gap, l.last))
 	}
 	for i, e := range page.Events {
-		told = append(told, eventTold(e, w.cursors[i], 0))
+		messages = append(messages, eventMessage(e, w.cursors[i], 0))
 	}
 	w.cursors, l.last = nil, w.service.Cursor(w.at, false)
 	switch {
 	case w.left():
 	case l.epochs != nil:
 		l.at, l.walk = w.at, nil
-		if len(told) > 0 {
+		if len(messages) > 0 {
 			l.Wake()
 		}
 	default:
-		if err := l.hub.join(ctx, l); err != nil && len(told) == 0 {
+		if err := l.hub.join(ctx, l); err != nil && len(messages) == 0 {
 			return nil, err
 		}
 		w.again()
 	}
-	return told, nil
+	return messages, nil
 }
 
 // fresh removes what the listener has already read on its way to the hub's position. Once the store has lost writes, IDs do not show what
 // was read before.
-func (l *Listener) fresh(queue []*Told) []*Told {
+func (l *Listener) fresh(queue []*Message) []*Message {
 	if l.at == nil {
 		return queue
 	}
-	kept := queue[:0]
+	unread := queue[:0]
 	for _, t := range queue {
 		if e := t.Event; e != nil && l.epochs[e.Shard] == t.epoch && !l.at[e.Shard].Before(e.At) {
 			continue
 		}
-		kept = append(kept, t)
+		unread = append(unread, t)
 	}
-	return kept
+	return unread
 }
 
 // push is called by the hub.
-func (l *Listener) push(t *Told) {
+func (l *Listener) push(t *Message) {
 	l.mu.Lock()
 	if l.lagged {
 		l.mu.Unlock()

@@ -92,8 +92,8 @@ func (s *Service) Begin(ctx context.Context, field, after string, back bool) (Po
 // Now returns the positions behind all events so far.
 func (s *Service) Now(ctx context.Context) (Positions, error) {
 	at := make(Positions, s.store.Shards())
-	looks, err := s.read(ctx, everyShard(s.store), 1, sought{}, func(int) Position { return Position{kind: atNewest} }, true)
-	for _, l := range looks {
+	reads, err := s.read(ctx, everyShard(s.store), 1, sought{}, func(int) Position { return Position{kind: atNewest} }, true)
+	for _, l := range reads {
 		if len(l.Events) > 0 {
 			at[l.Shard] = l.At
 		}
@@ -201,12 +201,12 @@ func (w *walk) fill(ctx context.Context, ofEach int) error {
 		if first && !w.mayRead(ctx, len(empty)*ofEach) { // a read that was begun is finished, and charged
 			return nil
 		}
-		looks, err := w.service.read(ctx, empty, ofEach, w.query.sought(), func(shard int) Position { return w.at[shard] }, w.query.Back)
+		reads, err := w.service.read(ctx, empty, ofEach, w.query.sought(), func(shard int) Position { return w.at[shard] }, w.query.Back)
 		if err != nil {
 			return err
 		}
-		w.charge(looks)
-		for _, l := range looks {
+		w.charge(reads)
+		for _, l := range reads {
 			w.buffers[l.Shard], w.more[l.Shard] = l.Events, l.More
 			w.read += 1 + l.read
 			if w.gap = w.gap.and(l.Gap); l.Lost {
@@ -250,8 +250,8 @@ func (w *walk) mayRead(ctx context.Context, entries int) bool {
 }
 
 // charge deducts what was read from what was charged, and refunds the rest.
-func (w *walk) charge(looks []Look) {
-	for _, l := range looks {
+func (w *walk) charge(reads []ShardRead) {
+	for _, l := range reads {
 		w.granted -= 1 + l.read
 	}
 	w.rest()

@@ -75,7 +75,7 @@ func idsOf(all []*events.Event) (ids []string) {
 }
 
 // happenings causes events of all kinds.
-func happenings(c *trackertest.Crew) {
+func happenings(c *trackertest.Fleet) {
 	c.Hire("w1", func(n *model.NewWorker) { n.Version = "1.2.3" })
 	for i := range 20 {
 		c.MustQueue(fmt.Sprint("t", i), "x", func(n *model.NewTask) { n.RunID = "nightly" })
@@ -98,9 +98,9 @@ func happenings(c *trackertest.Crew) {
 }
 
 // Pages of any size contain everything in the streams once, each shard's events in order, and the same backwards.
-func TestPagesTellEverything(t *testing.T) {
+func TestPagesReturnEverything(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		happenings(c)
 		want := storedIDs(c, c.Store.Client, c.Tracker.Store.Shards())
 		for _, size := range []int{1, 7, 100} {
@@ -133,7 +133,7 @@ func TestPagesTellEverything(t *testing.T) {
 }
 
 // A page reads a limited number of events. When matching ones are behind these, the page is empty, and states that there may be more.
-func TestWhatStandsBehindManyOthersIsFound(t *testing.T) {
+func TestEventsBehindManyOthersAreFound(t *testing.T) {
 	t.Parallel()
 	const others = 5_050
 	s := redistest.Real(t)
@@ -177,7 +177,7 @@ func inOrder(a, b *events.Event) int {
 // Every filter returns exactly its matches, page by page, forwards and backwards.
 func TestEventsAreFiltered(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		happenings(c)
 		w1 := c.IDs["w1"]
 		all, _, _ := pages(c, c.Tracker, events.Query{Size: 100})
@@ -237,7 +237,7 @@ func TestEventsAreFiltered(t *testing.T) {
 // An event contains its actor and subject without a second read, with the worker's machine and version.
 func TestEventsOnTheWire(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		happenings(c)
 		ended := events.Filter{Types: []string{"task.retrying", "worker.offline"}}
 		all, _, _ := pages(c, c.Tracker, events.Query{Size: 100, Filter: ended})
@@ -274,7 +274,7 @@ func TestEventsOnTheWire(t *testing.T) {
 }
 
 // A reader that continues from a cursor whose event was trimmed gets a gap; one whose event still exists misses nothing.
-func TestAGapIsTold(t *testing.T) {
+func TestAGapIsReported(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })

@@ -8,8 +8,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Look is the result of one read of a shard.
-type Look struct {
+// ShardRead is the result of one read of a shard.
+type ShardRead struct {
 	Shard  int
 	From   Position // where the read began
 	Events []*Event // oldest first; going back, newest first
@@ -28,24 +28,24 @@ type Gap struct {
 
 // ReadNode reads on in shards of one node in one round trip that bypasses the lanes. Events are not resolved. It returns the looks of the
 // successful calls, and the first error.
-func (s *Service) ReadNode(ctx context.Context, n *store.Node, shards []int, at func(shard int) Position) ([]Look, error) {
+func (s *Service) ReadNode(ctx context.Context, n *store.Node, shards []int, at func(shard int) Position) ([]ShardRead, error) {
 	r := s.newRead(shards, readOfEach, sought{}, at, false)
 	s.store.Exec(ctx, n, r.calls)
-	return r.looks(), store.FirstError(r.calls)
+	return r.results(), store.FirstError(r.calls)
 }
 
 // Read reads on in some shards through the bulk lanes. Events are not resolved. It returns the looks of the successful calls, and the
 // first error.
-func (s *Service) Read(ctx context.Context, shards []int, at func(shard int) Position) ([]Look, error) {
+func (s *Service) Read(ctx context.Context, shards []int, at func(shard int) Position) ([]ShardRead, error) {
 	return s.read(ctx, shards, readOfEach, sought{}, at, false)
 }
 
 func (s *Service) read(
 	ctx context.Context, shards []int, ofEach int, of sought, at func(shard int) Position, back bool,
-) ([]Look, error) {
+) ([]ShardRead, error) {
 	r := s.newRead(shards, ofEach, of, at, back)
 	s.store.DoBulk(ctx, "events", r.calls)
-	return r.looks(), store.FirstError(r.calls)
+	return r.results(), store.FirstError(r.calls)
 }
 
 // reading is one read of several shards.
@@ -69,22 +69,22 @@ func (s *Service) newRead(shards []int, ofEach int, of sought, at func(shard int
 	return r
 }
 
-// looks returns the results of the successful calls for each of their shards.
-func (r *reading) looks() (all []Look) {
+// results returns the results of the successful calls for each of their shards.
+func (r *reading) results() (all []ShardRead) {
 	for i, c := range r.calls {
 		if c.Err != nil {
 			continue
 		}
 		for j, shard := range r.groups[i] {
-			all = append(all, r.look(shard, readRead(c.Reply, j)))
+			all = append(all, r.result(shard, readRead(c.Reply, j)))
 		}
 	}
 	return all
 }
 
-func (r *reading) look(shard int, reply readReply) Look {
+func (r *reading) result(shard int, reply readReply) ShardRead {
 	from := r.at(shard)
-	l := Look{Shard: shard, From: from, At: from, More: reply.more, Lost: reply.how == lost, read: reply.read}
+	l := ShardRead{Shard: shard, From: from, At: from, More: reply.more, Lost: reply.how == lost, read: reply.read}
 	if reply.how == unread {
 		return l
 	}
@@ -95,7 +95,7 @@ func (r *reading) look(shard int, reply readReply) Look {
 	}
 	if !r.back && from.kind == atEntry && reply.how == continued {
 		if len(l.Events) == 0 || l.Events[0].At.Mark != from.Mark {
-			return Look{Shard: shard, From: from, Lost: true, More: true} // another entry has the ID of the one that was read
+			return ShardRead{Shard: shard, From: from, Lost: true, More: true} // another entry has the ID of the one that was read
 		}
 		l.Events = l.Events[1:]
 	}

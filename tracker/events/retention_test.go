@@ -19,8 +19,8 @@ import (
 func TestSweepersTrimEvents(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		const kept = 150
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 1, kept })
+		const retained = 150
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard = 1, retained })
 		h.FillQueue(550, func(int, *model.NewTask) {})
 		before := storedIDs(t, s.Client, 1)[0]
 		if len(before) < 550 {
@@ -28,8 +28,8 @@ func TestSweepersTrimEvents(t *testing.T) {
 		}
 		h.MustSweep()
 		after := storedIDs(t, s.Client, 1)[0]
-		if n := len(after); n < kept || n > kept+100 || after[n-1] != before[len(before)-1] {
-			t.Errorf("%d events are left, up to %s, want about %d, up to %s", n, after[n-1], kept, before[len(before)-1])
+		if n := len(after); n < retained || n > retained+100 || after[n-1] != before[len(before)-1] {
+			t.Errorf("%d events are left, up to %s, want about %d, up to %s", n, after[n-1], retained, before[len(before)-1])
 		}
 	})
 }
@@ -64,8 +64,8 @@ func TestOldEventsAreTrimmed(t *testing.T) {
 func TestWhatIsNotTakenStays(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		const kept = 100
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard, o.EventsMaxAge = 1, kept, time.Hour })
+		const retained = 100
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard, o.EventsMaxAge = 1, retained, time.Hour })
 		far := time.Now().Add(time.Hour).UnixMilli()
 		for i := range 380 {
 			if err := s.Client.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(0), ID: fmt.Sprintf("%d-0", far+int64(i)),
@@ -83,7 +83,7 @@ func TestWhatIsNotTakenStays(t *testing.T) {
 				h.MustSweep()
 			}
 			left := storedIDs(t, s.Client, 1)[0]
-			first := min(taken, len(ids)-kept)
+			first := min(taken, len(ids)-retained)
 			if n := len(ids) - first; len(left) < n || len(left) > n+100 || left[len(left)-1] != ids[len(ids)-1] {
 				t.Errorf("taken up to the %dth: %d of %d events are left, want about %d", taken, len(left), len(ids), n)
 			}

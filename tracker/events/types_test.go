@@ -17,9 +17,9 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d scripts, %v", len(files), err)
 	}
-	told, scoped := map[string]bool{}, map[string]bool{}
+	written, scoped := map[string]bool{}, map[string]bool{}
 	for _, outcome := range []string{"succeeded", "failed", "cancelled"} { // of complete.lua
-		told["task."+outcome] = true
+		written["task."+outcome] = true
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -27,7 +27,7 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile(`'((?:task|worker|machine|schedule|queue|webhook|token|system)\.[a-z_]+)'`).FindAllSubmatch(text, -1) {
-			told[string(m[1])] = true
+			written[string(m[1])] = true
 		}
 		for _, m := range regexp.MustCompile(`write_event\([^,]+, '([a-z_.]+)', {(}?)`).FindAllSubmatch(text, -1) {
 			if len(m[2]) == 0 {
@@ -37,18 +37,18 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 			}
 		}
 	}
-	for kind := range told {
+	for kind := range written {
 		if !slices.Contains(model.EventTypes, kind) {
 			t.Errorf("%s is told, and model.EventTypes does not know it", kind)
 		}
 	}
 	for _, kind := range model.WithoutScope {
-		if scoped[kind] || !told[kind] {
+		if scoped[kind] || !written[kind] {
 			t.Errorf("%s has a scope, and model.WithoutScope says that it has none", kind)
 		}
 	}
 	for _, kind := range model.EventTypes {
-		if !told[kind] {
+		if !written[kind] {
 			t.Errorf("nothing tells %s", kind)
 		}
 	}

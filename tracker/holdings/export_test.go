@@ -19,9 +19,9 @@ func (s *Service) FenceEverywhere(scope model.Scope, id string) error {
 // Holding returns the held entry of an attempt that was claimed without an ID and has its own run.
 func (s *Service) Holding(a *model.Attempt) string { return a.WorkerID + "/" + a.Member + "/0//" }
 
-// TellLost adds attempts as lost to a worker's response, and returns how many it then contains.
-func TellLost(lists ...[]OwnedAttempt) int {
-	h := &WorkerHeard{}
+// AddLost adds attempts as lost to a worker's response, and returns how many it then contains.
+func AddLost(lists ...[]OwnedAttempt) int {
+	h := &WorkerBeatResponse{}
 	for _, list := range lists {
 		for _, n := range list {
 			h.lose(TaskNotice{TaskID: n.TaskID, Attempt: n.Number})

@@ -13,7 +13,7 @@ import (
 // would never be taken.
 func TestALostAttemptOfAnEndedWorkerIsNotHeldForEver(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for name, reason := range map[string]model.WorkerReason{"forced": model.WorkerForced, "deregistered": model.WorkerDeregistered} {
 			c.Hire(name)
 			var held []*model.Attempt

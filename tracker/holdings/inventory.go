@@ -19,7 +19,7 @@ type InventoryItem struct {
 // TakeInventory compares the attempts that a worker reports with those that it holds. Reported ones are kept alive as by their own beats;
 // the worker is notified of those that it no longer holds; and those missing from two of its beats in a row are taken from it. It fails
 // when Redis does not confirm a part of that.
-func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []InventoryItem) error {
+func (s *Service) TakeInventory(ctx context.Context, h *WorkerBeatResponse, items []InventoryItem) error {
 	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerHeard, items []Inv
 
 // explainStrange finds out about attempts that a worker reports and does not hold. Its own ones get a beat, whose result explains them;
 // those of other workers are lost to it; an unknown one is not lost: the store may have lost it, and its own token can prove it.
-func (s *Service) explainStrange(ctx context.Context, h *WorkerHeard, items []InventoryItem) ([]*beats.Beat, error) {
+func (s *Service) explainStrange(ctx context.Context, h *WorkerBeatResponse, items []InventoryItem) ([]*beats.Beat, error) {
 	names := make([]OwnedAttempt, len(items))
 	for i, item := range items {
 		names[i] = item.OwnedAttempt
@@ -98,7 +98,7 @@ const missedLife = time.Hour
 
 // loseMissed takes from the worker what two of its beats in a row have missed, and notifies it: if it has the attempt after all, because
 // the response to its claim was late, it must stop. An inventory that is older than another, or a repeated one, is ignored for this.
-func (s *Service) loseMissed(ctx context.Context, h *WorkerHeard, missed map[OwnedAttempt]Holding) error {
+func (s *Service) loseMissed(ctx context.Context, h *WorkerBeatResponse, missed map[OwnedAttempt]Holding) error {
 	shard, ok := s.store.WorkerShard(h.Worker)
 	if !ok || h.Inventory == "" {
 		return nil

@@ -49,16 +49,16 @@ func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
 }
 
 // The time for many notices is proportional to their number: it would be minutes if each were compared with all others.
-func TestTellingMuchTakesLittleTime(t *testing.T) {
+func TestManyNoticesTakeLittleTime(t *testing.T) {
 	const n = 200_000
 	done := make(chan int)
-	go func() { done <- holdings.TellLost(strangers(n), strangers(n)) }()
+	go func() { done <- holdings.AddLost(strangers(n), strangers(n)) }()
 	ctx, cancel := context.WithTimeout(context.Background(), trackertest.Patience)
 	defer cancel()
 	select {
-	case told := <-done:
-		if told != n {
-			t.Fatalf("told of %d, want %d", told, n)
+	case lost := <-done:
+		if lost != n {
+			t.Fatalf("told of %d, want %d", lost, n)
 		}
 	case <-ctx.Done():
 		t.Fatal("telling of 200,000 attempts takes minutes")
@@ -103,7 +103,7 @@ func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
 // When more is missing than one inventory can miss, the second beat finds the same entries as the first.
 func TestInventoryThatMissesVeryMany(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		const n = holdings.MaxMissed + 200
 		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 10000 })
 		var batch []model.NewTask
@@ -121,8 +121,8 @@ func TestInventoryThatMissesVeryMany(t *testing.T) {
 			held += len(c.MustClaim("w1", queues.MaxClaim))
 		}
 		for i, want := range []int{0, holdings.MaxMissed, 0, n - holdings.MaxMissed} {
-			if heard := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()); len(heard.Lost) != want {
-				c.Fatalf("beat %d: %d lost, want %d", i, len(heard.Lost), want)
+			if response := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()); len(response.Lost) != want {
+				c.Fatalf("beat %d: %d lost, want %d", i, len(response.Lost), want)
 			}
 		}
 	})

@@ -43,9 +43,9 @@ func parseNotice(text string) (notice, bool) {
 	return notice{text, worker, entry, scope}, ok && named
 }
 
-// TellWorkers moves the notices in a shard's outbox to the workers, so that their next beats return them. The sweeper delivers what this
+// NotifyWorkers moves the notices in a shard's outbox to the workers, so that their next beats return them. The sweeper delivers what this
 // could not.
-func (s *Service) TellWorkers(ctx context.Context, shard int) { _, _ = s.SendNotices(ctx, shard, 0) }
+func (s *Service) NotifyWorkers(ctx context.Context, shard int) { _, _ = s.SendNotices(ctx, shard, 0) }
 
 // SendNotices moves the notices in a shard's outbox that are at least `grace` old to the workers' shards. It reports whether there are
 // more, and returns the last error.
@@ -64,16 +64,16 @@ func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duratio
 		calls[i] = s.notifyCall(home, group)
 	}
 	s.store.DoAll(ctx, "send notices", calls)
-	var late []string
+	var postponed []string
 	for i, c := range calls {
 		if c.Err != nil {
-			late, err = append(late, textsOf(groups[i])...), c.Err
+			postponed, err = append(postponed, textsOf(groups[i])...), c.Err
 		} else {
 			done = append(done, textsOf(groups[i])...)
 		}
 	}
 	after := append(s.noticesDone(shard, outbox, 0, done),
-		s.noticesDone(shard, outbox, noticeRetry, late)...) // they go behind those that can be sent
+		s.noticesDone(shard, outbox, noticeRetry, postponed)...) // they go behind those that can be sent
 	s.store.DoAll(ctx, "send notices", after)
 	if err := store.FirstError(after); err != nil {
 		return false, err
@@ -83,20 +83,20 @@ func (s *Service) SendNotices(ctx context.Context, shard int, grace time.Duratio
 
 // byWorker groups the entries of an outbox by worker, each group for one script call. It also returns the undeliverable ones: they are
 // for a worker that never registered, or are no notices.
-func (s *Service) byWorker(texts []string) (groups [][]notice, dead []string) {
+func (s *Service) byWorker(texts []string) (groups [][]notice, undeliverable []string) {
 	of := map[string][]notice{}
 	for _, text := range texts {
 		n, ok := parseNotice(text)
 		if _, registered := s.store.WorkerShard(n.worker); ok && registered {
 			of[n.worker] = append(of[n.worker], n)
 		} else if text != sentinel {
-			dead = append(dead, text)
+			undeliverable = append(undeliverable, text)
 		}
 	}
 	for _, notices := range of {
 		groups = slices.AppendSeq(groups, slices.Chunk(notices, noticesAtOnce))
 	}
-	return groups, dead
+	return groups, undeliverable
 }
 
 // sentinel is the member of every fixed set that keeps the set from being deleted.
@@ -118,8 +118,8 @@ func (s *Service) noticesDone(shard int, key string, putOff time.Duration, entri
 	return calls
 }
 
-// WorkerHeard is the response to a worker's beat. Its creator owns it until it is passed to Notified.
-type WorkerHeard struct {
+// WorkerBeatResponse is the response to a worker's beat. Its creator owns it until it is passed to Notified.
+type WorkerBeatResponse struct {
 	At            time.Time
 	ShouldDrain   bool
 	Ended         bool      // its drain has finished, which the response reports; no later beat of it is accepted
@@ -134,7 +134,7 @@ type WorkerHeard struct {
 	Inventory string           // number of its inventory; "": none, or older than another one
 	notices   []string         // repeated until Notified
 	cancelled []*model.Attempt // the attempts of Cancels
-	told      map[toldOf]bool
+	listed    map[noticeKey]bool
 }
 
 // TaskNotice notifies a worker about one of its attempts.
@@ -145,14 +145,14 @@ type TaskNotice struct {
 	Error   model.Code // why it was lost
 }
 
-// toldOf is one notice about an attempt, which a response contains once.
-type toldOf struct {
+// noticeKey is one notice about an attempt, which a response contains once.
+type noticeKey struct {
 	attempt OwnedAttempt
 	lost    bool // else it is a cancel
 }
 
-// Tell adds the worker's notices, which the script of its beat has listed, to the response.
-func (s *Service) Tell(h *WorkerHeard, notices []string) {
+// AddNotices adds the worker's notices, which the script of its beat has listed, to the response.
+func (s *Service) AddNotices(h *WorkerBeatResponse, notices []string) {
 	for _, entry := range notices {
 		p := strings.SplitN(entry, schema.PackSep, 3)
 		if len(p) != 3 {
@@ -179,7 +179,7 @@ func (s *Service) Tell(h *WorkerHeard, notices []string) {
 }
 
 // cancel adds a pending cancel, once for each attempt.
-func (h *WorkerHeard) cancel(n TaskNotice, a *model.Attempt) {
+func (h *WorkerBeatResponse) cancel(n TaskNotice, a *model.Attempt) {
 	if h.isNew(n, false) {
 		h.Cancels = append(h.Cancels, n)
 		h.cancelled = append(h.cancelled, a)
@@ -187,29 +187,29 @@ func (h *WorkerHeard) cancel(n TaskNotice, a *model.Attempt) {
 }
 
 // lose adds a lost attempt, once for each.
-func (h *WorkerHeard) lose(n TaskNotice) {
+func (h *WorkerBeatResponse) lose(n TaskNotice) {
 	if h.isNew(n, true) {
 		h.Lost = append(h.Lost, n)
 	}
 }
 
 // isNew reports whether the response does not contain the notice yet.
-func (h *WorkerHeard) isNew(n TaskNotice, lost bool) bool {
-	what := toldOf{OwnedAttempt{n.TaskID, n.Attempt}, lost}
-	if h.told[what] {
+func (h *WorkerBeatResponse) isNew(n TaskNotice, lost bool) bool {
+	what := noticeKey{OwnedAttempt{n.TaskID, n.Attempt}, lost}
+	if h.listed[what] {
 		return false
 	}
-	if h.told == nil {
-		h.told = map[toldOf]bool{}
+	if h.listed == nil {
+		h.listed = map[noticeKey]bool{}
 	}
-	h.told[what] = true
+	h.listed[what] = true
 	return true
 }
 
 // Notified records that the response to a worker's beat, with all its notices, was written to the worker's connection. It does not wait;
 // the next beat repeats what is not recorded. Cancels come first: their grace period must begin before their notice is removed.
-func (s *Service) Notified(h *WorkerHeard) {
-	s.store.Beside("recording what a worker was told", func() {
+func (s *Service) Notified(h *WorkerBeatResponse) {
+	s.store.Go("recording what a worker was told", func() {
 		ctx := context.Background()
 		if err := s.beats.CancelsDelivered(ctx, "notified", h.cancelled); err != nil {
 			return

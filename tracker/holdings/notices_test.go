@@ -16,7 +16,7 @@ import (
 // A worker's one beat keeps all its tasks alive; none of them sends beats.
 func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		held := c.MustHolding("w1", 20)
 		c.Pass(5 * time.Minute)
@@ -30,7 +30,7 @@ func TestAWorkersBeatKeepsItsTasksAlive(t *testing.T) {
 // A task without its own timeout is as alive as its worker, also in lists.
 func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		id := c.MustHolding("w1", 1)[0].TaskID
 		want := func(l model.Liveness, silent time.Duration) {
@@ -58,7 +58,7 @@ func TestATaskIsAsAliveAsItsWorker(t *testing.T) {
 // A task that also has its own timeout expires at the earlier of the two, and its worker is notified.
 func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		own := func(n *model.NewTask) { n.HeartbeatTimeout = 8 * time.Second }
 		held := c.MustHolding("w1", 2, own)
@@ -73,16 +73,16 @@ func TestATaskWithItsOwnTimeoutDiesByItToo(t *testing.T) {
 		if task := c.WantState(held[1].TaskID, model.Queued, ""); task.History[0].Reason != model.HeartbeatTimeout {
 			c.Fatalf("%+v", task)
 		}
-		heard := c.MustBeatWorker(c.IDs["w1"])
-		c.WantNotices(heard.Lost, holdings.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Error: model.Expired})
-		c.WantNotices(heard.Cancels)
+		response := c.MustBeatWorker(c.IDs["w1"])
+		c.WantNotices(response.Lost, holdings.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Error: model.Expired})
+		c.WantNotices(response.Cancels)
 	})
 }
 
 // Each beat of the worker repeats a cancel until its delivery is recorded; only then its grace period begins.
 func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		held := c.MustHolding("w1", 2, func(n *model.NewTask) { n.CancelGrace = 2 * time.Second })
 		if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, held[0].TaskID, model.CancelRequest{Reason: "no longer \"needed\""}); err != nil {
@@ -109,7 +109,7 @@ func TestCancelsReachTheWorkerByItsBeat(t *testing.T) {
 // A worker is also notified of attempts that an operator takes from it.
 func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		held := c.MustHolding("w1", 2)
 		c.MustQueue("unstarted", "x")
@@ -121,12 +121,12 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.MustSweep()
-		heard := c.MustBeatWorker(c.IDs["w1"])
-		lost := heard.Lost
+		response := c.MustBeatWorker(c.IDs["w1"])
+		lost := response.Lost
 		slices.SortFunc(lost, func(a, b holdings.TaskNotice) int { return len(a.TaskID) - len(b.TaskID) })
 		c.WantNotices(lost, holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.AttemptMismatch},
 			holdings.TaskNotice{TaskID: "unstarted", Attempt: 1, Error: model.AlreadyTerminal})
-		c.Holdings.Notified(heard)
+		c.Holdings.Notified(response)
 		trackertest.Eventually(c, "the delivery is recorded", func() bool { return len(c.MustBeatWorker(c.IDs["w1"]).Lost) == 0 })
 		if _, err := c.Beats.Complete(c.Ctx, held[1], model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
@@ -139,7 +139,7 @@ func TestLossesReachTheWorkerByItsBeat(t *testing.T) {
 // An inventory lists what runs and returns what is lost, and attempts that two consecutive beats miss are taken from the worker.
 func TestInventory(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2")
 		w1 := c.IDs["w1"]
@@ -159,9 +159,9 @@ func TestInventory(t *testing.T) {
 				holdings.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
 			b.Inventory[0].Report = report
 		}
-		heard := c.MustBeatWorker(w1, beat)
-		c.WantNotices(heard.Cancels, holdings.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Reason: "stop"})
-		c.WantNotices(heard.Lost, holdings.TaskNotice{TaskID: foreign.TaskID, Attempt: 1, Error: model.AttemptMismatch},
+		response := c.MustBeatWorker(w1, beat)
+		c.WantNotices(response.Cancels, holdings.TaskNotice{TaskID: held[1].TaskID, Attempt: 1, Reason: "stop"})
+		c.WantNotices(response.Lost, holdings.TaskNotice{TaskID: foreign.TaskID, Attempt: 1, Error: model.AttemptMismatch},
 			holdings.TaskNotice{TaskID: held[2].TaskID, Attempt: 1, Error: model.AlreadyTerminal})
 		if task := c.WantState("claimed", model.Running, ""); task.Progress.Pct != "40" || task.Progress.Message != `"on it"` {
 			c.Fatalf("%+v", task)
@@ -171,9 +171,9 @@ func TestInventory(t *testing.T) {
 		c.WantState(held[0].TaskID, model.Running, "")
 		c.MustBeatWorker(w1) // a beat without an inventory has no effect on it
 		c.WantState(held[0].TaskID, model.Running, "")
-		heard = c.MustBeatWorker(w1, beat)
-		if gone := (holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired}); !slices.Contains(heard.Lost, gone) {
-			c.Fatalf("told %+v, want %+v among them", heard.Lost, gone)
+		response = c.MustBeatWorker(w1, beat)
+		if want := (holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired}); !slices.Contains(response.Lost, want) {
+			c.Fatalf("told %+v, want %+v among them", response.Lost, want)
 		}
 		task := c.WantState(held[0].TaskID, model.Queued, "")
 		if task.Losses != 1 || task.History[0].Reason != model.WorkerLost {
@@ -187,7 +187,7 @@ func TestInventory(t *testing.T) {
 // An attempt that an inventory misses once and lists again is not lost.
 func TestInventoryMissesOnceOnly(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		for i := range 6 {
@@ -205,7 +205,7 @@ func TestInventoryMissesOnceOnly(t *testing.T) {
 // Only attempts that were dispatched to a worker are its own, including earlier ones.
 func TestOwned(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2")
 		mine, foreign := c.MustHolding("w1", 2), c.MustHolding("w2", 1)
@@ -239,7 +239,7 @@ func TestOwned(t *testing.T) {
 // A claimed attempt that the store lost is adopted from its token, with its worker: it is recovered with that worker.
 func TestAClaimedAttemptIsAdoptedWithItsWorker(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		for _, key := range []string{"task", "doc", "history"} {

@@ -48,18 +48,18 @@ func (s *Service) owned(ctx context.Context, op string, scope model.Scope, worke
 	attempts []*model.Attempt, known []bool, err error,
 ) {
 	attempts, known = make([]*model.Attempt, len(names)), make([]bool, len(names))
-	var ask []OwnedAttempt // each once
+	var missing []OwnedAttempt // each once
 	for i, n := range names {
 		if attempts[i] = s.ownedBy.get(scope, workerID, n); attempts[i] != nil {
 			known[i] = true
 		} else {
-			ask = append(ask, n)
+			missing = append(missing, n)
 		}
 	}
-	if len(ask) == 0 {
+	if len(missing) == 0 {
 		return attempts, known, nil
 	}
-	found, err := s.askOwned(ctx, op, scope, workerID, ask)
+	found, err := s.fetchOwned(ctx, op, scope, workerID, missing)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,8 +77,8 @@ type foundOwned struct {
 	known   bool
 }
 
-// askOwned looks attempts up in the store, and caches those of the worker.
-func (s *Service) askOwned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (
+// fetchOwned looks attempts up in the store, and caches those of the worker.
+func (s *Service) fetchOwned(ctx context.Context, op string, scope model.Scope, workerID string, names []OwnedAttempt) (
 	map[OwnedAttempt]foundOwned, error,
 ) {
 	found := make(map[OwnedAttempt]foundOwned, len(names))

@@ -16,7 +16,7 @@ import (
 // A dead worker's tasks are requeued in every shard, exactly once, with the evidence of its silence.
 func TestADeadWorkersTasksAreRecovered(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2")
 		const n = 75
@@ -52,7 +52,7 @@ func TestADeadWorkersTasksAreRecovered(t *testing.T) {
 // maxLosses stops a poison pill: a task that kills its workers is requeued that many times and then fails.
 func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.MustQueue("pill", "x", func(n *model.NewTask) {
 			p := model.DefaultRetryPolicy
 			p.MaxLosses = 2
@@ -76,7 +76,7 @@ func TestMaxLossesStopsAPoisonPill(t *testing.T) {
 // Deregistration is not a loss: the worker's tasks are available to others at once.
 func TestDeregistrationIsNoLoss(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2")
 		c.MustQueue("t1", "x")
@@ -99,7 +99,7 @@ func TestDeregistrationIsNoLoss(t *testing.T) {
 // Between the verdict on a worker and its recovery, a completion by the task's token still wins.
 func TestACompletionBeforeRecoveryWins(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		held := c.MustHolding("w1", 3)
 		if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
@@ -119,7 +119,7 @@ func TestACompletionBeforeRecoveryWins(t *testing.T) {
 // Concurrent sweepers take each attempt once.
 func TestSweepersShareARecovery(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		held := c.MustHolding("w1", 60)
 		c.Advance(30 * time.Second)
@@ -145,7 +145,7 @@ func TestSweepersShareARecovery(t *testing.T) {
 // A claim in progress when its worker ends meets the fence.
 func TestAFencedWorkerClaimsNothing(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		if err := c.Holdings.FenceEverywhere(trackertest.Scope, c.IDs["w1"]); err != nil {

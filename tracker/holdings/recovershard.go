@@ -39,7 +39,7 @@ type lostEvidence struct {
 	silent   time.Duration
 	credit   time.Duration // time since the last beat that was excluded
 	timeout  time.Duration // of the worker
-	spared   bool          // the mass-expiry brake had held the worker
+	held     bool          // the mass-expiry brake had held the worker
 	due      time.Time     // since when they could be taken; zero: now
 }
 
@@ -47,14 +47,14 @@ type lostEvidence struct {
 func (r *recoveryReply) evidence() lostEvidence {
 	e := lostEvidence{
 		reason: r.reason, loss: r.loss, timeout: r.timeout, due: r.ended.Add(-r.lag),
-		spared: r.lastBeatMs != notKept && r.sparedAtMs >= r.lastBeatMs,
+		held: r.lastBeatMs != notStored && r.heldAtMs >= r.lastBeatMs,
 	}
-	if r.lastBeat.IsZero() || r.ended.IsZero() || r.lastBeatMs == notKept {
+	if r.lastBeat.IsZero() || r.ended.IsZero() || r.lastBeatMs == notStored {
 		return e
 	}
 	e.lastBeat = r.lastBeat
 	wall := r.ended.Sub(r.lastBeat)
-	if e.silent = r.silent; r.silent == notKept {
+	if e.silent = r.silent; r.silent == notStored {
 		e.silent = wall
 	}
 	e.credit = max(0, wall-e.silent)

@@ -131,7 +131,7 @@ func (s *Service) recoverIn(ctx context.Context, rec *Recovery, shard int) (take
 func (s *Service) logRecovered(rec *Recovery, is recoveryDone) {
 	attrs := []slog.Attr{rec.worker.Scope.LogAttr(), slog.String("workerId", rec.worker.ID), slog.Int("recovered", is.all.attempts),
 		slog.Int("failed", is.all.failed)}
-	if is.since != notKept {
+	if is.since != notStored {
 		attrs = append(attrs, slog.Duration("took", is.since))
 	}
 	attrs = append(attrs, slog.String("by", rec.by))

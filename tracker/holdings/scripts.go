@@ -119,14 +119,14 @@ type recoveryReply struct {
 	ended      time.Time     // zero: unknown
 	timeout    time.Duration // 0: unknown
 	queue      string
-	silent     time.Duration // at its end; notKept: an earlier version did not store it
+	silent     time.Duration // at its end; notStored: an earlier version did not store it
 	lag        time.Duration // how long its end was overdue
-	lastBeatMs int64         // in shard time; notKept: unknown
-	sparedAtMs int64         // when the mass-expiry brake held it, in shard time; notKept: never
+	lastBeatMs int64         // in shard time; notStored: unknown
+	heldAtMs   int64         // when the mass-expiry brake held it, in shard time; notStored: never
 }
 
-// notKept is the value of numbers that are missing from a record.
-const notKept = -1
+// notStored is the value of numbers that are missing from a record.
+const notStored = -1
 
 // recoveryFields is how many values recovery_read.lua returns for each worker.
 const recoveryFields = 11
@@ -137,8 +137,8 @@ func readRecovery(r store.Reply, i int) recoveryReply {
 	return recoveryReply{
 		shards: of.List(0).Strings(), reason: model.WorkerReason(of.Str(1)), loss: of.Str(2) != "",
 		lastBeat: schema.ParseMillis(of.Str(3)), ended: schema.ParseMillis(of.Str(4)), timeout: schema.Duration(of.Str(5), 0),
-		queue: of.Str(6), silent: schema.Duration(of.Str(7), notKept), lag: schema.Duration(of.Str(8), 0),
-		lastBeatMs: msOr(of.Str(9), notKept), sparedAtMs: msOr(of.Str(10), notKept),
+		queue: of.Str(6), silent: schema.Duration(of.Str(7), notStored), lag: schema.Duration(of.Str(8), 0),
+		lastBeatMs: msOr(of.Str(9), notStored), heldAtMs: msOr(of.Str(10), notStored),
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Service) recoverCall(by string, held []Holding, e lostEvidence) *store.
 	keys := append(make([]string, 0, len(k.Fixed)+5*len(held)), k.Fixed...)
 	args := []any{
 		by, model.Millis(s.opts.FinishedRetention), schema.Flag(e.loss), schema.MillisOrEmpty(e.lastBeat), orEmpty(e.silent),
-		orEmpty(e.timeout), string(e.reason), orEmpty(e.credit), schema.Flag(e.spared), schema.MillisOrEmpty(e.due),
+		orEmpty(e.timeout), string(e.reason), orEmpty(e.credit), schema.Flag(e.held), schema.MillisOrEmpty(e.due),
 	}
 	for _, h := range held {
 		keys = k.OfTask(keys, h.Ref.Scope, h.Ref.ID, h.Ref.Run, h.Ref.TimeoutMs)
@@ -190,12 +190,12 @@ type recovered struct{ attempts, failed, exhausted int }
 type recoveryDone struct {
 	over  bool
 	all   recovered     // in all shards, once all are done
-	since time.Duration // time since the worker's end; notKept: unknown
+	since time.Duration // time since the worker's end; notStored: unknown
 }
 
 func readRecoveryDone(r store.Reply) recoveryDone {
 	return recoveryDone{
-		over: r.Int(0) == 1, all: recovered{attempts: int(r.Int(1)), failed: int(r.Int(2))}, since: schema.Duration(r.Str(3), notKept),
+		over: r.Int(0) == 1, all: recovered{attempts: int(r.Int(1)), failed: int(r.Int(2))}, since: schema.Duration(r.Str(3), notStored),
 	}
 }
 

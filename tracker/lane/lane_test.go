@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLaneGivesEachItemOneFate puts from many goroutines while the lane closes: admitted items are flushed once, refused ones never.
-func TestLaneGivesEachItemOneFate(t *testing.T) {
+// TestLaneGivesEachItemOneResult puts from many goroutines while the lane closes: admitted items are flushed once, refused ones never.
+func TestLaneGivesEachItemOneResult(t *testing.T) {
 	const putters, each = 8, 5000
 	flushed := make([]int, putters*each)
 	l := New(4*minStripe, 4, 1, func(batch []int) {
@@ -217,22 +217,22 @@ func TestFewItemsAreNeverLeftBehind(t *testing.T) {
 
 func fewItems(t *testing.T, putters, each int) {
 	l := NewOverlapping(minStripe, 1, 3, 3, func(batch []*sync.WaitGroup) {
-		for _, fate := range batch {
-			fate.Done()
+		for _, item := range batch {
+			item.Done()
 		}
 	})
 	var all sync.WaitGroup
 	for p := range putters {
 		all.Go(func() {
-			var fates sync.WaitGroup
+			var results sync.WaitGroup
 			for i := range each {
-				fates.Add(1)
-				if l.Put(&fates) != Admitted {
+				results.Add(1)
+				if l.Put(&results) != Admitted {
 					t.Error("refused")
-					fates.Done()
+					results.Done()
 				}
 				if i%(p+1) == 0 {
-					fates.Wait() // perhaps no later put would wake a flusher
+					results.Wait() // perhaps no later put would wake a flusher
 				}
 			}
 		})

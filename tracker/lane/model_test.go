@@ -7,15 +7,15 @@ import (
 
 // The steps of a flusher, between which others may run (run, begin, end), and those of goroutines that put and close.
 const (
-	sleeps   = iota // until it is woken
-	enters          // begin: increments the count
-	weighs          // begin: another one runs; do enough items wait?
-	leaves          // begin: not enough
-	drains          // and handles the items
-	ends            // end: decrements the count
-	asks            // end: is the lane closed?
-	looks           // end: do items wait?
-	passesOn        // wakes the next flusher, since the lane is closed
+	sleeps        = iota // until it is woken
+	enters               // begin: increments the count
+	weighs               // begin: another one runs; do enough items wait?
+	leaves               // begin: not enough
+	drains               // and handles the items
+	ends                 // end: decrements the count
+	checksClosed         // end: is the lane closed?
+	checksWaiting        // end: do items wait?
+	passesOn             // wakes the next flusher, since the lane is closed
 	returned
 )
 
@@ -76,10 +76,10 @@ func (s laneState) step(flushers, least int) (next []laneState) {
 			n.pending, f.at = 0, ends
 		case ends:
 			n.running--
-			f.at = asks
-		case asks:
-			f.closed, f.at = s.closed, looks
-		case looks:
+			f.at = checksClosed
+		case checksClosed:
+			f.closed, f.at = s.closed, checksWaiting
+		case checksWaiting:
 			switch {
 			case s.pending > 0:
 				f.at = enters

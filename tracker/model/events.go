@@ -26,8 +26,8 @@ var EventTypes = []string{
 var WithoutScope = []string{"system.shard_started", "system.outage_credited", "system.swept", "system.tokens_revoked"}
 
 // CheckEventTypes returns an error for values that are neither a type of event nor a family such as task.*.
-func CheckEventTypes(field string, asked []string) error {
-	for _, a := range asked {
+func CheckEventTypes(field string, types []string) error {
+	for _, a := range types {
 		family, whole := strings.CutSuffix(a, ".*")
 		known := slices.ContainsFunc(EventTypes, func(t string) bool {
 			return t == a || whole && family != "" && strings.HasPrefix(t, family+".")

@@ -79,10 +79,10 @@ const (
 	MinFinishedRetention     = MaxTokenTTL + 5*time.Minute // a verified token's record must still exist
 	IdempotencyRetention     = 24 * time.Hour
 
-	MaxMessageBytes = 1024 // of a progress message as JSON text; longer ones are cut, not refused
-	MaxHistory      = 100  // newest attempts kept with a task
-	MaxKeptError    = 2048 // bytes of an ended attempt's error in the history; longer ones are cut
-	MaxKeptMetrics  = 1024 // bytes of an ended attempt's metrics in the history; members that do not fit are left out
+	MaxMessageBytes   = 1024 // of a progress message as JSON text; longer ones are cut, not refused
+	MaxHistory        = 100  // newest attempts kept with a task
+	MaxHistoryError   = 2048 // bytes of an ended attempt's error in the history; longer ones are cut
+	MaxHistoryMetrics = 1024 // bytes of an ended attempt's metrics in the history; members that do not fit are left out
 )
 
 // RetryPolicy is how often a queued task is retried. The zero value means no retries.
@@ -137,9 +137,9 @@ type NewTask struct {
 	IdempotencyKey  string // empty: none
 	IdempotencyHash string // of the canonical request body; set with the key
 
-	// Late is the error for a deadline that has passed, or for a worker that is gone. Create returns it unless the key is known, since its
-	// first request was in time. nil: neither.
-	Late error
+	// AdmissionErr is the error for a deadline that has passed, or for a worker that is gone. Create returns it unless the key is known,
+	// since its first request was in time. nil: neither.
+	AdmissionErr error
 }
 
 // Attempt identifies one attempt of one task as its token does: everything a callback needs to find its keys without a look-up. Create it
@@ -300,8 +300,8 @@ type HistoryEntry struct {
 	Outcome          string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
 	Reason           Reason
 	LastProgress     Progress
-	Error            json.RawMessage // at most MaxKeptError bytes
-	Metrics          json.RawMessage // at most MaxKeptMetrics bytes; nil: none
+	Error            json.RawMessage // at most MaxHistoryError bytes
+	Metrics          json.RawMessage // at most MaxHistoryMetrics bytes; nil: none
 	WillRetry        bool
 	RetriesExhausted bool      // it was retryable, but the policy allows no more
 	Evidence         *Evidence // of a verdict by Lubdub; nil when the worker reported the end

@@ -192,12 +192,12 @@ func (n *NewTask) checkData(time.Time) error {
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 func (n *NewTask) checkTimes(now time.Time) error {
-	n.Late = nil
+	n.AdmissionErr = nil
 	if !n.Deadline.IsZero() && !n.Deadline.After(now) {
-		n.Late = Invalidf("deadline", "is in the past (the server has %s); use a later time", now.UTC().Format(time.RFC3339))
+		n.AdmissionErr = Invalidf("deadline", "is in the past (the server has %s); use a later time", now.UTC().Format(time.RFC3339))
 	}
-	if n.Late != nil && n.IdempotencyKey == "" {
-		return n.Late
+	if n.AdmissionErr != nil && n.IdempotencyKey == "" {
+		return n.AdmissionErr
 	}
 	if n.Deadline.After(lastTime) {
 		return Invalidf("deadline", "lies after the year 9999")

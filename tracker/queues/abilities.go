@@ -36,12 +36,12 @@ const (
 
 // The ability that a hash identifies never changes, so it is read from one worker once and cached.
 func newAbleCache() *lru.Cache[string, *ability] {
-	cache, _ := lru.New[string, *ability](maxAskedLabels) // fails only for a size of 0
+	cache, _ := lru.New[string, *ability](maxCachedLabels) // fails only for a size of 0
 	return cache
 }
 
 // learn reads what is needed to evaluate the classes, within the bounds, and returns the labels that they require.
-func (a *abilities) learn(ctx context.Context, classes []waitingClass) (askedLabels, error) {
+func (a *abilities) learn(ctx context.Context, classes []waitingClass) (requiredLabels, error) {
 	if len(classes) > 0 && !a.known {
 		if err := a.read(ctx); err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func (a *abilities) learn(ctx context.Context, classes []waitingClass) (askedLab
 // read reads the existing abilities; one that is not cached is read from one of its workers.
 func (a *abilities) read(ctx context.Context) error {
 	a.known, a.byQueue, a.pinned = true, map[string]map[string]*ability{}, map[string]*ability{}
-	a.judgements, a.labelSets, a.pins = maxJudgements, maxAskedLabels, maxPins
+	a.judgements, a.labelSets, a.pins = maxJudgements, maxCachedLabels, maxPins
 	s, all := a.queues, 0
 	unknown := map[string][]string{} // queues by hash
 	var refs []*schema.WorkerRef
@@ -130,11 +130,11 @@ func (a *abilities) readPinned(ctx context.Context, classes []waitingClass) erro
 }
 
 // run reports whether an ONLINE worker could claim the tasks of a class.
-func (a *abilities) run(c waitingClass, labels askedLabels) bool {
-	asked, known := labels.of(c.head.Class)
+func (a *abilities) run(c waitingClass, labels requiredLabels) bool {
+	required, known := labels.of(c.head.Class)
 	if pin := c.head.Class.Pin; pin != "" {
 		can, looked := a.pinned[c.queue+"/"+pin]
-		return !looked || can != nil && (!known || can.runs(c.head.Class, asked))
+		return !looked || can != nil && (!known || can.runs(c.head.Class, required))
 	}
 	able := a.byQueue[c.queue]
 	if !known || a.judgements < len(able) {
@@ -142,7 +142,7 @@ func (a *abilities) run(c waitingClass, labels askedLabels) bool {
 	}
 	for _, can := range able {
 		a.judgements--
-		if can == nil || can.runs(c.head.Class, asked) {
+		if can == nil || can.runs(c.head.Class, required) {
 			return true
 		}
 	}

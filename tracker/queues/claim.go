@@ -115,7 +115,7 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 	if err := c.reserve(ctx, true); err != nil {
 		return nil, err
 	}
-	defer c.giveBack(ctx)
+	defer c.releasePlaces(ctx)
 	if err := c.checkTypes(); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (c *claim) awaitPlaces(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.rest(ctx)
 		if !c.reservation.Cordoned {
-			c.queues.tellWhenFree(ctx, c.WorkerID) // first, so that attempts that end from here on are announced
+			c.queues.notifyWhenFree(ctx, c.WorkerID) // first, so that attempts that end from here on are announced
 		}
 		if err := c.reserve(ctx, false); err != nil || c.places > 0 {
 			return err
@@ -173,35 +173,35 @@ func (c *claim) refused(ctx context.Context) error {
 	if c.Wait == 0 || c.server.Err() != nil {
 		return nil
 	}
-	asked := &reservation{Reservation: workers.Reservation{Worker: c.reservation.Worker, Name: model.NewID("")}}
-	if err := c.queues.extend(ctx, asked, workers.ReserveArgs{Life: reservationLife}); model.CodeOf(err) != model.Unavailable {
+	probe := &reservation{Reservation: workers.Reservation{Worker: c.reservation.Worker, Name: model.NewID("")}}
+	if err := c.queues.extend(ctx, probe, workers.ReserveArgs{Life: reservationLife}); model.CodeOf(err) != model.Unavailable {
 		return err
 	}
 	return nil // it waited in vain, which is true as well
 }
 
-// reserve reserves as many places as the claim wants. `heard`: this counts as a heartbeat of the worker.
-func (c *claim) reserve(ctx context.Context, heard bool) error {
-	r, err := c.queues.reserve(ctx, c.Scope, c.WorkerID, c.Max, heard)
+// reserve reserves as many places as the claim wants. `heartbeat`: this counts as a heartbeat of the worker.
+func (c *claim) reserve(ctx context.Context, heartbeat bool) error {
+	r, err := c.queues.reserve(ctx, c.Scope, c.WorkerID, c.Max, heartbeat)
 	if err != nil {
 		return err
 	}
 	c.reservation, c.places = r, r.Places
 	c.can = &ability{types: r.Types, runtimes: r.Runtimes, labels: r.Labels}
 	if len(r.Types) == 0 { // adopted from a token that was too short to include them
-		c.giveBack(ctx)
+		c.releasePlaces(ctx)
 		return &model.Error{Code: workers.WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; " +
 			"let it finish what it holds, and register again for more"}
 	}
 	if r.Queue != c.Queue {
-		c.giveBack(ctx)
+		c.releasePlaces(ctx)
 		return &model.Error{Code: Forbidden, Op: "claim",
 			Message: fmt.Sprintf("the worker registered for the queue %s; it claims from that one only", r.Queue)}
 	}
 	return nil
 }
 
-func (c *claim) giveBack(ctx context.Context) {
+func (c *claim) releasePlaces(ctx context.Context) {
 	if c.places > 0 {
 		r, used := c.reservation, c.used
 		c.queues.store.Tidy(ctx, func(ctx context.Context) { c.queues.settle(ctx, r, used) })
@@ -224,8 +224,8 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 	list := c.queues.waitlists.of(c.queues, c.Scope, c.Queue)
 	w := list.join(c)
 	defer list.leave(w)
-	late := time.NewTimer(time.Until(store.Until(ctx)))
-	defer late.Stop()
+	deadline := time.NewTimer(time.Until(store.Until(ctx)))
+	defer deadline.Stop()
 	var over <-chan struct{} // set after the first look: even a claim that does not wait gets one
 	nudged := false
 	for {
@@ -243,8 +243,8 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 			return nil, nil
 		case <-c.queues.store.Broken():
 			return nil, store.AsUnavailable("claim", c.queues.store.Bug())
-		case <-late.C: // the queue could not be read in time
-			return nil, store.AsUnavailable("claim", c.queues.store.Late())
+		case <-deadline.C: // the queue could not be read in time
+			return nil, store.AsUnavailable("claim", c.queues.store.TooLateError())
 		case <-c.nudge:
 			if c.overtaken(ctx) {
 				return nil, nil
@@ -256,7 +256,7 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 			}
 			if len(o.entries) == 0 { // nothing now: others may use the places while this claim waits
 				over = ctx.Done()
-				c.giveBack(ctx)
+				c.releasePlaces(ctx)
 				c.rest(ctx)
 				continue
 			}

@@ -16,7 +16,7 @@ import (
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.WantIDs(c.MustClaim("w1", 10))
 		c.MustQueue("t1", "x", func(n *model.NewTask) {
@@ -47,7 +47,7 @@ func TestClaim(t *testing.T) {
 // A task that no worker here can run never blocks those behind it, no matter how many there are.
 func TestNoTypePoisoning(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1", func(n *model.NewWorker) {
 			n.Types, n.Runtimes, n.Labels = []string{"good"}, []string{"python"}, map[string]string{"region": "eu", "size": "l"}
 		})
@@ -81,7 +81,7 @@ func TestNoTypePoisoning(t *testing.T) {
 // A flood of one type does not starve another: the types take turns, oldest task first.
 func TestClaimsAreFairAcrossTypes(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1", func(n *model.NewWorker) { n.Types = []string{"flood", "rare"} })
 		for i := range 40 {
 			c.MustQueue(fmt.Sprintf("flood-%02d", i), "flood", trackertest.OneShard(c, 0))
@@ -112,7 +112,7 @@ func TestClaimsAreFairAcrossTypes(t *testing.T) {
 
 func TestClaimsOldestFirst(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		for _, id := range []string{"t3", "t1", "t2"} {
 			c.MustQueue(id, "x", trackertest.OneShard(c, 1))
@@ -131,7 +131,7 @@ func TestClaimsOldestFirst(t *testing.T) {
 // No matter how many claim at once, each task goes to exactly one of them, and none is left.
 func TestClaimsRace(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		const workers, tasks = 8, 60
 		for i := range tasks {
 			c.MustQueue(fmt.Sprintf("t%02d", i), "x")
@@ -175,7 +175,7 @@ func TestClaimsRace(t *testing.T) {
 
 func TestClaimRespectsCapacity(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 3 })
 		for i := range 5 {
 			c.MustQueue(fmt.Sprintf("t%d", i), "x")
@@ -202,7 +202,7 @@ func TestClaimRespectsCapacity(t *testing.T) {
 // The same claim again gets the same tasks, whether or not the first response arrived.
 func TestClaimID(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2")
 		for i := range 6 {
@@ -238,7 +238,7 @@ func TestClaimID(t *testing.T) {
 // A task whose claim response was lost ends by its start timeout.
 func TestStartTimeoutAfterAClaim(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		c.MustQueue("t2", "x", func(n *model.NewTask) { n.StartTimeout = 2 * time.Second })
@@ -269,7 +269,7 @@ func TestStartTimeoutAfterAClaim(t *testing.T) {
 
 func TestClaimRefusals(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		for _, name := range []string{"draining", "offline"} {
 			c.Hire(name)
@@ -312,7 +312,7 @@ func TestClaimRefusals(t *testing.T) {
 func TestAClaimBehindManyOffers(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		c := trackertest.NewCrew(h)
+		c := trackertest.NewFleet(h)
 		for i := range 350 {
 			c.MustQueue(fmt.Sprintf("t%03d", i), "x")
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // fill creates n tasks of the queue q.
-func fill(c *trackertest.Crew, n int) {
+func fill(c *trackertest.Fleet, n int) {
 	c.Helper()
 	for from := 0; from < n; from += 1000 {
 		batch := make([]model.NewTask, min(1000, n-from))
@@ -35,7 +35,7 @@ func fill(c *trackertest.Crew, n int) {
 func BenchmarkClaim(b *testing.B) {
 	for _, workers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			c := trackertest.BenchCrew(b)
+			c := trackertest.BenchFleet(b)
 			fill(c, b.N)
 			for i := range workers {
 				c.Hire(fmt.Sprintf("w%d", i))
@@ -70,7 +70,7 @@ func BenchmarkClaim(b *testing.B) {
 func BenchmarkWorkerBeat(b *testing.B) {
 	for _, holds := range []int{0, 10000} {
 		b.Run(fmt.Sprintf("holds=%d", holds), func(b *testing.B) {
-			c := trackertest.BenchCrew(b)
+			c := trackertest.BenchFleet(b)
 			fill(c, holds)
 			c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 20000 })
 			for n := 0; n < holds; {
@@ -86,7 +86,7 @@ func BenchmarkWorkerBeat(b *testing.B) {
 
 // BenchmarkIdleClaims shows the cost of 1,000 claims that wait in vain, in reads of Redis per second.
 func BenchmarkIdleClaims(b *testing.B) {
-	c := trackertest.BenchCrew(b)
+	c := trackertest.BenchFleet(b)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	var all sync.WaitGroup
@@ -101,12 +101,12 @@ func BenchmarkIdleClaims(b *testing.B) {
 		})
 	}
 	waiting(c, 1000)
-	before := c.Queues.Looks()
+	before := c.Queues.Reads()
 	b.ResetTimer()
 	for range b.N {
 		time.Sleep(time.Second)
 	}
-	b.ReportMetric(float64(c.Queues.Looks()-before)/b.Elapsed().Seconds(), "looks/s")
+	b.ReportMetric(float64(c.Queues.Reads()-before)/b.Elapsed().Seconds(), "looks/s")
 	cancel()
 	all.Wait()
 }
@@ -116,7 +116,7 @@ func BenchmarkRecover(b *testing.B) {
 	const holds = 10000
 	for range b.N {
 		b.StopTimer()
-		c := trackertest.BenchCrew(b)
+		c := trackertest.BenchFleet(b)
 		fill(c, holds)
 		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = holds })
 		for n := 0; n < holds; {

@@ -111,7 +111,7 @@ func (c *claim) overtaken(ctx context.Context) bool {
 	if c.mark == "" || c.making {
 		return false
 	}
-	now, err := c.step(ctx, stepLook)
+	now, err := c.step(ctx, stepCheck)
 	c.over = err == nil && now.state == claimAnswered
 	return c.over
 }
@@ -122,7 +122,7 @@ func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, er
 	if code := model.CodeOf(reason); c.mark == "" || code == model.Unavailable || code == model.Overloaded {
 		return nil, reason
 	}
-	switch now, err := c.step(ctx, stepLook); {
+	switch now, err := c.step(ctx, stepCheck); {
 	case err != nil:
 		return nil, err
 	case now.state == claimAnswered, now.state == claimBusy:
@@ -136,7 +136,7 @@ func (c *claim) inVain(ctx context.Context, reason error) ([]*model.Envelope, er
 func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	c.listen()
 	for latest := time.Now().Add(claimFollow); ; {
-		now, err := c.step(ctx, stepAsk)
+		now, err := c.step(ctx, stepWatch)
 		switch {
 		case err != nil:
 			return nil, err

@@ -21,7 +21,7 @@ func named(id string) func(*queues.ClaimRequest) {
 // A claim ID is not used twice: a repeat claims nothing new once its tasks are done.
 func TestAClaimIDIsNotUsedTwice(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		first := c.MustClaim("w1", 1, named("c1"))
@@ -42,7 +42,7 @@ func TestAClaimIDIsNotUsedTwice(t *testing.T) {
 // A claim that got nothing was not made: the same ID may get something later.
 func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.WantIDs(c.MustClaim("w1", 1, named("c1")))
 		c.MustQueue("t1", "x")
@@ -51,13 +51,13 @@ func TestAnEmptyClaimMayBeRepeated(t *testing.T) {
 }
 
 // A repeat gets the tasks of its claim whatever the status of its worker is by then; only a new claim is refused.
-func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
+func TestARepeatedClaimIsAnsweredBeforeTheStatusCheck(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		c.MustClaim("w1", 1, named("c1"))
-		ask := func(id string) ([]*model.Envelope, error) {
+		claim := func(id string) ([]*model.Envelope, error) {
 			return c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs["w1"], Queue: "q", Max: 1, ClaimID: id})
 		}
 		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w1"], workers.Drain{}); err != nil {
@@ -65,14 +65,14 @@ func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 		}
 		c.WantIDs(c.MustClaim("w1", 1, named("c1")), "t1")
 		for range 2 {
-			_, err := ask("c2")
+			_, err := claim("c2")
 			c.WantCode(err, workers.WorkerDraining)
 		}
 		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerForced, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.WantIDs(c.MustClaim("w1", 1, named("c1"))) // it holds nothing any more
-		_, err := ask("c2")
+		_, err := claim("c2")
 		c.WantCode(err, workers.WorkerOffline)
 	})
 }
@@ -80,7 +80,7 @@ func TestAKnownClaimIsAnsweredBeforeTheStatusIsAsked(t *testing.T) {
 // Racing requests with one claim ID get one result, on any replicas.
 func TestAClaimIDRace(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		trackers := []*tracker.Tracker{c.Tracker, trackertest.NewHarness(c.TB, c.Store).Tracker}
 		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 10000 })
 		for round := range 25 {
@@ -115,8 +115,8 @@ func TestAClaimIDRace(t *testing.T) {
 // A waiting request does not delay a later one with its ID, and returns the same result.
 func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Queues.OnlyWhenTold()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w1")
 		waits := make(chan []string)
 		go func() {
@@ -147,7 +147,7 @@ func TestALaterRequestTakesOverAClaimThatWaits(t *testing.T) {
 // it may hold.
 func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		lossy := trackertest.NewHarness(c.TB, c.Store)
 		trackertest.FailCalls(lossy.Tracker, "claim", true, func(n int) bool { return n == 0 })
 		c.Hire("w0")
@@ -180,7 +180,7 @@ func TestALostClaimReplyCountsAsUsed(t *testing.T) {
 // A request whose turn was over when it took tasks returns the result of the later one that makes the claim by then.
 func TestARequestThatWasTooSlowFollowsTheLaterOne(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		later := trackertest.NewHarness(c.TB, c.Store)
 		c.MustQueue("t1", "x")

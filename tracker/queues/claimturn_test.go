@@ -16,16 +16,16 @@ import (
 const turnTimeout = time.Second // redis-timeout
 
 // turns tries claims under an ID with which another request is taking tasks.
-func turns(t *testing.T, test func(c *trackertest.Crew, another func(what string),
-	ask func(wait time.Duration) ([]*model.Envelope, error))) {
+func turns(t *testing.T, test func(c *trackertest.Fleet, another func(what string),
+	claim func(wait time.Duration) ([]*model.Envelope, error))) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) { turnsOn(t, s, test) })
 }
 
-func turnsOn(t *testing.T, s *redistest.Store, test func(c *trackertest.Crew, another func(what string),
-	ask func(wait time.Duration) ([]*model.Envelope, error))) {
+func turnsOn(t *testing.T, s *redistest.Store, test func(c *trackertest.Fleet, another func(what string),
+	claim func(wait time.Duration) ([]*model.Envelope, error))) {
 	t.Helper()
-	c := trackertest.NewCrew(trackertest.NewHarness(t, s, func(o *tracker.Options) { o.RedisTimeout = turnTimeout }))
+	c := trackertest.NewFleet(trackertest.NewHarness(t, s, func(o *tracker.Options) { o.RedisTimeout = turnTimeout }))
 	c.Hire("w1")
 	c.MustQueue("t1", "x")
 	another := func(what string) {
@@ -42,54 +42,54 @@ func turnsOn(t *testing.T, s *redistest.Store, test func(c *trackertest.Crew, an
 
 // While another request with its ID takes tasks, a claim waits no longer than its wait and the Redis timeout allow, rarely reads
 // Redis and is then refused so that the client repeats it.
-func TestARepeatedClaimWaitsNoLongerThanItSays(t *testing.T) {
+func TestARepeatedClaimWaitsNoLongerThanRequested(t *testing.T) {
 	redistest.EachMeasured(t, repeatedClaim)
 }
 
 func repeatedClaim(t *testing.T, s *redistest.Store) redistest.TooLong {
-	late := redistest.TooLong{}
-	turnsOn(t, s, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*model.Envelope, error)) {
+	exceeded := redistest.TooLong{}
+	turnsOn(t, s, func(c *trackertest.Fleet, another func(string), claim func(time.Duration) ([]*model.Envelope, error)) {
 		another("make")
-		asked := trackertest.CountScripts(c.Tracker)
+		scriptCalls := trackertest.CountScripts(c.Tracker)
 		own, most := redistest.OwnDelay(), time.Duration(0)
 		for _, wait := range []time.Duration{0, turnTimeout / 2} {
 			start := time.Now()
-			_, err := ask(wait)
+			_, err := claim(wait)
 			c.WantCode(err, model.Overloaded)
 			most = max(most, time.Since(start)-wait)
 		}
 		if delay := own(); most > turnTimeout*3/2+delay {
-			late["the claim"] = fmt.Sprintf("answered %v after its wait; this process was late by %v itself", most, delay)
+			exceeded["the claim"] = fmt.Sprintf("answered %v after its wait; this process was late by %v itself", most, delay)
 		}
-		if n := asked()["claimed"]; n > 10 {
+		if n := scriptCalls()["claimed"]; n > 10 {
 			c.Errorf("it asked %d times", n)
 		}
 		another("wait")
-		got, err := ask(0)
+		got, err := claim(0)
 		c.WantCode(err, "")
 		c.WantIDs(got, "t1")
 	})
-	return late
+	return exceeded
 }
 
 // The result of the other request wakes it: it gets the same tasks, or none, so that it may take tasks itself.
 func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"wait", "done"} {
-		turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*model.Envelope, error)) {
+		turns(t, func(c *trackertest.Fleet, another func(string), claim func(time.Duration) ([]*model.Envelope, error)) {
 			another("make")
 			nudged, leave := c.Queues.Nudged(trackertest.Scope, c.IDs["w1"])
-			asked := trackertest.CountScripts(c.Tracker)
+			scriptCalls := trackertest.CountScripts(c.Tracker)
 			type answer struct {
 				tasks []*model.Envelope
 				err   error
 			}
 			got := make(chan answer, 1)
 			go func() {
-				tasks, err := ask(time.Minute)
+				tasks, err := claim(time.Minute)
 				got <- answer{tasks, err}
 			}()
-			trackertest.Eventually(c.TB.(*testing.T), "it waits", func() bool { return asked()["claimed"] >= 2 })
+			trackertest.Eventually(c.TB.(*testing.T), "it waits", func() bool { return scriptCalls()["claimed"] >= 2 })
 			another(end)
 			<-nudged
 			leave()
@@ -100,7 +100,7 @@ func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 			} else {
 				c.WantIDs(a.tasks, "t1")
 			}
-			if n := asked()["claimed"]; n > 6 {
+			if n := scriptCalls()["claimed"]; n > 6 {
 				c.Errorf("%s: the record was asked %d times", end, n)
 			}
 		})
@@ -112,10 +112,10 @@ func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]time.Duration{"time goes by": turnTimeout*3/2 + time.Millisecond, "the clock is put back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			turns(t, func(c *trackertest.Crew, another func(string), ask func(time.Duration) ([]*model.Envelope, error)) {
+			turns(t, func(c *trackertest.Fleet, another func(string), claim func(time.Duration) ([]*model.Envelope, error)) {
 				another("make")
 				c.Store.Clock.Advance(step)
-				got, err := ask(0)
+				got, err := claim(0)
 				c.WantCode(err, "")
 				c.WantIDs(got, "t1")
 			})
@@ -127,7 +127,7 @@ func TestAMarkDoesNotOutliveItsRequest(t *testing.T) {
 // end of their waits.
 func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		trackers := []*tracker.Tracker{c.Tracker, trackertest.NewHarness(c.TB, c.Store).Tracker}
 		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 1000 })
 		for round := range 24 {
@@ -154,7 +154,7 @@ func TestRepeatsThatWaitGetTheSameTasks(t *testing.T) {
 	})
 }
 
-func waitingOn(c *trackertest.Crew, trackers []*tracker.Tracker, n int) {
+func waitingOn(c *trackertest.Fleet, trackers []*tracker.Tracker, n int) {
 	c.Helper()
 	trackertest.Until(c, func() bool {
 		sum := 0
@@ -166,10 +166,10 @@ func waitingOn(c *trackertest.Crew, trackers []*tracker.Tracker, n int) {
 }
 
 // A claim whose wait ends checks the state of its ID: it never returns nothing while another request may have taken tasks.
-func TestAClaimThatWaitedAsksWhatBecameOfItsID(t *testing.T) {
+func TestAClaimThatWaitedChecksTheStateOfItsID(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]model.Code{"": "", "make": model.Overloaded} {
-		turns(t, func(c *trackertest.Crew, another func(string), _ func(time.Duration) ([]*model.Envelope, error)) {
+		turns(t, func(c *trackertest.Fleet, another func(string), _ func(time.Duration) ([]*model.Envelope, error)) {
 			c.MustClaim("w1", 1) // there is nothing any more
 			ctx, cancel := context.WithCancel(c.Ctx)
 			defer cancel()

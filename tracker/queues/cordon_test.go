@@ -13,8 +13,8 @@ import (
 // is undone it gets what is ready.
 func TestAClaimThatWaitsThroughACordon(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Queues.OnlyWhenTold()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w")
 		got := awaitFor(c, c.Ctx, c.Tracker, "w", 1, queues.MaxClaimWait)
 		waiting(c, 1)

@@ -26,8 +26,8 @@ func (s *Service) WaitingClaims() (n int) {
 	return n
 }
 
-// Looks counts the reads of what is ready in a shard.
-func (s *Service) Looks() int { return int(testutil.ToFloat64(s.metrics.reads)) }
+// Reads counts the reads of what is ready in a shard.
+func (s *Service) Reads() int { return int(testutil.ToFloat64(s.metrics.reads)) }
 
 // ReserveClaim reserves places for a claim in progress; call the result when it is over.
 func (s *Service) ReserveClaim(scope model.Scope, worker string, n int) (settle func(), err error) {
@@ -36,17 +36,17 @@ func (s *Service) ReserveClaim(scope model.Scope, worker string, n int) (settle 
 }
 
 // Nudged returns a channel that is closed when the claims of a worker are nudged.
-func (s *Service) Nudged(scope model.Scope, worker string) (told <-chan struct{}, leave func()) {
+func (s *Service) Nudged(scope model.Scope, worker string) (nudged <-chan struct{}, leave func()) {
 	c := &claim{ClaimRequest: ClaimRequest{Scope: scope, WorkerID: worker}, queues: s}
 	leave = s.nudges.join(c)
-	heard := make(chan struct{})
+	ch := make(chan struct{})
 	go func() {
 		<-c.nudge
 		s.nudges.mu.Lock() // until the others have been nudged
 		defer s.nudges.mu.Unlock()
-		close(heard)
+		close(ch)
 	}()
-	return heard, leave
+	return ch, leave
 }
 
 // HoldOffer has a claim be offered tasks that it neither takes nor gives back until `leave` is called.
@@ -58,23 +58,23 @@ func (s *Service) HoldOffer(r ClaimRequest) (offered int, leave func(), err erro
 	l := s.waitlists.of(s, r.Scope, r.Queue)
 	w := l.join(c)
 	o := <-w.offers
-	return len(o.entries), func() { l.leave(w); c.giveBack(context.Background()) }, o.err
+	return len(o.entries), func() { l.leave(w); c.releasePlaces(context.Background()) }, o.err
 }
 
-// OnlyWhenTold lets claims check for a task, or for a free place of a full worker, only after a notification. Call it before any
+// OnlyWhenNotified lets claims check for a task, or for a free place of a full worker, only after a notification. Call it before any
 // claim waits.
-func (s *Service) OnlyWhenTold() { s.fullRetry, s.safety = time.Hour, time.Hour }
+func (s *Service) OnlyWhenNotified() { s.fullRetry, s.safety = time.Hour, time.Hour }
 
-// TellWhenFree requests the notifications that the claim of a full worker requests.
-func (s *Service) TellWhenFree(worker string) { s.tellWhenFree(context.Background(), worker) }
+// NotifyWhenFree requests the notifications that the claim of a full worker requests.
+func (s *Service) NotifyWhenFree(worker string) { s.notifyWhenFree(context.Background(), worker) }
 
 // FullClaims counts the shards that are to announce the end of an attempt of a worker.
 func (s *Service) FullClaims(worker string) (n int) {
 	for shard, k := range s.store.Keys {
-		asked, err := s.store.Do(context.Background(), "test",
+		held, err := s.store.Do(context.Background(), "test",
 			store.NewCall(shard, s.store.Scripts.Get("held"), []string{k.Held}, "~"+worker, "", 1))
 		if err == nil {
-			n += len(asked)
+			n += len(held)
 		}
 	}
 	return n
@@ -92,5 +92,5 @@ func (s *Service) ClaimKey(scope model.Scope, worker, claimID string) string {
 	return s.store.Keys[s.store.ShardOf(scope, worker)].Claim(scope, worker, markOf(claimID))
 }
 
-// BreakLooks makes every read of a queue panic.
-func (s *Service) BreakLooks() { s.metrics.reads = nil }
+// BreakReads makes every read of a queue panic.
+func (s *Service) BreakReads() { s.metrics.reads = nil }

@@ -85,8 +85,8 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 	if r.Removed != 64 || r.RemovedWorkers != 1 || r.Zombies != 1 {
 		h.Errorf("%+v: want 64 tasks and 1 worker to be removed, and a zombie found", r)
 	}
-	if told := h.Events(late); told["worker.late"] != 1 {
-		h.Errorf("the late worker: %v", told)
+	if published := h.Events(late); published["worker.late"] != 1 {
+		h.Errorf("the late worker: %v", published)
 	}
 	limitMemory(h, full-1<<20) // what was freed makes room
 	if b := h.MustBeat(live, ""); b.Err != nil {
@@ -102,7 +102,7 @@ func TestRetentionFreesAFullStore(t *testing.T) {
 // A worker cannot list the tasks of a claim before it receives the response.
 func TestInventoryDuringAClaim(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		settle, err := c.Queues.ReserveClaim(trackertest.Scope, c.IDs["w1"], 1)

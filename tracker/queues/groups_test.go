@@ -13,16 +13,16 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// asked is the cost of a request: scripts, their keys and bytes, and the commands that they ran.
-type asked struct {
+// requestCost is the cost of a request: scripts, their keys and bytes, and the commands that they ran.
+type requestCost struct {
 	scripts, keys int
 	commands      string
 }
 
 var commandCalls = regexp.MustCompile(`cmdstat_(hmget|hgetall|zlexcount|zrange\w*|zrevrange\w*|zscan|zscore|zmscore):calls=\d+`)
 
-// ask makes a request and returns its cost.
-func ask(h *trackertest.Harness, do func()) asked {
+// costOf makes a request and returns its cost.
+func costOf(h *trackertest.Harness, do func()) requestCost {
 	h.Helper()
 	h.Store.Client.ConfigResetStat(h.Ctx)
 	recorded := trackertest.RecordCalls(h.Tracker)
@@ -30,7 +30,7 @@ func ask(h *trackertest.Harness, do func()) asked {
 	stats := h.Store.Client.Info(h.Ctx, "commandstats").Val()
 	calls := commandCalls.FindAllString(stats, -1)
 	slices.Sort(calls)
-	got := asked{commands: fmt.Sprint(calls)}
+	got := requestCost{commands: fmt.Sprint(calls)}
 	for _, c := range recorded() {
 		got.scripts++
 		got.keys += c.Keys
@@ -41,7 +41,7 @@ func ask(h *trackertest.Harness, do func()) asked {
 // The cost of requests about queues does not depend on the number of their workers, on their status or on what they run.
 func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	t.Parallel()
-	c := trackertest.NewCrew(trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 }).Harness)
+	c := trackertest.NewFleet(trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 }).Harness)
 	hire := func(from, to int) {
 		for i := from; i < to; i++ {
 			name := fmt.Sprintf("w%04d", i)
@@ -81,9 +81,9 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 		}
 	}
 	one() // from now on it is known what the workers can run
-	few := []asked{ask(c.Harness, one), ask(c.Harness, all)}
+	few := []requestCost{costOf(c.Harness, one), costOf(c.Harness, all)}
 	hire(48, 480)
-	many := []asked{ask(c.Harness, one), ask(c.Harness, all)}
+	many := []requestCost{costOf(c.Harness, one), costOf(c.Harness, all)}
 	if !slices.Equal(few, many) {
 		c.Errorf("48 workers:\n%+v\n480 workers:\n%+v", few, many)
 	}
@@ -99,7 +99,7 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 // A queue's workers are counted by their current status, and only those that take tasks count as able to run them.
 func TestAQueueFollowsItsWorkers(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2", func(n *model.NewWorker) { n.Types = []string{"y"} })
 		c.MustQueue("t1", "x")
@@ -151,7 +151,7 @@ func TestAQueueFollowsItsWorkers(t *testing.T) {
 
 // Tasks that wait for more workers than are looked up, and tasks that none of more abilities than are compared can run, count as
 // runnable.
-func TestUnrunnableTasksAreJudgedWithinBounds(t *testing.T) {
+func TestUnrunnableTasksAreCountedWithinBounds(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)
 	const more = 1100

@@ -38,12 +38,12 @@ func TestScoresNeverFallWithARestoredClock(t *testing.T) {
 		if err := h.Store.Client.HSet(h.Ctx, clock, "L", old, "m", h.Store.Clock.Now().UnixMilli()).Err(); err != nil {
 			h.Fatal(err)
 		}
-		for _, hear := range []func() error{
+		for _, send := range []func() error{
 			func() error { return h.MustBeat(a, "").Err },
 			func() error { return h.MustBeat(a, "\tw1\t50\t\"half\"").Err },
 			func() error { _, err := h.Beats.Start(h.Ctx, a, model.Report{}); return err },
 		} {
-			if err := hear(); err != nil {
+			if err := send(); err != nil {
 				h.Fatal(err)
 			}
 			if after := score(); after < before {
@@ -140,8 +140,8 @@ func TestATaskIsInOneList(t *testing.T) {
 // Claims that wait together are served by one read, and each gets only what its own worker can run.
 func TestClaimsThatWaitTogetherGetTheirOwnTypes(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Queues.OnlyWhenTold()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w1")
 		c.Hire("w2", func(n *model.NewWorker) { n.Types = []string{"y"} })
 		ctx, cancel := context.WithCancel(c.Ctx)

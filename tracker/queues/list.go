@@ -99,7 +99,7 @@ func (s *Service) queues(ctx context.Context, op string, scope model.Scope, only
 		of(g.of(0)).Running += g.entries
 		return true
 	}}
-	crew := &grouping{workersKey, schema.WorkerOfQueue + prefix, parts + 1, func(g group) bool {
+	byStatus := &grouping{workersKey, schema.WorkerOfQueue + prefix, parts + 1, func(g group) bool {
 		status := model.Online
 		if g.of(1) != schema.Cordoned {
 			status = model.StatusOf(g.of(1))
@@ -107,7 +107,7 @@ func (s *Service) queues(ctx context.Context, op string, scope model.Scope, only
 		of(g.of(0)).Workers[status] += g.entries
 		return true
 	}}
-	if err := s.count(ctx, op, running, crew); err != nil {
+	if err := s.count(ctx, op, running, byStatus); err != nil {
 		return nil, err
 	}
 	able := &abilities{queues: s, op: op, scope: scope, prefix: prefix, parts: parts + 2}

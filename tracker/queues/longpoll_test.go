@@ -13,13 +13,13 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// await is a claim in the background with the longest wait. After OnlyWhenTold only a notification can wake it.
-func await(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int,
+// await is a claim in the background with the longest wait. After OnlyWhenNotified only a notification can wake it.
+func await(c *trackertest.Fleet, ctx context.Context, tr *tracker.Tracker, worker string, max int,
 	change ...func(*queues.ClaimRequest)) <-chan []*model.Envelope {
 	return awaitFor(c, ctx, tr, worker, max, queues.MaxClaimWait, change...)
 }
 
-func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration,
+func awaitFor(c *trackertest.Fleet, ctx context.Context, tr *tracker.Tracker, worker string, max int, wait time.Duration,
 	change ...func(*queues.ClaimRequest)) <-chan []*model.Envelope {
 	got := make(chan []*model.Envelope, 1)
 	r := queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: c.IDs[worker], Queue: "q", Max: max, Wait: wait}
@@ -37,7 +37,7 @@ func awaitFor(c *trackertest.Crew, ctx context.Context, tr *tracker.Tracker, wor
 }
 
 // waiting returns when n claims wait after they learned that nothing is ready.
-func waiting(c *trackertest.Crew, n int) {
+func waiting(c *trackertest.Fleet, n int) {
 	c.Helper()
 	trackertest.Until(c, func() bool { return c.Queues.WaitingClaims() == n })
 }
@@ -45,16 +45,16 @@ func waiting(c *trackertest.Crew, n int) {
 // A waiting claim gets a task as soon as one is ready, on any replica.
 func TestLongPollWakesAcrossReplicas(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		other := trackertest.NewHarness(c.TB, c.Store)
-		c.Queues.OnlyWhenTold()
-		other.Queues.OnlyWhenTold()
+		c.Queues.OnlyWhenNotified()
+		other.Queues.OnlyWhenNotified()
 		c.Hire("w1")
 		c.Hire("w2")
 		here := await(c, c.Ctx, c.Tracker, "w1", 1)
 		there := await(c, c.Ctx, other.Tracker, "w2", 1)
 		waiting(c, 1)
-		waiting((trackertest.NewCrew(other)), 1)
+		waiting((trackertest.NewFleet(other)), 1)
 		c.MustQueue("t1", "x")
 		c.MustQueue("t2", "x")
 		got := trackertest.IDs(slices.Concat(<-here, <-there))
@@ -68,8 +68,8 @@ func TestLongPollWakesAcrossReplicas(t *testing.T) {
 // Of the waiting claims, the one that can run the task gets it, although others have waited longer.
 func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Queues.OnlyWhenTold()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w1")
 		c.Hire("w2", func(n *model.NewWorker) { n.Labels = map[string]string{"gpu": "a100"} })
 		ctx, cancel := context.WithCancel(c.Ctx)
@@ -93,8 +93,8 @@ func TestLongPollWakesTheOneWhoCan(t *testing.T) {
 // Everything that makes a task ready wakes claims: the end of a backoff, a resumed queue, a dead worker's task.
 func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Queues.OnlyWhenTold()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w1")
 		c.Hire("w2")
 		for name, ready := range map[string]func(){
@@ -127,7 +127,7 @@ func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 }
 
 // retireHolder has a worker claim a task and then retires it.
-func retireHolder(c *trackertest.Crew) {
+func retireHolder(c *trackertest.Fleet) {
 	c.Helper()
 	c.Hire("leaver", func(n *model.NewWorker) { n.Labels = map[string]string{"only": "me"} })
 	c.MustQueue("left", "x", func(n *model.NewTask) { n.Runtime = "" })
@@ -143,7 +143,7 @@ func retireHolder(c *trackertest.Crew) {
 // for others.
 func TestLongPollEnds(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		ctx, cancel := context.WithCancel(c.Ctx)
 		got := await(c, ctx, c.Tracker, "w1", 1)
@@ -158,12 +158,12 @@ func TestLongPollEnds(t *testing.T) {
 }
 
 // Waiting claims cost nothing while nothing becomes ready for them, and tasks that they cannot run wake none of them.
-func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
+func TestIdleLongPollsDoNotQueryRedis(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		ctx, cancel := context.WithCancel(c.Ctx)
 		defer cancel()
-		c.Queues.OnlyWhenTold()
+		c.Queues.OnlyWhenNotified()
 		c.Hire("first")
 		first := await(c, ctx, c.Tracker, "first", 1)
 		waiting(c, 1)
@@ -177,7 +177,7 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 			all = append(all, awaitFor(c, ctx, c.Tracker, name, 1, time.Minute))
 		}
 		waiting(c, n)
-		before := c.Queues.Looks()
+		before := c.Queues.Reads()
 		c.Hire("late")
 		late, leave := context.WithCancel(ctx)
 		again := awaitFor(c, late, c.Tracker, "late", 1, time.Minute)
@@ -186,14 +186,14 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 		if tasks := <-again; len(tasks) != 0 {
 			c.Errorf("an empty queue gave %d tasks", len(tasks))
 		}
-		if looks := c.Queues.Looks() - before; looks != 0 {
-			c.Errorf("%d looks for one claim more in a queue that is known to be empty", looks)
+		if reads := c.Queues.Reads() - before; reads != 0 {
+			c.Errorf("%d looks for one claim more in a queue that is known to be empty", reads)
 		}
 		for i := range 20 {
 			c.MustQueue(fmt.Sprintf("other-%d", i), "x", func(n *model.NewTask) { n.Queue = "another" })
 		}
-		if looks := c.Queues.Looks() - before; looks != 0 {
-			c.Errorf("%d looks for a queue that nobody waits in", looks)
+		if reads := c.Queues.Reads() - before; reads != 0 {
+			c.Errorf("%d looks for a queue that nobody waits in", reads)
 		}
 		c.MustQueue("t1", "x")
 		var got []*model.Envelope
@@ -208,17 +208,17 @@ func TestIdleLongPollsDoNotAskRedis(t *testing.T) {
 			return len(got) > 0
 		})
 		c.WantIDs(got, "t1")
-		if looks := c.Queues.Looks() - before; looks > 4 {
-			c.Errorf("%d looks to wake one of %d claims", looks, n)
+		if reads := c.Queues.Reads() - before; reads > 4 {
+			c.Errorf("%d looks to wake one of %d claims", reads, n)
 		}
 		cancel()
 	})
 }
 
 // A paused queue accepts tasks and hands none out, and its view shows that it is paused.
-func TestPausedQueuesHandNothingOut(t *testing.T) {
+func TestPausedQueuesAssignNoTasks(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		for range 2 {
@@ -243,7 +243,7 @@ func TestPausedQueuesHandNothingOut(t *testing.T) {
 // The list of queues shows a type with waiting tasks that no worker can run.
 func TestQueues(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.Hire("w2")
 		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w2"], model.WorkerDeregistered, ""); err != nil {

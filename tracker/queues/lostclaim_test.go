@@ -14,7 +14,7 @@ import (
 // after it the worker is not.
 func TestAClaimCountsAsABeat(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		held := c.MustHolding("w", 1)[0]
 		for range 3 {
@@ -50,7 +50,7 @@ func TestAClaimCountsAsABeat(t *testing.T) {
 // next heartbeat, even before a sweeper checks.
 func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("silent")
 		got := awaitFor(c, c.Ctx, c.Tracker, "silent", 1, time.Minute)
 		waiting(c, 1)

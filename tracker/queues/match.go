@@ -197,14 +197,14 @@ func (m *match) share(ctx context.Context, entries []*schema.ReadyEntry) {
 }
 
 // takers lists the claims that can run the class of an entry.
-func (m *match) takers(e *schema.ReadyEntry, labels askedLabels) []*waitingClaim {
-	asked, known := labels.of(e.Class)
+func (m *match) takers(e *schema.ReadyEntry, labels requiredLabels) []*waitingClaim {
+	required, known := labels.of(e.Class)
 	if !known {
 		return nil
 	}
 	var takers []*waitingClaim
 	for _, w := range m.open {
-		if w.fits(e.Class, asked) {
+		if w.fits(e.Class, required) {
 			takers = append(takers, w)
 		}
 	}

@@ -86,8 +86,8 @@ func (c *claim) wake() {
 	}
 }
 
-// tellWhenFree makes every shard announce the end of an attempt that the worker holds there. If that fails, the claim still checks
+// notifyWhenFree makes every shard announce the end of an attempt that the worker holds there. If that fails, the claim still checks
 // periodically.
-func (s *Service) tellWhenFree(ctx context.Context, workerID string) {
-	_, _ = s.store.EachShard(ctx, "claim", func(shard int, _ *schema.ShardKeys) *store.Call { return s.tellWhenFreeCall(shard, workerID) })
+func (s *Service) notifyWhenFree(ctx context.Context, workerID string) {
+	_, _ = s.store.EachShard(ctx, "claim", func(shard int, _ *schema.ShardKeys) *store.Call { return s.notifyWhenFreeCall(shard, workerID) })
 }

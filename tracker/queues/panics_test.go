@@ -20,7 +20,7 @@ import (
 
 // A panic in background work is logged with its stack, and no caller hangs because of it: waiting and later callers in every lane
 // get a 503.
-func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
+func TestAPanicIsLoggedAndLeavesNoCallerWaiting(t *testing.T) {
 	t.Parallel()
 	for script, where := range map[string]string{
 		"beat": "the lane of beats", "worker_beat": "a lane of calls", "names": "a lane of calls", "complete": "a lane of calls",
@@ -37,7 +37,7 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 				t.Fatal(err)
 			}
 			if script == "" {
-				tr.Queues.BreakLooks()
+				tr.Queues.BreakReads()
 			} else {
 				trackertest.After(tr, script, func() { panic("a bug of the test") })
 			}
@@ -64,8 +64,8 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 				},
 			}
 			ctx, stop := context.WithCancel(t.Context())
-			var all, beside sync.WaitGroup
-			beside.Go(func() { _ = sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
+			var all, background sync.WaitGroup
+			background.Go(func() { _ = sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{}).Run(ctx) })
 			for range 50 {
 				for _, call := range calls {
 					all.Go(func() { _ = call() })
@@ -82,7 +82,7 @@ func TestAPanicIsToldAndLeavesNobodyWaiting(t *testing.T) {
 				}
 			}
 			stop()
-			beside.Wait()
+			background.Wait()
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 // MaxPausedQueues is how many queues of one workspace may be paused at a time: every shard keeps each of them until it is resumed.
 const MaxPausedQueues = 1000
 
-// judge is the shard that decides whether a workspace has too many paused queues.
-const judge = 0
+// limitShard is the shard that decides whether a workspace has too many paused queues.
+const limitShard = 0
 
 // Pause stops claims from a queue: its tasks keep waiting, new tasks are accepted, and workers keep what they hold. It reports
 // whether that created the queue, which was not known before.
@@ -23,7 +23,7 @@ func (s *Service) Pause(ctx context.Context, scope model.Scope, queue string) (c
 	if created = model.CodeOf(err) == QueueNotFound; err != nil && !created {
 		return false, err
 	}
-	re, err := s.store.Do(ctx, "pause", s.pauseCall(judge, scope, queue, pauseArgs{pause: true, judge: true}))
+	re, err := s.store.Do(ctx, "pause", s.pauseCall(limitShard, scope, queue, pauseArgs{pause: true, checkLimit: true}))
 	if err != nil {
 		return false, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) Resume(ctx context.Context, scope model.Scope, queue string) e
 	if err := s.pauseOthers(ctx, "resume", scope, queue, pauseArgs{}); err != nil {
 		return err
 	}
-	_, err := s.store.Do(ctx, "resume", s.pauseCall(judge, scope, queue, pauseArgs{wake: true}))
+	_, err := s.store.Do(ctx, "resume", s.pauseCall(limitShard, scope, queue, pauseArgs{wake: true}))
 	return err
 }
 
@@ -50,7 +50,7 @@ func (s *Service) Resume(ctx context.Context, scope model.Scope, queue string) e
 func (s *Service) pauseOthers(ctx context.Context, op string, scope model.Scope, queue string, a pauseArgs) error {
 	var calls []*store.Call
 	for shard := range s.store.Keys {
-		if shard != judge {
+		if shard != limitShard {
 			calls = append(calls, s.pauseCall(shard, scope, queue, a))
 		}
 	}

@@ -143,7 +143,7 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 // The response to pausing an unknown queue says so, since its name may be mistyped.
 func TestOneQueue(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		known := func(name string) *queues.Queue {
 			c.Helper()
 			q, err := c.Queues.Get(c.Ctx, trackertest.Scope, name)

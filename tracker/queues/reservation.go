@@ -20,14 +20,14 @@ const reservationLife = 10 * time.Second
 
 // reserve reserves up to `want` places of a worker. The registration has an upper bound of what the worker holds; only if that
 // leaves too little, what it holds is counted in every shard. Settle the reservation when the claimed tasks are in the held sets,
-// or when nothing was claimed. `heard`: this counts as a heartbeat of the worker.
-func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID string, want int, heard bool) (*reservation, error) {
+// or when nothing was claimed. `heartbeat`: this counts as a heartbeat of the worker.
+func (s *Service) reserve(ctx context.Context, scope model.Scope, workerID string, want int, heartbeat bool) (*reservation, error) {
 	ref, ok := s.store.WorkerRef(scope, workerID)
 	if !ok {
 		return nil, workers.NoWorker("claim")
 	}
 	r := &reservation{Reservation: workers.Reservation{Worker: ref, Name: model.NewID("")}}
-	err := s.extend(ctx, r, workers.ReserveArgs{Want: want, Life: reservationLife, Heard: heard})
+	err := s.extend(ctx, r, workers.ReserveArgs{Want: want, Life: reservationLife, AsHeartbeat: heartbeat})
 	if err == nil && r.Places < want && !r.Lost && !r.Cordoned {
 		w := &model.Worker{Scope: scope, ID: workerID}
 		load, settle := s.workers.LoadCalls([]*model.Worker{w})

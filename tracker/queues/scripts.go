@@ -14,13 +14,13 @@ import (
 // scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
 // this file only.
 type scripts struct {
-	askedLabels, claim, claimed, groups, pause, queues, ready, tellWhenFree *lua.Script
+	requiredLabels, claim, claimed, groups, pause, queues, ready, notifyWhenFree *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		askedLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
-		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), tellWhenFree: set.Get("tell_when_free"),
+		requiredLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
+		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), notifyWhenFree: set.Get("tell_when_free"),
 	}
 }
 
@@ -32,21 +32,21 @@ func flag(yes bool) string {
 	return ""
 }
 
-// askedAtOnce is how many sets of labels one script reads: the largest are near 100 KB.
-const askedAtOnce = 25
+// labelsAtOnce is how many sets of labels one script reads: the largest are near 100 KB.
+const labelsAtOnce = 25
 
-// askedLabelsCall reads the worker labels that tasks of one shard require.
-func (s *Service) askedLabelsCall(entries []*schema.ReadyEntry) *store.Call {
+// requiredLabelsCall reads the worker labels that tasks of one shard require.
+func (s *Service) requiredLabelsCall(entries []*schema.ReadyEntry) *store.Call {
 	shard := entries[0].Shard
 	keys := make([]string, len(entries))
 	for i, e := range entries {
 		keys[i] = s.store.Keys[shard].Doc(schema.TaskName(e.Ref.Scope, e.Ref.ID))
 	}
-	return store.NewCall(shard, s.scripts.askedLabels, keys)
+	return store.NewCall(shard, s.scripts.requiredLabels, keys)
 }
 
-// readAskedLabels returns them as JSON for each task; "": it requires none, or is gone.
-func readAskedLabels(re store.Reply) []string { return re.Strings() }
+// readRequiredLabels returns them as JSON for each task; "": it requires none, or is gone.
+func readRequiredLabels(re store.Reply) []string { return re.Strings() }
 
 // claimedAtOnce is how many tasks one script hands out, since its reply contains them.
 const claimedAtOnce = 25
@@ -86,12 +86,12 @@ func readClaim(re store.Reply, entries []*schema.ReadyEntry) claimReply {
 type claimStep string
 
 const (
-	stepMake claimStep = "make" // it begins, and may take tasks
-	stepTake claimStep = "take" // it has waited, and may take again
-	stepWait claimStep = "wait" // it may not take for now
-	stepDone claimStep = "done" // it has taken tasks
-	stepAsk  claimStep = "ask"  // it wants to be woken
-	stepLook claimStep = "look"
+	stepMake  claimStep = "make" // it begins, and may take tasks
+	stepTake  claimStep = "take" // it has waited, and may take again
+	stepWait  claimStep = "wait" // it may not take for now
+	stepDone  claimStep = "done" // it has taken tasks
+	stepWatch claimStep = "ask"  // it wants to be woken
+	stepCheck claimStep = "look"
 )
 
 // claimLife is how long a claim ID identifies the tasks that were claimed with it.
@@ -133,20 +133,20 @@ func readClaimed(re store.Reply) claimedReply {
 
 // pauseArgs are the arguments of pause.lua about a queue in one shard.
 type pauseArgs struct {
-	pause bool // else it is resumed
-	wake  bool // wakes the claims that wait for its tasks
-	judge bool // checks the limit of paused queues of the workspace; else another shard has done that
+	pause      bool // else it is resumed
+	wake       bool // wakes the claims that wait for its tasks
+	checkLimit bool // checks the limit of paused queues of the workspace; else another shard has done that
 }
 
 func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseArgs) *store.Call {
 	var limit any = ""
-	if a.judge {
+	if a.checkLimit {
 		limit = MaxPausedQueues
 	}
 	k := s.store.Keys[shard]
-	tells := shard == s.store.ShardOf(scope, queue) // the shard in which the events of the queue are looked up
+	writesEvent := shard == s.store.ShardOf(scope, queue) // the shard in which the events of the queue are looked up
 	return store.NewCall(shard, s.scripts.pause, []string{k.Pauses, k.Events},
-		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit, flag(tells))
+		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit, flag(writesEvent))
 }
 
 // readPause reports whether the pause was refused because it would exceed the limit.
@@ -232,8 +232,8 @@ func readReady(re store.Reply, shard int, groups []groupAfter) readyReply {
 	return reply
 }
 
-// tellWhenFreeCall makes a shard notify a worker's claims when an attempt that it holds there ends.
-func (s *Service) tellWhenFreeCall(shard int, workerID string) *store.Call {
+// notifyWhenFreeCall makes a shard notify a worker's claims when an attempt that it holds there ends.
+func (s *Service) notifyWhenFreeCall(shard int, workerID string) *store.Call {
 	k := s.store.Keys[shard]
-	return store.NewCall(shard, s.scripts.tellWhenFree, []string{k.Held, k.Fences}, workerID)
+	return store.NewCall(shard, s.scripts.notifyWhenFree, []string{k.Held, k.Fences}, workerID)
 }

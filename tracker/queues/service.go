@@ -20,26 +20,26 @@ type Options struct {
 // Service hands the waiting tasks of queues to the workers that claim them. Its methods may be called from any goroutine;
 // waitlists, listener, nudges and the cache have their own locks.
 type Service struct {
-	store     *store.Store
-	holdings  *holdings.Service
-	workers   *workers.Service
-	tasks     *tasks.Service
-	scripts   *scripts
-	metrics   *metrics
-	waitlists waitlists
-	listener  listener
-	nudges    nudges
-	asked     *lru.Cache[string, map[string]string] // labels by their hash
-	able      *lru.Cache[string, *ability]          // by its hash too
-	fullRetry time.Duration                         // set by New and by tests
-	safety    time.Duration                         // the same
+	store      *store.Store
+	holdings   *holdings.Service
+	workers    *workers.Service
+	tasks      *tasks.Service
+	scripts    *scripts
+	metrics    *metrics
+	waitlists  waitlists
+	listener   listener
+	nudges     nudges
+	labelCache *lru.Cache[string, map[string]string] // labels by their hash
+	able       *lru.Cache[string, *ability]          // by its hash too
+	fullRetry  time.Duration                         // set by New and by tests
+	safety     time.Duration                         // the same
 }
 
 // New creates the service; close it after use.
 func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
 	made := &Service{
 		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),
-		asked: newAskedCache(), able: newAbleCache(), fullRetry: fullRetry, safety: safetyPeriod,
+		labelCache: newLabelCache(), able: newAbleCache(), fullRetry: fullRetry, safety: safetyPeriod,
 	}
 	made.listener.queues = made
 	return made

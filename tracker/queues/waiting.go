@@ -30,14 +30,14 @@ func (a *ability) bytes() (n int) {
 }
 
 // runs reports whether it suffices for the tasks of a class that requires these labels, regardless of a pin.
-func (a *ability) runs(k schema.Class, asked map[string]string) bool {
+func (a *ability) runs(k schema.Class, required map[string]string) bool {
 	switch {
 	case k.Kind != "" && !slices.Contains(a.types, k.Kind):
 		return false
 	case k.Runtime != "" && !slices.Contains(a.runtimes, k.Runtime):
 		return false
 	}
-	return model.HasLabels(a.labels, asked)
+	return model.HasLabels(a.labels, required)
 }
 
 // waitingClaim is one claim in a waitlist, whose lock protects it.

@@ -14,9 +14,9 @@ import (
 )
 
 // A waiting claim is refused like a new one as soon as its worker drains or ends, on any replica.
-func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
+func TestAWaitingClaimIsRefusedWhenItsWorkerDrainsOrEnds(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		other := trackertest.NewHarness(c.TB, c.Store)
 		for name, test := range map[string]struct {
 			change func(id string) error
@@ -42,7 +42,7 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 				}()
 			}
 			waiting(c, 1)
-			waiting((trackertest.NewCrew(other)), 1)
+			waiting((trackertest.NewFleet(other)), 1)
 			if err := test.change(c.IDs[name]); err != nil {
 				c.Fatal(err)
 			}
@@ -55,22 +55,22 @@ func TestAWaitingClaimHearsThatItsWorkerDrainsOrEnds(t *testing.T) {
 }
 
 // A drain that comes between the claim's reservation and its first read reaches the claim too.
-func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
+func TestAClaimThatIsAboutToWaitIsNotifiedOfADrain(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		other := trackertest.NewHarness(c.TB, c.Store)
 		c.Hire("w0")
 		c.WantIDs(<-awaitFor(c, c.Ctx, c.Tracker, "w0", 1, time.Millisecond)) // from here on the listener listens
 		c.Hire("w1")
-		heard, leave := c.Queues.Nudged(trackertest.Scope, c.IDs["w1"])
+		nudged, leave := c.Queues.Nudged(trackertest.Scope, c.IDs["w1"])
 		defer leave()
 		if _, err := other.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w1"], workers.Drain{}); err != nil {
 			c.Fatal(err)
 		}
-		<-heard // so it does
+		<-nudged // so it does
 
 		c.Hire("w2")
-		heard, leave = c.Queues.Nudged(trackertest.Scope, c.IDs["w2"])
+		nudged, leave = c.Queues.Nudged(trackertest.Scope, c.IDs["w2"])
 		defer leave()
 		c.MustQueue("t1", "other") // so that the queue is read for each claim
 		drained := make(chan struct{})
@@ -79,7 +79,7 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 			if _, err := other.Workers.Drain(c.Ctx, trackertest.Scope, c.IDs["w2"], workers.Drain{}); err != nil {
 				c.Error(err)
 			}
-			<-heard
+			<-nudged
 		}))
 		refused := make(chan error, 1)
 		go func() {
@@ -98,9 +98,9 @@ func TestAClaimThatIsAboutToWaitHearsOfADrain(t *testing.T) {
 }
 
 // If the notification is lost, the end of the wait returns the refusal.
-func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
+func TestAClaimThatHasWaitedGetsTheReasonForNoTasks(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		refused := make(chan error)
 		go func() {
@@ -115,11 +115,11 @@ func TestAClaimThatHasWaitedIsToldWhyItGotNothing(t *testing.T) {
 }
 
 // The waiting claim of a full worker continues when an attempt ends, however it ends and on any replica.
-func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
+func TestAFullWorkersClaimIsNotifiedOfAFreePlace(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		other := trackertest.NewHarness(c.TB, c.Store)
-		c.Queues.OnlyWhenTold()
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w1", func(n *model.NewWorker) { n.MaxConcurrent = 1 })
 		for name, end := range map[string]func(a *model.Attempt) error{
 			"completed": func(a *model.Attempt) error {
@@ -160,15 +160,15 @@ func TestAFullWorkersClaimIsToldOfAFreePlace(t *testing.T) {
 }
 
 // A claim that requests notifications after its worker has ended leaves nothing behind.
-func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
+func TestNotificationsForAnEndedWorkerLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
-		c.Queues.TellWhenFree(c.IDs["w1"])
+		c.Queues.NotifyWhenFree(c.IDs["w1"])
 		if n := c.Queues.FullClaims(c.IDs["w1"]); n != 0 {
 			c.Fatalf("%d shards are to tell it", n)
 		}
@@ -178,16 +178,16 @@ func TestNobodyIsToldForAnEndedWorker(t *testing.T) {
 // Tasks are not lost for a claim when a read fails: the read is retried after a pause.
 func TestALookThatFailedIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		c.Queues.OnlyWhenTold()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Queues.OnlyWhenNotified()
 		c.Hire("w1")
 		got := await(c, c.Ctx, c.Tracker, "w1", 1)
 		waiting(c, 1)
-		var looks atomic.Int64
-		trackertest.FailCalls(c.Tracker, "ready", false, func(int) bool { return looks.Add(1) <= 3 })
+		var reads atomic.Int64
+		trackertest.FailCalls(c.Tracker, "ready", false, func(int) bool { return reads.Add(1) <= 3 })
 		c.MustQueue("t1", "x")
 		c.WantIDs(<-got, "t1")
-		if n := int(looks.Load()); n > 3+2*c.Tracker.Store.Shards() {
+		if n := int(reads.Load()); n > 3+2*c.Tracker.Store.Shards() {
 			c.Errorf("%d looks for one task", n)
 		}
 	})

@@ -212,7 +212,7 @@ func (l *waitlist) matchAll() {
 func (l *waitlist) start() {
 	if !l.running && (len(l.todo) > 0 || slices.ContainsFunc(l.waiters, (*waitingClaim).wants)) {
 		l.running = true
-		l.queues.store.Beside("looking at a queue", l.run)
+		l.queues.store.Go("looking at a queue", l.run)
 	}
 }
 
@@ -257,11 +257,11 @@ func (l *waitlist) round() (more bool) {
 	if err == nil && m.shards == len(l.depth) && l.wakes == wakes && nothing {
 		l.emptySince = start
 	}
-	told := fresh
+	answered := fresh
 	if err != nil {
-		told = l.waiters // also those that came meanwhile: the next match takes a while
+		answered = l.waiters // also those that came meanwhile: the next match takes a while
 	}
-	for _, w := range told {
+	for _, w := range answered {
 		if w.wants() {
 			w.fresh = false
 			w.offers <- &offer{to: w, err: err}

@@ -38,12 +38,12 @@ func (l *listener) run(ctx context.Context) {
 	l.queues.store.Subscribe(ctx, lua.WakeChannel(l.queues.store.Database()), func() {
 		l.queues.waitlists.wakeAll()
 		l.queues.nudges.all()
-	}, l.hear)
+	}, l.receive)
 }
 
-// hear handles <shard>/<class>, and <shard>/<scope>/<queue> when everything of a queue may be ready; w/<scope>/<worker> is for the
+// receive handles <shard>/<class>, and <shard>/<scope>/<queue> when everything of a queue may be ready; w/<scope>/<worker> is for the
 // claims of one worker.
-func (l *listener) hear(message string) {
+func (l *listener) receive(message string) {
 	number, name, _ := strings.Cut(message, "/")
 	if number == "w" {
 		l.queues.nudges.nudge(name)

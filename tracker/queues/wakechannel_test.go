@@ -57,7 +57,7 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 		if err := client.Publish(t.Context(), "lubdub:wake", "the last").Err(); err != nil {
 			t.Fatal(err)
 		}
-		heard := 0
+		received := 0
 		for {
 			m, err := sub.Receive(t.Context())
 			if err != nil {
@@ -67,11 +67,11 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 			if word.Payload == "the last" {
 				break
 			}
-			if heard++; word.Channel != own {
+			if received++; word.Channel != own {
 				t.Errorf("database %s: %q on %s", db, word.Payload, word.Channel)
 			}
 		}
-		if heard == 0 {
+		if received == 0 {
 			t.Errorf("database %s: nobody was woken", db)
 		}
 		_ = sub.Close()

@@ -57,13 +57,13 @@ func (a *Audit) Step(ctx context.Context, n *store.Node, shards []int, toTheEnd 
 				more = append(more, c.Shard)
 			}
 			for _, name := range names {
-				if e, ok := ofWorkerLook(name, c.Shard); ok {
+				if e, ok := ofWorkerCheck(name, c.Shard); ok {
 					found = append(found, e)
 				}
 			}
 		}
 		if len(found) > 0 {
-			if err := a.repairLooks(ctx, n, found); err != nil {
+			if err := a.repairChecks(ctx, n, found); err != nil {
 				return err
 			}
 		}
@@ -74,8 +74,8 @@ func (a *Audit) Step(ctx context.Context, n *store.Node, shards []int, toTheEnd 
 	return nil
 }
 
-// repairLooks restores the entries of workers; the round that is starting finds those that are overdue.
-func (a *Audit) repairLooks(ctx context.Context, n *store.Node, found []workerEntry) error {
+// repairChecks restores the entries of workers; the round that is starting finds those that are overdue.
+func (a *Audit) repairChecks(ctx context.Context, n *store.Node, found []workerEntry) error {
 	if err := a.service.resolve(found, func(calls []*store.Call) { a.service.store.Exec(ctx, n, calls) }); err != nil {
 		return err
 	}

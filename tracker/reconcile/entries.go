@@ -86,7 +86,7 @@ func workerNamed(name, set, entry string, shard int) (workerEntry, bool) {
 	return workerEntry{&schema.WorkerRef{Scope: scope, ID: id, Shard: shard}, set, entry}, ok
 }
 
-func ofWorkerLook(entry string, shard int) (workerEntry, bool) {
+func ofWorkerCheck(entry string, shard int) (workerEntry, bool) {
 	return workerNamed(entry, "workerbeats", entry, shard)
 }
 

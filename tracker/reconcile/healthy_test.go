@@ -48,7 +48,7 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 // There is nothing to repair in a healthy store, whatever happens in it meanwhile.
 func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for i := range 4 {
 			c.Hire(fmt.Sprintf("w%d", i))
 		}
@@ -63,7 +63,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 		}
 		busy.Go(func() {
 			for n := range rounds {
-				crewLife(c, n)
+				runWorkers(c, n)
 			}
 		})
 		var over atomic.Bool
@@ -102,7 +102,7 @@ func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 }
 
 // life gives a task one of the possible histories.
-func life(c *trackertest.Crew, id string, n int) {
+func life(c *trackertest.Fleet, id string, n int) {
 	deadline := c.Store.Clock.Now().Add(time.Duration(n%7+1) * time.Second)
 	task := model.NewTask{Scope: trackertest.Scope, TaskID: id, RunID: "r" + strconv.Itoa(n%3), HeartbeatInterval: 500 * time.Millisecond,
 		HeartbeatTimeout: time.Second}
@@ -161,8 +161,8 @@ func life(c *trackertest.Crew, id string, n int) {
 	}
 }
 
-// crewLife lets workers send heartbeats, register, drain and end.
-func crewLife(c *trackertest.Crew, n int) {
+// runWorkers lets workers send heartbeats, register, drain and end.
+func runWorkers(c *trackertest.Fleet, n int) {
 	for _, id := range c.IDs {
 		_, _ = c.Workers.Beat(c.Ctx, trackertest.Scope, id, workers.WorkerBeat{})
 	}

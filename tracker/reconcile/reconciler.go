@@ -44,7 +44,7 @@ var walks = []walk{
 	{set: "due", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Due }, task: ofTimer},
 	{set: "progress", scan: "HSCAN", key: func(k *schema.ShardKeys) string { return k.Progress }, task: ofMember},
 	{set: "cancels", scan: "HSCAN", key: func(k *schema.ShardKeys) string { return k.Cancels }, task: ofMember},
-	{set: "workerbeats", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerBeats }, worker: ofWorkerLook},
+	{set: "workerbeats", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerBeats }, worker: ofWorkerCheck},
 	{set: "workerdue", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.WorkerDue }, worker: ofWorkerDue},
 	{set: "recoveries", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Recoveries }, worker: ofRecovery},
 	{set: "schedules", scan: "ZSCAN", key: func(k *schema.ShardKeys) string { return k.Schedules }, repair: repairSchedules},

@@ -31,11 +31,11 @@ func find(h *trackertest.Harness, key, text string) string {
 func TestReconcilerRepairsTasks(t *testing.T) {
 	t.Parallel()
 	const ghost = "acme/prod/ghost"
-	running := func(c *trackertest.Crew) *model.Attempt {
+	running := func(c *trackertest.Fleet) *model.Attempt {
 		return c.Running(func(n *model.NewTask) { n.TaskID = "t1" })
 	}
-	for name, test := range map[string]func(c *trackertest.Crew){
-		"entries without a record": func(c *trackertest.Crew) {
+	for name, test := range map[string]func(c *trackertest.Fleet){
+		"entries without a record": func(c *trackertest.Fleet) {
 			running(c)
 			c.Plant(c.Key("ghost", "ix"), "acme/prod/R/ghost")
 			c.Plant(c.Key("ghost", "held"), "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000/"+ghost+"#1.abcd/0//")
@@ -49,7 +49,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Plant(c.Key("ghost", "beats:2000"), ghost+"#1.abcd")
 			c.WantRepairs("stray_ix", "stray_held", "stray_timers", "stray_due", "stray_ready", "stray_progress", "stray_cancels", "stray_beats")
 		},
-		"entries of a time that is over": func(c *trackertest.Crew) {
+		"entries of a time that is over": func(c *trackertest.Fleet) {
 			a := running(c)
 			if _, err := c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
@@ -63,7 +63,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.WantRepairs("stray_ix", "stray_beats", "stray_timers", "stray_due", "stray_cancels")
 			c.WantState("t1", model.Succeeded, "")
 		},
-		"a running task without its beat": func(c *trackertest.Crew) {
+		"a running task without its beat": func(c *trackertest.Fleet) {
 			a := running(c)
 			c.Remove(c.Key("t1", "beats:2000"), "acme/prod/t1#1."+a.Fence)
 			c.Advance(3 * time.Second)
@@ -78,7 +78,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		},
-		"a timeout that nobody sweeps": func(c *trackertest.Crew) {
+		"a timeout that nobody sweeps": func(c *trackertest.Fleet) {
 			running(c)
 			c.Store.Client.SRem(c.Ctx, c.Key("t1", "timeouts"), "2000")
 			c.Advance(3 * time.Second)
@@ -89,7 +89,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		},
-		"a task that no list has": func(c *trackertest.Crew) {
+		"a task that no list has": func(c *trackertest.Fleet) {
 			c.Running(func(n *model.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
 			c.Remove(c.Key("t1", "ix"), "acme/prod/R/t1")
 			c.Remove(c.Key("t1", "run:acme/prod/r1"), "R/t1")
@@ -100,7 +100,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%+v %v", page, err)
 			}
 		},
-		"a task that no list of ends has, and lists that name it wrongly": func(c *trackertest.Crew) {
+		"a task that no list of ends has, and lists that name it wrongly": func(c *trackertest.Fleet) {
 			a := running(c)
 			if _, err := c.Beats.Complete(c.Ctx, a, model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
@@ -115,7 +115,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatal("its end is not listed again")
 			}
 		},
-		"a claimed task that no list of its queue has": func(c *trackertest.Crew) {
+		"a claimed task that no list of its queue has": func(c *trackertest.Fleet) {
 			c.Hire("a")
 			a := c.MustHolding("a", 1)[0]
 			entry := find(c.Harness, c.Key(a.TaskID, "ix"), "{acme/prod/q/")
@@ -125,7 +125,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatal("it is not listed again")
 			}
 		},
-		"a size that is not listed, and sizes that nothing has": func(c *trackertest.Crew) {
+		"a size that is not listed, and sizes that nothing has": func(c *trackertest.Fleet) {
 			c.MustCreate(func(n *model.NewTask) { n.TaskID, n.Payload = "t1", []byte(`"`+strings.Repeat("x", 5000)+`"`) })
 			c.Remove(c.Key("t1", "ix"), "~acme/J/prod/t1")
 			c.Plant(c.Key("t1", "ix"), "~acme/Z/prod/t1")
@@ -135,7 +135,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%v", left)
 			}
 		},
-		"a dispatched task without its start timeout": func(c *trackertest.Crew) {
+		"a dispatched task without its start timeout": func(c *trackertest.Fleet) {
 			c.MustCreate(func(n *model.NewTask) { n.TaskID, n.StartTimeout = "t1", 5*time.Second })
 			c.Remove(c.Key("t1", "timers"), find(c.Harness, c.Key("t1", "timers"), "s:acme/prod/t1#"))
 			c.WantRepairs("missing_timer")
@@ -143,7 +143,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.StartTimeout)
 		},
-		"a running task without its run timeout and deadline": func(c *trackertest.Crew) {
+		"a running task without its run timeout and deadline": func(c *trackertest.Fleet) {
 			a := c.Running(func(n *model.NewTask) {
 				n.TaskID, n.RunTimeout, n.Deadline = "t1", 5*time.Second, c.Store.Clock.Now().Add(time.Hour)
 			})
@@ -154,7 +154,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.RunTimeout)
 		},
-		"a cancel that nobody is told": func(c *trackertest.Crew) {
+		"a cancel that nobody is told": func(c *trackertest.Fleet) {
 			a := running(c)
 			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "t1", model.CancelRequest{Reason: "why"}); err != nil {
 				c.Fatal(err)
@@ -165,7 +165,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%+v", b.Cancel)
 			}
 		},
-		"a delivered cancel without its grace": func(c *trackertest.Crew) {
+		"a delivered cancel without its grace": func(c *trackertest.Fleet) {
 			a := running(c)
 			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "t1", model.CancelRequest{}); err != nil {
 				c.Fatal(err)
@@ -177,14 +177,14 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Remove(c.Key("t1", "timers"), "c:acme/prod/t1#1."+a.Fence)
 			c.WantRepairs("missing_timer")
 		},
-		"a queued task that nobody can claim": func(c *trackertest.Crew) {
+		"a queued task that nobody can claim": func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.MustQueue("t1", "x")
 			c.Remove(c.Key("t1", "ready"), find(c.Harness, c.Key("t1", "ready"), "/t1/"))
 			c.WantRepairs("missing_ready")
 			c.WantIDs(c.MustClaim("w1", 1), "t1")
 		},
-		"a task that waits for its time for ever": func(c *trackertest.Crew) {
+		"a task that waits for its time for ever": func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.MustQueue("t1", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
 			c.Remove(c.Key("t1", "due"), "b:acme/prod/t1")
@@ -194,7 +194,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantIDs(c.MustClaim("w1", 1), "t1")
 		},
-		"a finished task that would stay for ever": func(c *trackertest.Crew) {
+		"a finished task that would stay for ever": func(c *trackertest.Fleet) {
 			if _, err := c.Beats.Complete(c.Ctx, running(c), model.Completion{Outcome: model.Succeeded}); err != nil {
 				c.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a claimed task that nobody holds": func(c *trackertest.Crew) {
+		"a claimed task that nobody holds": func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.MustHolding("w1", 1)
 			id := "w1-000"
@@ -217,7 +217,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a record that was lost": func(c *trackertest.Crew) {
+		"a record that was lost": func(c *trackertest.Fleet) {
 			a := running(c)
 			c.Store.Client.Del(c.Ctx, c.Key("t1", "task:acme/prod/t1"))
 			c.WantRepairs("stray_ix", "stray_beats", "stray_progress")
@@ -231,15 +231,15 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 	}
 }
 
-func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
+func TestReconcilerRecoversTasksOfEndedWorkers(t *testing.T) {
 	t.Parallel()
 	// Without its recovery an ended worker would hold its tasks forever. Its fences may have been dropped long ago.
-	forget := func(c *trackertest.Crew, id string) {
+	forget := func(c *trackertest.Fleet, id string) {
 		c.Remove(trackertest.WorkerKey(id, "recoveries"), "acme/prod/"+id)
 		c.Store.Client.Del(c.Ctx, trackertest.WorkerKey(id, "recovery:acme/prod/"+id))
 	}
 	t.Run("a worker that is OFFLINE", func(t *testing.T) {
-		trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackertest.Claims(t, func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			held := c.MustHolding("w1", 5)
 			if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, c.IDs["w1"]); err != nil {
@@ -259,7 +259,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 		})
 	})
 	t.Run("one whose fence is forgotten when its attempt is adopted", func(t *testing.T) {
-		trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackertest.Claims(t, func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			a := c.MustHolding("w1", 1)[0]
 			c.Advance(31 * time.Second)
@@ -278,7 +278,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 		})
 	})
 	t.Run("a live worker whose record the store lost", func(t *testing.T) {
-		trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackertest.Claims(t, func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			a := c.MustHolding("w1", 1)[0]
 			c.AdvanceAlive(35*time.Second, c.IDs["w1"])
@@ -288,7 +288,7 @@ func TestReconcilerTakesWhatTheDeadHold(t *testing.T) {
 		})
 	})
 	t.Run("a worker that the store lost", func(t *testing.T) {
-		trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackertest.Claims(t, func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.Hire("w2")
 			a := c.MustHolding("w1", 1)[0]

@@ -12,18 +12,18 @@ import (
 // A schedule that is missing in a list, or that no sweeper would examine, is restored; entries without a schedule are removed.
 func TestReconcilerRepairsSchedules(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]func(c *trackertest.Crew, key func(string) string){
-		"entries without a record": func(c *trackertest.Crew, key func(string) string) {
+	for name, test := range map[string]func(c *trackertest.Fleet, key func(string) string){
+		"entries without a record": func(c *trackertest.Fleet, key func(string) string) {
 			c.Plant(c.Key("ghost", "schedules"), "acme/prod/ghost")
 			c.Plant(c.Key("ghost", "scheduledue"), "acme/prod/ghost")
 			c.Plant(c.Key("ghost", "pending:acme/prod/ghost"), "1768471200000/s")
 			c.WantRepairs("stray_schedule", "stray_look", "stray_fires")
 		},
-		"a lost record": func(c *trackertest.Crew, key func(string) string) {
+		"a lost record": func(c *trackertest.Fleet, key func(string) string) {
 			c.Store.Client.Del(c.Ctx, key("schedule:acme/prod/s1"))
 			c.WantRepairs("stray_schedule", "stray_look", "stray_fires")
 		},
-		"a schedule that is looked at no more": func(c *trackertest.Crew, key func(string) string) {
+		"a schedule that is looked at no more": func(c *trackertest.Fleet, key func(string) string) {
 			c.Remove(key("scheduledue"), "acme/prod/s1")
 			c.Advance(time.Minute)
 			c.MustSweep()
@@ -33,11 +33,11 @@ func TestReconcilerRepairsSchedules(t *testing.T) {
 				c.Fatalf("%+v, %v", s, err)
 			}
 		},
-		"a schedule that no list has": func(c *trackertest.Crew, key func(string) string) {
+		"a schedule that no list has": func(c *trackertest.Fleet, key func(string) string) {
 			c.Remove(key("schedules"), "acme/prod/s1")
 			c.WantRepairs("missing_schedule")
 		},
-		"one that is paused, and has nothing to look at": func(c *trackertest.Crew, key func(string) string) {
+		"one that is paused, and has nothing to look at": func(c *trackertest.Fleet, key func(string) string) {
 			if _, err := c.Schedules.Pause(c.Ctx, trackertest.Scope, "s1"); err != nil {
 				c.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestReconcilerRepairsSchedules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trackertest.Contract(t, func(h *trackertest.Harness) {
-				c := trackertest.NewCrew(h)
+				c := trackertest.NewFleet(h)
 				d := schedules.Spec{
 					Scope: trackertest.Scope, ID: "s1", Cron: "0 * * * * *", MaxCatchup: 1, Task: model.NewTask{Queue: "q"},
 				}

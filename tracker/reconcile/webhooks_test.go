@@ -17,9 +17,9 @@ import (
 
 // mailbox is the receiver of webhooks in tests: it stores the subjects of their messages.
 type mailbox struct {
-	mu     sync.Mutex
-	status int
-	told   []string
+	mu       sync.Mutex
+	status   int
+	received []string
 }
 
 func (*mailbox) Check(string) error { return nil }
@@ -27,7 +27,7 @@ func (*mailbox) Check(string) error { return nil }
 func (m *mailbox) Post(_ context.Context, _ string, header map[string]string, _ []byte) (int, []byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = append(m.told, header["webhook-id"])
+	m.received = append(m.received, header["webhook-id"])
 	return m.status, nil, nil
 }
 
@@ -35,9 +35,9 @@ func (m *mailbox) Post(_ context.Context, _ string, header map[string]string, _ 
 func (m *mailbox) take() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	slices.Sort(m.told)
-	n := len(slices.Compact(m.told))
-	m.told = nil
+	slices.Sort(m.received)
+	n := len(slices.Compact(m.received))
+	m.received = nil
 	return n
 }
 
@@ -52,55 +52,55 @@ func (m *mailbox) answer(status int) {
 func TestReconcilerRepairsWebhooks(t *testing.T) {
 	t.Parallel()
 	const name = "acme/prod/w"
-	type given struct {
-		*trackertest.Crew
+	type fixture struct {
+		*trackertest.Fleet
 		*mailbox
 		key func(string) string
 	}
-	lost := func(set string, arrives int, want ...string) func(g given) {
-		return func(g given) {
+	lost := func(set string, arrives int, want ...string) func(g fixture) {
+		return func(g fixture) {
 			if n := g.Store.Client.Del(g.Ctx, g.key(set+":"+name)).Val(); n != 1 {
 				g.Fatalf("%s is not there", set)
 			}
 			g.WantRepairs(want...)
 			g.WantRepairs()
-			g.arrive(t, g.Crew, arrives)
+			g.arrive(t, g.Fleet, arrives)
 		}
 	}
-	for what, test := range map[string]func(g given){
-		"entries without a record": func(g given) {
+	for what, test := range map[string]func(g fixture){
+		"entries without a record": func(g fixture) {
 			g.Plant(g.Key("ghost", "webhooks"), "acme/prod/ghost")
 			g.Plant(g.Key("ghost", "hookdue"), "acme/prod/ghost")
 			g.Plant(g.Key("ghost", "hookqueue:acme/prod/ghost"), "0000000000001")
 			g.WantRepairs("stray_webhook", "stray_look", "stray_deliveries")
 		},
-		"a lost record": func(g given) {
+		"a lost record": func(g fixture) {
 			g.Store.Client.Del(g.Ctx, g.key("webhook:"+name))
 			g.WantRepairs("stray_webhook", "stray_look", "stray_deliveries")
 			if left := g.Store.Client.Keys(g.Ctx, "*hook*:"+name).Val(); len(left) > 0 {
 				g.Errorf("%v are left", left)
 			}
 		},
-		"a webhook that no list has": func(g given) {
+		"a webhook that no list has": func(g fixture) {
 			g.Remove(g.key("webhooks"), name)
 			g.WantRepairs("missing_webhook")
-			g.arrive(t, g.Crew, 4)
+			g.arrive(t, g.Fleet, 4)
 		},
-		"a webhook with nothing to send that no list has": func(g given) {
-			g.arrive(t, g.Crew, 4)
+		"a webhook with nothing to send that no list has": func(g fixture) {
+			g.arrive(t, g.Fleet, 4)
 			g.Remove(g.key("webhooks"), name)
 			g.WantRepairs("missing_webhook")
 		},
-		"a webhook that is looked at no more": func(g given) {
+		"a webhook that is looked at no more": func(g fixture) {
 			g.Remove(g.key("hookdue"), name)
 			g.WantRepairs("missing_look")
-			g.arrive(t, g.Crew, 4)
+			g.arrive(t, g.Fleet, 4)
 		},
-		"one that is looked at too late": func(g given) {
+		"one that is looked at too late": func(g fixture) {
 			g.Remove(g.key("hookdue"), name)
 			g.Plant(g.key("hookdue"), name)
 			g.WantRepairs("missing_look")
-			g.arrive(t, g.Crew, 4)
+			g.arrive(t, g.Fleet, 4)
 		},
 		"lost queue":        lost("hookqueue", 4, "missing_delivery"),
 		"lost list":         lost("hookkept", 4, "missing_delivery"),
@@ -109,7 +109,7 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 		"lost messages":     lost("hookbodies", 0, "stray_delivery"),
 		"lost words":        lost("hookabout", 0, "stray_delivery"),
 		"what was put last": lost("hookseen", 4),
-		"lost marks": func(g given) {
+		"lost marks": func(g fixture) {
 			for shard := range g.Tracker.Store.Shards() {
 				g.Store.Client.HDel(g.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "mark")
 			}
@@ -136,7 +136,7 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 				mu.Lock()
 				m := boxes[len(boxes)-1]
 				mu.Unlock()
-				c := trackertest.NewCrew(h)
+				c := trackertest.NewFleet(h)
 				on := webhooks.Settings{URL: "https://example.com", Enabled: true, Filter: events.Filter{Types: []string{"task.created"}}}
 				if _, err := h.Webhooks.Create(h.Ctx, webhooks.NewWebhook{Scope: trackertest.Scope, ID: "w", Settings: on}); err != nil {
 					h.Fatal(err)
@@ -158,7 +158,7 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 				}
 				m.take()
 				h.WantRepairs()
-				test(given{c, m, func(set string) string { return c.Key("w", set) }})
+				test(fixture{c, m, func(set string) string { return c.Key("w", set) }})
 			}, func(o *tracker.Options) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -170,7 +170,7 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 }
 
 // arrive delivers the waiting messages to a receiver that works again, and checks how many come.
-func (m *mailbox) arrive(t *testing.T, c *trackertest.Crew, want int) {
+func (m *mailbox) arrive(t *testing.T, c *trackertest.Fleet, want int) {
 	t.Helper()
 	c.Store.Clock.Advance(time.Hour)
 	m.answer(200)

@@ -12,15 +12,15 @@ import (
 func TestReconcilerRepairsWorkers(t *testing.T) {
 	t.Parallel()
 	const ghost = "wkr_01HGW5N7XHJM4GX29KZRXQP6N9000"
-	end := func(c *trackertest.Crew) string {
+	end := func(c *trackertest.Fleet) string {
 		if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.MustSweep()
 		return c.IDs["w1"]
 	}
-	for name, test := range map[string]func(c *trackertest.Crew){
-		"a worker that nobody looks at": func(c *trackertest.Crew) {
+	for name, test := range map[string]func(c *trackertest.Fleet){
+		"a worker that nobody looks at": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.Remove(trackertest.WorkerKey(id, "workerbeats"), "acme/prod/"+id)
 			c.WantRepairs("missing_look")
@@ -29,7 +29,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"the same, found by the sweep itself": func(c *trackertest.Crew) {
+		"the same, found by the sweep itself": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.Remove(trackertest.WorkerKey(id, "workerbeats"), "acme/prod/"+id)
 			c.Advance(31 * time.Second)
@@ -37,7 +37,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v %v", r, c.Events(id))
 			}
 		},
-		"a worker that no list has": func(c *trackertest.Crew) {
+		"a worker that no list has": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.Remove(trackertest.WorkerKey(id, "workers"), "acme/prod/N/"+id)
 			c.Remove(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "N/"+id)
@@ -46,20 +46,20 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", m)
 			}
 		},
-		"a worker in two lists": func(c *trackertest.Crew) {
+		"a worker in two lists": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.Plant(trackertest.WorkerKey(id, "workers"), "acme/prod/D/"+id)
 			c.Plant(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "F/"+id)
 			c.WantRepairs("stray_worker", "machine_counts")
 		},
-		"a machine whose status is wrong": func(c *trackertest.Crew) {
+		"a machine whose status is wrong": func(c *trackertest.Fleet) {
 			c.Store.Client.HSet(c.Ctx, trackertest.WorkerKey(c.IDs["w1"], "machine:acme/prod/host-w1"), "s", "F")
 			c.WantRepairs("machine_status")
 			if m := c.MustMachine("host-w1"); m.Status != model.Online {
 				c.Fatalf("%+v", m)
 			}
 		},
-		"a machine that counts a worker nobody knows": func(c *trackertest.Crew) {
+		"a machine that counts a worker nobody knows": func(c *trackertest.Fleet) {
 			id := end(c)
 			c.Plant(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "N/"+ghost[:len(ghost)-3]+id[len(id)-3:])
 			c.Store.Client.HSet(c.Ctx, trackertest.WorkerKey(id, "machine:acme/prod/host-w1"), "s", "N")
@@ -68,7 +68,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", m)
 			}
 		},
-		"a late worker that is in no list, and one that is not late in one": func(c *trackertest.Crew) {
+		"a late worker that is in no list, and one that is not late in one": func(c *trackertest.Fleet) {
 			c.Hire("w2")
 			c.Advance(16 * time.Second)
 			c.MustSweep()
@@ -77,7 +77,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(c.IDs["w2"], "workers"), "|acme/prod/"+c.IDs["w2"])
 			c.WantRepairs("missing_list", "stray_list")
 		},
-		"a worker that its queue does not list, and one that it lists wrongly": func(c *trackertest.Crew) {
+		"a worker that its queue does not list, and one that it lists wrongly": func(c *trackertest.Fleet) {
 			c.Hire("w2")
 			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
 			entry := find(c.Harness, key, "}acme/prod/q/N/")
@@ -89,7 +89,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v, %v", q, err)
 			}
 		},
-		"a lost worker that is not listed as lost, and entries of workers that were not lost then": func(c *trackertest.Crew) {
+		"a lost worker that is not listed as lost, and entries of workers that were not lost then": func(c *trackertest.Fleet) {
 			c.Hire("w2")
 			key, id := trackertest.WorkerKey(c.IDs["w1"], "workers"), c.IDs["w1"]
 			if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerForced, ""); err != nil {
@@ -113,18 +113,18 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.MustSweep()
 			c.WantRepairs()
 		},
-		"a machine in the lists of other statuses": func(c *trackertest.Crew) {
+		"a machine in the lists of other statuses": func(c *trackertest.Fleet) {
 			key := trackertest.WorkerKey(c.IDs["w1"], "workers")
 			c.Remove(key, "{acme/prod/m/N/host-w1")
 			c.Plant(key, "{acme/prod/m/F/host-w1")
 			c.Plant(trackertest.WorkerKey(ghost, "workers"), "{acme/prod/m/F/nowhere")
 			c.WantRepairs("missing_list", "stray_list", "stray_list")
 		},
-		"a machine that is in no list": func(c *trackertest.Crew) {
+		"a machine that is in no list": func(c *trackertest.Fleet) {
 			c.Remove(trackertest.WorkerKey(c.IDs["w1"], "workers"), "acme/prod/M/host-w1")
 			c.WantRepairs("missing_machine")
 		},
-		"entries without a record": func(c *trackertest.Crew) {
+		"entries without a record": func(c *trackertest.Fleet) {
 			c.Plant(trackertest.WorkerKey(ghost, "workers"), "acme/prod/N/"+ghost)
 			c.Plant(trackertest.WorkerKey(ghost, "workerbeats"), "acme/prod/"+ghost)
 			c.Plant(trackertest.WorkerKey(ghost, "workerdue"), "x:acme/prod/"+ghost)
@@ -132,7 +132,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.Plant(trackertest.WorkerKey(ghost, "workers"), "acme/prod/M/nowhere")
 			c.WantRepairs("stray_worker", "stray_workerbeats", "stray_workerdue", "stray_recoveries", "stray_machine")
 		},
-		"a drain that would never end": func(c *trackertest.Crew) {
+		"a drain that would never end": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, id, workers.Drain{BySelf: true}); err != nil {
 				c.Fatal(err)
@@ -143,7 +143,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 			c.MustSweep()
 			c.WantWorker(id, model.Offline, model.WorkerDrained)
 		},
-		"an OFFLINE worker that would stay for ever, and be looked at": func(c *trackertest.Crew) {
+		"an OFFLINE worker that would stay for ever, and be looked at": func(c *trackertest.Fleet) {
 			id := end(c)
 			c.Remove(trackertest.WorkerKey(id, "workerdue"), "x:acme/prod/"+id)
 			c.Plant(trackertest.WorkerKey(id, "workerbeats"), "acme/prod/"+id)
@@ -155,7 +155,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a recovery that nobody could end": func(c *trackertest.Crew) {
+		"a recovery that nobody could end": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.MustHolding("w1", 3)
 			if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, id); err != nil {
@@ -170,7 +170,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a recovery that nobody finds": func(c *trackertest.Crew) {
+		"a recovery that nobody finds": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.MustHolding("w1", 3)
 			if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, id); err != nil {
@@ -186,7 +186,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trackertest.Claims(t, func(c *trackertest.Crew) {
+			trackertest.Claims(t, func(c *trackertest.Fleet) {
 				c.Hire("w1")
 				test(c)
 			})

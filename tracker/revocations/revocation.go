@@ -30,8 +30,8 @@ type Revocation struct {
 	IssuedBefore time.Time
 }
 
-// stands returns when the last revoked token expires: the revocation has no effect after that.
-func (r *Revocation) stands() time.Time { return r.IssuedBefore.Add(r.Kind.longestLife()) }
+// expiresAt returns when the last revoked token expires: the revocation has no effect after that.
+func (r *Revocation) expiresAt() time.Time { return r.IssuedBefore.Add(r.Kind.longestLife()) }
 
 func (k Kind) longestLife() time.Duration {
 	if k == OfWorker {
@@ -46,7 +46,7 @@ func (r *Revocation) what() string {
 }
 
 // parse parses a stored revocation; ok is false for one that another version has written.
-func parse(what string, stands time.Time) (r Revocation, ok bool) {
+func parse(what string, expiresAt time.Time) (r Revocation, ok bool) {
 	parts := strings.SplitN(what, "/", 4)
 	if len(parts) < 4 {
 		return r, false
@@ -57,6 +57,6 @@ func parse(what string, stands time.Time) (r Revocation, ok bool) {
 	default:
 		return r, false
 	}
-	r.IssuedBefore = stands.Add(-r.Kind.longestLife())
+	r.IssuedBefore = expiresAt.Add(-r.Kind.longestLife())
 	return r, true
 }

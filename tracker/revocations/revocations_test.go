@@ -25,15 +25,15 @@ type replica struct {
 	all []revocations.Revocation
 }
 
-func heeding(h *trackertest.Harness) *replica {
+func subscribed(h *trackertest.Harness) *replica {
 	r := &replica{Harness: h}
-	h.Revocations.Heed(func(all, _ []revocations.Revocation) {
+	h.Revocations.Subscribe(func(all, _ []revocations.Revocation) {
 		r.all = slices.SortedFunc(slices.Values(all), func(a, b revocations.Revocation) int { return cmp.Compare(a.Name, b.Name) })
 	})
 	return r
 }
 
-func (r *replica) looks() {
+func (r *replica) refresh() {
 	r.Helper()
 	if err := r.Revocations.Refresh(r.Ctx); err != nil {
 		r.Fatal(err)
@@ -58,7 +58,7 @@ func (r *replica) revoke(one revocations.Revocation) {
 	}
 }
 
-func (r *replica) told() int64 {
+func (r *replica) revokedEvents() int64 {
 	r.Helper()
 	n := int64(0)
 	events, err := r.Store.Client.XRange(r.Ctx, "lubdub:{0}:events", "-", "+").Result()
@@ -82,7 +82,7 @@ func subject(name string, before time.Time) revocations.Revocation {
 func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
+		one, other := subscribed(h), subscribed(trackertest.NewHarness(h.TB, h.Store))
 		now := h.Store.Clock.Now().Truncate(time.Second)
 		w := R{Kind: revocations.OfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now}
 		ann := subject("ann/of+x@y.z", now.Add(-time.Minute))
@@ -92,21 +92,21 @@ func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 			one.revoke(ann)
 			one.revoke(of)
 		}
-		other.looks()
+		other.refresh()
 		for _, r := range []*replica{one, other} {
 			if want := []revocations.Revocation{of, ann, w}; !slices.Equal(r.all, want) {
 				t.Fatalf("heeded are %+v, want %+v", r.all, want)
 			}
 		}
-		if n := one.told(); n != 3 {
+		if n := one.revokedEvents(); n != 3 {
 			t.Errorf("%d events", n)
 		}
 		later := subject(ann.Name, now)
 		other.revoke(later)
 		one.revoke(ann) // is covered
-		one.looks()
-		if one.all[1] != later || len(one.all) != 3 || one.told() != 4 {
-			t.Errorf("%+v, %d events", one.all, one.told())
+		one.refresh()
+		if one.all[1] != later || len(one.all) != 3 || one.revokedEvents() != 4 {
+			t.Errorf("%+v, %d events", one.all, one.revokedEvents())
 		}
 	})
 }
@@ -115,10 +115,10 @@ func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 func TestARevocationOutlivesTrouble(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
+		one, other := subscribed(h), subscribed(trackertest.NewHarness(h.TB, h.Store))
 		now := h.Store.Clock.Now().Truncate(time.Second)
 		one.revoke(subject("ann", now))
-		other.looks()
+		other.refresh()
 		down := true
 		trackertest.FailCalls(other.Tracker, "revocations", false, func(int) bool { return down })
 		one.revoke(subject("bob", now))
@@ -127,7 +127,7 @@ func TestARevocationOutlivesTrouble(t *testing.T) {
 		}
 		other.want("ann")
 		down = false
-		other.looks()
+		other.refresh()
 		other.want("ann", "bob")
 	})
 }
@@ -136,20 +136,20 @@ func TestARevocationOutlivesTrouble(t *testing.T) {
 func TestAStoreThatLostTheListGetsItBack(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		one := heeding(h)
+		one := subscribed(h)
 		now := h.Store.Clock.Now().Truncate(time.Second)
 		for i := range 600 {
 			one.revoke(subject(fmt.Sprintf("s%03d", i), now))
 		}
-		one.looks()
+		one.refresh()
 		if err := h.Store.Client.Del(h.Ctx, schema.RevocationsKey).Err(); err != nil {
 			t.Fatal(err)
 		}
-		told := one.told()
-		one.looks()
-		other := heeding(trackertest.NewHarness(h.TB, h.Store))
-		if len(other.all) != 600 || one.told() != told {
-			t.Errorf("%d came back, %d were told", len(other.all), one.told()-told)
+		before := one.revokedEvents()
+		one.refresh()
+		other := subscribed(trackertest.NewHarness(h.TB, h.Store))
+		if len(other.all) != 600 || one.revokedEvents() != before {
+			t.Errorf("%d came back, %d were told", len(other.all), one.revokedEvents()-before)
 		}
 	})
 }
@@ -158,17 +158,17 @@ func TestAStoreThatLostTheListGetsItBack(t *testing.T) {
 func TestRevocationsEnd(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		one, other := heeding(h), heeding(trackertest.NewHarness(h.TB, h.Store))
+		one, other := subscribed(h), subscribed(trackertest.NewHarness(h.TB, h.Store))
 		now := h.Store.Clock.Now().Truncate(time.Second)
 		one.revoke(subject("ann", now))
 		one.revoke(R{Kind: revocations.OfWorker, Tenant: "acme", Workspace: "prod", Name: "wkr_1", IssuedBefore: now})
-		other.looks()
+		other.refresh()
 		h.Store.Clock.Advance(2*time.Hour - time.Millisecond)
-		other.looks()
+		other.refresh()
 		other.revoke(subject("bob", now))
 		other.want("ann", "bob", "wkr_1")
 		h.Store.Clock.Advance(time.Millisecond)
-		other.looks()
+		other.refresh()
 		other.revoke(subject("eve", now))
 		other.want("ann", "bob", "eve")
 		if left, err := h.Store.Client.ZRange(h.Ctx, schema.RevocationsKey, 0, -1).Result(); err != nil || len(left) != 4 {
@@ -182,11 +182,11 @@ func TestRevocationsAreBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		now := h.Store.Clock.Now().Truncate(time.Second)
-		stands := float64(now.Add(model.MaxControlTTL).UnixMilli())
+		expiry := float64(now.Add(model.MaxControlTTL).UnixMilli())
 		fill := func(tenant string, n int) {
 			var all []redis.Z
 			for i := range n {
-				all = append(all, redis.Z{Score: stands, Member: fmt.Sprintf("s/%s/prod/%d", tenant, i)})
+				all = append(all, redis.Z{Score: expiry, Member: fmt.Sprintf("s/%s/prod/%d", tenant, i)})
 			}
 			all = append(all, redis.Z{Score: -float64(now.UnixMilli() + int64(n)), Member: "!"})
 			if err := h.Store.Client.ZAdd(h.Ctx, schema.RevocationsKey, all...).Err(); err != nil {
@@ -197,9 +197,9 @@ func TestRevocationsAreBounded(t *testing.T) {
 			var e *model.Error
 			return errors.As(err, &e) && e.Code == model.Overloaded && e.TooMany && e.RetryAfter > 0
 		}
-		one := heeding(h)
+		one := subscribed(h)
 		fill("acme", revocations.MaxOfTenant)
-		one.looks()
+		one.refresh()
 		if err := h.Revocations.Revoke(h.Ctx, subject("ann", now)); !tooMany(err) {
 			t.Errorf("one more of the tenant: %v", err)
 		}
@@ -224,7 +224,7 @@ func TestRevocationsAreSharedByTenants(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		now := h.Store.Clock.Now().Truncate(time.Second)
-		one := heeding(h)
+		one := subscribed(h)
 		var all []redis.Z
 		for tenant := range 9 {
 			for i := range revocations.MaxOfTenant {
@@ -235,7 +235,7 @@ func TestRevocationsAreSharedByTenants(t *testing.T) {
 		if err := h.Store.Client.ZAdd(h.Ctx, schema.RevocationsKey, all...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		one.looks()
+		one.refresh()
 		one.revoke(R{Kind: revocations.OfTenant, Tenant: "t0", Workspace: revocations.Wildcard, IssuedBefore: now})
 		revoke := func(tenant string, i int) error {
 			r := subject(fmt.Sprint(i), now)

@@ -44,12 +44,12 @@ type Service struct {
 	metrics *metrics
 	scripts scripts
 
-	looking sync.Mutex // serialises reads of the list
+	refreshing sync.Mutex // serialises reads of the list
 
-	mu      sync.Mutex
-	version string                // of the known list; "": none was read
-	known   map[string]Revocation // by key; only expiry removes an entry
-	heed    func(all, news []Revocation)
+	mu         sync.Mutex
+	version    string                // of the known list; "": none was read
+	known      map[string]Revocation // by key; only expiry removes an entry
+	subscriber func(all, news []Revocation)
 }
 
 // New returns a service.
@@ -61,10 +61,10 @@ func New(st *store.Store, o Options) *Service {
 
 // Subscribes f to revocations: f gets all in effect and the new ones, now and after each change, one call at a time. Only one f is
 // possible.
-func (s *Service) Heed(f func(all, news []Revocation)) {
+func (s *Service) Subscribe(f func(all, news []Revocation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heed = f
+	s.subscriber = f
 	all := s.all()
 	f(all, all)
 }
@@ -74,7 +74,7 @@ func (s *Service) Heed(f func(all, news []Revocation)) {
 func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 	ctx = s.store.Within(ctx, 0)
 	const op = "revoke"
-	if of, all := s.count(r.Tenant); r.Kind != OfTenant && !s.stands(&r) {
+	if of, all := s.count(r.Tenant); r.Kind != OfTenant && !s.isKnown(&r) {
 		if most := min(MaxOfTenant, (MaxRevocations-all)/leftOver); of >= most && r.Tenant != Wildcard {
 			return tooMany(op, of, "of this tenant's tokens")
 		}
@@ -135,16 +135,16 @@ func (s *Service) Follow(ctx context.Context) error {
 // Refresh applies changes of the list, and stores revocations again that the store has lost. It returns an error when Redis does not
 // respond.
 func (s *Service) Refresh(ctx context.Context) error {
-	s.looking.Lock()
-	defer s.looking.Unlock()
-	err := s.look(ctx)
+	s.refreshing.Lock()
+	defer s.refreshing.Unlock()
+	err := s.readList(ctx)
 	if err != nil {
 		s.metrics.failures.Inc()
 	}
 	return err
 }
 
-func (s *Service) look(ctx context.Context) error {
+func (s *Service) readList(ctx context.Context) error {
 	s.mu.Lock()
 	known := s.version
 	s.mu.Unlock()
@@ -216,8 +216,8 @@ func (s *Service) learn(list []Revocation) {
 		}
 	}
 	s.metrics.standing.Set(float64(len(s.known)))
-	if len(news) > 0 && s.heed != nil {
-		s.heed(s.all(), news)
+	if len(news) > 0 && s.subscriber != nil {
+		s.subscriber(s.all(), news)
 	}
 }
 
@@ -227,7 +227,7 @@ func (s *Service) forget(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for what, r := range s.known {
-		if !r.stands().After(now) {
+		if !r.expiresAt().After(now) {
 			delete(s.known, what)
 		}
 	}
@@ -243,8 +243,8 @@ func (s *Service) all() []Revocation {
 	return all
 }
 
-// stands reports whether a revocation with the same key is known.
-func (s *Service) stands(r *Revocation) bool {
+// isKnown reports whether a revocation with the same key is known.
+func (s *Service) isKnown(r *Revocation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.known[r.what()]

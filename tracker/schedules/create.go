@@ -210,10 +210,10 @@ var passing = []model.Code{model.Unavailable, model.Overloaded, model.NoFreshWor
 // all but the first. It does not affect fires that were requested manually.
 func (s *Service) skipOverlaps(ctx context.Context, op string, jobs []*job) error {
 	var refs []*schema.TaskRef
-	var judged []*job
+	var checked []*job
 	for _, j := range jobs {
 		if j.SkipOverlap && slices.ContainsFunc(j.fires, isByTime) {
-			judged = append(judged, j)
+			checked = append(checked, j)
 			refs = append(refs, s.store.Ref(j.scope, j.task)) // "": no task has that ID
 		}
 	}
@@ -223,7 +223,7 @@ func (s *Service) skipOverlaps(ctx context.Context, op string, jobs []*job) erro
 	}
 	var calls []*store.Call
 	var deciding []*job
-	for i, j := range judged {
+	for i, j := range checked {
 		var byTime []waiting
 		byTime, j.fires = split(j.fires, isByTime)
 		first := byTime[0]

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	sweeperLease = time.Second            // a sweeper that has not reported for this long is left nothing
-	lookAtLeast  = 500 * time.Millisecond // between two listings of what is due: a new schedule may fire soon
-	restAtLeast  = 250 * time.Millisecond // while all tenants with due schedules have used up their fires for now
-	dueAtOnce    = 100                    // schedules of one look
-	waitingRead  = 10                     // fires of one schedule that one look handles, so that others have their turn
-	onTime       = 10 * time.Second       // an older fire counts as missed
+	sweeperLease    = time.Second            // a sweeper that has not reported for this long is left nothing
+	minListInterval = 500 * time.Millisecond // between two listings of what is due: a new schedule may fire soon
+	restAtLeast     = 250 * time.Millisecond // while all tenants with due schedules have used up their fires for now
+	dueAtOnce       = 100                    // schedules of one look
+	waitingRead     = 10                     // fires of one schedule that one look handles, so that others have their turn
+	onTime          = 10 * time.Second       // an older fire counts as missed
 )
 
-// Look configures one look at what is due in the shards of a node.
-type Look struct {
+// Round configures one look at what is due in the shards of a node.
+type Round struct {
 	Node   *store.Node
 	Shards []int
 	Turns  *Turns                                           // of the node
@@ -27,55 +27,55 @@ type Look struct {
 	Allow  func(fires int) int                              // how many of some fires may be handled
 }
 
-// Looked is the result of a look.
-type Looked struct {
+// RoundResult is the result of a look.
+type RoundResult struct {
 	More bool          // there is more due now
 	Next time.Duration // until something may be due again
 }
 
 // FireDue looks once: it records due fires and creates the tasks of recorded ones. If it is interrupted, the next look of any
 // sweeper does the rest.
-func (s *Service) FireDue(ctx context.Context, look Look) (Looked, error) {
+func (s *Service) FireDue(ctx context.Context, round Round) (RoundResult, error) {
 	const op = "sweep"
-	t := look.Turns
+	t := round.Turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stale() {
-		if err := s.list(ctx, &look); err != nil {
-			return Looked{Next: lookAtLeast}, err
+		if err := s.list(ctx, &round); err != nil {
+			return RoundResult{Next: minListInterval}, err
 		}
 	}
 	due, rest := t.take(s.paces)
-	looked := Looked{Next: t.next}
+	result := RoundResult{Next: t.next}
 	if len(due) == 0 {
 		if rest > 0 { // the remaining schedules belong to tenants that have used up their fires for now
 			t.listed = time.Time{}
-			looked.Next = min(looked.Next, max(rest, restAtLeast))
+			result.Next = min(result.Next, max(rest, restAtLeast))
 		}
-		return looked, nil
+		return result, nil
 	}
 	all, now, err := s.readAll(ctx, op, due, waitingRead, noTask)
 	if err != nil {
-		return looked, err
+		return result, err
 	}
 	t.now = now
 	if err := s.recordAll(ctx, op, now, all); err != nil {
-		return looked, err
+		return result, err
 	}
-	jobs := s.jobsOf(now, all, look.Allow)
+	jobs := s.jobsOf(now, all, round.Allow)
 	t.count(due, jobs)
 	for _, batch := range batches(jobs) {
 		if ctx.Err() != nil {
 			break
 		}
 		if _, err := s.create(ctx, op, now, batch); err != nil {
-			return looked, err
+			return result, err
 		}
 	}
-	if looked.More = len(jobs) > 0 || t.more(); looked.More {
-		looked.Next = 0
+	if result.More = len(jobs) > 0 || t.more(); result.More {
+		result.Next = 0
 	}
-	return looked, nil
+	return result, nil
 }
 
 // plan is what is due of a schedule.
@@ -114,12 +114,12 @@ func planOf(of *Schedule, now time.Time) (*plan, error) {
 func (s *Service) recordAll(ctx context.Context, op string, now time.Time, all []found) error {
 	var calls []*store.Call
 	var of []*found
-	var gone []ref
+	var deleted []ref
 	for i := range all {
 		f := &all[i]
 		switch {
 		case f.Schedule == nil:
-			gone = append(gone, f.ref)
+			deleted = append(deleted, f.ref)
 			continue
 		case !f.PausedAt.IsZero():
 			continue
@@ -132,7 +132,7 @@ func (s *Service) recordAll(ctx context.Context, op string, now time.Time, all [
 		f.Next = p.next
 		calls, of = append(calls, s.recordCall(f.ref, f.Schedule, p)), append(of, f)
 	}
-	for _, group := range schema.ByShard(gone, readAtOnce, func(r ref) int { return r.shard }) {
+	for _, group := range schema.ByShard(deleted, readAtOnce, func(r ref) int { return r.shard }) {
 		calls = append(calls, s.repairCall(group))
 	}
 	s.store.DoBulk(ctx, op, calls)

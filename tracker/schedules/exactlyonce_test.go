@@ -151,7 +151,7 @@ func checkFires(h *trackertest.Harness, id string, seconds int) {
 
 // A sweeper read that the previous task is running, and records only later that it skips the next fire. Meanwhile another sweeper
 // has created the task of that fire and died. The fire is not skipped.
-func TestASkipByAnOlderStateOfThingsDoesNotStand(t *testing.T) {
+func TestASkipFromStaleStateIsRejected(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		s.Clock.Set(begins)
@@ -198,7 +198,7 @@ func TestOfTwoSweepersOneRecords(t *testing.T) {
 }
 
 // Schedules that become due together are handled at a limited rate, all of them in turn.
-func TestSchedulesThatComeBackTogetherStampedeNobody(t *testing.T) {
+func TestSchedulesDueTogetherAreRateLimited(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {

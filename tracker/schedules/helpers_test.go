@@ -93,16 +93,16 @@ func ends(h *trackertest.Harness, id string) {
 	}
 }
 
-// firesTold lists the times of fires in the events about a schedule.
-func firesTold(h *trackertest.Harness, id string) (told []string) {
+// firesInEvents lists the times of fires in the events about a schedule.
+func firesInEvents(h *trackertest.Harness, id string) (times []string) {
 	h.Helper()
 	for _, e := range h.Store.Client.XRange(h.Ctx, fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope,
 		id)), "-", "+").Val() {
 		data, _ := e.Values["data"].(string)
 		if _, rest, ok := strings.Cut(data, `"fireAt":"`); ok && e.Values["subject"] == id {
 			at, _, _ := strings.Cut(rest, `"`)
-			told = append(told, at)
+			times = append(times, at)
 		}
 	}
-	return told
+	return times
 }

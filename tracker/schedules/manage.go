@@ -71,7 +71,7 @@ func (s *Service) Change(ctx context.Context, scope model.Scope, id string, chan
 		if err := d.Validate(now); err != nil {
 			return nil, err
 		}
-		if d.says() == present.says() {
+		if d.definition() == present.definition() {
 			return present, s.complete(ctx, op, now, present) // it has already been changed like this
 		}
 		c := s.saveCall(r, &d, "", present.version)

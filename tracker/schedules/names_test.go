@@ -14,11 +14,11 @@ import (
 // backfilledTask requests the fire of one minute and returns the ID of its task, which is not created yet.
 func backfilledTask(h *trackertest.Harness, at time.Time) string {
 	h.Helper()
-	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", at.Add(-time.Second), at)
-	if err != nil || len(asked.Fires) != 1 {
-		h.Fatalf("%+v, %v", asked, err)
+	result, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", at.Add(-time.Second), at)
+	if err != nil || len(result.Fires) != 1 {
+		h.Fatalf("%+v, %v", result, err)
 	}
-	return asked.Fires[0].TaskID
+	return result.Fires[0].TaskID
 }
 
 // planted creates a task like a release that reserves no names; no request of this release can do that.

@@ -84,7 +84,7 @@ func (p *paces) now(tenant string, now time.Time) *pace {
 	if passed > 0 || passed < -time.Second {
 		of.at = now
 	}
-	gone := min(max(passed, 0), time.Second).Seconds()
-	of.fires, of.bytes = max(of.fires-gone, 0), max(of.bytes-gone, 0)
+	elapsed := min(max(passed, 0), time.Second).Seconds()
+	of.fires, of.bytes = max(of.fires-elapsed, 0), max(of.bytes-elapsed, 0)
 	return of
 }

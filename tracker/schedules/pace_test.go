@@ -23,18 +23,18 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 		perSecond int // calls; 0: any number
 		payload   []byte
 		missed    time.Duration
-		ask       func(h *trackertest.Harness, id string)
+		request   func(h *trackertest.Harness, id string)
 		most      func(seconds int) int // tasks
 	}{
 		"calls of missed fires": {perSecond: 7, missed: time.Hour, most: func(s int) int { return 7 * (s + 1) }},
-		"calls of a backfill": {perSecond: 7, most: func(s int) int { return 7 * (s + 1) }, ask: func(h *trackertest.Harness, id string) {
+		"calls of a backfill": {perSecond: 7, most: func(s int) int { return 7 * (s + 1) }, request: func(h *trackertest.Harness, id string) {
 			backfilled(h, id, hour)
 		}},
 		"bytes of missed fires": {payload: large, missed: time.Hour, most: fewLarge},
-		"bytes of a backfill": {payload: large, most: fewLarge, ask: func(h *trackertest.Harness, id string) {
+		"bytes of a backfill": {payload: large, most: fewLarge, request: func(h *trackertest.Harness, id string) {
 			backfilled(h, id, hour)
 		}},
-		"bytes of fires by hand": {payload: large, most: fewLarge, ask: func(h *trackertest.Harness, id string) {
+		"bytes of fires by hand": {payload: large, most: fewLarge, request: func(h *trackertest.Harness, id string) {
 			if _, err := h.Schedules.Fire(h.Ctx, trackertest.Scope, id); err != nil {
 				h.Fatal(err)
 			}
@@ -63,9 +63,9 @@ func TestFiresKeepToWhatTheirTenantMayHave(t *testing.T) {
 			}
 			s.Clock.Advance(c.missed)
 			for seconds := range 4 {
-				if c.ask != nil {
+				if c.request != nil {
 					for _, id := range ids {
-						c.ask(h, id)
+						c.request(h, id)
 					}
 				}
 				h.MustSweep()
@@ -88,13 +88,13 @@ func fewLarge(seconds int) int { return 4*(seconds+1) + seconds/4 + 1 }
 // backfilled requests fires of an hour; up to the limit may already wait.
 func backfilled(h *trackertest.Harness, id string, from time.Time) {
 	h.Helper()
-	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, id, from, from.Add(time.Hour-time.Minute))
+	result, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, id, from, from.Add(time.Hour-time.Minute))
 	if err != nil {
 		h.WantCode(err, model.Overloaded)
 		return
 	}
-	if n := int64(len(asked.Fires)); n+asked.Skipped != 59*60 || n > 1000 {
-		h.Errorf("%d fires and %d skipped, of an hour", n, asked.Skipped)
+	if n := int64(len(result.Fires)); n+result.Skipped != 59*60 || n > 1000 {
+		h.Errorf("%d fires and %d skipped, of an hour", n, result.Skipped)
 	}
 }
 
@@ -110,9 +110,9 @@ func TestABackfillIsBoundedInBytes(t *testing.T) {
 		d.Task.Payload = append(append([]byte{'"'}, bytes.Repeat([]byte{'x'}, 1_000_000)...), '"')
 	})
 	to := begins.Add(-time.Minute).Truncate(time.Second)
-	asked, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", to.Add(-time.Hour), to)
-	if err != nil || len(asked.Fires) != 67 || asked.Skipped != 3600-67 || !asked.Fires[66].At.Equal(to) {
-		t.Fatalf("%d fires, %d skipped, %v", len(asked.Fires), asked.Skipped, err)
+	result, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", to.Add(-time.Hour), to)
+	if err != nil || len(result.Fires) != 67 || result.Skipped != 3600-67 || !result.Fires[66].At.Equal(to) {
+		t.Fatalf("%d fires, %d skipped, %v", len(result.Fires), result.Skipped, err)
 	}
 	for i := range 3 {
 		to = to.Add(-time.Hour)

@@ -24,7 +24,7 @@ const (
 	DefaultMaxCatchup = 100
 	MaxMaxCatchup     = 1000
 	MaxNext           = 100 // fires that a preview returns
-	KeptFires         = 10  // recent fires that a schedule keeps; schedule_settle.lua has the same number
+	MaxRecent         = 10  // recent fires that a schedule keeps; schedule_settle.lua has the same number
 )
 
 // Spec is the definition of a schedule. Validate it before it is saved.
@@ -114,7 +114,7 @@ type Schedule struct {
 	Fires     int64     // whose tasks were created
 	Skipped   int64     // missed or not wanted
 	Waiting   int       // fires that wait for their tasks
-	Recent    []Fire    // handled, latest first, at most KeptFires
+	Recent    []Fire    // handled, latest first, at most MaxRecent
 
 	version string
 	resumed time.Time     // since when it has not been paused
@@ -130,7 +130,7 @@ type Kind string
 
 const (
 	ByTime   Kind = "schedule"
-	ByHand   Kind = "manual"
+	Manual   Kind = "manual"
 	Backfill Kind = "backfill"
 )
 
@@ -159,8 +159,8 @@ type Fire struct {
 // timeOf formats a fire's time for its idempotency key.
 func timeOf(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// toldTime formats a fire's time for its events, like all times of the API.
-func toldTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+// eventTime formats a fire's time for its events, like all times of the API.
+func eventTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // keyOf is the idempotency key of a fire.
 func keyOf(id string, at time.Time) string { return model.FireKeyPrefix + id + ":" + timeOf(at) }

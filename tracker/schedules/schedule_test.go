@@ -46,8 +46,8 @@ func TestASchedulesFiresCreateTasks(t *testing.T) {
 		if e := h.Events("s1"); e["schedule.created"] != 1 || e["schedule.fired"] != 1 {
 			h.Errorf("events: %v", e)
 		}
-		if told := firesTold(h, "s1"); !slices.Equal(told, []string{s.Last.Format("2006-01-02T15:04:05.000Z")}) {
-			h.Errorf("fires told: %v", told)
+		if fires := firesInEvents(h, "s1"); !slices.Equal(fires, []string{s.Last.Format("2006-01-02T15:04:05.000Z")}) {
+			h.Errorf("fires told: %v", fires)
 		}
 	})
 }
@@ -66,8 +66,8 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 		if s.Skipped != 58 || s.Fires != 3 || s.Waiting != 0 {
 			h.Errorf("%d fires, %d skipped, %d wait; want 3, 58, 0", s.Fires, s.Skipped, s.Waiting)
 		}
-		if told := skippedTold(h, "s1"); told != "58 0 0" {
-			h.Errorf("events tell of %s skipped fires, want 58 0 0", told)
+		if skipped := skippedInEvents(h, "s1"); skipped != "58 0 0" {
+			h.Errorf("events tell of %s skipped fires, want 58 0 0", skipped)
 		}
 		if s := want(h, "none", ""); s.Skipped != 61 {
 			h.Errorf("%d skipped by the one that catches up none, want 61", s.Skipped)
@@ -75,24 +75,24 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 		h.Store.Clock.Advance(30 * time.Second) // a fire that is on time was not missed
 		h.MustSweep()
 		want(h, "none", "02:00 schedule CREATED")
-		if told := skippedTold(h, "none"); told != "61" {
-			h.Errorf("events tell of %s skipped fires, want 61", told)
+		if skipped := skippedInEvents(h, "none"); skipped != "61" {
+			h.Errorf("events tell of %s skipped fires, want 61", skipped)
 		}
 	})
 }
 
-// skippedTold lists the skipped fires in the events about a schedule.
-func skippedTold(h *trackertest.Harness, id string) string {
+// skippedInEvents lists the skipped fires in the events about a schedule.
+func skippedInEvents(h *trackertest.Harness, id string) string {
 	h.Helper()
-	var told []string
+	var skipped []string
 	stream := fmt.Sprintf("lubdub:{%d}:events", h.Tracker.Store.ShardOf(trackertest.Scope, id))
 	for _, e := range h.Store.Client.XRange(h.Ctx, stream, "-", "+").Val() {
 		data, _ := e.Values["data"].(string)
 		if _, rest, ok := strings.Cut(data, `"skipped":`); ok && e.Values["subject"] == id && e.Values["type"] == "schedule.fired" {
-			told = append(told, strings.TrimSuffix(rest, "}"))
+			skipped = append(skipped, strings.TrimSuffix(rest, "}"))
 		}
 	}
-	return strings.Join(told, " ")
+	return strings.Join(skipped, " ")
 }
 
 // A paused schedule does not fire; when it is resumed it catches up.
@@ -127,7 +127,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 // A change continues from the last fire.
-func TestAChangeGoesOnFromTheLastFire(t *testing.T) {
+func TestAChangeContinuesFromTheLastFire(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
@@ -192,7 +192,7 @@ func TestOverlap(t *testing.T) {
 }
 
 // A request gets a fire now, once a second, or the fires of a past time; the last fire does not change.
-func TestFiresThatAreAskedFor(t *testing.T) {
+func TestRequestedFires(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
@@ -220,13 +220,14 @@ func TestFiresThatAreAskedFor(t *testing.T) {
 		}
 		for _, c := range []struct {
 			from, to time.Time
-			says     string
+			message  string
 		}{
 			{day, day, "to is not after from"}, {day.Add(time.Second), day, "to is not after from"},
 			{day, begins.Add(time.Hour), "to lies in the future"},
 		} {
-			if _, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(), c.says) {
-				h.Errorf("from %v to %v: %v, want %q", c.from, c.to, err, c.says)
+			if _, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(),
+				c.message) {
+				h.Errorf("from %v to %v: %v, want %q", c.from, c.to, err, c.message)
 			}
 		}
 		if none, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", day, day.Add(time.Second)); err != nil || len(none.Fires) != 0 {
@@ -262,7 +263,7 @@ func TestARepeatedBackfillCountsNothingTwice(t *testing.T) {
 }
 
 // A manual fire in the same second as a scheduled one is the same fire.
-func TestAFireByHandIsThatOfItsSecond(t *testing.T) {
+func TestAManualFireEqualsAScheduledOneInTheSameSecond(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.Store.Clock.Set(begins)
@@ -317,8 +318,8 @@ func TestTheLastFire(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		change      func(*schedules.Spec)
-		field, says string
+		change         func(*schedules.Spec)
+		field, message string
 	}{
 		{func(d *schedules.Spec) { d.Cron = "0 0 25 * * *" }, "cron",
 			`cron has "25" as hours, its 3rd field: 25 is not within 0–23; right would be for example "9-17"`},
@@ -340,8 +341,8 @@ func TestWhatIsRefused(t *testing.T) {
 		err := d.Validate(begins)
 		var e *model.Error
 		var field *model.FieldError
-		if !errors.As(err, &e) || !errors.As(e.Cause, &field) || field.Field != c.field || !strings.Contains(e.Message, c.says) {
-			t.Errorf("%+v: %v, want %q about %s", d, err, c.says, c.field)
+		if !errors.As(err, &e) || !errors.As(e.Cause, &field) || field.Field != c.field || !strings.Contains(e.Message, c.message) {
+			t.Errorf("%+v: %v, want %q about %s", d, err, c.message, c.field)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 // scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
 // this file only.
 type scripts struct {
-	ask, decide, due, list, read, record, repair, save, settle, change *lua.Script
+	request, decide, due, list, read, record, repair, save, settle, change *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		ask: set.Get("schedule_ask"), change: set.Get("schedule_switch"), decide: set.Get("schedule_decide"), due: set.Get("schedules_due"),
+		request: set.Get("schedule_ask"), change: set.Get("schedule_switch"), decide: set.Get("schedule_decide"), due: set.Get("schedules_due"),
 		list: set.Get("schedules_list"), read: set.Get("schedule_read"), record: set.Get("schedule_record"),
 		repair: set.Get("schedules_repair"), save: set.Get("schedule_save"), settle: set.Get("schedule_settle"),
 	}
@@ -207,14 +207,14 @@ func readRecord(re store.Reply) recordReply {
 	return recordReply{recorded: re.Int(0) == schema.CodeOK, skipped: re.Int(1), waiting: readWaiting(re.List(2))}
 }
 
-// askedFire is a requested fire.
-type askedFire struct {
+// requestedFire is a requested fire.
+type requestedFire struct {
 	at    time.Time
 	again bool // it already has its task, so it is not counted again
 }
 
-// askCall records requested fires; none: one now. At most limit may wait afterwards.
-func (s *Service) askCall(r ref, fires []askedFire, limit int) *store.Call {
+// requestCall records requested fires; none: one now. At most limit may wait afterwards.
+func (s *Service) requestCall(r ref, fires []requestedFire, limit int) *store.Call {
 	k := s.store.Keys[r.shard]
 	args := []any{r.name(), "m", limit}
 	if len(fires) > 0 {
@@ -227,17 +227,17 @@ func (s *Service) askCall(r ref, fires []askedFire, limit int) *store.Call {
 		}
 		args = append(args, text)
 	}
-	return store.NewCall(r.shard, s.scripts.ask,
+	return store.NewCall(r.shard, s.scripts.request,
 		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
 }
 
-// askReply is the reply of schedule_ask.lua.
-type askReply struct {
+// requestReply is the reply of schedule_ask.lua.
+type requestReply struct {
 	code int64     // CodeOK, CodeNotFound, or CodeRefused when too many wait
 	now  time.Time // of the fire now
 }
 
-func readAsk(re store.Reply) askReply { return askReply{re.Int(0), re.Time(1)} }
+func readRequest(re store.Reply) requestReply { return requestReply{re.Int(0), re.Time(1)} }
 
 // decideCall decides that a fire gets a task; before: the task of the previous fire, as it was read.
 func (s *Service) decideCall(r ref, w waiting, before string) *store.Call {
@@ -250,7 +250,7 @@ func (s *Service) settleCall(r ref, version string, next time.Time, pause time.D
 	k := s.store.Keys[r.shard]
 	args := []any{r.scope.String(), r.id, version, schema.MillisOrEmpty(next), model.Millis(pause), len(fires)}
 	for _, f := range fires {
-		args = append(args, f.fire.text, toldTime(f.fire.at), f.outcome.letter(), f.detail)
+		args = append(args, f.fire.text, eventTime(f.fire.at), f.outcome.letter(), f.detail)
 	}
 	return store.NewCall(r.shard, s.scripts.settle,
 		[]string{k.Events, k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)

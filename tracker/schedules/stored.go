@@ -49,16 +49,16 @@ func packTask(n *model.NewTask) string {
 	return string(b)
 }
 
-// saying is the whole definition of a schedule, in a comparable form.
-type saying struct {
+// definition is the whole definition of a schedule, in a comparable form.
+type definition struct {
 	cron                     string
 	skipOverlap              bool
 	maxCatchup               int
 	task, payload, resources string
 }
 
-func (d *Spec) says() saying {
-	return saying{d.Cron, d.SkipOverlap, d.MaxCatchup, packTask(&d.Task), string(d.Task.Payload), string(d.Task.Resources)}
+func (d *Spec) definition() definition {
+	return definition{d.Cron, d.SkipOverlap, d.MaxCatchup, packTask(&d.Task), string(d.Task.Payload), string(d.Task.Resources)}
 }
 
 // unpackTask reads the parts of a task in the reply of schedule_read.lua.
@@ -121,7 +121,7 @@ type waiting struct {
 }
 
 var (
-	kinds    = map[string]Kind{"s": ByTime, "m": ByHand, "b": Backfill}
+	kinds    = map[string]Kind{"s": ByTime, "m": Manual, "b": Backfill}
 	outcomes = map[string]Outcome{"c": Created, "o": Skipped, "r": Refused}
 )
 

@@ -15,7 +15,7 @@ import (
 // tasks do not.
 func TestAScheduledTaskNamesItsSchedule(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Store.Clock.Set(begins)
 		saved(c.Harness)
 		saved(c.Harness, func(d *schedules.Spec) { d.ID = "s2" })
@@ -59,7 +59,7 @@ func TestAScheduledTaskNamesItsSchedule(t *testing.T) {
 }
 
 // eventsOf lists the types of the events about tasks that name a schedule, by task.
-func eventsOf(c *trackertest.Crew, schedule string) map[string][]string {
+func eventsOf(c *trackertest.Fleet, schedule string) map[string][]string {
 	named := map[string][]string{}
 	for _, e := range trackertest.StoredEvents(c, c.Store.Client, c.Tracker.Store.Shards()) {
 		if strings.HasPrefix(e.Type, "task.") && e.Data.ScheduleID == schedule {

@@ -47,7 +47,7 @@ func (t *Turns) Relist() {
 
 // stale reports whether what is due must be listed before the next look.
 func (t *Turns) stale() bool {
-	return t.listed.IsZero() || time.Since(t.listed) >= lookAtLeast || !t.more()
+	return t.listed.IsZero() || time.Since(t.listed) >= minListInterval || !t.more()
 }
 
 func (t *Turns) more() bool {
@@ -61,19 +61,19 @@ func (t *Turns) more() bool {
 
 // list reads what is due on the node and not left to other sweepers. It reads a bounded part of each shard's set; the next listing
 // continues after that part, so that each due schedule is listed in the end.
-func (s *Service) list(ctx context.Context, look *Look) error {
-	t := look.Turns
+func (s *Service) list(ctx context.Context, round *Round) error {
+	t := round.Turns
 	before, fromStart, lag := t.tenants, len(t.from) == 0, time.Duration(0)
-	t.tenants, t.listed, t.next = map[string]*tenantTurn{}, time.Now(), lookAtLeast
+	t.tenants, t.listed, t.next = map[string]*tenantTurn{}, time.Now(), minListInterval
 	if t.from == nil {
 		t.from = map[int]int{}
 	}
-	shards := look.Shards
+	shards := round.Shards
 	for page := 0; page < listPages && len(shards) > 0; page++ {
 		groups := s.store.Together(shards)
 		calls := store.CallEach(groups, func(group []int) *store.Call { return s.dueCall(group, listAtOnce, t.from) })
 		shards = nil
-		err := s.store.ExecEach(ctx, look.Node, calls, groups, func(shard int, now int64, r store.Reply) {
+		err := s.store.ExecEach(ctx, round.Node, calls, groups, func(shard int, now int64, r store.Reply) {
 			at, reply := time.UnixMilli(now), readDue(r)
 			t.now = at
 			if reply.next.After(at) {
@@ -83,7 +83,7 @@ func (s *Service) list(ctx context.Context, look *Look) error {
 				t.from[shard] += listAtOnce
 				shards = append(shards, shard)
 			}
-			lag = max(lag, t.add(shard, at, look.Grace(shard, reply.sweepers), reply, s.paces))
+			lag = max(lag, t.add(shard, at, round.Grace(shard, reply.sweepers), reply, s.paces))
 		})
 		if err != nil {
 			t.listed = time.Time{}

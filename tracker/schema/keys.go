@@ -141,7 +141,7 @@ func (k *ShardKeys) Idempotency(scope model.Scope, key string) string {
 }
 
 // The key that records that the event of an act was written.
-func (k *ShardKeys) Told(act string) string { return k.prefix + "told:" + act }
+func (k *ShardKeys) EventWritten(act string) string { return k.prefix + "told:" + act }
 
 func (k *ShardKeys) Claim(scope model.Scope, worker, mark string) string {
 	return k.prefix + "claim:" + scope.String() + "/" + worker + "/" + mark

@@ -76,10 +76,10 @@ func ByShard[T any](items []T, atMost int, shardOf func(T) int) (groups [][]T) {
 }
 
 // Runs splits items into runs of equivalent neighbours, at most `atMost` each.
-func Runs[T any](items []T, atMost int, alike func(a, b T) bool) (runs [][]T) {
+func Runs[T any](items []T, atMost int, same func(a, b T) bool) (runs [][]T) {
 	for len(items) > 0 {
 		k := 1
-		for k < len(items) && k < atMost && alike(items[0], items[k]) {
+		for k < len(items) && k < atMost && same(items[0], items[k]) {
 			k++
 		}
 		runs, items = append(runs, items[:k]), items[k:]

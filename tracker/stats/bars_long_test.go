@@ -22,8 +22,8 @@ import (
 )
 
 // Prints the cost of the requests of dashboards and autoscalers with very many tasks and workers; it checks no limits.
-func TestWhatDashboardsAskAmongMany(t *testing.T) {
-	const tasks, crew, queues, batch = 100_000, 10_000, 20, 100
+func TestCostOfDashboardRequests(t *testing.T) {
+	const tasks, fleet, queues, batch = 100_000, 10_000, 20, 100
 	s := redistest.Real(t, redistest.WallClock)
 	tr, err := tracker.Open(t.Context(), tracker.Options{RedisURL: s.URL, Scripts: s.Scripts, Shards: 16, RedisTimeout: 10 * time.Second,
 		WorkerInterval: time.Hour, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -35,8 +35,8 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue := func(i int) string { return fmt.Sprintf("queue-%02d", i%queues) }
-	hired := make([]string, crew)
-	each(crew, func(i int) error {
+	hired := make([]string, fleet)
+	each(fleet, func(i int) error {
 		w, err := tr.Workers.Register(t.Context(), model.NewWorker{Scope: trackertest.Scope, Queue: queue(i), Types: []string{"x"},
 			MachineID: fmt.Sprintf("host-%04d", i/10), Version: fmt.Sprint("1.", i%7), MaxConcurrent: 100,
 			Labels: map[string]string{"region": []string{"eu", "us", "ap", "sa"}[i%4], "team": "core"}})
@@ -62,7 +62,7 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 	}, t)
 	ctx, scope := t.Context(), trackertest.Scope
 	ended(t, tr, hired)
-	for _, ask := range []struct {
+	for _, query := range []struct {
 		name string
 		do   func() error
 	}{
@@ -122,13 +122,13 @@ func TestWhatDashboardsAskAmongMany(t *testing.T) {
 		for range 15 {
 			tr.Stats.ForgetSnapshots()
 			began := time.Now()
-			if err := ask.do(); err != nil {
-				t.Fatalf("%s: %v", ask.name, err)
+			if err := query.do(); err != nil {
+				t.Fatalf("%s: %v", query.name, err)
 			}
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)
-		t.Logf("%-32s median %7.1f ms, best %7.1f ms", ask.name, float64(took[7].Microseconds())/1000, float64(took[0].Microseconds())/1000)
+		t.Logf("%-32s median %7.1f ms, best %7.1f ms", query.name, float64(took[7].Microseconds())/1000, float64(took[0].Microseconds())/1000)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // recentlyLost uses a new replica each time, since a replica caches its result for a second.
-func recentlyLost(c *trackertest.Crew) *stats.LostWorkers {
+func recentlyLost(c *trackertest.Fleet) *stats.LostWorkers {
 	c.Helper()
 	found, err := c.Replica().Stats.RecentlyLost(c.Ctx, trackertest.Scope)
 	if err != nil {
@@ -23,7 +23,7 @@ func recentlyLost(c *trackertest.Crew) *stats.LostWorkers {
 // workers of another workspace and live workers are not listed.
 func TestRecentlyLost(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("dies")
 		c.Hire("lives")
 		c.Hire("leaves")
@@ -67,7 +67,7 @@ func TestRecentlyLost(t *testing.T) {
 // Workers that are not listed are counted.
 func TestRecentlyLostWorkersFlap(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		die := func(names ...string) {
 			for _, name := range names {
 				c.Hire(name, func(n *model.NewWorker) { n.Name = name })

@@ -13,7 +13,7 @@ import (
 func TestHealthyTasksAreNotOverdue(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		c := trackertest.NewCrew(h)
+		c := trackertest.NewFleet(h)
 		c.Hire("w")
 		c.MustHolding("w", 2) // alive by their worker's heartbeats
 		c.MustQueue("waiting", "x", func(n *model.NewTask) { n.WorkerID = "" })

@@ -123,12 +123,12 @@ func suspectsOf(calls []*store.Call) (found []*suspect) {
 
 // readLostOf reads the workers of suspects that ended because they were silent or replaced, by their ids.
 func (s *Service) readLostOf(ctx context.Context, scope model.Scope, suspects []*suspect) (map[string]*model.Worker, error) {
-	asked := map[string]bool{}
+	seen := map[string]bool{}
 	var refs []*schema.WorkerRef
 	for _, p := range suspects {
 		for _, id := range p.workers {
-			if r, ok := s.store.WorkerRef(scope, id); ok && !asked[id] {
-				asked[id] = true
+			if r, ok := s.store.WorkerRef(scope, id); ok && !seen[id] {
+				seen[id] = true
 				refs = append(refs, r)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // once, and one that was cancelled since.
 func TestPoisonTasks(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		losses := func(most int) func(*model.NewTask) {
 			return func(n *model.NewTask) {
 				n.Retry = &model.RetryPolicy{MaxAttempts: 9, MaxLosses: most, Multiplier: 1, MaxBackoff: time.Minute}

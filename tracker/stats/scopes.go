@@ -53,10 +53,10 @@ const scopesAtOnce = 250
 // scopes merges the scopes of all shards, up to a limit, as <tenant>/<workspace>/, which is the order of the indexes.
 func (s *Service) scopes(ctx context.Context, f ScopeFilter, after string, limit int) (names []string, err error) {
 	for len(names) < limit {
-		ask := min(limit-len(names), scopesAtOnce)
+		want := min(limit-len(names), scopesAtOnce)
 		calls := make([]*store.Call, s.store.Shards())
 		for shard := range calls {
-			calls[shard] = s.scopesCall(shard, f, after, ask)
+			calls[shard] = s.scopesCall(shard, f, after, want)
 		}
 		s.store.DoBulk(ctx, "scopes", calls)
 		if err := store.FirstError(calls); err != nil {
@@ -71,10 +71,10 @@ func (s *Service) scopes(ctx context.Context, f ScopeFilter, after string, limit
 		if f.Descending {
 			slices.Reverse(found)
 		}
-		if len(found) < ask {
+		if len(found) < want {
 			return append(names, found...), nil
 		}
-		names = append(names, found[:ask]...)
+		names = append(names, found[:want]...)
 		after = names[len(names)-1]
 	}
 	return names, nil

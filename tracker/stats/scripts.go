@@ -115,9 +115,9 @@ func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond 
 
 // How long reports of replicas are valid.
 const (
-	replicaLife = 30 * time.Second // of a silent replica
-	stepLife    = 70 * time.Minute
-	tellerLease = 25 * time.Second // two reports may fail
+	replicaLife    = 30 * time.Second // of a silent replica
+	stepLife       = 70 * time.Minute
+	publisherLease = 25 * time.Second // two reports may fail
 )
 
 // reportCall registers a replica and, unless the step is zero, stores what it has counted in that step.
@@ -132,18 +132,18 @@ func (s *Service) reportCall(replica, facts string, step int64, c *counted) *sto
 	}
 	return store.NewCall(0, s.scripts.report,
 		[]string{schema.FleetKey, schema.ReplicaKey(replica), schema.StepKey(step), schema.TellerKey},
-		append([]any{replica, facts, model.Millis(replicaLife), began, model.Millis(stepLife), lag, model.Millis(tellerLease)}, args...)...)
+		append([]any{replica, facts, model.Millis(replicaLife), began, model.Millis(stepLife), lag, model.Millis(publisherLease)}, args...)...)
 }
 
 type reportReply struct {
-	now     time.Time
-	refused bool // there are too many replicas
-	wanted  bool // no replica has stored the levels of the step yet
-	tells   bool // this replica shows the levels in its metrics
+	now       time.Time
+	refused   bool // there are too many replicas
+	wanted    bool // no replica has stored the levels of the step yet
+	publishes bool // this replica shows the levels in its metrics
 }
 
 func readReport(re store.Reply) reportReply {
-	return reportReply{now: re.Time(1), refused: re.Int(0) == schema.CodeRefused, wanted: re.Int(2) == 1, tells: re.Int(3) == 1}
+	return reportReply{now: re.Time(1), refused: re.Int(0) == schema.CodeRefused, wanted: re.Int(2) == 1, publishes: re.Int(3) == 1}
 }
 
 // levelsCall stores the levels of a step and the only scope that they cover, "" for several.
@@ -187,16 +187,16 @@ func (s *Service) fleetCall(replicas []string) *store.Call {
 }
 
 type fleetReply struct {
-	now   time.Time
-	heard map[string]time.Time // last report by replica
-	said  []string             // reports of the requested replicas
+	now        time.Time
+	lastReport map[string]time.Time // last report by replica
+	reports    []string             // reports of the requested replicas
 }
 
 func readFleet(re store.Reply) fleetReply {
-	f := fleetReply{now: re.Time(0), heard: map[string]time.Time{}, said: re.List(2).Strings()}
+	f := fleetReply{now: re.Time(0), lastReport: map[string]time.Time{}, reports: re.List(2).Strings()}
 	there := re.List(1)
 	for i := 0; i+1 < len(there); i += 2 {
-		f.heard[there.Str(i)] = schema.ParseMillis(there.Str(i + 1))
+		f.lastReport[there.Str(i)] = schema.ParseMillis(there.Str(i + 1))
 	}
 	return f
 }

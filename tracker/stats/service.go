@@ -44,7 +44,7 @@ type Service struct {
 	series    series
 	snapshots *snapshots
 	reporter  reporter
-	told      *told
+	published *publishedCounts
 }
 
 // Facts are what a replica reports about itself.
@@ -61,13 +61,13 @@ const maxSnapshots = 1024 // scopes and queries whose results are cached
 
 // New creates the service.
 func New(st *store.Store, e *events.Service, w *workers.Service, q *queues.Service, o Options) *Service {
-	told := newTold()
+	published := newPublishedCounts()
 	if o.Registerer != nil {
-		o.Registerer.MustRegister(told)
+		o.Registerer.MustRegister(published)
 	}
 	return &Service{
 		store: st, events: e, workers: w, queues: q, opts: o, scripts: newScripts(st.Scripts), snapshots: newSnapshots(maxSnapshots),
-		told: told, series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
+		published: published, series: series{steps: map[int64]*Step{}}, reporter: reporter{before: map[string]int64{}},
 	}
 }
 

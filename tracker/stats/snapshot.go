@@ -49,7 +49,7 @@ func (s *snapshots) of(name string) *snapshot {
 
 // answer returns the cached result of a name, or computes it. Of concurrent callers one computes it and the others wait; after an
 // error the next caller tries again.
-func answer[T any](ctx context.Context, s *snapshots, name string, ask func() (T, error)) (T, error) {
+func answer[T any](ctx context.Context, s *snapshots, name string, compute func() (T, error)) (T, error) {
 	is := s.of(name)
 	var none T
 	select {
@@ -62,7 +62,7 @@ func answer[T any](ctx context.Context, s *snapshots, name string, ask func() (T
 	if began.Before(is.until) {
 		return is.value.(T), nil
 	}
-	value, err := ask()
+	value, err := compute()
 	if err != nil {
 		return none, err
 	}

@@ -9,19 +9,19 @@ import (
 )
 
 // A hundred concurrent callers cost what one does; a failed result is computed again, and a known one is not.
-func TestOneAsksForAll(t *testing.T) {
+func TestConcurrentCallersShareOneResult(t *testing.T) {
 	known := newSnapshots(10)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex
-	asked := 0
-	ask := func() (int, error) {
+	calls := 0
+	compute := func() (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if asked++; asked == 1 {
+		if calls++; calls == 1 {
 			close(begun)
 			<-goOn
 		}
-		return asked, nil
+		return calls, nil
 	}
 	var wg sync.WaitGroup
 	for i := range 100 {
@@ -31,7 +31,7 @@ func TestOneAsksForAll(t *testing.T) {
 			if i > 0 {
 				<-begun
 			}
-			if got, err := answer(t.Context(), known, "a", ask); err != nil || got != 1 {
+			if got, err := answer(t.Context(), known, "a", compute); err != nil || got != 1 {
 				t.Errorf("answered %d (%v)", got, err)
 			}
 		}()
@@ -39,8 +39,8 @@ func TestOneAsksForAll(t *testing.T) {
 	<-begun
 	close(goOn)
 	wg.Wait()
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+	if calls != 1 {
+		t.Errorf("asked %d times", calls)
 	}
 	failure := errors.New("no")
 	if _, err := answer(t.Context(), known, "b", func() (int, error) { return 0, failure }); err != failure {

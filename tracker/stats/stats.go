@@ -54,7 +54,7 @@ func (s *Service) QueuesNow(ctx context.Context, scope model.Scope) ([]*queues.Q
 // refused returns an error as callers expect it: a caller whose time runs out while another one computes the result is too late.
 func (s *Service) refused(err error) error {
 	if model.CodeOf(err) == "" {
-		return s.store.Late()
+		return s.store.TooLateError()
 	}
 	return err
 }

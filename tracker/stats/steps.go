@@ -31,8 +31,8 @@ type Step struct {
 	gaps map[string]map[float64]int64 // between heartbeats, by kind and the upper bound of their part of the timeout
 }
 
-// StepsKept is how many steps the series has: an hour.
-const StepsKept = 360
+// MaxSteps is how many steps the series has: an hour.
+const MaxSteps = 360
 
 const (
 	stepsOpen  = 8 // the newest, to which a replica may still report
@@ -51,12 +51,12 @@ func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, live := readFleet(fleet).now, len(readFleet(fleet).heard)
+	now, live := readFleet(fleet).now, len(readFleet(fleet).lastReport)
 	newest := now.UnixMilli()/stepMillis - 1
 	s.series.mu.Lock()
 	defer s.series.mu.Unlock()
 	var missing []int64
-	for step := newest - StepsKept + 1; step <= newest; step++ {
+	for step := newest - MaxSteps + 1; step <= newest; step++ {
 		if _, known := s.series.steps[step]; !known || step > newest-stepsOpen {
 			missing = append(missing, step)
 		}
@@ -67,7 +67,7 @@ func (s *Service) readHour(ctx context.Context) (*lastHour, error) {
 	hour := &lastHour{now: now}
 	for step, is := range s.series.steps {
 		switch {
-		case step <= newest-StepsKept || step > newest:
+		case step <= newest-MaxSteps || step > newest:
 			delete(s.series.steps, step)
 		case is != nil && (step <= newest-lateReport || is.Replicas >= live):
 			hour.steps = append(hour.steps, is)

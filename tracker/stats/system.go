@@ -30,7 +30,7 @@ type System struct {
 type Replica struct {
 	ID string
 	Facts
-	Heard time.Time
+	LastReport time.Time
 }
 
 // Shard is the state of a shard.
@@ -91,8 +91,8 @@ func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
 		return nil, err
 	}
 	var ids []string
-	heard := readFleet(re).heard
-	for id := range heard {
+	lastReport := readFleet(re).lastReport
+	for id := range lastReport {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
@@ -102,9 +102,9 @@ func (s *Service) readReplicas(ctx context.Context) ([]Replica, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, said := range readFleet(re).said {
-			r := Replica{ID: part[i], Heard: heard[part[i]]}
-			if json.Unmarshal([]byte(said), &r.Facts) == nil {
+		for i, report := range readFleet(re).reports {
+			r := Replica{ID: part[i], LastReport: lastReport[part[i]]}
+			if json.Unmarshal([]byte(report), &r.Facts) == nil {
 				found = append(found, r)
 			}
 		}
@@ -131,9 +131,9 @@ func differing(replicas []Replica) (names []string) {
 
 // Compare compares the facts of a process, before it runs, with the reports of the running ones. It returns how many these are and
 // which settings are not the same on all.
-func Compare(own Facts, said []json.RawMessage) (others int, differ []string) {
+func Compare(own Facts, reports []json.RawMessage) (others int, differ []string) {
 	all := []Replica{{Facts: own}}
-	for _, text := range said {
+	for _, text := range reports {
 		var r Replica
 		if json.Unmarshal(text, &r.Facts) == nil {
 			all = append(all, r)
@@ -148,7 +148,7 @@ func (s *Service) readShards(ctx context.Context, away bool) ([]Shard, error) {
 	groups := s.store.AllTogether()
 	calls := store.CallEach(groups, s.shardsCall)
 	s.store.DoBulk(ctx, "stats", calls)
-	var asked []Shard
+	var all []Shard
 	var silent []*store.Call
 	for i, shards := range groups {
 		if calls[i].Err != nil {
@@ -159,14 +159,14 @@ func (s *Service) readShards(ctx context.Context, away bool) ([]Shard, error) {
 			is[j].Sweeper = s.opts.First(is[j].Number, is[j].sweepers)
 			silent = append(silent, s.silentCall(is[j].Number, timeouts[j]))
 		}
-		asked = append(asked, is...)
+		all = append(all, is...)
 	}
 	s.store.DoBulk(ctx, "stats", silent)
 	var found []Shard
 	for i, c := range silent {
 		if c.Err == nil {
-			asked[i].Overdue = max(asked[i].Overdue, readSilent(c.Reply))
-			found = append(found, asked[i])
+			all[i].Overdue = max(all[i].Overdue, readSilent(c.Reply))
+			found = append(found, all[i])
 		}
 	}
 	if err := cmp.Or(store.FirstError(calls), store.FirstError(silent)); err != nil && (!away || len(found) == 0) {

@@ -62,8 +62,8 @@ func (s *Service) Verdicts(ctx context.Context, q VerdictQuery) (*Verdicts, erro
 	question := q
 	question.By = groupings[0]
 	name, _ := json.Marshal(question) // plain values
-	ask := func() ([]*Verdicts, error) { return s.countVerdicts(ctx, &q, groupings) }
-	found, err := answer(ctx, s.snapshots, "verdicts "+string(name), ask)
+	compute := func() ([]*Verdicts, error) { return s.countVerdicts(ctx, &q, groupings) }
+	found, err := answer(ctx, s.snapshots, "verdicts "+string(name), compute)
 	if err != nil {
 		return nil, s.refused(err)
 	}

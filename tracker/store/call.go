@@ -79,7 +79,7 @@ func sign(ctx context.Context, calls []*Call) {
 func (s *runner) execWith(ctx context.Context, n *Node, calls []*Call, g guarantee) {
 	if s.deadlines.IsLate(ctx, g) {
 		for _, c := range calls {
-			c.Reply, c.Err = nil, s.deadlines.Late()
+			c.Reply, c.Err = nil, s.deadlines.TooLateError()
 		}
 		return
 	}
@@ -131,10 +131,10 @@ func (s *runner) roundTrip(ctx context.Context, n *Node, calls []*Call, with tri
 		own[i] = redis.NewCmd(ctx, c.Argv...)
 		cmds = append(cmds, own[i])
 	}
-	var asked []*redis.Cmd
+	var confirmations []*redis.Cmd
 	if with.guarantee != nil {
-		asked = with.guarantee.ask(ctx, s.keyspace.Keys[n.mark.of(s.topology, n, calls)])
-		for _, cmd := range asked {
+		confirmations = with.guarantee.commands(ctx, s.keyspace.Keys[n.mark.of(s.topology, n, calls)])
+		for _, cmd := range confirmations {
 			cmds = append(cmds, cmd)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *runner) roundTrip(ctx context.Context, n *Node, calls []*Call, with tri
 	s.topology.noteSilence(n, with.guarantee, took, err)
 	var doubt error
 	if with.guarantee != nil {
-		if doubt = with.guarantee.confirmed(asked); IsRedirect(doubt) {
+		if doubt = with.guarantee.confirmed(confirmations); IsRedirect(doubt) {
 			n.mark.moveOn(s.topology, n)
 		}
 	}

@@ -49,31 +49,31 @@ func (h *nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 func (h *nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		asked, ok := cmd.(*redis.ClusterSlotsCmd)
+		slotsCmd, ok := cmd.(*redis.ClusterSlotsCmd)
 		if !ok {
 			return next(ctx, cmd)
 		}
 		slots, err := firstAnswer(ctx, h.addresses(), func(ctx context.Context, addr string) ([]redis.ClusterSlot, error) {
 			if addr != h.addr {
-				return h.ask(ctx, addr)
+				return h.querySlots(ctx, addr)
 			}
 			own := redis.NewClusterSlotsCmd(ctx, "cluster", "slots")
 			err := next(ctx, own)
 			return own.Val(), err
 		})
 		if err != nil {
-			asked.SetErr(err)
+			slotsCmd.SetErr(err)
 			return err
 		}
 		h.learn(slots)
-		asked.SetVal(slots)
+		slotsCmd.SetVal(slots)
 		return nil
 	}
 }
 
-// ask requests the map from another node. It opens a client for it, since the hook of an existing client would intercept the command
+// querySlots requests the map from another node. It opens a client for it, since the hook of an existing client would intercept the command
 // again.
-func (h *nodeHook) ask(ctx context.Context, addr string) ([]redis.ClusterSlot, error) {
+func (h *nodeHook) querySlots(ctx context.Context, addr string) ([]redis.ClusterSlot, error) {
 	o := h.options
 	o.Addr = addr
 	c := redis.NewClient(&o)
@@ -114,7 +114,8 @@ func (h *nodeHook) learn(slots []redis.ClusterSlot) {
 
 // firstAnswer asks the addresses in turn, the next one when the last has failed or is slow, and returns the first answer. It returns the
 // first error when all have failed.
-func firstAnswer[T any](ctx context.Context, addrs []string, ask func(ctx context.Context, addr string) (T, error)) (answer T, err error) {
+func firstAnswer[T any](ctx context.Context, addrs []string, query func(ctx context.Context, addr string) (T, error)) (answer T,
+	err error) {
 	type reply struct {
 		answer T
 		err    error
@@ -124,14 +125,14 @@ func firstAnswer[T any](ctx context.Context, addrs []string, ask func(ctx contex
 	replies := make(chan reply, len(addrs))
 	next := time.NewTimer(0)
 	defer next.Stop()
-	for asked, failed := 0, 0; failed < len(addrs); {
+	for started, failed := 0, 0; failed < len(addrs); {
 		select {
 		case <-next.C:
-			if asked < len(addrs) {
-				addr := addrs[asked]
-				asked++
+			if started < len(addrs) {
+				addr := addrs[started]
+				started++
 				go func() {
-					a, err := ask(ctx, addr)
+					a, err := query(ctx, addr)
 					replies <- reply{a, err}
 				}()
 				next.Reset(slotsPause)

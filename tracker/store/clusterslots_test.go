@@ -9,7 +9,7 @@ import (
 // A node that does not respond, or that fails, does not delay the answer of the next one.
 func TestTheFirstAnswerCounts(t *testing.T) {
 	left := make(chan struct{})
-	ask := func(ctx context.Context, addr string) (string, error) {
+	query := func(ctx context.Context, addr string) (string, error) {
 		switch addr {
 		case "frozen":
 			<-ctx.Done()
@@ -20,12 +20,12 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 		}
 		return "from " + addr, nil
 	}
-	got, err := firstAnswer(t.Context(), []string{"refuses", "frozen", "well"}, ask)
+	got, err := firstAnswer(t.Context(), []string{"refuses", "frozen", "well"}, query)
 	if got != "from well" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	<-left // the slower request was cancelled
-	if _, err := firstAnswer(t.Context(), []string{"refuses", "refuses"}, ask); err == nil || err.Error() != "refused" {
+	if _, err := firstAnswer(t.Context(), []string{"refuses", "refuses"}, query); err == nil || err.Error() != "refused" {
 		t.Errorf("when all fail: %v", err)
 	}
 }

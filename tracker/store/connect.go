@@ -216,16 +216,16 @@ func noMaintenance() *maintnotifications.Config {
 // tls returns the TLS configuration for a URL that asks for TLS, else nil. It leaves the server name to be that of each host that is
 // dialled, where the library would use the URL's first host: nodes of a Cluster and servers that Sentinel names have certificates for
 // their own names.
-func (s *servers) tls(asked *tls.Config) *tls.Config {
+func (s *servers) tls(requested *tls.Config) *tls.Config {
 	switch {
-	case asked == nil:
+	case requested == nil:
 		return nil
 	case s.opts.TLS != nil:
 		c := s.opts.TLS.Clone()
-		c.InsecureSkipVerify = asked.InsecureSkipVerify
+		c.InsecureSkipVerify = requested.InsecureSkipVerify
 		return c
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: asked.InsecureSkipVerify}
+	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: requested.InsecureSkipVerify}
 }
 
 // secretParameter matches the values of password parameters in a URL; with Sentinel, Redis's password is one.

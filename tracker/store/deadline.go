@@ -102,7 +102,7 @@ func (s *Store) Tidy(ctx context.Context, do func(context.Context)) {
 		do(ctx)
 		return
 	}
-	s.Beside("what a request left behind", func() { do(context.Background()) })
+	s.Go("what a request left behind", func() { do(context.Background()) })
 }
 
 // IsLate reports whether the request has no time left for one more round trip.
@@ -133,8 +133,8 @@ func (d deadlines) tripContext(ctx context.Context, calls []*Call) (context.Cont
 	return context.WithDeadline(context.Background(), latest)
 }
 
-// Late returns the error of a call that was not sent because its result would have come too late.
-func (d deadlines) Late() *model.Error {
+// TooLateError returns the error of a call that was not sent because its result would have come too late.
+func (d deadlines) TooLateError() *model.Error {
 	return &model.Error{
 		Code: model.Overloaded, RetryAfter: time.Second,
 		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; " +

@@ -31,7 +31,7 @@ const MaxDurableReplicas = 16
 // guarantee checks that the writes of one flush are safe. Its commands go last in the pipeline of the writes: on another connection, or
 // after a failover, the reply would be about other writes.
 type guarantee interface {
-	ask(ctx context.Context, k *schema.ShardKeys) []*redis.Cmd
+	commands(ctx context.Context, k *schema.ShardKeys) []*redis.Cmd
 	confirmed([]*redis.Cmd) error // nil, or why the writes are not safe
 }
 
@@ -68,7 +68,7 @@ type waiting struct {
 	timeout time.Duration
 }
 
-func (w waiting) ask(ctx context.Context, k *schema.ShardKeys) []*redis.Cmd {
+func (w waiting) commands(ctx context.Context, k *schema.ShardKeys) []*redis.Cmd {
 	return []*redis.Cmd{redis.NewCmd(ctx, "set", k.Confirmed, 1), redis.NewCmd(ctx, w.args...)}
 }
 
@@ -96,7 +96,7 @@ type syncedAlways struct{}
 // syncedBy is the configuration under which Redis syncs before it answers, also during a rewrite of the file.
 var syncedBy = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
 
-func (syncedAlways) ask(ctx context.Context, _ *schema.ShardKeys) []*redis.Cmd {
+func (syncedAlways) commands(ctx context.Context, _ *schema.ShardKeys) []*redis.Cmd {
 	args := []any{"config", "get"}
 	for name := range syncedBy {
 		args = append(args, name)
@@ -192,7 +192,7 @@ func (s *durability) checkPrimary(ctx context.Context, c *redis.Client) error {
 		// Nothing was written on this connection so far, so the command returns at once: it only shows whether Redis refuses it.
 		cmds = []*redis.Cmd{redis.NewCmd(ctx, "ping"), redis.NewCmd(ctx, g.args...)}
 	} else {
-		cmds = s.guarantee.ask(ctx, nil)
+		cmds = s.guarantee.commands(ctx, nil)
 	}
 	pipe := c.Pipeline()
 	for _, cmd := range cmds {

@@ -105,7 +105,7 @@ func TestWhatWaitsForAReplicaIsNotOverload(t *testing.T) {
 
 // Every flush writes, and waits in the pipeline of its writes: only then is the reply about them, and about work that a repeated call
 // finds done (since Redis 7.2 WAIT is about the connection's own writes).
-func TestWaitGoesWithItsWrites(t *testing.T) {
+func TestWaitIsSentWithItsWrites(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	redistest.StartReplica(t, primary)
@@ -155,7 +155,7 @@ func TestFsync(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	asks, err := redistest.HasWAITAOF()
+	hasWaitAOF, err := redistest.HasWAITAOF()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestFsync(t *testing.T) {
 		{"appendonly", "yes", "appendfsync always"},
 		{"no-appendfsync-on-rewrite", "yes", "no-appendfsync-on-rewrite no"},
 	} {
-		if asks && step.name+step.value != "appendonlyno" {
+		if hasWaitAOF && step.name+step.value != "appendonlyno" {
 			break // WAITAOF waits for the sync, whatever causes it
 		}
 		set(step.name, step.value)
@@ -187,7 +187,7 @@ func TestFsync(t *testing.T) {
 		return err
 	}
 	set("appendfsync", "everysec") // as a failover to a server with other settings would
-	if asks {
+	if hasWaitAOF {
 		set("appendonly", "no")
 	}
 	wantNotConfirmed(t, "with other settings", complete())

@@ -28,10 +28,10 @@ func (e *EvictionError) Unwrap() error { return e.Cause }
 func evicts(ctx context.Context, server *redis.Client) *EvictionError {
 	addr := server.Options().Addr
 	text, err := server.Info(ctx, "memory").Result()
-	switch policy, told := infoField(text, "maxmemory_policy"); {
+	switch policy, found := infoField(text, "maxmemory_policy"); {
 	case IsNetwork(err):
 		return nil
-	case err != nil || !told:
+	case err != nil || !found:
 		return &EvictionError{Cause: err, Message: fmt.Sprintf("redis at %s does not say by INFO whether it evicts keys; "+
 			"let Lubdub's user ask it: redis-cli ACL SETUSER <user> +info (deploy/redis/users.acl has all it needs)", addr)}
 	case policy != "noeviction":
@@ -75,8 +75,8 @@ func (s *servers) anyEvicts(ctx context.Context) *EvictionError {
 }
 
 const (
-	evictionLook  = time.Minute // between two checks of the same servers
-	evictionTurns = time.Second // between two checks for a changed set of servers
+	evictionPeriod = time.Minute // between two checks of the same servers
+	evictionTurns  = time.Second // between two checks for a changed set of servers
 )
 
 // evictionWatch checks whether Redis may evict keys, and keeps the result of the last check.
@@ -127,7 +127,7 @@ func (w *evictionWatch) check(ctx context.Context, now time.Time) {
 func (w *evictionWatch) due(now time.Time, byMap *[]*Node) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now.Sub(w.at) < evictionLook && byMap == w.byMap {
+	if now.Sub(w.at) < evictionPeriod && byMap == w.byMap {
 		return false
 	}
 	w.at, w.byMap = now, byMap

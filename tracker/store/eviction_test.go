@@ -62,7 +62,7 @@ func wantEvicts(t *testing.T, registry *prometheus.Registry, want string) {
 
 // A server that is set to evict while Lubdub runs, or stops reporting its policy, shows within a minute in the log, a metric and
 // readiness.
-func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
+func TestEvictionThatIsSetLaterIsReported(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartServer(t)
 	tr, log, registry := openLogged(t, s.URL())
@@ -72,7 +72,7 @@ func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 	for _, step := range []struct {
 		what string
 		do   []any
-		told string
+		want string
 	}{
 		{"it evicts", []any{"config", "set", "maxmemory-policy", "allkeys-lru"}, "maxmemory-policy allkeys-lru"},
 		{"no more", []any{"config", "set", "maxmemory-policy", "noeviction"}, ""},
@@ -92,14 +92,14 @@ func TestEvictionThatIsSetLaterIsTold(t *testing.T) {
 		err := tr.Store.Ready(t.Context())
 		var e *store.EvictionError
 		switch {
-		case step.told == "" && err != nil:
+		case step.want == "" && err != nil:
 			t.Errorf("%s: %v", step.what, err)
-		case step.told != "" && (!errors.As(err, &e) || !strings.Contains(e.Message, step.told)):
-			t.Errorf("%s: %v, want %q to be told", step.what, err, step.told)
-		case !strings.Contains(log.String(), step.told):
+		case step.want != "" && (!errors.As(err, &e) || !strings.Contains(e.Message, step.want)):
+			t.Errorf("%s: %v, want %q to be told", step.what, err, step.want)
+		case !strings.Contains(log.String(), step.want):
 			t.Errorf("%s is not in the log: %s", step.what, log)
 		}
-		wantEvicts(t, registry, map[bool]string{true: "1", false: "0"}[step.told != ""])
+		wantEvicts(t, registry, map[bool]string{true: "1", false: "0"}[step.want != ""])
 	}
 }
 
@@ -120,7 +120,7 @@ func TestAServerThatRefusesINFOIsRefused(t *testing.T) {
 
 // Every node of a Cluster is checked, replicas included: one that evicts is found on any of them, and reported when it is reconfigured or
 // promoted later.
-func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
+func TestEveryNodeOfAClusterIsCheckedForEviction(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, 2*time.Second)
@@ -150,17 +150,17 @@ func TestEveryNodeOfAClusterIsAskedWhetherItEvicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	primary.Kill()
-	for deadline := time.Now().Add(trackertest.Patience); !toldOf(tr, replica) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(trackertest.Patience); !reportsEviction(tr, replica) && time.Now().Before(deadline); {
 		_ = tr.Beats.Tick() // finds the new primary, and so triggers a check
 		<-time.After(20 * time.Millisecond)
 	}
-	if !toldOf(tr, replica) {
+	if !reportsEviction(tr, replica) {
 		t.Errorf("the promoted replica evicts, and readiness says %v", tr.Store.Ready(t.Context()))
 	}
 	wantEvicts(t, registry, "1")
 }
 
-func toldOf(tr *tracker.Tracker, s *redistest.Server) bool {
+func reportsEviction(tr *tracker.Tracker, s *redistest.Server) bool {
 	var e *store.EvictionError
 	return errors.As(tr.Store.Ready(context.Background()), &e) && strings.Contains(e.Message, s.Addr)
 }

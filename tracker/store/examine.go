@@ -53,12 +53,12 @@ func Examine(ctx context.Context, o Options) (*Examination, error) {
 		s.becomeCluster()
 	}
 	d := &durability{servers: s, deadlines: deadlines{o.Timeout}, opts: o}
-	look := &examiner{servers: s, scripts: o.Scripts}
+	x := &examiner{servers: s, scripts: o.Scripts}
 	e := &Examination{DurabilityErr: d.checkDurability(ctx, info)}
-	e.Nodes = look.everyNode(ctx)
-	e.Denied, e.DeniedErr = look.denied(ctx)
-	e.Scripts, e.ScriptsErr = look.loadAll(ctx)
-	e.Shards, e.Replicas, e.StoredErr = look.stored(ctx)
+	e.Nodes = x.everyNode(ctx)
+	e.Denied, e.DeniedErr = x.denied(ctx)
+	e.Scripts, e.ScriptsErr = x.loadAll(ctx)
+	e.Shards, e.Replicas, e.StoredErr = x.stored(ctx)
 	return e, nil
 }
 

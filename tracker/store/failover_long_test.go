@@ -11,7 +11,7 @@ func TestLongFailover(t *testing.T) {
 	w := startWatched(t, 2, 3)
 	var events []failover
 	for range 10 {
-		events = append(events, failover{"kill", w.kill}, failover{"hand-over", w.handOver})
+		events = append(events, failover{"kill", w.kill}, failover{"hand-over", w.forceFailover})
 	}
 	for range 3 {
 		events = append(events, failover{"freeze", w.freeze})

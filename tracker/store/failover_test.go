@@ -91,8 +91,8 @@ func (w *watched) rejoin(t *testing.T, old, now *redistest.Server) {
 	}
 }
 
-// handOver makes the Sentinels fail over from a healthy primary.
-func (w *watched) handOver(t *testing.T) {
+// forceFailover makes the Sentinels fail over from a healthy primary.
+func (w *watched) forceFailover(t *testing.T) {
 	t.Helper()
 	old := w.primary(t)
 	c := w.sentinels[0].Client()

@@ -13,7 +13,7 @@ import (
 // delays them.
 func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		const workers = 20 // more than recoveries run at once
 		for i := range workers {
 			w := fmt.Sprintf("w%02d", i)
@@ -60,7 +60,7 @@ func TestRecoveriesDoNotWaitForAFrozenNode(t *testing.T) {
 }
 
 // eventuallyIn waits until a task is back in its queue.
-func eventuallyIn(c *trackertest.Crew, id string) {
+func eventuallyIn(c *trackertest.Fleet, id string) {
 	c.Helper()
 	for range 2000 {
 		if c.MustGet(id).State == model.Queued {

@@ -33,7 +33,7 @@ func TestWaitingReadsItsAnswer(t *testing.T) {
 		{g: replicated, reply: int64(1)},
 		{g: replicated, reply: int64(2), write: errors.New("READONLY You can't write against a read only replica.")},
 	} {
-		cmds := c.g.ask(context.Background(), schema.NewShardKeys(3))
+		cmds := c.g.commands(context.Background(), schema.NewShardKeys(3))
 		if name := cmds[0].Name(); name != "set" || cmds[0].Args()[1] != "lubdub:{3}:confirmed" {
 			t.Fatalf("it begins with %v", cmds[0].Args())
 		}

@@ -34,7 +34,7 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	replica := redistest.StartReplica(t, primary, "--repl-diskless-sync-delay", "0")
 	at := redistest.StartAddress(t, primary)
-	c := &handedOver{T: t, last: map[string]*handedTask{}, seen: map[string]string{}}
+	c := &failoverRun{T: t, last: map[string]*failoverTask{}, seen: map[string]string{}}
 	ctx, end := context.WithCancel(t.Context())
 	var background sync.WaitGroup
 	t.Cleanup(func() { end(); background.Wait() })
@@ -72,15 +72,15 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 			c.must(becomeReplica(t, replica, primary))
 		}
 		c.must(replica.AwaitSync())
-		trackertest.Eventually(t, "all that fell silent are found", func() bool { return c.judge(primary) == 0 })
+		trackertest.Eventually(t, "all that fell silent are found", func() bool { return c.readVerdicts(primary) == 0 })
 		c.fill()
 	}
 	t.Logf("%d handovers and %d kills under %d tasks: %d declared dead, %d too early; the earliest %v after its timeout, the latest %v",
 		*handovers, *handovers, *handoverTasks, len(c.late), c.early, slices.Min(c.late), slices.Max(c.late))
 }
 
-// handedTask is a task that beats until it is to end.
-type handedTask struct {
+// failoverTask is a task that beats until it is to end.
+type failoverTask struct {
 	attempt *model.Attempt
 	next    time.Time
 	last    time.Time // when Redis accepted its last heartbeat
@@ -89,13 +89,13 @@ type handedTask struct {
 	found   bool
 }
 
-// handedOver holds the tasks of a deployment whose primary changes.
-type handedOver struct {
+// failoverRun holds the tasks of a deployment whose primary changes.
+type failoverRun struct {
 	*testing.T
 	trackers []*tracker.Tracker
 
 	mu       sync.Mutex
-	last     map[string]*handedTask
+	last     map[string]*failoverTask
 	accepted int
 	made     int
 	early    int
@@ -103,7 +103,7 @@ type handedOver struct {
 	seen     map[string]string // by stream: the newest event read
 }
 
-func (c *handedOver) must(err error) {
+func (c *failoverRun) must(err error) {
 	c.Helper()
 	if err != nil {
 		c.Fatal(err)
@@ -111,7 +111,7 @@ func (c *handedOver) must(err error) {
 }
 
 // fill creates and starts as many tasks as have ended.
-func (c *handedOver) fill() {
+func (c *failoverRun) fill() {
 	c.mu.Lock()
 	live := 0
 	for _, m := range c.last {
@@ -131,7 +131,7 @@ func (c *handedOver) fill() {
 		began := time.Now()
 		_, err = c.trackers[0].Beats.Start(c.Context(), created.Envelope.Attempt, model.Report{}) // otherwise losing it is not a death
 		c.must(err)
-		m := &handedTask{attempt: created.Envelope.Attempt, next: began, last: began}
+		m := &failoverTask{attempt: created.Envelope.Attempt, next: began, last: began}
 		c.mu.Lock()
 		c.last[n.TaskID] = m
 		c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *handedOver) fill() {
 }
 
 // beat sends the beats that are due, alternately through both front ends.
-func (c *handedOver) beat(stop chan struct{}) {
+func (c *failoverRun) beat(stop chan struct{}) {
 	var sent sync.WaitGroup
 	defer sent.Wait()
 	for turn := 0; ; turn++ {
@@ -150,7 +150,7 @@ func (c *handedOver) beat(stop chan struct{}) {
 		}
 		now := time.Now()
 		var batch []*beats.Beat
-		var by []*handedTask
+		var by []*failoverTask
 		c.mu.Lock()
 		for _, m := range c.last {
 			if !m.ended && !m.found && !m.next.After(now) {
@@ -182,7 +182,7 @@ func (c *handedOver) beat(stop chan struct{}) {
 	}
 }
 
-func (c *handedOver) awaitAccepted(n int) {
+func (c *failoverRun) awaitAccepted(n int) {
 	c.Helper()
 	accepted := func() int { c.mu.Lock(); defer c.mu.Unlock(); return c.accepted }
 	n += accepted()
@@ -190,7 +190,7 @@ func (c *handedOver) awaitAccepted(n int) {
 }
 
 // endSome makes one task in ten fall silent after its next accepted heartbeat.
-func (c *handedOver) endSome() {
+func (c *failoverRun) endSome() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := 0
@@ -201,8 +201,8 @@ func (c *handedOver) endSome() {
 	}
 }
 
-// judge reads which tasks were declared dead, and returns how many are still missing.
-func (c *handedOver) judge(primary *redistest.Server) (left int) {
+// readVerdicts reads which tasks were declared dead, and returns how many are still missing.
+func (c *failoverRun) readVerdicts(primary *redistest.Server) (left int) {
 	client := primary.Client()
 	defer func() { _ = client.Close() }()
 	c.mu.Lock()

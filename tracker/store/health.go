@@ -50,7 +50,7 @@ func (s *Store) NodesHealth(ctx context.Context) []NodeHealth {
 
 func (s *Store) nodeHealth(ctx context.Context, n *Node) NodeHealth {
 	if n.silent.Load() {
-		return NodeHealth{Address: n.client.Options().Addr, Err: s.Late()}
+		return NodeHealth{Address: n.client.Options().Addr, Err: s.TooLateError()}
 	}
 	return s.servers.healthOf(ctx, n.client)
 }
@@ -60,14 +60,14 @@ func (s *servers) healthOf(ctx context.Context, client *redis.Client) NodeHealth
 	h := NodeHealth{Address: client.Options().Addr}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	asked := time.Now()
+	sent := time.Now()
 	now, err := client.Time(ctx).Result()
 	if err != nil {
 		h.Err = err
 		return h
 	}
-	h.RoundTrip = time.Since(asked)
-	h.ClockOffset = now.Sub(asked.Add(h.RoundTrip / 2))
+	h.RoundTrip = time.Since(sent)
+	h.ClockOffset = now.Sub(sent.Add(h.RoundTrip / 2))
 	if s.embedded {
 		h.Address, h.Version, h.Role = "", "embedded", "master"
 		return h

@@ -157,7 +157,7 @@ func (s *runner) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarante
 		for trip = buffer; len(calls) > 0 && len(trip) < perRoundTrip; {
 			c := calls[0]
 			if calls = calls[1:]; c.Until.Before(latest) {
-				c.Err = s.deadlines.Late()
+				c.Err = s.deadlines.TooLateError()
 				c.waiter.Done()
 			} else {
 				trip = append(trip, c)

@@ -94,8 +94,8 @@ func TestRedisAway(t *testing.T) {
 			if away != (code == model.Unavailable) {
 				t.Errorf("%s, %s: %v", when, name, err)
 			}
-			var told *model.Error
-			if away && errors.As(err, &told) && strings.Contains(told.Message, "task") { // it may be about a schedule or a worker
+			var refusal *model.Error
+			if away && errors.As(err, &refusal) && strings.Contains(refusal.Message, "task") { // it may be about a schedule or a worker
 				t.Errorf("%s, %s is told of a task: %v", when, name, err)
 			}
 		}

@@ -48,7 +48,7 @@ func (b *breakdown) isBroken() bool {
 func (b *breakdown) AwaitBackground() { b.background.Wait() }
 
 // Runs `do` in the background. Close waits for it.
-func (b *breakdown) Beside(what string, do func()) { b.background.Go(b.Guard(what, do)) }
+func (b *breakdown) Go(what string, do func()) { b.background.Go(b.Guard(what, do)) }
 
 // Guard returns a function that runs `do` and contains its panic.
 func (b *breakdown) Guard(what string, do func()) func() {

@@ -30,7 +30,7 @@ type waits struct {
 	own  time.Duration // delay of this process itself meanwhile; of a crowd
 }
 
-func (a *waits) ask(n int, call func(i int) error) {
+func (a *waits) run(n int, call func(i int) error) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
@@ -48,14 +48,14 @@ func (a *waits) ask(n int, call func(i int) error) {
 	all.Wait()
 }
 
-// within records in `late` the calls that took longer than a limit.
-func (a *waits) within(t *testing.T, late redistest.TooLong, what string, limit time.Duration) {
+// within records in `exceeded` the calls that took longer than a limit.
+func (a *waits) within(t *testing.T, exceeded redistest.TooLong, what string, limit time.Duration) {
 	t.Helper()
 	slices.Sort(a.took)
 	median, most := a.took[len(a.took)/2], a.took[len(a.took)-1]
 	t.Logf("%s: %d answers, median %v, most %v", what, len(a.took), median, most)
 	if most > limit {
-		late[what] = fmt.Sprintf("an answer took %v; want %v", most, limit)
+		exceeded[what] = fmt.Sprintf("an answer took %v; want %v", most, limit)
 	}
 	if len(a.bad) > 0 {
 		t.Errorf("%s: %v", what, a.bad[0])
@@ -63,7 +63,7 @@ func (a *waits) within(t *testing.T, late redistest.TooLong, what string, limit 
 }
 
 // crowd makes a thousand calls of each kind that may wait, all at once, in every lane.
-func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker string) (ask func(*waits)) {
+func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker string) (call func(*waits)) {
 	ctx := t.Context()
 	return func(a *waits) {
 		own := redistest.OwnDelays()
@@ -87,10 +87,10 @@ func crowd(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt, worker 
 				return err
 			},
 		} {
-			all.Go(func() { a.ask(len(attempts), call) })
+			all.Go(func() { a.run(len(attempts), call) })
 		}
 		all.Go(func() {
-			a.ask(10, func(int) error {
+			a.run(10, func(int) error {
 				_, err := tr.Tasks.List(ctx, model.TaskFilter{Scope: trackertest.Scope, Type: "none", PageSize: 100})
 				return err
 			})
@@ -128,29 +128,29 @@ func crowdWhileRedisHangs(t *testing.T, timeout time.Duration, durability store.
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := crowd(t, tr, attempts, w.WorkerID)
+	call := crowd(t, tr, attempts, w.WorkerID)
 	var first, second, slow waits
 	if err := server.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	ask(&first)
-	ask(&second)
+	call(&first)
+	call(&second)
 	if err := server.Thaw(); err != nil {
 		t.Fatal(err)
 	}
 	backAgain(t, tr)
 	proxy.Delay(timeout * 7 / 10)
-	ask(&slow)
+	call(&slow)
 	proxy.Delay(0)
-	limit, late := timeout*3/2, redistest.TooLong{}
-	first.within(t, late, "when it began to hang", limit+first.own)
-	second.within(t, late, "while it was known to hang", limit+second.own)
-	slow.within(t, late, "while it was slow", limit+slow.own)
+	limit, exceeded := timeout*3/2, redistest.TooLong{}
+	first.within(t, exceeded, "when it began to hang", limit+first.own)
+	second.within(t, exceeded, "while it was known to hang", limit+second.own)
+	slow.within(t, exceeded, "while it was slow", limit+slow.own)
 	trackertest.Eventually(t, "all is done", func() bool {
 		_, err := tr.Beats.Complete(t.Context(), attempts[999], model.Completion{Outcome: model.Succeeded})
 		return err == nil
 	})
-	return late
+	return exceeded
 }
 
 // connected returns when a tracker has connections to the servers of all these attempts.
@@ -169,10 +169,10 @@ func connected(t *testing.T, tr *tracker.Tracker, attempts []*model.Attempt) {
 // A frozen node of a Cluster delays no call to a shard on another node.
 func TestAFrozenNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	redistest.Measured(t, besideAFrozenNode)
+	redistest.Measured(t, callsAlongsideFrozenNode)
 }
 
-func besideAFrozenNode(t *testing.T) redistest.TooLong {
+func callsAlongsideFrozenNode(t *testing.T) redistest.TooLong {
 	const timeout = time.Second
 	c := redistest.StartCluster(t, 3, 0, time.Hour)
 	tr := trackertest.Open(t, tracker.Options{RedisURL: c.URL(), RedisTimeout: timeout, Shards: 12})
@@ -202,10 +202,10 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			theirs.ask(len(cut), func(i int) error { _, err := tr.Tasks.Get(t.Context(), trackertest.Scope, cut[i].TaskID); return err })
+			theirs.run(len(cut), func(i int) error { _, err := tr.Tasks.Get(t.Context(), trackertest.Scope, cut[i].TaskID); return err })
 		})
 		all.Go(func() {
-			others.ask(len(healthy), func(i int) error {
+			others.run(len(healthy), func(i int) error {
 				b := &beats.Beat{Attempt: healthy[i]}
 				tr.Beats.Beat(b)
 				_, err := tr.Tasks.Get(t.Context(), trackertest.Scope, healthy[i].TaskID)
@@ -218,11 +218,11 @@ func besideAFrozenNode(t *testing.T) redistest.TooLong {
 		all.Wait()
 	}
 	delay := own()
-	late := redistest.TooLong{}
-	theirs.within(t, late, "of the frozen node", timeout*3/2+delay)
-	others.within(t, late, "of the others", timeout/2+delay)
+	exceeded := redistest.TooLong{}
+	theirs.within(t, exceeded, "of the frozen node", timeout*3/2+delay)
+	others.within(t, exceeded, "of the others", timeout/2+delay)
 	if err := refused.Load(); err != nil {
-		late["refused to the others"] = (*err).Error()
+		exceeded["refused to the others"] = (*err).Error()
 	}
-	return late
+	return exceeded
 }

@@ -12,12 +12,12 @@ import (
 
 // A new deployment on one server has four shards; one that was founded with another number keeps it. With fewer shards each keeps more
 // events, so that the total stays the same.
-func TestShardsOfANewDeploymentAndOfOneThatStands(t *testing.T) {
+func TestShardsOfANewAndOfAnExistingDeployment(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		for _, of := range []struct {
-			founded      any // stored shard count; nil: a new store
-			shards, kept int
+			founded          any // stored shard count; nil: a new store
+			shards, perShard int
 		}{{nil, 4, 40_000}, {16, 16, 10_000}, {64, 64, 10_000}, {3, 3, 50_000}} {
 			if err := s.Client.Del(t.Context(), meta).Err(); err != nil {
 				t.Fatal(err)
@@ -31,8 +31,8 @@ func TestShardsOfANewDeploymentAndOfOneThatStands(t *testing.T) {
 			if n := tr.Store.Shards(); n != of.shards {
 				t.Errorf("founded with %v: %d shards, want %d", of.founded, n, of.shards)
 			}
-			if kept := lua.DefaultEventsPerShard(tr.Store.Shards()); kept != of.kept {
-				t.Errorf("each of %d shards keeps %d events, want %d", tr.Store.Shards(), kept, of.kept)
+			if perShard := lua.DefaultEventsPerShard(tr.Store.Shards()); perShard != of.perShard {
+				t.Errorf("each of %d shards keeps %d events, want %d", tr.Store.Shards(), perShard, of.perShard)
 			}
 		}
 	})

@@ -23,7 +23,7 @@ import (
 func (s *servers) contact(ctx context.Context) (err error) {
 	switch {
 	case s.sentinels != nil:
-		_, err = firstAnswer(ctx, s.sentinels.SentinelAddrs, s.askSentinel)
+		_, err = firstAnswer(ctx, s.sentinels.SentinelAddrs, s.querySentinel)
 	case s.cluster != nil:
 		_, err = s.home(ctx)
 	default:
@@ -36,7 +36,7 @@ func (s *servers) contact(ctx context.Context) (err error) {
 	return s.unreachable(err)
 }
 
-func (s *servers) askSentinel(ctx context.Context, addr string) (string, error) {
+func (s *servers) querySentinel(ctx context.Context, addr string) (string, error) {
 	of := s.sentinels
 	o := redis.Options{Addr: addr, Username: of.SentinelUsername, Password: of.SentinelPassword, TLSConfig: of.TLSConfig}
 	s.tune(&o)

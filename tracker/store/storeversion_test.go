@@ -67,7 +67,7 @@ func TestAStoreIsBroughtForwardAtTheStart(t *testing.T) {
 // Tasks and workers of a release without lists by queue are listed at the start as this release lists them, in every shard and in any
 // number.
 func TestWhatQueuesHaveIsListed(t *testing.T) {
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		const many = 230 // more than one script lists
 		for i := range many {
 			c.Hire(fmt.Sprintf("w%d", i), func(n *model.NewWorker) { n.Labels = map[string]string{"n": fmt.Sprint(i)} })
@@ -132,7 +132,7 @@ func TestTheStepsOfThisProgram(t *testing.T) {
 }
 
 // The log has each upgrade step of an older store, and none of a new store.
-func TestOnlyAnOlderStoreIsToldToBeBroughtForward(t *testing.T) {
+func TestOnlyAnOlderStoreLogsItsUpgrade(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		var log bytes.Buffer
 		start := func() int {
@@ -359,7 +359,7 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 }
 
 // A running replica checks the version periodically.
-func TestAReplicaLooksAtTheVersionByItself(t *testing.T) {
+func TestAReplicaChecksTheVersionPeriodically(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		if err := h.Store.Client.HSet(h.Ctx, meta, "schema", 4, "least", 4).Err(); err != nil {
 			h.Fatal(err)

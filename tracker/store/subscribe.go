@@ -8,7 +8,7 @@ import (
 
 // Subscribe receives what scripts publish on a channel until ctx ends. Its first function is called at the start and after every
 // reconnect, since messages may have been missed. On Cluster one node is enough: messages reach all of them.
-func (s *servers) Subscribe(ctx context.Context, channel string, anew func(), hear func(payload string)) {
+func (s *servers) Subscribe(ctx context.Context, channel string, onConnect func(), onMessage func(payload string)) {
 	var sub *redis.PubSub
 	if s.cluster != nil {
 		sub = s.cluster.Subscribe(ctx, channel)
@@ -27,9 +27,9 @@ func (s *servers) Subscribe(ctx context.Context, channel string, anew func(), he
 			}
 			switch m := m.(type) {
 			case *redis.Subscription:
-				anew()
+				onConnect()
 			case *redis.Message:
-				hear(m.Payload)
+				onMessage(m.Payload)
 			}
 		}
 	}

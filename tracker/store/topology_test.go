@@ -22,24 +22,24 @@ import (
 
 // Schedules fire once at each due time, webhooks receive every event and the numbers are published again after every failover of the
 // Redis that stores them.
-func TestWhatIsToldOutlivesAFailoverOfSentinel(t *testing.T) {
+func TestDeliveriesSurviveAFailoverOfSentinel(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	w := startWatched(t, 1, 1)
 	d := startDriven(t, w.url())
-	d.goesOn(t)
+	d.wantProgress(t)
 	w.kill(t)
-	d.goesOn(t)
+	d.wantProgress(t)
 	d.wantAll(t, func(int) *redistest.Server { return w.primary(t) })
 }
 
-func TestWhatIsToldOutlivesAFailoverOfACluster(t *testing.T) {
+func TestDeliveriesSurviveAFailoverOfACluster(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	cluster := redistest.StartCluster(t, 3, 1, 2*time.Second)
 	d := startDriven(t, cluster.URL())
 	c := &clustered{Cluster: cluster, tr: d.Tracker}
-	d.goesOn(t)
+	d.wantProgress(t)
 	from, to := c.owner(t, 0, c.Servers[0]), (*redistest.Server)(nil)
 	for shard := range d.Store.Shards() {
 		if to = c.owner(t, shard, c.Servers[0]); to != from {
@@ -49,17 +49,17 @@ func TestWhatIsToldOutlivesAFailoverOfACluster(t *testing.T) {
 	if err := c.MoveSlot(c.slotOf(0), from, to, func(int) {}); err != nil {
 		t.Fatal(err)
 	}
-	d.goesOn(t)
+	d.wantProgress(t)
 	c.kill(t, 1)
-	d.goesOn(t)
+	d.wantProgress(t)
 	d.wantAll(t, func(shard int) *redistest.Server { return c.owner(t, shard, c.Servers[0]) })
 }
 
 // driven is a deployment in which schedules fire each second and a webhook receives the events of their tasks.
 type driven struct {
 	*tracker.Tracker
-	mu   sync.Mutex
-	told map[string]bool // IDs of events
+	mu        sync.Mutex
+	delivered map[string]bool // IDs of events
 }
 
 const drivenSchedules = 6
@@ -70,13 +70,13 @@ func (d *driven) Post(_ context.Context, _ string, header map[string]string, _ [
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := header["webhook-id"]
-	d.told[id[:strings.LastIndexByte(id, '_')]] = true
+	d.delivered[id[:strings.LastIndexByte(id, '_')]] = true
 	return 200, nil, nil
 }
 
 func startDriven(t *testing.T, url string) *driven {
 	t.Helper()
-	d := &driven{told: map[string]bool{}}
+	d := &driven{delivered: map[string]bool{}}
 	d.Tracker = trackertest.Open(t, tracker.Options{RedisURL: url, Shards: 12, Durability: store.Replicated, DurableReplicas: 1,
 		RedisTimeout: time.Second, WebhookPoster: d})
 	ctx, stop := context.WithCancel(t.Context())
@@ -106,8 +106,8 @@ func startDriven(t *testing.T, url string) *driven {
 	return d
 }
 
-// goesOn waits until every schedule has fired twice more, the webhook has received as many tasks, and the numbers are published.
-func (d *driven) goesOn(t *testing.T) {
+// wantProgress waits until every schedule has fired twice more, the webhook has received as many tasks, and the numbers are published.
+func (d *driven) wantProgress(t *testing.T) {
 	t.Helper()
 	fires := func(i int) int64 {
 		s, err := d.Schedules.Get(t.Context(), trackertest.Scope, fmt.Sprint("s", i))
@@ -116,16 +116,16 @@ func (d *driven) goesOn(t *testing.T) {
 		}
 		return s.Fires
 	}
-	told := func() int { d.mu.Lock(); defer d.mu.Unlock(); return len(d.told) }
+	delivered := func() int { d.mu.Lock(); defer d.mu.Unlock(); return len(d.delivered) }
 	var before [drivenSchedules]int64
-	heard := told()
+	start := delivered()
 	for i := range before {
 		trackertest.Eventually(t, "a schedule is read", func() bool { before[i] = fires(i); return before[i] > 0 })
 	}
 	for i, n := range before {
 		trackertest.Eventually(t, "a schedule goes on", func() bool { return fires(i) >= n+2 })
 	}
-	trackertest.Eventually(t, "the webhook is told on", func() bool { return told() >= heard+2*drivenSchedules })
+	trackertest.Eventually(t, "the webhook is told on", func() bool { return delivered() >= start+2*drivenSchedules })
 	trackertest.Eventually(t, "the numbers are told", func() bool {
 		stats, err := d.Stats.Get(t.Context(), trackertest.Scope)
 		if err != nil {
@@ -168,7 +168,7 @@ func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) 
 				continue
 			}
 			id := fmt.Sprintf("evt_%03x_%s", shard, strings.ReplaceAll(e.ID, "-", "_"))
-			trackertest.Eventually(t, "the webhook is told of "+id, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.told[id] })
+			trackertest.Eventually(t, "the webhook is told of "+id, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.delivered[id] })
 		}
 	}
 }

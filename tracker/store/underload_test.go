@@ -34,7 +34,7 @@ func startHearts(t *testing.T, tr *tracker.Tracker, n int) *trackertest.Hearts {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*model.Attempt, n), Fresh: make([]atomic.Int64, n),
-		Told: make([][]trackertest.Heard, n)}
+		Results: make([][]trackertest.BeatResult, n)}
 	h.Running.Go(func() { _ = tr.Beats.KeepTime(ctx) })
 	sweeper := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 	h.Running.Go(func() { _ = sweeper.Run(ctx) })

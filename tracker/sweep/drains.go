@@ -23,7 +23,7 @@ func (w *workerSweep) takeDue(ctx context.Context, r *round, todo []workersDue) 
 	if err := w.service.resolve(ctx, r.node, found); err != nil {
 		return err
 	}
-	drains, err := w.judgeDrains(ctx, r.node, found)
+	drains, err := w.evaluateDrains(ctx, r.node, found)
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ type drain struct {
 	empty bool   // the worker holds nothing
 }
 
-// judgeDrains finds which draining workers hold nothing. It reads whether a claim is in progress before it counts what they hold:
+// evaluateDrains finds which draining workers hold nothing. It reads whether a claim is in progress before it counts what they hold:
 // no claim begins while a worker drains.
-func (w *workerSweep) judgeDrains(ctx context.Context, n *store.Node, found []dueWorker) (map[*schema.WorkerRef]drain, error) {
+func (w *workerSweep) evaluateDrains(ctx context.Context, n *store.Node, found []dueWorker) (map[*schema.WorkerRef]drain, error) {
 	var refs []*schema.WorkerRef
 	for _, d := range found {
 		if strings.HasPrefix(d.entry, "g:") {

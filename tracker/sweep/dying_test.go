@@ -38,7 +38,7 @@ func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bo
 		t.Fatal(err)
 	}
 	s.Clock.Set(s.Clock.Now()) // the flush reset the test's clock too
-	c := trackertest.NewCrew(trackertest.NewHarness(t, s))
+	c := trackertest.NewFleet(trackertest.NewHarness(t, s))
 	c.Hire("w1")
 	held := c.MustHolding("w1", 5)
 	c.MustQueue("told", "x", func(n *model.NewTask) { n.StartTimeout = time.Second }) // so that there is a notice to deliver, too

@@ -86,7 +86,7 @@ func TestVerdictsLeaveLines(t *testing.T) {
 func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
 	t.Parallel()
 	logged(t, func(h *trackertest.Harness, log *lines) {
-		c := trackertest.NewCrew(h)
+		c := trackertest.NewFleet(h)
 		c.Hire("w1")
 		made := 0
 		c.MustHolding("w1", 12, func(n *model.NewTask) {

@@ -13,7 +13,7 @@ import (
 )
 
 // While the response to some verdicts is on its way, Redis already works on the next ones.
-func TestVerdictsAreOnTheirWayBesideEachOther(t *testing.T) {
+func TestVerdictCallsOverlap(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tr := trackertest.OpenOn(t, s)

@@ -15,12 +15,12 @@ type outbox struct {
 
 // outboxes delivers the notices that the rounds of a sweeper find.
 type outboxes struct {
-	service *Service
-	beside  *beside
-	busy    sync.Map // shard → true: the outboxes that this sweeper is emptying
+	service    *Service
+	background *background
+	busy       sync.Map // shard → true: the outboxes that this sweeper is emptying
 }
 
-func newOutboxes(s *Service, aside *beside) *outboxes { return &outboxes{service: s, beside: aside} }
+func newOutboxes(s *Service, bg *background) *outboxes { return &outboxes{service: s, background: bg} }
 
 // empty delivers the notices. A ranked sweeper does so in the background: the workers' shards may be on a node that does not
 // respond, and verdicts must not wait for it.
@@ -31,7 +31,7 @@ func (o *outboxes) empty(ctx context.Context, r *round, todo []outbox) error {
 			continue
 		}
 		if r.ranked {
-			o.beside.run("carrying notices", func() { _ = o.emptyOne(ctx, box) }) // the next round finds what failed
+			o.background.run("carrying notices", func() { _ = o.emptyOne(ctx, box) }) // the next round finds what failed
 		} else {
 			failed = errors.Join(failed, o.emptyOne(ctx, box))
 		}

@@ -66,13 +66,13 @@ func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 	}
 	st.Exec(ctx, r.node, calls)
 	p := &peeked{t: t, r: r, idle: map[int][]string{}, next: maxNap}
-	looks := map[int]shardLook{}
+	scans := map[int]shardScan{}
 	for i, group := range groups {
 		if calls[i].Err != nil {
 			continue
 		}
 		for j, dues := range readPeek(calls[i].Reply, len(group)) {
-			looks[group[j]] = p.look(group[j], dues)
+			scans[group[j]] = p.scan(group[j], dues)
 		}
 	}
 	if err := store.FirstError(calls); err != nil {
@@ -81,7 +81,7 @@ func (t *taskSweep) peek(ctx context.Context, r *round) (*peeked, error) {
 	for i, part := range sets {
 		first := readPeekBeats(calls[len(groups)+i].Reply)
 		for j, of := range part {
-			p.lookAtBeats(looks[of.shard], of.timeout, first[j])
+			p.scanBeats(scans[of.shard], of.timeout, first[j])
 		}
 	}
 	t.service.metrics.sweepLag.Set(p.lag.Seconds())
@@ -99,16 +99,16 @@ func (t *taskSweep) knownSets(shards []int) [][]beatsOf {
 	return slices.Collect(slices.Chunk(sets, peekLimit))
 }
 
-// shardLook is when a shard was scanned and how long this sweeper leaves its findings to others.
-type shardLook struct {
+// shardScan is when a shard was scanned and how long this sweeper leaves its findings to others.
+type shardScan struct {
 	shard     int
 	now, time int64 // wall ms and shard time ms
 	changed   int64 // shard time of the latest change of the primary, ms
 	grace     time.Duration
 }
 
-func (p *peeked) look(shard int, dues shardDues) shardLook {
-	l := shardLook{shard: shard, now: dues.now, time: dues.time, changed: dues.changed, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
+func (p *peeked) scan(shard int, dues shardDues) shardScan {
+	l := shardScan{shard: shard, now: dues.now, time: dues.time, changed: dues.changed, grace: p.r.grace(p.t.id, shard, dues.sweepers)}
 	p.t.leads.set(shard, p.t.id.rank(shard, dues.sweepers) == 0)
 	if dues.held && l.grace == 0 {
 		p.held = append(p.held, shard)
@@ -129,7 +129,7 @@ func (p *peeked) look(shard int, dues shardDues) shardLook {
 }
 
 // isOver reports whether this sweeper may take what is due in that many ms.
-func (p *peeked) isOver(l shardLook, dueInMs int64) bool {
+func (p *peeked) isOver(l shardScan, dueInMs int64) bool {
 	late := time.Duration(-dueInMs) * time.Millisecond
 	p.lag = max(p.lag, late)
 	if late < l.grace {
@@ -138,8 +138,8 @@ func (p *peeked) isOver(l shardLook, dueInMs int64) bool {
 	return late >= l.grace
 }
 
-// lookAtBeats evaluates the beats set of one timeout by its first beat; "": no attempt uses the timeout.
-func (p *peeked) lookAtBeats(l shardLook, timeout, first string) {
+// scanBeats evaluates the beats set of one timeout by its first beat; "": no attempt uses the timeout.
+func (p *peeked) scanBeats(l shardScan, timeout, first string) {
 	if first == "" {
 		if p.t.timeouts.idleFor(l.shard, timeout, l.now) >= idleLife && l.grace == 0 {
 			p.idle[l.shard] = append(p.idle[l.shard], timeout)

@@ -31,7 +31,7 @@ func timeouts(h *trackertest.Harness) (timeouts, sets []string) {
 
 // A scan of the shards costs only as much as the timeouts in use: others are dropped after a minute and return with the first
 // attempt that uses them.
-func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
+func TestUnusedTimeoutsAreDropped(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
@@ -81,7 +81,7 @@ func TestTimeoutsThatNobodyUsesLeave(t *testing.T) {
 		}
 		// A dropped set returns with its attempt; a sweeper finds it silent whether it remembers the timeout or not.
 		for i, s := range []*sweep.Sweeper{h.Sweeper, remembers, sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{ID: "swp_new"})} {
-			a := h.MustHand(waits.ID, h.MustRegister().WorkerID)
+			a := h.MustAssign(waits.ID, h.MustRegister().WorkerID)
 			if _, err := h.Beats.Start(h.Ctx, a, model.Report{}); err != nil {
 				h.Fatal(err)
 			}

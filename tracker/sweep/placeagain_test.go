@@ -15,7 +15,7 @@ import (
 func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
-	const tasks, workers, asked = 30, 30, 3 // asked: the number of different requirements
+	const tasks, workers, requirements = 30, 30, 3 // asked: the number of different requirements
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range workers {
 			h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), tasks })
@@ -23,8 +23,8 @@ func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 		for i := range tasks {
 			h.MustCreate(trackertest.Placed("random"), func(n *model.NewTask) {
 				n.TaskID = fmt.Sprintf("t%d", i)
-				if i%asked > 0 {
-					n.WorkerLabels = map[string]string{"zone": fmt.Sprintf("z%d", i%asked)}
+				if i%requirements > 0 {
+					n.WorkerLabels = map[string]string{"zone": fmt.Sprintf("z%d", i%requirements)}
 					n.Placement, n.NotBefore = "random", h.Store.Clock.Now().Add(time.Second) // no worker has it yet
 				}
 			})
@@ -55,7 +55,7 @@ func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 			h.MustBeatWorker(come)
 			h.MustSweep()
 		}
-		for i := 0; i < tasks; i += asked {
+		for i := 0; i < tasks; i += requirements {
 			if task := h.WantState(fmt.Sprintf("t%d", i), model.Queued, ""); task.WorkerID != come {
 				h.Fatalf("t%d waits for %q 45 s after %s has come", i, task.WorkerID, come)
 			}

@@ -28,14 +28,14 @@ const (
 
 // placing chooses workers for placed tasks that have none.
 type placing struct {
-	service   *Service
-	beside    *beside
-	placeless placeless
-	vacancies vacancies
+	service    *Service
+	background *background
+	placeless  placeless
+	vacancies  vacancies
 }
 
-func newPlacing(s *Service, aside *beside) *placing {
-	return &placing{service: s, beside: aside, vacancies: newVacancies()}
+func newPlacing(s *Service, bg *background) *placing {
+	return &placing{service: s, background: bg, vacancies: newVacancies()}
 }
 
 // placeless holds the tasks that are to be placed again in the background. Rounds add to it and one goroutine takes from it, under
@@ -133,7 +133,7 @@ func (p *placing) again(ctx context.Context, r *round, refs []*schema.TaskRef) {
 	case !r.ranked:
 		p.all(ctx, refs)
 	case p.placeless.add(refs):
-		p.beside.run("placing tasks again", func() {
+		p.background.run("placing tasks again", func() {
 			done := false
 			defer func() {
 				if !done {
@@ -186,5 +186,5 @@ func (p *placing) one(ctx context.Context, r *schema.TaskRef, as store.Reply, pl
 	}
 	p.vacancies.forget(wanted)
 	s.store.DoAll(ctx, opPlace, []*store.Call{s.scripts.repinCall(r, s.tasks.KeysOf(r), worker)})
-	placer.GiveBack(ctx)
+	placer.Release(ctx)
 }

@@ -41,15 +41,15 @@ func withOptions(t *testing.T, change func(*tracker.Options), test func(h *track
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	var alive atomic.Bool
-	var asked atomic.Int64
+	var requests atomic.Int64
 	withOptions(t, func(o *tracker.Options) {
 		alive.Store(true)
-		asked.Store(0)
+		requests.Store(0)
 		o.Probe = func(_ context.Context, url string) error {
 			if url != "http://10.0.0.7/healthz" {
 				t.Errorf("asked %s", url)
 			}
-			asked.Add(1)
+			requests.Add(1)
 			if alive.Load() {
 				return nil
 			}
@@ -60,21 +60,21 @@ func TestProbe(t *testing.T) {
 		silent, mute := h.MustRegister(probed).WorkerID, h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 		h.Advance(15 * time.Second)
 		h.MustSweep()
-		if asked.Load() != 1 {
-			h.Fatalf("asked %d times when it was late", asked.Load())
+		if requests.Load() != 1 {
+			h.Fatalf("asked %d times when it was late", requests.Load())
 		}
 		h.Advance(15 * time.Second)
 		h.MustSweep() // probed again, 15 s after the first response
 		h.WantWorker(mute, model.Offline, model.WorkerStale)
-		if w := h.WantWorker(silent, model.Online, ""); w.Liveness != model.Late || asked.Load() != 2 {
-			h.Fatalf("%+v after %d", w, asked.Load())
+		if w := h.WantWorker(silent, model.Online, ""); w.Liveness != model.Late || requests.Load() != 2 {
+			h.Fatalf("%+v after %d", w, requests.Load())
 		}
 		h.Advance(15 * time.Second)
 		h.MustSweep()
 		h.Advance(15 * time.Second)
 		h.MustSweep() // not probed a fourth time
-		if asked.Load() != 3 {
-			h.Fatalf("asked %d times", asked.Load())
+		if requests.Load() != 3 {
+			h.Fatalf("asked %d times", requests.Load())
 		}
 		h.WantWorker(silent, model.Online, "")
 		h.Advance(15 * time.Second)
@@ -106,10 +106,10 @@ func TestProbesThatAreNotAnsweredLeaveLines(t *testing.T) {
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
 		o.Probe = func(context.Context, string) error { return refused }
 	}, func(h *trackertest.Harness) {
-		asked := 0
+		hired := 0
 		hire := func(n *model.NewWorker) {
-			asked++
-			n.ProbeURL, n.MachineID = "http://10.0.0.7/healthz?key=abc", "host-"+strconv.Itoa(asked)
+			hired++
+			n.ProbeURL, n.MachineID = "http://10.0.0.7/healthz?key=abc", "host-"+strconv.Itoa(hired)
 		}
 		first := h.MustRegister(hire).WorkerID
 		h.Advance(15 * time.Second)

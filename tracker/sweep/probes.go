@@ -14,23 +14,23 @@ const (
 
 // probes requests the URLs of late workers in the background to learn whether they are alive.
 type probes struct {
-	service  *Service
-	beside   *beside
-	underWay chan struct{} // one slot for each probe
+	service    *Service
+	background *background
+	underWay   chan struct{} // one slot for each probe
 }
 
-func newProbes(s *Service, aside *beside) *probes {
-	return &probes{service: s, beside: aside, underWay: make(chan struct{}, probeAtOnce)}
+func newProbes(s *Service, bg *background) *probes {
+	return &probes{service: s, background: bg, underWay: make(chan struct{}, probeAtOnce)}
 }
 
-// ask requests the URL of a late worker and records a response.
-func (p *probes) ask(r *schema.WorkerRef, url string) {
+// start requests the URL of a late worker and records a response.
+func (p *probes) start(r *schema.WorkerRef, url string) {
 	select {
 	case p.underWay <- struct{}{}:
 	default:
 		return // so many at once mean that the network is down, not the workers; their timeouts decide
 	}
-	p.beside.run("probing workers", func() {
+	p.background.run("probing workers", func() {
 		defer func() { <-p.underWay }()
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()

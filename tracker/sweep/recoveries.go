@@ -11,14 +11,14 @@ const recoverLimit = 100 // recoveries begun in a round
 
 // recoveries ends the attempts that ended workers held.
 type recoveries struct {
-	service *Service
-	id      sweeperID
-	beside  *beside
-	busy    sync.Map // worker id → true: recoveries in progress on this sweeper
+	service    *Service
+	id         sweeperID
+	background *background
+	busy       sync.Map // worker id → true: recoveries in progress on this sweeper
 }
 
-func newRecoveries(s *Service, id sweeperID, aside *beside) *recoveries {
-	return &recoveries{service: s, id: id, beside: aside}
+func newRecoveries(s *Service, id sweeperID, bg *background) *recoveries {
+	return &recoveries{service: s, id: id, background: bg}
 }
 
 // recover continues unfinished recoveries. A ranked sweeper does so in the background: a shard on a node that does not respond
@@ -46,7 +46,7 @@ func (w *workerSweep) recover(ctx context.Context, r *round, todo []workersDue) 
 		return nil
 	}
 	if r.ranked {
-		w.recoveries.beside.run("recoveries", func() { _, _, _ = w.recoveries.all(ctx, refs) }) // the next round finds what failed
+		w.recoveries.background.run("recoveries", func() { _, _, _ = w.recoveries.all(ctx, refs) }) // the next round finds what failed
 		return nil
 	}
 	begun, taken, err := w.recoveries.all(ctx, refs)

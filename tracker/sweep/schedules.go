@@ -43,16 +43,16 @@ func (v *scheduleSweep) turnsOf(n *store.Node) *schedules.Turns {
 
 // sweep handles what is due on a node, once.
 func (v *scheduleSweep) sweep(ctx context.Context, r *round) error {
-	looked, err := v.look(ctx, r, func(fires int) int { return v.budget.take(time.Now(), fires) })
-	r.next, r.more = looked.Next, looked.More
+	result, err := v.fireDue(ctx, r, func(fires int) int { return v.budget.take(time.Now(), fires) })
+	r.next, r.more = result.Next, result.More
 	if wait := v.budget.wait(time.Now()); r.more && wait > 0 {
 		r.next, r.more = wait, false
 	}
 	return err
 }
 
-func (v *scheduleSweep) look(ctx context.Context, r *round, allow func(fires int) int) (schedules.Looked, error) {
-	return v.service.schedules.FireDue(ctx, schedules.Look{
+func (v *scheduleSweep) fireDue(ctx context.Context, r *round, allow func(fires int) int) (schedules.RoundResult, error) {
+	return v.service.schedules.FireDue(ctx, schedules.Round{
 		Node: r.node, Shards: r.shards, Turns: v.turnsOf(r.node), Allow: allow,
 		Grace: func(shard int, live []string) time.Duration { return r.grace(v.id, shard, live) },
 	})
@@ -68,8 +68,8 @@ func (v *scheduleSweep) once(ctx context.Context, r *round) error {
 		return fires
 	}
 	for left > 0 && ctx.Err() == nil && !v.service.store.IsLate(ctx, nil) {
-		looked, err := v.look(ctx, r, allow)
-		if err != nil || !looked.More {
+		result, err := v.fireDue(ctx, r, allow)
+		if err != nil || !result.More {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ const sentinel = "!"
 func (s *scripts) sweptCall(act, data string) *store.Call {
 	const shard = 0 // every deployment has it
 	k := s.keys[shard]
-	return store.NewCall(shard, s.swept, []string{k.Events, k.Told(act)}, data)
+	return store.NewCall(shard, s.swept, []string{k.Events, k.EventWritten(act)}, data)
 }
 
 func (s *scripts) peekCall(shards []int, by sweeperID, lease time.Duration) *store.Call {

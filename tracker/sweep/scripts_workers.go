@@ -22,14 +22,14 @@ func (s *scripts) workerPeekCall(shards []int) *store.Call {
 // workerDues is when the first entry of each worker set of a shard is due.
 type workerDues struct {
 	time     int64 // shard time, ms
-	look     int64 // next check of a worker, in shard time, ms
+	check    int64 // next check of a worker, in shard time, ms
 	due      int64 // wall ms
 	recovery int64 // wall ms
 	sweepers []string
 }
 
 func readWorkerPeek(r store.Reply) workerDues {
-	return workerDues{time: r.Int(0), look: r.Int(1), due: r.Int(2), recovery: r.Int(3), sweepers: r.List(4).Strings()}
+	return workerDues{time: r.Int(0), check: r.Int(1), due: r.Int(2), recovery: r.Int(3), sweepers: r.List(4).Strings()}
 }
 
 // workerExpireCall checks workers of one shard whose keys are resolved.

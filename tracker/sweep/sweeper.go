@@ -26,7 +26,7 @@ type SweeperOptions struct {
 type Sweeper struct {
 	service    *Service
 	id         sweeperID
-	beside     *beside
+	background *background
 	tasks      *taskSweep
 	workers    *workerSweep
 	schedules  *scheduleSweep
@@ -54,14 +54,14 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 	if id == "" {
 		id = sweeperID(s.store.SweeperID())
 	}
-	aside := &beside{store: s.store}
+	bg := &background{store: s.store}
 	known := newTimeouts(s.store.Shards())
 	b := brake.NewBrake(s.brake, string(id), known)
 	first := &leads{mine: make([]bool, s.store.Shards())}
 	return &Sweeper{
-		service: s, id: id, beside: aside,
-		tasks:      newTaskSweep(s, id, known, first, b, aside),
-		workers:    newWorkerSweep(s, id, b, aside),
+		service: s, id: id, background: bg,
+		tasks:      newTaskSweep(s, id, known, first, b, bg),
+		workers:    newWorkerSweep(s, id, b, bg),
 		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, firesPerTick)),
 		reconciler: reconcile.NewReconciler(s.reconcile, string(id), id.rank),
 		webhooks:   webhooks.NewCourier(s.webhooks, string(id), id.rank),
@@ -88,13 +88,13 @@ func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
 }
 
 // Background work of a sweeper, next to its rounds: work that may wait for another node than the one of the round.
-type beside struct {
+type background struct {
 	store   *store.Store
 	running sync.WaitGroup
 }
 
 // run runs the function in the background; a panic breaks the tracker.
-func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
+func (b *background) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
 
 // Run sweeps until the context ends. It sweeps each Redis node separately, so that a frozen node delays no verdict elsewhere, and
 // tasks separately from workers and schedules, so that a long round over one kind does not delay another. It logs and counts
@@ -102,7 +102,7 @@ func (b *beside) run(what string, do func()) { b.running.Go(b.store.Guard(what, 
 func (s *Sweeper) Run(ctx context.Context) error {
 	ctx = s.acting(ctx)
 	var running sync.WaitGroup
-	defer s.beside.running.Wait()
+	defer s.background.running.Wait()
 	defer running.Wait()
 	st := s.service.store
 	running.Go(st.Guard("the reconciler", func() { s.reconciler.Run(ctx) }))
@@ -136,7 +136,7 @@ func (s *Sweeper) scan(sweep func(context.Context, *round) error) func(context.C
 // RunOnce sweeps every shard until nothing is due, regardless of other sweepers.
 func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	ctx = s.acting(ctx)
-	defer s.beside.running.Wait()
+	defer s.background.running.Wait()
 	var total SweepResult
 	for n, shards := range s.service.store.ByNode() {
 		for {

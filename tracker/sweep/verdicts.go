@@ -26,9 +26,9 @@ type taskSweep struct {
 	placing  *placing
 }
 
-func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *brake.Brake, aside *beside) *taskSweep {
+func newTaskSweep(s *Service, id sweeperID, known *timeouts, first *leads, b *brake.Brake, bg *background) *taskSweep {
 	return &taskSweep{
-		service: s, id: id, timeouts: known, leads: first, brake: b, outboxes: newOutboxes(s, aside), placing: newPlacing(s, aside),
+		service: s, id: id, timeouts: known, leads: first, brake: b, outboxes: newOutboxes(s, bg), placing: newPlacing(s, bg),
 	}
 }
 
@@ -95,18 +95,18 @@ func (t *taskSweep) clear(ctx context.Context, r *round, todo []overdue) (done c
 // withoutHeld returns the items except the silent attempts that the brake holds or could not decide on.
 func (t *taskSweep) withoutHeld(ctx context.Context, r *round, items []found) (rest []found, err error) {
 	var silent []found
-	var asked []brake.Attempt
+	var attempts []brake.Attempt
 	for _, item := range items {
 		if item.isSilent() {
 			silent = append(silent, item)
-			asked = append(asked, brake.Attempt{
+			attempts = append(attempts, brake.Attempt{
 				Shard: item.shard, Timeout: item.timeout, Scope: item.ref.Scope, TaskID: item.ref.ID, Member: item.member,
 			})
 		} else {
 			rest = append(rest, item)
 		}
 	}
-	decisions, err := t.brake.DecideTasks(ctx, r.node, asked)
+	decisions, err := t.brake.DecideTasks(ctx, r.node, attempts)
 	for i, decision := range decisions {
 		switch decision {
 		case brake.Hold:
@@ -176,7 +176,7 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 	}
 	names, resolve := t.service.tasks.NameCalls(refs)
 	zombies := t.verdictCalls(silent, zombieLimit, false)
-	t.execBeside(ctx, r.node, apart(append(names, zombies.calls...)))
+	t.execConcurrently(ctx, r.node, oneCallEach(append(names, zombies.calls...)))
 	if err := store.FirstError(names); err != nil {
 		return err
 	}
@@ -186,12 +186,12 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 		return err
 	}
 	zombies = t.verdictCalls(again, zombieLimit, true)
-	t.execBeside(ctx, r.node, apart(zombies.calls))
+	t.execConcurrently(ctx, r.node, oneCallEach(zombies.calls))
 	if _, err := t.tally(r, zombies, done); err != nil {
 		return err
 	}
 	rest := t.verdictCalls(others, verdictLimit, true)
-	t.execBeside(ctx, r.node, inTurn(rest.calls))
+	t.execConcurrently(ctx, r.node, inTurn(rest.calls))
 	_, err = t.tally(r, rest, done)
 	return err
 }
@@ -221,10 +221,10 @@ func (t *taskSweep) verdictCalls(items []found, atMost int, runs bool) verdicts 
 	return v
 }
 
-// execBeside sends one call per round trip and several series concurrently. When very many attempts die together, Redis then
+// execConcurrently sends one call per round trip and several series concurrently. When very many attempts die together, Redis then
 // always has a call to work on and serves heartbeats in between: it serves one command per connection in turn, and one long
 // pipeline would leave them little time.
-func (t *taskSweep) execBeside(ctx context.Context, n *store.Node, series [][]*store.Call) {
+func (t *taskSweep) execConcurrently(ctx context.Context, n *store.Node, series [][]*store.Call) {
 	var next atomic.Int64
 	var trips sync.WaitGroup
 	for range min(verdictTrips, len(series)) {
@@ -239,8 +239,8 @@ func (t *taskSweep) execBeside(ctx context.Context, n *store.Node, series [][]*s
 	trips.Wait()
 }
 
-// apart makes a series of each call, for calls about different tasks.
-func apart(calls []*store.Call) [][]*store.Call { return slices.Collect(slices.Chunk(calls, 1)) }
+// oneCallEach makes a series of each call, for calls about different tasks.
+func oneCallEach(calls []*store.Call) [][]*store.Call { return slices.Collect(slices.Chunk(calls, 1)) }
 
 // inTurn makes a series of the calls about one shard: the first one ends a task that is overdue in several ways.
 func inTurn(calls []*store.Call) [][]*store.Call {

@@ -13,7 +13,7 @@ import (
 // The evidence of a lost worker reports the silence that counted, and an outage separately.
 func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		a := c.MustHolding("w", 1)[0]
 		last := c.Store.Clock.Now()
@@ -32,7 +32,7 @@ func TestALostWorkersEvidenceLeavesOutagesOut(t *testing.T) {
 // A process has one name in all that it reports, whichever part of it does so.
 func TestAProcessHasOneName(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		a := c.Running()
 		c.Advance(2500 * time.Millisecond)
 		if r, err := c.Tracker.Sweeper.Sweep(c.Ctx); err != nil || r.Zombies != 1 {
@@ -74,7 +74,7 @@ func TestAProcessHasOneName(t *testing.T) {
 // Views, repeats and ownership checks can read a history that an earlier version wrote.
 func TestHistoriesOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		c.MustQueue("t", "x")
 		a := c.MustClaim("w", 1)[0].Attempt

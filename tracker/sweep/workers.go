@@ -22,9 +22,9 @@ type workerSweep struct {
 	audit      *reconcile.Audit
 }
 
-func newWorkerSweep(s *Service, id sweeperID, b *brake.Brake, aside *beside) *workerSweep {
+func newWorkerSweep(s *Service, id sweeperID, b *brake.Brake, bg *background) *workerSweep {
 	return &workerSweep{
-		service: s, id: id, brake: b, probes: newProbes(s, aside), recoveries: newRecoveries(s, id, aside),
+		service: s, id: id, brake: b, probes: newProbes(s, bg), recoveries: newRecoveries(s, id, bg),
 		audit: reconcile.NewAudit(s.reconcile),
 	}
 }
@@ -70,7 +70,7 @@ func (w *workerSweep) peek(ctx context.Context, r *round) (todo []workersDue, er
 			}
 			return late >= d.grace
 		}
-		d.beats = isOver(dues.look - dues.time)
+		d.beats = isOver(dues.check - dues.time)
 		d.due = isOver(dues.due - now)
 		d.recoveries = isOver(dues.recovery - now)
 		if d.beats || d.due || d.recoveries {
@@ -208,7 +208,7 @@ func (w *workerSweep) expire(ctx context.Context, r *round, found []dueWorker) e
 			}
 			switch {
 			case is.late && is.probeURL != "":
-				w.probes.ask(ref, is.probeURL)
+				w.probes.start(ref, is.probeURL)
 			case is.stale:
 				w.service.logStale(w.id, ref, is)
 				r.result.StaleWorkers++

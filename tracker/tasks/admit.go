@@ -15,12 +15,12 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 	known := map[string]*schema.WorkerRef{}
 	var refs []*schema.WorkerRef
 	for _, c := range batch {
-		if c.WorkerID == "" || c.Late != nil {
+		if c.WorkerID == "" || c.AdmissionErr != nil {
 			continue
 		}
 		name := schema.TaskName(c.Scope, c.WorkerID)
-		r, asked := known[name]
-		if !asked {
+		r, seen := known[name]
+		if !seen {
 			var ok bool
 			r, ok = s.store.WorkerRef(c.Scope, c.WorkerID)
 			if known[name] = r; ok {
@@ -45,10 +45,10 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 			case failed[r.Shard] != nil:
 				c.err = failed[r.Shard]
 			default:
-				c.Late = model.Invalidf("workerId", "names no worker of this tenant and workspace, so nobody would ever claim the task; "+
+				c.AdmissionErr = model.Invalidf("workerId", "names no worker of this tenant and workspace, so nobody would ever claim the task; "+
 					"take one from GET /v1/workers, or leave it out")
 				if c.IdempotencyKey == "" {
-					c.err = c.Late
+					c.err = c.AdmissionErr
 				}
 			}
 		}
@@ -71,7 +71,7 @@ func (s *Service) admitBatch(ctx context.Context, batch []*creation) (settle fun
 	}
 	taken := make([]*quotas.Usage, len(batch))
 	for i, c := range batch {
-		if c.err != nil || c.Late != nil {
+		if c.err != nil || c.AdmissionErr != nil {
 			continue // creates nothing
 		}
 		u, err := s.quotas.AdmitTask(ctx, c.Scope.Tenant, c.bytes())
@@ -79,7 +79,7 @@ func (s *Service) admitBatch(ctx context.Context, batch []*creation) (settle fun
 		case err == nil:
 			taken[i] = u
 		case c.IdempotencyKey != "" && model.CodeOf(err) == model.Overloaded:
-			c.Late = err
+			c.AdmissionErr = err
 		default:
 			c.err = err
 		}

@@ -30,7 +30,7 @@ func (s *Service) NextAttempt(ctx context.Context, scope model.Scope, id string,
 	}
 	v := reply.task
 	if v.Queue != "" {
-		s.holdings.TellWorkers(ctx, r.Shard)
+		s.holdings.NotifyWorkers(ctx, r.Shard)
 		return &model.Created{Task: v.Task}, nil
 	}
 	return &model.Created{Task: v.Task, Envelope: s.Envelope(v.Task, v.Fence, v.Life)}, nil
@@ -96,9 +96,9 @@ func claimedBy(task *model.Task) string {
 }
 
 // tokenLife returns the lifetime of the token of an attempt that is dispatched now.
-func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
-	if asked != 0 {
-		return asked
+func tokenLife(requested time.Duration, deadline, now time.Time) time.Duration {
+	if requested != 0 {
+		return requested
 	}
 	life := model.DefaultTokenTTL
 	if !deadline.IsZero() {
@@ -109,10 +109,10 @@ func tokenLife(asked time.Duration, deadline, now time.Time) time.Duration {
 }
 
 // startTimeout returns how long a dispatched attempt may take to start.
-func startTimeout(queue string, asked, tokenLife time.Duration) time.Duration {
+func startTimeout(queue string, requested, tokenLife time.Duration) time.Duration {
 	switch {
-	case asked != 0:
-		return asked
+	case requested != 0:
+		return requested
 	case queue != "":
 		return model.DefaultClaimStartTimeout
 	}

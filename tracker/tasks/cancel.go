@@ -25,7 +25,7 @@ func (s *Service) Cancel(ctx context.Context, scope model.Scope, id string, how 
 	}
 	task, err := s.Get(ctx, scope, id)
 	if err == nil && task.Queue != "" {
-		s.holdings.TellWorkers(ctx, r.Shard)
+		s.holdings.NotifyWorkers(ctx, r.Shard)
 	}
 	return task, err
 }
@@ -86,14 +86,14 @@ func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID string
 			}
 		}
 		s.store.DoDurably(ctx, "cancel", calls...)
-		told := map[int]bool{}
+		notified := map[int]bool{}
 		for _, c := range calls {
 			if c.Err != nil {
 				return nil, c.Err
 			}
-			if !told[c.Shard] {
-				told[c.Shard] = true
-				s.holdings.TellWorkers(ctx, c.Shard)
+			if !notified[c.Shard] {
+				notified[c.Shard] = true
+				s.holdings.NotifyWorkers(ctx, c.Shard)
 			}
 		}
 		if q.after = page.next; q.after == "" {

@@ -50,9 +50,9 @@ func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []Crea
 	s.checkPins(ctx, batch)
 	settle := s.admitBatch(ctx, batch)
 	s.reserve(ctx, batch, func(c *creation) bool { return c.err == nil })
-	givenBack := s.placeBatch(ctx, batch)
+	release := s.placeBatch(ctx, batch)
 	s.createAll(ctx, batch)
-	givenBack()
+	release()
 	settle()
 	s.reserve(ctx, batch, func(c *creation) bool { return !c.done && c.err == nil })
 	results := make([]CreateResult, len(batch))
@@ -69,22 +69,22 @@ func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []Crea
 // reserve looks up or reserves the idempotency keys of the selected creations.
 func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*creation) bool) {
 	var calls []*store.Call
-	var asked []*creation
+	var pending []*creation
 	for _, c := range batch {
 		if c.IdempotencyKey == "" || !want(c) {
 			continue
 		}
 		life := model.IdempotencyRetention
-		if c.at.IsZero() && c.Late != nil {
+		if c.at.IsZero() && c.AdmissionErr != nil {
 			life = 0
 		}
 		calls = append(calls, s.idempotencyCall(c.Scope, c.IdempotencyKey, &idempotencyArgs{
 			bodyHash: c.IdempotencyHash, taskID: c.TaskID, fence: c.fence, life: life, createdAt: c.at, workerID: c.WorkerID, trace: c.Trace,
 		}))
-		asked = append(asked, c)
+		pending = append(pending, c)
 	}
 	s.store.DoDurably(ctx, "create", calls...)
-	for i, c := range asked {
+	for i, c := range pending {
 		if c.err = calls[i].Err; c.err != nil {
 			continue
 		}
@@ -93,7 +93,7 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 			c.err = &model.Error{Code: model.IdempotencyMismatch, Op: "create", Message: "this idempotency key was used with another body " +
 				"within the last 24 h; use a new key for a new task, or repeat the first body"}
 		case first.taskID == "":
-			c.err = c.Late
+			c.err = c.AdmissionErr
 		default:
 			c.TaskID, c.fence, c.Trace = first.taskID, first.fence, first.trace
 			if !first.createdAt.IsZero() {
@@ -106,7 +106,7 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 // createAll creates the tasks of a batch that have no result yet.
 func (s *Service) createAll(ctx context.Context, batch []*creation) {
 	var calls []*store.Call
-	var asked []*creation
+	var pending []*creation
 	for _, c := range batch {
 		if c.err != nil {
 			continue
@@ -117,17 +117,17 @@ func (s *Service) createAll(ctx context.Context, batch []*creation) {
 		if !c.done && !c.made {
 			c.made = true
 			calls = append(calls, s.createCall(s.refOf(c), c.args(time.Now())))
-			asked = append(asked, c)
+			pending = append(pending, c)
 		}
 	}
 	s.store.DoDurably(ctx, "create", calls...)
-	for i, c := range asked {
+	for i, c := range pending {
 		if c.err = calls[i].Err; c.err != nil {
 			continue
 		}
 		switch reply := readCreate(calls[i].Reply); reply.code {
 		case schema.CodeNotFound:
-			c.err = c.Late
+			c.err = c.AdmissionErr
 		case schema.CodeExists:
 			if reply.isFireOf(c.ScheduleID) {
 				c.at, c.WorkerID = reply.createdAt, reply.workerID

@@ -47,7 +47,7 @@ func TestAdoption(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		a := h.Running(func(n *model.NewTask) { n.TaskID, n.RunID = "t1", "r1" })
-		for i, hear := range []func() error{
+		for i, callback := range []func() error{
 			func() error { return h.MustBeat(a, "").Err },
 			func() error { _, err := h.Beats.Start(h.Ctx, a, model.Report{}); return err },
 			func() error {
@@ -60,7 +60,7 @@ func TestAdoption(t *testing.T) {
 			}
 			h.Store.Clock.Advance(0)
 			h.MustTick()
-			if err := hear(); err != nil {
+			if err := callback(); err != nil {
 				h.Fatalf("callback %d: %v", i, err)
 			}
 			task := h.MustGet("t1")
@@ -337,11 +337,11 @@ func TestAFilteredListOfSmallPages(t *testing.T) {
 func TestPlacementOnAWorkerThatHasJustEnded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
-		gone := h.MustRegister().WorkerID
-		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, gone, model.WorkerForced, ""); err != nil {
+		ended := h.MustRegister().WorkerID
+		if _, err := h.Workers.Retire(h.Ctx, trackertest.Scope, ended, model.WorkerForced, ""); err != nil {
 			h.Fatal(err)
 		}
-		h.Tasks.CreatePlacedOn(h.Ctx, trackertest.Scope, "t1", gone)
+		h.Tasks.CreatePlacedOn(h.Ctx, trackertest.Scope, "t1", ended)
 		id := h.MustRegister().WorkerID
 		h.MustSweep()
 		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != id {

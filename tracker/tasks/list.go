@@ -148,12 +148,12 @@ func (p *pageOf) fill(ctx context.Context, ids *idPage) error {
 }
 
 // suits reports whether the filter may match a task whose record has these fields (suiting).
-func (p *pageOf) suits(told []string) bool {
-	f, queue, worker, pin, schedule := p.filter, told[0], told[3], told[4], told[5]
-	if f.Claimable != nil && *f.Claimable != (told[6] != "") {
+func (p *pageOf) suits(fields []string) bool {
+	f, queue, worker, pin, schedule := p.filter, fields[0], fields[3], fields[4], fields[5]
+	if f.Claimable != nil && *f.Claimable != (fields[6] != "") {
 		return false
 	}
-	if f.Queue != "" && queue != f.Queue || f.Type != "" && told[1] != f.Type || f.Reason != "" && told[2] != string(f.Reason) ||
+	if f.Queue != "" && queue != f.Queue || f.Type != "" && fields[1] != f.Type || f.Reason != "" && fields[2] != string(f.Reason) ||
 		f.ScheduleID != "" && schedule != f.ScheduleID {
 		return false
 	}
@@ -176,8 +176,8 @@ func (p *pageOf) suitable(ctx context.Context, op string, refs []*schema.TaskRef
 	}
 	left := map[*schema.TaskRef]bool{}
 	for i, c := range calls {
-		for j, told := range readNames(c.Reply, groups[i], len(suiting)) {
-			left[groups[i][j]] = p.suits(told)
+		for j, fields := range readNames(c.Reply, groups[i], len(suiting)) {
+			left[groups[i][j]] = p.suits(fields)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(refs), func(r *schema.TaskRef) bool { return !left[r] }), nil

@@ -96,7 +96,7 @@ func TestListsHaveAnOrder(t *testing.T) {
 // A task that ends twice is listed at its last end; one that continues or is removed is in no list of ends.
 func TestATaskHasOneEnd(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("a")
 		f := model.TaskFilter{FinishedAfter: c.Store.Clock.Now()}
 		c.MustQueue("q1", "x", func(n *model.NewTask) { n.Retry = &model.RetryPolicy{MaxAttempts: 1, Multiplier: 1} })
@@ -147,7 +147,7 @@ func TestATaskHasOneEnd(t *testing.T) {
 // The tasks of a machine are those of its workers.
 func TestTasksOfAMachine(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for _, name := range []string{"a", "b", "c"} {
 			c.Hire(name, func(n *model.NewWorker) {
 				n.Name = name

@@ -95,7 +95,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 // A worker's list has what it holds, what waits for it alone, and what it runs without a claim; so has its machine's.
 func TestListsByWorkerAndMachine(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for _, name := range []string{"a", "b"} {
 			c.Hire(name)
 			c.MustQueue("claimed-"+name, "x")

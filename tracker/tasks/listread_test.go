@@ -13,7 +13,7 @@ import (
 )
 
 // everyState creates small and large tasks in every state, with all fields set.
-func everyState(c *trackertest.Crew) {
+func everyState(c *trackertest.Fleet) {
 	c.Helper()
 	must := func(err error) {
 		c.Helper()
@@ -33,7 +33,7 @@ func everyState(c *trackertest.Crew) {
 		_, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, id, model.CancelRequest{Reason: "enough"})
 		must(err)
 	}
-	told := func(a *model.Attempt, pct string) {
+	sendProgress := func(a *model.Attempt, pct string) {
 		c.Helper()
 		report := schema.AppendReport(nil, c.Store.Clock.Now().UnixMilli(), []byte("w7"), []byte(pct), []byte(`"half"`))
 		if b := c.MustBeat(a, string(report)); b.Err != nil {
@@ -49,9 +49,9 @@ func everyState(c *trackertest.Crew) {
 	for i, act := range []func(id string){
 		func(id string) { c.MustCreate(named(id)) },
 		func(id string) { c.Running(named(id)) },
-		func(id string) { told(c.Running(named(id)), "45") },
+		func(id string) { sendProgress(c.Running(named(id)), "45") },
 		func(id string) { // with everything that lists omit, and large
-			told(c.Running(named(id), func(n *model.NewTask) {
+			sendProgress(c.Running(named(id), func(n *model.NewTask) {
 				n.Payload, n.Resources = trackertest.Text(300_000), json.RawMessage(`{"gpu":1}`)
 				n.Labels = map[string]string{"team": "a", "zone": "b"}
 			}), "1")
@@ -60,7 +60,7 @@ func everyState(c *trackertest.Crew) {
 		func(id string) {
 			a := c.Running(named(id))
 			cancelled(id)
-			told(a, "50")
+			sendProgress(a, "50")
 		},
 		func(id string) {
 			c.MustCreate(named(id))
@@ -68,7 +68,7 @@ func everyState(c *trackertest.Crew) {
 		},
 		func(id string) { // its second attempt
 			a := c.Running(named(id))
-			told(a, "9")
+			sendProgress(a, "9")
 			_, err := c.Tasks.NextAttempt(c.Ctx, trackertest.Scope, id, 1)
 			must(err)
 		},
@@ -84,7 +84,7 @@ func everyState(c *trackertest.Crew) {
 	}
 	for i, act := range []func(a *model.Attempt){
 		func(*model.Attempt) {},
-		func(a *model.Attempt) { told(a, "45") },
+		func(a *model.Attempt) { sendProgress(a, "45") },
 		func(a *model.Attempt) { ended(a, failure) },
 		func(a *model.Attempt) { ended(a, model.Completion{Outcome: model.Succeeded}) },
 		func(a *model.Attempt) { cancelled(a.TaskID) },
@@ -101,14 +101,14 @@ func everyState(c *trackertest.Crew) {
 	c.Advance(3 * time.Second) // all other attempts with their own heartbeats are silent by now too
 	c.MustBeatWorker(c.IDs["ann"])
 	c.MustSweep()
-	told(c.Running(named("fresh")), "99")
+	sendProgress(c.Running(named("fresh")), "99")
 }
 
 // A page shows the same fields of each task as a read of that task, except for payload and resources, whatever the size of the
 // page and the other tasks in its shard, and also if a filter has read a part of it before.
 func TestAPageShowsWhatEachTaskShows(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		everyState(c)
 		states := map[model.State]bool{}
 		for _, f := range []model.TaskFilter{{}, {Descending: true}, {Queue: "q"}, {Labels: map[string]string{"team": "a"}},

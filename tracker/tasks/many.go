@@ -26,23 +26,23 @@ const NotFailed model.Code = "task_not_failed"
 // fewer if time is short. Repeating the same part changes nothing more. With dryRun it only counts the matches and how many of
 // them are unfinished.
 func (s *Service) CancelMany(ctx context.Context, f model.TaskFilter, how model.CancelRequest, dryRun bool) (*Acted, error) {
-	goesOn := func(is model.State) bool { return !is.Terminal() }
+	unfinished := func(is model.State) bool { return !is.Terminal() }
 	cancel := func(ctx context.Context, _ []*model.Task, refs []*schema.TaskRef, a *Acted) error {
 		calls := store.CallEach(refs, func(r *schema.TaskRef) *store.Call { return s.cancelCall(r, &how) })
 		s.store.DoDurably(ctx, "cancel", calls...)
-		told := map[int]bool{}
+		notified := map[int]bool{}
 		for _, c := range calls {
 			if c.Err != nil {
 				return c.Err
 			}
-			if a.count(cancelled(c)); !told[c.Shard] {
-				told[c.Shard] = true
-				s.holdings.TellWorkers(ctx, c.Shard)
+			if a.count(cancelled(c)); !notified[c.Shard] {
+				notified[c.Shard] = true
+				s.holdings.NotifyWorkers(ctx, c.Shard)
 			}
 		}
 		return nil
 	}
-	return s.actOnTasks(ctx, &f, dryRun, actOnMany{"cancel", goesOn, cancel})
+	return s.actOnTasks(ctx, &f, dryRun, actOnMany{"cancel", unfinished, cancel})
 }
 
 // RetryMany creates the next attempts of the FAILED tasks of a part, in the same way as CancelMany. A pushed task is dispatched; a

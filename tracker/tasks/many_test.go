@@ -69,7 +69,7 @@ func patient(o *tracker.Options) { o.RedisTimeout = time.Minute }
 // Each matching task has its own result; workers are notified of those that they hold.
 func TestCancelTasksOfAWorker(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		c.Hire("other")
 		held := c.MustHolding("w", 2)
@@ -96,7 +96,7 @@ func TestCancelTasksOfAWorker(t *testing.T) {
 // Failed tasks are retried once, queue tasks and pushed ones; others are refused according to their state.
 func TestRetryManyTasks(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		labels := func(n *model.NewTask) { n.Labels = map[string]string{"team": "a"} }
 		end := func(a *model.Attempt, outcome model.State) {

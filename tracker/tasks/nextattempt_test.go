@@ -18,9 +18,9 @@ func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 	h := trackertest.NewHarness(t, redistest.Real(t))
 	h.MustCreate(func(n *model.NewTask) { n.TaskID = "t1" })
 	const last = 300
-	var asking sync.WaitGroup
+	var clients sync.WaitGroup
 	for range 4 {
-		asking.Go(func() {
+		clients.Go(func() {
 			for from := 1; from < last; {
 				c, err := h.Tasks.NextAttempt(h.Ctx, trackertest.Scope, "t1", from)
 				if code := model.CodeOf(err); code != "" && code != model.AttemptMismatch {
@@ -34,7 +34,7 @@ func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 			}
 		})
 	}
-	asking.Wait()
+	clients.Wait()
 }
 
 // The result of an attempt is the task's only while that attempt is the last one.
@@ -76,7 +76,7 @@ func TestNextAttemptStartsWithoutTheResultOfTheOneBefore(t *testing.T) {
 		})
 	})
 	t.Run("claimed", func(t *testing.T) {
-		trackertest.Claims(t, func(c *trackertest.Crew) {
+		trackertest.Claims(t, func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.MustQueue("t1", "x")
 			fail(c.Harness, c.MustClaim("w1", 1)[0].Attempt)

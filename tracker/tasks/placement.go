@@ -9,7 +9,7 @@ import (
 
 // placeBatch chooses workers for the placed tasks of a batch; those without a worker fail. Call the result when the tasks are in
 // their queues. It creates tasks early if others may wait for their places or the reservations would soon expire.
-func (s *Service) placeBatch(ctx context.Context, batch []*creation) (giveBack func()) {
+func (s *Service) placeBatch(ctx context.Context, batch []*creation) (release func()) {
 	var placed, failed []*creation
 	placer := s.workers.NewPlacer("create", func() {
 		s.createAll(ctx, placed)
@@ -29,7 +29,7 @@ func (s *Service) placeBatch(ctx context.Context, batch []*creation) (giveBack f
 		}
 	}
 	s.forgiveExisting(ctx, failed)
-	return func() { placer.GiveBack(ctx) }
+	return func() { placer.Release(ctx) }
 }
 
 // forgiveExisting continues creations that found no worker but whose task already exists: they return that task, or, for a repeat,

@@ -80,7 +80,7 @@ func (s *Service) liveByWorkers(ctx context.Context, op string, tasks []*model.T
 			continue
 		}
 		name := schema.TaskName(task.Scope, task.WorkerID)
-		if _, asked := by[name]; asked {
+		if _, seen := by[name]; seen {
 			continue
 		}
 		by[name] = nil

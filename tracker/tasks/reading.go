@@ -58,12 +58,12 @@ func (rd *reading) take(ctx context.Context, groups [][]int, callOf func(group [
 	var found []*model.Task
 	for n, group := range groups {
 		for j, i := range group {
-			told, read := wasRead(calls[n].Reply, j)
+			reply, read := wasRead(calls[n].Reply, j)
 			if rd.large[i] = !read; !read {
 				continue
 			}
-			rd.bytes[i] = told.Bytes()
-			if v := NewView(rd.refs[i], readView(told)); v != nil {
+			rd.bytes[i] = reply.Bytes()
+			if v := NewView(rd.refs[i], readView(reply)); v != nil {
 				rd.tasks[i] = v.Task
 				found = append(found, v.Task)
 			}

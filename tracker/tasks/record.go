@@ -23,7 +23,7 @@ func (c *creation) args(now time.Time) *createArgs {
 		a.startTimeout = startTimeout(c.Queue, c.StartTimeout, life)
 	}
 	switch {
-	case c.Late != nil:
+	case c.AdmissionErr != nil:
 	case c.Queue == "":
 		a.state = model.Dispatched
 	default:
@@ -45,12 +45,12 @@ func (c *creation) record(life time.Duration) fields {
 	f.add(schema.TaskRuntime, c.Runtime, "")
 	f.add(schema.TaskPin, c.WorkerID, "")
 	f.add(schema.TaskPlacement, c.Placement, "")
-	f.add(schema.TaskAskedLabels, schema.LabelsHash(c.WorkerLabels), "")
+	f.add(schema.TaskRequiredLabels, schema.LabelsHash(c.WorkerLabels), "")
 	f.addMillis(schema.TaskInterval, c.HeartbeatInterval, model.DefaultHeartbeatInterval)
 	f.addMillis(schema.TaskCancelGrace, c.CancelGrace, model.DefaultCancelGrace)
 	f.addMillis(schema.TaskStartTimeout, c.StartTimeout, 0)
 	f.addMillis(schema.TaskRunTimeout, c.RunTimeout, 0)
-	f.addSeconds(schema.TaskAskedTokenLife, c.TokenTTL, 0)
+	f.addSeconds(schema.TaskRequestedTokenLife, c.TokenTTL, 0)
 	if c.Queue == "" {
 		f.addSeconds(schema.TaskTokenLife, life, model.DefaultTokenTTL)
 	}

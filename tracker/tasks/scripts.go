@@ -158,16 +158,16 @@ func (s *Service) namesCall(refs []*schema.TaskRef, fields ...any) *store.Call {
 }
 
 // readNames resolves the refs of the call and returns the values of the further fields of each.
-func readNames(re store.Reply, refs []*schema.TaskRef, fields int) (told [][]string) {
-	told = make([][]string, len(refs))
+func readNames(re store.Reply, refs []*schema.TaskRef, fields int) (values [][]string) {
+	values = make([][]string, len(refs))
 	for i, r := range refs {
 		at := i * (2 + fields)
 		r.Resolve(re.Str(at), re.Str(at+1))
 		for j := range fields {
-			told[i] = append(told[i], re.Str(at+2+j))
+			values[i] = append(values[i], re.Str(at+2+j))
 		}
 	}
-	return told
+	return values
 }
 
 // statesCall reads the states of tasks of one shard.
@@ -207,10 +207,10 @@ func (s *Service) getTogether(refs []*schema.TaskRef, p part) *store.Call {
 	return s.getCall(refs, p, strconv.Itoa(readBytes*len(refs)))
 }
 
-func (s *Service) getCall(refs []*schema.TaskRef, p part, room string) *store.Call {
+func (s *Service) getCall(refs []*schema.TaskRef, p part, limit string) *store.Call {
 	k := s.store.Keys[refs[0].Shard]
 	keys, args := make([]string, 0, 3+4*len(refs)), make([]any, 0, 2+len(refs))
-	keys, args = append(keys, k.Clock, k.Outages, k.Progress), append(args, string(p), room)
+	keys, args = append(keys, k.Clock, k.Outages, k.Progress), append(args, string(p), limit)
 	for _, r := range refs {
 		name := schema.TaskName(r.Scope, r.ID)
 		keys = append(keys, k.Task(name), k.Doc(name), k.History(name), k.Beats(r.TimeoutMs))
@@ -221,8 +221,8 @@ func (s *Service) getCall(refs []*schema.TaskRef, p part, room string) *store.Ca
 
 // wasRead reports whether the i-th task of a call fit, and returns its reply.
 func wasRead(re store.Reply, i int) (store.Reply, bool) {
-	told := re.List(i)
-	return told, len(told) > 0
+	reply := re.List(i)
+	return reply, len(reply) > 0
 }
 
 // ViewReply is a task as lua/lib/view.lua replies it, or the part of it that a script reads.

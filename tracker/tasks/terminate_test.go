@@ -75,7 +75,7 @@ func refused(h *trackertest.Harness, err error) {
 // again.
 func TestTerminateWhatIsQueuedOrClaimed(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w", func(n *model.NewWorker) { n.MaxConcurrent = 2 })
 		held := c.MustHolding("w", 1)
 		c.MustQueue("claimed", "x")

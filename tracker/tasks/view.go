@@ -76,7 +76,7 @@ func fromRecord(task *model.Task, f map[string]string) {
 	task.HeartbeatTimeout = span(schema.TaskTimeout, 0)
 	task.CancelGrace = span(schema.TaskCancelGrace, model.DefaultCancelGrace)
 	task.StartTimeout, task.RunTimeout = span(schema.TaskStartTimeout, 0), span(schema.TaskRunTimeout, 0)
-	task.TokenTTL = time.Duration(schema.Atoi(f[schema.TaskAskedTokenLife])) * time.Second
+	task.TokenTTL = time.Duration(schema.Atoi(f[schema.TaskRequestedTokenLife])) * time.Second
 	task.NoRenewToken, task.CancelRequested = f[schema.TaskNoRenewal] != "", f[schema.TaskCancelRequested] != ""
 	task.Failures, task.Losses = schema.Atoi(f[schema.TaskFailures]), schema.Atoi(f[schema.TaskLosses])
 	task.Retry = schema.UnpackPolicy(f[schema.TaskRetry])
@@ -92,8 +92,8 @@ func fromRecord(task *model.Task, f map[string]string) {
 func fromDocument(task *model.Task, doc map[string]string) {
 	task.Payload, task.Resources = schema.Raw(doc[schema.DocPayload]), schema.Raw(doc[schema.DocResources])
 	task.Output, task.Metrics = schema.Raw(doc[schema.DocOutput]), schema.Raw(doc[schema.DocMetrics])
-	if told := schema.Raw(doc[schema.DocError]); told != nil {
-		task.Error = told
+	if stored := schema.Raw(doc[schema.DocError]); stored != nil {
+		task.Error = stored
 	}
 	task.CancelledDuringPhase, task.PartialProgress = doc[schema.DocPhase], schema.Raw(doc[schema.DocPartial])
 	schema.Unmarshal(doc[schema.DocLabels], &task.Labels)

@@ -206,12 +206,12 @@ type Hearts struct {
 	Stop    context.CancelFunc
 	Running sync.WaitGroup
 
-	mu   sync.Mutex
-	Told [][]Heard // by task
+	mu      sync.Mutex
+	Results [][]BeatResult // by task
 }
 
-// Heard is the result of one beat.
-type Heard struct {
+// BeatResult is the result of one beat.
+type BeatResult struct {
 	at   time.Time
 	took time.Duration
 	ok   bool
@@ -233,7 +233,7 @@ func (h *Hearts) MustBeat(ctx context.Context, i int) {
 			h.Fresh[i].Store(now.UnixMilli())
 		}
 		h.mu.Lock()
-		h.Told[i] = append(h.Told[i], Heard{at: start, took: now.Sub(start), ok: !failed && b.Err == nil})
+		h.Results[i] = append(h.Results[i], BeatResult{at: start, took: now.Sub(start), ok: !failed && b.Err == nil})
 		h.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -264,11 +264,11 @@ func (h *Hearts) Latency(from, to time.Time, of func(*model.Attempt) bool) (p50,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var took []time.Duration
-	for i, told := range h.Told {
+	for i, results := range h.Results {
 		if !of(h.Tasks[i]) {
 			continue
 		}
-		for _, b := range told {
+		for _, b := range results {
 			if b.at.Before(from) || b.at.After(to) {
 				continue
 			}
@@ -289,9 +289,9 @@ func (h *Hearts) Latency(from, to time.Time, of func(*model.Attempt) bool) (p50,
 func (h *Hearts) longestSilence() (longest time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, told := range h.Told {
+	for _, results := range h.Results {
 		var last time.Time
-		for _, b := range told {
+		for _, b := range results {
 			if !b.ok {
 				continue
 			}

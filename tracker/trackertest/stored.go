@@ -132,18 +132,18 @@ func (h *Harness) Reconcile() map[string]int {
 func (h *Harness) WantRepairs(want ...string) {
 	h.Helper()
 	before := h.Events("")["system.repaired"]
-	wanted, told := map[string]int{}, 0
+	wanted, written := map[string]int{}, 0
 	for _, what := range want {
 		wanted[what]++
 		if !strings.HasSuffix(what, "_list") { // repairs of lists write no events
-			told++
+			written++
 		}
 	}
 	if got := h.Reconcile(); !maps.Equal(got, wanted) {
 		h.Fatalf("repaired %v, want %v", got, wanted)
 	}
-	if n := h.Events("")["system.repaired"] - before; n != told {
-		h.Fatalf("%d events of %d repairs", n, told)
+	if n := h.Events("")["system.repaired"] - before; n != written {
+		h.Fatalf("%d events of %d repairs", n, written)
 	}
 	if again := h.Reconcile(); len(again) != 0 {
 		h.Fatalf("again: %v", again)

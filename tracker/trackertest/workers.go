@@ -57,8 +57,8 @@ func (h *Harness) MustRegister(change ...func(*model.NewWorker)) *workers.Regist
 	return r
 }
 
-// MustHand makes a worker claim a task of the harness's scope, which must be the only one in its queue that the worker can run.
-func (h *Harness) MustHand(id, worker string) *model.Attempt {
+// MustAssign makes a worker claim a task of the harness's scope, which must be the only one in its queue that the worker can run.
+func (h *Harness) MustAssign(id, worker string) *model.Attempt {
 	h.Helper()
 	got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: Scope, WorkerID: worker, Queue: h.MustGet(id).Queue, Max: 1})
 	if err != nil || len(got) != 1 || got[0].Task.ID != id {
@@ -85,17 +85,17 @@ func (h *Harness) MustMachine(id string) *workers.Machine {
 	return m
 }
 
-func (h *Harness) MustBeatWorker(id string, change ...func(*workers.WorkerBeat)) *holdings.WorkerHeard {
+func (h *Harness) MustBeatWorker(id string, change ...func(*workers.WorkerBeat)) *holdings.WorkerBeatResponse {
 	h.Helper()
 	var b workers.WorkerBeat
 	for _, f := range change {
 		f(&b)
 	}
-	heard, err := h.Workers.Beat(h.Ctx, Scope, id, b)
+	result, err := h.Workers.Beat(h.Ctx, Scope, id, b)
 	if err != nil {
 		h.Fatalf("beat of %s: %v", id, err)
 	}
-	return heard
+	return result
 }
 
 func (h *Harness) WantWorker(id string, status model.WorkerStatus, reason model.WorkerReason) *model.Worker {

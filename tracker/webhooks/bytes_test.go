@@ -138,7 +138,7 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 		if len(got) != wanted {
 			t.Errorf("the other tenant received %d of %d", len(got), wanted)
 		}
-		if told := h.Events("")["webhook.dropped"]; told == 0 {
+		if dropped := h.Events("")["webhook.dropped"]; dropped == 0 {
 			t.Error("nothing was ever dropped: this shows nothing")
 		}
 	}, func(o *tracker.Options) { o.TenantWebhookBytes = most })

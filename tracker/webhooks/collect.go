@@ -17,7 +17,7 @@ import (
 // collect puts the events in shards of a node into the queues of the webhooks that subscribe to them, and only then records that they
 // were taken: if the process dies in between, the next one repeats it, and the queues recognise repeated messages. It reports whether
 // there is more to collect.
-func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look) (more bool, err error) {
+func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]peekReply) (more bool, err error) {
 	s := c.service
 	byScope, total, err := c.known.targets(ctx, s, mine)
 	if err != nil {
@@ -36,28 +36,28 @@ func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look)
 		shards = append(shards, shard)
 	}
 	slices.Sort(shards)
-	looks, err := s.events.ReadNode(ctx, n, shards, func(shard int) events.Position { return mine[shard].at })
+	reads, err := s.events.ReadNode(ctx, n, shards, func(shard int) events.Position { return mine[shard].at })
 	if err != nil {
 		return false, err
 	}
 	var all []*events.Event
-	for i := range looks {
-		all = append(all, looks[i].Events...)
+	for i := range reads {
+		all = append(all, reads[i].Events...)
 	}
 	if err := s.events.Resolve(ctx, all); err != nil {
 		return false, err
 	}
 	var pushes []push
-	for i := range looks {
-		pushes = append(pushes, s.pushes(&looks[i], byScope, c.anewReading(&looks[i]))...)
+	for i := range reads {
+		pushes = append(pushes, s.pushes(&reads[i], byScope, c.rereadName(&reads[i]))...)
 	}
 	for len(pushes) > 0 {
 		if pushes, err = s.pushAll(ctx, pushes); err != nil {
 			return false, err
 		}
 	}
-	for i := range looks {
-		l := &looks[i]
+	for i := range reads {
+		l := &reads[i]
 		more = more || l.More
 		if l.At != l.From || l.Lost {
 			taken = append(taken, s.takenCall(l.Shard, mine[l.Shard], l.At, false))
@@ -69,31 +69,31 @@ func (c *Courier) collect(ctx context.Context, n *store.Node, mine map[int]look)
 	s.store.Exec(ctx, n, taken)
 	for _, call := range taken {
 		if call.Err == nil && readCode(call.Reply) == 1 {
-			c.readOn(call.Shard)
+			c.endReread(call.Shard)
 		}
 	}
 	return more, store.FirstError(taken)
 }
 
-// anewReading returns a name for a look that reads a shard from its beginning, since IDs then do not show what queues have received. The
+// rereadName returns a name for a look that reads a shard from its beginning, since IDs then do not show what queues have received. The
 // name stays the same until the look is recorded as taken, so that a look which is repeated, because some queue was out of reach, adds
 // nothing to the other queues twice. "": the shard is read on.
-func (c *Courier) anewReading(l *events.Look) string {
+func (c *Courier) rereadName(l *events.ShardRead) string {
 	if !l.Lost && !l.From.IsStart() {
 		return ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.anew[l.Shard] == "" {
-		c.anew[l.Shard] = ulid.Make().String()
+	if c.rereads[l.Shard] == "" {
+		c.rereads[l.Shard] = ulid.Make().String()
 	}
-	return c.anew[l.Shard]
+	return c.rereads[l.Shard]
 }
 
-func (c *Courier) readOn(shard int) {
+func (c *Courier) endReread(shard int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.anew, shard)
+	delete(c.rereads, shard)
 }
 
 // push is a call that adds messages to a webhook's queue.
@@ -105,7 +105,7 @@ type push struct {
 
 // pushes returns the calls that add the events of one look to queues, one for each webhook. Their script skips messages of an earlier
 // call, so two calls for the same shard and webhook must not run concurrently.
-func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew string) (all []push) {
+func (s *Service) pushes(l *events.ShardRead, byScope map[model.Scope][]*target, reread string) (all []push) {
 	if len(l.Events) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (s *Service) pushes(l *events.Look, byScope map[model.Scope][]*target, anew
 	}
 	last := l.Events[len(l.Events)-1]
 	for _, t := range order {
-		args := pushArgs{shard: strconv.Itoa(l.Shard), last: last.At.ID(), anew: anew, most: t.most}
+		args := pushArgs{shard: strconv.Itoa(l.Shard), last: last.At.ID(), reread: reread, most: t.most}
 		all = append(all, push{t.hookRef, args, messages[t]})
 	}
 	return all

@@ -34,7 +34,7 @@ type Courier struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	serving map[string]context.CancelFunc // by webhook name: cancels the requests in progress to it
-	anew    map[int]string                // by shard: names of readings that are not recorded yet
+	rereads map[int]string                // by shard: names of readings that are not recorded yet
 }
 
 // myShard is a courier's state of a shard.
@@ -47,7 +47,7 @@ type myShard struct {
 func NewCourier(s *Service, id string, rank func(shard int, live []string) int) *Courier {
 	c := &Courier{
 		service: s, who: id + "." + ulid.Make().String(), rank: rank, slots: newSlots(allSlots, s.metrics.waits),
-		shards: make([]myShard, s.store.Shards()), serving: map[string]context.CancelFunc{}, anew: map[int]string{},
+		shards: make([]myShard, s.store.Shards()), serving: map[string]context.CancelFunc{}, rereads: map[int]string{},
 	}
 	c.known.loadedAgain = c.endOthers
 	for i := range c.shards {
@@ -96,7 +96,7 @@ func (c *Courier) round(ctx context.Context, n *store.Node, shards []int, wait f
 	s := c.service
 	groups := s.store.Together(shards)
 	calls := store.CallEach(groups, func(group []int) *store.Call { return s.peekCall(c.who, group, wait) })
-	mine, untaken := map[int]look{}, []int{}
+	mine, untaken := map[int]peekReply{}, []int{}
 	r.idle = true
 	if err := s.store.ExecEach(ctx, n, calls, groups, func(shard int, _ int64, reply store.Reply) {
 		l := readPeek(reply)

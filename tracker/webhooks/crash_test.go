@@ -15,14 +15,14 @@ import (
 
 // A delivering process may die at any step: the next one delivers what is left, and nothing is missed. A message that comes twice has the
 // same ID, and the order for each subject is kept.
-func TestNothingIsMissedWhoeverDies(t *testing.T) {
+func TestNothingIsMissedWhenAProcessDies(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		r := &receiver{}
 		with := func(o *tracker.Options) { o.WebhookPoster = r }
 		h := &hooked{trackertest.NewHarness(t, s, with), r}
 		h.create("w", "task.*")
-		told := map[string][]string{}
+		received := map[string][]string{}
 		tasks := 0
 		for calls := 0; calls < 14; calls++ {
 			for range 3 {
@@ -37,10 +37,10 @@ func TestNothingIsMissedWhoeverDies(t *testing.T) {
 			trackertest.DieAfter(dying.Tracker, calls)
 			_ = dying.Sweeper.Deliver(context.Background()) // ends with an error, or with the process
 			h.Store.Clock.Advance(4 * time.Second)          // its shards are free then
-			h.remember(told, h.deliver())
+			h.remember(received, h.deliver())
 		}
 		for i := range tasks {
-			got := told[fmt.Sprint("t", i)]
+			got := received[fmt.Sprint("t", i)]
 			if !inOrder(got, "task.created", "task.dispatched", "task.started", "task.succeeded") {
 				t.Errorf("t%d was told as %v", i, got)
 			}
@@ -49,10 +49,10 @@ func TestNothingIsMissedWhoeverDies(t *testing.T) {
 }
 
 // remember adds what was posted to the messages about each subject.
-func (h *hooked) remember(told map[string][]string, posts []post) {
+func (h *hooked) remember(received map[string][]string, posts []post) {
 	for _, p := range posts {
 		subject := p.message.Data.Subject
-		told[subject] = append(told[subject], p.message.Type)
+		received[subject] = append(received[subject], p.message.Type)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("w", "task.created")
-		told := map[string][]string{}
+		received := map[string][]string{}
 		tasks := 0
 		for _, script := range []string{"webhooks_peek", "webhooks_taken", "webhook_push", "webhook_claim", "webhook_settle",
 			"webhook_read", "read"} {
@@ -91,12 +91,12 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 				for range 4 {
 					_ = h.Sweeper.Deliver(h.Ctx)
 				}
-				h.remember(told, h.take())
+				h.remember(received, h.take())
 			}
 		}
-		h.remember(told, h.deliver())
+		h.remember(received, h.deliver())
 		for i := range tasks {
-			if len(told[fmt.Sprint("t", i)]) == 0 {
+			if len(received[fmt.Sprint("t", i)]) == 0 {
 				t.Errorf("t%d was not told", i)
 			}
 		}

@@ -91,7 +91,7 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	if !c.slots.take(ctx, d.scope.Tenant, d.name) {
 		return outcome{claimed: one}
 	}
-	defer c.slots.give(d.scope.Tenant, d.name)
+	defer c.slots.release(d.scope.Tenant, d.name)
 	m := c.service.metrics
 	m.underWay.Inc()
 	defer m.underWay.Dec()
@@ -110,15 +110,16 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	o := outcome{claimed: one, answer: string(text)}
 	switch {
 	case status/100 == 2:
-		o.fate = received
+		o.result = received
 	case status == http.StatusGone:
-		o.fate = isGone
+		o.result = webhookDeleted
 	case one.Tries >= len(waits):
-		o.fate = givenUp
+		o.result = givenUp
 	default:
-		o.fate, o.wait = retried, waits[one.Tries]+rand.N(waits[one.Tries]/10)
+		o.result, o.wait = retried, waits[one.Tries]+rand.N(waits[one.Tries]/10)
 	}
-	m.tries.WithLabelValues(map[fate]string{received: "delivered", retried: "retry", givenUp: "dead", isGone: "dead"}[o.fate]).Inc()
+	m.tries.WithLabelValues(map[tryResult]string{received: "delivered", retried: "retry", givenUp: "dead",
+		webhookDeleted: "dead"}[o.result]).Inc()
 	return o
 }
 
@@ -146,7 +147,7 @@ func (d *delivering) gather() []outcome {
 func (d *delivering) settle(ctx context.Context, all []outcome) bool {
 	s, tried, ok := d.courier.service, all[:0:0], true
 	for _, o := range all {
-		if o.fate != "" {
+		if o.result != "" {
 			tried = append(tried, o)
 		}
 	}
@@ -181,7 +182,7 @@ func (d *delivering) learn(reply settleReply, tried []outcome) {
 	s.metrics.dropped.Add(float64(reply.dropped))
 	d.width = 1
 	for _, o := range tried {
-		if o.fate == received {
+		if o.result == received {
 			d.width = parallel
 		}
 	}

@@ -18,7 +18,7 @@ var errDisabled = &model.Error{Code: Disabled, Message: "this webhook is switche
 
 var errDeliveryNotFound = &model.Error{Code: DeliveryNotFound, Message: fmt.Sprintf(
 	"nothing is kept of this delivery: of those that are over the newest %d delivered and as many dead ones are; redeliver by since instead",
-	keptOfEach)}
+	maxFinished)}
 
 // DeliveryFilter selects a page of a webhook's deliveries.
 type DeliveryFilter struct {

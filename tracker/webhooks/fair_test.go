@@ -145,7 +145,7 @@ func TestRequestsEndWithTheirWebhook(t *testing.T) {
 }
 
 // listening is a receiver on a socket that answers each request with a text and then keeps the connection open.
-func listening(t testing.TB, text string) (url string, asked <-chan struct{}) {
+func listening(t testing.TB, text string) (url string, requested <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -203,10 +203,10 @@ func TestNoReceiverHoldsADelivery(t *testing.T) {
 	for what, text := range map[string]string{"101": switches, "silence": ""} {
 		t.Run("stops after "+what, func(t *testing.T) {
 			trackertest.Contract(t, func(h *trackertest.Harness) {
-				url, asked := listening(h, text)
+				url, requested := listening(h, text)
 				leading(h, url)
 				stop := sweeping(h)
-				within(t, "the receiver is called", asked)
+				within(t, "the receiver is called", requested)
 				stop()
 			}, real)
 		})

@@ -13,7 +13,7 @@ import (
 
 // While events are read again from the beginning, since the store had lost writes, and one webhook is out of reach, the others receive
 // nothing repeatedly.
-func TestAReadingAnewThatIsRepeatedPutsNothingTwice(t *testing.T) {
+func TestARepeatedRereadQueuesNothingTwice(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("w", "task.created")
@@ -23,12 +23,12 @@ func TestAReadingAnewThatIsRepeatedPutsNothingTwice(t *testing.T) {
 			h.MustCreate(named(fmt.Sprint("t", i)))
 		}
 		h.deliver()
-		readAnew := func() {
+		rewind := func() {
 			for shard := range h.Tracker.Store.Shards() {
 				h.Store.Client.HSet(h.Ctx, fmt.Sprintf("lubdub:{%d}:eventmarks", shard), "taken", "0-0", "mark", "0")
 			}
 		}
-		readAnew()
+		rewind()
 		var failing atomic.Bool
 		failing.Store(true)
 		trackertest.FailCalls(h.Tracker, "webhook_push", true, func(int) bool { return failing.Load() })
@@ -42,19 +42,19 @@ func TestAReadingAnewThatIsRepeatedPutsNothingTwice(t *testing.T) {
 			t.Helper()
 			h.deliver()
 			for _, id := range []string{"w", "x"} {
-				told := map[string]int{}
+				deliveries := map[string]int{}
 				for _, d := range h.deliveries(id, "") {
-					told[d.Subject]++
+					deliveries[d.Subject]++
 				}
 				for i := range tasks {
-					if n := told[fmt.Sprint("t", i)]; n != each {
+					if n := deliveries[fmt.Sprint("t", i)]; n != each {
 						t.Errorf("%s was told %d times of t%d, want %d", id, n, i, each)
 					}
 				}
 			}
 		}
-		wants(2)   // once for each reading
-		readAnew() // a second one
+		wants(2) // once for each reading
+		rewind() // a second one
 		wants(3)
 	})
 }
@@ -92,7 +92,7 @@ func TestAWebhookThatFailsBeginsEachTurnWithOne(t *testing.T) {
 }
 
 // A receiver controls its response, and so what an error quotes: neither fills Redis.
-func TestWhatIsKeptOfAnAnswerIsBounded(t *testing.T) {
+func TestStoredResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("w", "task.created")

@@ -51,11 +51,12 @@ func (k *known) count(ctx context.Context, s *Service) (int, error) {
 }
 
 // targets returns all webhooks in a version no older than some looks have seen. Do not change them.
-func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (byScope map[model.Scope][]*target, total int, err error) {
+func (k *known) targets(ctx context.Context, s *Service, peeks map[int]peekReply) (byScope map[model.Scope][]*target, total int,
+	err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	current := k.byScope != nil && time.Since(k.loaded) < knownFor
-	for shard, l := range looks {
+	for shard, l := range peeks {
 		if seen, ok := k.versions[shard]; !ok || seen != l.version {
 			current = false
 		}
@@ -86,7 +87,7 @@ func (k *known) targets(ctx context.Context, s *Service, looks map[int]look) (by
 	if k.versions == nil {
 		k.versions = map[int]string{}
 	}
-	for shard, l := range looks {
+	for shard, l := range peeks {
 		k.versions[shard] = l.version
 	}
 	return k.byScope, k.total, nil

@@ -48,9 +48,9 @@ func messageOf(e *events.Event, suffix string) message {
 
 // ownMessage returns a message about the webhook itself, with additional data.
 func ownMessage(scope model.Scope, webhook, kind, id string, at time.Time, data any) message {
-	told := at.UTC().Format(wireTime)
-	body, _ := json.Marshal(map[string]any{"type": kind, "timestamp": told, "data": map[string]any{
-		"id": id, "type": kind, "time": told, "tenantId": scope.Tenant, "workspaceId": scope.Workspace, "subject": webhook, "data": data,
+	timestamp := at.UTC().Format(wireTime)
+	body, _ := json.Marshal(map[string]any{"type": kind, "timestamp": timestamp, "data": map[string]any{
+		"id": id, "type": kind, "time": timestamp, "tenantId": scope.Tenant, "workspaceId": scope.Workspace, "subject": webhook, "data": data,
 	}}) // strings and numbers: cannot fail
 	return message{kind: kind, subject: webhook, id: id, body: body}
 }

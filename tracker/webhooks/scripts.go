@@ -44,8 +44,8 @@ func (s *Service) call(r hookRef, script *lua.Script, args ...any) *store.Call {
 }
 
 // saveCall creates a webhook, or without a nonce changes one.
-func (s *Service) saveCall(r hookRef, nonce, says string, on bool, secret string) *store.Call {
-	return s.call(r, s.scripts.save, r.scope.String(), r.id, nonce, says, schema.Flag(on), secret)
+func (s *Service) saveCall(r hookRef, nonce, definition string, on bool, secret string) *store.Call {
+	return s.call(r, s.scripts.save, r.scope.String(), r.id, nonce, definition, schema.Flag(on), secret)
 }
 
 func (s *Service) removeCall(r hookRef) *store.Call {

@@ -29,8 +29,8 @@ func (s *Service) peekCall(who string, shards []int, wait func(shard int) time.D
 	return store.NewCall(shards[0], s.scripts.peek, keys, args...)
 }
 
-// look is the result of one look at a shard.
-type look struct {
+// peekReply is the result of one look at a shard.
+type peekReply struct {
 	mine    bool
 	taken   bool // events are collected for webhooks
 	at      events.Position
@@ -40,12 +40,12 @@ type look struct {
 	due     []string // names of webhooks
 }
 
-func readPeek(r store.Reply) look {
+func readPeek(r store.Reply) peekReply {
 	at := events.AtEntry(r.Str(2), uint16(r.Int(3)))
 	if r.Str(2) == firstEntry {
 		at = events.Position{}
 	}
-	return look{
+	return peekReply{
 		mine: r.Int(0) == 1, taken: r.Int(1) == 1, at: at, entry: r.Str(2), version: r.Str(4),
 		live: r.List(5).Strings(), due: r.List(6).Strings(),
 	}
@@ -55,7 +55,7 @@ func readPeek(r store.Reply) look {
 const firstEntry = "0-0"
 
 // takenCall records how far a shard's events were collected; `none`: there are no webhooks left.
-func (s *Service) takenCall(shard int, from look, to events.Position, none bool) *store.Call {
+func (s *Service) takenCall(shard int, from peekReply, to events.Position, none bool) *store.Call {
 	entry, last := firstEntry, ""
 	if !to.IsStart() {
 		entry = to.ID()
@@ -68,10 +68,10 @@ func (s *Service) takenCall(shard int, from look, to events.Position, none bool)
 
 // pushArgs is the origin of the messages of one call.
 type pushArgs struct {
-	shard string // source of the events; "": a request
-	last  string // the ID of the last entry, or of that request
-	anew  string // name of the reading when the shard is read from its beginning, the same when it is repeated; "": it is read on
-	most  int64  // limit of the bytes of all deliveries of the webhook
+	shard  string // source of the events; "": a request
+	last   string // the ID of the last entry, or of that request
+	reread string // name of the reading when the shard is read from its beginning, the same when it is repeated; "": it is read on
+	most   int64  // limit of the bytes of all deliveries of the webhook
 }
 
 // gapArgs returns the arguments from which scripts make the message about dropped deliveries.
@@ -81,7 +81,7 @@ func gapArgs(r hookRef) []any {
 
 // pushCall adds messages to a webhook's queue: at most those of one read of a shard.
 func (s *Service) pushCall(r hookRef, a pushArgs, messages []message) *store.Call {
-	args := append([]any{r.scope.String(), r.id, a.most, a.shard, a.last, a.anew}, gapArgs(r)...)
+	args := append([]any{r.scope.String(), r.id, a.most, a.shard, a.last, a.reread}, gapArgs(r)...)
 	for _, m := range messages {
 		args = append(args, m.entry, m.event, m.kind, m.subject, m.id, m.body)
 	}
@@ -144,28 +144,28 @@ func readClaim(re store.Reply, r hookRef) claimReply {
 	return reply
 }
 
-// fate is the result of a delivery's try.
-type fate string
+// tryResult is the result of a delivery's try.
+type tryResult string
 
 const (
-	received fate = "d"
-	retried  fate = "r"
-	givenUp  fate = "x"
-	isGone   fate = "g" // the webhook does not exist any more
+	received       tryResult = "d"
+	retried        tryResult = "r"
+	givenUp        tryResult = "x"
+	webhookDeleted tryResult = "g" // the webhook does not exist any more
 )
 
 // outcome is the result of one try, with the response.
 type outcome struct {
 	claimed
-	fate   fate
+	result tryResult
 	wait   time.Duration // until the next try
 	answer string        // the response as JSON
 }
 
 func (s *Service) settleCall(r hookRef, who string, all []outcome) *store.Call {
-	args := append([]any{r.scope.String(), r.id, who, keptOfEach, model.Millis(longestFailing)}, gapArgs(r)...)
+	args := append([]any{r.scope.String(), r.id, who, maxFinished, model.Millis(longestFailing)}, gapArgs(r)...)
 	for _, o := range all {
-		args = append(args, o.number, string(o.fate), model.Millis(o.wait), o.answer)
+		args = append(args, o.number, string(o.result), model.Millis(o.wait), o.answer)
 	}
 	return s.call(r, s.scripts.settle, args...)
 }
@@ -184,7 +184,7 @@ func readSettle(re store.Reply) settleReply {
 const buryAtOnce = 50
 
 func (s *Service) buryCall(r hookRef) *store.Call {
-	return s.call(r, s.scripts.bury, r.name, keptOfEach, buryAtOnce)
+	return s.call(r, s.scripts.bury, r.name, maxFinished, buryAtOnce)
 }
 
 // readBury returns how many deliveries are left.

@@ -50,7 +50,7 @@ func New(s *store.Store, e *events.Service, o Options) *Service {
 
 // These limit what is kept and how long a webhook may fail.
 const (
-	keptOfEach     = 500                // finished deliveries, of each kind
+	maxFinished    = 500                // finished deliveries, of each kind
 	longestFailing = 5 * 24 * time.Hour // until a webhook is disabled
 )
 

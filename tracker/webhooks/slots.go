@@ -37,7 +37,7 @@ func newSlots(count int64, waits *prometheus.CounterVec) *slots {
 // take waits for a slot for a webhook. It returns false if ctx ends first; otherwise the slot must be given back.
 func (s *slots) take(ctx context.Context, tenant, webhook string) bool {
 	h := shares.Holder{Tenant: tenant, Token: webhook}
-	granted := s.ask(h)
+	granted := s.takeOrQueue(h)
 	if granted == nil {
 		return true
 	}
@@ -49,13 +49,13 @@ func (s *slots) take(ctx context.Context, tenant, webhook string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.leave(h, granted) {
-		s.giveLocked(h) // it was granted meanwhile
+		s.releaseLocked(h) // it was granted meanwhile
 	}
 	return false
 }
 
-// ask takes a slot and returns nil, or joins the line and returns a channel that is closed when the slot is granted.
-func (s *slots) ask(h shares.Holder) chan struct{} {
+// takeOrQueue takes a slot and returns nil, or joins the line and returns a channel that is closed when the slot is granted.
+func (s *slots) takeOrQueue(h shares.Holder) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, line := s.lineOf(h)
@@ -120,14 +120,14 @@ func (s *slots) tidy(t *tenantLine, line *hookLine) {
 	}
 }
 
-func (s *slots) give(tenant, webhook string) {
+func (s *slots) release(tenant, webhook string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.giveLocked(shares.Holder{Tenant: tenant, Token: webhook})
+	s.releaseLocked(shares.Holder{Tenant: tenant, Token: webhook})
 }
 
-func (s *slots) giveLocked(h shares.Holder) {
-	s.pool.Give(h, 1)
+func (s *slots) releaseLocked(h shares.Holder) {
+	s.pool.Release(h, 1)
 	for i := 0; i < len(s.tenants) && s.pool.Used() < s.pool.Limit(); {
 		t := s.tenants[i]
 		line := s.grant(t)

@@ -28,7 +28,7 @@ func TestATenantLeavesSlotsForOthers(t *testing.T) {
 	s := slotsOf(allSlots)
 	for hook := range 100 {
 		for range parallel {
-			s.ask(shares.Holder{Tenant: "hostile", Token: fmt.Sprint(hook)})
+			s.takeOrQueue(shares.Holder{Tenant: "hostile", Token: fmt.Sprint(hook)})
 		}
 	}
 	if used := s.pool.Used(); used > allSlots*4/5+1 {
@@ -36,7 +36,7 @@ func TestATenantLeavesSlotsForOthers(t *testing.T) {
 	}
 	for hook := range 4 {
 		for range parallel {
-			if s.ask(shares.Holder{Tenant: "other", Token: fmt.Sprint(hook)}) != nil {
+			if s.takeOrQueue(shares.Holder{Tenant: "other", Token: fmt.Sprint(hook)}) != nil {
 				t.Fatalf("another tenant waits, though %d of %d are in use", s.pool.Used(), allSlots)
 			}
 		}
@@ -44,18 +44,18 @@ func TestATenantLeavesSlotsForOthers(t *testing.T) {
 }
 
 // Freed slots go to waiting deliveries in turn: by tenant, and by webhook within a tenant.
-func TestSlotsAreGivenInTurn(t *testing.T) {
+func TestFreedSlotsAreGrantedInTurn(t *testing.T) {
 	t.Parallel()
 	s := slotsOf(1)
 	busy := shares.Holder{Tenant: "z", Token: "z"}
-	s.ask(busy)
+	s.takeOrQueue(busy)
 	waiting := map[chan struct{}]string{}
 	for _, name := range []string{"a1", "a1", "a1", "a2", "a2", "b1", "b1"} {
-		waiting[s.ask(shares.Holder{Tenant: name[:1], Token: name})] = name
+		waiting[s.takeOrQueue(shares.Holder{Tenant: name[:1], Token: name})] = name
 	}
 	var order []string
 	for range 7 {
-		s.give(busy.Tenant, busy.Token)
+		s.release(busy.Tenant, busy.Token)
 		for granted, name := range waiting {
 			if isClosed(granted) {
 				order, busy = append(order, name), shares.Holder{Tenant: name[:1], Token: name}
@@ -82,7 +82,7 @@ func TestSlots(t *testing.T) {
 			o := all[i]
 			all = slices.Delete(all, i, i+1)
 			if isClosed(o.granted) {
-				s.give(o.h.Tenant, o.h.Token)
+				s.release(o.h.Tenant, o.h.Token)
 				return
 			}
 			s.mu.Lock()
@@ -97,7 +97,7 @@ func TestSlots(t *testing.T) {
 			} else {
 				h := shares.Holder{Tenant: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tenant"),
 					Token: rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "webhook")}
-				all = append(all, &one{h, s.ask(h)})
+				all = append(all, &one{h, s.takeOrQueue(h)})
 			}
 			held, waits := map[string]int{}, map[string]int{}
 			used := 0
@@ -131,13 +131,13 @@ func TestSlots(t *testing.T) {
 func TestWaitingForASlotEnds(t *testing.T) {
 	t.Parallel()
 	s := slotsOf(1)
-	s.ask(shares.Holder{Tenant: "a", Token: "a"})
+	s.takeOrQueue(shares.Holder{Tenant: "a", Token: "a"})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s.take(ended, "b", "b") || len(s.tenants) != 0 {
 		t.Errorf("%d tenants wait", len(s.tenants))
 	}
-	if s.give("a", "a"); s.pool.Used() != 0 || !s.take(ended, "b", "b") {
+	if s.release("a", "a"); s.pool.Used() != 0 || !s.take(ended, "b", "b") {
 		t.Errorf("%d in use", s.pool.Used())
 	}
 }

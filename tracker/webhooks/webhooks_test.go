@@ -21,7 +21,7 @@ func named(id string) func(*model.NewTask) {
 }
 
 // Events are sent to the webhooks that subscribe to them, once, signed, and in order for each subject.
-func TestWebhooksAreTold(t *testing.T) {
+func TestEventsAreDelivered(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.MustCreate(named("before"))
@@ -62,13 +62,13 @@ func TestWebhooksAreTold(t *testing.T) {
 		if failures != 1 || len(bySubject) != tasks+1 {
 			t.Fatalf("%d failures, %d subjects: %v", failures, len(bySubject), slices.Collect(maps.Keys(bySubject)))
 		}
-		for subject, told := range bySubject {
+		for subject, types := range bySubject {
 			want := "created dispatched started succeeded"
 			if subject == "fails" {
 				want = "created dispatched started failed"
 			}
-			if strings.Join(told, " ") != want {
-				t.Errorf("%s: %v, want %s", subject, told, want)
+			if strings.Join(types, " ") != want {
+				t.Errorf("%s: %v, want %s", subject, types, want)
 			}
 		}
 		if again := h.deliver(); len(again) > 0 {
@@ -137,7 +137,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 }
 
 // A webhook that is gone, or that has only failed for five days, is disabled; an event reports that, and nothing waits for it.
-func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
+func TestFailingWebhooksAreDisabled(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("gone", "task.created")
@@ -175,15 +175,15 @@ func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
 		if w := h.hook("failing"); w.Settings.Enabled || w.DisabledReason != "FAILING" || w.Pending != 0 {
 			t.Fatalf("after five days: %+v", w)
 		}
-		if told := h.Events("")["webhook.disabled"]; told != 2 {
-			t.Errorf("%d events", told)
+		if disabled := h.Events("")["webhook.disabled"]; disabled != 2 {
+			t.Errorf("%d events", disabled)
 		}
-		told := map[string]string{}
+		reported := map[string]string{}
 		for _, d := range h.deliveries("watcher", "DELIVERED") {
-			told[d.Subject] = d.Type
+			reported[d.Subject] = d.Type
 		}
-		if len(told) != 2 {
-			t.Errorf("told: %v", told)
+		if len(reported) != 2 {
+			t.Errorf("told: %v", reported)
 		}
 		h.MustCreate(named("later"))
 		if got := h.deliver(); len(got) > 0 {
@@ -203,7 +203,7 @@ func TestDeadWebhooksAreSwitchedOff(t *testing.T) {
 }
 
 // A full queue drops its oldest deliveries, and the webhook is notified of how many and of their times.
-func TestAFullQueueIsToldOf(t *testing.T) {
+func TestAFullQueueIsReported(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("w", "task.created")
@@ -225,8 +225,8 @@ func TestAFullQueueIsToldOf(t *testing.T) {
 			}
 		}
 		h.deliver()
-		if told := h.Events("")["webhook.dropped"]; told != 1 {
-			t.Errorf("%d events", told)
+		if dropped := h.Events("")["webhook.dropped"]; dropped != 1 {
+			t.Errorf("%d events", dropped)
 		}
 		h.always(200)
 		h.Store.Clock.Advance(time.Hour)
@@ -268,7 +268,7 @@ func TestAFullQueueIsToldOf(t *testing.T) {
 }
 
 // A gap is also reported for events that a shard dropped before they were collected.
-func TestATrimmedStreamIsToldOf(t *testing.T) {
+func TestATrimmedStreamIsReported(t *testing.T) {
 	t.Parallel()
 	contract(t, func(h *hooked) {
 		h.create("w", "task.created")
@@ -283,12 +283,12 @@ func TestATrimmedStreamIsToldOf(t *testing.T) {
 			}
 		}
 		got := h.deliver()
-		told := map[string]int{}
+		received := map[string]int{}
 		for _, p := range got {
-			told[p.message.Type+p.message.Data.Data.Reason]++
+			received[p.message.Type+p.message.Data.Data.Reason]++
 		}
-		if told["webhook.gapEVENTS_TRIMMED"] != h.Tracker.Store.Shards() {
-			t.Errorf("told: %v", told)
+		if received["webhook.gapEVENTS_TRIMMED"] != h.Tracker.Store.Shards() {
+			t.Errorf("told: %v", received)
 		}
 	})
 }

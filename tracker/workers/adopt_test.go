@@ -68,15 +68,15 @@ func TestAnAdoptedWorkerMayBeSuperseded(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		old := h.MustRegister(hosted)
 		h.Empty()
-		anew := h.MustRegister(hosted)
+		replacement := h.MustRegister(hosted)
 		adopt(h, old)
 		h.WantWorker(old.WorkerID, model.Offline, model.WorkerSuperseded)
-		h.WantWorker(anew.WorkerID, model.Online, "")
+		h.WantWorker(replacement.WorkerID, model.Online, "")
 		h.Empty()
 		adopt(h, old)
-		anew = h.MustRegister(hosted)
+		replacement = h.MustRegister(hosted)
 		h.WantWorker(old.WorkerID, model.Offline, model.WorkerSuperseded)
-		h.WantWorker(anew.WorkerID, model.Online, "")
+		h.WantWorker(replacement.WorkerID, model.Online, "")
 	})
 }
 
@@ -139,7 +139,7 @@ func TestAnEmptyStoreLearnsTheShardsAgain(t *testing.T) {
 // An adopted worker claims no more than it has room for, given what it already holds.
 func TestAnAdoptedWorkerKeepsToItsMaximum(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		r := c.MustRegister(func(n *model.NewWorker) { n.Queue, n.Types, n.MaxConcurrent = "q", []string{"x"}, 3 })
 		c.IDs["w1"] = r.WorkerID
 		c.MustHolding("w1", 2)

@@ -51,7 +51,7 @@ const (
 )
 
 // Beat stores a worker's heartbeat.
-func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerBeatResponse, error) {
 	ctx = s.store.Within(ctx, 0)
 	h, err := s.storeBeat(ctx, scope, id, b)
 	if err == nil && b.Inventory != nil {
@@ -64,14 +64,14 @@ func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b Wo
 }
 
 // storeBeat processes the heartbeat except for its inventory.
-func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerHeard, error) {
+func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerBeatResponse, error) {
 	const op = "worker beat"
 	r, ok := s.store.WorkerRef(scope, id)
 	if !ok {
 		return nil, NoWorker(op)
 	}
 	reply, err := s.store.DoVital(ctx, op, s.scripts.beatCall(r, &b, s.opts.Interval))
-	s.beats.Heard(r.Shard, 1, err)
+	s.beats.RecordResult(r.Shard, 1, err)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,12 @@ func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string,
 	if re.limit > 0 {
 		s.beats.WorkerGap(re.silent, re.limit)
 	}
-	h := &holdings.WorkerHeard{
+	h := &holdings.WorkerBeatResponse{
 		Scope: scope, Worker: id, Inventory: re.inventory,
 		At: re.at, ShouldDrain: re.status != model.Online, Ended: re.status == model.Offline, DrainDeadline: re.drainDeadline,
 		Interval: re.interval, Timeout: re.timeout,
 	}
-	s.holdings.Tell(h, re.notices)
+	s.holdings.AddNotices(h, re.notices)
 	return h, nil
 }
 

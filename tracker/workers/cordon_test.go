@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-func cordoned(c *trackertest.Crew, worker string) *model.Worker {
+func cordoned(c *trackertest.Fleet, worker string) *model.Worker {
 	c.Helper()
 	w, err := c.Workers.Cordon(c.Ctx, trackertest.Scope, c.IDs[worker], "it writes nonsense")
 	if err != nil {
@@ -23,7 +23,7 @@ func cordoned(c *trackertest.Crew, worker string) *model.Worker {
 // A cordoned worker continues with what it holds and gets nothing more until it is uncordoned.
 func TestCordon(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		id := c.IDs["w"]
 		c.MustQueue("before", "x")
@@ -40,8 +40,8 @@ func TestCordon(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.WantIDs(c.MustClaim("w", 5))
-		if heard := c.MustBeatWorker(id); heard.ShouldDrain {
-			c.Fatalf("%+v", heard)
+		if result := c.MustBeatWorker(id); result.ShouldDrain {
+			c.Fatalf("%+v", result)
 		}
 		c.Pass(2 * time.Second)
 		if w := c.WantWorker(id, model.Online, ""); w.Held != 1 || w.Cordon == nil || w.Cordon.Reason != "it writes nonsense" {
@@ -70,7 +70,7 @@ func TestCordon(t *testing.T) {
 // A cordon, a drain and the end of a worker are independent of each other.
 func TestCordonAndDrain(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w")
 		id := c.IDs["w"]
 		cordoned(c, "w")
@@ -141,7 +141,7 @@ func TestSelectionPassesOverCordonedWorkers(t *testing.T) {
 			h.Fatal(err)
 		}
 		_, err := h.Workers.Select(h.Ctx, wanted)
-		nobody(h, err, model.NoMatchingWorkers, 1, map[model.Filter]int{model.ByCordon: 1})
+		wantNoWorker(h, err, model.NoMatchingWorkers, 1, map[model.Filter]int{model.ByCordon: 1})
 		if q, err := h.Queues.Get(h.Ctx, trackertest.Scope, "default"); err != nil || q.Kinds[0].Unrunnable != 2 || q.Workers[model.Online] != 1 {
 			h.Fatalf("%+v %v", q, err)
 		}

@@ -47,7 +47,7 @@ func (s *operations) Drain(ctx context.Context, scope model.Scope, id string, d 
 }
 
 func (d *Drain) args() statusArgs {
-	return statusArgs{action: drain, deadline: d.Deadline, bySelf: d.BySelf, given: d.Reason, withMachine: d.withMachine}
+	return statusArgs{action: drain, deadline: d.Deadline, bySelf: d.BySelf, reason: d.Reason, withMachine: d.withMachine}
 }
 
 // CheckReason returns an error for a reason that is too long or cannot be shown in one line.
@@ -55,9 +55,9 @@ func CheckReason(reason string) error { return model.CheckText("reason", reason,
 
 // Resume undoes a drain or, for an OFFLINE worker, the hold that refuses its next registration. The reason goes into the event; it
 // may be empty.
-func (s *operations) Resume(ctx context.Context, scope model.Scope, id, given string) (*model.Worker, error) {
+func (s *operations) Resume(ctx context.Context, scope model.Scope, id, reason string) (*model.Worker, error) {
 	return s.change(ctx, "resume", scope, id, func(r *schema.WorkerRef) *store.Call {
-		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
+		return s.scripts.statusCall(r, statusArgs{action: resume, reason: reason})
 	})
 }
 
@@ -65,7 +65,7 @@ func (s *operations) Resume(ctx context.Context, scope model.Scope, id, given st
 // case its lineage is held: registrations are refused until Resume, even if the worker was already OFFLINE, unless another worker
 // has its identity. The reason is shown with the worker; it may be empty.
 func (s *operations) Retire(
-	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, given string,
+	ctx context.Context, scope model.Scope, id string, end model.WorkerReason, reason string,
 ) (*model.Worker, error) {
 	const op = "offline"
 	ctx = s.store.Within(ctx, 0)
@@ -74,7 +74,8 @@ func (s *operations) Retire(
 		return nil, err
 	}
 	forced := end == model.WorkerForced
-	reply, err := s.store.Do(ctx, op, s.scripts.statusCall(r, statusArgs{action: retire, end: end, loss: forced, hold: forced, given: given}))
+	reply, err := s.store.Do(ctx, op, s.scripts.statusCall(r, statusArgs{action: retire, end: end, loss: forced, hold: forced,
+		reason: reason}))
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,8 @@ func TestDrain(t *testing.T) {
 		h.Advance(999 * time.Millisecond)
 		h.MustSweep()
 		h.WantWorker(id, model.Draining, "deploy")
-		if heard := h.MustBeatWorker(id); !heard.ShouldDrain {
-			h.Fatalf("%+v", heard)
+		if result := h.MustBeatWorker(id); !result.ShouldDrain {
+			h.Fatalf("%+v", result)
 		}
 		h.Advance(time.Millisecond)
 		if r := h.MustSweep(); r.DrainedWorkers != 1 {
@@ -62,7 +62,7 @@ func TestDrainBySelf(t *testing.T) {
 
 // A worker whose drain ended before a heartbeat could report it learns of it from the next one. Otherwise it would take the
 // refusal as a reason to register again, and the drained worker would return.
-func TestADrainThatEndedIsTold(t *testing.T) {
+func TestAnEndedDrainIsReported(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		id := h.MustRegister().WorkerID
@@ -78,8 +78,8 @@ func TestADrainThatEndedIsTold(t *testing.T) {
 		}
 		h.WantCode(claim(), workers.WorkerDraining)
 		h.Advance(9 * time.Second)
-		if heard := h.MustBeatWorker(id); !heard.ShouldDrain {
-			h.Fatalf("%+v", heard)
+		if result := h.MustBeatWorker(id); !result.ShouldDrain {
+			h.Fatalf("%+v", result)
 		}
 		if w := h.WantWorker(id, model.Offline, model.WorkerDrained); !w.LastHeartbeatAt.Equal(before.LastHeartbeatAt) {
 			h.Fatalf("it counts as alive: %+v", w)

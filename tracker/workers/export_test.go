@@ -21,15 +21,15 @@ func (s *Service) EndWithoutRecovery(scope model.Scope, id string) error {
 // InventoriesTogether stores several heartbeats of a worker with one inventory before it processes the inventory of any of them,
 // in the order of these positions.
 func (s *Service) InventoriesTogether(scope model.Scope, id string, b WorkerBeat, order ...int) error {
-	heard := make([]*holdings.WorkerHeard, len(order))
-	for i := range heard {
+	results := make([]*holdings.WorkerBeatResponse, len(order))
+	for i := range results {
 		var err error
-		if heard[i], err = s.registrar.storeBeat(context.Background(), scope, id, b); err != nil {
+		if results[i], err = s.registrar.storeBeat(context.Background(), scope, id, b); err != nil {
 			return err
 		}
 	}
 	for _, i := range order {
-		if err := s.registrar.holdings.TakeInventory(context.Background(), heard[i], b.Inventory); err != nil {
+		if err := s.registrar.holdings.TakeInventory(context.Background(), results[i], b.Inventory); err != nil {
 			return err
 		}
 	}

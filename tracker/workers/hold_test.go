@@ -17,7 +17,7 @@ func process(machine, name string, pid int) func(*model.NewWorker) {
 	}
 }
 
-func register(c *trackertest.Crew, with func(*model.NewWorker)) (*workers.Registered, *model.Error) {
+func register(c *trackertest.Fleet, with func(*model.NewWorker)) (*workers.Registered, *model.Error) {
 	c.Helper()
 	n := model.NewWorker{Scope: trackertest.Scope, MaxConcurrent: 10}
 	with(&n)
@@ -32,7 +32,7 @@ func register(c *trackertest.Crew, with func(*model.NewWorker)) (*workers.Regist
 	return nil, refused
 }
 
-func wantHeld(c *trackertest.Crew, with func(*model.NewWorker), worker, machine, reason string) {
+func wantHeld(c *trackertest.Fleet, with func(*model.NewWorker), worker, machine, reason string) {
 	c.Helper()
 	r, refused := register(c, with)
 	if refused == nil {
@@ -43,7 +43,7 @@ func wantHeld(c *trackertest.Crew, with func(*model.NewWorker), worker, machine,
 	}
 }
 
-func wantAdmitted(c *trackertest.Crew, with func(*model.NewWorker)) string {
+func wantAdmitted(c *trackertest.Fleet, with func(*model.NewWorker)) string {
 	c.Helper()
 	r, refused := register(c, with)
 	if refused != nil {
@@ -52,7 +52,7 @@ func wantAdmitted(c *trackertest.Crew, with func(*model.NewWorker)) string {
 	return r.WorkerID
 }
 
-func takeOffline(c *trackertest.Crew, id, reason string) *model.Worker {
+func takeOffline(c *trackertest.Fleet, id, reason string) *model.Worker {
 	c.Helper()
 	w, err := c.Workers.Retire(c.Ctx, trackertest.Scope, id, model.WorkerForced, reason)
 	if err != nil {
@@ -61,7 +61,7 @@ func takeOffline(c *trackertest.Crew, id, reason string) *model.Worker {
 	return w
 }
 
-func resumeWorker(c *trackertest.Crew, id string) *model.Worker {
+func resumeWorker(c *trackertest.Fleet, id string) *model.Worker {
 	c.Helper()
 	w, err := c.Workers.Resume(c.Ctx, trackertest.Scope, id, "mended")
 	if err != nil {
@@ -74,7 +74,7 @@ func resumeWorker(c *trackertest.Crew, id string) *model.Worker {
 // process ID and any shard; other registrations are accepted.
 func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for _, p := range []struct {
 			again, other func(*model.NewWorker)
 			first        func(*model.NewWorker)
@@ -116,7 +116,7 @@ func TestAWorkerTakenOfflineStaysOut(t *testing.T) {
 // A dead worker can be held, too; a superseded one cannot, since that would hold its successor.
 func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		old := wantAdmitted(c, process("m1", "a", 1))
 		now := wantAdmitted(c, process("m1", "a", 1))
 		if w := takeOffline(c, old, ""); w.EndReason != model.WorkerSuperseded || w.Hold != nil {
@@ -141,7 +141,7 @@ func TestAWorkerThatIsOfflineIsHeld(t *testing.T) {
 // A hold belongs to the identity: if two workers of one name are held, resuming either lifts the hold of both.
 func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for _, last := range []bool{false, true} {
 			ids := []string{wantAdmitted(c, process("m1", "a", 1)), wantAdmitted(c, process("m1", "a", 2))}
 			takeOffline(c, ids[0], "one")
@@ -189,7 +189,7 @@ func TestAHoldIsLiftedWhereverItIsShown(t *testing.T) {
 // one of its workers lasts longer than its own.
 func TestAMachineTakenOffline(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		a, b, elsewhere := wantAdmitted(c, process("m1", "a", 1)), wantAdmitted(c, process("m1", "b", 2)), wantAdmitted(c, process("m2", "a", 1))
 		takeOffline(c, a, "bad build")
 		done, err := c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "m1", "on fire")
@@ -234,7 +234,7 @@ func TestAMachineTakenOffline(t *testing.T) {
 // Holds that are not lifted end after thirty days, with all their data.
 func TestHoldsEnd(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		a := wantAdmitted(c, process("m1", "a", 1))
 		takeOffline(c, a, "")
 		wantAdmitted(c, process("m2", "a", 1))
@@ -268,7 +268,7 @@ func TestHoldsEnd(t *testing.T) {
 // A worker whose record the store has lost does not return by its token while its identity or its machine is held.
 func TestAdoptionUndoesNoHold(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		own, with := c.MustRegister(process("m1", "a", 1)), c.MustRegister(process("m2", "a", 1))
 		takeOffline(c, own.WorkerID, "bad build")
 		if _, err := c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "m2", ""); err != nil {

@@ -15,7 +15,7 @@ import (
 // of it.
 func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		c.WantNotices(c.MustBeatWorker(c.IDs["w1"], trackertest.Listing()).Lost)
@@ -30,7 +30,7 @@ func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 // Concurrent heartbeats were sent before the worker had the response to the first: they count as one, whichever comes first.
 func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		var none workers.WorkerBeat
 		trackertest.Listing()(&none)
@@ -51,7 +51,7 @@ func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 // A heartbeat that was overtaken by a later one, or is a repeat, does not show what is missing by now.
 func TestAnOldInventoryTakesNothing(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		a := c.MustHolding("w1", 1)[0]
 		beat := func(seq int64, tasks ...holdings.OwnedAttempt) {
@@ -71,9 +71,9 @@ func TestAnOldInventoryTakesNothing(t *testing.T) {
 }
 
 // An attempt whose state the store does not know is not reported as lost: its own token still keeps it alive.
-func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
+func TestInventoryWithAttemptsUnknownToTheStore(t *testing.T) {
 	t.Parallel()
-	live := func(c *trackertest.Crew, what string, a *model.Attempt) {
+	live := func(c *trackertest.Fleet, what string, a *model.Attempt) {
 		c.Helper()
 		for range 2 {
 			if lost := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(trackertest.NameOf(a))).Lost; len(lost) > 0 {
@@ -84,7 +84,7 @@ func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
 			}
 		}
 	}
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		records := map[string]*workers.Registered{}
 		for _, name := range []string{"w1", "w2"} {
 			records[name] = c.MustRegister(func(n *model.NewWorker) { n.Queue, n.Types, n.MachineID = "q", []string{"x"}, "host-"+name })
@@ -117,7 +117,7 @@ func TestInventoryWithAttemptsThatTheStoreCannotJudge(t *testing.T) {
 	})
 }
 
-func claimed(c *trackertest.Crew, worker, task string) *model.Attempt {
+func claimed(c *trackertest.Fleet, worker, task string) *model.Attempt {
 	c.Helper()
 	c.MustQueue(task, "x", func(n *model.NewTask) { n.WorkerID = c.IDs[worker] })
 	got := c.MustClaim(worker, 1)

@@ -16,7 +16,7 @@ import (
 // Workers are listed by name and version, and in the order of their last heartbeats, in either direction, page by page.
 func TestListsOfWorkersHaveAnOrder(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		names := map[string]string{}
 		for i, name := range []string{"a", "b", "c", "d", "e"} {
 			c.Hire(name, func(n *model.NewWorker) {
@@ -117,7 +117,7 @@ func TestAPageOfWorkersIsNotTheLast(t *testing.T) {
 // A list has exactly the workers whose fields match its filter, letter by letter, with any content.
 func TestFiltersOfWorkersAreExact(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		keys := []string{"a", "b", "a/b", "a.b", "ab", "c", "d"}
 		values := []string{"", "a", "b", "ab", `"`, `a"`, `"b":"a"`, `","b":"a`,
 			`b","a":"b`, `\`, `a\`, `\"`, "<", "é", "{}", "}", ":", ",", "%w"}

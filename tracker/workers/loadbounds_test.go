@@ -14,15 +14,15 @@ import (
 func TestScriptsAboutLoadsAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 })
-	const crew = 1100
-	ids := make([]string, crew)
+	const count = 1100
+	ids := make([]string, count)
 	for i := range ids {
 		ids[i] = h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), 100 }).WorkerID
 	}
 	hold := func(n int) {
 		h.FillQueue(n, func(_ int, n *model.NewTask) {})
 		for i := 0; n > 0; i++ {
-			got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: ids[i%crew], Queue: "default", Max: 50})
+			got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: ids[i%count], Queue: "default", Max: 50})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestScriptsAboutLoadsAreShort(t *testing.T) {
 	hold(3900)
 	choose := func() {
 		found, err := choose(h.Harness, model.Selector{Queue: "default"})
-		if err != nil || found.Considered != crew {
+		if err != nil || found.Considered != count {
 			t.Fatalf("%+v, %v", found, err)
 		}
 	}

@@ -98,12 +98,12 @@ func (s *machines) Machines(ctx context.Context, f MachineFilter) (*MachinePage,
 	return page, err
 }
 
-// membersHeard is among how many workers the last heartbeat of a machine is searched: those of its best status that registered
+// maxMembersRead is among how many workers the last heartbeat of a machine is searched: those of its best status that registered
 // last.
-const membersHeard = 100
+const maxMembersRead = 100
 
 func (s *machines) readMachines(ctx context.Context, op string, scope model.Scope, ids []string) ([]*Machine, error) {
-	calls := store.CallEach(ids, func(id string) *store.Call { return s.scripts.machineReadCall(scope, id, membersHeard) })
+	calls := store.CallEach(ids, func(id string) *store.Call { return s.scripts.machineReadCall(scope, id, maxMembersRead) })
 	s.store.DoBulk(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {
 		return nil, err
@@ -198,12 +198,12 @@ func (s *machines) DrainMachine(ctx context.Context, scope model.Scope, id strin
 
 // OfflineMachine ends every worker of a machine at once, as Retire does, and refuses registrations on it until it is resumed.
 // Repeating the call completes one that failed halfway.
-func (s *machines) OfflineMachine(ctx context.Context, scope model.Scope, id, given string) (*Acted, error) {
+func (s *machines) OfflineMachine(ctx context.Context, scope model.Scope, id, reason string) (*Acted, error) {
 	ctx = s.store.Within(ctx, 0)
-	if err := s.setMachine(ctx, scope, id, retire, Drain{Reason: given}); err != nil {
+	if err := s.setMachine(ctx, scope, id, retire, Drain{Reason: reason}); err != nil {
 		return nil, err
 	}
-	return s.operations.ActOnMany(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, given, false)
+	return s.operations.ActOnMany(ctx, Retire, WorkerFilter{Scope: scope, MachineID: id, withMachine: true}, reason, false)
 }
 
 // Resumed is the result of resuming a machine.
@@ -214,10 +214,10 @@ type Resumed struct {
 
 // ResumeMachine undoes the drain and the hold of a machine and the drains of the workers that drain with it. Workers that were
 // drained or taken offline individually stay so. Repeating the call completes one that failed halfway.
-func (s *machines) ResumeMachine(ctx context.Context, scope model.Scope, id, given string) (*Resumed, error) {
+func (s *machines) ResumeMachine(ctx context.Context, scope model.Scope, id, reason string) (*Resumed, error) {
 	ctx = s.store.Within(ctx, 0)
 	const op = "resume"
-	if err := s.setMachine(ctx, scope, id, resume, Drain{Reason: given}); err != nil {
+	if err := s.setMachine(ctx, scope, id, resume, Drain{Reason: reason}); err != nil {
 		return nil, err
 	}
 	refs, err := s.reader.IDs(ctx, op, scope, []model.WorkerStatus{model.Draining})
@@ -229,7 +229,7 @@ func (s *machines) ResumeMachine(ctx context.Context, scope model.Scope, id, giv
 		return nil, err
 	}
 	calls := store.CallEach(workers, func(w *model.Worker) *store.Call {
-		return s.scripts.statusCall(s.reader.refOf(w), statusArgs{action: resume, given: given, withMachine: true})
+		return s.scripts.statusCall(s.reader.refOf(w), statusArgs{action: resume, reason: reason, withMachine: true})
 	})
 	s.store.DoAll(ctx, op, calls)
 	if err := store.FirstError(calls); err != nil {

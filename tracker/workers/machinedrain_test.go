@@ -16,7 +16,7 @@ func at(machine string) func(*model.NewWorker) {
 	return func(n *model.NewWorker) { n.MachineID, n.Queue, n.Types = machine, "q", []string{"x"} }
 }
 
-func drainMachine(c *trackertest.Crew, id string, d workers.Drain) *workers.Drained {
+func drainMachine(c *trackertest.Fleet, id string, d workers.Drain) *workers.Drained {
 	c.Helper()
 	drained, err := c.Workers.DrainMachine(c.Ctx, trackertest.Scope, id, d)
 	if err != nil {
@@ -25,7 +25,7 @@ func drainMachine(c *trackertest.Crew, id string, d workers.Drain) *workers.Drai
 	return drained
 }
 
-func resumeMachine(c *trackertest.Crew, id string) *workers.Resumed {
+func resumeMachine(c *trackertest.Fleet, id string) *workers.Resumed {
 	c.Helper()
 	resumed, err := c.Workers.ResumeMachine(c.Ctx, trackertest.Scope, id, "back")
 	if err != nil {
@@ -35,7 +35,7 @@ func resumeMachine(c *trackertest.Crew, id string) *workers.Resumed {
 }
 
 // gets returns what a claim of a worker gets, or the code of its refusal.
-func gets(c *trackertest.Crew, id string) string {
+func gets(c *trackertest.Fleet, id string) string {
 	c.Helper()
 	got, err := c.Queues.Claim(c.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: id, Queue: "q", Max: 1})
 	if err != nil {
@@ -48,7 +48,7 @@ func gets(c *trackertest.Crew, id string) string {
 // its heartbeats, claims nothing and does not end by being idle, until the machine is resumed.
 func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		old := c.MustRegister(at("m1")).WorkerID
 		elsewhere := c.MustRegister(at("m2")).WorkerID
 		c.MustQueue("t1", "x")
@@ -70,8 +70,8 @@ func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 		for range 5 {
 			for _, id := range []string{early, late} {
 				c.WantWorker(id, model.Draining, "kernel")
-				if heard := c.MustBeatWorker(id); !heard.ShouldDrain || !heard.DrainDeadline.IsZero() {
-					c.Fatalf("%+v", heard)
+				if result := c.MustBeatWorker(id); !result.ShouldDrain || !result.DrainDeadline.IsZero() {
+					c.Fatalf("%+v", result)
 				}
 				if got := gets(c, id); got != "worker_draining" {
 					c.Fatalf("a claim gets %s", got)
@@ -119,7 +119,7 @@ func TestADrainedMachineTakesNoNewWork(t *testing.T) {
 // waits there may be drained, and ends.
 func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		own, with, alone := c.MustRegister(at("m1")).WorkerID, c.MustRegister(at("m1")).WorkerID, c.MustRegister(at("m1")).WorkerID
 		c.MustQueue("t1", "x")
 		if got := gets(c, own); got != "1" { // so that it does not end
@@ -135,9 +135,9 @@ func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.WantWorker(alone, model.Online, "")
-		goes, stays := c.MustRegister(at("m1")).WorkerID, c.MustRegister(at("m1")).WorkerID
+		leaving, stays := c.MustRegister(at("m1")).WorkerID, c.MustRegister(at("m1")).WorkerID
 		c.WantWorker(stays, model.Draining, "MACHINE_DRAINED")
-		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, goes, workers.Drain{BySelf: true}); err != nil {
+		if _, err := c.Workers.Drain(c.Ctx, trackertest.Scope, leaving, workers.Drain{BySelf: true}); err != nil {
 			c.Fatal(err)
 		}
 		drainMachine(c, "m1", workers.Drain{Reason: "again"}) // also drains the workers that were resumed
@@ -154,7 +154,7 @@ func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 		}
 		c.Advance(time.Second)
 		c.MustSweep()
-		c.WantWorker(goes, model.Offline, model.WorkerDrained)
+		c.WantWorker(leaving, model.Offline, model.WorkerDrained)
 	})
 }
 
@@ -163,13 +163,13 @@ func TestTheDrainOfAMachineAndOfItsWorkers(t *testing.T) {
 func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
-	trackertest.Claims(t, func(c *trackertest.Crew) {
-		gone := func(machine string) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		registerAndDrain := func(machine string) {
 			c.MustRegister(at(machine))
 			drainMachine(c, machine, workers.Drain{Reason: "new disks"})
 		}
-		gone("m1")
-		gone("m2")
+		registerAndDrain("m1")
+		registerAndDrain("m2")
 		alone := c.MustRegister(at("")).WorkerID // its own machine, on which no other worker will ever register
 		drainMachine(c, alone, workers.Drain{})
 		pass := func(d time.Duration) {
@@ -222,7 +222,7 @@ func TestADrainedMachineOutlivesItsWorkers(t *testing.T) {
 // The reconciler repairs what a lost store leaves of a machine's drain.
 func TestReconcilerRepairsMachineDrains(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		first := c.MustRegister(at("m1")).WorkerID
 		drainMachine(c, "m1", workers.Drain{})
 		waits := c.MustRegister(at("m1")).WorkerID
@@ -255,7 +255,7 @@ func TestReconcilerRepairsMachineDrains(t *testing.T) {
 // An adopted worker waits on a drained machine, too, and finishes what it holds.
 func TestAnAdoptedWorkerOnADrainedMachine(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		keeper, lost := c.MustRegister(at("m1")), c.MustRegister(at("m1"))
 		drainMachine(c, "m1", workers.Drain{Reason: "kernel"})
 		c.Store.Client.Del(c.Ctx, trackertest.WorkerRecord(c.Tracker, trackertest.Scope, lost.WorkerID))

@@ -75,7 +75,7 @@ func (s *operations) named(ctx context.Context, op string, f *WorkerFilter) ([]*
 // ActOnMany applies an act to every worker that a filter matches and that is not OFFLINE. It fails if the filter matches none,
 // except for Retire: a repeated Retire may find all of them OFFLINE. With dryRun it only counts. Repeating the call completes one
 // that failed halfway and leaves workers in the requested state unchanged.
-func (s *operations) ActOnMany(ctx context.Context, act Act, f WorkerFilter, given string, dryRun bool) (*Acted, error) {
+func (s *operations) ActOnMany(ctx context.Context, act Act, f WorkerFilter, reason string, dryRun bool) (*Acted, error) {
 	ctx, op := s.store.Within(ctx, 0), string(act)
 	workers, err := s.named(ctx, op, &f)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *operations) ActOnMany(ctx context.Context, act Act, f WorkerFilter, giv
 		}
 	}
 	if !dryRun {
-		changed, err := s.changeAll(ctx, act, todo, &f, given)
+		changed, err := s.changeAll(ctx, act, todo, &f, reason)
 		if err != nil {
 			return nil, err
 		}
@@ -129,10 +129,10 @@ const changedAtOnce = 500
 // changeAll changes workers and returns those that are in the requested state afterwards. It leaves out workers that are gone, and
 // those that were to be OFFLINE for silence and have sent a heartbeat since.
 func (s *operations) changeAll(
-	ctx context.Context, act Act, workers []*model.Worker, f *WorkerFilter, given string,
+	ctx context.Context, act Act, workers []*model.Worker, f *WorkerFilter, reason string,
 ) (changed []*model.Worker, err error) {
 	for part := range slices.Chunk(workers, changedAtOnce) {
-		calls := store.CallEach(part, func(w *model.Worker) *store.Call { return s.actCall(act, s.reader.refOf(w), f, given) })
+		calls := store.CallEach(part, func(w *model.Worker) *store.Call { return s.actCall(act, s.reader.refOf(w), f, reason) })
 		s.store.DoAll(ctx, string(act), calls)
 		if err := store.FirstError(calls); err != nil {
 			return nil, err
@@ -150,14 +150,14 @@ func (s *operations) changeAll(
 	return changed, nil
 }
 
-func (s *operations) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, given string) *store.Call {
+func (s *operations) actCall(act Act, r *schema.WorkerRef, f *WorkerFilter, reason string) *store.Call {
 	switch act {
 	case Cordon, Uncordon:
-		return s.scripts.cordonCall(r, act == Cordon, given)
+		return s.scripts.cordonCall(r, act == Cordon, reason)
 	case Resume:
-		return s.scripts.statusCall(r, statusArgs{action: resume, given: given})
+		return s.scripts.statusCall(r, statusArgs{action: resume, reason: reason})
 	}
-	return s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, given: given, silentFor: f.SilentFor,
+	return s.scripts.statusCall(r, statusArgs{action: retire, end: model.WorkerForced, loss: true, reason: reason, silentFor: f.SilentFor,
 		hold: !f.withMachine || r.Machine == r.ID}) // no worker can register on a machine that is named after its only worker
 }
 

@@ -66,15 +66,15 @@ func TestActsOnManyWorkers(t *testing.T) {
 }
 
 // Silent workers are given up together, with what they hold; one that sends a heartbeat before its turn is not.
-func TestTheSilentAreGivenUp(t *testing.T) {
+func TestSilentWorkersAreRetired(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		on := func(machine string) string {
 			return h.MustRegister(func(n *model.NewWorker) { n.MachineID = machine }).WorkerID
 		}
-		gone, back, here := on("m1"), on("m2"), on("m3")
-		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.WorkerID = "held", gone })
-		h.MustHand("held", gone)
+		silentID, back, here := on("m1"), on("m2"), on("m3")
+		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.TaskID, n.WorkerID = "held", silentID })
+		h.MustAssign("held", silentID)
 		h.AdvanceAlive(8*time.Second, here)
 		silent := workers.WorkerFilter{Scope: trackertest.Scope, SilentFor: 5 * time.Second}
 		if r, err := h.Workers.ActOnMany(h.Ctx, workers.Retire, silent, "", true); err != nil || r.Matched != 2 {
@@ -85,7 +85,7 @@ func TestTheSilentAreGivenUp(t *testing.T) {
 		if r, err := h.Workers.ActOnMany(h.Ctx, workers.Retire, silent, "", false); err != nil || r.Matched != 2 || r.Done != 1 {
 			h.Fatalf("%+v %v", r, err)
 		}
-		h.WantWorker(gone, model.Offline, model.WorkerForced)
+		h.WantWorker(silentID, model.Offline, model.WorkerForced)
 		h.WantWorker(back, model.Online, "")
 		h.WantWorker(here, model.Online, "")
 		if task := h.MustGet("held"); task.State != model.Queued || task.Losses != 1 {

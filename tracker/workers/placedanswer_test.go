@@ -14,7 +14,7 @@ import (
 
 // The response to a creation names the worker for which the task waits, and a repeat returns the same, even if that worker has
 // ended.
-func TestACreationTellsItsWorker(t *testing.T) {
+func TestACreationReturnsItsWorker(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		first := h.MustRegister().WorkerID
@@ -106,11 +106,11 @@ func TestABatchThatOverfillsFailsAtOnce(t *testing.T) {
 }
 
 // The activity that a worker reports counts as load, except for what it has claimed, which is already counted.
-func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
+func TestSelectionUsesReportedActivity(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		busy, idle := h.MustRegister().WorkerID, h.MustRegister().WorkerID
-		says := func(id string, n int) { h.MustBeatWorker(id, func(b *workers.WorkerBeat) { b.Active = &n }) }
+		reportActive := func(id string, n int) { h.MustBeatWorker(id, func(b *workers.WorkerBeat) { b.Active = &n }) }
 		least := func(want string) {
 			h.Helper()
 			for range 4 {
@@ -119,26 +119,26 @@ func TestSelectionGoesByWhatWorkersSay(t *testing.T) {
 				}
 			}
 		}
-		says(busy, 5)
-		says(idle, 1)
+		reportActive(busy, 5)
+		reportActive(idle, 1)
 		least(idle)
-		says(busy, 0)
+		reportActive(busy, 0)
 		least(busy)
-		says(busy, 10)
-		says(idle, 10)
+		reportActive(busy, 10)
+		reportActive(idle, 10)
 		_, err := choose(h, model.Selector{Queue: "default"})
-		nobody(h, err, model.NoCapacity, 2, map[model.Filter]int{model.ByCapacity: 2})
-		says(idle, 0)
+		wantNoWorker(h, err, model.NoCapacity, 2, map[model.Filter]int{model.ByCapacity: 2})
+		reportActive(idle, 0)
 		h.MustCreate(func(n *model.NewTask) { n.TaskID, n.Queue, n.HeartbeatTimeout, n.WorkerID = "t1", "default", 0, idle })
 		got, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: idle, Queue: "default", Max: 1})
 		if err != nil || len(got) != 1 {
 			h.Fatal(got, err)
 		}
-		says(idle, 1) // the very task
+		reportActive(idle, 1) // the very task
 		if _, err := h.Beats.Complete(h.Ctx, got[0].Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			h.Fatal(err)
 		}
-		says(busy, 1)
+		reportActive(busy, 1)
 		least(idle)
 	})
 }

@@ -42,7 +42,7 @@ type pool struct {
 }
 
 // NewPlacer returns a placer for one request. The placer calls `create` for tasks with a place before others have to wait for the
-// places or the reservations expire; call GiveBack when the remaining tasks are in their queues. Without `create`, call it after
+// places or the reservations expire; call Release when the remaining tasks are in their queues. Without `create`, call it after
 // each task.
 func (s *placement) NewPlacer(op string, create func()) *Placer {
 	return &Placer{placement: s, op: op, create: create, pools: map[string]*pool{}, mine: map[string]int{}}
@@ -152,11 +152,11 @@ func (p *Placer) settle(ctx context.Context) {
 	if p.create != nil {
 		p.create()
 	}
-	p.GiveBack(ctx)
+	p.Release(ctx)
 }
 
-// GiveBack ends the reservations of tasks that are in their queues or were not created.
-func (p *Placer) GiveBack(ctx context.Context) {
+// Release ends the reservations of tasks that are in their queues or were not created.
+func (p *Placer) Release(ctx context.Context) {
 	if len(p.places) == 0 {
 		return
 	}

@@ -23,9 +23,9 @@ func TestTheWaitForAPlaceEndsWithItsContext(t *testing.T) {
 		}
 		n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", HeartbeatInterval: time.Second}
 		trackertest.Placed("random")(&n)
-		gone, leave := context.WithCancel(h.Ctx)
+		cancelled, leave := context.WithCancel(h.Ctx)
 		leave()
-		_, err := h.Tasks.Create(gone, n)
+		_, err := h.Tasks.Create(cancelled, n)
 		h.WantCode(err, model.Unavailable)
 		_, err = h.Tasks.Get(h.Ctx, trackertest.Scope, "t1")
 		h.WantCode(err, model.NotFound)

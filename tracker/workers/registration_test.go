@@ -30,7 +30,7 @@ func sameAnswer(h *trackertest.Harness, what string, want, got *workers.Register
 
 // A duplicate of a registration gets the first result and changes nothing, through any replica and no matter how late: while the
 // worker lives, after a newer registration has superseded it, and after it has ended.
-func TestALateDuplicateOfARegistrationSupersedesNobody(t *testing.T) {
+func TestALateDuplicateRegistrationSupersedesNoWorker(t *testing.T) {
 	t.Parallel()
 	for name, process := range map[string]func(*model.NewWorker){
 		"a process with an identity": func(*model.NewWorker) {},

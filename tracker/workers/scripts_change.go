@@ -69,7 +69,7 @@ type statusArgs struct {
 	deadline    time.Duration      // of the drain, from now; 0: none
 	bySelf      bool               // the worker requested it itself
 	loss        bool               // what it holds counts as lost
-	given       string             // the reason from the request
+	reason      string             // the reason from the request
 	withMachine bool               // it is part of its machine's drain or resume
 	silentFor   time.Duration      // retire only if it has been silent for this long; 0: in any case
 	hold        bool               // a retired worker is held offline
@@ -79,13 +79,13 @@ type statusArgs struct {
 func (s *scripts) statusCall(r *schema.WorkerRef, a statusArgs) *store.Call {
 	return store.NewCall(r.Shard, s.status, s.keysWithHold(r),
 		r.Scope.String(), r.ID, string(a.action), string(a.end), millisOrEmpty(a.deadline), schema.Flag(a.bySelf),
-		s.store.Shards(), model.Millis(s.opts.OfflineRetention), schema.Flag(a.loss), a.given, jsonOrNull(a.given),
+		s.store.Shards(), model.Millis(s.opts.OfflineRetention), schema.Flag(a.loss), a.reason, jsonOrNull(a.reason),
 		schema.Flag(a.withMachine), millisOrEmpty(a.silentFor), schema.Flag(a.hold))
 }
 
 // cordonCall cordons or uncordons a worker (worker_cordon.lua), with the reason from the request.
-func (s *scripts) cordonCall(r *schema.WorkerRef, on bool, given string) *store.Call {
-	return store.NewCall(r.Shard, s.cordon, s.Keys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(given))
+func (s *scripts) cordonCall(r *schema.WorkerRef, on bool, reason string) *store.Call {
+	return store.NewCall(r.Shard, s.cordon, s.Keys(r), r.Scope.String(), r.ID, schema.Flag(on), jsonOrNull(reason))
 }
 
 // statusReply is the reply of worker_status.lua and worker_cordon.lua.

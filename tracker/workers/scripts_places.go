@@ -16,11 +16,11 @@ type Reservation struct {
 
 // ReserveArgs are the arguments of worker_reserve.lua for a reservation.
 type ReserveArgs struct {
-	Want    int           // places
-	Life    time.Duration // after which the reservation expires
-	Held    int           // how many tasks the worker holds, as counted
-	Counted string        // Ended of the reply before that count began; "": there was none
-	Heard   bool          // this counts as the worker's heartbeat
+	Want        int           // places
+	Life        time.Duration // after which the reservation expires
+	Held        int           // how many tasks the worker holds, as counted
+	Counted     string        // Ended of the reply before that count began; "": there was none
+	AsHeartbeat bool          // this counts as the worker's heartbeat
 }
 
 // ReserveCall reserves places of a worker (worker_reserve.lua).
@@ -29,11 +29,11 @@ func (s *scripts) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
 	if a.Counted != "" {
 		held = a.Held
 	}
-	heard := ""
-	if a.Heard {
-		heard = schema.TaskName(r.Worker.Scope, r.Worker.ID)
+	beatOf := ""
+	if a.AsHeartbeat {
+		beatOf = schema.TaskName(r.Worker.Scope, r.Worker.ID)
 	}
-	return s.reserveCall(r, a.Want, a.Life, held, a.Counted, heard)
+	return s.reserveCall(r, a.Want, a.Life, held, a.Counted, beatOf)
 }
 
 // EndReservationCall ends a reservation of which this many places were taken (worker_reserve.lua).
@@ -41,11 +41,11 @@ func (s *scripts) EndReservationCall(r Reservation, taken int) *store.Call {
 	return s.reserveCall(r, -1, 0, taken, "", "")
 }
 
-func (s *scripts) reserveCall(r Reservation, want int, life time.Duration, held any, counted, heard string) *store.Call {
+func (s *scripts) reserveCall(r Reservation, want int, life time.Duration, held any, counted, beatOf string) *store.Call {
 	k, name := s.store.Keys[r.Worker.Shard], schema.TaskName(r.Worker.Scope, r.Worker.ID)
 	return store.NewCall(r.Worker.Shard, s.reserve,
 		[]string{k.Worker(name), k.Reserved(name), k.Clock, k.WorkerBeats, k.Workers, k.Events},
-		r.Name, want, model.Millis(life), held, counted, heard)
+		r.Name, want, model.Millis(life), held, counted, beatOf)
 }
 
 // Reserved is the reply of worker_reserve.lua: the reservation and what the worker can run.

@@ -24,7 +24,7 @@ func choose(h *trackertest.Harness, s model.Selector) (*model.Selection, error) 
 }
 
 // Fails the test unless the selection left no worker, for that reason and with those counts.
-func nobody(h *trackertest.Harness, err error, code model.Code, considered int, rejected map[model.Filter]int) {
+func wantNoWorker(h *trackertest.Harness, err error, code model.Code, considered int, rejected map[model.Filter]int) {
 	h.Helper()
 	h.WantCode(err, code)
 	var e *model.SelectionError
@@ -85,13 +85,13 @@ func TestSelectionFilters(t *testing.T) {
 		counts := map[model.Filter]int{model.ByRuntime: 1, model.ByType: 1, model.ByLabels: 1, model.ByStatus: 2,
 			model.ByFreshness: 1}
 		_, err := choose(h, want)
-		nobody(h, err, model.NoFreshWorkers, 6, counts)
+		wantNoWorker(h, err, model.NoFreshWorkers, 6, counts)
 		if e := err.(*model.Error); e.Message != "No workers with fresh heartbeats available" {
 			h.Fatal(e.Message)
 		}
 		h.MustSweep() // with or without a sweep
 		_, err = choose(h, want)
-		nobody(h, err, model.NoFreshWorkers, 6, counts)
+		wantNoWorker(h, err, model.NoFreshWorkers, 6, counts)
 
 		add("full", func(*model.NewWorker) {})
 		h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.HeartbeatTimeout, n.WorkerID = 0, id("full") })
@@ -100,7 +100,7 @@ func TestSelectionFilters(t *testing.T) {
 		}
 		counts[model.ByCapacity] = 1
 		_, err = choose(h, want)
-		nobody(h, err, model.NoCapacity, 7, counts)
+		wantNoWorker(h, err, model.NoCapacity, 7, counts)
 
 		add("right", func(*model.NewWorker) {})
 		found, err := choose(h, want)
@@ -108,9 +108,9 @@ func TestSelectionFilters(t *testing.T) {
 			h.Fatalf("%+v %v", found, err)
 		}
 		_, err = choose(h, model.Selector{Queue: "nosuch"})
-		nobody(h, err, model.NoMatchingWorkers, 0, nil)
+		wantNoWorker(h, err, model.NoMatchingWorkers, 0, nil)
 		_, err = choose(h, model.Selector{Queue: "other", Type: "x"})
-		nobody(h, err, model.NoMatchingWorkers, 1, map[model.Filter]int{model.ByType: 1})
+		wantNoWorker(h, err, model.NoMatchingWorkers, 1, map[model.Filter]int{model.ByType: 1})
 	})
 }
 

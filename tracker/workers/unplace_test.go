@@ -8,9 +8,9 @@ import (
 )
 
 // A placed task whose worker ends is free for others at once, and its place leaves nothing behind.
-func TestAPlacedTaskIsFreeAtOnceWhenItsWorkerGoes(t *testing.T) {
+func TestAPlacedTaskIsReleasedWhenItsWorkerEnds(t *testing.T) {
 	t.Parallel()
-	trackertest.Claims(t, func(c *trackertest.Crew) {
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		c.Hire("w1")
 		c.MustQueue("p1", "x", func(n *model.NewTask) { n.Placement = "random" })
 		c.WantIDs(c.MustClaim("w1", 1), "p1")

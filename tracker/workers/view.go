@@ -85,14 +85,14 @@ const machineDrained = "MACHINE_DRAINED"
 // endedFor returns the reason from the request that ended the worker, or from the drain that ended with it; without one it returns
 // the code.
 func endedFor(f map[string]string) string {
-	given := f[schema.WorkerGivenReason]
+	reason := f[schema.WorkerGivenReason]
 	switch model.WorkerReason(f[schema.WorkerReason]) {
 	case model.WorkerDrained, model.WorkerDrainDeadline, model.WorkerDeregistered:
 		if f[schema.WorkerDrainReason] != machineDrained {
-			given = cmp.Or(given, f[schema.WorkerDrainReason])
+			reason = cmp.Or(reason, f[schema.WorkerDrainReason])
 		}
 	}
-	return cmp.Or(given, f[schema.WorkerReason])
+	return cmp.Or(reason, f[schema.WorkerReason])
 }
 
 // splitNames splits the comma-separated names of a record.

@@ -63,9 +63,9 @@ func TestWorkerBeat(t *testing.T) {
 				b.Active, b.Seq, b.CompletedDelta, b.FailedDelta = &active, &seq, completed, failed
 			}
 		}
-		heard := h.MustBeatWorker(id, deltas(1, 5, 1))
-		if heard.ShouldDrain || heard.Interval != 10*time.Second || heard.Timeout != 30*time.Second || !heard.At.Equal(h.Store.Clock.Now()) {
-			h.Fatalf("%+v", heard)
+		result := h.MustBeatWorker(id, deltas(1, 5, 1))
+		if result.ShouldDrain || result.Interval != 10*time.Second || result.Timeout != 30*time.Second || !result.At.Equal(h.Store.Clock.Now()) {
+			h.Fatalf("%+v", result)
 		}
 		h.MustBeatWorker(id, deltas(1, 5, 1)) // a repeated seq adds nothing
 		h.MustBeatWorker(id, deltas(0, 7, 7)) // nor does an older one

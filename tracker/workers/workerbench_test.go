@@ -12,7 +12,7 @@ import (
 func BenchmarkSelect(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("workers=%d", n), func(b *testing.B) {
-			c := trackertest.BenchCrew(b)
+			c := trackertest.BenchFleet(b)
 			for i := range n {
 				c.Hire(fmt.Sprintf("w%d", i))
 			}

@@ -49,8 +49,8 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)
 	n := trackertest.LargestWorker(t)
-	const crew = 1000
-	for i := range crew {
+	const count = 1000
+	for i := range count {
 		w := n
 		if w.MachineID = "host-1"; i%2 == 0 {
 			w.MachineID = ""
@@ -65,7 +65,7 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	no := false
 	h.Short("select", func() {
 		found, err := choose(h.Harness, model.Selector{Queue: "default", Type: "a", Labels: map[string]string{}})
-		if err != nil || found.Considered != crew {
+		if err != nil || found.Considered != count {
 			t.Fatalf("select: %+v, %v", found, err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	})
 	h.Short("list", func() {
 		page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Queue: "default", Type: "a", PageSize: 100})
-		if err != nil || page.Total != crew || len(page.Workers) != 100 || len(page.Workers[0].Types) != len(n.Types) {
+		if err != nil || page.Total != count || len(page.Workers) != 100 || len(page.Workers[0].Types) != len(n.Types) {
 			t.Fatalf("list: %v", err)
 		}
 	})
@@ -88,7 +88,7 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 		})
 		h.Short(fmt.Sprint("list by labels: ", labels), func() {
 			page, err := h.Workers.List(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Type: "a", Labels: some, PageSize: 100})
-			if err != nil || page.Total != crew {
+			if err != nil || page.Total != count {
 				t.Fatalf("list: %v", err)
 			}
 		})
@@ -111,12 +111,12 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	})
 	h.Short("machines", func() {
 		page, err := h.Workers.Machines(h.Ctx, workers.MachineFilter{Scope: trackertest.Scope, PageSize: 100})
-		if err != nil || page.Total != 1+crew/2 {
+		if err != nil || page.Total != 1+count/2 {
 			t.Fatalf("machines: %+v, %v", page, err)
 		}
 	})
 	h.Short("machine", func() {
-		if m := h.MustMachine("host-1"); m.Workers[model.Online] != crew/2 || m.LastHeartbeatAt.IsZero() {
+		if m := h.MustMachine("host-1"); m.Workers[model.Online] != count/2 || m.LastHeartbeatAt.IsZero() {
 			t.Fatalf("machine: %+v", m)
 		}
 	})
@@ -127,7 +127,7 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	})
 	h.Short("drain", func() {
 		drained, err := h.Workers.DrainMany(h.Ctx, workers.WorkerFilter{Scope: trackertest.Scope, Queue: "default"}, workers.Drain{}, true)
-		if err != nil || drained.Matched != crew {
+		if err != nil || drained.Matched != count {
 			t.Fatalf("drain: %+v, %v", drained, err)
 		}
 	})

@@ -109,7 +109,7 @@ func wantSeries(h *trackertest.Harness, registry *prometheus.Registry, name stri
 }
 
 // The data about a name and about flapping is bounded, no matter how often workers are declared stale and return.
-func TestWhatIsKeptOfFlappingHasBounds(t *testing.T) {
+func TestFlappingHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		register := func() string {

@@ -27,8 +27,8 @@ type slowBeat struct {
 	hasMessage bool
 }
 
-// saysTwice reports whether a valid object has one of the members twice.
-func saysTwice(object []byte, names ...string) bool {
+// hasDuplicate reports whether a valid object has one of the members twice.
+func hasDuplicate(object []byte, names ...string) bool {
 	d := json.NewDecoder(bytes.NewReader(object))
 	seen := map[any]int{}
 	for _, _ = d.Token(); d.More(); {
@@ -45,7 +45,7 @@ func decodeSlow(body []byte) (b slowBeat, ok bool) {
 		return b, false
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || fields == nil || saysTwice(body, "attempt", "workerId", "heartbeatAt", "progressPct",
+	if json.Unmarshal(body, &fields) != nil || fields == nil || hasDuplicate(body, "attempt", "workerId", "heartbeatAt", "progressPct",
 		"message") {
 		return b, false
 	}
@@ -193,7 +193,7 @@ func FuzzDecodeItem(f *testing.F) {
 			return
 		}
 		_, single := decodeSlow(it)
-		single = single && !saysTwice(it, "taskId", "taskToken")
+		single = single && !hasDuplicate(it, "taskId", "taskToken")
 		var id, token string
 		idOK, tokenOK := json.Unmarshal(orNullRaw(own["taskId"]), &id) == nil, json.Unmarshal(orNullRaw(own["taskToken"]), &token) == nil
 		if idOK = idOK && (id == "" && string(orNullRaw(own["taskId"])) == "null" || model.ValidID(id)); (got.Check() == nil) != (single &&

@@ -35,10 +35,10 @@ func (b *Budget) take(h shares.Holder, n int64) bool {
 	return false
 }
 
-// give returns n reserved bytes to the budget.
-func (b *Budget) give(h shares.Holder, n int64) {
+// release returns n reserved bytes to the budget.
+func (b *Budget) release(h shares.Holder, n int64) {
 	if b != nil && n != 0 {
-		b.pool.Give(h, n)
+		b.pool.Release(h, n)
 	}
 }
 
@@ -47,8 +47,8 @@ const SmallBody = 16 << 10
 
 // Reasons why the body of a request is not read.
 var (
-	ErrNoRoom  = errors.New("no room for the body")
-	ErrNoToken = errors.New("no valid token for a large body")
+	ErrBudgetExceeded = errors.New("no room for the body")
+	ErrNoToken        = errors.New("no valid token for a large body")
 )
 
 // Charge charges the next body to a holder and reserves n bytes for it; it fails if there is no room. The zero holder stands for all
@@ -84,7 +84,7 @@ func (c *Conn) reserve(n int64) error {
 		return nil
 	}
 	if !c.watch.bodies.take(c.bodyOf, more) {
-		return ErrNoRoom
+		return ErrBudgetExceeded
 	}
 	c.body.Add(more)
 	return nil
@@ -92,5 +92,5 @@ func (c *Conn) reserve(n int64) error {
 
 func (c *Conn) release() {
 	c.bodyRead = 0
-	c.watch.bodies.give(c.bodyOf, c.body.Swap(0))
+	c.watch.bodies.release(c.bodyOf, c.body.Swap(0))
 }

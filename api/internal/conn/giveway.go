@@ -59,7 +59,7 @@ func (w *Watch) cutStranger() bool {
 		for len(w.strangers) > 0 {
 			s := w.strangers[0]
 			w.strangers = w.strangers[1:]
-			if s.still() && s.Cut(MadeRoom) {
+			if s.still() && s.Cut(Displaced) {
 				return true
 			}
 		}
@@ -92,19 +92,19 @@ func byOrder(a, b candidate) int { return cmp.Compare(a.order, b.order) }
 
 // find returns the waiting connections of the members for which `of` returns true.
 func (w *Watch) find(of func(*Member) bool) (found []candidate) {
-	look := func(c Candidate) {
+	consider := func(c Candidate) {
 		if m := c.Member(); of(m) && c.State() != Busy {
 			found = append(found, candidate{Candidate: c, since: c.Since(), order: c.Since(), token: m})
 		}
 	}
 	w.mu.Lock()
 	for c := range w.conns {
-		look(c)
+		consider(c)
 	}
 	others := w.others
 	w.mu.Unlock()
 	for _, o := range others {
-		o.Each(look)
+		o.Each(consider)
 	}
 	return found
 }

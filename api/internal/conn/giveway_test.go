@@ -29,11 +29,11 @@ func full(t *testing.T, holders ...shares.Holder) (*Watch, []*Conn) {
 func of(tenant, token string) shares.Holder { return shares.Holder{Tenant: tenant, Token: token} }
 
 // Of two tokens of a tenant the one with more connections gives way, and a tenant with more to one with fewer; the longest idle first.
-func TestATokenGivesWayToAnother(t *testing.T) {
+func TestATokenYieldsToAnother(t *testing.T) {
 	for name, c := range map[string]struct {
-		there []shares.Holder
-		comes shares.Holder
-		goes  int // -1: the newcomer is the next to go
+		there     []shares.Holder
+		comes     shares.Holder
+		displaced int // -1: the newcomer is the next to go
 	}{
 		"another token":              {[]shares.Holder{of("a", "1"), of("a", "1"), of("a", "1")}, of("a", "2"), 0},
 		"another tenant":             {[]shares.Holder{of("b", "1"), of("a", "1"), of("a", "2")}, of("c", "1"), 1},
@@ -47,11 +47,11 @@ func TestATokenGivesWayToAnother(t *testing.T) {
 			w, conns := full(t, c.there...)
 			member := w.Enter(c.comes)
 			defer w.Leave(member)
-			if (member == surplus) != (c.goes < 0) {
+			if (member == surplus) != (c.displaced < 0) {
 				t.Errorf("%s: the newcomer is in surplus: %v", name, member == surplus)
 			}
 			for i, other := range conns {
-				if cut := other.why.Load() == OverShare; cut != (i == c.goes) {
+				if cut := other.why.Load() == OverShare; cut != (i == c.displaced) {
 					t.Errorf("%s: connection %d is cut: %v", name, i, cut)
 				}
 			}
@@ -60,7 +60,7 @@ func TestATokenGivesWayToAnother(t *testing.T) {
 }
 
 // A stream that must give way is woken, and writes no more.
-func TestAStreamGivesWay(t *testing.T) {
+func TestAStreamYields(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w, conns := full(t, of("a", "1"), of("a", "1"))
 		woken := 0
@@ -95,27 +95,27 @@ func TestStrangersHaveTimeToShowAToken(t *testing.T) {
 			return c
 		}
 		stranger := add()
-		if !fits(l.Room()) {
+		if !fits(l.Admit()) {
 			t.Error("there is no room though a place is free")
 		}
 		add().reading.Store(false)
 		came := time.Now()
-		for !fits(l.Room()) {
-			if _, retry := l.Room(); retry == 0 {
+		for !fits(l.Admit()) {
+			if _, retry := l.Admit(); retry == 0 {
 				t.Fatalf("%v after a stranger came the next connection is refused", time.Since(came))
 			}
-			time.Sleep(roomPause)
+			time.Sleep(admitPause)
 		}
-		if took := time.Since(came); took < strangerTime || took > strangerTime+2*walkPause || stranger.why.Load() != MadeRoom {
+		if took := time.Since(came); took < strangerTime || took > strangerTime+2*walkPause || stranger.why.Load() != Displaced {
 			t.Errorf("the stranger gives way after %v: %v", took, stranger.why.Load())
 		}
 		add().reading.Store(false)
-		if room, retry := l.Room(); room || retry == 0 {
-			t.Errorf("requests are under way on all connections: room %v, retry in %v", room, retry)
+		if ok, retry := l.Admit(); ok || retry == 0 {
+			t.Errorf("requests are under way on all connections: room %v, retry in %v", ok, retry)
 		}
-		time.Sleep(roomWait)
-		if room, retry := l.Room(); room || retry != 0 {
-			t.Errorf("no connection has given way for %v: room %v, retry in %v", roomWait, room, retry)
+		time.Sleep(admitWait)
+		if ok, retry := l.Admit(); ok || retry != 0 {
+			t.Errorf("no connection has given way for %v: room %v, retry in %v", admitWait, ok, retry)
 		}
 	})
 }

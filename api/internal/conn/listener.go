@@ -81,10 +81,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch room, err := l.await(c); {
+		switch ok, err := l.await(c); {
 		case err != nil:
 			return nil, err
-		case room:
+		case ok:
 			return l.watch.add(c), nil
 		}
 		if !l.bound.Slow {
@@ -143,16 +143,16 @@ func (l *Listener) Starve(err error) {
 }
 
 const (
-	// roomPause is how long a connection waits before the next check for room.
-	roomPause = 5 * time.Millisecond
-	// roomWait is how long connections wait if none gives way; longer than strangerTime, so that a stranger could have.
-	roomWait = 2 * strangerTime
+	// admitPause is how long a connection waits before the next check for room.
+	admitPause = 5 * time.Millisecond
+	// admitWait is how long connections wait if none gives way; longer than strangerTime, so that a stranger could have.
+	admitWait = 2 * strangerTime
 )
 
-// Room reports whether one more connection may be accepted, and makes room if it can. If a stranger may give way soon, retry is how long
+// Admit reports whether one more connection may be accepted, and makes room if it can. If a stranger may give way soon, retry is how long
 // to wait before the next call; 0 means that the connection is to be refused. Those behind it wait in the kernel's queue, so they are
 // served in order, and strangers that reconnect repeatedly do not keep the server busy. Only one goroutine may call it.
-func (l *Listener) Room() (room bool, retry time.Duration) {
+func (l *Listener) Admit() (ok bool, retry time.Duration) {
 	if l.fit() {
 		l.fullSince = time.Time{}
 		return true, 0
@@ -160,18 +160,18 @@ func (l *Listener) Room() (room bool, retry time.Duration) {
 	if l.fullSince.IsZero() {
 		l.fullSince = time.Now()
 	}
-	if open, _ := l.watch.Count(); open > l.watch.members.count() && time.Since(l.fullSince) < roomWait {
-		return false, roomPause
+	if open, _ := l.watch.Count(); open > l.watch.members.count() && time.Since(l.fullSince) < admitWait {
+		return false, admitPause
 	}
 	return false, 0
 }
 
 // await waits until there is room for an accepted connection, or until it is to be refused.
-func (l *Listener) await(c net.Conn) (room bool, err error) {
+func (l *Listener) await(c net.Conn) (ok bool, err error) {
 	for {
-		room, retry := l.Room()
+		ok, retry := l.Admit()
 		if retry == 0 {
-			return room, nil
+			return ok, nil
 		}
 		select {
 		case <-time.After(retry):

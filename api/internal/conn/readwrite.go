@@ -70,14 +70,14 @@ func (c *Conn) readAhead(most int, enough func([]byte) bool) bool {
 func (c *Conn) await(p []byte) (int, error) {
 	c.reading.Store(true)
 	defer c.reading.Store(false)
-	if why := c.why.Load(); why != nil && !c.lent { // bytes that were read before the loan are served
+	if why := c.why.Load(); why != nil && !c.borrowed { // bytes that were read before the loan are served
 		return 0, why
 	}
 	if c.readBy != 0 && c.readBy <= time.Now().UnixNano() {
 		return 0, os.ErrDeadlineExceeded
 	}
 	n, err := c.Conn.Read(p)
-	c.heard = c.heard || n > 0
+	c.received = c.received || n > 0
 	if err != nil && n == 0 {
 		if why := c.why.Load(); why != nil {
 			return 0, why
@@ -120,6 +120,6 @@ func (c *Conn) writeNow(p []byte) (int, error) {
 // take the bytes for its answer. It does nothing to connections of other listeners.
 func MuteUnheard(c net.Conn) {
 	if c, ok := c.(*Conn); ok {
-		c.muted = !c.heard && !c.lent // lent connections have received something
+		c.muted = !c.received && !c.borrowed // lent connections have received something
 	}
 }

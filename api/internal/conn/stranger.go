@@ -13,7 +13,7 @@ import (
 // other listeners.
 func Known(c net.Conn, h shares.Holder) {
 	if c, ok := c.(*Conn); ok && c.member.Load() == nil {
-		if l, ok := c.Conn.(lent); ok && c.lent {
+		if l, ok := c.Conn.(borrowed); ok && c.borrowed {
 			c.member.Store(l.Known(h))
 			return
 		}
@@ -37,8 +37,8 @@ type Cut struct{ why string }
 func (c *Cut) Error() string { return c.why }
 
 var (
-	// MadeRoom: a stranger was cut because another connection needed its place.
-	MadeRoom = &Cut{"another connection needed its place"}
+	// Displaced: a stranger was cut because another connection needed its place.
+	Displaced = &Cut{"another connection needed its place"}
 	// OverShare: a connection with a valid token was cut.
 	OverShare = &Cut{"its token, or tenant, had more connections than others that needed its place"}
 	// Stopping: the server stopped before the request had arrived completely.
@@ -96,7 +96,7 @@ func (w *Watch) cut(c *Conn, why *Cut) bool {
 		return false
 	}
 	first := true
-	if l, ok := c.Conn.(lent); ok && c.lent {
+	if l, ok := c.Conn.(borrowed); ok && c.borrowed {
 		first = l.Cut(why)
 	} else {
 		w.leaving++

@@ -15,7 +15,7 @@ func Streams(c net.Conn, hungUp func()) {
 		c.hungUp = hungUp
 		c.watch.mu.Unlock()
 		c.streams.Store(true)
-		if l, ok := c.Conn.(lent); ok {
+		if l, ok := c.Conn.(borrowed); ok {
 			l.HungUp(hungUp)
 		}
 	}

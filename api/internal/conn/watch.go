@@ -26,17 +26,17 @@ type Conn struct {
 	last     []byte        // the last read into fasthttp's buffer, valid until the next read
 	ahead    []byte        // what has been read ahead and is to be read again
 
-	lent    bool                // by others, who count it
-	readBy  int64               // deadline of a request that began before the loan, ns since the epoch; 0: the deadline that was set
-	came    int64               // when it was accepted, ns since the epoch
-	since   int64               // when its owner last answered on it, or accepted it, ns since the epoch
-	heard   bool                // something has been read
-	muted   bool                // writes are suppressed
-	streams atomic.Bool         // its answer has no time limit
-	hungUp  func()              // wakes the writer of such an answer; guarded by watch.mu
-	reading atomic.Bool         // it waits for bytes, so it has no request under way
-	writing atomic.Bool         // it writes an answer
-	why     atomic.Pointer[Cut] // why it was cut; nil: it was not
+	borrowed bool                // by others, who count it
+	readBy   int64               // deadline of a request that began before the loan, ns since the epoch; 0: the deadline that was set
+	came     int64               // when it was accepted, ns since the epoch
+	since    int64               // when its owner last answered on it, or accepted it, ns since the epoch
+	received bool                // something has been read
+	muted    bool                // writes are suppressed
+	streams  atomic.Bool         // its answer has no time limit
+	hungUp   func()              // wakes the writer of such an answer; guarded by watch.mu
+	reading  atomic.Bool         // it waits for bytes, so it has no request under way
+	writing  atomic.Bool         // it writes an answer
+	why      atomic.Pointer[Cut] // why it was cut; nil: it was not
 
 	lastWrite bool // it was cut, and its last answer is being written
 
@@ -114,8 +114,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // Close closes the connection and releases the memory reserved for its body.
 func (c *Conn) Close() error {
-	c.watch.bodies.give(c.bodyOf, c.body.Swap(0))
-	if l, ok := c.Conn.(lent); ok && c.lent {
+	c.watch.bodies.release(c.bodyOf, c.body.Swap(0))
+	if l, ok := c.Conn.(borrowed); ok && c.borrowed {
 		return c.watch.returned(c, l)
 	}
 	c.watch.remove(c)
@@ -141,7 +141,7 @@ type Watch struct {
 	listeners []*Listener
 	deaf      bool // listeners are closed
 	conns     map[*Conn]struct{}
-	lent      int // of conns, how many are counted by others
+	borrowed  int // of conns, how many are counted by others
 	leaving   int // of conns that are not lent, how many were cut and are not closed yet
 	others    []Others
 	empty     chan struct{} // closed with the last connection; nil while there is none
@@ -189,10 +189,10 @@ func (w *Watch) endIfEmpty() {
 func (w *Watch) Count() (open, leaving int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	open, leaving = len(w.conns)-w.lent, w.leaving
+	open, leaving = len(w.conns)-w.borrowed, w.leaving
 	for _, o := range w.others {
-		theirs, gone := o.Open()
-		open, leaving = open+theirs, leaving+gone
+		theirs, cut := o.Open()
+		open, leaving = open+theirs, leaving+cut
 	}
 	return open, leaving
 }
@@ -224,8 +224,8 @@ func (w *Watch) forget(c *Conn) {
 	if _, there := w.conns[c]; !there {
 		return
 	}
-	if c.lent {
-		w.lent--
+	if c.borrowed {
+		w.borrowed--
 	} else {
 		w.members.leave(c.member.Load())
 		if c.why.Load() != nil {
@@ -237,7 +237,7 @@ func (w *Watch) forget(c *Conn) {
 }
 
 // returned closes a lent connection, unless it has been given back, in one step for the watch and its owner.
-func (w *Watch) returned(c *Conn, l lent) error {
+func (w *Watch) returned(c *Conn, l borrowed) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forget(c)
@@ -252,7 +252,7 @@ func (w *Watch) run(empty <-chan struct{}) {
 		case <-empty:
 			return
 		case <-tick.C:
-			w.look(time.Now().UnixNano())
+			w.sweep(time.Now().UnixNano())
 		}
 	}
 }
@@ -265,7 +265,7 @@ const (
 	CutPause   = 4 * time.Millisecond
 )
 
-func (w *Watch) look(now int64) {
+func (w *Watch) sweep(now int64) {
 	for due := range slices.Chunk(w.due(now), CutsAtOnce) {
 		for _, c := range due {
 			c.read.pass(now, c.Conn.SetReadDeadline)

@@ -88,38 +88,38 @@ func TestConnectionsThatAreDueTogether(t *testing.T) {
 	})
 }
 
-// kept are connections of others: strangers that wait.
-type kept struct {
+// fakeOthers are connections of others: strangers that wait.
+type fakeOthers struct {
 	open, leaving int
-	idle          []*keptStranger
+	idle          []*fakeStranger
 }
 
-type keptStranger struct {
-	of    *kept
+type fakeStranger struct {
+	of    *fakeOthers
 	since int64
-	gone  bool
+	cut   bool
 }
 
-func (k *kept) Open() (open, leaving int) { return k.open, k.leaving }
-func (k *kept) Waiting() []net.Addr       { return nil }
-func (k *kept) StopReading()              {}
-func (k *kept) Each(yield func(Candidate)) {
+func (k *fakeOthers) Open() (open, leaving int) { return k.open, k.leaving }
+func (k *fakeOthers) Waiting() []net.Addr       { return nil }
+func (k *fakeOthers) StopReading()              {}
+func (k *fakeOthers) Each(yield func(Candidate)) {
 	for _, s := range k.idle {
 		yield(s)
 	}
 }
 
-func (s *keptStranger) State() State {
-	if s.gone {
+func (s *fakeStranger) State() State {
+	if s.cut {
 		return Busy
 	}
 	return Waiting
 }
-func (s *keptStranger) Member() *Member { return nil }
-func (s *keptStranger) Since() int64    { return s.since }
-func (s *keptStranger) Came() int64     { return s.since }
-func (s *keptStranger) Cut(*Cut) bool {
-	s.gone = true
+func (s *fakeStranger) Member() *Member { return nil }
+func (s *fakeStranger) Since() int64    { return s.since }
+func (s *fakeStranger) Came() int64     { return s.since }
+func (s *fakeStranger) Cut(*Cut) bool {
+	s.cut = true
 	s.of.leaving++
 	return true
 }
@@ -128,12 +128,12 @@ func (s *keptStranger) Cut(*Cut) bool {
 func TestTheNextConnectionRestoresTheLimit(t *testing.T) {
 	w := NewWatch(time.Minute, time.Minute, time.Minute, nil)
 	l := w.Listen(noListener{}, Bound{Max: 10})
-	k := &kept{open: 13}
+	k := &fakeOthers{open: 13}
 	for i := range k.open {
-		k.idle = append(k.idle, &keptStranger{of: k, since: int64(i)})
+		k.idle = append(k.idle, &fakeStranger{of: k, since: int64(i)})
 	}
 	w.Join(k)
-	if !fits(l.Room()) {
+	if !fits(l.Admit()) {
 		t.Error("there is no room though strangers give way")
 	}
 	if k.leaving != 4 || k.idle[3].State() != Busy || k.idle[4].State() != Waiting {
@@ -142,6 +142,6 @@ func TestTheNextConnectionRestoresTheLimit(t *testing.T) {
 	w.Part(k)
 }
 
-func fits(room bool, _ time.Duration) bool { return room }
+func fits(ok bool, _ time.Duration) bool { return ok }
 
 type noListener struct{ net.Listener }

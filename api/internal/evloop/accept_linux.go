@@ -142,12 +142,12 @@ func (a *acceptor) fail(l *Loop, err error) {
 // admit accepts or refuses a connection. It returns false if the connection must wait for room.
 func (a *acceptor) admit(l *Loop, fd int) bool {
 	f := l.front
-	switch room, retry := f.gate.Room(); {
+	switch ok, retry := f.gate.Admit(); {
 	case retry > 0:
 		a.held = fd
 		a.rest(l, retry)
 		return false
-	case !room:
+	case !ok:
 		f.gate.Refuse(descriptor(fd))
 		_ = unix.Close(fd)
 		return true

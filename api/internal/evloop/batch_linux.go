@@ -18,12 +18,12 @@ type batch struct {
 }
 
 type answer struct {
-	c     *Conn
-	end   int // offset of its end in batch.b; it begins at the end of the one before
-	close bool
-	told  func()
-	n     int // how many bytes have been written
-	err   unix.Errno
+	c      *Conn
+	end    int // offset of its end in batch.b; it begins at the end of the one before
+	close  bool
+	onSent func()
+	n      int // how many bytes have been written
+	err    unix.Errno
 }
 
 const (
@@ -32,9 +32,9 @@ const (
 	mostBatched   = 4 << 10 // bytes of an answer
 )
 
-func (s *batch) add(c *Conn, b []byte, close bool, told func()) {
+func (s *batch) add(c *Conn, b []byte, close bool, onSent func()) {
 	s.b = append(s.b, b...)
-	s.answers = append(s.answers, answer{c: c, end: len(s.b), close: close, told: told})
+	s.answers = append(s.answers, answer{c: c, end: len(s.b), close: close, onSent: onSent})
 }
 
 func (s *batch) bytes(i int) []byte {
@@ -63,25 +63,25 @@ func (s *batch) write() bool {
 	}
 }
 
-// landed passes a result of Post to the handler and sends the answers together.
-func (l *Loop) landed(m any) {
+// receive passes a result of Post to the handler and sends the answers together.
+func (l *Loop) receive(m any) {
 	l.batch = l.emptyBatch()
 	defer func() {
 		s := l.batch
 		l.batch = nil
 		l.writeBatch(s)
 	}()
-	l.handler.Landed(m)
+	l.handler.Receive(m)
 }
 
 // bind adds an answer to the batch.
-func (l *Loop) bind(c *Conn, b []byte, close bool, told func()) {
+func (l *Loop) bind(c *Conn, b []byte, close bool, onSent func()) {
 	if len(l.batch.answers) == mostAnswers {
 		l.writeBatch(l.batch)
 		l.batch = l.emptyBatch()
 	}
 	c.set(flagBatched)
-	l.batch.add(c, b, close, told)
+	l.batch.add(c, b, close, onSent)
 }
 
 // emptyBatch returns a batch that no goroutine uses.
@@ -102,11 +102,11 @@ func (l *Loop) writeBatch(s *batch) {
 	s.left.Store(int32(len(s.answers)))
 	if least := l.front.cfg.ShareFrom; least > 0 && len(s.answers) >= least {
 		s.helped.Store(true)
-		l.beside <- s // never blocks: the loop has removed what the helper did not take
+		l.helper <- s // never blocks: the loop has removed what the helper did not take
 	}
 	last := s.write()
 	select {
-	case <-l.beside: // the helper has not taken it
+	case <-l.helper: // the helper has not taken it
 		s.helped.Store(false)
 	default:
 	}
@@ -117,7 +117,7 @@ func (l *Loop) writeBatch(s *batch) {
 
 // help writes answers concurrently with the loop, until the loop ends.
 func (l *Loop) help() {
-	for s := range l.beside {
+	for s := range l.helper {
 		last := s.write()
 		s.helped.Store(false)
 		if last {
@@ -142,6 +142,6 @@ func (l *Loop) settleOne(a *answer, b []byte) {
 	case lost && a.n < len(b):
 		l.close(a.c)
 	default:
-		a.c.wrote(b, a.n, a.err, a.close || lost, a.told)
+		a.c.wrote(b, a.n, a.err, a.close || lost, a.onSent)
 	}
 }

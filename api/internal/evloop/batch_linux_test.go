@@ -14,14 +14,14 @@ func (s *server) bound(n int, do func(*Loop, *batch)) (clients []*client) {
 	for i := range n {
 		clients = append(clients, s.dial().send(fmt.Sprintf("w%d\n", i)))
 	}
-	var held []*asked
+	var held []*echoRequest
 	for range n {
 		held = append(held, s.next())
 	}
 	s.onAll(func(l *Loop) {
 		l.batch = l.emptyBatch()
 		for _, r := range held {
-			r.c.AnswerTold([]byte(r.text+"\n"), false, func() { s.told.Add(1) })
+			r.c.AnswerThen([]byte(r.text+"\n"), false, func() { s.sent.Add(1) })
 		}
 		batch := l.batch
 		l.batch = nil
@@ -39,12 +39,12 @@ func wantEach(clients []*client) {
 }
 
 // Answers that the helper goroutine writes equal those that the loop writes, for a whole batch or a part of it.
-func TestAnswersAreWrittenBesideTheLoop(t *testing.T) {
+func TestAnswersAreWrittenConcurrentlyWithTheLoop(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	const n = 3*writtenAtOnce + 1
 	for _, loops := range []int{0, 1, 2} { // so many times the loop takes some
-		before := s.told.Load()
+		before := s.sent.Load()
 		wantEach(s.bound(n, func(l *Loop, batch *batch) {
 			for range loops {
 				to := int(batch.next.Add(writtenAtOnce))
@@ -55,9 +55,9 @@ func TestAnswersAreWrittenBesideTheLoop(t *testing.T) {
 				batch.left.Add(-writtenAtOnce)
 			}
 			batch.helped.Store(true)
-			l.beside <- batch
+			l.helper <- batch
 		}))
-		until(t, func() bool { return s.told.Load() == before+2*n }, func() string { return "not all answers were told" })
+		until(t, func() bool { return s.sent.Load() == before+2*n }, func() string { return "not all answers were told" })
 	}
 	wantEach(s.bound(n, func(l *Loop, batch *batch) { l.writeBatch(batch) }))
 	s.onAll(func(l *Loop) { l.front.cfg.ShareFrom = 0 })
@@ -71,10 +71,10 @@ func TestAConnectionInABatchKeepsItsDescriptor(t *testing.T) {
 	clients := s.bound(2, func(l *Loop, batch *batch) {
 		c := batch.answers[1].c
 		l.close(c)
-		if c.has(flagGone) || l.front.table.at(c.fd).conn.Load() != c {
+		if c.has(flagClosed) || l.front.table.at(c.fd).conn.Load() != c {
 			t.Error("it was closed though its answer is being written")
 		}
-		c.AnswerTold([]byte("twice\n"), false, nil)
+		c.AnswerThen([]byte("twice\n"), false, nil)
 		if len(batch.answers) != 2 || c.out != nil {
 			t.Error("a request was answered twice")
 		}
@@ -102,7 +102,7 @@ func TestBatchesAreTakenAgain(t *testing.T) {
 	})
 	var all sync.WaitGroup
 	const n = mostAnswers + 100
-	var held []*asked
+	var held []*echoRequest
 	for range n {
 		c := s.dial().send("wx\n")
 		held = append(held, s.next())
@@ -147,5 +147,5 @@ func TestALoopWithManyRequestsUnderWayDoesNotPause(t *testing.T) {
 			t.Errorf("%d requests are under way, want 1", l.underWay)
 		}
 	})
-	s.loops[0].Post([]*asked{one})
+	s.loops[0].Post([]*echoRequest{one})
 }

@@ -19,7 +19,7 @@ type Conn struct {
 	flags atomic.Uint32
 	came  uint32               // when it was accepted, ms since the epoch, lower 32 bits
 	since atomic.Int64         // when it was accepted or last answered, ns since the epoch
-	lent  atomic.Pointer[loan] // set while it is lent; nil: the loop serves it
+	loan  atomic.Pointer[loan] // set while it is lent; nil: the loop serves it
 	in    *buffer              // unread bytes, of a request or after the one under way; nil: none
 	out   *outgoing            // the part of an answer that could not be written yet; nil: none
 	begun int64                // when the incomplete request began, ns since the epoch; 0: none
@@ -40,7 +40,7 @@ const (
 	flagStalled              // its answer could not be written completely yet
 	flagServed               // it has been answered at least once
 	flagCut                  // it must be closed
-	flagGone                 // it is closed
+	flagClosed               // it is closed
 	flagBatched              // its answer is in a batch
 	flagLost                 // it is to be closed when the batch has been written
 )
@@ -62,43 +62,43 @@ func (c *Conn) Known(h shares.Holder) *conn.Member {
 
 // Answer ends the request under way with b. It writes what the socket accepts and copies the rest. With close the connection ends
 // after the answer. Unread bytes after the request are read in the next turn. On a closed connection it does nothing.
-func (c *Conn) Answer(b []byte, close bool) { c.AnswerTold(b, close, nil) }
+func (c *Conn) Answer(b []byte, close bool) { c.AnswerThen(b, close, nil) }
 
-// AnswerTold does as Answer, and calls the given function when all of b has been written to the socket, but not if that fails.
-func (c *Conn) AnswerTold(b []byte, close bool, told func()) {
-	if c.flags.Load()&(flagUnderWay|flagGone|flagBatched) != flagUnderWay || c.out != nil {
+// AnswerThen does as Answer, and calls the given function when all of b has been written to the socket, but not if that fails.
+func (c *Conn) AnswerThen(b []byte, close bool, onSent func()) {
+	if c.flags.Load()&(flagUnderWay|flagClosed|flagBatched) != flagUnderWay || c.out != nil {
 		return
 	}
 	if c.loop.batch != nil && len(b) <= mostBatched {
-		c.loop.bind(c, b, close, told)
+		c.loop.bind(c, b, close, onSent)
 		return
 	}
 	n, err := write(c.fd, b)
-	c.wrote(b, n, err, close, told)
+	c.wrote(b, n, err, close, onSent)
 }
 
 // wrote records that n bytes of an answer have been written, and continues from there.
-func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, told func()) {
+func (c *Conn) wrote(b []byte, n int, err unix.Errno, close bool, onSent func()) {
 	switch {
 	case n == len(b):
-		if told != nil {
-			told()
+		if onSent != nil {
+			onSent()
 		}
 		c.loop.answered(c, close)
 	case err != 0 && err != unix.EAGAIN, c.has(flagCut): // a connection that must close does not wait for its client to read
 		c.loop.close(c)
 	default:
-		c.out = keepOut(b[n:], close, told)
+		c.out = keepOut(b[n:], close, onSent)
 		c.set(flagStalled)
 		c.slot.due.Store(c.loop.now + int64(c.loop.front.cfg.WriteTimeout))
-		if !c.tellsWritable() {
+		if !c.watchWritable() {
 			c.loop.close(c)
 		}
 	}
 }
 
-// tellsWritable makes epoll report when the descriptor is writable again.
-func (c *Conn) tellsWritable() bool {
+// watchWritable makes epoll report when the descriptor is writable again.
+func (c *Conn) watchWritable() bool {
 	if c.drains {
 		return true
 	}
@@ -121,8 +121,8 @@ func (l *Loop) writeMore(c *Conn) {
 	c.out = nil
 	c.unset(flagStalled)
 	o.free()
-	if o.told != nil {
-		o.told()
+	if o.onSent != nil {
+		o.onSent()
 	}
 	l.answered(c, o.close)
 }
@@ -160,7 +160,7 @@ func (l *Loop) queue(c *Conn) {
 
 // close ends a connection that the loop serves.
 func (l *Loop) close(c *Conn) {
-	if c.has(flagGone) || c.lent.Load() != nil {
+	if c.has(flagClosed) || c.loan.Load() != nil {
 		return
 	}
 	if c.has(flagBatched) { // its descriptor may be in use by a write
@@ -181,7 +181,7 @@ func (l *Loop) forget(c *Conn) {
 	if c.has(flagUnderWay) {
 		l.underWay--
 	}
-	c.set(flagGone)
+	c.set(flagClosed)
 	c.loop.front.cfg.Watch.Leave(c.member.Swap(nil))
 	c.slot.due.Store(0)
 	c.slot.conn.Store(nil) // before the system reuses the descriptor
@@ -193,14 +193,14 @@ func (l *Loop) forget(c *Conn) {
 
 // outgoing is the unwritten rest of an answer.
 type outgoing struct {
-	b     *buffer
-	at    int
-	close bool
-	told  func()
+	b      *buffer
+	at     int
+	close  bool
+	onSent func()
 }
 
-func keepOut(b []byte, close bool, told func()) *outgoing {
-	o := &outgoing{b: newBuffer(len(b)), close: close, told: told}
+func keepOut(b []byte, close bool, onSent func()) *outgoing {
+	o := &outgoing{b: newBuffer(len(b)), close: close, onSent: onSent}
 	o.b.b = append(o.b.b, b...)
 	return o
 }

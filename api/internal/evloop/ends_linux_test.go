@@ -53,7 +53,7 @@ func TestDeadlinesPass(t *testing.T) {
 		t.Errorf("who has sent nothing got %q", got)
 	}
 	s.opens(1)
-	s.loops[0].Post([]*asked{r})
+	s.loops[0].Post([]*echoRequest{r})
 	waits.wants("hello")
 	s.opens(0)
 }
@@ -66,14 +66,14 @@ func TestATrickleIsCutOff(t *testing.T) {
 			t.Parallel()
 			s := serve(t, quick)
 			c := s.dial().send(begin)
-			gone := make(chan struct{})
+			closed := make(chan struct{})
 			go func() {
-				defer close(gone)
+				defer close(closed)
 				for _, err := c.Write([]byte("x")); err == nil; _, err = c.Write([]byte("x")) {
 					time.Sleep(20 * time.Millisecond) // the pace of the attack
 				}
 			}()
-			<-gone // it was closed, before which it could send for ever
+			<-closed // it was closed, before which it could send for ever
 			s.opens(0)
 		})
 	}
@@ -97,7 +97,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 		}()
 		<-sent // it was closed, before which it could not send for ever
 		s.opens(0)
-		if n := s.told.Load(); n > 10 {
+		if n := s.sent.Load(); n > 10 {
 			t.Errorf("%d answers of 1 MB were written to a client that reads nothing", n)
 		}
 	}
@@ -110,13 +110,13 @@ func TestAnswersLargerThanTheSocketTakes(t *testing.T) {
 	c := s.dial().send("g5000000\neafter\n")
 	s.opens(1)
 	c.wants(strings.Repeat("g", 5_000_000), "after")
-	until(t, func() bool { return s.told.Load() == 2 }, func() string { return fmt.Sprintf("%d answers were told", s.told.Load()) })
+	until(t, func() bool { return s.sent.Load() == 2 }, func() string { return fmt.Sprintf("%d answers were told", s.sent.Load()) })
 	c = s.dial().send("g5000000\n")
 	c.wants2("g")
 	_ = c.SetLinger(0)
 	_ = c.Close()
 	s.opens(1)
-	if n := s.told.Load(); n != 2 {
+	if n := s.sent.Load(); n != 2 {
 		t.Errorf("an answer was told that was not taken: %d", n)
 	}
 }
@@ -211,7 +211,7 @@ func TestTheEnd(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		s := serve(t, func(c *Config) { c.Loops = loops })
 		var waits, idle, halves []*client
-		var held []*asked
+		var held []*echoRequest
 		for range 10 {
 			waits = append(waits, s.dial().send("whello\n"))
 			held = append(held, s.next())
@@ -241,7 +241,7 @@ func TestTheEnd(t *testing.T) {
 		default:
 		}
 		for _, r := range held {
-			r.c.loop.Post([]*asked{r})
+			r.c.loop.Post([]*echoRequest{r})
 		}
 		for _, c := range waits {
 			if got := c.ends(); got != "hello\n" {
@@ -282,7 +282,7 @@ func TestTheEndUnderLoad(t *testing.T) {
 }
 
 // When all places are taken, strangers give way, the oldest first; those that are known do not, and one more is refused.
-func TestStrangersGiveWay(t *testing.T) {
+func TestStrangersYield(t *testing.T) {
 	t.Parallel()
 	for _, loops := range []int{1, 3} {
 		const most = 20
@@ -292,20 +292,20 @@ func TestStrangersGiveWay(t *testing.T) {
 			known = append(known, s.dial().send("whello\n"))
 			r := s.next()
 			r.c.Known(shares.Holder{Tenant: "a", Token: strconv.Itoa(len(known))})
-			r.c.loop.Post([]*asked{r})
+			r.c.loop.Post([]*echoRequest{r})
 			strangers = append(strangers, s.dial().send("ehal"))
 			s.opens(len(known) + len(strangers))
 		}
 		for i := range strangers {
-			late := s.dial()
-			if got := strangers[i].ends(); !strings.Contains(got, conn.MadeRoom.Error()) {
+			newcomer := s.dial()
+			if got := strangers[i].ends(); !strings.Contains(got, conn.Displaced.Error()) {
 				t.Fatalf("stranger %d got %q", i, got)
 			}
-			late.send("w\n")
+			newcomer.send("w\n")
 			r := s.next()
 			r.c.Known(shares.Holder{Tenant: "a", Token: "late"})
-			r.c.loop.Post([]*asked{r})
-			late.wants("")
+			r.c.loop.Post([]*echoRequest{r})
+			newcomer.wants("")
 			s.opens(most)
 		}
 		if got := s.dial().ends(); got != "full\n" || s.reject.Load() != 1 {
@@ -320,7 +320,7 @@ func TestStrangersGiveWay(t *testing.T) {
 // A stranger that was cut may have begun a request: it is closed after the answer, and counts as leaving until then.
 func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 	t.Parallel()
-	sorry := "sorry " + conn.MadeRoom.Error() + "\n"
+	sorry := "sorry " + conn.Displaced.Error() + "\n"
 	for begins, left := range map[string]string{
 		"wlate\n":        "late\n",                                  // a request that takes its time
 		"nnow\nnnow\n":   "now\n",                                   // two that are answered at once
@@ -336,7 +336,7 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 		c := s.dial()
 		s.opens(1)
 		s.onLoop(func() {
-			s.Each(func(stranger conn.Candidate) { stranger.Cut(conn.MadeRoom) })
+			s.Each(func(stranger conn.Candidate) { stranger.Cut(conn.Displaced) })
 			c.send(begins) // it has arrived when the loop handles the cut
 		})
 		if begins[0] == 'w' {
@@ -344,7 +344,7 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 			if open, leaving := s.watch.Count(); open != 1 || leaving != 1 {
 				t.Errorf("%d connections are open, %d of them leave", open, leaving)
 			}
-			s.loops[0].Post([]*asked{r})
+			s.loops[0].Post([]*echoRequest{r})
 		}
 		if left == "" {
 			s.opens(0) // though its client does not read
@@ -359,7 +359,7 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 }
 
 // A connection that is cut during a loan, or at its end, is closed.
-func TestACutAsAConnectionGoesBack(t *testing.T) {
+func TestACutWhileAConnectionIsReturned(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for range 300 { // to meet every moment of a loan
@@ -367,7 +367,7 @@ func TestACutAsAConnectionGoesBack(t *testing.T) {
 		s.opens(1)
 		until(t, func() (cut bool) {
 			s.table.each(func(c *Conn) {
-				if h := c.lent.Load(); h != nil {
+				if h := c.loan.Load(); h != nil {
 					cut = h.Cut(conn.OverShare)
 				} else {
 					cut = c.has(flagServed) && c.Cut(conn.OverShare)
@@ -386,20 +386,20 @@ func TestACutAsAConnectionGoesBack(t *testing.T) {
 	}
 	h := &loan{c: &Conn{loop: s.loops[0], slot: new(slot), fd: -1}, idling: true}
 	h.changed.L = &h.mu
-	h.c.lent.Store(h)
+	h.c.loan.Store(h)
 	h.c.set(flagCut) // the loop saw the loan
 	s.leaving.Add(1)
 	if !h.awaitBytes() {
 		t.Fatal("a connection without bytes did not go back")
 	}
 	s.onLoop(func() {})
-	if !h.c.has(flagGone) {
+	if !h.c.has(flagClosed) {
 		t.Error("a connection that was cut before it went back is open")
 	}
 }
 
 // A stranger that another loop closes just as it is cut does not count as leaving for ever.
-func TestACutThatComesTooLateLeavesNothing(t *testing.T) {
+func TestACutOfAClosedConnectionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	c := s.dial()
@@ -407,7 +407,7 @@ func TestACutThatComesTooLateLeavesNothing(t *testing.T) {
 	s.Each(func(stranger conn.Candidate) {
 		_ = c.Close()
 		s.opens(0)
-		stranger.Cut(conn.MadeRoom)
+		stranger.Cut(conn.Displaced)
 	})
 	s.onLoop(func() {})
 	if _, leaving := s.watch.Count(); leaving != 0 {

@@ -49,13 +49,13 @@ type Front struct {
 	table  table
 	accept acceptor
 
-	leaving  atomic.Int64 // connections that were cut and are not closed yet
-	stopping atomic.Bool
-	ends     sync.WaitGroup
-	failed   chan error    // receives the error that ended accepting
-	done     chan struct{} // closed when the loops have ended
-	given    sync.Once
-	up       chan struct{} // closed by GiveUp
+	leaving    atomic.Int64 // connections that were cut and are not closed yet
+	stopping   atomic.Bool
+	ends       sync.WaitGroup
+	failed     chan error    // receives the error that ended accepting
+	done       chan struct{} // closed when the loops have ended
+	giveUpOnce sync.Once
+	up         chan struct{} // closed by GiveUp
 }
 
 // Listen serves the connections of a listener on loops until it is closed. It fails if the descriptors it needs cannot be opened.
@@ -140,7 +140,7 @@ func (f *Front) Accept() (net.Conn, error) {
 }
 
 // GiveUp makes Accept return without waiting for connections. Those that are left end as usual.
-func (f *Front) GiveUp() { f.given.Do(func() { close(f.up) }) }
+func (f *Front) GiveUp() { f.giveUpOnce.Do(func() { close(f.up) }) }
 
 // Addr returns the listener's address.
 func (f *Front) Addr() net.Addr { return f.ln.Addr() }
@@ -178,7 +178,7 @@ func (f *Front) Each(yield func(conn.Candidate)) { f.table.each(func(c *Conn) { 
 func (f *Front) StopReading() {
 	f.onAll(func(l *Loop) {
 		f.table.each(func(c *Conn) {
-			if c.loop == l && c.lent.Load() == nil && !c.has(flagUnderWay|flagGone) {
+			if c.loop == l && c.loan.Load() == nil && !c.has(flagUnderWay|flagClosed) {
 				l.cut(c, conn.Stopping)
 			}
 		})
@@ -189,7 +189,7 @@ func (f *Front) StopReading() {
 func (f *Front) Waiting() (clients []net.Addr) {
 	f.onAll(func(l *Loop) {
 		f.table.each(func(c *Conn) {
-			if c.loop == l && c.lent.Load() == nil && !c.has(flagUnderWay|flagGone|flagCut) {
+			if c.loop == l && c.loan.Load() == nil && !c.has(flagUnderWay|flagClosed|flagCut) {
 				clients = append(clients, remote(c.fd))
 			}
 		})
@@ -212,7 +212,7 @@ func (f *Front) onAll(do func(*Loop)) {
 // State returns what the connection is doing. While it is lent, the watch knows.
 func (c *Conn) State() conn.State {
 	switch flags := c.flags.Load(); {
-	case c.lent.Load() != nil || flags&(flagCut|flagGone) != 0:
+	case c.loan.Load() != nil || flags&(flagCut|flagClosed) != 0:
 	case flags&flagUnderWay == 0:
 		return conn.Waiting
 	case flags&flagStalled != 0:
@@ -234,7 +234,7 @@ func (c *Conn) Came() int64 {
 }
 
 // Cut closes the connection with a reason, and reports whether that takes effect. It may be called from any goroutine.
-func (c *Conn) Cut(why *conn.Cut) bool { return c.lent.Load() == nil && c.leave(why) }
+func (c *Conn) Cut(why *conn.Cut) bool { return c.loan.Load() == nil && c.leave(why) }
 
 // leave closes the connection, at the latest after the answer to the request under way. It returns false if it was called before. A
 // connection that is lent is closed by its borrower.
@@ -258,8 +258,8 @@ func (c *Conn) left() {
 func (l *Loop) cut(c *Conn, why *conn.Cut) {
 	defer l.contain(c)
 	l.readOn(c)
-	switch h := c.lent.Load(); {
-	case c.has(flagGone):
+	switch h := c.loan.Load(); {
+	case c.has(flagClosed):
 		c.left() // another loop, or its borrower, closed it at the same time
 	case h != nil:
 		h.served.Cut(why)
@@ -269,7 +269,7 @@ func (l *Loop) cut(c *Conn, why *conn.Cut) {
 		l.queue(c) // the next turn follows immediately, and sends what was read just now
 	case c.in != nil:
 		c.left() // Adopt counts it
-		l.handOver(c, nil, why)
+		l.handOff(c, nil, why)
 	default:
 		l.close(c)
 	}

@@ -6,8 +6,8 @@ type Handler interface {
 	// Read inspects a connection's unread bytes, from the first byte of a request on. The bytes are valid until Read returns: the
 	// handler must copy what it keeps. Next describes n.
 	Read(c *Conn, unread []byte) (n int, next Next)
-	// Landed receives a value passed to Post.
-	Landed(done any)
+	// Receive receives a value passed to Post.
+	Receive(done any)
 	// Turn ends a turn of the loop: everything that was ready has been read. The handler now sends what it has collected.
 	Turn()
 }
@@ -22,6 +22,6 @@ const (
 	// Begun means that a request of n bytes is under way. The loop does not read further requests of the connection until Conn.Answer, so
 	// answers have the order of their requests.
 	Begun
-	// HandOver passes the connection, with all unread bytes, to a goroutine for this request. n is ignored.
-	HandOver
+	// HandOff passes the connection, with all unread bytes, to a goroutine for this request. n is ignored.
+	HandOff
 )

@@ -38,10 +38,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type echo struct {
 	s    *server
 	l    *Loop
-	turn []*asked
+	turn []*echoRequest
 }
 
-type asked struct {
+type echoRequest struct {
 	c    *Conn
 	text string
 	kind byte
@@ -60,7 +60,7 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 		return len(head) + 1 + n, h.begin(c, string(body[:n]))
 	}
 	if unread[0] == 'o' {
-		return 0, HandOver
+		return 0, HandOff
 	}
 	line, _, ok := bytes.Cut(unread, []byte("\n"))
 	if !ok {
@@ -69,7 +69,7 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 	text := string(line[1:])
 	switch line[0] {
 	case 'h':
-		return 0, HandOver
+		return 0, HandOff
 	case 'p':
 		panic(text)
 	case 'n':
@@ -81,7 +81,7 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 		n, _ := strconv.Atoi(text)
 		h.begin(c, strings.Repeat("g", n))
 	case 'w':
-		h.s.held <- &asked{c: c, text: text}
+		h.s.held <- &echoRequest{c: c, text: text}
 	default:
 		h.begin(c, text)
 		h.turn[len(h.turn)-1].kind = line[0]
@@ -90,7 +90,7 @@ func (h *echo) Read(c *Conn, unread []byte) (int, Next) {
 }
 
 func (h *echo) begin(c *Conn, text string) Next {
-	h.turn = append(h.turn, &asked{c: c, text: text})
+	h.turn = append(h.turn, &echoRequest{c: c, text: text})
 	return Begun
 }
 
@@ -106,15 +106,15 @@ func (h *echo) Turn() {
 	}
 }
 
-func (h *echo) Landed(done any) {
+func (h *echo) Receive(done any) {
 	switch done := done.(type) {
-	case []*asked:
+	case []*echoRequest:
 		for _, r := range done {
 			if r.kind == 'l' {
 				h.s.held <- r
 				panic(r.text)
 			}
-			r.c.AnswerTold([]byte(r.text+"\n"), h.l.Stopping(), func() { h.s.told.Add(1) })
+			r.c.AnswerThen([]byte(r.text+"\n"), h.l.Stopping(), func() { h.s.sent.Add(1) })
 		}
 	case func(*Loop):
 		done(h.l)
@@ -124,15 +124,15 @@ func (h *echo) Landed(done any) {
 // server is a front with the tests' protocol.
 type server struct {
 	*Front
-	t      testing.TB
-	watch  *conn.Watch
-	addr   string
-	held   chan *asked
-	told   atomic.Int64
-	panics atomic.Int64
-	lent   atomic.Int64
-	starve atomic.Int64
-	reject atomic.Int64
+	t         testing.TB
+	watch     *conn.Watch
+	addr      string
+	held      chan *echoRequest
+	sent      atomic.Int64
+	panics    atomic.Int64
+	handedOff atomic.Int64
+	starve    atomic.Int64
+	reject    atomic.Int64
 
 	readTimeout time.Duration
 }
@@ -144,9 +144,9 @@ func serve(t testing.TB, change ...func(*Config)) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, held: make(chan *asked, 1000), addr: ln.Addr().String()}
+	s := &server{t: t, held: make(chan *echoRequest, 1000), addr: ln.Addr().String()}
 	cfg := Config{
-		Loops: 1, Handler: func(l *Loop) Handler { return &echo{s: s, l: l} }, Serve: s.serveLent,
+		Loops: 1, Handler: func(l *Loop) Handler { return &echo{s: s, l: l} }, Serve: s.serveHandedOff,
 		ShareFrom:   1,
 		ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxRequest: 1 << 20,
 		Bound: conn.Bound{
@@ -176,8 +176,8 @@ func (s *server) end() {
 	_, _ = s.Gate().Accept()
 }
 
-// serveLent does what fasthttp does: it reads a request, answers, and reports that it is between two requests.
-func (s *server) serveLent(c net.Conn) {
+// serveHandedOff does what fasthttp does: it reads a request, answers, and reports that it is between two requests.
+func (s *server) serveHandedOff(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReader(c)
 	for {
@@ -189,7 +189,7 @@ func (s *server) serveLent(c net.Conn) {
 			}
 			return
 		}
-		s.lent.Add(1)
+		s.handedOff.Add(1)
 		if _, err := io.WriteString(c, line[1:]); err != nil {
 			return
 		}
@@ -212,7 +212,7 @@ type client struct {
 const patience = time.Minute
 
 // next is the next request that waits until the test answers it.
-func (s *server) next() *asked {
+func (s *server) next() *echoRequest {
 	s.t.Helper()
 	select {
 	case r := <-s.held:

@@ -39,8 +39,8 @@ type loan struct {
 // ends are the events that a client's end triggers: it has shut its side, or has gone.
 const ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
-// handOver lends a connection with its unread bytes b for a request. If why is given the connection is cut: the borrower reads no more.
-func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
+// handOff lends a connection with its unread bytes b for a request. If why is given the connection is cut: the borrower reads no more.
+func (l *Loop) handOff(c *Conn, b []byte, why *conn.Cut) {
 	h := &loan{c: c}
 	h.changed.L = &h.mu
 	past := conn.Past{Member: c.member.Load(), Came: c.Came(), Since: c.since.Load(), Why: why}
@@ -60,12 +60,12 @@ func (l *Loop) handOver(c *Conn, b []byte, why *conn.Cut) {
 	c.begun = 0
 	c.slot.due.Store(0)
 	h.served = l.front.cfg.Watch.Adopt(h, past)
-	c.lent.Store(h)
+	c.loan.Store(h)
 	go l.front.cfg.Serve(h.served)
 }
 
-// tell records what the descriptor is ready for. It returns false if the connection has been given back.
-func (h *loan) tell(events uint32) bool {
+// notify records what the descriptor is ready for. It returns false if the connection has been given back.
+func (h *loan) notify(events uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.returned {
@@ -167,10 +167,10 @@ func (h *loan) giveBack() {
 	c.set(flagServed)
 	c.since.Store(now)
 	c.slot.due.Store(now + int64(c.loop.front.cfg.IdleTimeout))
-	c.lent.Store(nil)
+	c.loan.Store(nil)
 	switch { // the loop may have looked earlier, during the loan
 	case c.has(flagCut):
-		c.loop.mail.put(errand(func(l *Loop) { l.cut(c, conn.MadeRoom) }))
+		c.loop.mail.put(errand(func(l *Loop) { l.cut(c, conn.Displaced) }))
 	case c.loop.front.stopping.Load():
 		c.loop.mail.put(errand(func(l *Loop) { l.endIdle(c) }))
 	}
@@ -188,7 +188,7 @@ func (h *loan) Write(p []byte) (written int, err error) {
 		written += n
 		switch {
 		case errno == unix.EAGAIN:
-			if err := h.awaitRoom(); err != nil {
+			if err := h.awaitWritable(); err != nil {
 				return written, err
 			}
 		case errno != 0:
@@ -208,9 +208,9 @@ func (h *loan) mayWrite() error {
 	return nil
 }
 
-// awaitRoom waits until the descriptor is writable. It fails when the deadline passes.
-func (h *loan) awaitRoom() error {
-	if !h.c.tellsWritable() {
+// awaitWritable waits until the descriptor is writable. It fails when the deadline passes.
+func (h *loan) awaitWritable() error {
+	if !h.c.watchWritable() {
 		return net.ErrClosed
 	}
 	h.mu.Lock()

@@ -33,7 +33,7 @@ type Loop struct {
 	underWay int         // requests
 	batch    *batch      // the answers being collected; nil: each answer is sent immediately
 	batches  []*batch    // free batches
-	beside   chan *batch // to the helper goroutine
+	helper   chan *batch // to the helper goroutine
 	pace     pacer
 	scan     scan
 }
@@ -48,7 +48,7 @@ type (
 func newLoop(f *Front) (*Loop, error) {
 	l := &Loop{
 		front: f, over: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readSize), epoll: -1,
-		now: time.Now().UnixNano(), beside: make(chan *batch, 1),
+		now: time.Now().UnixNano(), helper: make(chan *batch, 1),
 	}
 	l.pace.least = int64(f.cfg.Pace)
 	l.scan.init(l.now, f.cfg.ReadTimeout, f.cfg.WriteTimeout, f.cfg.IdleTimeout)
@@ -76,7 +76,7 @@ func (l *Loop) discard() {
 	_ = unix.Close(l.epoll)
 }
 
-// Post passes done to the handler's Landed on the loop. It may be called from any goroutine; one wake-up serves many calls.
+// Post passes done to the handler's Receive on the loop. It may be called from any goroutine; one wake-up serves many calls.
 func (l *Loop) Post(done any) { l.mail.put(done) }
 
 // Now returns when this turn began.
@@ -88,7 +88,7 @@ func (l *Loop) Stopping() bool { return l.stopping }
 func (l *Loop) run() {
 	defer close(l.over)
 	defer l.discard()
-	defer close(l.beside)
+	defer close(l.helper)
 	for !l.stopping || l.open.Load() > 0 || l.front.accept.open(l) {
 		n := l.wait()
 		l.now = time.Now().UnixNano()
@@ -102,7 +102,7 @@ func (l *Loop) turn(events []unix.EpollEvent) {
 	for i := range events {
 		l.event(&events[i])
 	}
-	l.lookAgain()
+	l.serveQueued()
 	l.endTurn()
 	l.takeMail()
 	l.scan.step(l)
@@ -127,7 +127,7 @@ func (l *Loop) event(e *unix.EpollEvent) {
 
 func (l *Loop) connEvent(c *Conn, events uint32) {
 	defer l.contain(c)
-	if h := c.lent.Load(); h != nil && h.tell(events) {
+	if h := c.loan.Load(); h != nil && h.notify(events) {
 		return
 	}
 	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
@@ -149,7 +149,7 @@ func (l *Loop) connEvent(c *Conn, events uint32) {
 // read reads what has arrived and passes it to the handler.
 func (l *Loop) read(c *Conn) {
 	for range roundsAtOnce {
-		if !c.readable || c.has(flagUnderWay|flagGone) {
+		if !c.readable || c.has(flagUnderWay|flagClosed) {
 			return
 		}
 		into := l.buf
@@ -178,7 +178,7 @@ func (l *Loop) read(c *Conn) {
 				continue
 			}
 		}
-		if !l.look(c, unread) {
+		if !l.dispatch(c, unread) {
 			return
 		}
 	}
@@ -190,20 +190,20 @@ func (l *Loop) read(c *Conn) {
 // noMore continues with a connection whose client sends no more. A goroutine answers if it has sent part of a request.
 func (l *Loop) noMore(c *Conn) {
 	if c.in != nil {
-		l.handOver(c, c.in.b, nil)
+		l.handOff(c, c.in.b, nil)
 		return
 	}
 	l.close(c)
 }
 
-// look passes the unread bytes b, which are in the loop's buffer or the connection's, to the handler. It returns false if the loop does
+// dispatch passes the unread bytes b, which are in the loop's buffer or the connection's, to the handler. It returns false if the loop does
 // not serve the connection any more, or must leave it alone for now.
-func (l *Loop) look(c *Conn, b []byte) bool {
+func (l *Loop) dispatch(c *Conn, b []byte) bool {
 	for len(b) > 0 {
 		c.set(flagUnderWay) // so that the handler may answer immediately
 		l.underWay++
 		n, next := l.handler.Read(c, b)
-		if c.has(flagGone) {
+		if c.has(flagClosed) {
 			return false
 		}
 		if next == Begun {
@@ -225,7 +225,7 @@ func (l *Loop) look(c *Conn, b []byte) bool {
 		if next == More && l.await(c, b, n) {
 			return true
 		}
-		l.handOver(c, b, nil)
+		l.handOff(c, b, nil)
 		return false
 	}
 	l.keep(c, nil)
@@ -276,8 +276,8 @@ func (l *Loop) await(c *Conn, b []byte, n int) bool {
 	return true
 }
 
-// lookAgain serves the connections that were queued in the turn before.
-func (l *Loop) lookAgain() {
+// serveQueued serves the connections that were queued in the turn before.
+func (l *Loop) serveQueued() {
 	l.ready, l.spare = l.spare[:0], l.ready
 	for i, c := range l.spare {
 		c.queued = false
@@ -296,17 +296,17 @@ func (l *Loop) readAgain(c *Conn) {
 
 // goOn serves the unread bytes of a connection that is not lent, then reads.
 func (l *Loop) goOn(c *Conn) {
-	if c.lent.Load() != nil || c.has(flagUnderWay|flagGone) {
+	if c.loan.Load() != nil || c.has(flagUnderWay|flagClosed) {
 		return
 	}
-	if c.in == nil || int(c.needs) > len(c.in.b) || l.look(c, c.in.b) {
+	if c.in == nil || int(c.needs) > len(c.in.b) || l.dispatch(c, c.in.b) {
 		l.read(c)
 	}
 }
 
 // readOn is goOn for a connection without a read event: bytes may have arrived in this turn.
 func (l *Loop) readOn(c *Conn) {
-	if c.lent.Load() == nil {
+	if c.loan.Load() == nil {
 		c.readable = true
 		l.goOn(c)
 	}
@@ -337,7 +337,7 @@ func (l *Loop) see(m any) {
 	case *batch:
 		l.settle(m)
 	default:
-		l.landed(m)
+		l.receive(m)
 	}
 }
 
@@ -360,7 +360,7 @@ func (l *Loop) stop() {
 // endIdle closes a connection that has been answered at least once and has sent nothing since.
 func (l *Loop) endIdle(c *Conn) {
 	defer l.contain(c)
-	if c.lent.Load() != nil || !c.has(flagServed) || c.has(flagUnderWay|flagGone) {
+	if c.loan.Load() != nil || !c.has(flagServed) || c.has(flagUnderWay|flagClosed) {
 		return
 	}
 	l.closeUnheard(c)
@@ -370,7 +370,7 @@ func (l *Loop) endIdle(c *Conn) {
 func (l *Loop) closeUnheard(c *Conn) {
 	l.readOn(c)
 	switch {
-	case c.lent.Load() != nil || c.has(flagGone):
+	case c.loan.Load() != nil || c.has(flagClosed):
 	case c.has(flagUnderWay):
 		l.queue(c) // the turn may be over; the next one, which follows immediately, sends what this began
 	case c.in == nil:

@@ -26,15 +26,15 @@ func TestRequestsCutAtEachByte(t *testing.T) {
 		s := serve(t)
 		for at := 1; at < len(e.text); at++ {
 			c := s.dial().send(e.text[:at])
-			s.look()
+			s.settle()
 			c.send(e.text[at:]).wants(e.want...)
 			_ = c.Close()
 		}
 	}
 }
 
-// look waits until the loop has looked at all that was sent before.
-func (s *server) look() {
+// settle waits until the loop has looked at all that was sent before.
+func (s *server) settle() {
 	s.t.Helper()
 	s.onAll(func(*Loop) {}) // a turn reads before it takes its mail
 }
@@ -78,8 +78,8 @@ func TestHalfClosedConnectionsAreAnswered(t *testing.T) {
 		}
 		if text[0] == 'w' {
 			r := s.next()
-			s.look()
-			s.loops[0].Post([]*asked{r})
+			s.settle()
+			s.loops[0].Post([]*echoRequest{r})
 		}
 		if got := c.ends(); strings.TrimSpace(strings.ReplaceAll(got, "hello\n", "")) != "" || !strings.HasPrefix(got, "hello\n") {
 			t.Errorf("%q: got %q", text, got)
@@ -100,13 +100,13 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		s := serve(t, func(c *Config) { c.Pace = pace })
 		s.onAll(func(l *Loop) { l.scan.every = int64(time.Hour); l.scan.next = l.now + l.scan.every }) // no scan wakes it instead
 		const goroutines, each = 16, 1000
-		var landed atomic.Int64
+		var ran atomic.Int64
 		var all sync.WaitGroup
 		for range goroutines {
 			all.Go(func() {
 				for range each {
 					did := make(chan struct{})
-					s.loops[0].Post(func(*Loop) { landed.Add(1); close(did) })
+					s.loops[0].Post(func(*Loop) { ran.Add(1); close(did) })
 					select { // the next one meets a loop that is about to sleep
 					case <-did:
 					case <-time.After(patience):
@@ -117,7 +117,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := landed.Load(); n != goroutines*each {
+		if n := ran.Load(); n != goroutines*each {
 			t.Errorf("%d landed", n)
 		}
 	}
@@ -130,24 +130,24 @@ func TestOneRequestIsUnderWayAtATime(t *testing.T) {
 	c := s.dial().send("wfirst\nwsecond\n")
 	first := s.next()
 	c.send("wthird\n")
-	s.look()
+	s.settle()
 	select {
 	case r := <-s.held:
 		t.Fatalf("%s has begun", r.text)
 	default:
 	}
-	s.loops[0].Post([]*asked{first})
+	s.loops[0].Post([]*echoRequest{first})
 	second := s.next()
 	c.wants("first")
-	s.loops[0].Post([]*asked{second})
+	s.loops[0].Post([]*echoRequest{second})
 	third := s.next()
 	c.wants("second")
-	s.loops[0].Post([]*asked{third})
+	s.loops[0].Post([]*echoRequest{third})
 	c.wants("third")
 }
 
 // What comes after the borrower has looked in vain, and before the connection is the loop's again, is read.
-func TestBytesThatComeWhileAConnectionGoesBack(t *testing.T) {
+func TestBytesThatArriveWhileAConnectionIsReturned(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	c := s.dial()
@@ -156,36 +156,36 @@ func TestBytesThatComeWhileAConnectionGoesBack(t *testing.T) {
 	}
 	h := &loan{c: &Conn{loop: s.loops[0], slot: new(slot)}, idling: true}
 	h.changed.L = &h.mu
-	h.c.lent.Store(h)
-	h.tell(unix.EPOLLIN)
+	h.c.loan.Store(h)
+	h.notify(unix.EPOLLIN)
 	if h.awaitBytes() {
 		t.Error("a connection with bytes went back")
 	}
 	if err := h.mayRead(); err != nil {
 		t.Fatal(err)
 	}
-	if !h.awaitBytes() || h.tell(unix.EPOLLIN) {
+	if !h.awaitBytes() || h.notify(unix.EPOLLIN) {
 		t.Error("a connection without bytes did not go back")
 	}
 }
 
 // A registered function is called once for each sign of the client's end, including those before the registration.
-func TestAClientsEndIsToldOnce(t *testing.T) {
+func TestAClientsEndIsReportedOnce(t *testing.T) {
 	h := &loan{}
 	h.changed.L = &h.mu
-	told := 0
+	calls := 0
 	for i, step := range []struct {
 		do   func()
 		want int
 	}{
-		{func() { h.tell(unix.EPOLLIN | unix.EPOLLRDHUP) }, 0},
-		{func() { h.HungUp(func() { told++ }) }, 1},
-		{func() { h.tell(unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP) }, 1},
-		{func() { h.tell(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
-		{func() { h.tell(unix.EPOLLOUT | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
+		{func() { h.notify(unix.EPOLLIN | unix.EPOLLRDHUP) }, 0},
+		{func() { h.HungUp(func() { calls++ }) }, 1},
+		{func() { h.notify(unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP) }, 1},
+		{func() { h.notify(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
+		{func() { h.notify(unix.EPOLLOUT | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
 	} {
-		if step.do(); told != step.want {
-			t.Fatalf("after step %d it was told %d times, want %d", i+1, told, step.want)
+		if step.do(); calls != step.want {
+			t.Fatalf("after step %d it was told %d times, want %d", i+1, calls, step.want)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	other := s.dial().send("ebefore\n").wants("before")
-	told := func(n int64) {
+	wantPanics := func(n int64) {
 		t.Helper()
 		until(t, func() bool { return s.panics.Load() == n }, func() string {
 			return fmt.Sprintf("%d panics were told, want %d", s.panics.Load(), n)
@@ -220,28 +220,28 @@ func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	}
 	for i, text := range []string{"ton purpose\n", "lon purpose\n"} {
 		c := s.dial().send(text)
-		told(int64(i + 1))
+		wantPanics(int64(i + 1))
 		r := s.next()
 		r.kind = 'w'
-		s.loops[0].Post([]*asked{r})
+		s.loops[0].Post([]*echoRequest{r})
 		c.wants("on purpose")
 	}
 	first, last := s.dial().send("wfirst\n"), s.dial().send("wlast\n")
-	held := []*asked{s.next(), s.next()}
+	held := []*echoRequest{s.next(), s.next()}
 	if held[0].text == "last" {
 		held[0], held[1] = held[1], held[0]
 	}
-	s.loops[0].Post([]*asked{held[0], {kind: 'l'}})
+	s.loops[0].Post([]*echoRequest{held[0], {kind: 'l'}})
 	first.wants("first")
 	s.next()
 	s.loops[0].Post(held[1:])
 	last.wants("last")
 	other.send("eafter\n").wants("after")
-	told(3)
+	wantPanics(3)
 }
 
 // Connections that send all the time starve neither each other nor those that goroutines serve.
-func TestNobodyStarves(t *testing.T) {
+func TestNoConnectionStarves(t *testing.T) {
 	t.Parallel()
 	const each, turns = 1000, 3
 	s := serve(t, func(c *Config) { c.Pace = time.Millisecond })
@@ -304,7 +304,7 @@ func TestAConnectionIsSmall(t *testing.T) {
 	until(t, func() bool {
 		rest := false
 		s.onAll(func(*Loop) {
-			s.table.each(func(c *Conn) { rest = c.lent.Load() == nil && c.in == nil && c.out == nil })
+			s.table.each(func(c *Conn) { rest = c.loan.Load() == nil && c.in == nil && c.out == nil })
 		})
 		return rest
 	}, func() string { return "it holds memory between its requests" })
@@ -322,7 +322,7 @@ func TestLargeRequests(t *testing.T) {
 			c.send(fmt.Sprintf("b%d:%seafter\n", n, body)).wants(body, "after")
 		}
 	}
-	if got := s.dial().send("e" + strings.Repeat("x", 1<<18) + "\n").wants(strings.Repeat("x", 1<<18)); s.lent.Load() != 1 {
+	if got := s.dial().send("e" + strings.Repeat("x", 1<<18) + "\n").wants(strings.Repeat("x", 1<<18)); s.handedOff.Load() != 1 {
 		t.Errorf("%v was not handed over", got)
 	}
 }

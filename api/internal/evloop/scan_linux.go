@@ -36,7 +36,7 @@ func (s *scan) step(l *Loop) {
 		if due := slot.due.Load(); due == 0 || due > l.now {
 			continue
 		}
-		if c := slot.conn.Load(); c != nil && c.loop == l && c.lent.Load() == nil {
+		if c := slot.conn.Load(); c != nil && c.loop == l && c.loan.Load() == nil {
 			l.expire(c)
 			cuts++
 		}
@@ -58,7 +58,7 @@ func (l *Loop) expire(c *Conn) {
 	case c.out != nil:
 		l.close(c)
 	case c.in != nil:
-		l.handOver(c, nil, nil)
+		l.handOff(c, nil, nil)
 	default:
 		l.closeUnheard(c)
 	}

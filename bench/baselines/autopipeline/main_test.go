@@ -30,7 +30,7 @@ func call(h fasthttp.RequestHandler, action, token, body string) int {
 
 // Beats of many tasks at once, each by its own token: each lands under its own name, and a wrong token or attempt
 // finds no open door however warm the cache is.
-func TestConcurrentBeatsLand(t *testing.T) {
+func TestConcurrentBeatsAreStored(t *testing.T) {
 	store := redistest.StartServer(t)
 	h, err := way.Handler("redis://"+store.Addr+"/0", "k1="+base64.StdEncoding.EncodeToString(secret))
 	if err != nil {

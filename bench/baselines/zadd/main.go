@@ -105,15 +105,15 @@ func fill(ctx context.Context, client *redis.Client, names, reports []any, progr
 	}
 	for len(names) > 0 {
 		n := min(len(names), 1000)
-		beats, said := []any{"ZADD", beatsKey}, []any{"HSET", progressKey}
+		beats, progressArgs := []any{"ZADD", beatsKey}, []any{"HSET", progressKey}
 		for i, name := range names[:n] {
-			beats, said = append(beats, 1, name), append(said, name, reports[i%101])
+			beats, progressArgs = append(beats, 1, name), append(progressArgs, name, reports[i%101])
 		}
 		if err := client.Do(ctx, beats...).Err(); err != nil {
 			return err
 		}
 		if progress {
-			if err := client.Do(ctx, said...).Err(); err != nil {
+			if err := client.Do(ctx, progressArgs...).Err(); err != nil {
 				return err
 			}
 		}
@@ -125,17 +125,17 @@ func fill(ctx context.Context, client *redis.Client, names, reports []any, progr
 func write(ctx context.Context, client *redis.Client, names, reports []any, batch int, progress bool) error {
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	beats := append(make([]any, 0, 5+2*batch), "ZADD", beatsKey, "XX", "GT", "CH")
-	said := append(make([]any, 0, 2+2*batch), "HSET", progressKey)
+	progressArgs := append(make([]any, 0, 2+2*batch), "HSET", progressKey)
 	for range batch {
 		name := names[rand.IntN(len(names))]
-		beats, said = append(beats, now, name), append(said, name, reports[rand.IntN(101)])
+		beats, progressArgs = append(beats, now, name), append(progressArgs, name, reports[rand.IntN(101)])
 	}
 	if !progress {
 		return client.Do(ctx, beats...).Err()
 	}
 	pipe := client.Pipeline()
 	pipe.Do(ctx, beats...)
-	pipe.Do(ctx, said...)
+	pipe.Do(ctx, progressArgs...)
 	_, err := pipe.Exec(ctx)
 	return err
 }

@@ -79,9 +79,9 @@ func keepsInterval(c *call) (*reply, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if told, ok := a.out["heartbeatIntervalMs"].(float64); ok {
+	if interval, ok := a.out["heartbeatIntervalMs"].(float64); ok {
 		if c.interval == 0 {
-			c.interval = told
+			c.interval = interval
 		}
 		a.out["heartbeatIntervalMs"] = c.interval
 	}
@@ -381,8 +381,8 @@ func oneName(c *call) (*reply, error) {
 	return c.send()
 }
 
-// lateToList lists what was claimed only once it has started, and starts nothing while a handler keeps a core busy.
-func lateToList(c *call) (*reply, error) {
+// listsLate lists what was claimed only once it has started, and starts nothing while a handler keeps a core busy.
+func listsLate(c *call) (*reply, error) {
 	parts := strings.Split(c.req.URL.Path, "/")
 	id := parts[len(parts)-2]
 	c.mu.Lock()

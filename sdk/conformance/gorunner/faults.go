@@ -80,7 +80,7 @@ var known = map[string]fault{
 	"all-types":               allTypes,
 	"no-item-retry":           noItemRetry,
 	"one-name":                oneName,
-	"late-to-list":            lateToList,
+	"late-to-list":            listsLate,
 	"noisy":                   noisy,
 	"silent":                  nil, // main discards its log
 	"no-grace":                nil,

@@ -22,7 +22,7 @@ type step struct {
 	Sleep         int64           `json:"sleep"`
 	Spin          int64           `json:"spin"`
 	Work          int64           `json:"work"`
-	Say           string          `json:"say"`
+	Emit          string          `json:"say"`
 	Return        json.RawMessage `json:"return"`
 	ReturnBig     int             `json:"returnBig"`
 	ReturnNotJSON bool            `json:"returnNotJSON"`
@@ -63,15 +63,15 @@ func (r *runner) handle(ctx context.Context, t *worker.Task) (any, error) {
 func (r *runner) do(a *attempt) (output any, err error) {
 	a.runner, a.over = r, make(chan struct{})
 	e := a.envelope
-	a.say(event{Event: "begun", Traceparent: worker.Traceparent(a.ctx), LastProgress: e.LastProgress})
-	defer a.say(event{Event: "returned"})
+	a.emitTask(event{Event: "begun", Traceparent: worker.Traceparent(a.ctx), LastProgress: e.LastProgress})
+	defer a.emitTask(event{Event: "returned"})
 	var watching sync.WaitGroup
 	watching.Add(1)
 	go func() {
 		defer watching.Done()
 		select {
 		case <-a.ctx.Done():
-			a.sayEnded()
+			a.emitEnded()
 		case <-a.over:
 		}
 	}()
@@ -110,12 +110,12 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 		<-a.gate(s.Gate)
 	case s.UntilEnded:
 		<-a.ctx.Done()
-		a.sayEnded()
+		a.emitEnded()
 	case s.Sleep > 0:
 		select {
 		case <-time.After(time.Duration(s.Sleep) * time.Millisecond):
 		case <-a.ctx.Done():
-			a.sayEnded()
+			a.emitEnded()
 			return true, nil, a.ctx.Err()
 		}
 	case s.Spin > 0:
@@ -125,9 +125,9 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 		a.faults.spinning(false)
 	case s.Work > 0:
 		return a.work(time.Duration(s.Work) * time.Millisecond)
-	case s.Say != "":
-		a.faults.spinning(s.Say == "spinning")
-		a.say(event{Event: "said", What: s.Say})
+	case s.Emit != "":
+		a.faults.spinning(s.Emit == "spinning")
+		a.emitTask(event{Event: "said", What: s.Emit})
 	case s.ReturnBig > 0:
 		return true, strings.Repeat("x", s.ReturnBig), nil
 	case s.ReturnNotJSON:
@@ -149,11 +149,11 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 // work works for a time in short pieces, before each of which it looks whether it still may, and tells of the first and the last one.
 func (a *attempt) work(d time.Duration) (over bool, output any, err error) {
 	e := event{Event: "worked"}
-	defer func() { a.say(e) }()
+	defer func() { a.emitTask(e) }()
 	from := time.Now()
 	for now := from; now.Sub(from) < d; now = time.Now() {
 		if err := a.ctx.Err(); err != nil {
-			a.sayEnded()
+			a.emitEnded()
 			return true, nil, err
 		}
 		if e.Until = now.UnixMilli(); e.From == 0 {
@@ -164,9 +164,9 @@ func (a *attempt) work(d time.Duration) (over bool, output any, err error) {
 	return false, nil, nil
 }
 
-func (a *attempt) report(said []any) error {
+func (a *attempt) report(parts []any) error {
 	pct, message := 0.0, ""
-	for _, part := range said {
+	for _, part := range parts {
 		switch v := part.(type) {
 		case float64:
 			pct = v
@@ -185,15 +185,15 @@ func (f *failure) err() error {
 	return &client.Failure{Category: f.Category, Err: err, Retryable: f.Retryable}
 }
 
-func (a *attempt) say(e event) {
+func (a *attempt) emitTask(e event) {
 	e.Task, e.Attempt = a.envelope.TaskID, a.envelope.Attempt
-	a.tell(e)
+	a.emit(e)
 }
 
-func (a *attempt) sayEnded() {
+func (a *attempt) emitEnded() {
 	a.once.Do(func() {
 		if name, detail := reasonOf(context.Cause(a.ctx)); name != "" {
-			a.say(event{Event: "ended", Reason: name, Detail: detail})
+			a.emitTask(event{Event: "ended", Reason: name, Detail: detail})
 		}
 	})
 }

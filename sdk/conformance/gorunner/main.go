@@ -78,19 +78,19 @@ func main() {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
 	closing := make(chan struct{})
-	go r.heed(lines, closing)
+	go r.readCommands(lines, closing)
 	unfinished, err := r.run(closing)
 	if err != nil {
-		r.tell(event{Event: "error", Message: err.Error()})
+		r.emit(event{Event: "error", Message: err.Error()})
 	}
-	r.tell(event{Event: "exit", Unfinished: &unfinished})
+	r.emit(event{Event: "exit", Unfinished: &unfinished})
 	if err != nil || len(unfinished) > 0 {
 		os.Exit(1)
 	}
 }
 
 // It follows further lines until there are no more: then the harness has ended.
-func (r *runner) heed(lines *bufio.Scanner, closing chan struct{}) {
+func (r *runner) readCommands(lines *bufio.Scanner, closing chan struct{}) {
 	for lines.Scan() {
 		var d deed
 		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
@@ -170,13 +170,13 @@ func (r *runner) create() error {
 		}
 		return n
 	}
-	given := count()
+	before := count()
 	results, err := r.client.CreateTasks(context.Background(), r.Creations)
-	e := event{Event: "created", Drawn: count() - given, Tasks: []string{}}
+	e := event{Event: "created", Drawn: count() - before, Tasks: []string{}}
 	for _, one := range results {
 		e.Tasks = append(e.Tasks, one.TaskID())
 	}
-	r.tell(e)
+	r.emit(e)
 	return err
 }
 
@@ -232,7 +232,7 @@ type event struct {
 	Drawn        int          `json:"drawn,omitempty"`
 }
 
-func (r *runner) tell(e event) {
+func (r *runner) emit(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.out.Encode(e)

@@ -26,7 +26,7 @@ func (r *runner) track(e *v1.TaskEnvelope) {
 	ctx, held, err := r.client.Track(context.Background(), e)
 	if err != nil {
 		reason, _ := reasonOf(err)
-		r.tell(event{Event: "refused", Task: e.TaskID, Attempt: e.Attempt, Reason: reason})
+		r.emit(event{Event: "refused", Task: e.TaskID, Attempt: e.Attempt, Reason: reason})
 		return
 	}
 	defer held.Abandon()
@@ -37,10 +37,10 @@ func (r *runner) track(e *v1.TaskEnvelope) {
 		if reason == "" {
 			reason = "Refused"
 		}
-		r.tell(event{Event: "settled", Task: e.TaskID, Attempt: e.Attempt, Failure: reason})
+		r.emit(event{Event: "settled", Task: e.TaskID, Attempt: e.Attempt, Failure: reason})
 		return
 	}
-	r.tell(event{
+	r.emit(event{
 		Event: "settled", Task: e.TaskID, Attempt: e.Attempt, FinalState: answer.FinalState, WillRetry: &answer.WillRetry,
 		NextAttempt: answer.NextAttempt,
 	})

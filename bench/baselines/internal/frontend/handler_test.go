@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestBeatLands(t *testing.T) {
+func TestBeatIsStored(t *testing.T) {
 	h, client := newHandler(t, redistest.StartServer(t).Addr)
 	good := token(t, secret, nil)
 	if status, answer := post(h, "/v1/tasks/report-1/started", good, `{"attempt":2}`); status != 200 {
@@ -127,7 +127,7 @@ func TestBeatLands(t *testing.T) {
 	}
 }
 
-func TestStoreThatIsGone(t *testing.T) {
+func TestStoreIsUnavailable(t *testing.T) {
 	m := miniredis.RunT(t)
 	h, _ := newHandler(t, m.Addr())
 	m.SetError("LOADING")
