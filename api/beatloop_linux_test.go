@@ -69,7 +69,7 @@ func (w *twins) streams(t *testing.T) map[string]string {
 	return s
 }
 
-// batch is a body of n beats, of every fate.
+// batch is a body of n beats, with every result.
 func (w *twins) batch(n int) string {
 	tasks := []string{"task_1", "cancelled", "expired", "told", "away", "older"}
 	items := make([]string, n)

@@ -136,8 +136,8 @@ func TestTokensThatAreNotMade(t *testing.T) {
 	e.do("GET", "/v1/tokens", own, "").want(405)
 }
 
-// What takes a token back takes back all that were made of it, before and after, and those too that a replica makes of it which has
-// not heard yet.
+// Revoking a token revokes all that were created from it, before and after, and those that a replica creates from it before it
+// knows of the revocation.
 func TestContractMadeTokensAreTakenBackWithTheirParent(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

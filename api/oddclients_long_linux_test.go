@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// oddities are what clients do that should not, with a beat of their own.
+// oddities are what clients do that should not, with their own heartbeats.
 var oddities = map[string]func(c *net.TCPConn, beat string){
 	"half-closed": func(c *net.TCPConn, beat string) {
 		_, _ = io.WriteString(c, beat)
@@ -130,7 +130,7 @@ func (f *faithful) run(t *testing.T, addr string, stop <-chan struct{}) {
 }
 
 // TestLongOddClients: odd clients come and go while Redis freezes and dies, with the loop and without it. Who behaves has one answer to
-// each beat and never a verdict, each beat that was acknowledged stands in Redis, and in the end nothing of anybody is left.
+// each beat and never a verdict, each beat that was acknowledged is stored in Redis, and in the end nothing of anybody is left.
 func TestLongOddClients(t *testing.T) {
 	t.Parallel()
 	for _, loop := range []bool{true, false} {

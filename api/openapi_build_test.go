@@ -72,7 +72,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route) obj {
 		op["security"] = []any{obj{"workerToken": []any{}}}
 		if r.Needs != 0 {
 			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
-			op["description"] = strings.TrimSpace(r.Description + " Roles beside the worker itself: " +
+			op["description"] = strings.TrimSpace(r.Description + " Roles, in addition to the worker itself: " +
 				strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 		}
 	case httpapi.ForControl:
@@ -146,7 +146,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route) obj {
 func (b *openAPIBuilder) errorResponse(status int, ex map[string]string) obj {
 	headers := obj{"X-Request-Id": requestIDHeader}
 	if status == 429 || status == 503 {
-		headers["Retry-After"] = obj{"description": "Seconds until it is worth another try.", "schema": obj{"type": "integer", "minimum": 1}}
+		headers["Retry-After"] = obj{"description": "Seconds after which to retry.", "schema": obj{"type": "integer", "minimum": 1}}
 	}
 	media := obj{"schema": b.ref(reflect.TypeFor[v1.Error]())}
 	if ex != nil {

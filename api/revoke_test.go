@@ -42,7 +42,7 @@ func (l *live) refreshRevocations() {
 
 func (e *env) superAdmin() string { return e.controlFor(roleAdmin, token.Wildcard, token.Wildcard) }
 
-// Each kind of token that was taken back is refused by the replica that was asked, at once and though it has just let it in, and
+// Each kind of token that was revoked is refused by the replica that was asked, at once and though it has just let it in, and
 // by another one from its next look on; what was not meant holds on, and so does what is issued later.
 func TestContractTokensThatWereTakenBack(t *testing.T) {
 	t.Parallel()

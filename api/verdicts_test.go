@@ -253,7 +253,7 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 }
 
 // A worker's error says whether a retry may help, also where its worker left that to the category; all else in it stays
-// as it was sent. So it stands in the task, in its history, and beyond the cut of a long one.
+// as it was sent. The task and its history contain it, also beyond the cut of a long one.
 func TestContractAnErrorStatesWhetherItIsRetryable(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -25,7 +25,7 @@ var lostOfEach = flag.Int("lost-replies", 0,
 var notInTheStory = map[string]string{
 	"all_loads":       "it reads for many workers what loads reads for few",
 	"forget_timeouts": "what it drops nobody uses; a drop without an answer is asked for again with the next look, and finds nothing",
-	"tell_when_free":  "it only asks to be told sooner: a claim that waits at a full worker looks again by itself",
+	"wake_when_free":  "it only asks to be told sooner: a claim that waits at a full worker looks again by itself",
 	"worker_probed":   "it needs a worker that answers; without it that one is asked again at the next look",
 	"claimed":         "a claim whose request died makes the next one wait until its time has ended, and here time stands: TestHistories",
 	"schema":          "it runs before the story: TestALostAnswerOfAStepIsMadeGood",

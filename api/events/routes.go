@@ -15,13 +15,13 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Headers: []httpapi.Param{lastEventID},
 			Tag:     "events", Answers: map[int]any{200: v1.EventList{}},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Summary: "What has happened",
-			Description: "A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The " +
-				"cursor resumes both: nothing is missed, and what comes twice has the same id. Where events are not kept any more " +
-				"a page has a gap, and a stream an event of that name. Pages may be short, or empty, where little passes the " +
-				"filter: more says whether there may be more. A stream says every 15 s that it is alive, and where it is. It ends " +
-				"with an event and the cursor to go on from: lagged, when its client does not keep up, or end, with a reason: " +
-				"draining, token_expired or token_revoked.",
+			Summary: "List or stream events",
+			Description: "A page of events of all shards, or a stream of them if Accept is text/event-stream. The cursor resumes both: " +
+				"no event is missed, and a repeated event has the same id. If events are no longer kept, a page has a gap, and a " +
+				"stream an event of that name. Pages may be short or empty if few events pass the filter: more says whether there may " +
+				"be more. Every 15 s a stream sends a sign of life with its position. It ends with an event that has the cursor from " +
+				"which to continue: lagged, if its client does not keep up, or end, with a reason: draining, token_expired or " +
+				"token_revoked.",
 		},
 	}
 }
@@ -53,10 +53,10 @@ var (
 	}
 	order = httpapi.Param{
 		Name: "order", Schema: httpapi.OneOf("asc", "desc").With("default", "asc"),
-		Description: "Oldest or newest first; then after is where to go back from. A cursor goes on in its own order.",
+		Description: "Oldest or newest first; with newest first, after is the event from which to go back. A cursor continues in its own order.",
 	}
 	lastEventID = httpapi.Param{
 		Name: "Last-Event-ID", Schema: httpapi.Of("string"),
-		Description: "Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after.",
+		Description: "For a stream: the id of the last event that the client has received, from which it continues; it overrides after.",
 	}
 )

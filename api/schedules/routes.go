@@ -16,10 +16,10 @@ func (h *Handlers) Routes() []*httpapi.Route {
 				"one at a time": `{"cron":"0 */5 * * * *","overlap":"skip","maxCatchup":0,"task":{"queue":"sync","payload":{"full":false}}}`,
 			},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Create tasks by the clock",
-			Description: "Each fire creates its task once, however many servers there are and whenever they die: its idempotency " +
-				"key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 " +
-				"schedules; one beyond is answered 429.",
+			Summary: "Create a schedule",
+			Description: "Each fire creates its task once, no matter how many servers run and when they die: its idempotency key is " +
+				"schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one " +
+				"more gets 429.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/schedules", Op: "listSchedules", Handle: h.list,
@@ -39,17 +39,16 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag: "schedules", Body: v1.ChangeScheduleRequest{}, Answers: map[int]any{200: v1.Schedule{}}, Errors: []int{404},
 			Examples: map[string]string{"hourly": `{"cron":"0 0 * * * *","task":{"queue":"reports","type":"hourly"}}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Replace what a schedule says",
-			Description: "It goes on from the last fire: times since then at which it would have fired are caught up, maxCatchup " +
-				"of them.",
+			Summary:     "Replace a schedule's definition",
+			Description: "The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them.",
 		},
 		{
 			Method: "PATCH", Pattern: "/v1/schedules/{scheduleId}", Op: "changeSchedule", Handle: h.patch,
 			Tag: "schedules", Body: v1.ChangeScheduleRequest{}, Answers: map[int]any{200: v1.Schedule{}}, Errors: []int{404},
 			Examples: map[string]string{"catch up less": `{"maxCatchup":10}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Change a part of what a schedule says",
-			Description: "As PUT, and what is absent stays as it is.",
+			Summary:     "Patch a schedule's definition",
+			Description: "Like PUT, but absent fields do not change.",
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/schedules/{scheduleId}", Op: "deleteSchedule", Handle: h.remove,
@@ -62,40 +61,40 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/pause", Op: "pauseSchedule", Handle: h.pause,
 			Tag: "schedules", Body: struct{}{}, OptionalBody: true, Answers: map[int]any{200: v1.Schedule{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Stop new fires",
+			Summary:     "Pause a schedule",
 			Description: "Fires that are pending still create their tasks.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/resume", Op: "resumeSchedule", Handle: h.resume,
 			Tag: "schedules", Body: struct{}{}, OptionalBody: true, Answers: map[int]any{200: v1.Schedule{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Let a schedule go on",
-			Description: "What it has missed is caught up, maxCatchup fires.",
+			Summary:     "Resume a schedule",
+			Description: "Missed fires are caught up, up to maxCatchup of them.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/schedules/{scheduleId}/next", Op: "nextFires", Handle: h.nextFires,
 			Query: []httpapi.Param{count},
 			Tag:   "schedules", Answers: map[int]any{200: v1.NextFires{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Summary: "When a schedule fires next",
+			Summary: "List a schedule's next fires",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire,
 			Tag: "schedules", Body: struct{}{}, OptionalBody: true, Answers: map[int]any{202: v1.FiredResponse{}},
 			Errors: []int{404, 409},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Fire now, once",
-			Description: "Also when it is paused, and whatever still runs. The fire has the time of the present second: twice " +
-				"within one is once.",
+			Summary: "Fire a schedule once, now",
+			Description: "It fires even if it is paused or its earlier tasks still run. The fire has the time of the current second: " +
+				"two calls within one second fire once.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/backfill", Op: "backfillSchedule", Handle: h.backfill,
 			Tag: "schedules", Body: v1.BackfillRequest{}, Answers: map[int]any{202: v1.AskedFires{}}, Errors: []int{404},
 			Examples: map[string]string{"a day": `{"from":"2025-01-14T00:00:00Z","to":"2025-01-15T00:00:00Z"}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Make up for a time that is over",
-			Description: "Fires for each time after from, up to and with to: the newest maxCatchup of them. Those that have fired " +
-				"keep their one task.",
+			Summary: "Fire a schedule for a time in the past",
+			Description: "It fires for each scheduled time after from, up to and including to: the newest maxCatchup of them. Times " +
+				"that have already fired keep their task.",
 		},
 	}
 }

@@ -72,7 +72,7 @@ func nextOf(err error) string {
 	if _, ok := errors.AsType[*store.EvictionError](err); ok {
 		return "Change the policy as the message says before Redis is full: it would evict tasks"
 	}
-	return "From this server's host, find out which Redis is down: lubdub doctor --redis with its URL, or redis-cli ping. While other " +
+	return "From this server's host, find out which Redis is down: lubdub doctor --redis \"$LUBDUB_REDIS\", or redis-cli ping. While other " +
 		"Redis servers respond, GET /v1/system and the System page of the dashboard name it. No task is failed for silence meanwhile"
 }
 

@@ -69,7 +69,7 @@ func TestKeysAreRefusedWithAReason(t *testing.T) {
 	}
 }
 
-// The rule for ids and the longest life of a token stand in the domain, of which this package knows nothing: they agree.
+// The domain also has the rule for ids and the longest life of a token; this package does not import it, and both agree.
 func TestIDsAndLivesAreTheDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		odd := rapid.StringOfN(rapid.RuneFrom([]rune("aZ9._-@[`{/:é\x00")), 0, 3, -1)

@@ -145,7 +145,7 @@ func TestUnaskedBytes(t *testing.T) {
 		t.Skip("there is no light generator here")
 	}
 	r, err := g.Run(t.Context(), Load{Source: sources(3)})
-	if err != nil || r.NotOK["bytes that nobody asked for"] == 0 {
+	if err != nil || r.NotOK["bytes without a request"] == 0 {
 		t.Errorf("%v %+v", err, r.Tally)
 	}
 }

@@ -262,7 +262,7 @@ func (p *lightRun) handle(c *lightConn, events uint32) {
 	}
 }
 
-var errUnasked = errors.New("bytes that nobody asked for")
+var errUnasked = errors.New("bytes without a request")
 
 func (p *lightRun) received(c *lightConn, in []byte) {
 	if len(c.in) > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fakeClock stands still but for what the server takes and what is slept.
+// fakeClock advances only by the time that the server takes and by sleeps.
 type fakeClock struct{ at atomic.Int64 }
 
 func (c *fakeClock) now() time.Duration { return time.Duration(c.at.Load()) }

@@ -60,7 +60,7 @@ func TestCommandLine(t *testing.T) {
 			"--queue is empty; give it a value, or leave it out"},
 		{"an act with an empty filter", nil, "task cancel --queue= --state RUNNING -y", exitMistake, "", "--queue is empty"},
 		{"token of no role", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role king", exitMistake, "", `unknown role "king"`},
-		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "does not go with --no-fleet"},
+		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "cannot be used with --no-fleet"},
 		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},
 		{"dev: no rate", nil, "dev --rate 0", exitMistake, "", "--rate 0 is not"},
 		{"health of nobody", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},
@@ -178,7 +178,7 @@ func TestReferenceIsTheDocument(t *testing.T) {
 	}
 }
 
-// Words stand in tags, where no constant can be named.
+// Words are in tags, which cannot use constants.
 func TestTagsAgreeWithConstants(t *testing.T) {
 	shards, _ := config.Lookup("shards")
 	if !strings.Contains(shards.Zero, fmt.Sprintf("%d in an embedded Redis", embedded.Shards)) {

@@ -51,7 +51,7 @@ func hostBalancer(t *testing.T, address string, replicas ...string) {
 	awaitBalanced(t, address)
 }
 
-// changed is a copy of a file with texts changed that each stand there once.
+// changed is a copy of a file with texts changed that each occur once.
 func changed(t *testing.T, path string, changes [][2]string) string {
 	t.Helper()
 	text := readFile(t, path)

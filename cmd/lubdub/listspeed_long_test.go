@@ -31,7 +31,7 @@ func TestLongFirstRowOfEachList(t *testing.T) {
 		{"machine", "ls"}, {"queue", "ls"},
 		{"schedule", "ls"}, {"webhook", "ls"}, {"event", "ls"}}
 	took := make([][]time.Duration, len(lists))
-	for range 15 { // in turns, so that what else the machine does hits all alike
+	for range 15 { // in turns, so that what else the machine does affects all in the same way
 		for i, args := range lists {
 			took[i] = append(took[i], firstRow(t, d, path, args))
 		}

@@ -213,7 +213,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// one is a client that keeps no connection, so that it never stands in a stop's way.
+// one is a client that keeps no connection, so that it never delays a stop.
 var one = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: long}
 
 // request makes a request and gives its status and body; status 0 when there was no answer.

@@ -112,7 +112,7 @@ func failUnlessLate(t *testing.T, s fleet.Summary) {
 	}
 }
 
-// Redis stands still for longer than any worker may be silent. That is Lubdub's own trouble, and must cost no live
+// Redis is stopped for longer than any worker may be silent. That is Lubdub's own trouble, and must cost no live
 // worker its life; the dead must be found all the same once it is over.
 func TestFrozenRedisExpiresNoTask(t *testing.T) {
 	testenv.OnlyAll(t)

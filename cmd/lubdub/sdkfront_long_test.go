@@ -30,7 +30,7 @@ type sdkFront struct {
 	all   int
 }
 
-// publicURL stands in envelopes where the front end puts the address that a worker has asked by.
+// publicURL is in envelopes where the front end puts the address that a worker has asked by.
 const publicURL = "http://lubdub.invalid"
 
 type completionKey struct{}

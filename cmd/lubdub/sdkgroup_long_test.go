@@ -36,7 +36,7 @@ type sdkTasks struct {
 	concurrency         int
 }
 
-// sdkGroup is workers that are alike, with a queue of their own.
+// sdkGroup is workers of one kind, with their own queue.
 type sdkGroup struct {
 	sdkrunner.Runner
 	lease string

@@ -95,7 +95,7 @@ func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 	news := make([]webhooks.NewWebhook, len(listed))
 	for i, l := range listed {
 		if !model.ValidID(l.ID) {
-			return nil, fmt.Errorf("webhook %d has no valid id; give each one of its own, so that it is known again", i+1)
+			return nil, fmt.Errorf("webhook %d has no valid id; give each a unique id, by which it is recognised after a restart", i+1)
 		}
 		secret := l.Secret
 		if l.SecretFile != "" {
@@ -106,7 +106,7 @@ func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 			secret = strings.TrimSpace(string(b))
 		}
 		if secret == "" {
-			return nil, fmt.Errorf("%s has neither secret nor secretFile; whoever receives it must know what it is signed with", l.ID)
+			return nil, fmt.Errorf("%s has neither secret nor secretFile; its receiver needs the secret to verify signatures", l.ID)
 		}
 		news[i] = webhooks.NewWebhook{
 			Scope:  model.Scope{Tenant: cmp.Or(l.TenantID, "default"), Workspace: cmp.Or(l.WorkspaceID, "default")},

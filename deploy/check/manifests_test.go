@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write deploy/kubernetes anew from the c
 // helms are the lines that only Helm has a use for.
 var helms = regexp.MustCompile(`(?m)^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n`)
 
-// The plain manifests are what the chart makes with a Redis of its own, so that there is one truth.
+// The plain manifests are what the chart makes with its own Redis, so that there is one source.
 func TestManifestsAreTheCharts(t *testing.T) {
 	files, err := template(t, "lubdub", bundled+"\npublicUrl: http://lubdub-api.lubdub.svc:8080")
 	if err != nil {

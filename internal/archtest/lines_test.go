@@ -38,7 +38,7 @@ func TestLinesAreShort(t *testing.T) {
 	}
 }
 
-// tooLong returns the numbers of the lines that are. What stands in Go's backquotes, such as a field's tags, cannot be broken.
+// tooLong returns the numbers of the lines that are. Text in Go's backquotes, such as a field's tags, cannot be broken.
 func tooLong(text string, isGo bool) (lines []int) {
 	var quoted map[int]bool
 	if isGo {

@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 		{"base path of ours", env("LUBDUB_BASE_PATH=/v1/x"), []string{"begins like a path of the API"}},
 		{"redis", env("LUBDUB_REDIS=:geheim@host:6379"), []string{"redis (environment LUBDUB_REDIS): not a URL of Redis"}},
 		{"half a process with an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_ROLES=sweeper"),
-			[]string{"an embedded Redis (environment LUBDUB_REDIS) is nobody else's, so its process needs the roles api,sweeper and not sweeper"}},
+			[]string{"an embedded Redis (environment LUBDUB_REDIS) serves only its own process, which needs the roles api,sweeper and not sweeper"}},
 		{"durability of an embedded Redis", env("LUBDUB_REDIS=embedded", "LUBDUB_DURABILITY=fsync"),
 			[]string{"keeps nothing, so durability cannot be fsync (environment LUBDUB_DURABILITY)"}},
 		{"no such durability", env("LUBDUB_DURABILITY=replicate"), []string{`"replicate" is not one of memory, fsync, replicated`}},

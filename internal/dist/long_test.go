@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Two people who build a commit, each in a folder and with a cache of their own, publish the same checksums, which stand
+// Two people who build a commit, each in a separate folder and with a separate cache, publish the same checksums, which stand
 // for all files, SBOMs too.
 func TestLongDist(t *testing.T) {
 	var first string

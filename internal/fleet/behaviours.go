@@ -24,7 +24,7 @@ var behaviours = []behaviour{
 	{"slow beats", 2, slowBeats},
 	{"short", 1, short},
 	{"fails", 3, fails},
-	{"heeds cancel", 2, honoursCancel},
+	{"honours cancel", 2, honoursCancel},
 	{"ignores cancel", 2, ignoresCancel},
 	{"cancelled before start", 1, cancelledBeforeStart},
 	{"crashes", 4, crashes},

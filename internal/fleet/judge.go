@@ -232,8 +232,8 @@ func (b Bounds) checkEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 		v.Unclear = fmt.Sprintf("%s came %v late, %v by its own evidence, and this process was held up for %v of it", w.Reason,
 			lag.Round(time.Millisecond), reported, delay.Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
-		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most beside the %v in which this process itself was "+
-			"held up",
+		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most, in addition to the %v in which "+
+			"this process itself was held up",
 			h.Attempt, w.Reason, lag.Round(time.Millisecond), reported, b.MaxLag, delay.Round(time.Millisecond))
 	}
 	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {

@@ -104,7 +104,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A run timeout that only the fleet's reckoning says is late proves nothing where the machine held the process up, and so shard time.
+// A run timeout that is late only by the fleet's own clock proves nothing where the machine held the process up, and so shard time.
 func TestEvaluateTimeThatWasHeldBack(t *testing.T) {
 	for _, c := range []struct {
 		name, outcome   string

@@ -149,7 +149,7 @@ func (p *pool) refused(ctx context.Context, w *worker, err error) {
 	case w == nil:
 		p.fleet.amiss("registering a worker", err)
 	case w.late():
-		p.fleet.reportMishap(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers anew: %v", w.id,
+		p.fleet.reportMishap(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers again: %v", w.id,
 			w.silence().Round(time.Millisecond), w.timeout, err))
 	case again(err):
 		p.fleet.reportMishap(fmt.Sprintf("worker %s: %v", w.id, err))
@@ -231,7 +231,7 @@ func (p *pool) create(ctx context.Context, queue string, n int) []string {
 		}
 		if !again(err) || !pause(limited, lastRetry) {
 			if ctx.Err() == nil {
-				f.amiss("creating jobs", err)
+				f.amiss("creating tasks", err)
 			}
 			return nil
 		}
@@ -267,7 +267,7 @@ func (p *pool) evaluate(ctx context.Context, id, behaviour string, want Expect, 
 		return Verdict{}
 	}
 	if seen.Task != nil && seen.Task.State == v1.Queued && p.fleet.tally.unclaimed.Load() > unclaimed {
-		seen.Task, seen.Unread = nil, "nobody has claimed it, and claims had no answer meanwhile"
+		seen.Task, seen.Unread = nil, "no worker has claimed it, and claims had no answer meanwhile"
 	}
 	v := p.fleet.evaluate(job, behaviour, seen)
 	if seen.Task != nil {
@@ -280,7 +280,7 @@ func (p *pool) evaluate(ctx context.Context, id, behaviour string, want Expect, 
 func (p *pool) forget(t *v1.Task) {
 	for _, h := range t.History {
 		if text(h.Reason) == "START_TIMEOUT" && p.excused(t.TaskID, h) {
-			p.fleet.reportMishap(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
+			p.fleet.reportMishap(fmt.Sprintf("task %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
 				text(h.WorkerID)))
 		}
 	}

@@ -81,7 +81,7 @@ func (p *Poster) Check(text string) error {
 	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }): // its converted name may be an address
 		return errors.New("has a host that is not ASCII; write it as it is looked up, for example https://xn--mnchen-3ya.example/hook")
 	case u.User != nil:
-		return errors.New("holds credentials, which would be shown to whoever reads the webhook; take them out: each message is signed")
+		return errors.New("contains credentials, which every reader of the webhook would see; remove them: each message is signed")
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		return errors.New("has a fragment, which no server sees; take it out")
 	case u.Scheme == "http" && len(p.opts.Allow) == 0:
@@ -89,7 +89,7 @@ func (p *Poster) Check(text string) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("must begin with https://")
 	case u.Port() != "" && !isPort(u.Port()):
-		return errors.New("has a port that there is not; use 1 to 65535")
+		return errors.New("has an invalid port; use 1 to 65535")
 	}
 	a, err := netip.ParseAddr(u.Hostname())
 	switch {

@@ -42,7 +42,7 @@ var HasWAITAOF = sync.OnceValues(func() (bool, error) {
 	}
 	version := versioned.FindStringSubmatch(string(text))
 	if version == nil {
-		return false, fmt.Errorf("%s --version says no version: %s", path, text)
+		return false, fmt.Errorf("%s --version prints no version: %s", path, text)
 	}
 	return version[1] > "7" || version[1] == "7" && version[2] >= "2", nil
 })

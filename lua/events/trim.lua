@@ -8,7 +8,7 @@
 --#include lib/clock.lua
 --#include lib/streamid.lua
 local AT_ONCE, CHUNK, BEHIND = 5000, 100, 50
-local kept, age = tonumber(ARGV[1]), tonumber(ARGV[2])
+local limit, age = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 -- Drops what is before an id: whole nodes of the stream first, which costs next to nothing.
 local function drop_before(events, id)
@@ -26,11 +26,11 @@ end
 
 -- Drops what is beyond the limit, but nothing from `first` on if webhooks are far behind.
 local function drop_many(events, first, taken)
-  local over = redis.call('XLEN', events) - kept
+  local over = redis.call('XLEN', events) - limit
   if over <= 0 then return 0 end
-  local behind = math.min(BEHIND, kept - 1)
+  local behind = math.min(BEHIND, limit - 1)
   if not taken or #redis.call('XRANGE', events, taken, '+', 'COUNT', behind + 1) <= behind then
-    return redis.call('XTRIM', events, 'MAXLEN', '~', kept, 'LIMIT', AT_ONCE)
+    return redis.call('XTRIM', events, 'MAXLEN', '~', limit, 'LIMIT', AT_ONCE)
   end
   local some = redis.call('XRANGE', events, '-', '+', 'COUNT', math.min(over, CHUNK) + 1)
   local last = some[#some][1]

@@ -5,7 +5,7 @@ local function supersede(task, L)
   if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
   leave_notice(task, 'l', 'attempt_mismatch')
   local score, report = leave(task)
-  remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
+  append_history(task, report, {outcome = 'SUPERSEDED', last_beat = last_heartbeat(task, score, L)})
 end
 
 -- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: it is pushed to the

@@ -30,15 +30,15 @@ local function unplace(task, at)
 end
 
 -- Frees the place that the current attempt takes at its worker, and notifies a claim of that worker which waits for one
--- (tell_when_free.lua requests that), once in a call.
-local looked_for = {}
-local function let_go(task)
+-- (wake_when_free.lua requests that), once in a call.
+local checked = {}
+local function release_place(task)
   write('ZREM', HELD, held_entry(task))
-  local asked = '~' .. task.f.w
-  if looked_for[asked] then return end
-  looked_for[asked] = true
-  if redis.call('ZSCORE', HELD, asked) then
-    write('ZREM', HELD, asked)
+  local request = '~' .. task.f.w
+  if checked[request] then return end
+  checked[request] = true
+  if redis.call('ZSCORE', HELD, request) then
+    write('ZREM', HELD, request)
     wake_worker(task.scope .. '/' .. task.f.w)
   end
 end

@@ -39,7 +39,7 @@ if #ARGV > last then redis.call('HSET', task.doc, unpack(ARGV, last + 1)) end
 move(task, state, unpack(record))
 local bytes = 0
 for i = last + 2, #ARGV, 2 do bytes = bytes + #ARGV[i] end
-if bytes > LIGHT then weigh(task, bytes) end
+if bytes > LIGHT then add_bytes(task, bytes) end
 ensure_beats(task.beats, timeout)
 if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
 emit(task, 'task.created')

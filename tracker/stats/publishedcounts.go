@@ -45,7 +45,7 @@ func newPublishedCounts() *publishedCounts {
 		depth:   queue("lubdub_queue_depth", "Tasks that wait to be claimed."),
 		wait:    queue("lubdub_queue_oldest_wait_seconds", "How long the oldest of them has waited."),
 		running: queue("lubdub_queue_running", "Attempts that the queue's workers hold."),
-		unrunnable: queue("lubdub_queue_unrunnable", "Tasks that wait for a worker that there is not: none that is ONLINE and takes new work "+
+		unrunnable: queue("lubdub_queue_unrunnable", "Tasks without an eligible worker: no worker that is ONLINE and takes new work "+
 			"has their type, runtime and labels."),
 		paused: queue("lubdub_queue_paused", "1 while the queue is paused, so that its tasks wait; else 0."),
 	}

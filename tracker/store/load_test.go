@@ -50,7 +50,7 @@ func (a *answers) again(err error) bool {
 	case code == model.Unavailable || code == model.Overloaded:
 		a.refused++
 		if text := err.(*model.Error).Message; strings.Contains(text, "TRYAGAIN") || strings.Contains(text, "MOVED") {
-			a.wrong = append(a.wrong, fmt.Errorf("a user is told of Redis's affairs: %s", text))
+			a.wrong = append(a.wrong, fmt.Errorf("a user sees an error of Redis: %s", text))
 		}
 		if strings.Contains(err.Error(), "CROSSSLOT") {
 			a.wrong = append(a.wrong, err)
@@ -122,7 +122,7 @@ func (l *Load) Acknowledged() int {
 func (l *Load) More(t *testing.T, n int) {
 	t.Helper()
 	from := l.Acknowledged()
-	trackertest.Eventually(t, "completions go on", func() bool { return l.Acknowledged() >= from+n })
+	trackertest.Eventually(t, "completions continue", func() bool { return l.Acknowledged() >= from+n })
 }
 
 // Check looks up what was acknowledged since the last check, and records a task in any other state as lost.
@@ -239,7 +239,7 @@ func (h *Hearts) MustBeat(ctx context.Context, i int) {
 func (h *Hearts) AllAgain(t *testing.T) time.Duration {
 	t.Helper()
 	from := time.Now()
-	trackertest.Eventually(t, "every task's beats go on", func() bool {
+	trackertest.Eventually(t, "every task's beats continue", func() bool {
 		for i := range h.Fresh {
 			if h.Fresh[i].Load() <= from.UnixMilli() {
 				return false

@@ -65,7 +65,7 @@ func (s *Store) Await(ctx context.Context, step string, do func(context.Context)
 		err := do(ctx)
 		switch {
 		case err == nil && waited:
-			s.opts.Logger.Info("Redis answers, and the start goes on", "step", step)
+			s.opts.Logger.Info("Redis is responding; starting continues", "step", step)
 			return nil
 		case err == nil || !passing(err) || s.breakdown.isBroken():
 			return err

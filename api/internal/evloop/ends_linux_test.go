@@ -23,7 +23,7 @@ func quick(c *Config) {
 	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 2*time.Second, 2*time.Second, 2*time.Second
 }
 
-// At its deadline an incomplete request is lent, to be answered; an idle connection is closed; one that waits for its answer stays.
+// At its deadline an incomplete request is put on loan, to be answered; an idle connection is closed; one that waits for its answer stays.
 func TestDeadlinesPass(t *testing.T) {
 	t.Parallel()
 	s := serve(t, quick)

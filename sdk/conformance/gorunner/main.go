@@ -67,7 +67,7 @@ func main() {
 	lines.Buffer(nil, 16<<20)
 	r := &runner{gates: map[string]chan struct{}{}, out: json.NewEncoder(os.Stdout)}
 	if !lines.Scan() {
-		fmt.Fprintln(os.Stderr, "nobody says what to do: the conformance harness starts this program")
+		fmt.Fprintln(os.Stderr, "no instructions: the conformance harness starts this program")
 		os.Exit(2)
 	}
 	if err := json.Unmarshal(lines.Bytes(), &r.order); err != nil {

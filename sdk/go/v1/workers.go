@@ -367,7 +367,7 @@ type Rejected struct {
 	Type    int `json:"type"`
 	Labels  int `json:"labels"`
 	Status  int `json:"status"`
-	// Cordoned workers get no new tasks until they are uncordoned; absent if there are none.
+	// Cordoned workers get no new tasks until they are uncordoned; absent if no worker is cordoned.
 	Cordoned int `json:"cordoned,omitempty"`
 	Stale    int `json:"stale"`
 	Full     int `json:"full"`

@@ -93,7 +93,7 @@ func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
 		err = w.ask(s, func(ctx context.Context) error { return beats.Client.Heartbeat(ctx, w.client, b.apart) })
 		took := w.measure(s, len(b.apart), sent, err)
 		if err == nil {
-			w.set.log.Debug("Heartbeats of tasks with timeouts of their own sent", "workerId", s.id, "tasks", len(b.apart), "took", took)
+			w.set.log.Debug("Heartbeats of tasks with separate timeouts sent", "workerId", s.id, "tasks", len(b.apart), "took", took)
 		}
 	}
 	w.land()
@@ -133,7 +133,7 @@ func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.
 		again := w.pace.failures > 0
 		w.mu.Unlock()
 		if !again && !gone(err) {
-			w.set.log.Warn("The server refuses heartbeats; the work goes on", "workerId", s.id, "error", err)
+			w.set.log.Warn("The server rejects heartbeats; the work continues", "workerId", s.id, "error", err)
 		}
 	}
 	w.client.Metrics().Beat(result, named, took)

@@ -42,7 +42,7 @@ func (u *Unfinished) Unwrap() error { return u.Err }
 // finish waits for running tasks, as long as there is time. Beats continue; tasks that are left in the inventory are given back.
 func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	idle := func() bool { return len(w.jobs) == 0 && w.claiming == 0 }
-	if w.stopping.Err() == nil && !w.failedForGood() { // if the server requested the drain, it decides itself when to take back the tasks
+	if w.stopping.Err() == nil && !w.failedForGood() { // if the server requested the drain, it decides itself when to revoke the tasks
 		w.await(func() bool { return idle() || w.fatal != nil }, w.stopping.Done(), w.hard)
 		if w.stopping.Err() == nil && !w.failedForGood() {
 			return

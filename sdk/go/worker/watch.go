@@ -71,7 +71,7 @@ func (j *job) watch(ctx context.Context, end context.CancelCauseFunc, t *Task) *
 	}
 	stop := context.AfterFunc(ctx, func() {
 		g.after(ignored, func() {
-			w.set.log.Warn("A handler goes on though its context has ended", "taskId", t.ID(), "attempt", t.Attempt(),
+			w.set.log.Warn("A handler still runs although its context has ended", "taskId", t.ID(), "attempt", t.Attempt(),
 				"cause", context.Cause(ctx))
 		})
 	})
