@@ -92,7 +92,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 				status, why := st.run("status"), st.run("why", id)
 				printed = st.screen(status) + "\n" + st.screen(why)
 				there := !slices.ContainsFunc(s.signs, func(sign string) bool { return !strings.Contains(status.out, sign) })
-				if there && (*update || alike(printed) == alike(want)) {
+				if there && (*update || normalized(printed) == normalized(want)) {
 					break
 				}
 				if time.Now().After(deadline) {
@@ -100,7 +100,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 						"TestTroubleshootingHasTheScreensThatArePrinted", printed)
 				}
 			}
-			if *update && alike(printed) != alike(want) {
+			if *update && normalized(printed) != normalized(want) {
 				page := strings.Replace(readFile(t, screensPage), "### "+s.title+"\n\n```text\n"+want, "### "+s.title+"\n\n```text\n"+printed, 1)
 				if err := os.WriteFile(screensPage, []byte(page), 0o644); err != nil {
 					t.Fatal(err)
@@ -206,8 +206,8 @@ var (
 	aMessage = regexp.MustCompile(`\(request [^)]*\)`)
 )
 
-// alike is a screen without what differs in each run: times, spans, the id of a request, and the order of events of the same moment.
-func alike(screen string) string {
+// normalized is a screen without what differs in each run: times, spans, the id of a request, and the order of events of the same moment.
+func normalized(screen string) string {
 	lines := strings.Split(aMessage.ReplaceAllString(aSpan.ReplaceAllString(aTime.ReplaceAllString(screen, "TIME"), "SPAN"), ""), "\n")
 	if at := slices.Index(lines, "Events:"); at >= 0 {
 		slices.Sort(lines[at:])

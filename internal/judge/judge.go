@@ -1,6 +1,6 @@
 // Package judge evaluates a deployment: whether Lubdub itself is at fault (Redis, replicas, shards) or the workers (workers, machines,
 // queues), and what to do. The server evaluates only what its API returns, and includes the findings in its answers; programs that show
-// them use these words and have no limits of their own. `lubdub doctor --redis` uses it to check a Redis where no server runs.
+// them use these words and define no limits. `lubdub doctor --redis` uses it to check a Redis where no server runs.
 package judge
 
 import (
