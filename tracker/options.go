@@ -38,9 +38,8 @@ type Options struct {
 	RedisTLS *tls.Config
 
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: the stored count, else 4, or 64 on Cluster
-	FinishedRetention time.Duration // of finished tasks and OFFLINE workers; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
+	FinishedRetention time.Duration // of finished tasks, OFFLINE workers and events; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
 	EventsPerShard    int           // about how many a shard's stream keeps; 0: 10,000, with fewer than 16 shards as many as 16 keep in total
-	EventsMaxAge      time.Duration // how long it keeps them; 0: no limit by age
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: maxPendingBeats
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: maxPendingCalls
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: DefaultRedisTimeout
@@ -111,9 +110,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxSchedules < 0 {
 		return fmt.Errorf("a tenant may have %d schedules; it must be at least 1, or 0 for the default", o.MaxSchedules)
-	}
-	if o.EventsMaxAge < 0 {
-		return fmt.Errorf("the events' greatest age is %v; use a positive time, or 0 for no limit by age", o.EventsMaxAge)
 	}
 	if o.MaxPendingBeats == 0 {
 		o.MaxPendingBeats = maxPendingBeats

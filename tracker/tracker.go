@@ -74,7 +74,7 @@ func (o *Options) ofStore() store.Options {
 
 // newTracker creates the services above the store, each from those below it that it needs.
 func newTracker(s *store.Store, o *Options) *Tracker {
-	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
+	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.FinishedRetention, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
 		Poster: o.WebhookPoster, TenantBytes: o.TenantWebhookBytes, Logger: o.Logger, Registerer: o.Registerer,
 	})
