@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // The words of fields of openapi.json.
@@ -28,14 +27,6 @@ var enums = map[string][]any{
 
 func roles() (words []any) {
 	for _, r := range token.Roles {
-		words = append(words, string(r))
-	}
-	return words
-}
-
-// reasons are those for which a task may fail.
-func reasons() (words []any) {
-	for _, r := range model.Reasons {
 		words = append(words, string(r))
 	}
 	return words
