@@ -169,7 +169,7 @@ manifests: ## regenerate deploy/kubernetes from the chart in deploy/helm
 	cd deploy/check && GOWORK=off go test -count=1 -run '^TestManifestsAreTheCharts$$' . -update
 
 mutants: deps ## inject bugs; the tests must detect each
-	go run ./internal/mutants
+	go test -tags long -count=1 -timeout 0 -v -run '^TestLongMutants$$' ./internal/mutants
 
 # `go mod tidy` resolves every module that go.mod requires, including the SDK of a release that is not published yet.
 SDK := github.com/lubdub-io/lubdub/sdk/go

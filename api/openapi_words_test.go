@@ -1,9 +1,5 @@
 package api
 
-import (
-	"maps"
-)
-
 // The words of openapi.json that are neither in the table of routes nor in package v1.
 
 const docDescription = `Workers beat, start and finish under /v1/tasks/{taskId} and /v1/heartbeats with the token of their attempt; ` +
@@ -50,26 +46,16 @@ var statusWords = map[int]string{
 	500: "A bug in Lubdub; the log has the request id", 503: "A limit of the server was reached, or Redis is not responding",
 }
 
-// words of one operation.
-type words struct {
-	tag string
-
-	request         any // of v1; nil: no body
-	optionalBody    bool
-	requestExamples []example
-
-	answers        map[int]any // of v1, or a list of them
-	answerExamples map[int][]example
-	errors         []int // besides those that every such route may answer
+// seedExamples are the payloads of the worker contract, which tests send and expect to the letter: of bodies, and of answers by status.
+var seedExamples = map[string]struct {
+	bodies  map[string]string
+	answers map[int]map[string]string
+}{
+	opStarted: {map[string]string{"started": seedStarted},
+		map[int]map[string]string{200: {"acknowledged": seedStartedOK}, 409: {"cancelled": seedStartedConflict}}},
+	opHeartbeat: {map[string]string{"beat": seedHeartbeat}, map[int]map[string]string{
+		200: {"acknowledged": heartbeatOK, "cancel": heartbeatCancel}, 410: {"zombie": seedHeartbeatExpired},
+	}},
+	opCompleted: {map[string]string{"succeeded": seedSucceeded, "failed": seedFailed, "cancelled": seedCancelled},
+		map[int]map[string]string{200: {"succeeded": seedCompletedOK}, 409: {"late": seedCompletedConflict}}},
 }
-
-type example struct{ name, json string }
-
-// opWords are the words of all operations.
-var opWords = func() map[string]words {
-	all := map[string]words{}
-	for _, some := range []map[string]words{taskWords, workerWords, systemWords, standingWords} {
-		maps.Copy(all, some)
-	}
-	return all
-}()

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"github.com/lubdub-io/lubdub/api/httpapi"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Routes returns the routes of the package.
@@ -9,6 +10,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/started", Op: "started", Handle: h.started,
+			Tag: "callbacks", Body: v1.StartedRequest{}, Answers: map[int]any{200: v1.StartedResponse{}}, Errors: []int{409},
 			Access:  httpapi.ForTask,
 			Summary: "Report that the worker has started",
 			Description: "A repeated request for the running attempt gets the same answer. A heartbeat or a completion before it starts " +
@@ -16,12 +18,21 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/completed", Op: "completed", Handle: h.completed,
+			Tag: "callbacks", Body: v1.CompletedRequest{}, Answers: map[int]any{200: v1.CompletedResponse{}}, Errors: []int{409},
 			Access:      httpapi.ForTask,
 			Summary:     "Report the result of an attempt",
 			Description: "A repeated completion gets the same answer. A late one changes nothing.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks", Op: "createTask", Handle: h.create,
+			Tag: "tasks", Body: v1.CreateTaskRequest{}, Answers: map[int]any{201: []any{v1.TaskEnvelope{}, v1.Task{}}},
+			Errors: []int{409},
+			Examples: map[string]string{
+				"pushed": `{"taskKey":"raw.events","assetId":"asset_1","heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000}`,
+				"queued": `{"queue":"default","type":"send_email","payload":{"to":"a@example.com"},"retry":{"maxAttempts":5}}`,
+			},
+			Headers: []httpapi.Param{httpapi.IdempotencyKey("Makes a repeat safe for 24 hours: the same request again gets the first " +
+				"answer, another one 409. Keys that begin with schedule: are reserved for the tasks of schedules."), traceparent},
 			Access: httpapi.ForControl, Needs: httpapi.MayCreate,
 			Summary: "Create a task",
 			Description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller " +
@@ -29,15 +40,19 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:batch", Op: "createTasks", Handle: h.createBatch,
+			Headers: []httpapi.Param{traceparent},
+			Tag:     "tasks", Body: v1.CreateTasksRequest{}, Answers: map[int]any{200: v1.CreateTasksResponse{}},
 			Access: httpapi.ForControl, Needs: httpapi.MayCreate,
 			Summary:     "Create many tasks",
 			Description: "Each task has its own result, in the same order: the status and body that a separate request would have got.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/tasks", Op: "listTasks", Handle: h.list,
-			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks, Repeats: []string{"label"},
-			Query: []string{"state", "runId", "workerId", "machineId", "scheduleId", "queue", "type", "label", "liveness",
-				"claimable", "reason", "finishedAfter", "finishedBefore", "order", "pageSize", "pageToken"},
+			Query: []httpapi.Param{state, runID, workerID, httpapi.ParamMachineID, scheduleID, httpapi.ParamQueue, httpapi.ParamType,
+				httpapi.ParamLabel, httpapi.ParamLiveness, claimable, httpapi.ParamReason, finishedAfter, finishedBefore, httpapi.ParamOrder,
+				httpapi.ParamPageSize, httpapi.ParamPageToken},
+			Tag: "tasks", Answers: map[int]any{200: v1.TaskList{}},
+			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
 			Summary: "List tasks",
 			Description: "Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends. " +
 				"totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A " +
@@ -45,12 +60,15 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "GET", Pattern: "/v1/tasks/{taskId}", Op: "getTask", Handle: h.get,
+			Tag: "tasks", Answers: map[int]any{200: v1.Task{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
 			Summary: "Read a task",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/cancel", Op: "cancelTask", Handle: h.cancel,
-			Access: httpapi.ForControl, Needs: httpapi.MayCancel,
+			Tag: "tasks", Body: v1.CancelRequest{}, OptionalBody: true, Answers: map[int]any{202: v1.Task{}}, Errors: []int{404, 409},
+			Examples: map[string]string{"reason": `{"reason":"user_requested"}`, "now": `{"reason":"it hangs","gracePeriodMs":0}`},
+			Access:   httpapi.ForControl, Needs: httpapi.MayCancel,
 			Summary: "Request a task's cancellation",
 			Description: "Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace period begins then. A " +
 				"task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its worker's requests " +
@@ -58,6 +76,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/attempts", Op: "nextAttempt", Handle: h.nextAttempt,
+			Tag: "tasks", Body: v1.NextAttemptRequest{}, Answers: map[int]any{201: v1.TaskEnvelope{}, 202: v1.Task{}},
+			Errors: []int{404, 409}, Examples: map[string]string{"second": `{"fromAttempt":1}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 			Summary: "Create a task's next attempt",
 			Description: "For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt gets the " +
@@ -67,6 +87,9 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:cancel", Op: "cancelTasks", Handle: h.cancelMany,
+			Tag: "tasks", Body: v1.CancelTasksRequest{}, Answers: map[int]any{200: v1.ActOnTasksResponse{}},
+			Examples: map[string]string{"run of a worker": `{"selector":{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000",` +
+				`"state":"RUNNING"},"gracePeriodMs":0}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayCancel,
 			Summary: "Cancel all tasks that match a selector",
 			Description: "Each call examines up to 1,000 tasks, in the order of their ids: continue while there is a nextPageToken. " +
@@ -76,6 +99,9 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:retry", Op: "retryTasks", Handle: h.retryMany,
+			Tag: "tasks", Body: v1.RetryTasksRequest{}, Answers: map[int]any{200: v1.ActOnTasksResponse{}},
+			Examples: map[string]string{"last hour": `{"selector":{"state":"FAILED","reason":"WORKER_LOST",` +
+				`"finishedAfter":"2025-01-15T10:00:00.000Z"}}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 			Summary: "Retry all FAILED tasks that match a selector",
 			Description: "Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with " +
@@ -84,13 +110,43 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "GET", Pattern: "/v1/runs/{runId}", Op: "getRun", Handle: h.getRun,
+			Tag: "tasks", Answers: map[int]any{200: v1.Run{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
 			Summary: "Count a run's tasks",
 		},
 		{
 			Method: "POST", Pattern: "/v1/runs/{runId}/cancel", Op: "cancelRun", Handle: h.cancelRun,
+			Tag: "tasks", Body: v1.CancelRequest{}, OptionalBody: true, Answers: map[int]any{202: v1.Run{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayCancel,
 			Summary: "Request the cancellation of all tasks of a run",
 		},
 	}
 }
+
+// The parameters of these routes.
+var (
+	state = httpapi.Param{
+		Name: "state", Schema: httpapi.ListOf(httpapi.OneOf(v1.States...)).With("uniqueItems", true), Commas: true,
+		Description: "Only tasks in one of these states, with commas between them.",
+	}
+	runID      = httpapi.Param{Name: "runId", Schema: httpapi.IDSchema, Description: "Only tasks of this run."}
+	workerID   = httpapi.Param{Name: "workerId", Schema: httpapi.IDSchema, Description: "Only tasks of this worker."}
+	scheduleID = httpapi.Param{Name: "scheduleId", Schema: httpapi.IDSchema, Description: "Only tasks that this schedule created."}
+	claimable  = httpapi.Param{
+		Name: "claimable", Schema: httpapi.Of("boolean"),
+		Description: "Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their " +
+			"backoff or notBefore. That a queue is paused makes no difference.",
+	}
+	finishedAfter = httpapi.Param{
+		Name: "finishedAfter", Schema: httpapi.Of("string").With("format", "date-time"),
+		Description: "Only tasks that ended at this time or later, in the order of their ends.",
+	}
+	finishedBefore = httpapi.Param{
+		Name: "finishedBefore", Schema: httpapi.Of("string").With("format", "date-time"),
+		Description: "Only tasks that ended before this time, in the order of their ends.",
+	}
+	traceparent = httpapi.Param{
+		Name: "traceparent", Schema: httpapi.Of("string"),
+		Description: "W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored.",
+	}
+)

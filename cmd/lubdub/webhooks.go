@@ -86,8 +86,7 @@ func warnOfHosts(ctx context.Context, log *slog.Logger, news []webhooks.NewWebho
 func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 	var listed []fileWebhook
 	if err := yaml.UnmarshalWithOptions(text, &listed, yaml.Strict()); err != nil {
-		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 			return nil, fmt.Errorf("line %d: %s", syntax.Token.Position.Line, syntax.Message)
 		}
 		return nil, errors.New("it is no list of webhooks: each is a mapping of id, url, events, secret or secretFile, and no other names " +

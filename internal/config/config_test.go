@@ -53,7 +53,6 @@ func TestPrecedence(t *testing.T) {
 		"signing-keys-file":         {"/a", "/b", "/c", "/d"},
 		"worker-heartbeat-interval": {"1s", "2s", "3s", "4s"},
 		"worker-timeout-multiplier": {"2", "4", "5", "6"},
-		"flapping-threshold":        {"2", "4", "5", "6"},
 		"durability":                {"fsync", "replicated", "fsync", "replicated"},
 		"durable-replicas":          {"2", "3", "4", "5"},
 		"worker-probe":              {"public", "any", "public", "any"},

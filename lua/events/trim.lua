@@ -2,7 +2,7 @@
 -- Guarantees: the latest event of a shard stays, so that readers keep their positions, and so does what webhooks have not
 --   taken yet. It only frees memory. Repeating it drops nothing but what has come due since.
 -- KEYS: for each shard lubdub:{shard}:events, …:eventmarks. On Cluster a call covers one shard only
--- ARGV: 1 number of events to keep in a shard, 2 how long, ms; 0: until there are more than that number
+-- ARGV: 1 number of events to keep in a shard, 2 how long to keep them, ms
 -- Reply: wall ms, then for each shard {events dropped, 1 if there may be more to drop}
 -- Cost: O(events dropped), at most 5,000 of a shard in whole nodes of the stream, and 100 more
 --#include lib/clock.lua
@@ -19,7 +19,6 @@ end
 
 -- Drops what is too old, but nothing from `first` on.
 local function drop_old(events, first)
-  if age == 0 then return 0 end
   local since = string.format('%.0f', math.max(0, now - age)) .. '-0'
   return drop_before(events, is_newer(since, first) and first or since)
 end

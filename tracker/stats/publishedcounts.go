@@ -39,7 +39,7 @@ func newPublishedCounts() *publishedCounts {
 
 		queueWorkers: desc("lubdub_queue_workers", "Workers that are not OFFLINE by queue and status, those of the 100 queues with most workers "+
 			"one by one and all others as (other).", "tenant", "workspace", "queue", "status"),
-		flapping: desc("lubdub_flapping", "Workers and machines that have gone stale flapping-threshold times within a day, by kind: worker, "+
+		flapping: desc("lubdub_flapping", "Workers and machines that have gone stale 3 times or more within a day, by kind: worker, "+
 			"machine. A worker is its name on its machine and queue.", "kind"),
 
 		depth:   queue("lubdub_queue_depth", "Tasks that wait to be claimed."),

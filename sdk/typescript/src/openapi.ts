@@ -3263,7 +3263,7 @@ export interface components {
             runtimes: string[];
             /** @description Schedulable reports whether it would be selected now. */
             schedulable: boolean;
-            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least the server's flapping-threshold. */
+            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least 3. */
             staleCount24h: number;
             /** @enum {string} */
             status: "ONLINE" | "DRAINING" | "OFFLINE";
@@ -5787,7 +5787,7 @@ export interface operations {
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only workers that would, or would not, be selected now. */
                 schedulable?: boolean;
-                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale flapping-threshold times within 24 h. */
+                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale 3 times or more within 24 h. */
                 flapping?: boolean;
                 /** @description Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose value changes between two pages may be on both, or on neither. */
                 sort?: "lastHeartbeatAt" | "staleCount24h" | "uptimePct24h" | "lastHeartbeat";

@@ -2027,7 +2027,7 @@ class Worker(TypedDict):
     # Schedulable reports whether it would be selected now.
     schedulable: bool
     # How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000.
-    # Flapping reports that this is at least the server's flapping-threshold.
+    # Flapping reports that this is at least 3.
     staleCount24h: int
     status: Literal["ONLINE", "DRAINING", "OFFLINE"]
     # The reason given for its drain or its end. That of a drain stays if the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED
