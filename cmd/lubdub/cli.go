@@ -33,8 +33,6 @@ type cli struct {
 	Explain helpCmd    `cmd:"" name:"help" help:"Print help, also for a command."`
 
 	operator.Commands `embed:""`
-
-	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // settings are the flags of commands that read the whole configuration.
@@ -86,7 +84,6 @@ func (a *app) run(args []string) (code int) {
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(code int) { panic(exitRequest(code)) }),
 		kong.NamedMapper("setting", kong.MapperFunc(a.parseSetting)),
-		kong.Vars{"version": versionLine()},
 		kong.ValueFormatter(explain),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 	)
@@ -109,6 +106,9 @@ func (a *app) run(args []string) (code int) {
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if args[0] == "--version" { // not a flag of the model, where it would hide the --version of commands
+		args = slices.Concat([]string{"version"}, args[1:])
 	}
 	k, err := a.parse(parser, operator.FlagsBehind(args))
 	if err == nil {

@@ -10,12 +10,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
+
+// A flag of all commands would hide a command's own flag of that name.
+func TestNoFlagOfACommandIsHidden(t *testing.T) {
+	parser, err := kong.New(&cli{}, kong.NamedMapper("setting", kong.MapperFunc((&app{}).parseSetting)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := map[string]bool{}
+	for _, f := range parser.Model.Flags {
+		common[f.Name] = true
+	}
+	flags := 0
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		if n, ok := node.(*kong.Node); ok && n.Type == kong.CommandNode {
+			for _, f := range n.Flags {
+				if flags++; common[f.Name] {
+					t.Errorf("%s: --%s is hidden by the flag of all commands", n.FullPath(), f.Name)
+				}
+			}
+		}
+		return next(nil)
+	})
+	if flags < 100 || !common["help"] {
+		t.Errorf("%d flags, common ones %v", flags, common)
+	}
+}
 
 func TestCommandLine(t *testing.T) {
 	for _, c := range []struct {
