@@ -15,8 +15,8 @@ ARG COMMIT=
 ARG DATE=
 LABEL org.opencontainers.image.title="Lubdub" org.opencontainers.image.version="0.1.0" \
   org.opencontainers.image.revision="${COMMIT}" org.opencontainers.image.created="${DATE}"
-# Roots for rediss:// without redis-tls-ca-file, and for whatever else is dialled by TLS. They come with the build's image
-# and not inside the binary, so that they are renewed with the image, and others can be mounted over them.
+# Roots for rediss:// without redis-tls-ca-file, and for other TLS connections. They come from the build image and
+# are not in the binary, so that they are updated with the image and can be replaced by a mount.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /lubdub /lubdub
 COPY --from=build /lubdub-bench /lubdub-bench

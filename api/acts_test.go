@@ -14,7 +14,7 @@ func TestADryRunIsNoActInTheLog(t *testing.T) {
 	tried := 0
 	counts := map[string]string{opCancelTasks: "matched=3 done=2", opRetryTasks: "matched=3 done=2"} // of the fake
 	for _, r := range routes {
-		if of := opWords[r.Op].request; of == nil || !hasField(of, "DryRun") {
+		if of := r.Body; of == nil || !hasField(of, "DryRun") {
 			continue
 		}
 		tried++

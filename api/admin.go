@@ -81,5 +81,5 @@ func (s *Server) checkAdminHost(host []byte) *httpapi.Refusal {
 		}
 	}
 	return httpapi.NewRefusal(fasthttp.StatusMisdirectedRequest, v1.CodeMisdirected,
-		"This listener does not go by the name "+strconv.Quote(httpapi.Clip(name))+"; use its address, or have the name listed in admin-hosts")
+		"This listener does not accept the host name "+strconv.Quote(httpapi.Clip(name))+"; use its address, or add the name to admin-hosts")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// hot is a request that is parsed as the server parses it and handled, again and again.
+// hot is a request that is parsed as the server parses it and handled, repeatedly.
 type hot struct {
 	s   *Server
 	raw []byte

@@ -36,7 +36,7 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 				if got := l.metric("lubdub_clock_skew_seconds") + ahead.Seconds(); got < -60 || got > 60 {
 					t.Errorf("the reported skew is off by %v s", got)
 				}
-				if !strings.Contains(l.log.String(), "this machine's clock differs from Redis's") {
+				if !strings.Contains(l.log.String(), "this host's clock differs from Redis's") {
 					t.Error("no warning was logged")
 				}
 

@@ -224,7 +224,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 
 // A stream ends with a notice once its token is revoked, by this replica or another one; with a token that was issued since, its client
 // continues and misses nothing.
-func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
+func TestAStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.newReplica()

@@ -138,7 +138,7 @@ func (a *attacker) again(strike func(*attacker)) {
 	}()
 }
 
-// pipeline sends a request again and again until the connection is cut.
+// pipeline sends a request repeatedly until the connection is cut.
 func (a *attacker) pipeline(request string) {
 	request = strings.Repeat(strings.ReplaceAll(request, "\n", "\r\n"), 10)
 	for err := error(nil); err == nil; {

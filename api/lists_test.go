@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
@@ -75,8 +76,12 @@ func (l *lists) refusedFor(path, field string) string {
 func queryRoutes() map[string][]string {
 	found := map[string][]string{}
 	for i := range routes {
-		if r := routes[i]; r.Method == "GET" && slices.Contains(r.Query, "order") {
-			found[strings.ReplaceAll(r.Pattern, "{webhookId}", "a")] = slices.Concat(r.Query, []string{"tenantId", "workspaceId"})
+		if r := routes[i]; r.Method == "GET" && slices.ContainsFunc(r.Query, func(p httpapi.Param) bool { return p.Name == "order" }) {
+			names := []string{"tenantId", "workspaceId"}
+			for _, p := range r.Query {
+				names = append(names, p.Name)
+			}
+			found[strings.ReplaceAll(r.Pattern, "{webhookId}", "a")] = names
 		}
 	}
 	return found

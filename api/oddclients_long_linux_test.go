@@ -20,7 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
-// oddities are what clients do that should not, with a beat of their own.
+// oddities are what clients do that should not, with their own heartbeats.
 var oddities = map[string]func(c *net.TCPConn, beat string){
 	"half-closed": func(c *net.TCPConn, beat string) {
 		_, _ = io.WriteString(c, beat)

@@ -13,7 +13,7 @@ import (
 )
 
 // This file makes openapi.json: schemas from the types of package v1 with their comments, paths from the
-// route table with the words in openapi_words*_test.go.
+// route table, and what is neither from openapi_words*_test.go.
 
 type obj = map[string]any
 
@@ -34,11 +34,7 @@ func buildOpenAPI(t *testing.T) []byte {
 			path = obj{}
 			paths[r.Pattern] = path
 		}
-		w, known := opWords[r.Op]
-		if !known {
-			t.Fatalf("no words for the operation %s", r.Op)
-		}
-		path[strings.ToLower(r.Method)] = b.operation(r, w)
+		path[strings.ToLower(r.Method)] = b.operation(r)
 	}
 	doc := obj{
 		"openapi": "3.1.0",
@@ -61,8 +57,8 @@ func buildOpenAPI(t *testing.T) []byte {
 	return append(out, '\n')
 }
 
-func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
-	op := obj{"operationId": r.Op, "tags": []any{w.tag}, "summary": r.Summary}
+func (b *openAPIBuilder) operation(r *httpapi.Route) obj {
+	op := obj{"operationId": r.Op, "tags": []any{r.Tag}, "summary": r.Summary}
 	if r.Description != "" {
 		op["description"] = r.Description
 	}
@@ -76,7 +72,7 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 		op["security"] = []any{obj{"workerToken": []any{}}}
 		if r.Needs != 0 {
 			op["security"] = []any{obj{"workerToken": []any{}}, obj{"controlToken": []any{}}}
-			op["description"] = strings.TrimSpace(r.Description + " Roles beside the worker itself: " +
+			op["description"] = strings.TrimSpace(r.Description + " Roles, in addition to the worker itself: " +
 				strings.ReplaceAll(httpapi.RolesFor(r.Needs), " or ", ", ") + ".")
 		}
 	case httpapi.ForControl:
@@ -88,76 +84,54 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 
 	var params []any
 	if id := r.IDField(); id != "" {
-		params = append(params, obj{"name": id, "in": "path", "required": true, "schema": idSchema(false)})
+		params = append(params, obj{"name": id, "in": "path", "required": true, "schema": httpapi.IDSchema})
 	}
-	names := r.Query
-	if r.Access == httpapi.ForControl || r.Access == httpapi.ForWorker {
-		names = append([]string{"tenantId", "workspaceId"}, names...)
+	if (r.Access == httpapi.ForControl || r.Access == httpapi.ForWorker) && (len(r.Query) == 0 || r.Query[0].Name != "tenantId") {
+		params = append(params, parameter("query", httpapi.ParamTenantID), parameter("query", httpapi.ParamWorkspaceID))
 	}
-	for _, name := range names {
-		if own, ok := ownQueryParams[r.Op][name]; ok {
-			params = append(params, own)
-		} else {
-			params = append(params, queryParams[name])
-		}
+	for _, p := range r.Query {
+		params = append(params, parameter("query", p))
 	}
-	if text, ok := map[string]string{
-		opCreate: "Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with " +
-			"schedule: are reserved for the tasks of schedules.",
-		opRegister: "Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request " +
-			"again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration.",
-	}[r.Op]; ok {
-		params = append(params, obj{
-			"name": "Idempotency-Key", "in": "header",
-			"description": text,
-			"schema":      obj{"type": "string", "minLength": 1, "maxLength": 255},
-		})
-	}
-	if r.Op == opEvents {
-		params = append(params, obj{"name": "Last-Event-ID", "in": "header", "schema": obj{"type": "string"},
-			"description": "Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after."})
-	}
-	if r.Op == opCreate || r.Op == opCreateBatch {
-		params = append(params, obj{
-			"name": "traceparent", "in": "header",
-			"description": "W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One " +
-				"that is not valid is ignored.",
-			"schema": obj{"type": "string"},
-		})
+	for _, p := range r.Headers {
+		params = append(params, parameter("header", p))
 	}
 	if params != nil {
 		op["parameters"] = params
 	}
-	if w.request != nil {
-		media := obj{"schema": b.ref(reflect.TypeOf(w.request))}
-		if w.requestExamples != nil {
-			media["examples"] = examples(w.requestExamples)
+	bodies, answers := r.Examples, r.AnswerExamples
+	if seed, ok := seedExamples[r.Op]; ok {
+		bodies, answers = seed.bodies, seed.answers
+	}
+	if r.Body != nil {
+		media := obj{"schema": b.ref(reflect.TypeOf(r.Body))}
+		if bodies != nil {
+			media["examples"] = examples(bodies)
 		}
-		op["requestBody"] = obj{"required": !w.optionalBody, "content": obj{"application/json": media}}
+		op["requestBody"] = obj{"required": !r.OptionalBody, "content": obj{"application/json": media}}
 	}
 
 	responses := obj{}
-	for status, body := range w.answers {
+	for status, body := range r.Answers {
 		response := obj{"description": statusWords[status], "headers": obj{"X-Request-Id": requestIDHeader}}
 		media := obj{"schema": obj{"type": "object"}}
 		if body != nil {
 			media["schema"] = b.schemaOf(body)
 		}
-		if ex := w.answerExamples[status]; ex != nil {
+		if ex := answers[status]; ex != nil {
 			media["examples"] = examples(ex)
 		}
 		response["content"] = obj{"application/json": media}
 		if r.Op == opEvents {
 			response["content"] = obj{"application/json": media, "text/event-stream": obj{"schema": obj{"type": "string"},
-				"examples": examples([]example{{"stream", exampleStream}})}}
+				"examples": examples(map[string]string{"stream": exampleStream})}}
 		}
 		responses[strconv.Itoa(status)] = response
 	}
-	for _, status := range errorStatuses(r, w) {
+	for _, status := range errorStatuses(r) {
 		if responses[strconv.Itoa(status)] != nil {
 			continue
 		}
-		if ex := w.answerExamples[status]; ex != nil {
+		if ex := answers[status]; ex != nil {
 			responses[strconv.Itoa(status)] = b.errorResponse(status, ex)
 			continue
 		}
@@ -169,10 +143,10 @@ func (b *openAPIBuilder) operation(r *httpapi.Route, w words) obj {
 	return op
 }
 
-func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
+func (b *openAPIBuilder) errorResponse(status int, ex map[string]string) obj {
 	headers := obj{"X-Request-Id": requestIDHeader}
 	if status == 429 || status == 503 {
-		headers["Retry-After"] = obj{"description": "Seconds until it is worth another try.", "schema": obj{"type": "integer", "minimum": 1}}
+		headers["Retry-After"] = obj{"description": "Seconds after which to retry.", "schema": obj{"type": "integer", "minimum": 1}}
 	}
 	media := obj{"schema": b.ref(reflect.TypeFor[v1.Error]())}
 	if ex != nil {
@@ -182,12 +156,12 @@ func (b *openAPIBuilder) errorResponse(status int, ex []example) obj {
 }
 
 // errorStatuses lists what the machinery around the operation may answer and what the operation adds.
-func errorStatuses(r *httpapi.Route, w words) []int {
-	set := append([]int{400, 500}, w.errors...)
+func errorStatuses(r *httpapi.Route) []int {
+	set := append([]int{400, 500}, r.Errors...)
 	if r.Access != httpapi.ForAll {
 		set = append(set, 401, 403, 429, 503)
 	}
-	if w.request != nil {
+	if r.Body != nil {
 		set = append(set, 413, 415)
 	}
 	if r.Access == httpapi.ForItems && r.Op == opHeartbeats {
@@ -197,14 +171,23 @@ func errorStatuses(r *httpapi.Route, w words) []int {
 	return slices.Compact(set)
 }
 
-func examples(list []example) obj {
+// parameter describes a parameter of a query or a header.
+func parameter(in string, p httpapi.Param) obj {
+	o := obj{"name": p.Name, "in": in, "description": p.Description, "schema": p.Schema}
+	if p.Schema["type"] == "array" {
+		o["style"], o["explode"] = "form", !p.Commas
+	}
+	return o
+}
+
+func examples(all map[string]string) obj {
 	out := obj{}
-	for _, e := range list {
+	for name, text := range all {
 		var v any
-		if err := json.Unmarshal([]byte(e.json), &v); err != nil {
-			panic(e.name + ": " + err.Error())
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			panic(name + ": " + err.Error())
 		}
-		out[e.name] = obj{"value": v}
+		out[name] = obj{"value": v}
 	}
 	return out
 }
@@ -224,6 +207,9 @@ func (b *openAPIBuilder) schemaOf(body any) obj {
 // ref returns a reference to a struct's schema, which it makes when it is new.
 func (b *openAPIBuilder) ref(t reflect.Type) obj {
 	name := t.Name()
+	if name == "" {
+		name = "noFields" // the body of a call that takes none: {} or nothing
+	}
 	if _, made := b.schemas[name]; !made {
 		b.schemas[name] = nil // in the making
 		b.schemas[name] = b.structSchema(t)
@@ -259,7 +245,7 @@ func (b *openAPIBuilder) structSchema(t reflect.Type) obj {
 		slices.Sort(required)
 		s["required"] = required
 	}
-	if strictTypes[t.Name()] {
+	if strictTypes[t.Name()] || t.NumField() == 0 {
 		s["additionalProperties"] = false
 	}
 	if c := b.comments[t.Name()]; c != "" {

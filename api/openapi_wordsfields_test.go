@@ -1,110 +1,17 @@
 package api
 
 import (
-	"strings"
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/token"
-	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/stats"
 )
 
-// The words of parameters and fields of openapi.json.
-
-func queryParam(name, description string, schema obj) obj {
-	return obj{"name": name, "in": "query", "description": description, "schema": schema}
-}
-
-var queryParams = map[string]obj{
-	"tenantId":    queryParam("tenantId", "Half of the scope. Default: the token's; required where the token says *.", idSchema(false)),
-	"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
-	"state": {
-		"name": "state", "in": "query", "description": "Only tasks in one of these states, with commas between them.",
-		"schema": obj{"type": "array", "items": obj{"type": "string", "enum": enums["State"]}, "uniqueItems": true}, "style": "form",
-		"explode": false,
-	},
-	"reason": queryParam("reason", "Only tasks that failed for this reason.", obj{"type": "string", "enum": reasons()}),
-	"finishedAfter": queryParam("finishedAfter", "Only tasks that ended at this time or later, in the order of their ends.",
-		obj{"type": "string", "format": "date-time"}),
-	"finishedBefore": queryParam("finishedBefore", "Only tasks that ended before this time, in the order of their ends.",
-		obj{"type": "string", "format": "date-time"}),
-	"order": queryParam("order", "Which way round the list is.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
-	"by": {
-		"name": "by", "in": "query", "description": "What to group by, with commas between them; nothing: one group of all. " +
-			"label:<name> groups by a label of the tasks.",
-		"schema": obj{"type": "array", "items": obj{"type": "string", "pattern": "^(" + strings.Join(stats.VerdictGroups, "|") + "|label:.+)$"},
-			"uniqueItems": true}, "style": "form",
-		"explode": false,
-	},
-	"sinceMs": queryParam("sinceMs", "How far back to count.", obj{"type": "integer", "minimum": 1,
-		"maximum": int64(365 * 24 * time.Hour / time.Millisecond), "default": int64(time.Hour / time.Millisecond)}),
-	"steps": queryParam("steps", "Only so many of the newest steps of the series; the last hour is the sum of all. Default: all.",
-		obj{"type": "integer", "minimum": 1, "maximum": stats.MaxSteps}),
-	"sort": queryParam("sort", "Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose "+
-		"value changes between two pages may be on both, or on neither.",
-		obj{"type": "string", "enum": []any{"lastHeartbeatAt", "staleCount24h", "uptimePct24h", "lastHeartbeat"}}),
-	"name":       queryParam("name", "Only workers of this name.", obj{"type": "string"}),
-	"version":    queryParam("version", "Only workers of this version.", obj{"type": "string"}),
-	"runId":      queryParam("runId", "Only tasks of this run.", idSchema(false)),
-	"workerId":   queryParam("workerId", "Only tasks of this worker.", idSchema(false)),
-	"scheduleId": queryParam("scheduleId", "Only tasks that this schedule created.", idSchema(false)),
-	"queue":      queryParam("queue", "Only what is of this queue.", idSchema(false)),
-	"type":       queryParam("type", "Only tasks of this type, or workers that run it.", idSchema(false)),
-	"label": {
-		"name": "label", "in": "query", "description": "Only what has this label, key=value. May be given several times; all must match.",
-		"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": true,
-	},
-	"status":  queryParam("status", "Only workers, or machines, of this status.", obj{"type": "string", "enum": enums["WorkerStatus"]}),
-	"runtime": queryParam("runtime", "Only workers that have this runtime.", idSchema(false)),
-	"machineId": queryParam("machineId", "Only workers of this machine, or tasks of its workers, as long as these are known.",
-		idSchema(false)),
-	"flapping": queryParam("flapping", "Only workers that flap, or do not: those that, under their name on their machine and queue, "+
-		"went stale flapping-threshold times within 24 h.", obj{"type": "boolean"}),
-	"claimable": queryParam("claimable", "Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only "+
-		"those that wait for their backoff or notBefore. That a queue is paused makes no difference.", obj{"type": "boolean"}),
-	"schedulable": queryParam("schedulable", "Only workers that would, or would not, be selected now.", obj{"type": "boolean"}),
-	"liveness": queryParam("liveness", "Only what is of this liveness.",
-		obj{"type": "string", "enum": enums["Liveness"]}),
-	"count":     queryParam("count", "How many fires.", obj{"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
-	"pageSize":  queryParam("pageSize", "Entries per page, clamped to 1 to 100.", obj{"type": "integer", "default": 100}),
-	"pageToken": queryParam("pageToken", "The nextPageToken of the page before, with the same filter.", obj{"type": "string"}),
-}
+// The words of fields of openapi.json.
 
 // exampleStream is a stream that begins, sends one event and ends, as a JSON string.
 const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata: {\"id\":\"evt_00a_1795334185916_0\",\"type\":\"task.created\",` +
 	`\"time\":\"2026-01-15T10:00:00.000Z\",\"tenantId\":\"acme\",\"workspaceId\":\"prod\",\"subject\":\"task_1\",\"data\":{}}\n\n` +
 	`event: end\nid: AQAQ…\nretry: 3104\ndata: {\"reason\":\"draining\",\"cursor\":\"AQAQ…\"}\n\n"`
-
-// ownQueryParams are those that one operation understands otherwise than the others.
-var ownQueryParams = map[string]map[string]obj{
-	opListWorkers: {
-		"status": queryParam("status", "Only workers of this status, or of one of several with commas between them: ONLINE, DRAINING, OFFLINE.",
-			obj{"type": "string", "pattern": "^(ONLINE|DRAINING|OFFLINE)(,(ONLINE|DRAINING|OFFLINE))*$"}),
-	},
-	opListDeliveries: {
-		"status": queryParam("status", "Only deliveries of this status.", obj{"type": "string", "enum": enums["DeliveryStatus"]}),
-		"order":  queryParam("order", "Oldest or newest first.", obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "desc"}),
-	},
-	opEvents: {
-		"tenantId": queryParam("tenantId", "Half of the scope. Default: the token's; where that says *, of all, and what has no scope.",
-			idSchema(false)),
-		"workspaceId": queryParam("workspaceId", "The other half.", idSchema(false)),
-		"type": {
-			"name": "type", "in": "query", "description": "Only events of this type, or family of types such as task.*. Several with commas.",
-			"schema": obj{"type": "array", "items": obj{"type": "string"}}, "style": "form", "explode": false,
-		},
-		"subject": queryParam("subject", "Only what is about this task, worker, machine or the like: its timeline. One shard is read.",
-			idSchema(false)),
-		"runId":     queryParam("runId", "Only what is about tasks of this run.", idSchema(false)),
-		"taskType":  queryParam("taskType", "Only what is about tasks of this type.", idSchema(false)),
-		"workerId":  queryParam("workerId", "Only what is about this worker and its attempts.", idSchema(false)),
-		"machineId": queryParam("machineId", "Only what is about this machine, its workers and their attempts.", idSchema(false)),
-		"after": queryParam("after", "Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in "+
-			"RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now.", obj{"type": "string"}),
-		"order": queryParam("order", "Oldest or newest first; then after is where to go back from. A cursor goes on in its own order.",
-			obj{"type": "string", "enum": []any{"asc", "desc"}, "default": "asc"}),
-	},
-}
 
 var enums = map[string][]any{
 	"State":          {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
@@ -125,14 +32,6 @@ func roles() (words []any) {
 	return words
 }
 
-// reasons are those for which a task may fail.
-func reasons() (words []any) {
-	for _, r := range model.Reasons {
-		words = append(words, string(r))
-	}
-	return words
-}
-
 var idFields = map[string]bool{
 	"taskType": true, "machineId": true, "taskId": true, "runId": true, "assetId": true, "tenantId": true, "workspaceId": true, "type": true,
 	"queue": true, "runtime": true, "workerId": true, "registrationId": true,
@@ -143,16 +42,13 @@ var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenEx
 	"registeredAt": true, "time": true, "expiresAt": true,
 	"from": true, "to": true, "fireAt": true, "notedAt": true, "updatedAt": true, "last": true}
 
-// noFields is the body of a call that takes none: {} or nothing.
-type noFields struct{}
-
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
 	"CreateScheduleRequest": true, "ChangeScheduleRequest": true, "BackfillRequest": true,
 	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
 	"ActOnWorkersRequest": true, "OfflineWorkersRequest": true, "SilentSelector": true,
 	"CreateWebhookRequest": true, "UpdateWebhookRequest": true, "RotateSecretRequest": true, "RedeliverRequest": true,
-	"SelectWorkerRequest": true, "WorkerSelector": true, "RevokeTokensRequest": true, "ReleaseRequest": true, "noFields": true,
+	"SelectWorkerRequest": true, "WorkerSelector": true, "RevokeTokensRequest": true, "ReleaseRequest": true,
 	"CreateTaskRequest": true, "CreateTasksRequest": true, "CreateTasksItem": true, "CancelRequest": true, "NextAttemptRequest": true,
 	"RetryPolicy": true, "Placement": true,
 	"CreateTokenRequest": true, "TaskSelector": true, "CancelTasksRequest": true, "RetryTasksRequest": true,

@@ -39,7 +39,7 @@ func TestContractARepeatedRegistration(t *testing.T) {
 		next.into(&now)
 		l.mine(&now, "heartbeat", "").want(200)
 		e := l.mine(&w, "heartbeat", "").refused(410, v1.CodeWorkerOffline)
-		if e.Reason != "SUPERSEDED" || !contains(e.Message, "name, machineId or hostname of its own") {
+		if e.Reason != "SUPERSEDED" || !contains(e.Message, "unique name, machineId or hostname") {
 			t.Errorf("%+v", e)
 		}
 

@@ -133,7 +133,7 @@ func compose(folder fs.FS) map[string]string {
 		if sources[name] != "" {
 			panic(fmt.Sprintf("lua: two rooms have a script named %q", name))
 		}
-		sources[name] = withoutUnused(include(folder, file))
+		sources[name] = nested(withConstants(withoutUnused(include(folder, file))))
 	}
 	return sources
 }

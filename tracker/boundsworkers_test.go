@@ -108,7 +108,7 @@ func (b *bounds) holder() {
 		}
 	}
 	ctx, cancel := context.WithCancel(b.Ctx)
-	full, claimed := trackertest.RecordCalls(b.Tracker, "tell_when_free"), make(chan error, 1)
+	full, claimed := trackertest.RecordCalls(b.Tracker, "wake_when_free"), make(chan error, 1)
 	go func() {
 		_, err := b.Queues.Claim(ctx, queues.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: 1, Wait: queues.MaxClaimWait})
 		claimed <- err

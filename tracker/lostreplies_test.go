@@ -25,7 +25,7 @@ var lostOfEach = flag.Int("lost-replies", 0,
 var notInTheStory = map[string]string{
 	"all_loads":       "it reads for many workers what loads reads for few",
 	"forget_timeouts": "what it drops is unused; a drop without a reply is repeated with the next look, and finds nothing",
-	"tell_when_free":  "it only requests an earlier notice: a claim that waits at a full worker looks again on its own",
+	"wake_when_free":  "it only requests an earlier notice: a claim that waits at a full worker looks again on its own",
 	"worker_probed":   "it needs a worker that answers; without it that one is probed again at the next look",
 	"claimed":         "a claim whose request died delays the next one until its time has ended, and time stops here: TestHistories",
 	"schema":          "it runs before the story: TestALostAnswerOfAStepIsMadeGood",

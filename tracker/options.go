@@ -38,9 +38,8 @@ type Options struct {
 	RedisTLS *tls.Config
 
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: the stored count, else 4, or 64 on Cluster
-	FinishedRetention time.Duration // of finished tasks and OFFLINE workers; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
+	FinishedRetention time.Duration // of finished tasks, OFFLINE workers and events; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
 	EventsPerShard    int           // about how many a shard's stream keeps; 0: 10,000, with fewer than 16 shards as many as 16 keep in total
-	EventsMaxAge      time.Duration // how long it keeps them; 0: no limit by age
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: maxPendingBeats
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: maxPendingCalls
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: DefaultRedisTimeout
@@ -49,7 +48,6 @@ type Options struct {
 	DurableReplicas int              // how many must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
-	FlappingThreshold       int           // timeouts within a day from which a worker or machine is flapping; 0: DefaultFlapping
 	WorkerTimeoutMultiplier int           // a worker's timeout in intervals; 0: DefaultWorkerMultiplier; ≥ 2
 
 	// HealthCheckPeriod is the longest time in which the load balancers in front of the replicas notice that a replica has recovered.
@@ -113,9 +111,6 @@ func (o *Options) setDefaults() error {
 	if o.MaxSchedules < 0 {
 		return fmt.Errorf("a tenant may have %d schedules; it must be at least 1, or 0 for the default", o.MaxSchedules)
 	}
-	if o.EventsMaxAge < 0 {
-		return fmt.Errorf("the events' greatest age is %v; use a positive time, or 0 for no limit by age", o.EventsMaxAge)
-	}
 	if o.MaxPendingBeats == 0 {
 		o.MaxPendingBeats = maxPendingBeats
 	}
@@ -159,9 +154,6 @@ func (o *Options) workerTimeout() time.Duration {
 func (o *Options) setWorkerDefaults() error {
 	if o.WorkerInterval == 0 {
 		o.WorkerInterval = model.DefaultWorkerInterval
-	}
-	if o.FlappingThreshold == 0 {
-		o.FlappingThreshold = model.DefaultFlapping
 	}
 	if o.WorkerTimeoutMultiplier == 0 {
 		o.WorkerTimeoutMultiplier = model.DefaultWorkerMultiplier

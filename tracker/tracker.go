@@ -74,7 +74,7 @@ func (o *Options) ofStore() store.Options {
 
 // newTracker creates the services above the store, each from those below it that it needs.
 func newTracker(s *store.Store, o *Options) *Tracker {
-	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.EventsMaxAge, Registerer: o.Registerer})
+	e := events.New(s, events.Options{PerShard: s.EventsPerShard(), MaxAge: o.FinishedRetention, Registerer: o.Registerer})
 	wh := webhooks.New(s, e, webhooks.Options{
 		Poster: o.WebhookPoster, TenantBytes: o.TenantWebhookBytes, Logger: o.Logger, Registerer: o.Registerer,
 	})
@@ -87,8 +87,7 @@ func newTracker(s *store.Store, o *Options) *Tracker {
 	})
 	h := holdings.New(s, b, holdings.Options{FinishedRetention: o.FinishedRetention, Logger: o.Logger, Registerer: o.Registerer})
 	w := workers.New(s, b, h, q, workers.Options{
-		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, OfflineRetention: o.FinishedRetention,
-		FlappingThreshold: o.FlappingThreshold, Logger: o.Logger,
+		Interval: o.WorkerInterval, TimeoutMultiplier: o.WorkerTimeoutMultiplier, OfflineRetention: o.FinishedRetention, Logger: o.Logger,
 	})
 	ta := tasks.New(s, b, h, q, w, tasks.Options{FinishedRetention: o.FinishedRetention})
 	qu := queues.New(s, h, w, ta, queues.Options{Registerer: o.Registerer})
@@ -107,8 +106,7 @@ func newTracker(s *store.Store, o *Options) *Tracker {
 		Retention: o.FinishedRetention, WorkerTimeout: o.workerTimeout(), Logger: o.Logger, Registerer: o.Registerer,
 	})
 	sw := sweep.New(s, e, b, h, w, ta, sc, wh, br, rc, sweep.Options{
-		Retention: o.FinishedRetention, Probe: o.Probe, FlappingThreshold: o.FlappingThreshold,
-		Logger: o.Logger, Registerer: o.Registerer,
+		Retention: o.FinishedRetention, Probe: o.Probe, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	re := revocations.New(s, revocations.Options{Logger: o.Logger, Registerer: o.Registerer})
 	return &Tracker{

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the dashboard into dist/: the same bytes whoever does it. It needs Go and nothing else: esbuild is a tool of tools/go.mod.
+# Builds the dashboard into dist/. The build is reproducible and needs only Go: esbuild is a tool of tools/go.mod.
 set -eu
 cd "$(dirname "$0")"
 out=dist

@@ -47,7 +47,7 @@ func (h *Handlers) stream(req *httpapi.Request, p *httpapi.Parameters, filter ev
 		field, after = "Last-Event-ID", string(id)
 	}
 	if p.Has("order") || p.Has("pageSize") {
-		return 0, nil, httpapi.InvalidField("order", "order and pageSize are for pages; a stream tells what happens in its order: leave them out")
+		return 0, nil, httpapi.InvalidField("order", "order and pageSize are for pages; a stream sends events in their own order: omit both")
 	}
 	if req.Ctx.IsHead() {
 		req.Ctx.SetContentType(contentTypeEvents)

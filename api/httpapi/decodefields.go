@@ -174,7 +174,7 @@ func unknownField(field string) *Refusal {
 
 // DuplicateField refuses a duplicate field.
 func DuplicateField(field string) *Refusal {
-	return InvalidField(field, field+" is said twice; say it once")
+	return InvalidField(field, field+" occurs twice; send it once")
 }
 
 func wrongKind(field, got string, want reflect.Type) *Refusal {

@@ -131,7 +131,7 @@ func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
 			Name: "lubdub_http_token_cache_hits_total", Help: "Tokens that the cache knew.",
 		}, m.hot.cacheHits),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, by which tokens and deadlines are judged, is ahead of this process's.",
+			Name: "lubdub_clock_skew_seconds", Help: "How far Redis's clock, on which tokens and deadlines depend, is ahead of this process's.",
 		}, func() float64 { return a.cfg.Attempts.Skew().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "lubdub_http_token_cache_entries", Help: "Verified tokens in the cache, expired ones included until their place is taken.",

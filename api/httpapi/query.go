@@ -32,14 +32,13 @@ func (req *Request) parseQuery(raw string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		known := slices.Contains(req.Route.Query, name) || (req.Route.Access == ForControl || req.Route.Access == ForWorker) &&
-			(name == "tenantId" || name == "workspaceId")
+		param := req.Route.param(name)
 		switch {
 		case name == "":
 			return InvalidField("query", "The query has a value without a name; write name=value")
-		case !known:
+		case param == nil:
 			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or leave it out", Clip(name)))
-		case len(q[name]) > 1 && !slices.Contains(req.Route.Repeats, name):
+		case len(q[name]) > 1 && !param.Repeats:
 			return InvalidField(name, name+" is given twice; give it once")
 		}
 	}

@@ -40,20 +40,47 @@ type Route struct {
 	Op      string // its name in the OpenAPI document and the log
 	Access  Access
 	Needs   Permissions // one of these bits; with ForControl
-	Query   []string    // parameters in addition to the scope's
-	Repeats []string    // those of them that may be repeated
+	Query   []Param     // in addition to the scope's, unless it says what these mean here
 	Handle  func(*Request) (status int, body any, err error)
 
 	Beats      string // the kind of heartbeats that it accepts; "": none
 	Waits      bool   // it may wait for something to happen; the handler limits how many do
 	LogsItself bool   // the domain logs the operation
 
-	Summary     string // of the operation, for the OpenAPI document
-	Description string
+	// For the OpenAPI document.
+	Summary        string
+	Description    string
+	Tag            string
+	Headers        []Param
+	Body           any // a type of package v1, or an empty struct where it has no fields; nil: no body
+	OptionalBody   bool
+	Examples       map[string]string // of the body, as JSON, by name
+	Answers        map[int]any       // by status: a type of package v1, or a list of them
+	AnswerExamples map[int]map[string]string
+	Errors         []int // statuses in addition to those that every such route may answer
 
 	index    int // in the table
 	segments []string
 }
+
+// param returns a parameter of the query; nil: the route has none of this name.
+func (r *Route) param(name string) *Param {
+	for i := range r.Query {
+		if r.Query[i].Name == name {
+			return &r.Query[i]
+		}
+	}
+	if name == ParamTenantID.Name && r.scoped() {
+		return &ParamTenantID
+	}
+	if name == ParamWorkspaceID.Name && r.scoped() {
+		return &ParamWorkspaceID
+	}
+	return nil
+}
+
+// scoped reports whether the query may name the scope.
+func (r *Route) scoped() bool { return r.Access == ForControl || r.Access == ForWorker }
 
 // Routes returns the table of routes.
 func (a *API) Routes() []*Route { return a.routes }

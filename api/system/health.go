@@ -61,8 +61,7 @@ func (h *Handlers) state() (int, v1.Health) {
 
 // troubleOf describes what is wrong with the store, in words that any client may read.
 func troubleOf(err error) string {
-	var e *store.EvictionError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*store.EvictionError](err); ok {
 		return e.Message
 	}
 	return "Redis is not responding. Requests that need it get 503 until it recovers; see the log"
@@ -70,11 +69,10 @@ func troubleOf(err error) string {
 
 // nextOf describes what to do about it.
 func nextOf(err error) string {
-	var e *store.EvictionError
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*store.EvictionError](err); ok {
 		return "Change the policy as the message says before Redis is full: it would evict tasks"
 	}
-	return "From this server's host, find out which Redis is down: lubdub doctor --redis with its URL, or redis-cli ping. While other " +
+	return "From this server's host, find out which Redis is down: lubdub doctor --redis \"$LUBDUB_REDIS\", or redis-cli ping. While other " +
 		"Redis servers respond, GET /v1/system and the System page of the dashboard name it. No task is failed for silence meanwhile"
 }
 

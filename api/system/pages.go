@@ -32,8 +32,8 @@ func (h *Handlers) index(req *httpapi.Request) (int, any, error) {
 		Name: "lubdub", Version: h.Version,
 		Links: v1.IndexLinks{API: at("/v1/"), OpenAPI: at("/openapi.json"), Docs: at(pathDocs), Dashboard: at(pathUI), Health: at("/healthz"),
 			Version: at("/version")},
-		Next: "Every call below /v1/ needs a token: 'lubdub token --role viewer' prints one, made with the server's keys. " + at(pathDocs) +
-			" explains the calls, and " + at(pathUI) + " shows what goes on.",
+		Next: "Every call below /v1/ needs a token: 'lubdub token --role viewer' prints one, signed with the server's keys. " + at(pathDocs) +
+			" explains the calls, and " + at(pathUI) + " shows the deployment.",
 	}, nil
 }
 

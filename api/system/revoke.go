@@ -61,7 +61,7 @@ func revocation(req *httpapi.Request, body *v1.RevokeTokensRequest) (*revocation
 	case body.TenantID != "":
 		tenant, err := req.ScopePart("tenantId", body.TenantID, req.Caller.Claims.Tenant)
 		if err == nil && (req.Caller.Claims.Workspace != token.Wildcard || req.Query.Has("workspaceId")) {
-			err = httpapi.Forbidden("To take back all tokens of a tenant takes a token of an admin of all its workspaces, and no workspaceId")
+			err = httpapi.Forbidden("To revoke all tokens of a tenant, use an admin token for all its workspaces, and no workspaceId")
 		}
 		return &revocations.Revocation{Kind: revocations.OfTenant, Tenant: tenant, Workspace: token.Wildcard}, err
 	}
@@ -89,7 +89,7 @@ func reach(req *httpapi.Request, field, own string) (string, error) {
 func issuedBefore(req *httpapi.Request, requested time.Time) (time.Time, error) {
 	if requested.After(req.Now) {
 		return time.Time{}, httpapi.InvalidField("issuedBefore",
-			"issuedBefore lies in the future; tokens that are issued from now on can be taken back once they are")
+			"issuedBefore is in the future; only tokens that were already issued can be revoked")
 	}
 	if requested.IsZero() {
 		requested = req.Now

@@ -41,9 +41,26 @@ func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 		return withoutRedis(req, nil, r.RetryAfter)
 	}
 	v := systemView(is)
-	v.Findings = judge.All(h.known(req, v, model.Scope{Tenant: tenant, Workspace: workspace}))
+	k := h.known(req, v, model.Scope{Tenant: tenant, Workspace: workspace})
+	k.OutageEnded = outageEnded(is)
+	for _, scope := range is.Braked {
+		if (tenant == "" || scope.Tenant == tenant) && (workspace == "" || scope.Workspace == workspace) {
+			k.Braked = append(k.Braked, judge.Scope(scope))
+		}
+	}
+	v.Findings = judge.All(k)
 	v.Summary = judge.Summarise(v.Findings)
 	return fasthttp.StatusOK, v, nil
+}
+
+// outageEnded returns how long ago the newest outage of any shard ended.
+func outageEnded(is *stats.System) (ago time.Duration) {
+	for _, s := range is.Shards {
+		if s.OutageCredit > 0 && (ago == 0 || s.OutageEnded < ago) {
+			ago = s.OutageEnded
+		}
+	}
+	return ago
 }
 
 // Without Redis, GET /v1/system answers after respondWait if no server responds, and after systemWait more if one does but the data

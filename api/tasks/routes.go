@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"github.com/lubdub-io/lubdub/api/httpapi"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // Routes returns the routes of the package.
@@ -9,89 +10,143 @@ func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/started", Op: "started", Handle: h.started,
+			Tag: "callbacks", Body: v1.StartedRequest{}, Answers: map[int]any{200: v1.StartedResponse{}}, Errors: []int{409},
 			Access:  httpapi.ForTask,
-			Summary: "The worker began",
-			Description: "Again on the running attempt it gets the same answer. A beat or a completion before it starts the " +
-				"attempt too.",
+			Summary: "Report that the worker has started",
+			Description: "A repeated request for the running attempt gets the same answer. A heartbeat or a completion before it starts " +
+				"the attempt too.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/completed", Op: "completed", Handle: h.completed,
+			Tag: "callbacks", Body: v1.CompletedRequest{}, Answers: map[int]any{200: v1.CompletedResponse{}}, Errors: []int{409},
 			Access:      httpapi.ForTask,
-			Summary:     "The worker is done",
-			Description: "The same completion again gets the same answer. A late one changes nothing.",
+			Summary:     "Report the result of an attempt",
+			Description: "A repeated completion gets the same answer. A late one changes nothing.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks", Op: "createTask", Handle: h.create,
+			Tag: "tasks", Body: v1.CreateTaskRequest{}, Answers: map[int]any{201: []any{v1.TaskEnvelope{}, v1.Task{}}},
+			Errors: []int{409},
+			Examples: map[string]string{
+				"pushed": `{"taskKey":"raw.events","assetId":"asset_1","heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000}`,
+				"queued": `{"queue":"default","type":"send_email","payload":{"to":"a@example.com"},"retry":{"maxAttempts":5}}`,
+			},
+			Headers: []httpapi.Param{httpapi.IdempotencyKey("Makes a repeat safe for 24 hours: the same request again gets the first " +
+				"answer, another one 409. Keys that begin with schedule: are reserved for the tasks of schedules."), traceparent},
 			Access: httpapi.ForControl, Needs: httpapi.MayCreate,
 			Summary: "Create a task",
-			Description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, to be delivered " +
-				"to a worker. With one it waits, QUEUED.",
+			Description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller " +
+				"delivers to a worker. With a queue the task waits, QUEUED.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:batch", Op: "createTasks", Handle: h.createBatch,
+			Headers: []httpapi.Param{traceparent},
+			Tag:     "tasks", Body: v1.CreateTasksRequest{}, Answers: map[int]any{200: v1.CreateTasksResponse{}},
 			Access: httpapi.ForControl, Needs: httpapi.MayCreate,
-			Summary: "Create many tasks",
-			Description: "Each has its own result, in the same order: the body that its creation alone would have got, and its " +
-				"status.",
+			Summary:     "Create many tasks",
+			Description: "Each task has its own result, in the same order: the status and body that a separate request would have got.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/tasks", Op: "listTasks", Handle: h.list,
-			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks, Repeats: []string{"label"},
-			Query: []string{"state", "runId", "workerId", "machineId", "scheduleId", "queue", "type", "label", "liveness",
-				"claimable", "reason", "finishedAfter", "finishedBefore", "order", "pageSize", "pageToken"},
+			Query: []httpapi.Param{state, runID, workerID, httpapi.ParamMachineID, scheduleID, httpapi.ParamQueue, httpapi.ParamType,
+				httpapi.ParamLabel, httpapi.ParamLiveness, claimable, httpapi.ParamReason, finishedAfter, finishedBefore, httpapi.ParamOrder,
+				httpapi.ParamPageSize, httpapi.ParamPageToken},
+			Tag: "tasks", Answers: map[int]any{200: v1.TaskList{}},
+			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
 			Summary: "List tasks",
-			Description: "In the order of task ids, or with finishedAfter or finishedBefore of their ends. totalCount is exact for " +
-				"state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of " +
-				"large tasks too: go on while there is a nextPageToken.",
+			Description: "Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends. " +
+				"totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A " +
+				"page may be short, also if tasks are large: continue while there is a nextPageToken.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/tasks/{taskId}", Op: "getTask", Handle: h.get,
+			Tag: "tasks", Answers: map[int]any{200: v1.Task{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
-			Summary: "One task",
+			Summary: "Read a task",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/cancel", Op: "cancelTask", Handle: h.cancel,
-			Access: httpapi.ForControl, Needs: httpapi.MayCancel,
-			Summary: "Ask for a task's end",
-			Description: "Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not started " +
-				"is CANCELLED at once, and so is any with a gracePeriodMs of 0: its worker is refused then as one whose attempt " +
-				"has expired.",
+			Tag: "tasks", Body: v1.CancelRequest{}, OptionalBody: true, Answers: map[int]any{202: v1.Task{}}, Errors: []int{404, 409},
+			Examples: map[string]string{"reason": `{"reason":"user_requested"}`, "now": `{"reason":"it hangs","gracePeriodMs":0}`},
+			Access:   httpapi.ForControl, Needs: httpapi.MayCancel,
+			Summary: "Request a task's cancellation",
+			Description: "Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace period begins then. A " +
+				"task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its worker's requests " +
+				"are then rejected as those of an expired attempt.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/attempts", Op: "nextAttempt", Handle: h.nextAttempt,
+			Tag: "tasks", Body: v1.NextAttemptRequest{}, Answers: map[int]any{201: v1.TaskEnvelope{}, 202: v1.Task{}},
+			Errors: []int{404, 409}, Examples: map[string]string{"second": `{"fromAttempt":1}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Ask for the next attempt",
-			Description: "Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again " +
-				"gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue, and for an " +
-				"operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the " +
+			Summary: "Create a task's next attempt",
+			Description: "For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt gets the " +
+				"same answer. The answer is 201 with the envelope, or 202 with the task if it waits in its queue, or if the caller is " +
+				"an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the " +
 				"same request.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:cancel", Op: "cancelTasks", Handle: h.cancelMany,
+			Tag: "tasks", Body: v1.CancelTasksRequest{}, Answers: map[int]any{200: v1.ActOnTasksResponse{}},
+			Examples: map[string]string{"run of a worker": `{"selector":{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000",` +
+				`"state":"RUNNING"},"gracePeriodMs":0}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayCancel,
-			Summary: "Cancel all tasks that a selector names",
-			Description: "A part of them with each call, of up to 1,000 that are looked at, in the order of their ids: go on with " +
-				"nextPageToken until there is none. Each is cancelled as by a call of its own; finished ones that match are " +
-				"refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing is " +
-				"done: wouldDo says of how many that match anything would be.",
+			Summary: "Cancel all tasks that match a selector",
+			Description: "Each call examines up to 1,000 tasks, in the order of their ids: continue while there is a nextPageToken. " +
+				"Each task is cancelled as with its own call; finished tasks that match are refused. A call that failed, or whose " +
+				"answer was lost, may be repeated with its pageToken. With dryRun nothing changes, and wouldDo counts the matching " +
+				"tasks that would.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:retry", Op: "retryTasks", Handle: h.retryMany,
+			Tag: "tasks", Body: v1.RetryTasksRequest{}, Answers: map[int]any{200: v1.ActOnTasksResponse{}},
+			Examples: map[string]string{"last hour": `{"selector":{"state":"FAILED","reason":"WORKER_LOST",` +
+				`"finishedAfter":"2025-01-15T10:00:00.000Z"}}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Try all FAILED tasks again that a selector names",
-			Description: "As /v1/tasks:cancel goes about its own. Each FAILED task that matches gets its next attempt as by a call " +
-				"of its own; others are refused, those that go on with task_not_failed. The envelopes of pushed tasks are had by " +
-				"asking for the same attempts again. A repeat tries those again that have failed anew meanwhile.",
+			Summary: "Retry all FAILED tasks that match a selector",
+			Description: "Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with " +
+				"its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request " +
+				"the same attempts again. A repeated call also retries tasks that have failed again meanwhile.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/runs/{runId}", Op: "getRun", Handle: h.getRun,
+			Tag: "tasks", Answers: map[int]any{200: v1.Run{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
 			Summary: "Count a run's tasks",
 		},
 		{
 			Method: "POST", Pattern: "/v1/runs/{runId}/cancel", Op: "cancelRun", Handle: h.cancelRun,
+			Tag: "tasks", Body: v1.CancelRequest{}, OptionalBody: true, Answers: map[int]any{202: v1.Run{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayCancel,
-			Summary: "Ask for the end of all tasks of a run",
+			Summary: "Request the cancellation of all tasks of a run",
 		},
 	}
 }
+
+// The parameters of these routes.
+var (
+	state = httpapi.Param{
+		Name: "state", Schema: httpapi.ListOf(httpapi.OneOf(v1.States...)).With("uniqueItems", true), Commas: true,
+		Description: "Only tasks in one of these states, with commas between them.",
+	}
+	runID      = httpapi.Param{Name: "runId", Schema: httpapi.IDSchema, Description: "Only tasks of this run."}
+	workerID   = httpapi.Param{Name: "workerId", Schema: httpapi.IDSchema, Description: "Only tasks of this worker."}
+	scheduleID = httpapi.Param{Name: "scheduleId", Schema: httpapi.IDSchema, Description: "Only tasks that this schedule created."}
+	claimable  = httpapi.Param{
+		Name: "claimable", Schema: httpapi.Of("boolean"),
+		Description: "Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their " +
+			"backoff or notBefore. That a queue is paused makes no difference.",
+	}
+	finishedAfter = httpapi.Param{
+		Name: "finishedAfter", Schema: httpapi.Of("string").With("format", "date-time"),
+		Description: "Only tasks that ended at this time or later, in the order of their ends.",
+	}
+	finishedBefore = httpapi.Param{
+		Name: "finishedBefore", Schema: httpapi.Of("string").With("format", "date-time"),
+		Description: "Only tasks that ended before this time, in the order of their ends.",
+	}
+	traceparent = httpapi.Param{
+		Name: "traceparent", Schema: httpapi.Of("string"),
+		Description: "W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored.",
+	}
+)

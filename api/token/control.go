@@ -55,7 +55,7 @@ func (c Control) Check() error {
 	case c.Queue != "" && (c.Role != RoleEnroll || !validID(c.Queue)):
 		return fmt.Errorf("a queue must be a valid id and goes with the role %s only", RoleEnroll)
 	case c.Subject != "" && !ValidSubject(c.Subject):
-		return fmt.Errorf("the subject %.140q cannot stand in events and logs; use 1 to 128 letters, digits and . _ - @ + /, "+
+		return fmt.Errorf("the subject %.140q is not valid in events and logs; use 1 to 128 letters, digits and . _ - @ + /, "+
 			"beginning with a letter or digit", c.Subject)
 	case c.TTL < time.Second:
 		return fmt.Errorf("the token's life %s is shorter than a second", c.TTL)

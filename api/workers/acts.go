@@ -63,7 +63,7 @@ func (h *Handlers) offlineMany(req *httpapi.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if body.SilentForMs != nil && body.Selector.SilentForMs != nil {
-		return 0, nil, httpapi.InvalidField("silentForMs", "silentForMs stands in the selector and beside it; say it once")
+		return 0, nil, httpapi.InvalidField("silentForMs", "silentForMs is in the selector and in the request; set it once")
 	}
 	var d httpapi.Durations
 	field := "silentForMs"

@@ -85,15 +85,15 @@ func (c *Child) Line(ctx context.Context, patience time.Duration) (string, error
 		}
 		select {
 		case <-c.exited:
-			return "", c.failed(fmt.Sprintf("ended (%v) before it said anything", c.err))
+			return "", c.failed(fmt.Sprintf("ended (%v) without output", c.err))
 		case <-limit.Done():
 		}
-		return "", c.failed("closed its output before it said anything")
+		return "", c.failed("closed its output without writing to it")
 	case <-limit.Done():
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", c.failed(fmt.Sprintf("said nothing for %v", patience))
+		return "", c.failed(fmt.Sprintf("wrote nothing for %v", patience))
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *Child) Wait(ctx context.Context) error {
 
 func (c *Child) failed(what string) error {
 	if stderr := strings.TrimSpace(c.errs.String()); stderr != "" {
-		return fmt.Errorf("%s %s; it said:\n%s", c.Name, what, stderr)
+		return fmt.Errorf("%s %s; its output:\n%s", c.Name, what, stderr)
 	}
 	return errors.New(c.Name + " " + what)
 }

@@ -34,7 +34,7 @@ func printCoreSplit() {
 	}
 }
 
-// Children and this process get cores of their own, all threads of them, where there are enough.
+// Children and this process get their own cores, all threads of them, where there are enough.
 func TestSplitCores(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "LUBDUB_TEST_PARENT=split")

@@ -38,7 +38,7 @@ func StartServer(ctx context.Context, name, path string, env []string, args ...s
 	before, after, _ := strings.Cut(line, "admin ")
 	if s.URL = aURL.FindString(before); s.URL == "" {
 		child.Kill()
-		return nil, fmt.Errorf("%s does not tell where it listens: %q", name, line)
+		return nil, fmt.Errorf("%s does not print its listen address: %q", name, line)
 	}
 	s.Admin = aURL.FindString(after)
 	return s, nil

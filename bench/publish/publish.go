@@ -22,7 +22,7 @@ func publish(root, prefix string, trial bool) (published string, err error) {
 		return "", fmt.Errorf("%w; run 'make bench' first", err)
 	}
 	if r.Name == "" {
-		return "", fmt.Errorf("%s.json does not tell the commit that was measured: run 'make bench', which builds with it", prefix)
+		return "", fmt.Errorf("%s.json does not name the commit that was measured: run 'make bench', which builds with it", prefix)
 	}
 	if err := worthKeeping(r); err != nil && !trial {
 		return "", err
@@ -90,7 +90,7 @@ func worthKeeping(r *report.Report) error {
 		refuse("the run did not come to its end")
 	}
 	if strings.HasSuffix(r.Lubdub.Version, "-dirty") {
-		refuse("%s was built from a tree with changes, which the commit does not tell: commit, and run 'make bench' again", r.Lubdub.Version)
+		refuse("%s was built from a tree with uncommitted changes: commit, and run 'make bench' again", r.Lubdub.Version)
 	}
 	for _, bar := range r.Bars {
 		if bar.Verdict == report.NotMeasured {

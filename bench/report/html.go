@@ -141,7 +141,7 @@ func summary(r *Report) string {
 		}
 	}
 	if parts == nil {
-		return "No promise was judged."
+		return "No promise was checked."
 	}
 	text := fmt.Sprintf("%d promises: %s.", len(r.Bars), strings.Join(parts, ", "))
 	if r.HasMissed() {

@@ -40,7 +40,7 @@ type runCmd struct {
 	Redis       string        `placeholder:"URL" help:"Use this Redis instead of private ones. It gets the tasks of the benchmark and keeps them."`
 	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
 	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. BENCH_TOKEN must hold a control token that may create tasks."`
-	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, beside this binary)."`
+	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, next to this binary)."`
 	Report      string        `placeholder:"PATH" help:"Write PATH.json, PATH.html and PATH.svg, or bench.json and so on when PATH is a folder."`
 }
 

@@ -8,5 +8,5 @@ type benchCmd struct {
 }
 
 func (*benchCmd) Run() error {
-	return &mistake{errors.New("the benchmark is a program of its own: build it with 'make build-bench' and run bin/lubdub-bench")}
+	return &mistake{errors.New("the benchmark is a separate program: build it with 'make build-bench' and run bin/lubdub-bench")}
 }

@@ -23,9 +23,9 @@ import (
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Dev     devCmd     `cmd:"" help:"Try Lubdub: server, embedded Redis and a simulated fleet in one process."`
-	Token   tokenCmd   `cmd:"" help:"Print a control token, tell what one says, take tokens back."`
+	Token   tokenCmd   `cmd:"" help:"Print, inspect and revoke tokens."`
 	Bench   benchCmd   `cmd:"" hidden:"" passthrough:"" help:"Moved to lubdub-bench."`
-	Plan    planCmd    `cmd:"" help:"Tell what a fleet needs: cores, Redis servers, memory, connections."`
+	Plan    planCmd    `cmd:"" help:"Estimate what a fleet needs: cores, Redis servers, memory, connections."`
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
 	Metrics metricsCmd `cmd:"" help:"Explain the metrics."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server whether it is ready; for container health checks."`
@@ -33,8 +33,6 @@ type cli struct {
 	Explain helpCmd    `cmd:"" name:"help" help:"Print help, also for a command."`
 
 	operator.Commands `embed:""`
-
-	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // settings are the flags of commands that read the whole configuration.
@@ -82,11 +80,10 @@ func (a *app) run(args []string) (code int) {
 	a.badFlags, a.strays, a.removed = map[string]string{}, nil, nil
 	parser, err := kong.New(&c,
 		kong.Name("lubdub"),
-		kong.Description("Lubdub hears the heartbeats of tasks and tells within milliseconds who has gone silent."),
+		kong.Description("Lubdub tracks the heartbeats of tasks and workers, and detects within milliseconds which have gone silent."),
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(code int) { panic(exitRequest(code)) }),
 		kong.NamedMapper("setting", kong.MapperFunc(a.parseSetting)),
-		kong.Vars{"version": versionLine()},
 		kong.ValueFormatter(explain),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 	)
@@ -109,6 +106,9 @@ func (a *app) run(args []string) (code int) {
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if args[0] == "--version" { // not a flag of the model, where it would hide the --version of commands
+		args = slices.Concat([]string{"version"}, args[1:])
 	}
 	k, err := a.parse(parser, operator.FlagsBehind(args))
 	if err == nil {
@@ -153,7 +153,7 @@ func (a *app) perform(k *kong.Context) error {
 
 // leave ends an operator's command immediately.
 func (a *app) leave(s os.Signal) {
-	fmt.Fprintf(a.stderr, "lubdub: %v again: ended at once; what was asked for last may have been done\n", s)
+	fmt.Fprintf(a.stderr, "lubdub: %v again: stopped at once; the last request may have been applied\n", s)
 	os.Exit(exitFailed)
 }
 

@@ -10,12 +10,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
+
+// A flag of all commands would hide a command's own flag of that name.
+func TestNoFlagOfACommandIsHidden(t *testing.T) {
+	parser, err := kong.New(&cli{}, kong.NamedMapper("setting", kong.MapperFunc((&app{}).parseSetting)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := map[string]bool{}
+	for _, f := range parser.Model.Flags {
+		common[f.Name] = true
+	}
+	flags := 0
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		if n, ok := node.(*kong.Node); ok && n.Type == kong.CommandNode {
+			for _, f := range n.Flags {
+				if flags++; common[f.Name] {
+					t.Errorf("%s: --%s is hidden by the flag of all commands", n.FullPath(), f.Name)
+				}
+			}
+		}
+		return next(nil)
+	})
+	if flags < 100 || !common["help"] {
+		t.Errorf("%d flags, common ones %v", flags, common)
+	}
+}
 
 func TestCommandLine(t *testing.T) {
 	for _, c := range []struct {
@@ -60,7 +87,7 @@ func TestCommandLine(t *testing.T) {
 			"--queue is empty; give it a value, or leave it out"},
 		{"an act with an empty filter", nil, "task cancel --queue= --state RUNNING -y", exitMistake, "", "--queue is empty"},
 		{"token of no role", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role king", exitMistake, "", `unknown role "king"`},
-		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "does not go with --no-fleet"},
+		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "cannot be used with --no-fleet"},
 		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},
 		{"dev: no rate", nil, "dev --rate 0", exitMistake, "", "--rate 0 is not"},
 		{"health without a server", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},

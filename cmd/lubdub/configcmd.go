@@ -14,7 +14,7 @@ import (
 
 type configCmd struct {
 	Print     configPrintCmd     `cmd:"" help:"Print the effective configuration as YAML, each value with its source, secrets hidden."`
-	Check     configCheckCmd     `cmd:"" help:"Check the configuration of 'lubdub serve' and tell every mistake."`
+	Check     configCheckCmd     `cmd:"" help:"Check the configuration of 'lubdub serve' and report every mistake."`
 	Reference configReferenceCmd `cmd:"" help:"Print the reference of all settings as Markdown."`
 }
 

@@ -68,7 +68,7 @@ func newCrowd(t *testing.T, client *http.Client, timeout time.Duration) *crowd {
 
 const crowdBatch = 200 // beats in one request, where nothing in between judges replicas by single ones
 
-// add brings tasks to life, and has them beat; the mortal ones in batches of their own.
+// add brings tasks to life, and has them beat; the mortal ones in separate batches.
 func (c *crowd) add(tasks int, mortal bool) {
 	c.t.Helper()
 	for tasks > 0 {

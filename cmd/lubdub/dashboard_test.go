@@ -104,7 +104,7 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 // Each act of the dashboard shows the command that does the same: there must be one, with the flags that are shown.
 func TestTheDashboardShowsCommandsThatAreThere(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&cli{}, kong.Vars{"version": ""}, kong.NamedMapper("setting", kong.MapperFunc((&app{}).parseSetting)))
+	parser, err := kong.New(&cli{}, kong.NamedMapper("setting", kong.MapperFunc((&app{}).parseSetting)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 type devCmd struct {
 	NoFleet bool          `help:"Only the server: no simulated workers."`
 	For     time.Duration `placeholder:"DURATION" help:"Stop starting tasks after this time, wait until they have ended, and exit. Without it the fleet runs until Ctrl-C."`
-	Check   bool          `help:"Exit with 1 if Lubdub judged any task wrongly: failed a live one, missed a dead one, ended an attempt twice, or took 250 ms longer than this process was itself held up. Plays again, twice at most, where the machine was too busy to prove anything. Without flags it takes free ports and runs for 20s."`
+	Check   bool          `help:"Exit with 1 if Lubdub was wrong about any task: failed a live one, missed a dead one, ended an attempt twice, or took 250 ms longer than this process was itself held up. Plays again, twice at most, where the machine was too busy to prove anything. Without flags it takes free ports and runs for 20s."`
 	Rate    float64       `default:"5" help:"Tasks that the fleet starts per second."`
 
 	settings `embed:""`
@@ -63,7 +63,7 @@ func (c *devCmd) Run(a *app, k *kong.Context, env *session.Env) error {
 func (c *devCmd) settle() error {
 	switch {
 	case c.Check && c.NoFleet:
-		return errors.New("--check judges the fleet, so it does not go with --no-fleet")
+		return errors.New("--check checks the fleet, so it cannot be used with --no-fleet")
 	case c.For < 0:
 		return fmt.Errorf("--for %v is negative", c.For)
 	case c.Rate <= 0 || c.Rate > 1000:

@@ -18,16 +18,16 @@ func TestDoctorQueriesRedisDirectly(t *testing.T) {
 	redis := redistest.StartServer(t)
 	d := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
 	d.is(d.run("doctor", "--redis", redis.URL()), exit.OK, "ok   redis-version", "ok   redis-policy", "warn redis-persistence",
-		"-> run redis-cli CONFIG SET appendonly yes", "ok   acl", "ok   scripts", "redis-round-trip", "ahead of this machine",
-		"No deployment has started there yet", "No replica runs there")
+		"-> run redis-cli CONFIG SET appendonly yes", "ok   acl", "ok   scripts", "redis-round-trip", "ahead of this host",
+		"No deployment has used this Redis yet", "No replica is running with this Redis")
 	serving := newDesk(t, token.RoleViewer)
 	url := serving.redis
 	sameConfig := &desk{t: t, environ: append(slices.Clone(withKey), d.environ[0], "LUBDUB_SHARDS=2", "LUBDUB_LOG_LEVEL=error", patientRedis,
 		"LUBDUB_WORKER_HEARTBEAT_INTERVAL=10m", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0")}
 	until(t, "the replica has registered", func() bool {
-		return strings.Contains(sameConfig.ok(sameConfig.run("doctor", "--redis", url)).out, "those of 1 replica there are the same")
+		return strings.Contains(sameConfig.ok(sameConfig.run("doctor", "--redis", url)).out, "those of 1 replica are the same")
 	})
-	d.is(d.run("doctor", "--redis", url), exit.OK, "1 replica there differ in", "signing-keys", "The deployment there has 2 shards")
+	d.is(d.run("doctor", "--redis", url), exit.OK, "1 replica differ in", "signing-keys", "The deployment in this Redis has 2 shards")
 	other := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_SHARDS=9")}
 	other.is(other.run("doctor", "--redis", url), exit.Failed, "fail shards", "set shards to 2")
 	other.is(other.run("doctor", "--redis", url, "-o", "json"), exit.Failed, `"healthy":`, `"code":`, `"acl"`)

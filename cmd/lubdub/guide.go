@@ -44,7 +44,7 @@ TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]
 curl -sS $LUBDUB/v1/tasks/hello-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo
 curl -sS $LUBDUB/v1/tasks/hello-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1,"progressPct":45,"message":"Partition 5 of 10"}'; echo
 
-# Cancel it. The next beat is told so, and the worker stops by itself.
+# Cancel it. The answer to the next heartbeat says so, and the worker stops.
 curl -sS $LUBDUB/v1/tasks/hello-{id}/cancel -H "$ADMIN" -H "$JSON" -d '{"reason":"user_requested"}'; echo
 curl -sS $LUBDUB/v1/tasks/hello-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
 curl -sS $LUBDUB/v1/tasks/hello-{id}/completed -H "$TASK" -H "$JSON" -d '{"attempt":1,"outcome":"CANCELLED"}'; echo
@@ -53,7 +53,7 @@ curl -sS $LUBDUB/v1/tasks/hello-{id}/completed -H "$TASK" -H "$JSON" -d '{"attem
 curl -sS $LUBDUB/v1/tasks/hello-{id} -H "$ADMIN"; echo
 curl -sS "$LUBDUB/v1/tasks?state=CANCELLED" -H "$ADMIN"; echo
 
-# Make a zombie: a task that must beat every second, and does not. Its history tells why it was failed.
+# Make a zombie: a task that must beat every second, and does not. Its history shows why it failed.
 ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"zombie-{id}","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}')
 TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]*\)".*/\1/p')"
 curl -sS $LUBDUB/v1/tasks/zombie-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo; sleep 4
@@ -62,7 +62,7 @@ curl -sS $LUBDUB/v1/tasks/zombie-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"atte
 `
 
 const walkFleet = `
-# The simulated fleet has a workspace of its own; see its failures.
+# The simulated fleet has its own workspace; see its failures.
 FLEET='Authorization: Bearer %s'
 curl -sS "$LUBDUB/v1/tasks?state=FAILED&pageSize=3" -H "$FLEET"; echo
 `

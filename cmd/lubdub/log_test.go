@@ -80,8 +80,8 @@ func TestTheJSONLogOfARun(t *testing.T) {
 		{"msg": "worker heartbeat is stale", "machineId": "m1", "tenantId": "default"},
 		{"msg": "no workers with fresh heartbeats available", "by": "ann", "considered": 1.0, "stale": 1.0},
 		{"msg": "act", "op": "pauseQueue", "by": "ann", "queue": "q", "tenantId": "default"},
-		{"msg": "operators released the mass expiry brake", "by": "bob", "lastsMs": 600000.0},
-		{"msg": "tokens were taken back", "by": "carol", "subject": "ann"},
+		{"msg": "operators released the mass-expiry brake", "by": "bob", "lastsMs": 600000.0},
+		{"msg": "tokens were revoked", "by": "carol", "subject": "ann"},
 		{"msg": "stopping", "shutdownTimeoutMs": 20000.0, "drainDelayMs": 0.0},
 	} {
 		if !slices.ContainsFunc(lines, func(line map[string]any) bool {

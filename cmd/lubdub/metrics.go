@@ -23,7 +23,7 @@ type certificates map[string]func() (*tls.Certificate, error)
 
 var certificateEnd = prometheus.NewDesc("lubdub_tls_certificate_not_after_timestamp_seconds",
 	"When the certificate that is in use ends, in seconds since 1970: that of the listeners, or the one shown to "+
-		"redis. Absent where there is none.",
+		"redis. Absent without a certificate.",
 	[]string{"of"}, nil)
 
 // ofListeners adds the certificate of the listeners; nil: they have none.

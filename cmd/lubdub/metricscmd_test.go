@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The reference knows every metric, its type and what it is about; documents name none that there is not.
+// The reference knows every metric, its type and what it is about; documents name no unknown metric.
 func TestMetricsReference(t *testing.T) {
 	all, err := describeMetrics(t.Context())
 	if err != nil {

@@ -77,7 +77,7 @@ func TestOperatorTokens(t *testing.T) {
 	d.is(d.run("token", "revoke"), exit.Misuse, "--subject")
 	d.is(d.run("token", "revoke", "--subject", "tester"), exit.Misuse, "-y")
 	d.is(d.run("token", "revoke", "--subject", "tester", "-y"), exit.OK, "Revoked all matching tokens issued before ")
-	d.is(d.run("queue", "ls"), exit.NotAllowed, "it was taken back", "lubdub token --role admin")
+	d.is(d.run("queue", "ls"), exit.NotAllowed, "it was revoked", "lubdub token --role admin")
 }
 
 // The document is generated from the commands' own texts.

@@ -48,7 +48,7 @@ func TestASecondInterruptEndsACommand(t *testing.T) {
 			return false
 		}
 	})
-	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "interrupt again: ended at once") {
+	if code := r.wait(); code != exitFailed || !strings.Contains(r.errs.String(), "interrupt again: stopped at once") {
 		t.Errorf("it ended with %d: %s", code, r.errs)
 	}
 }

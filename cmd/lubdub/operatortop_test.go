@@ -112,7 +112,7 @@ func TestOperatorTop(t *testing.T) {
 		top.press("Escape")
 		top.shows("other")
 		top.press("2")
-		top.shows("There are none.")
+		top.shows("No tasks.")
 		top.press("q")
 		top.shows("ended with 0")
 	}

@@ -42,10 +42,12 @@ func TestWhyExplains(t *testing.T) {
 	must[v1.Worker](t)(c.OfflineWorker(t.Context(), w.WorkerID, v1.ReasonRequest{Reason: "unplugged"}))
 	d.is(d.run("why", w.WorkerID), exit.OK, `FORCED_OFFLINE ("unplugged")`, "worker.offline", "by tester")
 	d.is(d.run("machine", "why", "host-ann"), exit.OK, "Machine host-ann is OFFLINE", w.WorkerID)
-	d.is(d.run("why", "nosuch"), exit.NotFound, "no task, worker or machine nosuch in default/default")
+	d.is(d.run("why", "nosuch"), exit.NotFound, "no task, worker, machine or queue nosuch in default/default")
 	d.is(d.run("why", "host-anne"), exit.NotFound, "did you mean host-ann?")
 	d.is(d.run("machine", "why", "machine/host-ann"), exit.OK, "Machine host-ann is OFFLINE", "worker.offline")
-	d.is(d.run("why", "queue/mail"), exit.Misuse, "none of task, worker and machine")
+	d.is(d.run("why", "queue/mail"), exit.OK, "Queue mail: 0 claimable tasks")
+	d.is(d.run("why", "schedule/daily"), exit.Misuse, "run 'lubdub schedule get daily'")
+	d.is(d.run("why", "shard/1"), exit.Misuse, "task/ID, worker/ID, machine/ID or queue/NAME")
 }
 
 func TestOperatorStatusAndDoctor(t *testing.T) {
@@ -59,7 +61,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
 	until(t, "the queue is evaluated again", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
-	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure)", "Your workers are at fault.",
+	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure)", "Waiting tasks have no eligible worker.",
 		"Queue mail: 1 task has no online worker that can run it",
 		"is paused", "lubdub queue resume mail")
 	var status struct {
@@ -76,8 +78,11 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	if a := d.is(d.run("status", "-o", "name"), exit.Failed); strings.TrimSpace(a.out) != "fail" {
 		t.Errorf("%q", a.out)
 	}
-	d.is(d.run("queue", "why", "mail"), exit.OK, "It is paused", "no online worker can run 1 of them")
-	d.is(d.run("why", "stuck"), exit.OK, "Queue mail is paused", "No online worker can run 1 of its type")
+	d.is(d.run("queue", "why", "mail"), exit.OK, "Queue mail has been paused since",
+		"by tester: no task is dispatched until `lubdub queue resume mail`.", "queue.paused mail, by tester",
+		"no online worker can run 1 of them")
+	d.is(d.run("why", "stuck"), exit.OK, "Queue mail has been paused since", "`lubdub queue resume mail`",
+		"No online worker can run 1 of its type")
 	unreachable := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
 	unreachable.is(unreachable.run("status"), exit.Unavailable, "does not answer")
 	unreachable.is(unreachable.run("doctor"), exit.Unavailable, "does not answer")

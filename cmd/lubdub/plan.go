@@ -13,7 +13,7 @@ type planCmd struct {
 	Tasks    string        `placeholder:"N" help:"Tasks that run at the same time, such as 10000, 10M or 1B."`
 	Interval time.Duration `default:"30s" help:"Time between two beats."`
 	Timeout  time.Duration `placeholder:"DURATION" help:"Silence after which a task is dead (three intervals)."`
-	Progress string        `default:"100%" placeholder:"SHARE" help:"Share of beats that carry progress."`
+	Progress string        `default:"100%" placeholder:"SHARE" help:"Share of beats that include progress."`
 	Way      string        `placeholder:"WAY" help:"single: one task a request; batch: many; worker: workers beat for all tasks that they hold (single, or batch with --batch)."`
 	Batch    int           `placeholder:"N" help:"Tasks that one request (way batch) or one worker (way worker) speaks for (100)."`
 
@@ -38,8 +38,8 @@ type planCmd struct {
 }
 
 func (*planCmd) Help() string {
-	return "Tells what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that the " +
-		"benchmark has measured. docs/capacity.md explains them."
+	return "Estimates what a fleet needs: API and Redis cores, memory, shards and connections, each with its formula, from the costs that " +
+		"the benchmark has measured. docs/capacity.md explains them."
 }
 
 // Run prints the plan.

@@ -114,9 +114,8 @@ func (p *process) setUp(ctx context.Context, keys *token.Keyring, connections in
 func (p *process) openTracker(ctx context.Context, reg registry) (*tracker.Tracker, error) {
 	o := tracker.Options{
 		RedisURL: p.cfg.Redis, Shards: p.cfg.Shards, RedisTimeout: p.cfg.RedisTimeout,
-		FinishedRetention: p.cfg.FinishedRetain, EventsMaxAge: p.cfg.FinishedRetain, EventsPerShard: p.cfg.EventsPerShard,
+		FinishedRetention: p.cfg.FinishedRetain, EventsPerShard: p.cfg.EventsPerShard,
 		WorkerInterval: p.cfg.WorkerInterval, WorkerTimeoutMultiplier: p.cfg.WorkerMultiplier,
-		FlappingThreshold: p.cfg.FlappingThreshold,
 		HealthCheckPeriod: p.cfg.HealthCheck, Brake: p.cfg.MassExpiryBrake == "on",
 		TenantTasks: int64(p.cfg.TenantTasks), TenantBytes: int64(p.cfg.TenantBytes), TenantWorkers: int64(p.cfg.TenantWorkers),
 		TenantFires: p.cfg.TenantCalls,

@@ -116,7 +116,7 @@ func proved(play func() error, report func(string)) error {
 		if !errors.Is(err, fleet.ErrTooBusy) {
 			return err
 		}
-		report("once more: " + err.Error())
+		report("retrying: " + err.Error())
 	}
 	return play()
 }

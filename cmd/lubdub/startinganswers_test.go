@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
-// startAnswers are what the clients of a server that starts have got. Each connects, again and again, and sends one request when it
+// startAnswers are what the clients of a server that starts have got. Each connects, repeatedly, and sends one request when it
 // could.
 type startAnswers struct {
 	stop    context.CancelFunc

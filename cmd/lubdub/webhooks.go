@@ -86,8 +86,7 @@ func warnOfHosts(ctx context.Context, log *slog.Logger, news []webhooks.NewWebho
 func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 	var listed []fileWebhook
 	if err := yaml.UnmarshalWithOptions(text, &listed, yaml.Strict()); err != nil {
-		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 			return nil, fmt.Errorf("line %d: %s", syntax.Token.Position.Line, syntax.Message)
 		}
 		return nil, errors.New("it is no list of webhooks: each is a mapping of id, url, events, secret or secretFile, and no other names " +
@@ -96,7 +95,7 @@ func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 	news := make([]webhooks.NewWebhook, len(listed))
 	for i, l := range listed {
 		if !model.ValidID(l.ID) {
-			return nil, fmt.Errorf("webhook %d has no valid id; give each one of its own, so that it is known again", i+1)
+			return nil, fmt.Errorf("webhook %d has no valid id; give each a unique id, by which it is recognised after a restart", i+1)
 		}
 		secret := l.Secret
 		if l.SecretFile != "" {
@@ -107,7 +106,7 @@ func readWebhooks(text []byte) ([]webhooks.NewWebhook, error) {
 			secret = strings.TrimSpace(string(b))
 		}
 		if secret == "" {
-			return nil, fmt.Errorf("%s has neither secret nor secretFile; whoever receives it must know what it is signed with", l.ID)
+			return nil, fmt.Errorf("%s has neither secret nor secretFile; its receiver needs the secret to verify signatures", l.ID)
 		}
 		news[i] = webhooks.NewWebhook{
 			Scope:  model.Scope{Tenant: cmp.Or(l.TenantID, "default"), Workspace: cmp.Or(l.WorkspaceID, "default")},

@@ -90,7 +90,7 @@ func (r *nodeReceiver) whole(kinds int) (n int) {
 	return n
 }
 
-// Sweepers are killed again and again while shards keep few events, and the secret is rotated meanwhile: every event of every task
+// Sweepers are killed repeatedly while shards keep few events, and the secret is rotated meanwhile: every event of every task
 // arrives at a receiver of Node that verifies it, first in order, and always with the same id.
 func TestLongWebhooks(t *testing.T) {
 	const batches, each, kills = 60, 50, 40

@@ -62,7 +62,7 @@ func (p *Plan) WriteText(w io.Writer, f *Fleet, c *Costs) error {
 	row("shards", comma(p.Shards), "%s", shardsWhy(p.RedisPrimaries))
 	if f.Life > 0 {
 		row("events", "kept for "+span(time.Duration(p.EventsRetentionSeconds)*time.Second),
-			"= shards × %s a shard / (new tasks × %d), or less by finished-retention; who reads them later is told of a gap",
+			"= shards × %s a shard / (new tasks × %d), or less by finished-retention; a later reader gets a gap",
 			comma(p.eventsPerShard(f)), eventsOfALife)
 	}
 	if f.Webhooks > 0 {
@@ -169,7 +169,7 @@ func (c *Costs) WriteTable(w io.Writer) error {
 	row(fmt.Sprintf("growth from %s to %s tasks", comma(c.Growth.FromTasks), comma(c.Growth.ToTasks)), "× "+amount(c.Growth.Server),
 		"× "+amount(c.Growth.Redis))
 	cpu("creation, start and completion of a task", Share{c.LifeServerMicros, c.LifeRedisMicros})
-	row("a flush, however few beats it carries", "", amount(c.FlushMicros)+" µs")
+	row("a flush, even with few beats", "", amount(c.FlushMicros)+" µs")
 	row("a running task", "", amount(c.TaskBytes)+" bytes")
 	row("verdicts on simultaneous deaths", "", comma(c.DeathsPerSecond)+" /s")
 	row("an API replica at rest", size(c.ReplicaBytes), "")

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Finds or installs what the tests need besides Go: a real redis-server, haproxy and nginx, which the tests put before
-# replicas, tmux, in which they look at the live view, and a C compiler for the race detector. With the word node also node and npm,
-# whose packages some tests hold Lubdub against; with the word ui these and a chromium, which shows the dashboard;
-# with the word deploy promtool and systemd-analyze, which judge what deploy/ holds; with the word python an interpreter and what
-# builds packages for it, and Node for the type checker; with the word lint black, which formats Python; with the word valkey a valkey-server.
+# Finds or installs what the tests need in addition to Go: a real redis-server, haproxy and nginx as load balancers, tmux for tests of the
+# live view, and a C compiler for the race detector. The argument adds: node: node and npm; ui: these and chromium, for the dashboard;
+# deploy: promtool and systemd-analyze, which check deploy/; python: an interpreter, its packaging tools, and Node for the type checker;
+# lint: black, which formats Python; valkey: a valkey-server.
 set -eu
 
 as_root() {
@@ -19,7 +18,7 @@ install_package() { # name on apt, on dnf, on apk, on brew
     # shellcheck disable=SC2086 # words
     [ "$updated" = "for ${apt_sources-}" ] || as_root apt-get -o Acquire::Retries=3 ${apt_sources-} update -qq
     updated="for ${apt_sources-}"
-    # Debian's packages start servers of their own; the tests use none but theirs, and policy-rc.d forbids it.
+    # Debian's packages start servers, which the tests do not use; policy-rc.d prevents that.
     policy=/usr/sbin/policy-rc.d
     if [ -e "$policy" ]; then policy=; else printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy"; fi
     installed=0
@@ -38,11 +37,11 @@ install_package() { # name on apt, on dnf, on apk, on brew
 }
 
 command -v "${LUBDUB_TEST_REDIS_SERVER:-redis-server}" >/dev/null 2>&1 || install_package redis-server redis redis redis
-# They may stand where only root's PATH looks.
+# They may be in directories that only root has in its PATH.
 for balancer in haproxy nginx; do
   command -v "$balancer" >/dev/null 2>&1 || [ -x "/usr/sbin/$balancer" ] || install_package "$balancer" "$balancer" "$balancer" "$balancer"
 done
-# A terminal that tests look at.
+# A terminal for tests of the live view.
 command -v tmux >/dev/null 2>&1 || install_package tmux tmux tmux tmux
 command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || {
   if command -v apk >/dev/null 2>&1; then install_package gcc gcc build-base gcc
@@ -57,7 +56,7 @@ fi
 if [ "${1-}" = python ]; then
   command -v python3 >/dev/null 2>&1 || install_package python3 python3 python3 python3
   for module in build wheel setuptools venv; do
-    # Those of pyenv and their like have modules of their own; the packages are for the system's.
+    # The packages are for the system's interpreter, not for those of pyenv and the like.
     system=/usr/bin/python3
     [ -x "$system" ] || system=python3
     "$system" -c "import $module, ensurepip" >/dev/null 2>&1 ||
@@ -74,7 +73,7 @@ fi
 if [ "${1-}" = valkey ] && ! command -v valkey-server >/dev/null 2>&1; then
   apt_sources=
   codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME-}") || codename=
-  if [ "$codename" = bookworm ]; then # which has it among its backports; the machine's own sources stay as they are
+  if [ "$codename" = bookworm ]; then # it is in the backports; the host's sources are not changed
     sources=$(mktemp)
     trap 'rm -f "$sources"' EXIT
     for suite in bookworm bookworm-updates bookworm-backports; do

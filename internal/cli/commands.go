@@ -24,9 +24,9 @@ import (
 
 // Commands are the operator's, as kong reads them.
 type Commands struct {
-	Status     status.Command     `cmd:"" help:"Tell on one screen who is silent, whether it is them or us, what was lost, and what to do."`
-	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker or machine."`
-	Doctor     doctor.Command     `cmd:"" help:"Check the way to a deployment, its replicas, Redis and shards, with remedies."`
+	Status     status.Command     `cmd:"" help:"Show whether Lubdub or your workers are at fault, what was lost, and what to do."`
+	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker, machine or queue."`
+	Doctor     doctor.Command     `cmd:"" help:"Check the connection to a deployment, its replicas, Redis and shards, with remedies."`
 	Top        top.Command        `cmd:"" help:"Show a deployment live, and act on what is shown."`
 	UI         ui.Command         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
 	Task       taskCommands       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
@@ -37,7 +37,7 @@ type Commands struct {
 	Schedule   scheduleCommands   `cmd:"" help:"List, create, pause, fire and backfill schedules."`
 	Webhook    webhookCommands    `cmd:"" help:"List, create, test and redeliver webhooks."`
 	Event      eventCommands      `cmd:"" help:"List events and follow them."`
-	System     systemCommands     `cmd:"" help:"Replicas, shards and Redis; sweep now; let go of what the brake holds."`
+	System     systemCommands     `cmd:"" help:"Show replicas, shards and Redis; sweep now; release what the brake holds."`
 	Completion completion.Command `cmd:"" help:"Print what a shell needs to complete commands and ids."`
 	Reference  reference.Command  `cmd:"" help:"Print the reference of all commands as Markdown."`
 	Context    contextCommands    `cmd:"" help:"Choose the deployment that commands work with."`
@@ -81,7 +81,7 @@ type machineCommands struct {
 	Why     why.Machine           `cmd:"" aliases:"describe" help:"Explain everything known about a machine."`
 	Drain   worker.MachineDrain   `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
 	Offline worker.MachineOffline `cmd:"" help:"End all workers of a machine now, and refuse those that come until it is resumed."`
-	Resume  worker.MachineResume  `cmd:"" help:"Take a machine's drain or hold back."`
+	Resume  worker.MachineResume  `cmd:"" help:"Undo a machine's drain or hold."`
 	Tail    worker.MachineTail    `cmd:"" aliases:"watch" help:"Follow a machine's events."`
 }
 
@@ -145,8 +145,8 @@ func (*contextCommands) Help() string {
 
 // TokenCommands are those about tokens that ask a server.
 type TokenCommands struct {
-	Inspect token.Inspect `cmd:"" help:"Tell what a token says of itself."`
-	Revoke  token.Revoke  `cmd:"" help:"Take tokens back."`
+	Inspect token.Inspect `cmd:"" help:"Show what a token contains."`
+	Revoke  token.Revoke  `cmd:"" help:"Revoke tokens."`
 }
 
 // idLists are what a shell is offered where an argument or flag takes ids.

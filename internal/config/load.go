@@ -129,8 +129,7 @@ func Problems(err error) (all []string) {
 		}
 		return all
 	}
-	var p problems
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[problems](err); ok {
 		return slices.Clone(p)
 	}
 	return []string{err.Error()}

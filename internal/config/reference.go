@@ -22,7 +22,7 @@ A flag, a variable that begins with LUBDUB_, or a key of the file that is not li
 that is misspelt must not look as if it were set. (The variables that Kubernetes makes for a Service called
 lubdub are let pass, and so are those that begin with LUBDUB_TEST_, which the project's tests read.) Durations need a unit: ` + "`500ms`, `10s`, `1h30m`" + `.
 
-` + "`lubdub config check`" + ` tells every mistake at once and exits with 2 if there is one. ` + "`lubdub config print`" + ` shows
+` + "`lubdub config check`" + ` reports every mistake and exits with 2 if there is one. ` + "`lubdub config print`" + ` shows
 the effective values and where each came from, with secrets hidden; its output can be used as a file.
 `
 

@@ -13,6 +13,7 @@ var removed = map[string]string{
 	"event-loop":               "event loops serve heartbeats wherever they can: on Linux, without TLS",
 	"event-loops":              "there is one event loop for every eight cores",
 	"events-max-age":           "events are kept for finished-retention; set that",
+	"flapping-threshold":       "it is fixed at 3 times within 24 hours",
 	"mass-expiry-share":        "it is fixed at 50 percent; mass-expiry-brake switches the brake on and off",
 	"max-beats-per-second":     "raise worker-heartbeat-interval: workers beat as often a second as there are workers, divided by it",
 	"max-body-bytes":           "it is fixed at 256 MiB",

@@ -57,7 +57,7 @@ func (l *Loaded) validate() (ps problems) {
 		ps.addf("redis (%s): %v", l.Source("redis"), err)
 	}
 	if both := (Roles{API: true, Sweeper: true}); l.Redis == Embedded && l.Roles != both {
-		ps.addf("an embedded Redis (%s) is nobody else's, so its process needs the roles %s and not %s (%s)", l.Source("redis"), both, l.Roles,
+		ps.addf("an embedded Redis (%s) serves only its own process, which needs the roles %s and not %s (%s)", l.Source("redis"), both, l.Roles,
 			l.Source("roles"))
 	}
 	if l.Redis == Embedded && l.Durability != "memory" {

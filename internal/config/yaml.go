@@ -115,8 +115,7 @@ func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 
 // yamlSyntax reports where the YAML is invalid, without quoting it: the line may contain a password.
 func yamlSyntax(name string, err error) string {
-	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 		return fmt.Sprintf("%s:%d: not YAML: %s", name, syntax.Token.Position.Line, syntax.Message)
 	}
 	return fmt.Sprintf("%s: not YAML", name)

@@ -226,7 +226,7 @@ func TestSummaryCheck(t *testing.T) {
 		{Summary{Created: 5, Evaluated: 5, Unclear: 1}, ""},
 		{Summary{Created: 100, Evaluated: 100, Wrongs: 1}, "1 of 100 verdicts were wrong"},
 		{Summary{Created: 100, Evaluated: 99}, "only 99 of 100"},
-		{Summary{}, "no task was judged"},
+		{Summary{}, "no task was checked"},
 		{Summary{Created: 100, Evaluated: 100, Unclear: 6}, "too busy"},
 		{Summary{Created: 100, Evaluated: 100, Unclear: 2, Mishaps: 3}, ""},
 		{Summary{Created: 100, Evaluated: 100, Unclear: 2, Mishaps: 4}, "too busy"},

@@ -122,7 +122,7 @@ func (p *pool) fill(ctx context.Context, victim *worker, n int) error {
 var errLate = errors.New("it was itself silent for too long before it was to die")
 
 // errSlow: the first claimed jobs may soon be taken from the worker again, since it has not started them.
-var errSlow = errors.New("it took too long to claim its jobs")
+var errSlow = errors.New("it took too long to claim its tasks")
 
 func (p *pool) fillUp(ctx context.Context, victim *worker, n int) error {
 	for held, claims := 0, 0; held < n; claims++ {

@@ -85,8 +85,7 @@ func (p *play) cancel(ctx context.Context, reason string) error {
 		_, err := p.fleet.api.CancelTask(ctx, p.task, v1.CancelRequest{Reason: reason})
 		return err
 	})
-	var r *client.Error
-	if errors.As(err, &r) && r.Status == http.StatusConflict && r.Details.State == v1.Cancelled {
+	if r, ok := errors.AsType[*client.Error](err); ok && r.Status == http.StatusConflict && r.Details.State == v1.Cancelled {
 		return nil // an answer was lost, and the call before this one has cancelled the task
 	}
 	return err

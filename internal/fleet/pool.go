@@ -231,7 +231,7 @@ func (p *pool) create(ctx context.Context, queue string, n int) []string {
 		}
 		if !again(err) || !pause(limited, lastRetry) {
 			if ctx.Err() == nil {
-				f.callFailed("creating jobs", err)
+				f.callFailed("creating tasks", err)
 			}
 			return nil
 		}
@@ -280,7 +280,7 @@ func (p *pool) evaluate(ctx context.Context, id, behaviour string, want Expect, 
 func (p *pool) forget(t *v1.Task) {
 	for _, h := range t.History {
 		if text(h.Reason) == "START_TIMEOUT" && p.excused(t.TaskID, h) {
-			p.fleet.reportMishap(fmt.Sprintf("job %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
+			p.fleet.reportMishap(fmt.Sprintf("task %s: the answer that gave attempt %d to %s was lost, or its start was", t.TaskID, h.Attempt,
 				text(h.WorkerID)))
 		}
 	}

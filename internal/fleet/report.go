@@ -23,9 +23,9 @@ func (s Summary) Check() error {
 	case s.Wrongs > 0:
 		return fmt.Errorf("%d of %d verdicts were wrong", s.Wrongs, s.Evaluated)
 	case s.Evaluated == 0:
-		return errors.New("no task was judged, so nothing is proved")
+		return errors.New("no task was checked, so nothing is proved")
 	case s.Evaluated < s.Created:
-		return fmt.Errorf("only %d of %d tasks were judged", s.Evaluated, s.Created)
+		return fmt.Errorf("only %d of %d tasks were checked", s.Evaluated, s.Created)
 	case float64(s.Unclear+s.Mishaps) > max(1, maxUnclear*float64(s.Evaluated)):
 		return fmt.Errorf("with %d tasks, %d workers were themselves late or calls had no answer: %w", s.Evaluated, s.Unclear+s.Mishaps,
 			ErrTooBusy)

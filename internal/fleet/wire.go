@@ -28,8 +28,7 @@ func again(err error) bool { return client.MayRetry(err) && !errors.Is(err, cont
 
 // refusedWith returns the status of a refusal, or 0 for another error.
 func refusedWith(err error) int {
-	var r *client.Error
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*client.Error](err); ok {
 		return r.Status
 	}
 	return 0

@@ -1,6 +1,6 @@
 // Package judge evaluates a deployment: whether Lubdub itself is at fault (Redis, replicas, shards) or the workers (workers, machines,
 // queues), and what to do. The server evaluates only what its API returns, and includes the findings in its answers; programs that show
-// them use these words and have no limits of their own. `lubdub doctor --redis` uses it to check a Redis where no server runs.
+// them use these words and define no limits. `lubdub doctor --redis` uses it to check a Redis where no server runs.
 package judge
 
 import (
@@ -19,11 +19,18 @@ type Known struct {
 	System *v1.System
 	Stats  *v1.Stats
 	Queues []v1.Queue
+	// OutageEnded is how long ago the newest outage of the last hour ended; its length is in System.
+	OutageEnded time.Duration
+	// Braked are the scopes (tenant/workspace) in which the mass-expiry brake holds something and that the reader may see.
+	Braked []Scope
 	// Unread is why some of it is unknown although it was requested; empty: all is known.
 	Unread string
 	// Reader describes the token of the reader of the findings.
 	Reader Reader
 }
+
+// Scope is a tenant's workspace.
+type Scope struct{ Tenant, Workspace string }
 
 // Reader is what the reader's token allows. Remedies that need more are not named.
 type Reader struct {
@@ -50,6 +57,9 @@ const (
 	refusedShare     = 0.01 // of the beats that are accepted
 	refusedPerSecond = 0.1  // in addition to that share
 
+	// What is over (an outage, the loss of workers) is a warning for so long, and history after that.
+	resolvedAfter = 5 * time.Minute
+
 	gapsAtLeast = 100 // samples, below which they are not evaluated
 	tightGap    = 0.8 // of the timeout: p99 of live tasks and workers is above it
 	amplePart   = 0.1 // p99 below it: the timeout could be shorter
@@ -60,7 +70,7 @@ const StepsLookedAt = 6
 
 // All returns all findings: failures first, then warnings, then healthy findings; for each severity those about Lubdub first.
 func All(k Known) []v1.Finding {
-	all := append(Us(k), Them(k)...)
+	all := append(Lubdub(k), Workers(k)...)
 	slices.SortStableFunc(all, func(a, b v1.Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
 	return all
 }
@@ -68,24 +78,19 @@ func All(k Known) []v1.Finding {
 // NoRedis evaluates a deployment whose Redis servers do not respond, from what a server knows without them.
 func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 	v := verdict{about: v1.Us}
-	names := []string{"Redis"}
-	if len(nodes) > 0 {
-		names = nil
-	}
+	name, check := "Redis", `lubdub doctor --redis "$LUBDUB_REDIS"`
+	var addresses []string
 	for _, n := range nodes {
-		name := "Redis"
 		if n.Address != nil {
-			name += " " + *n.Address
+			addresses = append(addresses, *n.Address)
 		}
-		names = append(names, name)
 	}
-	for _, name := range names {
-		v.fail("redis", name+" is not responding. Requests that need it get 503 until it recovers.",
-			"check that Redis runs and is reachable from this server: lubdub doctor --redis with its URL; Lubdub recovers on its own")
+	if len(addresses) > 0 {
+		name, check = "Redis "+strings.Join(addresses, ", "), "lubdub doctor --redis redis://"+addresses[0]
 	}
-	v.fail("shard-time", "Timeouts are paused: heartbeats cannot be stored, so no worker and no task fails for its silence until Redis "+
-		"responds.",
-		"nothing for the workers: they retry their heartbeats")
+	v.fail("redis", name+" is not responding. Requests that need it get 503 until it recovers. Timeouts are paused meanwhile, so no "+
+		"worker and no task is failed for its silence.",
+		"check from this server's host that Redis runs and is reachable: "+check+"; Lubdub recovers on its own")
 	s := Summarise(v.found)
 	s.Title = "Redis is not responding; timeouts are paused"
 	return v.found, s
@@ -93,8 +98,8 @@ func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 
 var rank = map[v1.Severity]int{v1.SeverityFail: 0, v1.SeverityWarn: 1, v1.SeverityOK: 2}
 
-// Us evaluates Lubdub itself and its infrastructure.
-func Us(k Known) []v1.Finding {
+// Lubdub evaluates Lubdub itself and its infrastructure.
+func Lubdub(k Known) []v1.Finding {
 	all := verdict{about: v1.Us, where: "the replica that answers", reader: k.Reader}
 	all.health(k.Health)
 	if k.Unread != "" {
@@ -102,10 +107,11 @@ func Us(k Known) []v1.Finding {
 	}
 	if k.System != nil {
 		all.replicas(k.System)
+		all.brake(&k)
 		for i := range k.System.Redis {
 			all.redis(&k.System.Redis[i])
 		}
-		all.shards(k.System)
+		all.shards(&k)
 	}
 	if k.Stats != nil {
 		all.lag(k.Stats)
@@ -163,15 +169,32 @@ func (v *verdict) replicas(s *v1.System) {
 	} else {
 		v.ok("settings", "All replicas have the same signing keys and shared settings.")
 	}
-	if s.Brake.Held > 0 {
-		v.warn("brake",
-			fmt.Sprintf("The mass-expiry brake is holding %d: so many fell silent at once that the network or Lubdub is the likelier "+
-				"cause.", s.Brake.Held), "check one of their hosts; if the workers are dead, "+
-				either(v.reader.Operates, "lubdub system release", "ask an operator to release them"))
-	}
 }
 
-func (v *verdict) shards(s *v1.System) {
+// brake warns about what the mass-expiry brake holds, and names the command that releases it in its scope.
+func (v *verdict) brake(k *Known) {
+	held := k.System.Brake.Held
+	if held == 0 {
+		return
+	}
+	where, remedy := "other tenants or workspaces", "ask an operator of that scope to check its workers"
+	if len(k.Braked) > 0 {
+		first := k.Braked[0]
+		where = first.Tenant + "/" + first.Workspace
+		command := "lubdub system release --tenant " + first.Tenant + " --workspace " + first.Workspace
+		if more := len(k.Braked) - 1; more > 0 {
+			where += " and " + count(more, "more scope")
+			command += ", then in the other scopes"
+		}
+		remedy = "check the hosts of lubdub worker ls --silent; if the workers are dead: " +
+			either(v.reader.Operates, command, "ask an operator to run "+command)
+	}
+	v.warn("brake", fmt.Sprintf("The mass-expiry brake is holding %s in %s: so many fell silent at once that the network or Lubdub is the "+
+		"likelier cause.", count(held, "worker or task", "workers and tasks"), where), remedy)
+}
+
+func (v *verdict) shards(k *Known) {
+	s := k.System
 	var orphans, stopped []string
 	var lag, credit int64
 	for _, h := range s.Shards {
@@ -198,10 +221,13 @@ func (v *verdict) shards(s *v1.System) {
 		v.fail("shard-time", "Heartbeats cannot be written in "+some("shard",
 			stopped)+". Timeouts are paused there, so no worker will be failed.",
 			"check the Redis findings and the rejected heartbeats; it recovers on its own")
-	case credit > 0:
-		v.warn("shard-time", fmt.Sprintf("Lubdub was unreachable for up to %v in the last hour; that time was not counted as silence, so "+
-			"no worker was failed for it.", milliseconds(credit)), "find the cause: "+
+	case credit > 0 && k.OutageEnded < resolvedAfter:
+		v.warn("shard-time", fmt.Sprintf("Heartbeats could not be stored for up to %v in the last hour; the outage ended %s ago. That time "+
+			"was not counted as silence, so no worker was failed for it.", milliseconds(credit), age(k.OutageEnded)), "find the cause: "+
 			either(v.reader.AllScopes, "lubdub event ls --type 'system.*'", "check the logs of Lubdub and Redis"))
+	case credit > 0:
+		v.ok("shard-time", fmt.Sprintf("Timeouts are being enforced normally; the last outage was resolved %s ago (up to %v of the last "+
+			"hour were not counted as silence).", age(k.OutageEnded), milliseconds(credit)))
 	default:
 		v.ok("shard-time", "Timeouts are being enforced normally.")
 	}
@@ -256,11 +282,23 @@ func some(noun string, all []string) string {
 	return noun + " " + strings.Join(all, ", ")
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
+// count returns a count with its noun; the plural is the noun with an s, unless another is given.
+func count(n int, noun string, plural ...string) string {
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case len(plural) > 0:
+		return fmt.Sprintf("%d %s", n, plural[0])
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// age returns how long ago something was, in minutes after the first.
+func age(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%d min", int(d.Minutes()))
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -34,7 +35,7 @@ func TestWhatIsWellIsFoundWell(t *testing.T) {
 		}
 	}
 	if all := All(Known{}); len(all) != 0 || v1.Worst(all) != v1.SeverityOK {
-		t.Errorf("what is not known was judged: %+v", all)
+		t.Errorf("what is not known was evaluated: %+v", all)
 	}
 }
 
@@ -74,12 +75,17 @@ func TestEachTroubleIsFound(t *testing.T) {
 			"2 versions"},
 		"other keys": {func(k *Known) { k.System.DifferingSettings = []string{"signing-keys"} }, "settings",
 			v1.SeverityWarn, "signing-keys"},
-		"brake":   {func(k *Known) { k.System.Brake.Held = 7 }, "brake", v1.SeverityWarn, "7"},
+		"brake": {func(k *Known) { k.System.Brake.Held, k.Braked = 7, []Scope{{"acme", "prod"}, {"acme", "test"}} }, "brake", v1.SeverityWarn,
+			"The mass-expiry brake is holding 7 workers and tasks in acme/prod and 1 more scope: so many fell silent at once"},
+		"brake elsewhere": {func(k *Known) { k.System.Brake.Held = 1 }, "brake", v1.SeverityWarn,
+			"is holding 1 worker or task in other tenants or workspaces"},
 		"dropped": {func(k *Known) { k.System.Webhooks.DroppedLastHour = 140 }, "webhooks", v1.SeverityWarn, "140 pending webhook deliveries"},
 		"orphan":  {func(k *Known) { k.System.Shards[1].Sweeper = nil }, "shards", v1.SeverityFail, "shard 1"},
 		"lag":     {func(k *Known) { k.System.Shards[1].LagMs = 4000 }, "shards", v1.SeverityWarn, "4s"},
 		"stopped": {func(k *Known) { k.System.Shards[0].StoppedMs = 1500 }, "shard-time", v1.SeverityFail, "shard 0 (for 1.5s)"},
-		"credit":  {func(k *Known) { k.System.Shards[0].OutageCreditMs = 2000 }, "shard-time", v1.SeverityWarn, "2s"},
+		"credit": {func(k *Known) {
+			k.System.Shards[0].OutageCreditMs, k.OutageEnded = 2000, resolvedAfter-time.Second
+		}, "shard-time", v1.SeverityWarn, "up to 2s in the last hour; the outage ended 4 min ago."},
 		"down": {func(k *Known) { k.System.Redis[0].Error = text("timeout") }, "redis",
 			v1.SeverityFail, "10.0.0.1:6379 is not responding: timeout"},
 		"old":        {func(k *Known) { k.System.Redis[0].Version = text("6.2.1") }, "redis-version", v1.SeverityWarn, "6.2.1"},
@@ -93,7 +99,7 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"no persistence": {func(k *Known) { k.System.Redis[0].AppendOnly = false }, "redis-persistence", v1.SeverityWarn, "crash loses"},
 		"far":            {func(k *Known) { k.System.Redis[0].RoundTripMs = 80 }, "redis-round-trip", v1.SeverityWarn, "80.0 ms"},
 		"clock":          {func(k *Known) { k.System.Redis[0].ClockOffsetMs = -3000 }, "clock", v1.SeverityWarn, "-3000 ms"},
-		"lost":           {func(k *Known) { k.Stats.Workers.Lost = 1 }, "workers", v1.SeverityFail, "1 lost"},
+		"lost":           {func(k *Known) { k.Stats.Workers.Lost = 1 }, "workers", v1.SeverityFail, "1 silent past the timeout"},
 		"late":           {func(k *Known) { k.Stats.Workers.Late = 1 }, "workers", v1.SeverityWarn, "1 late"},
 		"stuck": {func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} }, "queue",
 			v1.SeverityFail, "Queue mail: 2 tasks have no online worker that can run them."},
@@ -131,8 +137,8 @@ func TestEachTroubleIsFound(t *testing.T) {
 		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers repeatedly lost and back): host-1. In the last hour " +
 			"they lost 4 attempts"},
 		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
-			"3 workers lost in the last hour while running task t1 (queue mail, type none, QUEUED), which may be killing them: wkr_3 " +
-				"(mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST " +
+			"Task t1 (queue mail, type none, QUEUED) was running on 3 workers when they were lost in the last hour, so it may be killing " +
+				"them: wkr_3 (mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST " +
 				"(HEARTBEAT_TIMEOUT), 1 x FAILED: USER_CODE boom."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
@@ -193,7 +199,7 @@ func TestWhatIsOrdinaryIsWell(t *testing.T) {
 }
 
 // A summary names who is at fault, by the worst that was found; what else is wrong comes after it.
-func TestASummaryAnswersThemOrUs(t *testing.T) {
+func TestASummaryNamesThePartyAtFault(t *testing.T) {
 	us := func(how v1.Severity) v1.Finding {
 		return v1.Finding{Code: "a", Severity: how, About: v1.Us, Message: "Ours."}
 	}
@@ -212,7 +218,7 @@ func TestASummaryAnswersThemOrUs(t *testing.T) {
 			v1.Summary{Severity: v1.SeverityFail, About: v1.Both, Title: "Lubdub is at fault; possibly the workers too",
 				Message: "Ours. Theirs. Swept."}},
 		{[]v1.Finding{us(v1.SeverityWarn), them(v1.SeverityFail)},
-			v1.Summary{Severity: v1.SeverityFail, About: v1.Them, Title: "Your workers are at fault", Message: "Theirs. Ours."}},
+			v1.Summary{Severity: v1.SeverityFail, About: v1.Them, Title: "Your workers and queues are at fault", Message: "Theirs. Ours."}},
 		{[]v1.Finding{us(v1.SeverityWarn)},
 			v1.Summary{Severity: v1.SeverityWarn, About: v1.Us, Title: "Working, with warnings about Lubdub itself", Message: "Ours."}},
 		{slices.Repeat([]v1.Finding{us(v1.SeverityFail)}, 9),
@@ -231,14 +237,60 @@ func TestASummaryAnswersThemOrUs(t *testing.T) {
 	}
 }
 
+// A summary whose worst findings have one cause is titled by it: workers are not at fault for a paused queue.
+func TestASummaryIsTitledByItsCause(t *testing.T) {
+	for title, harm := range map[string]func(*Known){
+		"Workers are silent past their timeout":             func(k *Known) { k.Stats.Workers.Lost = 1 },
+		"Waiting tasks have no eligible worker":             func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} },
+		"Working, but a queue with waiting tasks is paused": func(k *Known) { k.Queues[0].Paused = true },
+		"Your workers and queues are at fault": func(k *Known) {
+			k.Stats.Workers.Lost, k.Queues[0].Types = 1, []v1.QueueType{{Unrunnable: 2}}
+		},
+	} {
+		k := well()
+		harm(&k)
+		if s := Summarise(All(k)); s.Title != title {
+			t.Errorf("%q, want %q", s.Title, title)
+		}
+	}
+}
+
+// What has been over for a while is history: it is reported, and asks for nothing.
+func TestWhatIsOverIsHistory(t *testing.T) {
+	k := well()
+	k.System.Shards[0].OutageCreditMs, k.OutageEnded = 2000, 12*time.Minute
+	w := lostWorker(1)
+	k.System.Time = v1.At(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	w.LostAt = v1.At(k.System.Time.Add(-resolvedAfter))
+	k.System.RecentlyLost = []v1.LostWorker{w}
+	s := Summarise(All(k))
+	for _, part := range []string{"the last outage was resolved 12 min ago (up to 2s of the last hour were not counted as silence).",
+		"1 worker lost in the last hour with 4 attempts", "The last was lost 5 min ago."} {
+		if s.Severity != v1.SeverityOK || !strings.Contains(s.Message, part) {
+			t.Errorf("%+v does not say %q", s, part)
+		}
+	}
+}
+
+// While Redis does not respond, that is one failure, however many servers it has.
+func TestWithoutRedisThereIsOneFinding(t *testing.T) {
+	all, s := NoRedis([]v1.SystemRedis{{Address: text("10.0.0.1:6379")}, {Address: text("10.0.0.2:6379")}})
+	if len(all) != 1 || !strings.Contains(all[0].Message, "Redis 10.0.0.1:6379, 10.0.0.2:6379 is not responding") ||
+		!strings.Contains(all[0].Message, "Timeouts are paused") || s.Title != "Redis is not responding; timeouts are paused" ||
+		!strings.Contains(all[0].Remedy, "lubdub doctor --redis redis://10.0.0.1:6379;") {
+		t.Errorf("%+v %+v", all, s)
+	}
+}
+
 // However many queues there are, the findings are few.
 func TestManyQueuesAreFewFindings(t *testing.T) {
 	var k Known
 	for n := range 1000 {
 		k.Queues = append(k.Queues, v1.Queue{Queue: fmt.Sprintf("q%d", n), Paused: true, Depth: n + 1, Types: []v1.QueueType{{Unrunnable: 1}}})
 	}
-	all := Them(k)
+	all := Workers(k)
 	if len(all) != queuesShown+2 || !strings.HasPrefix(all[queuesShown].Message, "990 queues more with tasks") ||
+		all[queuesShown+1].Remedy != "ask an operator to run lubdub queue resume q999 q998 q997 q996 q995 (995 more: lubdub queue ls)" ||
 		all[queuesShown+1].Message != "1000 queues are paused: q999 (1000 tasks waiting), q998 (999 tasks waiting), q997 (998 tasks waiting), "+
 			"q996 (997 tasks waiting), q995 (996 tasks waiting), and 995 more." {
 		t.Errorf("%d findings: %+v", len(all), all[len(all)-1])
@@ -305,6 +357,7 @@ func TestMuchPoisonIsFewFindings(t *testing.T) {
 func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 	k := well()
 	k.Queues[0].Paused, k.System.Brake.Held, k.System.Shards[0].OutageCreditMs = true, 7, 2000
+	k.Braked = []Scope{{"acme", "prod"}}
 	k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued), poisonTask("t2", v1.Failed)}
 	remedies := func(r Reader) (all string) {
 		k.Reader = r
@@ -317,7 +370,7 @@ func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 		return all
 	}
 	for command, needs := range map[string]Reader{
-		"event ls --type 'system.*'": {AllScopes: true}, "lubdub system release": {Operates: true},
+		"event ls --type 'system.*'": {AllScopes: true}, "dead: lubdub system release --tenant acme --workspace prod": {Operates: true},
 	} {
 		if text := remedies(needs); !strings.Contains(text, command) {
 			t.Errorf("%+v is not told %q: %s", needs, command, text)

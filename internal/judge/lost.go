@@ -58,12 +58,16 @@ func nameOf(w *v1.LostWorker) string {
 	return w.WorkerID
 }
 
-// lost warns about workers that were lost in the last hour, except those that were replaced or forced offline without holding
-// anything.
+// lost reports workers that were lost in the last hour, except those that were replaced or forced offline without holding anything: a
+// warning while the newest loss is recent, history after that.
 func (v *verdict) lost(s *v1.System) {
 	var lost losses
+	var newest v1.Time
 	for i := range s.RecentlyLost {
 		if w := &s.RecentlyLost[i]; w.Attempts > 0 || w.Reason == "HEARTBEAT_TIMEOUT" {
+			if lost.workers == 0 {
+				newest = w.LostAt
+			}
 			lost.add(w, fmt.Sprintf("%s on %s, queue %s", nameOf(w), w.MachineID, w.Queue))
 		}
 	}
@@ -74,7 +78,12 @@ func (v *verdict) lost(s *v1.System) {
 	if s.RecentlyLostTotal > len(s.RecentlyLost) {
 		says = fmt.Sprintf("%s lost in the last hour; the newest %d held %s", count(s.RecentlyLostTotal, "worker"), lost.workers, lost.attempts())
 	}
-	v.warn("recently-lost", says+": "+lost.names()+".", "lubdub why "+lost.newest)
+	says += ": " + lost.names() + "."
+	if ago := s.Time.Sub(newest.Time); ago >= resolvedAfter {
+		v.ok("recently-lost", says+" The last was lost "+age(ago)+" ago.")
+		return
+	}
+	v.warn("recently-lost", says, "lubdub why "+lost.newest)
 }
 
 // flapping warns about workers and machines that are lost and come back repeatedly.
@@ -115,9 +124,9 @@ func (v *verdict) poison(all []v1.PoisonTask) {
 		for _, g := range t.Errors[:min(poisonNamed, len(t.Errors))] {
 			errors = append(errors, fmt.Sprintf("%d x %s", g.Count, g.Error))
 		}
-		says := fmt.Sprintf("%s lost in the last hour while running task %s (queue %s, type %s, %s), which may be killing them: %s. "+
-			"Its attempts ended: %s.", count(lost.workers, "worker"), t.TaskID, orNone(t.Queue), orNone(t.Type), t.State, lost.names(),
-			strings.Join(errors, ", "))
+		says := fmt.Sprintf("Task %s (queue %s, type %s, %s) was running on %s when they were lost in the last hour, so it may be killing "+
+			"them: %s. Its attempts ended: %s.", t.TaskID, orNone(t.Queue), orNone(t.Type), t.State, count(lost.workers, "worker"),
+			lost.names(), strings.Join(errors, ", "))
 		remedy := either(v.reader.Cancels, "lubdub task cancel ", "ask an operator to run lubdub task cancel ") + t.TaskID
 		if t.State == v1.Failed {
 			remedy = "find the cause before it is retried: lubdub why " + t.TaskID

@@ -21,31 +21,31 @@ type Store struct {
 	Differing            []string // settings that differ between these and this host
 }
 
-const aclRemedy = "give its user what deploy/redis/users.acl has"
+const aclRemedy = "grant its user the permissions in deploy/redis/users.acl"
 
 // OfStore evaluates a Redis itself.
 func OfStore(s Store) []v1.Finding {
-	v := verdict{about: v1.Us, where: "this machine"}
+	v := verdict{about: v1.Us, where: "this host"}
 	for i := range s.Redis {
 		v.redis(&s.Redis[i])
 	}
 	switch {
 	case s.DeniedError != "":
-		v.warn("acl", "What its user may do cannot be found out: "+s.DeniedError, aclRemedy)
+		v.warn("acl", "The permissions of its user cannot be read: "+s.DeniedError, aclRemedy)
 	case len(s.Denied) > 0:
-		v.fail("acl", "Its user may not give "+strings.Join(s.Denied, ", ")+", or not to keys of Lubdub.", aclRemedy)
+		v.fail("acl", "Its user may not run "+strings.Join(s.Denied, ", ")+" on Lubdub's keys.", aclRemedy)
 	default:
-		v.ok("acl", "Its user may do all that scripts do.")
+		v.ok("acl", "Its user has all permissions that the scripts need.")
 	}
 	if s.ScriptsError != "" {
-		v.fail("scripts", "Scripts cannot be loaded: "+s.ScriptsError, aclRemedy+", and see that it is Redis 7 or Valkey")
+		v.fail("scripts", "Scripts cannot be loaded: "+s.ScriptsError, aclRemedy+", and check that it is Redis 7 or Valkey")
 	} else {
 		v.ok("scripts", fmt.Sprintf("All %d scripts are loaded.", s.Scripts))
 	}
 	if s.DurabilityError != "" {
 		v.fail("durability", s.DurabilityError, "configure Redis for it, or choose another durability: docs/operations.md")
 	} else {
-		v.ok("durability", "What durability asks for can be had.")
+		v.ok("durability", "The setting durability is supported.")
 	}
 	v.stored(s)
 	return v.found
@@ -55,24 +55,25 @@ func OfStore(s Store) []v1.Finding {
 func (v *verdict) stored(s Store) {
 	switch {
 	case s.StoredError != "":
-		v.fail("shards", "What is stored cannot be read: "+s.StoredError, aclRemedy)
+		v.fail("shards", "The stored data cannot be read: "+s.StoredError, aclRemedy)
 		return
 	case s.Shards == 0:
-		v.ok("shards", "No deployment has started there yet.")
+		v.ok("shards", "No deployment has used this Redis yet.")
 	case s.WantedShards != 0 && s.WantedShards != s.Shards:
-		v.fail("shards", fmt.Sprintf("The deployment there has %d shards for its life, and the setting here is %d.", s.Shards, s.WantedShards),
-			fmt.Sprintf("set shards to %d, or to 0, or name another Redis", s.Shards))
+		v.fail("shards", fmt.Sprintf("The deployment in this Redis has %d shards, which cannot change; the setting here is %d.", s.Shards,
+			s.WantedShards),
+			fmt.Sprintf("set shards to %d or to 0, or use another Redis", s.Shards))
 	default:
-		v.ok("shards", fmt.Sprintf("The deployment there has %d shards.", s.Shards))
+		v.ok("shards", fmt.Sprintf("The deployment in this Redis has %d shards.", s.Shards))
 	}
 	switch {
 	case s.Replicas == 0:
-		v.ok("settings", "No replica runs there now.")
+		v.ok("settings", "No replica is running with this Redis.")
 	case len(s.Differing) > 0:
-		v.warn("settings", fmt.Sprintf("The settings here and those of %s there differ in %s.", count(s.Replicas, "replica"),
-			strings.Join(s.Differing, ", ")), "give a server here the same; signing keys that differ refuse each other's tokens")
+		v.warn("settings", fmt.Sprintf("The settings here and those of %s differ in %s.", count(s.Replicas, "replica"),
+			strings.Join(s.Differing, ", ")), "set the same values here; replicas with different signing keys reject each other's tokens")
 	default:
-		v.ok("settings", fmt.Sprintf("The settings here and those of %s there are the same where they must be, keys included.",
+		v.ok("settings", fmt.Sprintf("The settings here and those of %s are the same where they must be, keys included.",
 			count(s.Replicas, "replica")))
 	}
 }

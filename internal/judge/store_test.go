@@ -8,7 +8,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// What a Redis is found to be without any server is judged by the same words, and each trouble has a remedy.
+// Redis is evaluated in the same words without a server, and each problem has a remedy.
 func TestEachTroubleOfAStoreIsFound(t *testing.T) {
 	good := func() Store {
 		return Store{Redis: well().System.Redis, Scripts: 80, Shards: 4, WantedShards: 4, Replicas: 2}
@@ -27,12 +27,12 @@ func TestEachTroubleOfAStoreIsFound(t *testing.T) {
 		says string
 	}{
 		"redis-policy": {func(s *Store) { s.Redis[0].MaxMemoryPolicy = text("allkeys-lru") }, v1.SeverityFail, "may evict tasks"},
-		"clock":        {func(s *Store) { s.Redis[0].ClockOffsetMs = 5000 }, v1.SeverityWarn, "ahead of this machine"},
+		"clock":        {func(s *Store) { s.Redis[0].ClockOffsetMs = 5000 }, v1.SeverityWarn, "ahead of this host"},
 		"acl":          {func(s *Store) { s.Denied = []string{"xadd"} }, v1.SeverityFail, "xadd"},
 		"scripts":      {func(s *Store) { s.ScriptsError = "NOPERM" }, v1.SeverityFail, "NOPERM"},
 		"durability":   {func(s *Store) { s.DurabilityError = "appendonly is off" }, v1.SeverityFail, "appendonly"},
-		"shards":       {func(s *Store) { s.WantedShards = 8 }, v1.SeverityFail, "has 4 shards for its life, and the setting here is 8"},
-		"settings":     {func(s *Store) { s.Differing = []string{"signing-keys"} }, v1.SeverityWarn, "2 replicas there differ in signing-keys"},
+		"shards":       {func(s *Store) { s.WantedShards = 8 }, v1.SeverityFail, "has 4 shards, which cannot change; the setting here is 8"},
+		"settings":     {func(s *Store) { s.Differing = []string{"signing-keys"} }, v1.SeverityWarn, "2 replicas differ in signing-keys"},
 	} {
 		s := good()
 		c.harm(&s)

@@ -1,18 +1,33 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// titles state which party is at fault, by severity and party.
+// causes are the titles of summaries whose worst findings all have one code, by severity and code.
+var causes = map[v1.Severity]map[string]string{
+	v1.SeverityWarn: {
+		"queue":         "Working, but a queue with waiting tasks is paused",
+		"recently-lost": "Working, but workers were lost in the last minutes",
+		"poison-task":   "Working, but a task may be killing its workers",
+		"webhooks":      "Working, but webhook deliveries were dropped",
+	},
+	v1.SeverityFail: {
+		"queue":   "Waiting tasks have no eligible worker",
+		"workers": "Workers are silent past their timeout",
+	},
+}
+
+// titles are those of the other summaries: they state which party is at fault, by severity and party.
 var titles = map[v1.Severity]map[v1.Party]string{
 	v1.SeverityOK: {v1.None: "All systems healthy"},
 	v1.SeverityWarn: {v1.Us: "Working, with warnings about Lubdub itself", v1.Them: "Working, with warnings about your workers",
 		v1.Both: "Working, with warnings about Lubdub and about your workers"},
-	v1.SeverityFail: {v1.Us: "Lubdub or Redis is at fault", v1.Them: "Your workers are at fault",
+	v1.SeverityFail: {v1.Us: "Lubdub or Redis is at fault", v1.Them: "Your workers and queues are at fault",
 		v1.Both: "Lubdub is at fault; possibly the workers too"},
 }
 
@@ -20,13 +35,13 @@ var titles = map[v1.Severity]map[v1.Party]string{
 const messagesShown = 3
 
 // background contains the codes of the findings that a summary adds when they are healthy.
-var background = []string{"replicas", "shards", "shard-time", "redis-round-trip", "workers", "timeouts"}
+var background = []string{"replicas", "shards", "shard-time", "redis-round-trip", "workers", "timeouts", "recently-lost"}
 
 // Summarise condenses all findings to one or two sentences.
 func Summarise(all []v1.Finding) v1.Summary {
 	s := v1.Summary{Severity: v1.Worst(all), About: v1.None}
 	var wrong []string
-	more := 0
+	cause, more := "", 0
 	for _, how := range []v1.Severity{v1.SeverityFail, v1.SeverityWarn} {
 		for _, f := range all {
 			if f.Severity != how {
@@ -38,15 +53,17 @@ func Summarise(all []v1.Finding) v1.Summary {
 				more++
 			}
 			switch {
-			case how != s.Severity || s.About == f.About:
+			case how != s.Severity:
 			case s.About == v1.None:
-				s.About = f.About
-			default:
-				s.About = v1.Both
+				s.About, cause = f.About, f.Code
+			case s.About != f.About:
+				s.About, cause = v1.Both, ""
+			case cause != f.Code:
+				cause = ""
 			}
 		}
 	}
-	s.Title = titles[s.Severity][s.About]
+	s.Title = cmp.Or(causes[s.Severity][cause], titles[s.Severity][s.About])
 	if more > 0 {
 		wrong = append(wrong, fmt.Sprintf("And %d more.", more))
 	}

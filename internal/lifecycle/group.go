@@ -48,7 +48,7 @@ func (g *Group) Start(name string, run func(context.Context) error) Stop {
 			return
 		}
 		if err == nil {
-			err = errors.New("it ended by itself")
+			err = errors.New("it ended unexpectedly")
 		}
 		g.fail(&serviceError{name, err})
 	})

@@ -22,7 +22,7 @@ const (
 	switches = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hook\r\n\r\n"
 )
 
-// receivers that do not end an exchange by themselves. Each gets a connection, and returns once that is closed.
+// receivers that never end an exchange. Each gets a connection, and returns once that is closed.
 var receivers = map[string]struct {
 	serve  func(c net.Conn)
 	status int    // that counts

@@ -92,12 +92,10 @@ func plain(err error, connected bool) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("the host refuses the connection")
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return errors.New("the connection failed: " + op.Err.Error())
 	}
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		return errors.New("the request failed: " + of.Err.Error())
 	}
 	return errors.New("the request failed: " + err.Error())

@@ -61,8 +61,7 @@ func (p *Prober) Probe(ctx context.Context, to string) error {
 
 // withoutURL returns an error of a request without its URL, whose query may be a secret.
 func withoutURL(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err
 	}
 	return err

@@ -24,11 +24,11 @@ const slots = 16384
 // is replaced by its replica. The slots of the other nodes remain available meanwhile.
 func StartCluster(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration) *Cluster {
 	t.Helper()
-	return startCluster(t, primaries, replicasEach, nodeTimeout, func(int) []string { return nil })
+	return StartClusterIn(t, primaries, replicasEach, nodeTimeout, func(int) []string { return nil })
 }
 
-// startCluster sets an environment for each server.
-func startCluster(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration, env func(i int) []string) *Cluster {
+// StartClusterIn is StartCluster with an environment for each server.
+func StartClusterIn(t testing.TB, primaries, replicasEach int, nodeTimeout time.Duration, env func(i int) []string) *Cluster {
 	t.Helper()
 	c := &Cluster{ids: map[*Server]string{}}
 	for i := range primaries * (1 + replicasEach) {

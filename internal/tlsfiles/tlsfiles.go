@@ -133,7 +133,7 @@ func (f *files) current() *tls.Config {
 	f.checked = time.Now()
 	if err := f.reload(); err != nil {
 		if !f.broken {
-			f.log.Error("the new TLS files cannot be used; the old ones go on serving", "error", err)
+			f.log.Error("the new TLS files cannot be used; the old ones stay in use", "error", err)
 		}
 		f.broken = true
 	}

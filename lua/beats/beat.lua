@@ -50,8 +50,8 @@ for g = 0, groups - 1 do
   end
   if silences then
     for j = 1, size do members[j] = args[2 * j] end
-    local heard = redis.call('ZMSCORE', KEYS[k + 5], unpack(members, 1, size))
-    for j = 1, size do silences[before + j] = heard[j] and of - heard[j] or -1 end
+    local last_beats = redis.call('ZMSCORE', KEYS[k + 5], unpack(members, 1, size))
+    for j = 1, size do silences[before + j] = last_beats[j] and of - last_beats[j] or -1 end
   end
   local live = redis.call('ZADD', KEYS[k + 5], 'XX', 'GT', 'CH', unpack(args, 1, i)) == size
   local gone

@@ -35,12 +35,12 @@ local score, report = leave(task)
 local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or nil
 local after, exhausted
 if reason and ARGV[13] == '1' then after, exhausted = retry_after(task, false) end
-remember(task, report, {outcome = outcome, reason = reason, retry = retry_mark(after, exhausted),
-  heard = heard_at(task, score, L), err = ARGV[15], completed = ARGV[17], metrics = ARGV[18]})
+append_history(task, report, {outcome = outcome, reason = reason, retry = retry_mark(after, exhausted),
+  last_beat = last_heartbeat(task, score, L), err = ARGV[15], completed = ARGV[17], metrics = ARGV[18]})
 local before, bytes = result_bytes(task), #err
 if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
 for i = 20, after and 0 or #ARGV, 2 do bytes = bytes + #ARGV[i] end
-if before > 0 or bytes > LIGHT / 4 then weigh(task, bytes - before) end
+if before > 0 or bytes > LIGHT / 4 then add_bytes(task, bytes - before) end
 if after then
   requeue(task, reason, after)
   return {OK, now, '', 1}

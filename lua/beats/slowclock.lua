@@ -11,5 +11,5 @@
 --#include lib/slowclock.lua
 local L = step(KEYS[1], KEYS[2], 1)
 slow_clock(KEYS[1], L, tonumber(ARGV[1]), tonumber(ARGV[2]), 0)
-if ARGV[3] == '1' then all_but_few_beat(KEYS[1], L) end
+if ARGV[3] == '1' then end_slowdown(KEYS[1], L) end
 return L

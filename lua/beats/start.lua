@@ -31,4 +31,4 @@ end
 if ARGV[12] ~= '' then
   redis.call('HSET', PROGRESS, member, merge_report(redis.call('HGET', PROGRESS, member), ARGV[12]))
 end
-return {OK, now, '', redis.call('HGET', CANCELS, member) or ''}
+return {OK, now, '', task.f.cr and redis.call('HGET', CANCELS, member) or ''}

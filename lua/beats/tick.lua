@@ -23,7 +23,7 @@
 local KEYS_PER_SHARD = 26
 
 -- Creates the fixed keys of a new shard, or of one whose store was lost.
-local function found(k)
+local function create_keys(k)
   -- The value is too long for a listpack: even a few reports are in a hash table, so that writing one scans nothing.
   redis.call('HSET', k[3], '!', string.rep('.', 65))
   redis.call('HSET', k[4], '!', '')
@@ -47,10 +47,10 @@ for first = 1, #KEYS - KEYS_PER_SHARD + 1, KEYS_PER_SHARD do
   local longest = cut_off_for > 0 and longest_slow(ARGV[4], KEYS[first + 5], KEYS[first + 17], ARGV[5]) or 0
   local cut_off = cut_off_for > 0 and ARGV[4] - cut_off_for < longest
   local L, gap = step(KEYS[first], KEYS[first + 1], cut_off and 1)
-  local replicas, all_cut_off = hear_replica(KEYS[first + 4], ARGV[1], cut_off, ARGV[2])
+  local replicas, all_cut_off = record_replica(KEYS[first + 4], ARGV[1], cut_off, ARGV[2])
   if all_cut_off then slow_cut_off(KEYS[first], L, longest) end
-  tell_outages(KEYS[first], KEYS[first + 1], KEYS[first + 9])
-  if redis.call('EXISTS', unpack(KEYS, first, last)) < KEYS_PER_SHARD then found({unpack(KEYS, first, last)}) end
+  report_outages(KEYS[first], KEYS[first + 1], KEYS[first + 9])
+  if redis.call('EXISTS', unpack(KEYS, first, last)) < KEYS_PER_SHARD then create_keys({unpack(KEYS, first, last)}) end
   reply[#reply + 1] = {L, gap, replicas}
 end
 local meta = #KEYS % KEYS_PER_SHARD == 1 and KEYS[#KEYS]

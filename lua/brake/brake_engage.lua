@@ -9,9 +9,9 @@
 --#include lib/brake.lua
 --#include lib/event.lua
 local scope = ARGV[1]
-if stands('r:' .. scope) then return 0 end
-if not stands('e:' .. scope) then
+if in_force('r:' .. scope) then return 0 end
+if not in_force('e:' .. scope) then
   write_event(KEYS[3], 'system.mass_expiry_held', {scope = scope}, ARGV[3])
 end
-remember_until('e:' .. scope, L + ARGV[2])
+record_until('e:' .. scope, L + ARGV[2])
 return 1

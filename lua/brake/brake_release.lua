@@ -12,6 +12,6 @@ local SAME_MS = 10000 -- a caller without a reply repeats the call by then
 local till = L + ARGV[2]
 local news = math.abs(till - (tonumber(redis.call('ZSCORE', BRAKED, 'r:' .. ARGV[1])) or 0)) > SAME_MS
 redis.call('ZREM', BRAKED, 'e:' .. ARGV[1])
-remember_until('r:' .. ARGV[1], till)
+record_until('r:' .. ARGV[1], till)
 if ARGV[3] ~= '' and news then write_event(KEYS[3], 'system.released', {scope = ARGV[1]}, ARGV[3]) end
 return now + ARGV[2]

@@ -9,12 +9,12 @@
 --#include lib/clock.lua
 --#include lib/brake.lua
 --#include lib/member.lua
---#include lib/spared.lua
+--#include lib/brakehold.lua
 local action, timeout, beats = ARGV[1], tonumber(ARGV[2]), KEYS[3]
 local reply = {}
 for n = 1, #KEYS - 3 do
   local scope, member, key = ARGV[2 * n + 1], ARGV[2 * n + 2], KEYS[n + 3]
-  local entry = pack_spared(ARGV[2], member)
+  local entry = pack_brake_hold(ARGV[2], member)
   local score = tonumber(redis.call('ZSCORE', beats, member))
   local f = redis.call('HMGET', key, 's', 'a', 'f', 'bh', 'bb')
   local given, last = tonumber(f[4]), tonumber(f[5])
@@ -27,13 +27,13 @@ for n = 1, #KEYS - 3 do
       reply[n] = 1
     end
   elseif score and L - score > timeout then
-    if not current or score == given or score == last or stands('r:' .. scope) then
+    if not current or score == given or score == last or in_force('r:' .. scope) then
       reply[n] = 2
     else
       local at = string.format('%.0f', L)
       redis.call('HSET', key, 'bh', at, 'bb', string.format('%.0f', score))
       redis.call('ZADD', beats, at, member)
-      remember_until(entry, L + timeout)
+      record_until(entry, L + timeout)
       reply[n] = 1
     end
   end

@@ -8,29 +8,29 @@
 -- Cost: O(log n) for each; at most 50 a call
 --#include lib/clock.lua
 --#include lib/brake.lua
-local action, looks = ARGV[1], KEYS[3]
+local action, workerbeats = ARGV[1], KEYS[3]
 local reply = {}
 for n = 1, #KEYS - 3 do
   local scope, id, key = ARGV[2 * n], ARGV[2 * n + 1], KEYS[n + 3]
   local name = scope .. '/' .. id
   local f = redis.call('HMGET', key, 's', 't', 'bl', 'px', 'br')
-  local timeout, beat, spared = tonumber(f[2]), tonumber(f[3]), tonumber(f[5])
+  local timeout, beat, held_at = tonumber(f[2]), tonumber(f[3]), tonumber(f[5])
   local live = (f[1] == 'N' or f[1] == 'D') and beat
-  local spent = live and spared and spared >= beat
+  local was_held = live and held_at and held_at >= beat
   reply[n] = 0
   if action == 'free' then
     redis.call('ZREM', BRAKED, 'w:' .. name)
-    if spent and spared + timeout > L then
+    if was_held and held_at + timeout > L then
       redis.call('HSET', key, 'br', string.format('%.0f', beat)) -- held once, and nothing left to wait for
-      redis.call('ZADD', looks, string.format('%.0f', L), name)
+      redis.call('ZADD', workerbeats, string.format('%.0f', L), name)
       reply[n] = 1
     end
-  elseif not live or spent or stands('r:' .. scope) then
+  elseif not live or was_held or in_force('r:' .. scope) then
     reply[n] = 2
   elseif L - math.max(beat, tonumber(f[4]) or 0) >= timeout then
     redis.call('HSET', key, 'br', string.format('%.0f', L))
-    redis.call('ZADD', looks, string.format('%.0f', L + timeout), name)
-    remember_until('w:' .. name, L + timeout)
+    redis.call('ZADD', workerbeats, string.format('%.0f', L + timeout), name)
+    record_until('w:' .. name, L + timeout)
     reply[n] = 1
   end
 end

@@ -27,31 +27,31 @@ end
 
 -- Returns how the shard continues, its entries, and whether there may be more of them.
 local function read(key, from, count)
-  local function told(how, entries, most) return how, entries, #entries >= (most or count) and 1 or 0 end
-  if from == '' then return told(CONTINUED, range(key, '-', count)) end
+  local function result(how, entries, most) return how, entries, #entries >= (most or count) and 1 or 0 end
+  if from == '' then return result(CONTINUED, range(key, '-', count)) end
   local mark, id = string.match(from, '^([<>])(.*)$')
-  if mark == '<' then return told(CONTINUED, redis.call('XREVRANGE', key, id, '-', 'COUNT', count)) end
-  if mark == '>' then return told(trimmed_before(key, id) and TRIMMED or CONTINUED, range(key, id, count)) end
+  if mark == '<' then return result(CONTINUED, redis.call('XREVRANGE', key, id, '-', 'COUNT', count)) end
+  if mark == '>' then return result(trimmed_before(key, id) and TRIMMED or CONTINUED, range(key, id, count)) end
   local found = range(key, from, count + 1)
-  if found[1] and found[1][1] == from then return told(CONTINUED, found, count + 1) end
+  if found[1] and found[1][1] == from then return result(CONTINUED, found, count + 1) end
   local first = range(key, '-', 1)[1]
-  if not first or is_newer(first[1], from) then return told(TRIMMED, found) end
-  return told(LOST, range(key, '-', count))
+  if not first or is_newer(first[1], from) then return result(TRIMMED, found) end
+  return result(LOST, range(key, '-', count))
 end
 
-local function asked_for(words)
-  for j = 1, #words, 2 do
-    local name = words[j]
-    if name == FIELD and words[j + 1] == TEXT or name == OTHER and words[j + 1] ~= '' then return true end
+local function matches(fields)
+  for j = 1, #fields, 2 do
+    local name = fields[j]
+    if name == FIELD and fields[j + 1] == TEXT or name == OTHER and fields[j + 1] ~= '' then return true end
   end
   return false
 end
 
-local function chosen(entries)
+local function matching(entries)
   if FIELD == '' then return entries end
   local some = {}
   for j, entry in ipairs(entries) do
-    if j == 1 or j == #entries or asked_for(entry[2]) then some[#some + 1] = entry end
+    if j == 1 or j == #entries or matches(entry[2]) then some[#some + 1] = entry end
   end
   return some
 end
@@ -63,6 +63,6 @@ for i, key in ipairs(KEYS) do
     how, entries, more = read(key, ARGV[5 + i], math.min(left, each))
     left = left - #entries
   end
-  reply[#reply + 1] = {how, chosen(entries), more, #entries}
+  reply[#reply + 1] = {how, matching(entries), more, #entries}
 end
 return reply

@@ -2,13 +2,13 @@
 -- Guarantees: the latest event of a shard stays, so that readers keep their positions, and so does what webhooks have not
 --   taken yet. It only frees memory. Repeating it drops nothing but what has come due since.
 -- KEYS: for each shard lubdub:{shard}:events, …:eventmarks. On Cluster a call covers one shard only
--- ARGV: 1 number of events to keep in a shard, 2 how long, ms; 0: until there are more than that number
+-- ARGV: 1 number of events to keep in a shard, 2 how long to keep them, ms
 -- Reply: wall ms, then for each shard {events dropped, 1 if there may be more to drop}
 -- Cost: O(events dropped), at most 5,000 of a shard in whole nodes of the stream, and 100 more
 --#include lib/clock.lua
 --#include lib/streamid.lua
 local AT_ONCE, CHUNK, BEHIND = 5000, 100, 50
-local kept, age = tonumber(ARGV[1]), tonumber(ARGV[2])
+local limit, age = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 -- Drops what is before an id: whole nodes of the stream first, which costs next to nothing.
 local function drop_before(events, id)
@@ -19,18 +19,17 @@ end
 
 -- Drops what is too old, but nothing from `first` on.
 local function drop_old(events, first)
-  if age == 0 then return 0 end
   local since = string.format('%.0f', math.max(0, now - age)) .. '-0'
   return drop_before(events, is_newer(since, first) and first or since)
 end
 
 -- Drops what is beyond the limit, but nothing from `first` on if webhooks are far behind.
 local function drop_many(events, first, taken)
-  local over = redis.call('XLEN', events) - kept
+  local over = redis.call('XLEN', events) - limit
   if over <= 0 then return 0 end
-  local behind = math.min(BEHIND, kept - 1)
+  local behind = math.min(BEHIND, limit - 1)
   if not taken or #redis.call('XRANGE', events, taken, '+', 'COUNT', behind + 1) <= behind then
-    return redis.call('XTRIM', events, 'MAXLEN', '~', kept, 'LIMIT', AT_ONCE)
+    return redis.call('XTRIM', events, 'MAXLEN', '~', limit, 'LIMIT', AT_ONCE)
   end
   local some = redis.call('XRANGE', events, '-', '+', 'COUNT', math.min(over, CHUNK) + 1)
   local last = some[#some][1]

@@ -19,7 +19,7 @@ local L = shard_time(CLOCK)
 local function given(i) return ARGV[i] ~= '' and ARGV[i] or nil end
 local v = {outcome = 'LOST', reason = 'WORKER_LOST', lag = math.max(0, now - (given(10) or now)), sweeper = ARGV[1],
   L = L, retryable = ARGV[3] == '1', loss = true, uncounted = ARGV[3] == '', last = given(4), silent = given(5),
-  timeout = given(6), worker_reason = given(7), credit = given(8), spared = ARGV[9] == '1'}
+  timeout = given(6), worker_reason = given(7), credit = given(8), held = ARGV[9] == '1'}
 local reply = {}
 for n = 1, (#ARGV - 10) / 3 do
   local scope, id, entry = unpack(ARGV, 3 * n + 8, 3 * n + 10)

@@ -6,7 +6,7 @@
 -- which is); ENDED: Lubdub ended it (and why); TERMINAL: a worker or a cancel did (and the state); nil: the record is missing
 -- or older, so the store has lost it and it is to be adopted. It is never adopted over a final end, which was acknowledged and
 -- ends it as well, nor without its fence (owned.lua).
-local function judge(task, attempt, fence)
+local function check_attempt(task, attempt, fence)
   local f = task.f
   local newer = not f or attempt > f.a
   if newer and not (f and is_final(f)) then
@@ -27,13 +27,13 @@ end
 -- Adopts an attempt that the store has lost: a verified token whose record is missing or older proves it. `token`: attempt,
 -- fence, timeout ms, interval ms, issued ms, run ('' : its own), worker that claimed it ('' : it was pushed), deadline (0:
 -- none). A pending cancel applies to this attempt too; returns its reason, nil if there is none.
-local function know(task, L, token)
+local function restore_attempt(task, L, token)
   local known, cancel = task.f, nil
   if known then
     cancel = known.s == 'R' and known.cr and redis.call('HGET', CANCELS, member_of(task)) -- it was acknowledged
     local score, report = leave(task)
     if known.s == 'D' or known.s == 'R' then
-      remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
+      append_history(task, report, {outcome = 'SUPERSEDED', last_beat = last_heartbeat(task, score, L)})
     end
     redis.call('HDEL', task.key, 'r', 'e', 'n', 'w', 'ci')
     if not cancel then redis.call('HDEL', task.key, 'cr') end
@@ -70,14 +70,14 @@ local function know(task, L, token)
 end
 
 local function adopt(task, L, token)
-  local cancel = know(task, L, token)
+  local cancel = restore_attempt(task, L, token)
   begin(task, L)
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
   if cancel then leave_notice(task, 'c', cancel) end
 end
 
 -- Returns why a fenced worker ended, as fence.lua stored it; nil: not stored.
-local function end_of(fences, worker)
+local function end_reason(fences, worker)
   local reasons = {'HEARTBEAT_TIMEOUT', 'SUPERSEDED', 'FORCED_OFFLINE', 'DEREGISTERED', 'DRAINED', 'DRAIN_DEADLINE'}
   for _, reason in ipairs(reasons) do
     if redis.call('ZSCORE', fences, worker .. '/' .. reason) then return reason end
@@ -86,23 +86,23 @@ end
 
 -- An attempt that the store has lost may belong to a worker that has ended and whose recovery has already handled this shard:
 -- no recovery would ever take it again, so it ends like the others. Returns whether it was such an attempt.
-local function lose(task, L, token, retention, by)
+local function lose_with_worker(task, L, token, retention, by)
   local fences = KEYS[TASKS + KEYS_PER_TASK]
   if token.worker == '' or not redis.call('ZSCORE', fences, token.worker) then return false end
-  know(task, L, token)
+  restore_attempt(task, L, token)
   move(task, 'D')
   local free = redis.call('ZSCORE', fences, token.worker .. '/free')
   verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = by, L = L, retryable = not free,
-    loss = true, uncounted = free, worker_reason = end_of(fences, token.worker)}, retention)
+    loss = true, uncounted = free, worker_reason = end_reason(fences, token.worker)}, retention)
   return true
 end
 
 -- Opens the task of a callback and admits only its live attempt, adopting it if the store lost it. `retention`, `by`: for the
 -- verdict that it is lost with its worker; nil: it is adopted nevertheless, since a result is never discarded for that.
 local function admit(task, L, token, retention, by)
-  local code, detail = judge(task, token.attempt, token.fence)
+  local code, detail = check_attempt(task, token.attempt, token.fence)
   if code then return code, detail end
-  if retention and lose(task, L, token, retention, by) then return ENDED, 'WORKER_LOST' end
+  if retention and lose_with_worker(task, L, token, retention, by) then return ENDED, 'WORKER_LOST' end
   adopt(task, L, token)
   return OK
 end

@@ -9,6 +9,6 @@ local over = redis.call('ZRANGEBYSCORE', BRAKED, '-inf', '(' .. string.format('%
 if #over > 0 then redis.call('ZREM', BRAKED, unpack(over)) end
 
 -- Reports whether an entry is in force.
-local function stands(entry) return (tonumber(redis.call('ZSCORE', BRAKED, entry)) or 0) > L end
+local function in_force(entry) return (tonumber(redis.call('ZSCORE', BRAKED, entry)) or 0) > L end
 
-local function remember_until(entry, at) redis.call('ZADD', BRAKED, string.format('%.0f', at), entry) end
+local function record_until(entry, at) redis.call('ZADD', BRAKED, string.format('%.0f', at), entry) end

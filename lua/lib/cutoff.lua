@@ -15,7 +15,7 @@ end
 
 -- Records that a replica keeps the shard's time, and whether it may be cut off from its clients: then a mark for it is in the
 -- set too. Returns the replicas, and whether all of them may be cut off.
-local function hear_replica(replicas, id, cut_off, window)
+local function record_replica(replicas, id, cut_off, window)
   redis.call('ZADD', replicas, now, id)
   if cut_off then redis.call('ZADD', replicas, now, '~' .. id) else redis.call('ZREM', replicas, '~' .. id) end
   redis.call('ZREMRANGEBYSCORE', replicas, '-inf', now - window)

@@ -5,7 +5,28 @@ local function supersede(task, L)
   if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
   leave_notice(task, 'l', 'attempt_mismatch')
   local score, report = leave(task)
-  remember(task, report, {outcome = 'SUPERSEDED', heard = heard_at(task, score, L)})
+  append_history(task, report, {outcome = 'SUPERSEDED', last_beat = last_heartbeat(task, score, L)})
+end
+
+local OF_ATTEMPT = {'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci'}
+
+-- Removes what the record, the document and DUE have of the previous attempt, its wait and its end. Most tasks have none.
+local function forget_previous(task)
+  local f, fields, due = task.f, {}, {}
+  for _, name in ipairs(OF_ATTEMPT) do
+    if f[name] then fields[#fields + 1] = name end
+  end
+  if f.rd then
+    redis.call('ZREM', READY, ready_entry(task))
+    f.rd = nil
+    fields[#fields + 1] = 'rd'
+  end
+  if #fields > 0 then redis.call('HDEL', task.key, unpack(fields)) end
+  if f.e then due[1] = 'x:' .. task.name end
+  if f.n or f.nb then due[#due + 1] = 'b:' .. task.name end
+  if f.pl then due[#due + 1] = 'p:' .. task.name end
+  if #due > 0 then redis.call('ZREM', DUE, unpack(due)) end
+  if f.a > 0 then forget_result(task) end
 end
 
 -- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: it is pushed to the
@@ -14,14 +35,15 @@ local function dispatch(task, L, to)
   local f = task.f
   supersede(task, L)
   if not f.o then redis.call('HSET', task.key, 'o', f.f or to.fence) end
-  redis.call('HDEL', task.key, 'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci')
-  forget_result(task)
-  redis.call('ZREM', DUE, 'x:' .. task.name, 'b:' .. task.name, 'p:' .. task.name)
-  move(task, 'D')
+  forget_previous(task)
   f.a, f.f, f.w, f.ci = f.a + 1, to.fence, to.worker, to.claim
-  redis.call('HSET', task.key, 'a', f.a, 'f', f.f, 'd', now, 'l', to.life)
-  if f.w then redis.call('HSET', task.key, 'w', f.w) end
-  if f.ci then redis.call('HSET', task.key, 'ci', f.ci) end
+  if f.ci then
+    move(task, 'D', 'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life, 'w', f.w, 'ci', f.ci)
+  elseif f.w then
+    move(task, 'D', 'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life, 'w', f.w)
+  else
+    move(task, 'D', 'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life)
+  end
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
   if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
   redis.call('ZADD', TIMERS, L + to.start, 's:' .. member_of(task))

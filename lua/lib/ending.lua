@@ -32,7 +32,7 @@ end
 -- Removes the result of the previous attempt: the next one has its own.
 local function forget_result(task)
   local bytes = result_bytes(task)
-  if bytes > 0 then weigh(task, -bytes) end
+  if bytes > 0 then add_bytes(task, -bytes) end
   redis.call('HDEL', task.doc, unpack(RESULT))
 end
 
@@ -80,7 +80,7 @@ end
 
 -- When the attempt sent its last heartbeat, whose shard time is the score: wall ms, its silence and the wall ms that did not
 -- count; nothing if there was none.
-local function heard_at(task, score, L)
+local function last_heartbeat(task, score, L)
   score = beat_of(task, score)
   if not score then return nil end
   local silent, credit = L - score, outage_credit(score)
@@ -102,16 +102,16 @@ local function verdict(task, v, retention)
   write('ZADD', IX, '0', verdict_entry(task, v.reason))
   if v.reason ~= 'WORKER_LOST' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
-  local heard, silent, credit = heard_at(task, score, v.L)
+  local last_beat, silent, credit = last_heartbeat(task, score, v.L)
   if silent and v.forgiven then silent, credit = digits(silent - v.forgiven), digits(credit + v.forgiven) end
-  local last, spared = heard, nil
+  local last, held = last_beat, nil
   if v.last then
-    last, silent, credit, spared = v.last, v.silent, v.credit, v.spared
+    last, silent, credit, held = v.last, v.silent, v.credit, v.held
   else
-    spared = was_spared(task, score)
+    held = was_held_by_brake(task, score)
   end
   local e = {last = last, silent = silent, timeout = v.timeout, credit = credit or '0', lag = digits(v.lag), sweeper = v.sweeper,
-    worker_reason = v.worker_reason, spared = spared}
+    worker_reason = v.worker_reason, held = held}
   local after, exhausted
   if v.retryable then after, exhausted = retry_after(task, v.loss) end
   if v.uncounted and f.q and not f.cr then after = 0 end
@@ -120,10 +120,10 @@ local function verdict(task, v, retention)
     .. ',"outageCreditMs":' .. e.credit .. ',"detectionLagMs":' .. e.lag
     .. ',"detectedAtMs":' .. NOW .. ',"sweeper":"' .. v.sweeper .. '"'
     .. (v.worker_reason and ',"workerReason":"' .. v.worker_reason .. '"' or '')
-    .. (e.spared and ',"massExpiryHeld":true' or '') .. (exhausted and ',"retriesExhausted":true' or '') .. '}'
+    .. (e.held and ',"massExpiryHeld":true' or '') .. (exhausted and ',"retriesExhausted":true' or '') .. '}'
   if f.a > 0 and f.s ~= 'Q' then
-    remember(task, report, {outcome = v.outcome, reason = v.reason, retry = retry_mark(after, exhausted), heard = heard,
-      e = e})
+    append_history(task, report, {outcome = v.outcome, reason = v.reason, retry = retry_mark(after, exhausted),
+      last_beat = last_beat, e = e})
   end
   if f.s == 'Q' then forget_result(task) end -- the error of the attempt that failed before does not belong to this verdict
   if v.outcome == 'ZOMBIE' then emit(task, 'task.zombie', data) end

@@ -4,7 +4,7 @@
 local EVENTS_MOST = '40000' -- approximate maximum in a shard's stream if sweepers do not keep up: a setting that For inserts (lua.go)
 
 -- The actor of the events of this call: the last argument of every script that writes events. The store adds it to all of
--- them, so their headers leave it out. The actor of a sweeper's verdicts and repairs is the sweeper, whoever requested the
+-- them, so their headers leave it out. The actor of a sweeper's verdicts and repairs is the sweeper, no matter who requested the
 -- sweep. Empty: unknown.
 local actor = table.remove(ARGV)
 

@@ -5,20 +5,20 @@
 --   new fields come last.
 local LONGEST_HISTORY = 100
 
--- `f`: record of the task; `ended`: see remember in lib/task.lua. Needs digits.
+-- `f`: record of the task; `ended`: see append_history in lib/task.lua. Needs digits.
 local function pack_ended(f, pct, message, ended)
   local e = ended.e
-  local evidence, told = '\t\t\t\t\t', '\t'
+  local evidence, worker_end = '\t\t\t\t\t', '\t'
   if e then
     evidence = (e.last or '') .. '\t' .. (e.silent or '') .. '\t' .. (e.timeout or '') .. '\t' .. e.credit .. '\t'
       .. e.lag .. '\t' .. e.sweeper
-    told = (e.worker_reason or '') .. '\t' .. (e.spared and '1' or '')
+    worker_end = (e.worker_reason or '') .. '\t' .. (e.held and '1' or '')
   end
   -- one concatenation: table.concat takes five times as long
   return digits(f.a) .. '\t' .. (f.f or '') .. '\t' .. (f.w or '') .. '\t'
     .. (f.d or '') .. '\t' .. (f.b or '') .. '\t' .. NOW .. '\t' .. ended.outcome .. '\t' .. (ended.reason or '')
     .. '\t' .. (ended.retry or '') .. '\t' .. evidence .. '\t' .. (pct or '') .. '\t' .. (message or '') .. '\t'
-    .. (ended.err or '') .. '\t' .. (ended.heard or '') .. '\t' .. (ended.completed or '') .. '\t' .. told .. '\t'
+    .. (ended.err or '') .. '\t' .. (ended.last_beat or '') .. '\t' .. (ended.completed or '') .. '\t' .. worker_end .. '\t'
     .. (ended.metrics or '')
 end
 

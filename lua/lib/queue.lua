@@ -5,12 +5,12 @@
 --#include lib/held.lua
 
 -- Makes the task claimable. Only the first one of its class wakes waiting claims: they have seen the class empty, and read
--- until it is empty again. `since`: the task has already waited since then.
-local function make_ready(task, since)
+-- until it is empty again. `since`: the task has waited since then (nil: now); `recorded`: its record has that already.
+local function make_ready(task, since, recorded)
   local class = class_of(task)
   local first = #redis.call('ZRANGEBYLEX', READY, '[' .. class, '(' .. class .. '\255', 'LIMIT', 0, 1) == 0
   task.f.rd = since or now
-  redis.call('HSET', task.key, 'rd', task.f.rd)
+  if not recorded then redis.call('HSET', task.key, 'rd', task.f.rd) end
   redis.call('ZADD', READY, 0, ready_entry(task))
   if first then wake_queue(READY, class) end
 end
@@ -30,15 +30,15 @@ local function unplace(task, at)
 end
 
 -- Frees the place that the current attempt takes at its worker, and notifies a claim of that worker which waits for one
--- (tell_when_free.lua requests that), once in a call.
-local looked_for = {}
-local function let_go(task)
+-- (wake_when_free.lua requests that), once in a call.
+local checked = {}
+local function release_place(task)
   write('ZREM', HELD, held_entry(task))
-  local asked = '~' .. task.f.w
-  if looked_for[asked] then return end
-  looked_for[asked] = true
-  if redis.call('ZSCORE', HELD, asked) then
-    write('ZREM', HELD, asked)
+  local request = '~' .. task.f.w
+  if checked[request] then return end
+  checked[request] = true
+  if redis.call('ZSCORE', HELD, request) then
+    write('ZREM', HELD, request)
     wake_worker(task.scope .. '/' .. task.f.w)
   end
 end

@@ -20,7 +20,7 @@ local function open_schedule(key)
 end
 
 -- Schedules its next examination by sweepers; '' for never. While fires wait for their tasks, it is when these are due.
-local function look_at(due, pending, name, next, waiting)
+local function schedule_check(due, pending, name, next, waiting)
   if redis.call('EXISTS', pending) == 1 then next = waiting end
   if next == '' then
     redis.call('ZREM', due, name)
@@ -33,7 +33,7 @@ end
 local function pack_fired(ms, kind, outcome, detail) return table.concat({ms, kind, outcome, detail, NOW}, '\t') end
 
 -- Returns a function that reports whether a fire waits for its task, or has got one according to the last handled fires.
-local function knower(pending, fired)
+local function fire_lookup(pending, fired)
   local got = {}
   for _, entry in ipairs(redis.call('LRANGE', fired, 0, -1)) do
     local ms, outcome = string.match(entry, '^(%d+)\t%a\t(%a)\t')

@@ -14,7 +14,7 @@ local function slow_clock(clock, L, still, half, slow)
 end
 
 -- Ends a slowdown to a tenth, and keeps empty beats from starting another one for a moment of shard time (lib/cutoff.lua).
-local function all_but_few_beat(clock, L)
+local function end_slowdown(clock, L)
   local until_still, until_half, _, open = unpack_slowed(redis.call('HGET', clock, 'h'))
   if until_still then redis.call('HSET', clock, 'h', pack_slowed(until_still, until_half, '0', open)) end
   redis.call('HSET', clock, 'b', string.format('%.0f', L))

@@ -22,7 +22,7 @@ local function record(clock, outages, L, m, gap, ran, slowed)
   end
 
   open = tonumber(open)
-  local at, wall, since, told = L - ran, m, nil, 0
+  local at, wall, since, to_report = L - ran, m, nil, 0
   for speed = 1, 5 do
     if lasted[speed] > 0 then
       at = at + passed[speed]
@@ -33,7 +33,7 @@ local function record(clock, outages, L, m, gap, ran, slowed)
         from = began -- nil: the store lost the entry
         if from then lost, all = lost + was_lost, all + was_all end
       elseif open then
-        told = told + 1
+        to_report = to_report + 1
       end
       since = tonumber(from) or speed == 5 and m or wall
       local entry = pack_outage(at, since, lost, all)
@@ -51,9 +51,9 @@ local function record(clock, outages, L, m, gap, ran, slowed)
   local function lasts(till) return till and tonumber(till) > now and till - now <= MAX_SLOW_MS end
   local speed = lasts(until_still) and 1 or lasts(until_slow) and 2 or lasts(until_half) and 3
   if open and (open ~= speed or now - since >= LONGEST_MS) then
-    told, open = told + 1, nil
+    to_report, open = to_report + 1, nil
   end
-  if told > 0 then redis.call('HINCRBY', clock, 'o', told) end
+  if to_report > 0 then redis.call('HINCRBY', clock, 'o', to_report) end
   if speed then
     redis.call('HSET', clock, 'h', pack_slowed(until_still, until_half, until_slow, open))
   elseif slowed then

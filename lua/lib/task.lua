@@ -105,7 +105,7 @@ local function move(task, state, ...)
 end
 
 -- Reports whether the brake has held the attempt since that heartbeat.
-local function was_spared(task, score)
+local function was_held_by_brake(task, score)
   return score and (score == tonumber(task.f.bh) or score == tonumber(task.f.bb)) or false
 end
 
@@ -122,7 +122,7 @@ end
 local function is_listed(z) return z and string.sub(z, 1, 1) ~= '-' end
 
 -- Changes the recorded size of the task by some bytes.
-local function weigh(task, more)
+local function add_bytes(task, more)
   local was, class = task.f.z, '-'
   local bytes = math.max(0, (was and tonumber(string.sub(was, 2)) or 0) + more)
   if bytes > LIGHT then
@@ -146,30 +146,30 @@ local function leave(task)
     report = redis.call('HGET', PROGRESS, member) or ''
   end
   write('ZREM', task.beats, member)
-  write('HDEL', PROGRESS, member)
+  if report ~= '' then write('HDEL', PROGRESS, member) end
   if f.s == 'D' then write('ZREM', TIMERS, 's:' .. member) end
   if f.rt then write('ZREM', TIMERS, 'r:' .. member) end
   if f.cr then
     write('HDEL', CANCELS, member)
     write('ZREM', TIMERS, 'c:' .. member)
   end
-  if held_by(task) then let_go(task) end
+  if held_by(task) then release_place(task) end
   return score, report
 end
 
 -- Appends the ended attempt to the history. `ended`: outcome, reason, retry ('1': another attempt follows, 'x': the policy
--- allows no more, nil), heard (its last heartbeat, wall ms), e (evidence of a verdict; nil: a worker ended it) and its
+-- allows no more, nil), last_beat (its last heartbeat, wall ms), e (evidence of a verdict; nil: a worker ended it) and its
 -- worker's report: err, completed (wall ms by the worker's clock), metrics.
-local function remember(task, report, ended)
+local function append_history(task, report, ended)
   local _, _, pct, message = unpack_report(report)
   local entry = pack_ended(task.f, pct, message, ended)
-  local kept = redis.call('RPUSH', task.history, entry)
-  local more = (kept > 1 or #entry > LIGHT) and #entry or 0 -- most tasks have one short entry
-  if kept > MAX_HISTORY then
+  local length = redis.call('RPUSH', task.history, entry)
+  local more = (length > 1 or #entry > LIGHT) and #entry or 0 -- most tasks have one short entry
+  if length > MAX_HISTORY then
     more = more - #redis.call('LINDEX', task.history, 0)
     redis.call('LTRIM', task.history, -MAX_HISTORY, -1)
   end
-  if more ~= 0 then weigh(task, more) end
+  if more ~= 0 then add_bytes(task, more) end
 end
 
 -- Starts the dispatched attempt at its first sign of life.

@@ -6,7 +6,7 @@ local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase',
 local LABELS = {'labels'}
 
 -- Those of the first `last` fields that have values, in the format of HGETALL, and their total length.
-local function in_turns(names, values, last)
+local function name_value_pairs(names, values, last)
   local found, n, bytes = {}, 0, 0
   for i = 1, last do
     local value = values[i]
@@ -23,7 +23,7 @@ local function read_record(task, part)
   local shown
   if part == 'glance' or part == 'labels' then
     local values = redis.call('HMGET', task.key, unpack(GLANCED))
-    shown = in_turns(GLANCED, values, SHOWN)
+    shown = name_value_pairs(GLANCED, values, SHOWN)
     task.f = {s = values[1], a = tonumber(values[2]) or 0, f = values[12], bh = values[13], bb = values[14]}
     return shown[1] and shown
   end
@@ -43,7 +43,7 @@ local function read_document(task, part)
   if part == 'glance' then return {}, 0 end
   if part == 'all' then return redis.call('HGETALL', task.doc), 0 end
   local names = part == 'labels' and LABELS or LISTED
-  return in_turns(names, redis.call('HMGET', task.doc, unpack(names)), #names)
+  return name_value_pairs(names, redis.call('HMGET', task.doc, unpack(names)), #names)
 end
 
 -- Reads the history if the part shows it and an attempt has ended, and its length.

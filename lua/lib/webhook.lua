@@ -15,7 +15,7 @@ local function count_pending() return redis.call('ZCARD', QUEUE) + redis.call('Z
 
 -- Schedules the webhook for when its next delivery is due; at once if deliveries are in progress. A webhook without any stays
 -- there, due never, so that it is found again if its list has lost it.
-local function look_at_hook(name)
+local function schedule_webhook(name)
   local first = redis.call('ZRANGE', FLIGHT, 0, 0, 'WITHSCORES')[2] or redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
   redis.call('ZADD', HOOK_DUE, first or '9007199254740991', name)
 end
@@ -26,7 +26,7 @@ local function pack_about(event, type, subject, message)
 end
 
 -- Returns P, D or X from the entry about a delivery, and when it is tried next.
-local function fate_of(about) return string.match(about, '^(%a)\t%d+\t%d+\t(%d*)\t') end
+local function delivery_status(about) return string.match(about, '^(%a)\t%d+\t%d+\t(%d*)\t') end
 
 -- Bytes of Redis that a delivery takes besides its entry and its body: its number in two sorted sets and two hashes, measured
 -- with Redis 7.0.15. DELIVERY_BYTES is the total of a small one.
@@ -35,11 +35,11 @@ local ENTRY_BYTES, DELIVERY_BYTES = 460, 1000
 -- The bytes of all deliveries when this script began. If the record counts another number of deliveries than exist, since a
 -- release that counts no bytes has changed them, they are estimated from the average of the counted ones.
 local bytes_before = (function()
-  local kept = redis.call('ZCARD', KEPT)
+  local stored = redis.call('ZCARD', KEPT)
   local count, bytes = string.match(redis.call('HGET', HOOK, 'b') or '', '^(%d+) (%d+)$')
-  if tonumber(count) == kept then return tonumber(bytes) end
-  if (tonumber(count) or 0) == 0 then return kept * DELIVERY_BYTES end
-  return math.floor(bytes / count * kept)
+  if tonumber(count) == stored then return tonumber(bytes) end
+  if (tonumber(count) or 0) == 0 then return stored * DELIVERY_BYTES end
+  return math.floor(bytes / count * stored)
 end)()
 local bytes_added = 0
 
@@ -47,17 +47,18 @@ local function stored_bytes() return math.max(0, bytes_before + bytes_added) end
 
 -- Records the bytes of deliveries, at the end of each script that changes deliveries of a webhook.
 local function record_bytes()
-  local kept = redis.call('ZCARD', KEPT)
-  redis.call('HSET', HOOK, 'b', digits(kept) .. ' ' .. (kept == 0 and '0' or digits(stored_bytes())))
+  local stored = redis.call('ZCARD', KEPT)
+  redis.call('HSET', HOOK, 'b', digits(stored) .. ' ' .. (stored == 0 and '0' or digits(stored_bytes())))
 end
 
 -- Changes the entry about a delivery; false: there is none.
-local function set_status(number, status, tries, next, last, answer)
+local function set_status(number, status, tries, next, last, response)
   local about = redis.call('HGET', ABOUT, number)
   if not about then return false end
-  local had, made, what, said = string.match(about, '^%a\t(%d+)\t(%d+)\t%d*\t%d*\t([^\t]*\t[^\t]*\t[^\t]*\t[^\t]*)\t(.*)$')
+  local had, created, event, last_response = string.match(about,
+    '^%a\t(%d+)\t(%d+)\t%d*\t%d*\t([^\t]*\t[^\t]*\t[^\t]*\t[^\t]*)\t(.*)$')
   if tries == '+' then tries = digits(had + 1) end
-  local new = table.concat({status, tries or had, made, next, last, what, answer or said}, '\t')
+  local new = table.concat({status, tries or had, created, next, last, event, response or last_response}, '\t')
   redis.call('HSET', ABOUT, number, new)
   bytes_added = bytes_added + #new - #about
   return true

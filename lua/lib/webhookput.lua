@@ -50,7 +50,7 @@ end
 local function pack_gap(n, count, from, to) return n .. ':' .. digits(count) .. ':' .. from .. ',' .. to end
 
 -- Adds what the message of a gap represents to what is dropped.
-local function take_gap(n)
+local function merge_gap(n)
   local gap = gaps[n]
   dropped.more = (dropped.more or 0) + gap.count
   if gap.from < dropped.first then dropped.first = gap.from end
@@ -59,14 +59,14 @@ local function take_gap(n)
 end
 
 -- Removes the oldest deliveries until all take at most `most` bytes: finished ones first, then, with `pending`, those that are
--- still to be delivered. None of those in `but`.
-local function shed(most, pending, but)
+-- still to be delivered. None of those in `except`.
+local function drop_oldest(most, pending, except)
   local left, begin = DROPPED_AT_ONCE, stored_bytes()
   for _, set in ipairs(pending and {DELIVERED, DEAD, KEPT} or {DELIVERED, DEAD}) do
     local over, going = stored_bytes() - most, {}
     for _, n in ipairs(over > 0 and left > 0 and redis.call('ZRANGE', set, 0, left - 1) or {}) do
       if over <= 0 or begin - most - over > DROPPED_BYTES then break end
-      if not (but and but[n]) then
+      if not (except and except[n]) then
         going[#going + 1] = n
         over = over - bytes_of(n)
       end
@@ -74,7 +74,7 @@ local function shed(most, pending, but)
     left = left - #going
     if set == KEPT and #going > 0 then
       for i, body in ipairs(redis.call('HMGET', BODIES, unpack(going))) do
-        if gaps[going[i]] then take_gap(going[i]) else drop(body) end
+        if gaps[going[i]] then merge_gap(going[i]) else drop(body) end
       end
     end
     forget(going)
@@ -82,15 +82,15 @@ local function shed(most, pending, but)
 end
 
 -- Reports what was dropped: in the message of a gap that still waits, or in a new one. The first of them is an event.
-local function tell_gap(scope, id, text, type, begins)
+local function report_gap(scope, id, text, type, begins)
   if dropped.count + (dropped.more or 0) == 0 then return end
   if not had_gaps then
-    tell_of_hook('webhook.dropped', scope, id, '{"reason":"QUEUE_FULL","dropped":' .. digits(dropped.count) .. '}')
+    emit_webhook('webhook.dropped', scope, id, '{"reason":"QUEUE_FULL","dropped":' .. digits(dropped.count) .. '}')
   end
   local waits, still = nil, {}
   for n, gap in pairs(gaps) do
     if redis.call('ZSCORE', QUEUE, n) then
-      take_gap(n)
+      merge_gap(n)
       if waits then forget({waits}) end
       waits = n
     elseif redis.call('ZSCORE', FLIGHT, n) then

@@ -78,7 +78,7 @@ local function forget_machine(scope, machine)
 end
 
 -- Sets the machine's status from its workers', and returns it if it has changed. `ended`: until when it was online, wall ms.
-local function follow(w, ended)
+local function update_machine(w, ended)
   local was = redis.call('HGET', w.machine, 's')
   local online, draining = count_machine(w.members, 'N'), count_machine(w.members, 'D')
   local is = online > 0 and 'N' or draining > 0 and 'D' or 'F'
@@ -157,7 +157,7 @@ local function resume(w, data)
   redis.call('ZREM', WORKERDUE, 'g:' .. w.name)
   set_status(w, 'N')
   emit(w, 'worker.resumed', data)
-  follow(w)
+  update_machine(w)
 end
 
 -- Records from when until when a worker was alive, and whether it was lost then, for the uptime of its lineage. The time after
@@ -221,7 +221,7 @@ local function retire(w, v)
   emit(w, 'worker.offline', '{"reason":"' .. v.reason .. '","lastHeartbeatAtMs":' .. (f.lb or 'null')
     .. (v.data or '') .. '}')
   stop_claims(w)
-  return follow(w, v.ended)
+  return update_machine(w, v.ended)
 end
 
 -- Removes the first entry of a sorted set that has more than `most`; it has grown by one at a time.
@@ -247,15 +247,15 @@ local function note_stale(w, key, threshold, flapping, name)
 end
 
 -- Reports whether the mass-expiry brake has held the worker since its last heartbeat.
-local function was_spared(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
+local function was_held_by_brake(f) return f.br and f.bl and tonumber(f.br) >= tonumber(f.bl) end
 
 -- Where a worker's silence is counted from, in shard time: its last heartbeat, or a later response to a probe, or the time
 -- that the mass-expiry brake has set, or a change of the primary.
-local function sign_of(f)
+local function silent_from(f)
   return silent_since(math.max(tonumber(f.bl), tonumber(f.px) or 0, tonumber(f.br) or 0), tonumber(f.t))
 end
 
 -- When a worker must next be checked, in shard time: when it will be late, or, if it is late already, when it will be lost.
-local function look_at(f)
-  return sign_of(f) + (f.la and tonumber(f.t) or math.floor(1.5 * f.i))
+local function next_check(f)
+  return silent_from(f) + (f.la and tonumber(f.t) or math.floor(1.5 * f.i))
 end

@@ -27,6 +27,12 @@ local function token_life(f)
   return life
 end
 
+local paused = {} -- most claims take tasks of one queue
+local function is_paused(queue)
+  if paused[queue] == nil then paused[queue] = redis.call('ZSCORE', KEYS[13], queue) and true end
+  return paused[queue]
+end
+
 local function waits(task, entry)
   local f = task.f
   if not f or f.s ~= 'Q' or not f.rd or ready_entry(task) ~= entry then
@@ -37,7 +43,7 @@ local function waits(task, entry)
     unready(task)
     return false
   end
-  return not fenced and not redis.call('ZSCORE', KEYS[13], task.scope .. '/' .. f.q) and (f.pn or worker) == worker
+  return not fenced and not is_paused(task.scope .. '/' .. f.q) and (f.pn or worker) == worker
 end
 
 for n = 1, (#ARGV - 5) / 4 do
@@ -53,6 +59,6 @@ for n = 1, (#ARGV - 5) / 4 do
   for i = 2, #doc, 2 do bytes = bytes + #doc[i] end
   reply[#reply + 1] = taken and redis.call('HGETALL', task.key) or {}
   reply[#reply + 1] = doc
-  reply[#reply + 1] = taken and redis.call('LRANGE', task.history, -1, -1) or {}
+  reply[#reply + 1] = taken and f.a > 1 and redis.call('LRANGE', task.history, -1, -1) or {}
 end
 return reply

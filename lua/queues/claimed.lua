@@ -12,7 +12,7 @@
 --#include lib/clock.lua
 --#include lib/wake.lua
 local request, step = ARGV[1], ARGV[3]
--- n: a request asked to be woken; r: it was repeated
+-- n: a request waits to be woken; r: it was repeated
 local f = redis.call('HMGET', KEYS[1], 'o', 's', 'u', 't', 'n', 'r')
 local known, mine = f[1] and 1 or 0, f[1] == request
 local taking = f[2] == 'take' and not mine

@@ -137,10 +137,10 @@ end
 
 -- Reports whether an attempt has lost its worker for good. A store that lost the worker's record may have lost a live one:
 -- then only an attempt without its own timeout, which was silent for the timeout of a worker, is taken.
-local function forsaken(task, ended)
+local function has_lost_worker(task, ended)
   if ended ~= '2' then return ended == '1' end
-  local heard = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member_of(task))))
-  return task.f.t == '0' and heard and L - heard > tonumber(ARGV[8])
+  local last_beat = beat_of(task, tonumber(redis.call('ZSCORE', task.beats, member_of(task))))
+  return task.f.t == '0' and last_beat and L - last_beat > tonumber(ARGV[8])
 end
 
 local reply = {}
@@ -149,8 +149,8 @@ for n = 1, (#ARGV - 8) / 4 do
   local task = open_task(TASKS + 2 + KEYS_PER_TASK * (n - 1), scope, id)
   done = {}
   reply[n] = done
-  local there = redis.call(hash and 'HEXISTS' or 'ZSCORE', SET, entry)
-  if there and there ~= 0 then
+  local exists = redis.call(hash and 'HEXISTS' or 'ZSCORE', SET, entry)
+  if exists and exists ~= 0 then
     if not justified(task, entry) then
       redis.call(hash and 'HDEL' or 'ZREM', SET, entry)
       if is_for_lists(entry) then
@@ -158,7 +158,7 @@ for n = 1, (#ARGV - 8) / 4 do
       else
         repaired(task, 'stray_' .. kind)
       end
-    elseif forsaken(task, ended) then
+    elseif has_lost_worker(task, ended) then
       repaired(task, 'held_by_ended_worker')
       verdict(task, {outcome = 'LOST', reason = 'WORKER_LOST', lag = 0, sweeper = sweeper, L = L, retryable = true,
         loss = true}, retention)

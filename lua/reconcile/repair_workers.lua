@@ -17,8 +17,8 @@ local done
 
 local function repaired(w, what)
   done[#done + 1] = what
-  local tell = w.id ~= '' and emit or emit_machine
-  tell(w, 'system.repaired', '{"what":"' .. what .. '"}')
+  local emit_event = w.id ~= '' and emit or emit_machine
+  emit_event(w, 'system.repaired', '{"what":"' .. what .. '"}')
 end
 
 local function ensure(w, what, key, score, member)
@@ -66,7 +66,7 @@ local function check_machine(w)
     return
   end
   if redis.call('HGET', w.machine, 's') ~= is then
-    follow(w)
+    update_machine(w)
     repaired(w, 'machine_status')
   end
   ensure(w, 'missing_machine', WORKERS, 0, w.scope .. '/M/' .. w.f.m)
@@ -94,7 +94,7 @@ local function check(w)
   check_machine(w)
   if f.s ~= 'F' and (f.la or f.pb) then relist('|' .. w.name) else unlist('|' .. w.name) end
   if f.s ~= 'F' then
-    ensure(w, 'missing_look', WORKERBEATS, f.bl and look_at(f) or L, w.name)
+    ensure(w, 'missing_look', WORKERBEATS, f.bl and next_check(f) or L, w.name)
     if f.s ~= 'D' then return end
     if f.md ~= 'w' then
       ensure(w, 'missing_drain', WORKERDUE, now, 'g:' .. w.name)

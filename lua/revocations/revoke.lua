@@ -13,10 +13,10 @@
 redis.call('ZREMRANGEBYSCORE', REVOCATIONS, 1, NOW)
 local later, more = {}, 0
 for i = 3, #ARGV, 2 do
-  local stands, what = tonumber(ARGV[i]), ARGV[i + 1]
-  local stood = tonumber(redis.call('ZSCORE', REVOCATIONS, what)) or now
-  if stands > stood then
-    if stood == now then more = more + 1 end
+  local till, what = tonumber(ARGV[i]), ARGV[i + 1]
+  local current = tonumber(redis.call('ZSCORE', REVOCATIONS, what)) or now
+  if till > current then
+    if current == now then more = more + 1 end
     later[#later + 1] = ARGV[i]
     later[#later + 1] = what
   end

@@ -21,7 +21,7 @@ if not f then
   return {NOT_FOUND}
 end
 if f.v ~= version or f.l ~= was or f.p then return {MISMATCH} end
-local known = knower(KEYS[3], KEYS[4])
+local known = fire_lookup(KEYS[3], KEYS[4])
 for i = 8, #ARGV do
   if not known(ARGV[i]) then redis.call('ZADD', KEYS[3], '0', ARGV[i] .. '/s') end
 end
@@ -44,5 +44,5 @@ if tonumber(skipped) > 0 then
   redis.call('HINCRBY', KEYS[2], 'su', skipped)
 end
 local since = tonumber(redis.call('ZSCORE', KEYS[1], name)) or now -- the one that has been due longest comes first
-look_at(KEYS[1], KEYS[3], name, next, digits(math.min(since, now)))
+schedule_check(KEYS[1], KEYS[3], name, next, digits(math.min(since, now)))
 return {OK, tonumber(skipped), redis.call('ZRANGE', KEYS[3], 0, ARGV[7] - 1)}

@@ -29,6 +29,6 @@ local bytes = #ARGV[10] + #ARGV[11] + #ARGV[12]
 redis.call('HSET', KEYS[4], 'c', ARGV[5], 'o', ARGV[6], 'm', ARGV[7], 'q', ARGV[8], 'y', ARGV[9], 'sz', digits(bytes))
 redis.call('HSET', KEYS[5], 'task', ARGV[10], 'payload', ARGV[11], 'resources', ARGV[12])
 redis.call('ZADD', KEYS[2], '0', name)
-look_at(KEYS[3], KEYS[6], name, f.p and '' or NOW, NOW)
+schedule_check(KEYS[3], KEYS[6], name, f.p and '' or NOW, NOW)
 emit_schedule(KEYS[1], nonce ~= '' and 'schedule.created' or 'schedule.changed', scope, id, {q = ARGV[8], y = ARGV[9]})
 return {OK, now}

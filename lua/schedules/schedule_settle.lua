@@ -19,7 +19,7 @@ if not f then
   redis.call('DEL', KEYS[4], KEYS[5])
   return {}
 end
-local KEPT = 10
+local MAX_FIRED = 10
 local DATA = {
   c = '{"fireAt":"%s","kind":"%s","taskId":"%s","skipped":%s}',
   o = '{"fireAt":"%s","kind":"%s","reason":"overlap","taskId":"%s"}',
@@ -49,7 +49,7 @@ for i = 7, 6 + 4 * n, 4 do
       emit_schedule(KEYS[1], 'schedule.skipped', scope, id, f, string.format(DATA[outcome], at, KINDS[kind], detail))
     end
     redis.call('LPUSH', KEYS[5], pack_fired(ms, kind, outcome, detail))
-    redis.call('LTRIM', KEYS[5], 0, KEPT - 1)
+    redis.call('LTRIM', KEYS[5], 0, MAX_FIRED - 1)
   end
 end
 if repeats == '' then
@@ -67,5 +67,5 @@ if f.p then
 elseif f.v ~= version then
   next = NOW
 end
-look_at(KEYS[2], KEYS[4], name, next, digits(now + pause))
+schedule_check(KEYS[2], KEYS[4], name, next, digits(now + pause))
 return noted

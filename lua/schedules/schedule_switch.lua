@@ -12,20 +12,20 @@ local scope, id, act = unpack(ARGV, 1, 3)
 local name = scope .. '/' .. id
 local f = open_schedule(KEYS[4])
 if not f then return {NOT_FOUND} end
-local function tell(type) emit_schedule(KEYS[1], type, scope, id, f) end
+local function emit_change(type) emit_schedule(KEYS[1], type, scope, id, f) end
 if act == 'delete' then
   redis.call('ZREM', KEYS[2], name)
   redis.call('ZREM', KEYS[3], name)
   redis.call('DEL', unpack(KEYS, 4, 7))
-  tell('schedule.deleted')
+  emit_change('schedule.deleted')
 elseif act == 'pause' and not f.p then
   redis.call('HSET', KEYS[4], 'p', NOW, 'v', digits(f.v + 1))
-  look_at(KEYS[3], KEYS[6], name, '', NOW)
-  tell('schedule.paused')
+  schedule_check(KEYS[3], KEYS[6], name, '', NOW)
+  emit_change('schedule.paused')
 elseif act == 'resume' and f.p then
   redis.call('HDEL', KEYS[4], 'p')
   redis.call('HSET', KEYS[4], 'rs', NOW, 'v', digits(f.v + 1))
   redis.call('ZADD', KEYS[3], NOW, name)
-  tell('schedule.resumed')
+  emit_change('schedule.resumed')
 end
 return {OK}

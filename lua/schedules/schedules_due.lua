@@ -9,7 +9,7 @@
 --#include lib/clock.lua
 local KEYS_PER_SHARD = 2
 local reply, limit = {now}, tonumber(ARGV[2])
-local heard = string.format('%.0f', now - ARGV[1])
+local live_since = string.format('%.0f', now - ARGV[1])
 for k = 1, #KEYS, KEYS_PER_SHARD do
   local from = tonumber(ARGV[2 + (k + 1) / KEYS_PER_SHARD])
   local first = redis.call('ZRANGE', KEYS[k], from, from + limit, 'WITHSCORES') -- one more than the limit
@@ -22,6 +22,6 @@ for k = 1, #KEYS, KEYS_PER_SHARD do
     end
     due[#due + 1], due[#due + 2] = first[i], since
   end
-  reply[#reply + 1] = {next, due, redis.call('ZRANGEBYSCORE', KEYS[k + 1], '(' .. heard, now)}
+  reply[#reply + 1] = {next, due, redis.call('ZRANGEBYSCORE', KEYS[k + 1], '(' .. live_since, now)}
 end
 return reply

@@ -5,7 +5,7 @@
 -- Reply: {wall ms, {replica, last report wall ms, …}, {the report of each requested one, or ''}}
 -- Cost: O(replicas); at most 100 a call
 --#include lib/clock.lua
-local there = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now - ARGV[1]), now, 'WITHSCORES')
-local said = {}
-for i = 2, #KEYS do said[i - 1] = redis.call('GET', KEYS[i]) or '' end
-return {now, there, said}
+local live = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now - ARGV[1]), now, 'WITHSCORES')
+local reports = {}
+for i = 2, #KEYS do reports[i - 1] = redis.call('GET', KEYS[i]) or '' end
+return {now, live, reports}

@@ -30,9 +30,9 @@ for n = 1, (#ARGV - 5) / 3 do
     end
   elseif not score or score <= L then
     local beat = tonumber(f.bl)
-    local silent = beat and L - sign_of(f)
-    local ask = probing and f.u and (tonumber(f.pb) or 0) < MAX_PROBES
-    local over = not silent or silent >= tonumber(f.t) and (f.la or not ask)
+    local silent = beat and L - silent_from(f)
+    local probe = probing and f.u and (tonumber(f.pb) or 0) < MAX_PROBES
+    local over = not silent or silent >= tonumber(f.t) and (f.la or not probe)
     if over and may_end then
       if silent then lag = silent - f.t end
       local flaps = note_stale(w, w.stales, threshold, FLAPPING, 'w/' .. w.scope .. '/' .. (f.ln or w.id))
@@ -44,7 +44,7 @@ for n = 1, (#ARGV - 5) / 3 do
         ended = beat and tonumber(f.lb), lag = lag,
         data = ',"silentMs":' .. (beat and string.format('%.0f', L - beat) or 'null') .. ',"timeoutMs":' .. f.t
           .. ',"detectionLagMs":' .. string.format('%.0f', lag) .. ',"detectedAtMs":' .. string.format('%.0f', now)
-          .. ',"sweeper":"' .. sweeper .. '"' .. (was_spared(f) and ',"massExpiryHeld":true' or '')})
+          .. ',"sweeper":"' .. sweeper .. '"' .. (was_held_by_brake(f) and ',"massExpiryHeld":true' or '')})
       local machine_flaps = machine == 'F'
         and note_stale(w, w.machine_stales, threshold, FLAPPING, 'm/' .. w.scope .. '/' .. f.m)
       if machine_flaps then
@@ -57,15 +57,15 @@ for n = 1, (#ARGV - 5) / 3 do
       f.la = now
       redis.call('ZREM', WORKERBEATS, w.name) -- first: above maxmemory Redis refuses a script that does not free first
       redis.call('HSET', w.key, 'la', now)
-      redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+      redis.call('ZADD', WORKERBEATS, next_check(f), w.name)
       redis.call('ZADD', WORKERS, 0, '|' .. w.name)
       if not f.px then
         emit(w, 'worker.late', '{"silentMs":' .. string.format('%.0f', silent) .. '}')
       end
-      result, url = 1, ask and f.u or ''
+      result, url = 1, probe and f.u or ''
     else
       redis.call('ZREM', WORKERBEATS, w.name)
-      redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+      redis.call('ZADD', WORKERBEATS, next_check(f), w.name)
     end
   end
   reply[#reply + 1] = result

@@ -12,5 +12,5 @@ if not f or f.s == 'F' or not f.la then return 0 end
 f.px, f.la = shard_time(CLOCK), nil
 redis.call('HSET', w.key, 'px', f.px, 'pb', (tonumber(f.pb) or 0) + 1)
 redis.call('HDEL', w.key, 'la')
-redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+redis.call('ZADD', WORKERBEATS, next_check(f), w.name)
 return 1

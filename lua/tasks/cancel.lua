@@ -24,7 +24,8 @@ local function terminate()
   if state ~= 'Q' then leave_notice(task, 'l', 'task_expired') end
   local score, report = leave(task)
   if state ~= 'Q' then
-    remember(task, report, {outcome = 'CANCELLED', reason = 'TERMINATED', heard = heard_at(task, score, shard_time(CLOCK))})
+    append_history(task, report, {outcome = 'CANCELLED', reason = 'TERMINATED',
+      last_beat = last_heartbeat(task, score, shard_time(CLOCK))})
   end
   if state == 'Q' then redis.call('HDEL', task.doc, 'error') end -- of the attempt that failed before
   finish(task, 'C', 'TERMINATED', retention)
@@ -65,7 +66,7 @@ if state == 'R' then
 end
 if state == 'D' then leave_notice(task, 'l', 'task_already_terminal') end
 local _, report = leave(task)
-if state == 'D' then remember(task, report, {outcome = 'CANCELLED'}) end
+if state == 'D' then append_history(task, report, {outcome = 'CANCELLED'}) end
 if state == 'Q' then redis.call('HDEL', task.doc, 'error') end
 finish(task, 'C', nil, retention)
 emit(task, 'task.cancelled')

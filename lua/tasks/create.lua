@@ -19,7 +19,6 @@ if task.f then
   return {EXISTS, tonumber(task.f.c), task.f.pn or '', task.f.sc or '', task.f.q or ''}
 end
 if ARGV[3] == '' then return {NOT_FOUND} end
-local L = shard_time(CLOCK)
 local state, fence, timeout, deadline, notBefore = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8]
 local f, record = {a = 0, t = timeout}
 task.f = f
@@ -28,6 +27,7 @@ if state == 'D' then
   record = {'c', NOW, 't', timeout, 'a', '1', 'f', fence, 'd', NOW}
 else
   record = {'c', NOW, 't', timeout, 'o', fence}
+  if notBefore == '' then record[7], record[8] = 'rd', NOW end
 end
 local n, last = #record, 9 + 2 * ARGV[9]
 for i = 10, last, 2 do
@@ -39,7 +39,7 @@ if #ARGV > last then redis.call('HSET', task.doc, unpack(ARGV, last + 1)) end
 move(task, state, unpack(record))
 local bytes = 0
 for i = last + 2, #ARGV, 2 do bytes = bytes + #ARGV[i] end
-if bytes > LIGHT then weigh(task, bytes) end
+if bytes > LIGHT then add_bytes(task, bytes) end
 ensure_beats(task.beats, timeout)
 if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
 emit(task, 'task.created')
@@ -49,10 +49,10 @@ end
 if notBefore ~= '' then
   redis.call('ZADD', DUE, notBefore, 'b:' .. task.name)
 elseif state == 'Q' then
-  make_ready(task)
+  make_ready(task, NOW, true)
 end
 if state == 'D' then
-  redis.call('ZADD', TIMERS, L + ARGV[7], 's:' .. member_of(task))
+  redis.call('ZADD', TIMERS, shard_time(CLOCK) + ARGV[7], 's:' .. member_of(task))
   emit(task, 'task.dispatched')
 end
 return {OK, now, f.pn or ''}

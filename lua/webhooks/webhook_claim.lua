@@ -12,21 +12,21 @@
 --#include lib/codes.lua
 --#include lib/webhook.lua
 local name, who, most = unpack(ARGV, 1, 3)
-local on, says, secrets, owner, failing = unpack(redis.call('HMGET', HOOK, 'e', 'd', 'ss', 'o', 'fs'))
-if not says then
+local on, definition, secrets, owner, failing = unpack(redis.call('HMGET', HOOK, 'e', 'd', 'ss', 'o', 'fs'))
+if not definition then
   redis.call('ZREM', HOOK_DUE, name)
   return {NOT_FOUND}
 end
 if on ~= '1' then return {REFUSED} end
 if owner ~= who then
-  local theirs = redis.call('ZRANGE', FLIGHT, 0, -1, 'WITHSCORES')
-  for i = 1, #theirs, 2 do redis.call('ZADD', QUEUE, theirs[i + 1], theirs[i]) end
+  local abandoned = redis.call('ZRANGE', FLIGHT, 0, -1, 'WITHSCORES')
+  for i = 1, #abandoned, 2 do redis.call('ZADD', QUEUE, abandoned[i + 1], abandoned[i]) end
   redis.call('DEL', FLIGHT)
   redis.call('HSET', HOOK, 'o', who)
   if failing then most = 1 end
 end
 local due = redis.call('ZRANGEBYSCORE', QUEUE, '-inf', NOW, 'WITHSCORES', 'LIMIT', 0, tonumber(most))
-local reply = {OK, says, secrets, now}
+local reply = {OK, definition, secrets, now}
 for i = 1, #due, 2 do
   local number = due[i]
   redis.call('ZREM', QUEUE, number)
@@ -38,6 +38,6 @@ for i = 1, #due, 2 do
     forget({number})
   end
 end
-look_at_hook(name)
+schedule_webhook(name)
 if bytes_added ~= 0 then record_bytes() end
 return reply

@@ -15,5 +15,5 @@ redis.call('UNLINK', QUEUE, FLIGHT, KEPT, ABOUT, BODIES, DELIVERED, DEAD, SEEN)
 redis.call('ZREM', LIST, name)
 redis.call('ZREM', HOOK_DUE, name)
 if was == 0 then return {NOT_FOUND} end
-tell_of_hook('webhook.deleted', ARGV[1], ARGV[2])
+emit_webhook('webhook.deleted', ARGV[1], ARGV[2])
 return {OK}

@@ -18,13 +18,13 @@
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua
 --#include lib/webhookput.lua
-local scope, id, most, shard, last, anew, gap_text, gap_type, gap_begins = unpack(ARGV, 1, 9)
+local scope, id, most, shard, last, reread, gap_text, gap_type, gap_begins = unpack(ARGV, 1, 9)
 local on, request = unpack(redis.call('HMGET', HOOK, 'e', 'lp'))
 if not on then return {NOT_FOUND} end
 if on ~= '1' then return {REFUSED} end
-local ANEW = shard .. ':anew'
-local goes_on = anew == '' or redis.call('HGET', SEEN, ANEW) == anew
-local seen = shard ~= '' and goes_on and redis.call('HGET', SEEN, shard)
+local REREAD = shard .. ':anew'
+local continues = reread == '' or redis.call('HGET', SEEN, REREAD) == reread
+local seen = shard ~= '' and continues and redis.call('HGET', SEEN, shard)
 if shard == '' and request == last then return {OK, 0, number, 0, 0} end
 
 local new, added = {}, 0 -- where the new messages begin in ARGV, and their bytes
@@ -37,7 +37,7 @@ end
 
 local room, again, first = most - GAP_BYTES - added, 0, 1
 if #new > 0 and stored_bytes() > room then
-  shed(room, shard ~= '')
+  drop_oldest(room, shard ~= '')
   if stored_bytes() > room and shard == '' then
     record_bytes()
     return {TERMINAL}
@@ -50,13 +50,13 @@ if #new > 0 and stored_bytes() > room then
     first = first + 1
   end
 end
-tell_gap(scope, id, gap_text, gap_type, gap_begins)
+report_gap(scope, id, gap_text, gap_type, gap_begins)
 local put_before = #queue
 for i = again == 0 and first or #new + 1, #new do put(unpack(ARGV, new[i] + 1, new[i] + 5)) end
 put_all()
 if #new > 0 then
   record_bytes()
-  look_at_hook(scope .. '/' .. id)
+  schedule_webhook(scope .. '/' .. id)
 end
 if again == 1 then return {OK, dropped.count, number, 0, 1} end
 if shard == '' then
@@ -64,5 +64,5 @@ if shard == '' then
 elseif not seen or is_newer(last, seen) then
   redis.call('HSET', SEEN, shard, last)
 end
-if not goes_on then redis.call('HSET', SEEN, ANEW, anew) end
+if not continues then redis.call('HSET', SEEN, REREAD, reread) end
 return {OK, dropped.count, number, (#queue - put_before) / 2, 0}

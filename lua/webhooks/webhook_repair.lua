@@ -11,13 +11,13 @@
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua
 local scope, id, most, from = unpack(ARGV, 1, 4)
-local name, done, told = scope .. '/' .. id, {}, {}
+local name, done, reported = scope .. '/' .. id, {}, {}
 
 local function repaired(what)
-  if told[what] then return end
-  told[what] = true
+  if reported[what] then return end
+  reported[what] = true
   done[#done + 1] = what
-  tell_of_hook('system.repaired', scope, id, '{"what":"' .. what .. '"}')
+  emit_webhook('system.repaired', scope, id, '{"what":"' .. what .. '"}')
 end
 
 if redis.call('EXISTS', HOOK) == 0 then
@@ -29,7 +29,7 @@ end
 
 if redis.call('ZADD', LIST, 0, name) == 1 then repaired('missing_webhook') end
 local due = tonumber(redis.call('ZSCORE', HOOK_DUE, name))
-look_at_hook(name)
+schedule_webhook(name)
 if not due or due > tonumber(redis.call('ZSCORE', HOOK_DUE, name)) then repaired('missing_look') end
 
 local HOMES = {D = {DELIVERED}, X = {DEAD}, P = {QUEUE, FLIGHT}}
@@ -42,7 +42,7 @@ end
 
 
 local function check(number)
-  local status, next = fate_of(redis.call('HGET', ABOUT, number) or '')
+  local status, next = delivery_status(redis.call('HGET', ABOUT, number) or '')
   local homes = HOMES[status or '']
   if not homes or redis.call('HEXISTS', BODIES, number) == 0 then
     forget({number})
@@ -55,7 +55,7 @@ local function check(number)
 end
 
 -- First the entries about deliveries are examined, then their list and their messages, which may have no entry.
-local go_on = ''
+local continue_at = ''
 if from ~= '' or not fits() then
   local part, cursor = string.match(from, '^(%a):(%d+)$')
   part, cursor = part or 'A', cursor or '0'
@@ -64,10 +64,10 @@ if from ~= '' or not fits() then
   if part == 'B' then scan, key, next = 'HSCAN', BODIES, nil end
   local page = redis.call(scan, key, cursor, 'COUNT', most)
   for i = 1, #page[2], 2 do check(page[2][i]) end
-  go_on = page[1] ~= '0' and part .. ':' .. page[1] or next and next .. ':0' or ''
+  continue_at = page[1] ~= '0' and part .. ':' .. page[1] or next and next .. ':0' or ''
 end
-if told.missing_delivery or told.stray_delivery then
-  look_at_hook(name)
+if reported.missing_delivery or reported.stray_delivery then
+  schedule_webhook(name)
   record_bytes()
 end
-return {done, go_on}
+return {done, continue_at}

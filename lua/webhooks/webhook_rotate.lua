@@ -18,5 +18,5 @@ for secret, till in string.gmatch(had, '(%S+):(%d+)') do
   if tonumber(till) > now and #secrets <= tonumber(ARGV[5]) then secrets[#secrets + 1] = secret .. ':' .. till end
 end
 redis.call('HSET', HOOK, 'ss', table.concat(secrets, ' '), 'u', NOW)
-tell_of_hook('webhook.updated', ARGV[1], ARGV[2])
+emit_webhook('webhook.updated', ARGV[1], ARGV[2])
 return {OK}

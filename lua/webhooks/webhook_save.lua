@@ -11,7 +11,7 @@
 --#include lib/codes.lua
 --#include lib/webhook.lua
 --#include lib/webhookoff.lua
-local scope, id, nonce, says, on, secret = unpack(ARGV, 1, 6)
+local scope, id, nonce, definition, on, secret = unpack(ARGV, 1, 6)
 local BEFORE_MS = 30000 -- clocks of other shards' servers may be behind
 local had, was_on = unpack(redis.call('HMGET', HOOK, 'fn', 'e'))
 if nonce ~= '' and had then return {had == nonce and REPEATED or EXISTS} end
@@ -20,13 +20,13 @@ if nonce ~= '' then
   redis.call('UNLINK', QUEUE, FLIGHT, KEPT, ABOUT, BODIES, DELIVERED, DEAD, SEEN) -- of one that the store has lost
   redis.call('HSET', HOOK, 'fn', nonce, 'c', NOW, 'ss', secret .. ':0', 'n', '0')
   redis.call('ZADD', LIST, 0, scope .. '/' .. id)
-  look_at_hook(scope .. '/' .. id)
+  schedule_webhook(scope .. '/' .. id)
 end
-redis.call('HSET', HOOK, 'd', says, 'u', NOW)
+redis.call('HSET', HOOK, 'd', definition, 'u', NOW)
 if on == '1' and was_on ~= '1' then
   redis.call('HSET', HOOK, 'e', '1', 'sn', digits(now - BEFORE_MS))
   redis.call('HDEL', HOOK, 'er', 'ea', 'fs')
 end
-tell_of_hook(nonce ~= '' and 'webhook.created' or 'webhook.updated', scope, id)
+emit_webhook(nonce ~= '' and 'webhook.created' or 'webhook.updated', scope, id)
 if on == '' and was_on ~= '' then switch_off(scope, id, 'OPERATOR') end
 return {OK}

@@ -14,44 +14,44 @@
 --#include lib/webhookoff.lua
 --#include lib/webhookput.lua
 local scope, id, who, most, longest, gap_text, gap_type, gap_begins = unpack(ARGV, 1, 8)
-local owner, on, failing, may = unpack(redis.call('HMGET', HOOK, 'o', 'e', 'fs', 'm'))
+local owner, on, failing, max_bytes = unpack(redis.call('HMGET', HOOK, 'o', 'e', 'fs', 'm'))
 if owner ~= who then return {0, '', 0} end
 
 -- Makes room for the responses, and reports whether they fit.
 local function make_room()
-  if not may then return true end
-  local added, these = 0, {}
+  if not max_bytes then return true end
+  local added, settled = 0, {}
   for i = 9, #ARGV, 4 do
-    these[ARGV[i]] = true
+    settled[ARGV[i]] = true
     added = added + 40 + #ARGV[i + 3]
   end
-  local room = may - GAP_BYTES - added
-  if stored_bytes() > room then shed(room, true, these) end
-  return stored_bytes() + added <= tonumber(may)
+  local room = max_bytes - GAP_BYTES - added
+  if stored_bytes() > room then drop_oldest(room, true, settled) end
+  return stored_bytes() + added <= tonumber(max_bytes)
 end
 
 local recorded, off, has_room = 0, '', make_room()
 for i = 9, #ARGV, 4 do
-  local number, fate, wait, answer = unpack(ARGV, i, i + 3)
+  local number, result, wait, response = unpack(ARGV, i, i + 3)
   if redis.call('ZREM', FLIGHT, number) == 1 then
     recorded = recorded + 1
-    local next = fate == 'r' and digits(now + wait) or ''
-    local status = fate == 'd' and 'D' or fate == 'r' and 'P' or 'X'
-    if not set_status(number, status, '+', next, NOW, has_room and answer or nil) then
+    local next = result == 'r' and digits(now + wait) or ''
+    local status = result == 'd' and 'D' or result == 'r' and 'P' or 'X'
+    if not set_status(number, status, '+', next, NOW, has_room and response or nil) then
       forget({number}) -- the store has lost its entry
-    elseif fate == 'r' then
+    elseif result == 'r' then
       redis.call('ZADD', QUEUE, next, number)
     else
-      keep(fate == 'd' and DELIVERED or DEAD, number, tonumber(most))
+      keep(result == 'd' and DELIVERED or DEAD, number, tonumber(most))
     end
-    if fate == 'd' then
+    if result == 'd' then
       if failing then redis.call('HDEL', HOOK, 'fs') end
       failing = nil
     elseif not failing then
       failing = NOW
       redis.call('HSET', HOOK, 'fs', NOW)
     end
-    if fate == 'g' then off = 'GONE' end
+    if result == 'g' then off = 'GONE' end
   end
 end
 if off == '' and failing and now - failing >= tonumber(longest) then off = 'FAILING' end
@@ -60,8 +60,8 @@ if off ~= '' and on == '1' and recorded > 0 then
 else
   off = ''
 end
-tell_gap(scope, id, gap_text, gap_type, gap_begins) -- after the one that was in progress waits again, if it failed
+report_gap(scope, id, gap_text, gap_type, gap_begins) -- after the one that was in progress waits again, if it failed
 put_all()
-look_at_hook(scope .. '/' .. id)
+schedule_webhook(scope .. '/' .. id)
 record_bytes()
 return {recorded, off, dropped.count}

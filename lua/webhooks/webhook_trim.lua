@@ -15,10 +15,10 @@ if redis.call('EXISTS', HOOK) == 0 then return {0, 0} end
 redis.call('HSET', HOOK, 'm', most)
 local room = most - GAP_BYTES
 if stored_bytes() > tonumber(most) then
-  shed(room, true)
-  if redis.call('HGET', HOOK, 'e') == '1' then tell_gap(scope, id, gap_text, gap_type, gap_begins) end
+  drop_oldest(room, true)
+  if redis.call('HGET', HOOK, 'e') == '1' then report_gap(scope, id, gap_text, gap_type, gap_begins) end
   put_all()
-  look_at_hook(scope .. '/' .. id)
+  schedule_webhook(scope .. '/' .. id)
 end
 record_bytes()
 return {dropped.count, stored_bytes() > tonumber(most) and redis.call('ZCARD', KEPT) > 0 and 1 or 0}

@@ -20,10 +20,10 @@ local L = shard_time(CLOCK)
 redis.call('HSET', w.key, 'bl', L, 'lb', now, 'hb', f.mc, unpack(ARGV, 5))
 f.bl, f.lb = L, now
 w.f = f
-redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+redis.call('ZADD', WORKERBEATS, next_check(f), w.name)
 emit(w, 'system.adopted')
 enter(w)
-follow(w)
+update_machine(w)
 if held_by(w, KEYS[18]) then
   retire(w, {reason = 'FORCED_OFFLINE', loss = true, shards = tonumber(ARGV[3]), retention = tonumber(ARGV[4])})
   return {OK, now}

@@ -9,12 +9,12 @@
 --#include lib/clock.lua
 local L = shard_time(KEYS[1])
 local call, concat, find = redis.call, table.concat, string.find
-local conditions, asked, column, column_of = tonumber(ARGV[1]), {}, {}, {}
+local conditions, fields, column, column_of = tonumber(ARGV[1]), {}, {}, {}
 for c = 1, conditions do -- each field is read once
   local field = ARGV[3 * c - 1]
   if not column_of[field] then
-    asked[#asked + 1] = field
-    column_of[field] = #asked
+    fields[#fields + 1] = field
+    column_of[field] = #fields
   end
   column[c] = column_of[field]
 end
@@ -37,7 +37,7 @@ end
 local reply = {now, L}
 for i = 2, #KEYS do
   local row = ''
-  if conditions == 0 or meets(call('HMGET', KEYS[i], unpack(asked))) then
+  if conditions == 0 or meets(call('HMGET', KEYS[i], unpack(fields))) then
     local f = call('HMGET', KEYS[i], 'bl', unpack(ARGV, first))
     for j = 1, columns do f[j] = f[j] or '' end
     row = concat(f, '\t')

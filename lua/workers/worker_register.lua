@@ -32,8 +32,8 @@ local function note_conflict(w, old)
     if #recent < CONFLICT and now - at <= window then recent[#recent + 1] = at end
   end
   redis.call('HSET', w.key, 'sx', table.concat(recent, ','))
-  local told = tonumber(old.f.st)
-  if told and now - told <= window then
+  local reported_at = tonumber(old.f.st)
+  if reported_at and now - reported_at <= window then
     redis.call('HSET', w.key, 'st', old.f.st)
     return ''
   end
@@ -41,7 +41,7 @@ local function note_conflict(w, old)
   redis.call('HSET', w.key, 'st', recent[1])
   emit(w, 'worker.identity_conflict', '{"superseded":"' .. old.id .. '","times":' .. #recent .. ',"withinMs":'
     .. string.format('%.0f', now - recent[#recent])
-    .. ',"remedy":"give each process a name, machineId or hostname of its own"}')
+    .. ',"remedy":"give each process a unique name, machineId or hostname"}')
   return '1'
 end
 
@@ -58,7 +58,7 @@ local L = shard_time(CLOCK)
 redis.call('HSET', w.key, 'c', now, 'bl', L, 'lb', now, unpack(ARGV, 7))
 f.c, f.bl, f.lb = now, L, now
 w.f = f
-redis.call('ZADD', WORKERBEATS, look_at(f), w.name)
+redis.call('ZADD', WORKERBEATS, next_check(f), w.name)
 if f.id then redis.call('SET', w.identity, w.id) end
 emit(w, 'worker.registered')
 enter(w)
@@ -77,5 +77,5 @@ if ARGV[3] ~= '' then
     conflict = note_conflict(w, old)
   end
 end
-follow(w)
+update_machine(w)
 return {OK, now, superseded, conflict, w.f.s}

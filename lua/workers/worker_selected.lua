@@ -15,7 +15,7 @@ for _, entry in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. string.format
   local _, places = unpack_reservation(entry)
   others = others + places
 end
--- Two selections within a millisecond must not look alike to round robin.
+-- Two selections within a millisecond must differ for round robin.
 local last = tonumber(redis.call('HGET', KEYS[1], 'ls')) or 0
 redis.call('HSET', KEYS[1], 'ls', string.format('%.0f', math.max(now, last + 1)))
 if ARGV[1] ~= '' then

@@ -61,5 +61,5 @@ set_status(w, 'D')
 stop_claims(w)
 emit(w, 'worker.draining', '{"deadlineMs":' .. (ARGV[5] ~= '' and string.format('%.0f', now + ARGV[5]) or 'null')
   .. ',"reason":' .. ARGV[11] .. '}')
-follow(w)
+update_machine(w)
 return {OK, now}

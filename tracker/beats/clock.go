@@ -33,7 +33,7 @@ func (s *Service) logSkew(now time.Time) {
 	if skew.Abs() < skewLogged || now.UnixNano()-last < int64(skewPause) || !s.keeper.skewLoggedAt.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	s.log.Warn("this machine's clock differs from Redis's, by which tokens and deadlines are judged: synchronise both",
+	s.log.Warn("this host's clock differs from Redis's, on which tokens and deadlines depend: synchronise both",
 		slog.Duration("redisAhead", skew))
 }
 

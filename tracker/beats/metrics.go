@@ -22,15 +22,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_beats_total",
-			Help: "Beats by fate in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded.",
+			Help: "Beats by result in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded.",
 		}, []string{"fate"}),
 		flushes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_beat_flushes_total",
-			Help: "Round trips that carried beats to Redis.",
+			Help: "Round trips that sent beats to Redis.",
 		}),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lubdub_beat_flush_beats",
-			Help:    "Beats carried by one flush.",
+			Help:    "Beats in one flush.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}),
 		flushTime: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -40,7 +40,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_shard_time_stopped_seconds_total",
-			Help: "Wall time that this replica saw shard time stand still, summed over shards: what outages would have " +
+			Help: "Wall time for which this replica saw shard time paused, summed over shards: what outages would have " +
 				"cost the workers.",
 		}),
 		holds: prometheus.NewCounter(prometheus.CounterOpts{

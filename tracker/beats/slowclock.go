@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Shard time runs only while beats can be stored. A store that does not respond stops it automatically: nothing reaches the clock. But
+// Shard time advances only while beats can be stored. A store that does not respond stops it automatically: nothing reaches the clock. But
 // some beats may be refused while others are stored: by Redis, which near its memory limit accepts a small batch and rejects a large one,
 // or by a front end whose lanes are full. Then the replica slows the shard's clock down.
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// Shard time runs only while beats are stored, so a shard without beats needs empty ones. The replicas take turns: each learns from the
+// Shard time advances only while beats are stored, so a shard without beats needs empty ones. The replicas take turns: each learns from the
 // replies which other replicas keep time, sorts the names, and takes every n-th slot of 100 ms. A replica that dies then costs a shard at
 // most 200 ms between two steps, which shard time tolerates (it counts gaps up to 250 ms), and the load on Redis does not grow with the
 // number of replicas.

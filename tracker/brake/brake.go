@@ -225,7 +225,7 @@ func (b *Brake) count(ctx context.Context, scopes []model.Scope, over overdueTim
 	for _, scope := range scopes {
 		engaged := counts[scope].mass() && b.engage(ctx, scope, counts[scope], over[scope].longest)
 		if was := b.seen[scope].engaged; engaged && !was {
-			b.service.log.Warn("the mass expiry brake holds: too much of a scope has gone silent at once; "+
+			b.service.log.Warn("the mass-expiry brake holds: too much of a scope has gone silent at once; "+
 				"what is silent for one more timeout will expire", scope.LogAttr(), "counts", counts[scope].String())
 		}
 		b.seen[scope] = censusResult{now, valid, engaged}

@@ -218,7 +218,9 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 			}
 		}
 		held := c.MustHolding("w000", 3)
-		c.AdvanceAlive(30*time.Second, alive...)
+		c.AdvanceAlive(20*time.Second, alive...)
+		c.MustSweep() // they are late now
+		c.AdvanceAlive(10*time.Second, alive...)
 		if r := c.MustSweep(); r.MassExpiryHeld != 60 || r.StaleWorkers != 0 || r.Recovered != 0 {
 			c.Fatalf("%+v", r)
 		}
@@ -226,6 +228,9 @@ func TestBrakeHoldsWorkers(t *testing.T) {
 			if w := c.WantWorker(id, model.Online, ""); w.Liveness != model.Lost || w.Silent < 30*time.Second {
 				c.Fatalf("a held worker shows %s after %v", w.Liveness, w.Silent)
 			}
+		}
+		if st, err := c.Stats.Get(c.Ctx, trackertest.Scope); err != nil || st.Counts.Liveness[model.Lost] != 60 {
+			c.Fatalf("60 held workers are silent past their timeout, and counted are %+v (%v)", st.Counts, err)
 		}
 		for _, a := range held {
 			c.WantState(a.TaskID, model.Running, "")

@@ -12,7 +12,7 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	held := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass expiry brake gave one more timeout, by kind.",
+		Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass-expiry brake gave one more timeout, by kind.",
 	}, []string{"kind"})
 	m := metrics{
 		heldTasks: held.WithLabelValues("task"), heldWorkers: held.WithLabelValues("worker"),
@@ -21,10 +21,10 @@ func newMetrics(r prometheus.Registerer) metrics {
 		}, []string{"kind"}),
 		censuses: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_mass_expiry_censuses_total",
-			Help: "Counts of the silent over all shards that this sweeper took for the mass expiry brake.",
+			Help: "Counts of the silent over all shards that this sweeper took for the mass-expiry brake.",
 		}),
 		engaged: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lubdub_mass_expiry_engaged", Help: "Scopes in which the mass expiry brake held when this sweeper last looked; 0 when none.",
+			Name: "lubdub_mass_expiry_engaged", Help: "Scopes in which the mass-expiry brake held when this sweeper last looked; 0 when none.",
 		}),
 	}
 	if r != nil {

@@ -60,7 +60,7 @@ func (s *Service) Release(ctx context.Context, scope model.Scope, lasts time.Dur
 	}
 	s.metrics.released.WithLabelValues("task").Add(float64(r.Tasks))
 	s.metrics.released.WithLabelValues("worker").Add(float64(r.Workers))
-	s.log.Info("operators released the mass expiry brake", "by", model.ActorOf(ctx), scope.LogAttr(),
+	s.log.Info("operators released the mass-expiry brake", "by", model.ActorOf(ctx), scope.LogAttr(),
 		"tasks", r.Tasks, "workers", r.Workers, slog.Duration("lasts", lasts))
 	return r, nil
 }

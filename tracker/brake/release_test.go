@@ -63,6 +63,9 @@ func wantHeld(h *trackertest.Harness, want int) {
 	if err != nil || s.Held != want {
 		h.Fatalf("the brake holds %d, want %d (%v)", s.Held, want, err)
 	}
+	if (len(s.Braked) > 0) != (want > 0) || want == 120 && !slices.Contains(s.Braked, trackertest.Scope) {
+		h.Fatalf("%d are held, in %v", want, s.Braked)
+	}
 }
 
 // A release does not count as held where the brake holds nothing, or is off.

@@ -24,7 +24,7 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 		keys:   keys,
 		engage: set.Get("brake_engage"), release: set.Get("brake_release"), tasks: set.Get("brake_tasks"), workers: set.Get("brake_workers"),
 		braked: set.Get("braked"), census: set.Get("census"), censusSilent: set.Get("census_silent"),
-		censusHeld: set.Get("census_spared"), censusOfWorkers: set.Get("census_workers"),
+		censusHeld: set.Get("census_held"), censusOfWorkers: set.Get("census_workers"),
 	}
 }
 

@@ -44,7 +44,7 @@ func contentID(e *events.Event) string { return e.ID() + " " + e.Type + " " + e.
 
 func startSkewed(t *testing.T) *skewedCluster {
 	t.Helper()
-	c := &skewedCluster{Cluster: redistest.StartClusterWithClockSkew(t, 3, 2*time.Second, 5*time.Second)}
+	c := &skewedCluster{Cluster: startClusterWithClockSkew(t, 3, 2*time.Second, 5*time.Second)}
 	c.tr = trackertest.Open(t, tracker.Options{RedisURL: c.URL(), Shards: 12, RedisTimeout: time.Second})
 	trackertest.Eventually(t, "all shards have begun", func() bool { return c.tr.Beats.Tick() == nil }) // which writes an event
 	ctx, stop := context.WithCancel(t.Context())

@@ -132,7 +132,7 @@ func (l *Listener) Next(ctx context.Context) ([]*Message, error) {
 	return queue, nil
 }
 
-// follow continues reading to the end of the streams; then it joins the hub, and reads once more to the end.
+// follow continues reading to the end of the streams; then it joins the hub, and reads to the end again.
 func (l *Listener) follow(ctx context.Context) ([]*Message, error) {
 	w := l.walk
 	page, err := w.page(w.service.store.Within(ctx, 0))

@@ -38,7 +38,7 @@ func TestSweepersTrimEvents(t *testing.T) {
 func TestOldEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsMaxAge = 2, time.Hour })
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.FinishedRetention = 2, model.MinFinishedRetention })
 		s.Clock.Set(time.Now()) // streams use the server's own clock
 		h.FillQueue(50, func(int, *model.NewTask) {})
 		h.MustSweep()
@@ -47,7 +47,7 @@ func TestOldEventsAreTrimmed(t *testing.T) {
 			t.Fatalf("events that are not old are gone: %d and %d are left", len(young[0]), len(young[1]))
 		}
 		_, _, next := pages(t, h.Tracker, events.Query{Size: 100})
-		s.Clock.Advance(2 * time.Hour)
+		s.Clock.Advance(2 * model.MinFinishedRetention)
 		h.MustSweep()
 		for shard, ids := range storedIDs(t, s.Client, 2) {
 			if len(ids) != 1 || ids[0] != young[shard][len(young[shard])-1] {
@@ -65,7 +65,9 @@ func TestWhatIsNotTakenStays(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		const retained = 100
-		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards, o.EventsPerShard, o.EventsMaxAge = 1, retained, time.Hour })
+		h := trackertest.NewHarness(t, s, func(o *tracker.Options) {
+			o.Shards, o.EventsPerShard, o.FinishedRetention = 1, retained, model.MinFinishedRetention
+		})
 		far := time.Now().Add(time.Hour).UnixMilli()
 		for i := range 380 {
 			if err := s.Client.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(0), ID: fmt.Sprintf("%d-0", far+int64(i)),

@@ -11,7 +11,7 @@ import (
 // Options configure a Service.
 type Options struct {
 	PerShard   int                   // events that sweepers keep of a shard
-	MaxAge     time.Duration         // how long they keep them; 0: no limit
+	MaxAge     time.Duration         // how long they keep them
 	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 

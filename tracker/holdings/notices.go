@@ -209,7 +209,7 @@ func (h *WorkerBeatResponse) isNew(n TaskNotice, lost bool) bool {
 // Notified records that the response to a worker's beat, with all its notices, was written to the worker's connection. It does not wait;
 // the next beat repeats what is not recorded. Cancels come first: their grace period must begin before their notice is removed.
 func (s *Service) Notified(h *WorkerBeatResponse) {
-	s.store.Go("recording what a worker was told", func() {
+	s.store.Go("recording which notices a worker received", func() {
 		ctx := context.Background()
 		if err := s.beats.CancelsDelivered(ctx, "notified", h.cancelled); err != nil {
 			return

@@ -146,7 +146,7 @@ func (n *NewTask) checkQueueOnly(time.Time) error {
 		{"placement", n.Placement != ""},
 	} {
 		if f.set {
-			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and nobody chooses a worker for it. "+
+			return Invalidf(f.field, "needs a queue; without one the task is dispatched at once and Lubdub chooses no worker for it. "+
 				"Name a queue, or leave %s out", f.field)
 		}
 	}
@@ -161,7 +161,7 @@ func (n *NewTask) checkData(time.Time) error {
 		return err
 	}
 	if len(n.Payload) > MaxPayloadBytes {
-		return Invalidf("payload", "is %d bytes long; use at most %d, or send a reference to where it lies", len(n.Payload), MaxPayloadBytes)
+		return Invalidf("payload", "is %d bytes long; use at most %d, or send a reference to it", len(n.Payload), MaxPayloadBytes)
 	}
 	if len(n.Payload) > 0 && !json.Valid(n.Payload) {
 		return Invalidf("payload", "is not valid JSON")
@@ -200,10 +200,10 @@ func (n *NewTask) checkTimes(now time.Time) error {
 		return n.AdmissionErr
 	}
 	if n.Deadline.After(lastTime) {
-		return Invalidf("deadline", "lies after the year 9999")
+		return Invalidf("deadline", "is after the year 9999")
 	}
 	if n.NotBefore.After(lastTime) {
-		return Invalidf("notBefore", "lies after the year 9999")
+		return Invalidf("notBefore", "is after the year 9999")
 	}
 	if !n.NotBefore.IsZero() && !n.Deadline.IsZero() && !n.NotBefore.Before(n.Deadline) {
 		return Invalidf("notBefore", "is not before the deadline, so the task could never run")

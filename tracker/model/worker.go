@@ -15,7 +15,7 @@ import (
 const (
 	DefaultWorkerInterval   = 10 * time.Second
 	DefaultWorkerMultiplier = 3 // a worker's timeout in intervals
-	DefaultFlapping         = 3 // timeouts within a day from which a worker or machine is flapping
+	FlappingThreshold       = 3 // timeouts within a day from which a worker or machine is flapping
 	DefaultMaxConcurrent    = 100
 	MaxMaxConcurrent        = 1_000_000
 	WorkerTokenTTL          = time.Hour // of the token in the response to a registration or a beat

@@ -21,7 +21,7 @@ const claimFollow = time.Second
 func (s *Service) claimTurn() time.Duration { return s.store.Timeout() * 3 / 2 }
 
 // identify starts the claim under its ID. If an earlier request with this ID has taken tasks, this one returns the same tasks:
-// those that the worker still holds according to the held sets, whatever the fate of that request and of the worker.
+// those that the worker still holds according to the held sets, whatever the result of that request, and whether the worker lives.
 func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Envelope, err error) {
 	if c.ClaimID == "" {
 		return false, nil, nil

@@ -19,8 +19,8 @@ type scripts struct {
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		requiredLabels: set.Get("asked_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
-		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), notifyWhenFree: set.Get("tell_when_free"),
+		requiredLabels: set.Get("required_labels"), claim: set.Get("claim"), claimed: set.Get("claimed"), groups: set.Get("groups"),
+		pause: set.Get("pause"), queues: set.Get("queues"), ready: set.Get("ready"), notifyWhenFree: set.Get("wake_when_free"),
 	}
 }
 

@@ -30,7 +30,7 @@ func (l *listener) start() {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		l.cancel = cancel
-		l.done.Go(l.queues.store.Guard("hearing what becomes ready", func() { l.run(ctx) }))
+		l.done.Go(l.queues.store.Guard("receiving wake-ups of ready tasks", func() { l.run(ctx) }))
 	})
 }
 

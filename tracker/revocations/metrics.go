@@ -14,7 +14,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_token_revocations_unread_total",
-			Help: "Times that this replica could not read the list of tokens that were taken back; it goes by what it knows.",
+			Help: "Times that this replica could not read the list of revoked tokens; it uses its last copy.",
 		}),
 	}
 	if r != nil {

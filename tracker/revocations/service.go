@@ -92,7 +92,7 @@ func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 		return tooMany(op, MaxRevocations, "in all")
 	}
 	s.learn([]Revocation{r})
-	s.log.Info("tokens were taken back", "by", model.ActorOf(ctx), "subject", nameOf(&r, OfSubject), "workerId", nameOf(&r, OfWorker),
+	s.log.Info("tokens were revoked", "by", model.ActorOf(ctx), "subject", nameOf(&r, OfSubject), "workerId", nameOf(&r, OfWorker),
 		"tenantId", r.Tenant, "workspaceId", r.Workspace, "issuedBefore", r.IssuedBefore)
 	return nil
 }
@@ -106,7 +106,7 @@ func nameOf(r *Revocation, k Kind) string {
 
 func tooMany(op string, most int, of string) error {
 	return &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: time.Minute,
-		Message: fmt.Sprintf("%d revocations %s stand already, which is the most; take back all tokens of a tenant instead, "+
+		Message: fmt.Sprintf("%d revocations %s exist already, which is the limit; revoke all tokens of a tenant instead, "+
 			"or give the servers a new signing key, with which no old token holds", most, of)}
 }
 
@@ -124,9 +124,9 @@ func (s *Service) Follow(ctx context.Context) error {
 		err := s.Refresh(ctx)
 		switch {
 		case err != nil && !failing:
-			s.log.Warn("which tokens were taken back cannot be read; those that are known stay refused", "error", err)
+			s.log.Warn("the list of revoked tokens cannot be read; tokens on the last copy stay rejected", "error", err)
 		case err == nil && failing:
-			s.log.Info("which tokens were taken back can be read again")
+			s.log.Info("the list of revoked tokens can be read again")
 		}
 		failing = err != nil
 	}

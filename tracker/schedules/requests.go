@@ -68,7 +68,7 @@ func (s *Service) Backfill(ctx context.Context, scope model.Scope, id string, fr
 	case !from.Before(to):
 		return nil, model.Invalidf("to", "is not after from; a backfill is of the fires after from, up to and with to")
 	case to.After(now):
-		return nil, model.Invalidf("to", "lies in the future (it is %s here); what is to come fires by itself", now.Format(time.RFC3339))
+		return nil, model.Invalidf("to", "is in the future (it is %s here); future times fire automatically", now.Format(time.RFC3339))
 	}
 	times, err := cron.Parse(of.Cron)
 	if err != nil {

@@ -223,7 +223,7 @@ func TestRequestedFires(t *testing.T) {
 			message  string
 		}{
 			{day, day, "to is not after from"}, {day.Add(time.Second), day, "to is not after from"},
-			{day, begins.Add(time.Hour), "to lies in the future"},
+			{day, begins.Add(time.Hour), "to is in the future"},
 		} {
 			if _, err := h.Schedules.Backfill(h.Ctx, trackertest.Scope, "s1", c.from, c.to); err == nil || !strings.Contains(err.Error(),
 				c.message) {

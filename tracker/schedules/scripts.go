@@ -18,7 +18,7 @@ type scripts struct {
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		request: set.Get("schedule_ask"), change: set.Get("schedule_switch"), decide: set.Get("schedule_decide"), due: set.Get("schedules_due"),
+		request: set.Get("schedule_fire"), change: set.Get("schedule_switch"), decide: set.Get("schedule_decide"), due: set.Get("schedules_due"),
 		list: set.Get("schedules_list"), read: set.Get("schedule_read"), record: set.Get("schedule_record"),
 		repair: set.Get("schedules_repair"), save: set.Get("schedule_save"), settle: set.Get("schedule_settle"),
 	}
@@ -231,7 +231,7 @@ func (s *Service) requestCall(r ref, fires []requestedFire, limit int) *store.Ca
 		[]string{k.ScheduleDue, k.Schedule(r.name()), k.Pending(r.name()), k.Fired(r.name())}, args...)
 }
 
-// requestReply is the reply of schedule_ask.lua.
+// requestReply is the reply of schedule_fire.lua.
 type requestReply struct {
 	code int64     // CodeOK, CodeNotFound, or CodeRefused when too many wait
 	now  time.Time // of the fire now

@@ -39,7 +39,7 @@ var keysOfFile = map[string]map[string]string{
 	"holdings/recovery_read.lua":    {"KEYS[i + 1]": ofWorker},
 	"lib/fresh.lua":                 {"key": ofWorker},
 	"lib/view.lua":                  {"key": ofNone}, // its lists are checked separately
-	"queues/asked_labels.lua":       {"key": ofDoc},
+	"queues/required_labels.lua":    {"key": ofDoc},
 	"queues/claimed.lua":            {"KEYS[1]": ofNone},
 	"schedules/schedule_decide.lua": {"KEYS[1]": ofSchedule},
 	"schedules/schedule_read.lua":   {"KEYS[k + 1]": ofScheduleDoc},
@@ -58,7 +58,7 @@ var keysOfFile = map[string]map[string]string{
 	"sweep/worker_drains.lua":       {"KEYS[i]": ofWorker},
 	"reconcile/worker_ended.lua":    {"KEYS[i + 2]": ofWorker},
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
-	"schedules/schedule_ask.lua":    {"KEYS[2]": ofSchedule},
+	"schedules/schedule_fire.lua":   {"KEYS[2]": ofSchedule},
 	"tasks/names.lua":               {"key": ofTask},
 	"tasks/states.lua":              {"key": ofTask},
 	"webhooks/webhook_read.lua":     {"KEYS[i]": ofNone},

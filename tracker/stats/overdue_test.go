@@ -42,3 +42,22 @@ func TestHealthyTasksAreNotOverdue(t *testing.T) {
 		}
 	})
 }
+
+// An outage that is over is reported with its length and with how long ago it ended.
+func TestAnOutageThatIsOverHasAnAge(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		h.MustTick()
+		h.Store.Clock.Advance(time.Minute) // no heartbeat can be stored
+		h.Advance(12 * time.Minute)
+		s, err := h.Replica().Stats.System(h.Ctx)
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, shard := range s.Shards {
+			if shard.OutageCredit < 59*time.Second || shard.OutageEnded < 11*time.Minute || shard.OutageEnded > 13*time.Minute {
+				h.Errorf("shard %d: an outage of %v ended %v ago", shard.Number, shard.OutageCredit, shard.OutageEnded)
+			}
+		}
+	})
+}

@@ -39,13 +39,13 @@ func newPublishedCounts() *publishedCounts {
 
 		queueWorkers: desc("lubdub_queue_workers", "Workers that are not OFFLINE by queue and status, those of the 100 queues with most workers "+
 			"one by one and all others as (other).", "tenant", "workspace", "queue", "status"),
-		flapping: desc("lubdub_flapping", "Workers and machines that have gone stale flapping-threshold times within a day, by kind: worker, "+
+		flapping: desc("lubdub_flapping", "Workers and machines that have gone stale 3 times or more within a day, by kind: worker, "+
 			"machine. A worker is its name on its machine and queue.", "kind"),
 
 		depth:   queue("lubdub_queue_depth", "Tasks that wait to be claimed."),
 		wait:    queue("lubdub_queue_oldest_wait_seconds", "How long the oldest of them has waited."),
 		running: queue("lubdub_queue_running", "Attempts that the queue's workers hold."),
-		unrunnable: queue("lubdub_queue_unrunnable", "Tasks that wait for a worker that there is not: none that is ONLINE and takes new work "+
+		unrunnable: queue("lubdub_queue_unrunnable", "Tasks without an eligible worker: no worker that is ONLINE and takes new work "+
 			"has their type, runtime and labels."),
 		paused: queue("lubdub_queue_paused", "1 while the queue is paused, so that its tasks wait; else 0."),
 	}

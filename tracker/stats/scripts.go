@@ -45,7 +45,7 @@ func (s *Service) countsCall(shard int, scopes []string) *store.Call {
 	for i, scope := range scopes {
 		args[i] = scope
 	}
-	return store.NewCall(shard, s.scripts.counts, []string{k.Index, k.Workers, k.WorkerBeats, k.Clock}, args...)
+	return store.NewCall(shard, s.scripts.counts, []string{k.Index, k.Workers, k.WorkerBeats, k.Clock, k.Braked}, args...)
 }
 
 // readCounts adds the counts of that many scopes.
@@ -85,6 +85,11 @@ func readShards(re store.Reply, shards []int) (found []Shard, timeouts [][]strin
 		is := Shard{
 			Number: shard, Overdue: millis(r.Int(1)), Stopped: millis(r.Int(2)), OutageCredit: millis(r.Int(3)),
 			Recoveries: int(r.Int(4)), Events: int(r.Int(5)), Held: int(r.Int(7)), sweepers: r.List(8).Strings(),
+			OutageEnded: millis(r.Int(10)),
+		}
+		for _, name := range r.List(11).Strings() {
+			tenant, workspace, _ := strings.Cut(name, "/")
+			is.Braked = append(is.Braked, model.Scope{Tenant: tenant, Workspace: workspace})
 		}
 		if id := r.Str(6); id != "" {
 			is.EventsFor = max(0, now.Sub(schema.ParseMillis(strings.SplitN(id, "-", 2)[0])))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
@@ -18,8 +19,9 @@ type System struct {
 	Nodes    []store.NodeHealth
 	// Differing are the names of settings that are not the same on all replicas.
 	Differing     []string
-	BrakeShare    int   // percent; 0: there is no brake
-	Held          int   // tasks and workers that the brake holds
+	BrakeShare    int // percent; 0: there is no brake
+	Held          int // tasks and workers that the brake holds
+	Braked        []model.Scope
 	ReconcileRate int   // entries per second
 	Examined      int64 // entries that the reconciler has examined in the last hour
 	Repaired      int64 // those of them that it has repaired
@@ -43,7 +45,9 @@ type Shard struct {
 	Recoveries   int           // of workers, in progress
 	Events       int           // in its stream
 	EventsFor    time.Duration // age of the oldest of them
+	OutageEnded  time.Duration // how long ago the newest of these outages ended
 	Held         int           // tasks and workers that the mass-expiry brake holds
+	Braked       []model.Scope // those of the tasks and workers that it holds
 
 	sweepers []string
 }
@@ -80,6 +84,11 @@ func (s *Service) readSystem(ctx context.Context) (*System, error) {
 	}
 	for _, shard := range is.Shards {
 		is.Held += shard.Held
+		for _, scope := range shard.Braked {
+			if !slices.Contains(is.Braked, scope) {
+				is.Braked = append(is.Braked, scope)
+			}
+		}
 	}
 	return is, nil
 }

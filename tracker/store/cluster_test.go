@@ -19,8 +19,8 @@ import (
 type clustered struct {
 	*redistest.Cluster
 	tr     *tracker.Tracker
-	hearts *trackertest.Hearts
-	load   *trackertest.Load
+	hearts *Hearts
+	load   *Load
 }
 
 const nodeTimeout = 2 * time.Second

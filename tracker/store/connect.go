@@ -73,7 +73,7 @@ func (s *servers) connect() error {
 	case kind == "":
 		err = s.connectSingle()
 	default:
-		err = fmt.Errorf("redis URL scheme %q is not known; after + stands cluster or sentinel", scheme)
+		err = fmt.Errorf("redis URL scheme %q is not known; after + use cluster or sentinel", scheme)
 	}
 	if err != nil {
 		return fmt.Errorf("redis URL %q: %w", redactURL(s.opts.URL), err)

@@ -127,7 +127,7 @@ func (s *durability) notConfirmed(why error) error {
 	s.unconfirmed.Inc()
 	e := &model.Error{Code: model.Unavailable, RetryAfter: time.Second, Cause: why}
 	if s.opts.Durability == Replicated {
-		e.Message = fmt.Sprintf("not confirmed: Redis has done it, but not %d of its replicas said in time that they have it, "+
+		e.Message = fmt.Sprintf("not confirmed: Redis has done it, but not %d of its replicas confirmed it in time, "+
 			"so a failover could undo it; send the same request again, which is answered once they do", s.opts.DurableReplicas)
 	} else {
 		e.Message = "not confirmed: Redis has done it, but did not say in time that it is synced to disk, " +

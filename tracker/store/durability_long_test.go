@@ -29,7 +29,7 @@ func kills(t *testing.T) int {
 }
 
 // underKills kills a primary under load repeatedly.
-func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *trackertest.Load)) *trackertest.Load {
+func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *Load)) *Load {
 	t.Helper()
 	o.RedisTimeout = time.Second
 	l := startLoad(t, trackertest.Open(t, o), 16)
@@ -46,8 +46,8 @@ func underKills(t *testing.T, o tracker.Options, n int, kill func(*testing.T, *t
 }
 
 // restarted kills and restarts a server without replicas.
-func restarted(s *redistest.Server) func(*testing.T, *trackertest.Load) {
-	return func(t *testing.T, _ *trackertest.Load) {
+func restarted(s *redistest.Server) func(*testing.T, *Load) {
+	return func(t *testing.T, _ *Load) {
 		s.Kill()
 		if err := s.Restart(); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func restarted(s *redistest.Server) func(*testing.T, *trackertest.Load) {
 
 // pair is a primary and its replica behind one address.
 type pair struct {
-	*redistest.Address
+	*Address
 	primary, replica *redistest.Server
 }
 
@@ -65,13 +65,13 @@ func startPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{primary: redistest.StartServer(t, "--repl-diskless-sync-delay", "0")}
 	p.replica = redistest.StartReplica(t, p.primary, "--repl-diskless-sync-delay", "0")
-	p.Address = redistest.StartAddress(t, p.primary)
+	p.Address = StartAddress(t, p.primary)
 	return p
 }
 
 // kill kills the primary. The replica is promoted at once, whatever it has not read yet, and the killed one comes back empty, as its
 // replica.
-func (p *pair) kill(t *testing.T, _ *trackertest.Load) {
+func (p *pair) kill(t *testing.T, _ *Load) {
 	t.Helper()
 	p.primary.Kill()
 	c := p.replica.Client()
@@ -90,7 +90,7 @@ func (p *pair) kill(t *testing.T, _ *trackertest.Load) {
 }
 
 // killWhileBehind kills the primary while the replica lags.
-func (p *pair) killWhileBehind(t *testing.T, l *trackertest.Load) {
+func (p *pair) killWhileBehind(t *testing.T, l *Load) {
 	t.Helper()
 	if err := p.replica.Freeze(); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestLongFsync(t *testing.T) {
 
 // TestLongMemory measures what durability memory loses; it asserts nothing.
 func TestLongMemory(t *testing.T) {
-	measure := func(name string, n int, url string, kill func(*testing.T, *trackertest.Load)) {
+	measure := func(name string, n int, url string, kill func(*testing.T, *Load)) {
 		t.Run(name, func(t *testing.T) {
 			l := underKills(t, tracker.Options{RedisURL: url}, n, kill)
 			l.End()

@@ -33,7 +33,7 @@ func TestLongFailoverKeepsTimeouts(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartServer(t, "--repl-diskless-sync-delay", "0")
 	replica := redistest.StartReplica(t, primary, "--repl-diskless-sync-delay", "0")
-	at := redistest.StartAddress(t, primary)
+	at := StartAddress(t, primary)
 	c := &failoverRun{T: t, last: map[string]*failoverTask{}, seen: map[string]string{}}
 	ctx, end := context.WithCancel(t.Context())
 	var background sync.WaitGroup

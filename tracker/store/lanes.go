@@ -192,8 +192,7 @@ func AsUnavailable(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *model.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*model.Error](err); ok {
 		if e.Op == "" {
 			e.Op = op
 		}

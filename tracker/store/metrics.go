@@ -39,8 +39,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_redis_errors_total",
-			Help: "Pipelines of calls that went wrong: timeout, unreachable (no connection, or it broke), or refused (Redis said no: memory, " +
-				"replicas, access, loading). Redirections of a Cluster and scripts that it had to be sent are none.",
+			Help: "Pipelines of calls that failed: timeout, unreachable (no connection, or it broke), or refused (Redis rejected it: memory, " +
+				"replicas, access, loading). Redirections of a Cluster and scripts that had to be sent first are not counted.",
 		}, []string{"kind"}),
 	}
 	for _, kind := range []string{"timeout", "unreachable", "refused"} {

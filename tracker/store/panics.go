@@ -67,9 +67,9 @@ func (b *breakdown) Contain(what string) {
 
 // BreakDown ends the tracker's work after a panic, and logs its place and stack.
 func (b *breakdown) BreakDown(what string, p any) {
-	b.log.Error("a bug of Lubdub: this process cannot go on; please report it",
+	b.log.Error("a bug in Lubdub: this process cannot continue; please report it",
 		"where", what, slog.Any("panic", p), "stack", string(debug.Stack()))
-	b.giveUp(fmt.Errorf("panic in %s: %v (a bug of Lubdub; the log has the stack)", what, p),
+	b.giveUp(fmt.Errorf("panic in %s: %v (a bug in Lubdub; the log has the stack)", what, p),
 		"this replica has hit a bug and is shutting down; the request may or may not have been applied. Retry it on another replica")
 }
 

@@ -65,7 +65,7 @@ func (s *Store) Await(ctx context.Context, step string, do func(context.Context)
 		err := do(ctx)
 		switch {
 		case err == nil && waited:
-			s.opts.Logger.Info("Redis answers, and the start goes on", "step", step)
+			s.opts.Logger.Info("Redis is responding; starting continues", "step", step)
 			return nil
 		case err == nil || !passing(err) || s.breakdown.isBroken():
 			return err
@@ -87,13 +87,11 @@ var passingReplies = []string{"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUS
 
 // passing reports whether err means that Redis does not respond now and may later.
 func passing(err error) bool {
-	var answer redis.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[redis.Error](err); ok {
 		kind, _, _ := strings.Cut(answer.Error(), " ")
 		return slices.Contains(passingReplies, kind)
 	}
-	var refused *model.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*model.Error](err); ok {
 		return refused.Code == model.Unavailable || refused.Code == model.Overloaded
 	}
 	var network net.Error

@@ -13,9 +13,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *trackertest.Load {
+func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *Load {
 	ctx, stop := context.WithCancel(context.Background())
-	l := &trackertest.Load{Tr: tr, Stop: stop, Lost: map[string]bool{}}
+	l := &Load{Tr: tr, Stop: stop, Lost: map[string]bool{}}
 	for w := range workers {
 		l.Running.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
@@ -30,11 +30,11 @@ func startLoad(t *testing.T, tr *tracker.Tracker, workers int) *trackertest.Load
 // heartLife is how long a heart may be silent: longer than a failover takes, and than a busy host delays a beat.
 const heartLife = 15 * time.Second
 
-func startHearts(t *testing.T, tr *tracker.Tracker, n int) *trackertest.Hearts {
+func startHearts(t *testing.T, tr *tracker.Tracker, n int) *Hearts {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	h := &trackertest.Hearts{Tr: tr, Stop: stop, Tasks: make([]*model.Attempt, n), Fresh: make([]atomic.Int64, n),
-		Results: make([][]trackertest.BeatResult, n)}
+	h := &Hearts{Tr: tr, Stop: stop, Tasks: make([]*model.Attempt, n), Fresh: make([]atomic.Int64, n),
+		Results: make([][]BeatResult, n)}
 	h.Running.Go(func() { _ = tr.Beats.KeepTime(ctx) })
 	sweeper := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 	h.Running.Go(func() { _ = sweeper.Run(ctx) })

@@ -19,9 +19,9 @@ func TestVerdictCallsOverlap(t *testing.T) {
 		tr := trackertest.OpenOn(t, s)
 		const tasks = 40
 		for i := range tasks {
-			trackertest.StartOne(t, tr, s, fmt.Sprint("t", i))
+			startOne(t, tr, s, fmt.Sprint("t", i))
 		}
-		trackertest.Advance(t, tr, s, 2250*time.Millisecond)
+		advance(t, tr, s, 2250*time.Millisecond)
 		var calls atomic.Int32
 		others := make(chan struct{})
 		anotherRan := sync.OnceFunc(func() { close(others) })

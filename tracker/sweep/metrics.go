@@ -37,7 +37,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			"queue: the first 100 queues that have late workers one by one and all others as (other)."),
 		flapping: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_flapping_total",
-			Help: "Times that a worker or machine went stale which had done so flapping-threshold times within a day, this one included, " +
+			Help: "Times that a worker or machine went stale which had done so 3 times or more within a day, this one included, " +
 				"by kind: worker, machine.",
 		}, []string{"kind"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -19,8 +19,8 @@ func TestBeatBetweenFindAndTake(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		tr := trackertest.OpenOn(t, s)
-		alive, dead := trackertest.StartOne(t, tr, s, "alive"), trackertest.StartOne(t, tr, s, "dead")
-		trackertest.Advance(t, tr, s, 2500*time.Millisecond)
+		alive, dead := startOne(t, tr, s, "alive"), startOne(t, tr, s, "dead")
+		advance(t, tr, s, 2500*time.Millisecond)
 		sw := sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{})
 		found, take, err := sw.FindSilent(0, "2000")
 		if err != nil || found != 2 {
@@ -53,9 +53,9 @@ func TestOneTransitionWins(t *testing.T) {
 		const tasks = 60
 		attempts := make([]*model.Attempt, tasks)
 		for i := range attempts {
-			attempts[i] = trackertest.StartOne(t, tr, s, fmt.Sprint("t", i))
+			attempts[i] = startOne(t, tr, s, fmt.Sprint("t", i))
 		}
-		trackertest.Advance(t, tr, s, 2250*time.Millisecond)
+		advance(t, tr, s, 2250*time.Millisecond)
 		var wg sync.WaitGroup
 		completed := make([]bool, tasks)
 		for range 4 {

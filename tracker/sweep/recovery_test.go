@@ -19,7 +19,6 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/sweep"
-	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // A sweeper that dies between any two steps of a recovery leaves nothing undone: another one continues, every task is recovered
@@ -100,7 +99,7 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 			attempts = append(attempts, e.Attempt)
 		}
 	}
-	trackertest.Advance(t, heir, s, 1250*time.Millisecond)
+	advance(t, heir, s, 1250*time.Millisecond)
 
 	life := &mortal{left: n}
 	dying.Store.AddHook(life)
@@ -116,7 +115,7 @@ func dieAfter(t *testing.T, s *redistest.Store, n int) (made int) {
 		t.Fatalf("after %d calls: the ended worker claimed %d: %v", n, len(got), err)
 	}
 	if worker.Status != model.Offline { // its claim has kept it alive
-		trackertest.Advance(t, heir, s, 1250*time.Millisecond)
+		advance(t, heir, s, 1250*time.Millisecond)
 	}
 	before, err := heir.Tasks.Get(ctx, scope, attempts[0].TaskID)
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *scripts) workerExpireCall(by sweeperID, o *Options, workers []dueWorker
 	shard := workers[0].ref.Shard
 	k := s.keys[shard]
 	keys := append(slices.Clone(k.OfWorkers), k.Flapping)
-	args := []any{string(by), model.Millis(o.Retention), len(s.keys), schema.Flag(o.Probe != nil), o.FlappingThreshold}
+	args := []any{string(by), model.Millis(o.Retention), len(s.keys), schema.Flag(o.Probe != nil), model.FlappingThreshold}
 	for _, w := range workers {
 		keys = k.OfWorker(keys, w.ref)
 		args = append(args, w.ref.Scope.String(), w.ref.ID, schema.Flag(!w.waits))

@@ -22,11 +22,10 @@ import (
 
 // Options configure a Service.
 type Options struct {
-	Retention         time.Duration                               // how long finished tasks and OFFLINE workers are kept
-	FlappingThreshold int                                         // a worker or machine that was declared stale this often within a day flaps
-	Probe             func(ctx context.Context, url string) error // requests the URL of a late worker; nil: no worker is probed
-	Logger            *slog.Logger
-	Registerer        prometheus.Registerer // nil: metrics are not registered
+	Retention  time.Duration                               // how long finished tasks and OFFLINE workers are kept
+	Probe      func(ctx context.Context, url string) error // requests the URL of a late worker; nil: no worker is probed
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer // nil: metrics are not registered
 }
 
 // Service is what the sweepers of a process share. Its fields do not change, so its methods may be called from any goroutine.

@@ -173,7 +173,7 @@ func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 		return r, err
 	}
 	if _, err := s.store.Do(ctx, "sweep", s.scripts.sweptCall(model.NewID("act_"), r.data())); err != nil {
-		s.log.Warn("a sweep that was asked for is done, and could not be told", "by", model.ActorOf(ctx), "error", err)
+		s.log.Warn("a requested sweep is done, but its result could not be published", "by", model.ActorOf(ctx), "error", err)
 	}
 	return r, nil
 }

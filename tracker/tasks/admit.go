@@ -45,7 +45,7 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 			case failed[r.Shard] != nil:
 				c.err = failed[r.Shard]
 			default:
-				c.AdmissionErr = model.Invalidf("workerId", "names no worker of this tenant and workspace, so nobody would ever claim the task; "+
+				c.AdmissionErr = model.Invalidf("workerId", "names no worker of this tenant and workspace, so the task would never be claimed; "+
 					"take one from GET /v1/workers, or leave it out")
 				if c.IdempotencyKey == "" {
 					c.err = c.AdmissionErr

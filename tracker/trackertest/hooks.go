@@ -18,8 +18,21 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/schema"
 )
 
+// hook is called instead of each pipeline; the batcher sends nothing else. It calls next with what Redis is to receive.
+type hook func(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error
+
+func addHook(tr *tracker.Tracker, h hook) { tr.Store.AddHook(h) }
+
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return h(ctx, cmds, next) }
+}
+
 // DieAfter lets a number of calls reach Redis and then none, as when the process is killed.
-func DieAfter(tr *tracker.Tracker, calls int) { tr.Store.AddHook(&deadline{left: calls}) }
+func DieAfter(tr *tracker.Tracker, calls int) { addHook(tr, (&deadline{left: calls}).pipeline) }
 
 type deadline struct {
 	mu   sync.Mutex
@@ -28,56 +41,36 @@ type deadline struct {
 
 var errDead = errors.New("the process is dead")
 
-func (d *deadline) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (d *deadline) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (d *deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		d.mu.Lock()
-		n := min(d.left, len(cmds))
-		d.left -= n
-		d.mu.Unlock()
-		for _, cmd := range cmds[n:] {
-			cmd.SetErr(errDead)
-		}
-		if n == 0 {
-			return errDead
-		}
-		return next(ctx, cmds[:n])
+func (d *deadline) pipeline(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+	d.mu.Lock()
+	n := min(d.left, len(cmds))
+	d.left -= n
+	d.mu.Unlock()
+	for _, cmd := range cmds[n:] {
+		cmd.SetErr(errDead)
 	}
+	if n == 0 {
+		return errDead
+	}
+	return next(ctx, cmds[:n])
 }
 
 // After calls f each time a script has run, before any later command.
 func After(tr *tracker.Tracker, script string, f func()) {
-	tr.Store.AddHook(&after{sha: tr.Store.Scripts.Get(script).SHA, f: f})
-}
-
-type after struct {
-	sha string
-	f   func()
-}
-
-func (a *after) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (a *after) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (a *after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
+	sha := tr.Store.Scripts.Get(script).SHA
+	addHook(tr, func(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
 		err := next(ctx, cmds)
-		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool {
-			return shaOf(cmd) == a.sha && cmd.Err() == nil
-		}) {
-			a.f()
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return shaOf(cmd) == sha && cmd.Err() == nil }) {
+			f()
 		}
 		return err
-	}
+	})
 }
 
 // FailCalls fails the calls of a script for whose number, from 0 on, `fails` returns true: before Redis receives them or, if lost is
 // true, after it has run them.
 func FailCalls(tr *tracker.Tracker, script string, lost bool, fails func(n int) bool) {
-	tr.Store.AddHook(&failing{sha: tr.Store.Scripts.Get(script).SHA, lost: lost, fails: fails})
+	addHook(tr, (&failing{sha: tr.Store.Scripts.Get(script).SHA, lost: lost, fails: fails}).pipeline)
 }
 
 type failing struct {
@@ -88,32 +81,26 @@ type failing struct {
 	n     int
 }
 
-func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		var failed, passed []redis.Cmder
-		for _, cmd := range cmds {
-			if shaOf(cmd) == f.sha && f.next() {
-				failed = append(failed, cmd)
-			} else {
-				passed = append(passed, cmd)
-			}
+func (f *failing) pipeline(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+	var failed, passed []redis.Cmder
+	for _, cmd := range cmds {
+		if shaOf(cmd) == f.sha && f.next() {
+			failed = append(failed, cmd)
+		} else {
+			passed = append(passed, cmd)
 		}
-		if f.lost {
-			passed = cmds
-		}
-		err := errDead
-		if len(passed) > 0 {
-			err = next(ctx, passed)
-		}
-		for _, cmd := range failed {
-			cmd.SetErr(errDead)
-		}
-		return err
 	}
+	if f.lost {
+		passed = cmds
+	}
+	err := errDead
+	if len(passed) > 0 {
+		err = next(ctx, passed)
+	}
+	for _, cmd := range failed {
+		cmd.SetErr(errDead)
+	}
+	return err
 }
 
 func (f *failing) next() bool {
@@ -141,15 +128,25 @@ func IdempotencyKey(tr *tracker.Tracker, scope model.Scope, key string) string {
 
 // CountScripts returns a function that returns how often each script was called since.
 func CountScripts(tr *tracker.Tracker) func() map[string]int {
-	r := &scriptCount{names: map[string]string{}, calls: map[string]int{}}
+	names, calls := map[string]string{}, map[string]int{} // by SHA, by name
 	for _, name := range tr.Store.Scripts.Names() {
-		r.names[tr.Store.Scripts.Get(name).SHA] = name
+		names[tr.Store.Scripts.Get(name).SHA] = name
 	}
-	tr.Store.AddHook(r)
+	var mu sync.Mutex
+	addHook(tr, func(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+		mu.Lock()
+		for _, cmd := range cmds {
+			if name := names[shaOf(cmd)]; name != "" {
+				calls[name]++
+			}
+		}
+		mu.Unlock()
+		return next(ctx, cmds)
+	})
 	return func() map[string]int {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return maps.Clone(r.calls)
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(calls)
 	}
 }
 
@@ -164,29 +161,6 @@ func shaOf(cmd redis.Cmder) string {
 		}
 	}
 	return ""
-}
-
-type scriptCount struct {
-	names map[string]string // by SHA
-	mu    sync.Mutex
-	calls map[string]int
-}
-
-func (r *scriptCount) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r *scriptCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (r *scriptCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		r.mu.Lock()
-		for _, cmd := range cmds {
-			if name := r.names[shaOf(cmd)]; name != "" {
-				r.calls[name]++
-			}
-		}
-		r.mu.Unlock()
-		return next(ctx, cmds)
-	}
 }
 
 // ScriptCall is the size and time of one call of a script.
@@ -214,7 +188,7 @@ func recordCalls(tr *tracker.Tracker, r *callRecorder, scripts ...string) func()
 			r.names[tr.Store.Scripts.Get(name).SHA] = name
 		}
 	}
-	tr.Store.AddHook(r)
+	addHook(tr, r.pipeline)
 	return func() []ScriptCall {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -231,34 +205,28 @@ type callRecorder struct {
 	calls     []ScriptCall
 }
 
-func (r *callRecorder) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r *callRecorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (r *callRecorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		took, err := r.run(ctx, next, cmds)
-		for i, cmd := range cmds {
-			name, ok := r.names[shaOf(cmd)]
-			if !ok || cmd.Err() != nil {
-				continue
-			}
-			c := ScriptCall{Script: name, Took: took[i]}
-			for i, arg := range cmd.Args() {
-				if i == 2 {
-					c.Keys, _ = strconv.Atoi(text(arg))
-				}
-				c.Sent += len(text(arg))
-			}
-			if done, ok := cmd.(*redis.Cmd); ok {
-				c.Got = bytesOf(done.Val())
-			}
-			r.mu.Lock()
-			r.calls = append(r.calls, c)
-			r.mu.Unlock()
+func (r *callRecorder) pipeline(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+	took, err := r.run(ctx, next, cmds)
+	for i, cmd := range cmds {
+		name, ok := r.names[shaOf(cmd)]
+		if !ok || cmd.Err() != nil {
+			continue
 		}
-		return err
+		c := ScriptCall{Script: name, Took: took[i]}
+		for i, arg := range cmd.Args() {
+			if i == 2 {
+				c.Keys, _ = strconv.Atoi(text(arg))
+			}
+			c.Sent += len(text(arg))
+		}
+		if done, ok := cmd.(*redis.Cmd); ok {
+			c.Got = bytesOf(done.Val())
+		}
+		r.mu.Lock()
+		r.calls = append(r.calls, c)
+		r.mu.Unlock()
 	}
+	return err
 }
 
 // run runs the commands, one by one if they are measured.
@@ -307,7 +275,7 @@ func bytesOf(reply any) int {
 // EndWithoutRecovery ends a worker like a process that dies right after the verdict.
 func EndWithoutRecovery(tr *tracker.Tracker, scope model.Scope, id string) error {
 	d := &dying{after: tr.Store.Scripts.Get("worker_status").SHA}
-	tr.Store.AddHook(d)
+	addHook(tr, d.pipeline)
 	_, err := tr.Workers.Retire(context.Background(), scope, id, model.WorkerForced, "")
 	d.over.Store(true)
 	if d.died.Load() {
@@ -322,22 +290,16 @@ type dying struct {
 	died, over atomic.Bool
 }
 
-func (d *dying) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (d *dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if d.died.Load() && !d.over.Load() {
-			for _, cmd := range cmds {
-				cmd.SetErr(errDead)
-			}
-			return errDead
+func (d *dying) pipeline(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+	if d.died.Load() && !d.over.Load() {
+		for _, cmd := range cmds {
+			cmd.SetErr(errDead)
 		}
-		err := next(ctx, cmds)
-		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return shaOf(cmd) == d.after && cmd.Err() == nil }) {
-			d.died.Store(true)
-		}
-		return err
+		return errDead
 	}
+	err := next(ctx, cmds)
+	if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return shaOf(cmd) == d.after && cmd.Err() == nil }) {
+		d.died.Store(true)
+	}
+	return err
 }

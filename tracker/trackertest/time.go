@@ -31,3 +31,12 @@ func Until(t testing.TB, good func() bool) {
 		}
 	}
 }
+
+func Eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !is(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", Patience, what)
+		}
+	}
+}

@@ -1,13 +1,11 @@
 package trackertest
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/tracker"
-	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // mostScriptTime limits the time of any script, whatever is stored: 5 ms plus a margin for a busy host.
@@ -63,34 +61,4 @@ func (h *timedHarness) Short(what string, do func()) {
 			h.Errorf("%s: %s took %v and blocked Redis for as long", what, name, d)
 		}
 	}
-}
-
-// LargestWorker returns the largest valid registration.
-func LargestWorker(t *testing.T) model.NewWorker {
-	t.Helper()
-	with := func(types, labels int) model.NewWorker {
-		return NewWorker(func(n *model.NewWorker) {
-			n.Types, n.Labels = []string{"a"}, map[string]string{}
-			for i := range types {
-				n.Types = append(n.Types, fmt.Sprintf("%0128d", i))
-			}
-			for i := range labels {
-				n.Labels[fmt.Sprintf("%0128d", i)] = fmt.Sprintf("%0256d", i)
-			}
-		})
-	}
-	types, labels := 0, 0
-	for fits := true; fits && labels < model.MaxLabels/8; {
-		n := with(0, labels+1)
-		if fits = n.Validate() == nil; fits {
-			labels++
-		}
-	}
-	for fits := true; fits && types < model.MaxTypes-1; {
-		n := with(types+1, labels)
-		if fits = n.Validate() == nil; fits {
-			types++
-		}
-	}
-	return with(types, labels)
 }

@@ -118,7 +118,7 @@ func (s *Service) pushes(l *events.ShardRead, byScope map[model.Scope][]*target,
 	}
 	if l.Gap != nil {
 		s.metrics.gaps.Inc()
-		s.log.Warn("events were dropped before webhooks had taken them; they are told of the gap", "shard", l.Shard,
+		s.log.Warn("events were dropped before webhooks had received them; the webhooks receive a gap", "shard", l.Shard,
 			"from", l.Gap.From, "to", l.Gap.To)
 		for scope, targets := range byScope {
 			for _, t := range targets {

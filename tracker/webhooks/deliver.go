@@ -85,7 +85,7 @@ func (d *delivering) start(chain string) {
 	go st.Guard("a delivery to a webhook", func() { d.results <- d.post(d.posting, one, url, secrets) })()
 }
 
-// post tries a delivery once. An outcome without a fate was not finished, because the process stops or the webhook was disabled.
+// post tries a delivery once. An outcome without a result was not finished, because the process stops or the webhook was disabled.
 func (d *delivering) post(ctx context.Context, one claimed, url string, secrets []aSecret) outcome {
 	c := d.courier
 	if !c.slots.take(ctx, d.scope.Tenant, d.name) {

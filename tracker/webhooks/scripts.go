@@ -18,10 +18,10 @@ type scripts struct {
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
 		save: set.Get("webhook_save"), remove: set.Get("webhook_delete"), rotate: set.Get("webhook_rotate"), read: set.Get("webhook_read"),
-		list: set.Get("webhooks_list"), deliveries: set.Get("webhook_deliveries"), again: set.Get("webhook_again"),
+		list: set.Get("webhooks_list"), deliveries: set.Get("webhook_deliveries"), again: set.Get("webhook_retry"),
 		repair: set.Get("webhook_repair"), resume: set.Get("webhooks_resume"),
 		begin: set.Get("webhooks_begin"), peek: set.Get("webhooks_peek"), taken: set.Get("webhooks_taken"),
-		push: set.Get("webhook_push"), claim: set.Get("webhook_claim"), settle: set.Get("webhook_settle"), bury: set.Get("webhook_bury"),
+		push: set.Get("webhook_push"), claim: set.Get("webhook_claim"), settle: set.Get("webhook_settle"), bury: set.Get("webhook_give_up"),
 		trim: set.Get("webhook_trim"),
 	}
 }

@@ -83,7 +83,7 @@ func (s *Settings) validate(scope model.Scope) error {
 	}
 	for _, kind := range f.Types {
 		if slices.Contains(model.WithoutScope, kind) {
-			return invalid("events", "names %s, which belongs to no workspace, and a webhook is told of its own workspace only; read it "+
+			return invalid("events", "names %s, which belongs to no workspace, and a webhook receives events of its workspace only; read it "+
 				"from GET /v1/events with a token of tenant * and workspace *", kind)
 		}
 	}

@@ -118,7 +118,7 @@ func offlineMessage(r model.WorkerReason) string {
 	switch r {
 	case model.WorkerStale:
 		return "the worker was silent for its timeout and is OFFLINE; stop its tasks, which others may run by now, " +
-			"and register again, with a registrationId of its own"
+			"and register again, with a new registrationId"
 	case model.WorkerSuperseded:
 		return "another worker with the same queue, machine, name, hostname and pid has registered and takes its place; " +
 			"stop this one, or, where both are to run, " + ownIdentity
@@ -128,5 +128,5 @@ func offlineMessage(r model.WorkerReason) string {
 		return "an operator has taken the worker OFFLINE and holds it so; stop it: its registrations are refused until an operator " +
 			"resumes it (`lubdub worker resume`), or its machine where that was taken offline (`lubdub machine resume`)"
 	}
-	return "the worker is OFFLINE; register again, with a registrationId of its own"
+	return "the worker is OFFLINE; register again, with a new registrationId"
 }

@@ -198,6 +198,9 @@ func TestAMachineTakenOffline(t *testing.T) {
 		}
 		c.WantWorker(b, model.Offline, model.WorkerForced)
 		c.WantWorker(elsewhere, model.Online, "")
+		if e := c.Events("m1"); e["machine.held_offline"] != 1 {
+			c.Fatalf("%v", e)
+		}
 		if m := c.MustMachine("m1"); m.Hold == nil || m.Hold.Reason != "on fire" || !m.Hold.Since.Equal(c.Store.Clock.Now()) {
 			c.Fatalf("%+v", m.Hold)
 		}
@@ -223,7 +226,7 @@ func TestAMachineTakenOffline(t *testing.T) {
 		if m := c.MustMachine("m1"); m.Hold != nil {
 			c.Fatalf("%+v", m.Hold)
 		}
-		if e := c.Events("m1"); e["machine.held_offline"] != 1 || e["machine.resumed"] != 1 {
+		if e := c.Events("m1"); e["machine.resumed"] != 1 {
 			c.Fatalf("%v", e)
 		}
 		_, err = c.Workers.OfflineMachine(c.Ctx, trackertest.Scope, "nowhere", "")

@@ -36,11 +36,10 @@ type MachineDrain struct {
 
 // machines reads and changes machines and their workers.
 type machines struct {
-	store             *store.Store
-	scripts           *scripts
-	reader            *reader
-	operations        *operations
-	flappingThreshold int
+	store      *store.Store
+	scripts    *scripts
+	reader     *reader
+	operations *operations
 }
 
 // Machine reads one machine.
@@ -145,7 +144,7 @@ func (s *machines) newMachine(scope model.Scope, id string, re *machineReply) *M
 	m := &Machine{
 		Scope: scope, ID: id, Status: re.status, Workers: map[model.WorkerStatus]int{},
 		Uptime: machineUptime(re.now, re.first, re.onlineSince, re.periods), StaleCount: re.stales,
-		Flapping: re.stales >= s.flappingThreshold,
+		Flapping: re.stales >= model.FlappingThreshold,
 	}
 	if !re.drained.Since.IsZero() {
 		m.Drain = &re.drained

@@ -20,11 +20,10 @@ type entry struct {
 
 // views shows single workers and sorted pages of many.
 type views struct {
-	store             *store.Store
-	scripts           *scripts
-	reader            *reader
-	loads             *loads
-	flappingThreshold int // a worker or machine that was declared stale this often within a day flaps
+	store   *store.Store
+	scripts *scripts
+	reader  *reader
+	loads   *loads
 }
 
 // Get reads one worker.

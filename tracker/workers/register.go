@@ -197,7 +197,7 @@ func (s *registrar) supersededBy(ctx context.Context, by *schema.WorkerRef, old 
 }
 
 // ownIdentity is the advice for processes that supersede each other.
-const ownIdentity = "give each process a name, machineId or hostname of its own"
+const ownIdentity = "give each process a unique name, machineId or hostname"
 
 // afterSupersession recovers what a superseded worker held, and logs workers that keep superseding each other.
 func (s *registrar) afterSupersession(ctx context.Context, n *model.NewWorker, by *schema.WorkerRef, done registerReply) {

@@ -85,10 +85,10 @@ func noWorkerLeft(op string, code model.Code, s *model.Selection) error {
 	case s.Considered == 0:
 		e.Message = "no worker is registered for this queue; start one, or check the queue's name"
 	case s.Rejected[model.ByCordon] > 0:
-		e.Message = "no worker that is ONLINE and not cordoned has what is asked for; uncordon one of those that rejected counts, " +
+		e.Message = "no ONLINE worker that is not cordoned matches the request; uncordon one of those that rejected counts, " +
 			"or start another"
 	default:
-		e.Message = "no worker that is ONLINE has what is asked for; rejected tells how many fell at each filter"
+		e.Message = "no ONLINE worker matches the request; rejected has the number of workers that each filter excluded"
 	}
 	return e
 }

@@ -15,7 +15,6 @@ type Options struct {
 	Interval          time.Duration // between workers' heartbeats
 	TimeoutMultiplier int           // a worker's timeout is this many intervals
 	OfflineRetention  time.Duration // how long OFFLINE workers are kept
-	FlappingThreshold int           // a worker or machine that was declared stale this often within a day flaps
 	Logger            *slog.Logger
 }
 
@@ -37,12 +36,12 @@ func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Servic
 	sc := newScripts(s, o)
 	rd := &reader{store: s, scripts: sc}
 	lo := &loads{store: s, scripts: sc}
-	li := &views{store: s, scripts: sc, reader: rd, loads: lo, flappingThreshold: o.FlappingThreshold}
+	li := &views{store: s, scripts: sc, reader: rd, loads: lo}
 	op := &operations{store: s, holdings: h, scripts: sc, reader: rd, loads: lo, views: li}
 	return &Service{
 		scripts: sc, reader: rd, loads: lo, views: li, operations: op,
 		registrar: &registrar{store: s, beats: b, holdings: h, quotas: q, scripts: sc, reader: rd, opts: o, log: o.Logger},
-		machines:  &machines{store: s, scripts: sc, reader: rd, operations: op, flappingThreshold: o.FlappingThreshold},
+		machines:  &machines{store: s, scripts: sc, reader: rd, operations: op},
 		placement: &placement{store: s, holdings: h, scripts: sc, reader: rd, loads: lo, views: li},
 	}
 }

@@ -141,8 +141,8 @@ func (s *views) staleCalls(workers []*model.Worker) (calls []*store.Call, set fu
 			counts := readDayCounts(calls[i].Reply)
 			for j, w := range group {
 				w.StaleCount = counts[j].worker
-				w.Flapping = w.StaleCount >= s.flappingThreshold
-				w.MachineFlapping = counts[j].machine >= s.flappingThreshold
+				w.Flapping = w.StaleCount >= model.FlappingThreshold
+				w.MachineFlapping = counts[j].machine >= model.FlappingThreshold
 			}
 		}
 	}

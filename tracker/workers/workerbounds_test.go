@@ -48,7 +48,7 @@ func TestWorkerRecordIsBounded(t *testing.T) {
 func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 	t.Parallel()
 	h := trackertest.Timed(t)
-	n := trackertest.LargestWorker(t)
+	n := largestWorker(t)
 	const count = 1000
 	for i := range count {
 		w := n
@@ -131,4 +131,34 @@ func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
 			t.Fatalf("drain: %+v, %v", drained, err)
 		}
 	})
+}
+
+// largestWorker returns the largest valid registration.
+func largestWorker(t *testing.T) model.NewWorker {
+	t.Helper()
+	with := func(types, labels int) model.NewWorker {
+		return trackertest.NewWorker(func(n *model.NewWorker) {
+			n.Types, n.Labels = []string{"a"}, map[string]string{}
+			for i := range types {
+				n.Types = append(n.Types, fmt.Sprintf("%0128d", i))
+			}
+			for i := range labels {
+				n.Labels[fmt.Sprintf("%0128d", i)] = fmt.Sprintf("%0256d", i)
+			}
+		})
+	}
+	types, labels := 0, 0
+	for fits := true; fits && labels < model.MaxLabels/8; {
+		n := with(0, labels+1)
+		if fits = n.Validate() == nil; fits {
+			labels++
+		}
+	}
+	for fits := true; fits && types < model.MaxTypes-1; {
+		n := with(types+1, labels)
+		if fits = n.Validate() == nil; fits {
+			types++
+		}
+	}
+	return with(types, labels)
 }

@@ -21,24 +21,16 @@ import (
 // on, each is an event and is counted, and the gauge shows the flapping until enough of the verdicts are older than a day.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
-	for _, threshold := range []int{0, 1, 2, 5} {
-		t.Run(fmt.Sprint(threshold), func(t *testing.T) {
-			t.Parallel()
-			least := threshold
-			if least == 0 {
-				least = 3
-			}
-			var registry *prometheus.Registry
-			trackertest.Contract(t, func(h *trackertest.Harness) { flaps(h, registry, least) }, func(o *tracker.Options) {
-				registry = prometheus.NewRegistry()
-				o.Registerer, o.FlappingThreshold = registry, threshold
-			})
-		})
-	}
+	var registry *prometheus.Registry
+	trackertest.Contract(t, func(h *trackertest.Harness) { flaps(h, registry) }, func(o *tracker.Options) {
+		registry = prometheus.NewRegistry()
+		o.Registerer = registry
+	})
 }
 
-func flaps(h *trackertest.Harness, registry *prometheus.Registry, least int) {
+func flaps(h *trackertest.Harness, registry *prometheus.Registry) {
 	const hours = 2 // between two verdicts
+	const least = model.FlappingThreshold
 	named := func(n *model.NewWorker) { n.Name = "mailer-1" }
 	other := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 	want := func(id string, times int) {

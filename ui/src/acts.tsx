@@ -8,7 +8,7 @@ import { rolesOf } from './roles.gen';
 import { session } from './session';
 import { Signal, use } from './signal';
 
-// What can be done to what. The server decides; what a role forbids is not offered, and it is said why.
+// The actions on each kind of object. The server enforces permissions; actions that the role forbids are disabled, with the reason.
 
 interface Counted {
   matched: number;
@@ -31,7 +31,7 @@ interface Act {
   reason?: boolean;
   grace?: boolean;
   deadline?: boolean;
-  others?: string; // why it leaves some of those alone that match
+  others?: string; // why some matching objects are left unchanged
   one: (id: string, o: Options) => Promise<unknown>;
   many?: (selector: Selector, dryRun: boolean, o: Options, pageToken?: string) => Promise<Counted>;
 }
@@ -39,7 +39,7 @@ interface Act {
 const enc = encodeURIComponent;
 const because = (o: Options): object => (o.reason ? { reason: o.reason } : {});
 
-function chosenBy({ label, ...rest }: Selector): object {
+function selectorBody({ label, ...rest }: Selector): object {
   const s = Object.fromEntries(Object.entries(rest).filter(([, v]) => v));
   const labels = Object.fromEntries(
     (label ?? '')
@@ -53,15 +53,15 @@ function chosenBy({ label, ...rest }: Selector): object {
   return { ...s, ...(label ? { labels } : {}) };
 }
 
-// ends tells whether a selector may be about tasks that have ended. Where it need not be, these, which may be very many, are not gone
-// through only to be left alone; the command line does the same.
-const ends = (s: Selector): boolean => !!(s.state || s.reason);
+// includesEnded reports whether a selector may match tasks that have ended. Otherwise these, which may be very many, are not selected,
+// since they would be left unchanged; the command line does the same.
+const includesEnded = (s: Selector): boolean => !!(s.state || s.reason);
 
 const onWorkers =
   (verb: string) =>
   (s: Selector, dryRun: boolean, o: Options): Promise<Counted> =>
     post(`v1/workers:${verb}`, {
-      selector: chosenBy(s),
+      selector: selectorBody(s),
       dryRun,
       ...because(o),
       ...(o.deadlineMs === undefined ? {} : { deadlineMs: o.deadlineMs }),
@@ -85,12 +85,12 @@ export const acts = {
     danger: true,
     reason: true,
     grace: true,
-    effect: 'Its worker is told with its next beat, and has the grace period to stop.',
+    effect: 'Its worker is notified with its next heartbeat and must stop within the grace period.',
     others: 'have ended',
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
     many: (s, dryRun, o, pageToken) =>
       post('v1/tasks:cancel', {
-        selector: chosenBy(ends(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }),
+        selector: selectorBody(includesEnded(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }),
         dryRun,
         ...because(o),
         pageToken,
@@ -111,7 +111,7 @@ export const acts = {
       return post(`v1/tasks/${enc(id)}/attempts`, { fromAttempt: t.attempt });
     },
     many: (s, dryRun, _, pageToken) =>
-      post('v1/tasks:retry', { selector: chosenBy({ ...s, state: s.state || 'FAILED' }), dryRun, pageToken }),
+      post('v1/tasks:retry', { selector: selectorBody({ ...s, state: s.state || 'FAILED' }), dryRun, pageToken }),
   },
   cancelRun: {
     noun: 'run',
@@ -217,7 +217,7 @@ export const acts = {
     past: 'Resumed',
     op: 'resumeMachine',
     reason: true,
-    effect: 'It takes workers again, and those that drain go on.',
+    effect: 'It accepts workers again, and its draining workers resume.',
     one: (id, o) => post(`v1/machines/${enc(id)}/resume`, because(o)),
   },
   pauseQueue: {
@@ -293,7 +293,7 @@ export const acts = {
     past: 'Released the brake',
     op: 'releaseBrake',
     danger: true,
-    effect: 'What the mass expiry brake holds here expires now, and nothing is held for ten minutes.',
+    effect: 'What the mass-expiry brake holds here expires now, and nothing is held for ten minutes.',
     one: () => post('v1/system:release'),
   },
   sweep: {
@@ -310,14 +310,14 @@ export const acts = {
 export type ActName = keyof typeof acts;
 export type Target = { ids: string[] } | { selector: Selector };
 
-// forbidden says why an act is not for this role; "" when it is.
+// forbidden returns why this role may not perform an action; "" if it may.
 export function forbidden(op: string): string {
   const role = session.value?.role ?? '';
   const may = rolesOf[op] ?? [];
   return may.includes(role) ? '' : `The role ${role} may not do this; it takes ${list([...may]).replace(' and ', ' or ')}.`;
 }
 
-export const asked = new Signal<{ act: ActName; on: Target } | null>(null);
+export const pendingAction = new Signal<{ act: ActName; on: Target } | null>(null);
 export const done = new Signal<{ text: string; failed: boolean } | null>(null);
 
 export function ActButton({ act, on, label, why }: { act: ActName; on: Target; label?: string; why?: string }): JSX.Element {
@@ -331,7 +331,7 @@ export function ActButton({ act, on, label, why }: { act: ActName; on: Target; l
       aria-disabled={no ? 'true' : undefined}
       title={no || a.effect}
       onClick={() => {
-        if (!no) asked.set({ act, on });
+        if (!no) pendingAction.set({ act, on });
       }}
     >
       {label ?? a.label}
@@ -340,7 +340,7 @@ export function ActButton({ act, on, label, why }: { act: ActName; on: Target; l
   );
 }
 
-// Acts is a row of buttons. A reason that forbids some of them is told once, for eyes too.
+// Acts is a row of buttons. The reason why some are disabled is shown once as text.
 export function Acts({ names, on, note }: { names: ActName[]; on: Target; note?: string }): JSX.Element {
   use(session);
   const no = [...new Set(names.map((n) => forbidden(acts[n].op)).filter(Boolean))];
@@ -356,7 +356,7 @@ export function Acts({ names, on, note }: { names: ActName[]; on: Target; note?:
 
 const parallel = 4;
 
-async function onEach(a: Act, ids: string[], o: Options, tell: (done: number) => void): Promise<Map<string, string[]>> {
+async function onEach(a: Act, ids: string[], o: Options, onProgress: (done: number) => void): Promise<Map<string, string[]>> {
   const refused = new Map<string, string[]>();
   const rest = [...ids];
   let finished = 0;
@@ -368,7 +368,7 @@ async function onEach(a: Act, ids: string[], o: Options, tell: (done: number) =>
         const why = e instanceof ApiError ? e.message : String(e);
         refused.set(why, [...(refused.get(why) ?? []), id]);
       }
-      tell(++finished);
+      onProgress(++finished);
     }
   };
   await Promise.all(Array.from({ length: Math.min(parallel, ids.length) }, work));
@@ -378,24 +378,24 @@ async function onEach(a: Act, ids: string[], o: Options, tell: (done: number) =>
 const shown = (ids: string[]): string => list(ids.slice(0, 3)) + (ids.length > 3 ? ` and ${ids.length - 3} more` : '');
 
 export function ActDialog(): JSX.Element | null {
-  const on = use(asked);
-  return on && <Ask key={on.act + JSON.stringify(on.on)} act={on.act} on={on.on} />;
+  const on = use(pendingAction);
+  return on && <ConfirmDialog key={on.act + JSON.stringify(on.on)} act={on.act} on={on.on} />;
 }
 
-// doneText says what an act did: to one by its name, to several by their number.
+// doneText describes the result of an action: one object by its name, several by their number.
 function doneText(a: Act, n: number, ids: string[] = []): string {
   if (a.noun === 'system') return a.past;
   return `${a.past} ${ids.length === 1 && n === 1 ? `${a.noun} ${ids[0]}` : count(n, a.noun)}`;
 }
 
-// Count is how many match, as far as the server has counted them, and how many of these an act would change.
+// Count is how many objects match, as far as the server has counted them, and how many of these the action would change.
 interface Count {
   matched: number;
   due: number;
   more: boolean;
 }
 
-function told({ matched, due, more }: Count, a: Act): string {
+function countText({ matched, due, more }: Count, a: Act): string {
   const those = `${count(matched, a.noun)} ${matched === 1 ? 'matches' : 'match'}`;
   const not =
     matched > due
@@ -404,7 +404,7 @@ function told({ matched, due, more }: Count, a: Act): string {
   return `${more ? `${those} so far${not}; still counting` : those + not}. Nothing has changed yet.`;
 }
 
-function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
+function ConfirmDialog({ act, on }: { act: ActName; on: Target }): JSX.Element {
   const a: Act = acts[act];
   const box = useRef<HTMLDialogElement>(null);
   const [o, set] = useState<Options>({});
@@ -438,9 +438,9 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
   }, []);
   const close = (): void => {
     box.current?.close();
-    asked.set(null);
+    pendingAction.set(null);
   };
-  const act1 = async (): Promise<void> => {
+  const submit = async (): Promise<void> => {
     setBusy('Working …');
     setFailed('');
     counting.current = false;
@@ -497,12 +497,12 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
           : least + count(due, a.noun);
   const ms = (text: string): number | undefined => (text === '' ? undefined : Math.round(Number(text) * 1000));
   return (
-    <dialog ref={box} aria-labelledby="act-title" onClose={() => asked.set(null)}>
+    <dialog ref={box} aria-labelledby="act-title" onClose={() => pendingAction.set(null)}>
       <form
         method="dialog"
         onSubmit={(e) => {
           e.preventDefault();
-          if (!busy && due) void act1();
+          if (!busy && due) void submit();
         }}
       >
         <h2 id="act-title">
@@ -511,7 +511,7 @@ function Ask({ act, on }: { act: ActName; on: Target }): JSX.Element {
         <p>{a.effect}</p>
         {'selector' in on && (
           <p class="count" role="status">
-            {failed ? '' : counted ? told(counted, a) : 'Counting …'}
+            {failed ? '' : counted ? countText(counted, a) : 'Counting …'}
           </p>
         )}
         {a.reason && (

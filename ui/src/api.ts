@@ -22,7 +22,7 @@ export type ScopeList = Schemas['ScopeList'];
 
 export type Query = Record<string, string | number | undefined>;
 
-// A refusal or a failure, in the server's words where it has some.
+// A rejected or failed request, with the server's message if there is one.
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -34,14 +34,14 @@ export class ApiError extends Error {
   }
 }
 
-// How the last request went: what is Offline.
+// Whether the server could be reached with the last request.
 export const reach = new Signal<{ ok: boolean; why: string }>({ ok: true, why: '' });
 export const calls = { count: 0 };
 
-// The server's clock, bounded by its Date headers, which tell whole seconds.
+// The server's clock, bounded by its Date headers, which have whole seconds.
 const clock = { least: -Infinity, most: Infinity, offset: 0 };
 
-export function heardAt(date: string | null, sent: number, got: number): void {
+export function updateClock(date: string | null, sent: number, got: number): void {
   const second = date ? Date.parse(date) : NaN;
   if (Number.isNaN(second)) return;
   const least = second - got,
@@ -86,7 +86,7 @@ export async function call<T>(
     signal?: AbortSignal;
     everywhere?: boolean;
     wait?: number; // everywhere: no scope is named; wait: ms
-    quiet?: boolean; // whatever comes of it says nothing of other requests
+    quiet?: boolean; // its failure does not mark the server as unreachable
   } = {},
 ): Promise<T> {
   const sent = Date.now(),
@@ -110,7 +110,7 @@ export async function call<T>(
     if (!o.quiet) reach.set({ ok: false, why });
     throw new ApiError(0, 'unreachable', why);
   }
-  heardAt(res.headers.get('Date'), sent, Date.now());
+  updateClock(res.headers.get('Date'), sent, Date.now());
   let body: unknown = null;
   try {
     body = text ? JSON.parse(text) : null;
@@ -121,8 +121,8 @@ export async function call<T>(
     if (!reach.value.ok && !o.quiet) reach.set({ ok: true, why: '' });
     return body as T;
   }
-  const said = (body ?? {}) as { error?: string; message?: string };
-  const e = new ApiError(res.status, said.error ?? 'http_' + res.status, said.message ?? `The server answered ${res.status}`, body);
+  const failure = (body ?? {}) as { error?: string; message?: string };
+  const e = new ApiError(res.status, failure.error ?? 'http_' + res.status, failure.message ?? `The server answered ${res.status}`, body);
   if (res.status >= 500 || res.status === 429) reach.set({ ok: false, why: e.message });
   else if (!reach.value.ok) reach.set({ ok: true, why: '' });
   if (res.status === 401 && session.value) {

@@ -6,7 +6,7 @@ import { theme } from './theme';
 
 const least = 600; // seconds that a chart shows at least
 
-// spanOf is what a chart shows of time. uPlot's own range of a single step is a day.
+// spanOf returns the time range of a chart. uPlot's own range of a single step is a day.
 function spanOf(times: ArrayLike<number>): [number, number] {
   const last = times[times.length - 1] ?? Date.now() / 1000;
   return [Math.min(times[0] ?? last, last - least), last];
@@ -18,7 +18,7 @@ export interface Line {
   values: (number | null)[];
 }
 
-// Chart draws lines over the same times. It is described in words beside it, and its newest values stand in its title.
+// Chart draws lines over the same times. Its label describes it in words, and its title has the newest values.
 export function Chart({ times, lines, label, unit }: { times: number[]; lines: Line[]; label: string; unit: string }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -81,7 +81,7 @@ export function Chart({ times, lines, label, unit }: { times: number[]; lines: L
   useEffect(() => {
     plot.current?.setData([times, ...lines.map((l) => l.values)] as uPlot.AlignedData);
   });
-  const told = lines
+  const summary = lines
     .map((l) => {
       const known = l.values.filter((v): v is number => v !== null);
       const last = known[known.length - 1] ?? 0,
@@ -90,7 +90,7 @@ export function Chart({ times, lines, label, unit }: { times: number[]; lines: L
     })
     .join('; ');
   return (
-    <div class="chart" role="img" aria-label={`${label}. ${told}`}>
+    <div class="chart" role="img" aria-label={`${label}. ${summary}`}>
       <div ref={box} />
     </div>
   );

@@ -1,9 +1,9 @@
-// The command lines that do what the dashboard does, all in this file.
+// The command lines that do the same as the dashboard; all are in this file.
 import { escape } from './escape';
 import { context, scopeNow } from './session';
 
 const safe = /^[A-Za-z0-9_.,:=@%+/-]+$/;
-// quote writes a word as shells read it. What cannot be seen is written as an escape, so that what is copied is what is shown.
+// quote quotes a word for shells. Invisible characters are written as escapes, so that the copied text is what is shown.
 export function quote(s: string): string {
   if (safe.test(s)) return s;
   const plain = s.replaceAll("'", `'\\''`);
@@ -24,7 +24,7 @@ const flags = (o: Options): string[] => [
   ...(o.reason ? [`--reason=${o.reason}`] : []),
 ];
 
-// where is the deployment and the workspace that the page shows: a command without them may reach others.
+// where returns the flags for the deployment and the workspace that the page shows.
 export function where(): string[] {
   const at = scopeNow();
   return [

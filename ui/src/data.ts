@@ -3,7 +3,7 @@ import { ApiError } from './api';
 import { scope } from './session';
 import { Signal, use } from './signal';
 
-// What a page shows: what was read last, and what went wrong since. A failed read keeps the old value, which is then marked as old.
+// The data of a page: the value that was read last, and the error since. After a failed read the old value stays and is marked as old.
 export interface Data<T> {
   value?: T;
   error?: ApiError;
@@ -12,17 +12,17 @@ export interface Data<T> {
 }
 
 export const paused = new Signal(false);
-export const changed = new Signal(0); // counts what the stream of events has told
-export const acted = new Signal(0); // counts what was done here, whose effect is shown at once, with Pause on too
+export const changed = new Signal(0); // rises with each update from the stream of events
+export const acted = new Signal(0); // rises with each action here; its effect is shown at once, even while paused
 export const second = new Signal(0); // ticks, for ages
 setInterval(() => {
   if (!document.hidden) second.set(second.value + 1);
 }, 1000);
 
-const soonest = 1500; // ms between two reads that events ask for
+const leastBetween = 1500; // ms between two reads caused by events, at least
 
-export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every = 5000, rarest = 30_000): Data<T> {
-  // rarest: ms between two reads while they fail
+export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every = 5000, longestRetry = 30_000): Data<T> {
+  // longestRetry: ms between two reads while they fail, at most
   const at = use(scope);
   const full = key + '|' + JSON.stringify(at);
   const [state, set] = useState<{ key: string; value?: T; error?: ApiError; at?: number }>({ key: full });
@@ -40,7 +40,7 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
       timer = window.setTimeout(run, ms);
     };
     let running = false,
-      wanted = false; // wanted: once more, since what was asked for may be newer than what is being read
+      repeat = false; // repeat: read again, since the change may be newer than the read in progress
     const run = async (): Promise<void> => {
       clearTimeout(timer);
       if (over || running) return;
@@ -59,32 +59,32 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
       } finally {
         running = false;
       }
-      if (wanted) {
-        wanted = false;
+      if (repeat) {
+        repeat = false;
         return void run();
       }
-      if (!over && every > 0 && !paused.value) later(Math.min(every * 2 ** Math.min(failures, 4), Math.max(every, rarest)));
+      if (!over && every > 0 && !paused.value) later(Math.min(every * 2 ** Math.min(failures, 4), Math.max(every, longestRetry)));
     };
     again.current = () => {
-      wanted = running;
+      repeat = running;
       void run();
     };
     void run();
-    const asked = changed.follow(() => {
-      if (!paused.value && every > 0) later(Math.max(0, last + soonest - Date.now()));
+    const stopChanges = changed.follow(() => {
+      if (!paused.value && every > 0) later(Math.max(0, last + leastBetween - Date.now()));
     });
-    const held = paused.follow(() => {
+    const stopPaused = paused.follow(() => {
       if (paused.value) clearTimeout(timer);
       else void run();
     });
-    const did = acted.follow(() => again.current());
+    const stopActed = acted.follow(() => again.current());
     return () => {
       over = true;
       clearTimeout(timer);
       stop.abort();
-      asked();
-      held();
-      did();
+      stopChanges();
+      stopPaused();
+      stopActed();
     };
   }, [full, every]);
   return state.key === full ? { ...state, refresh: () => again.current() } : { refresh: () => again.current() };

@@ -1,7 +1,6 @@
 import { Fragment, options, type VNode } from 'preact';
 
-// Texts are written by workers and clients. What would reorder or hide the characters around it is shown as an escape, wherever text is
-// drawn: every element passes through here.
+// Workers and clients supply texts. Characters that would reorder or hide others are shown as escapes in every element.
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 export const escape = (s: string): string => s.replace(hidden, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
 

@@ -1,7 +1,7 @@
-// Focus never falls back to the top of the page: when what had it is removed, the nearest of its ancestors that is left gets it, or
+// Focus never falls back to the top of the page: when the focused element is removed, its nearest remaining ancestor gets the focus, or
 // else the page's heading.
 export function keepFocus(): void {
-  let last: Element[] = []; // what has the focus, and its ancestors
+  let last: Element[] = []; // the focused element and its ancestors
   const ancestors = (e: Element | null): Element[] => (e && e !== document.body ? [e, ...ancestors(e.parentElement)] : []);
   addEventListener('focusin', (e) => {
     last = ancestors(e.target as Element);
@@ -21,7 +21,7 @@ export function keepFocus(): void {
   }).observe(document.body, { childList: true, subtree: true });
 }
 
-// Tabs that are opened from here are signed in: they get this tab's session, which browsers copy only to what a page itself opens.
+// Tabs that are opened from here are signed in: browsers copy this tab's session only to tabs that the page itself opens.
 export function signInTabs(): void {
   const open = (e: MouseEvent): void => {
     const link = (e.target as Element).closest?.('a');

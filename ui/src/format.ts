@@ -1,4 +1,4 @@
-// How numbers, times and spans are written: short, and the same everywhere.
+// The formats of numbers, times and spans.
 export function span(ms: number): string {
   if (ms < 0) ms = 0;
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -10,7 +10,7 @@ export function span(ms: number): string {
   return `${Math.floor(s / 86_400)} d`;
 }
 
-// Ages tick once a second, so they have no tenths.
+// Ages are updated once a second, so they have no tenths.
 export const age = (ms: number): string => (ms < 1000 ? 'now' : ms < 10_000 ? `${Math.floor(ms / 1000)} s ago` : `${span(ms)} ago`);
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 }),

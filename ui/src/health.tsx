@@ -6,7 +6,7 @@ import { age } from './format';
 import { Verdict } from './verdict';
 import { use } from './signal';
 
-// The state of the deployment. It is never shown as current when it is not: an answer that fails or is late is reported instead of it.
+// The state of the deployment. An old state is never shown as current: a response that fails or is late is reported instead.
 
 export interface Health extends Data<System> {
   down: System | null; // what the server reports while Redis does not respond
@@ -16,7 +16,7 @@ export interface Health extends Data<System> {
 const every = 2000,
   slow = 500,
   wait = 3000,
-  rarest = 4000; // ms; slow: after which /healthz is asked, which answers without Redis
+  longestRetry = 4000; // ms; slow: after which /healthz is called, which responds without Redis
 
 export function useHealth(): Health {
   const [doubt, set] = useState('');
@@ -45,13 +45,13 @@ export function useHealth(): Health {
       }
     },
     every,
-    rarest,
+    longestRetry,
   );
   const body = data.error?.body as System | undefined;
   return { ...data, doubt, down: body?.summary && body.findings ? body : null };
 }
 
-// stale reports that what was read of the deployment may not be so any more.
+// stale reports whether the state that was read may be out of date.
 export const stale = (h: Health): boolean => !!h.error || !!h.doubt;
 
 export function HealthBanner({ of }: { of: Health }): JSX.Element {
@@ -99,7 +99,7 @@ export function HealthBanner({ of }: { of: Health }): JSX.Element {
 
 function Alarm({ title, children }: { title: string; children: JSX.Element | (string | JSX.Element)[] | string }): JSX.Element {
   return (
-    <section class="banner b-fail" aria-label="Them or us" role="status">
+    <section class="banner b-fail" aria-label="Health" role="status">
       <h2>{title}</h2>
       <p>{children}</p>
     </section>

@@ -5,11 +5,11 @@ import { useData, type Data } from './data';
 type Step = Stats['series']['steps'][number];
 
 const most = 360; // steps that the server keeps
-const open = 9; // of the newest, that may have changed since
+const open = 9; // the newest steps, which may still change
 const anHour = 3_600_000,
   every = 10_000; // ms; a step is as long
 
-// useHour reads the last hour: all of it once, a hundred kilobytes, and from then on what is new.
+// useHour reads the last hour: once in full, a hundred kilobytes, then only what is new.
 export function useHour(): Data<Step[]> {
   const known = useRef<Step[]>([]);
   const begin = (s: Step | undefined): number => Date.parse(s?.at ?? '');

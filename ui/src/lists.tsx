@@ -5,7 +5,7 @@ import { useData, type Data } from './data';
 import { count } from './format';
 import { change, useRoute } from './route';
 
-// A list of the API, page by page: its filter stands in the address, so that a link shows the same to everyone.
+// A list of the API, page by page. The filter is in the address, so a link shows everyone the same.
 export interface List<T> {
   data: Data<T>;
   filter: Record<string, string>;
@@ -15,7 +15,7 @@ export interface List<T> {
   none: (nouns: string) => string;
 }
 
-// pages is how one comes from page to page, where that is not as with most lists.
+// pages defines how to read the next page, if that differs from most lists.
 export function useList<T>(
   path: string,
   fields: string[],

@@ -60,7 +60,7 @@ function SignIn(): JSX.Element {
     e.preventDefault();
     const form = new FormData(e.currentTarget as HTMLFormElement);
     const token = String(form.get('token') ?? '').trim();
-    if (!read(token)) return setBad('That is no control token of Lubdub. One looks like eyJ….eyJ….…');
+    if (!read(token)) return setBad('This is not a Lubdub control token. It looks like eyJ….eyJ….…');
     const tenantId = String(form.get('tenant') ?? '').trim(),
       workspaceId = String(form.get('workspace') ?? '').trim();
     signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null);
@@ -86,7 +86,7 @@ function SignIn(): JSX.Element {
           </p>
         )}
         <p id="token-help" class="dim">
-          <code>lubdub ui</code> opens this page signed in; <code>lubdub token --role viewer</code> prints a token to paste. It is kept in
+          <code>lubdub ui</code> opens this page signed in; <code>lubdub token --role viewer</code> prints a token to paste. It is stored in
           this tab only.
         </p>
         <button type="submit" class="primary">
@@ -103,7 +103,7 @@ const Logo = (): JSX.Element => (
   </svg>
 );
 
-// What the stream of events is asked for: what is looked at, or the rare events that change the pages with numbers.
+// watched returns the filter of the event stream: the object that the page shows, or the rare events that change its numbers.
 function watched(r: Route): Query {
   const [page, id] = r.path;
   if (page === 'events') return Object.fromEntries(eventFields.map((f) => [f, r.query.get(f) ?? '']));
@@ -148,7 +148,7 @@ function Shell(): JSX.Element {
         </a>
         <Scopes />
         <Search />
-        <Standing />
+        <Connection />
         <Who />
       </header>
       <nav aria-label="Pages">
@@ -166,7 +166,7 @@ function Shell(): JSX.Element {
         {!ready ? (
           <>
             <Title name="Choose">Choose a workspace</Title>
-            <p>The token opens several; choose one above.</p>
+            <p>The token is valid for several; choose one above.</p>
           </>
         ) : page && no ? (
           <>
@@ -194,7 +194,7 @@ function Shell(): JSX.Element {
 function NoPage(): JSX.Element {
   return (
     <>
-      <Title name="Nothing here">There is no such page</Title>
+      <Title name="Not found">Page not found</Title>
       <p>
         <a href={href('')}>Go to the overview</a>, or press <kbd>/</kbd> to search by id.
       </p>
@@ -257,20 +257,20 @@ function Scopes(): JSX.Element | null {
   );
 }
 
-// Standing says whether what is shown is current, and how it comes to be.
-function Standing(): JSX.Element {
+// Connection shows whether the data is current, and how it is read.
+function Connection(): JSX.Element {
   const held = use(paused),
     how = use(streaming),
     net = use(reach);
   const [word, why] = held
-    ? ['Paused', 'Nothing is read until you go on, or act']
+    ? ['Paused', 'Nothing is read until you resume or start an action']
     : !net.ok
       ? ['Offline', net.why]
       : how === 'open'
         ? ['Live', 'Events are streamed, and numbers are read every few seconds']
         : ['Polling', 'Read every few seconds; events are not streamed'];
   return (
-    <div class="standing">
+    <div class="connection">
       <span class={`st st-${word}`} role="status" title={why}>
         <i aria-hidden="true" />
         {word}
@@ -290,9 +290,9 @@ function Who(): JSX.Element | null {
   const left = who.expires - serverNow();
   return (
     <div class="who">
-      <span title={who.subject ? `signed in as ${who.subject}` : 'the token names nobody'}>
+      <span title={who.subject ? `signed in as ${who.subject}` : 'the token has no subject'}>
         {who.role}
-        {left < 600_000 && <b class="bad"> · {left > 0 ? `ends in ${span(left)}` : 'ended'}</b>}
+        {left < 600_000 && <b class="bad"> · {left > 0 ? `expires in ${span(left)}` : 'expired'}</b>}
       </span>
       <button type="button" onClick={nextTheme} aria-label={`Theme: ${look}`} title={`Theme: ${look}`}>
         {look === 'auto' ? '◐' : look === 'light' ? '○' : '●'}
@@ -312,7 +312,7 @@ const prefixes: [string, keyof typeof kinds][] = [
   ['sch_', 'schedule'],
 ];
 
-// Search goes to whatever has the id. One that says by its beginning what it is needs no asking.
+// Search opens the object with this id. An id with a known prefix is opened without a request.
 function Search(): JSX.Element {
   const [found, set] = useState<{ kind: keyof typeof kinds; id: string }[] | string>([]);
   const box = useRef<HTMLInputElement>(null);
@@ -333,7 +333,7 @@ function Search(): JSX.Element {
         .filter((k) => !forbidden(pages.find((p) => p.path === kinds[k])?.op ?? ''))
         .map(async (kind) => {
           if (kind === 'run') {
-            // a run is its tasks
+            // a run exists if it has tasks
             const l = await get<{ tasks: Task[] }>('v1/tasks', { runId: id, pageSize: 1 });
             if (!l.tasks.length) throw new ApiError(404, '', '');
           } else if (kind === 'machine') {
@@ -352,8 +352,8 @@ function Search(): JSX.Element {
       hits.length
         ? hits
         : broken
-          ? 'The search failed: not everything could be asked. Try again.'
-          : `Nothing here has the id ${id}: tasks, runs, workers, machines, queues, schedules and webhooks were asked.`,
+          ? 'The search failed: not every kind of object could be searched. Try again.'
+          : `Nothing here has the id ${id}: tasks, runs, workers, machines, queues, schedules and webhooks were searched.`,
     );
   };
   return (

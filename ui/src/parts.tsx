@@ -9,7 +9,7 @@ import { use } from './signal';
 
 type Kids = ComponentChildren;
 
-// Age ticks by the server's clock.
+// Age is computed from the server's clock and updated every second.
 export function Age({ at, none = 'never' }: { at: string | null | undefined; none?: string }): JSX.Element {
   use(second);
   if (!at) return <span class="dim">{none}</span>;
@@ -53,8 +53,8 @@ export function State({ of }: { of: string }): JSX.Element {
   return <span class={`state s-${of}`}>{of}</span>;
 }
 
-// A worker that is gone is shown as gone, whatever its last beat was.
-export const standingOf = (w: { status: string; liveness: string }): string =>
+// An OFFLINE worker is shown as OFFLINE, whatever its liveness.
+export const statusOf = (w: { status: string; liveness: string }): string =>
   w.status === 'OFFLINE' ? 'OFFLINE' : w.liveness !== 'FRESH' ? w.liveness : w.status === 'DRAINING' ? 'DRAINING' : 'FRESH';
 
 export const kinds = {
@@ -87,7 +87,7 @@ export function Num({ n, to, query }: { n: number; to: string; query: Record<str
   );
 }
 
-// Read shows what was read, or why it could not be; never that there is nothing when nobody knows.
+// Read shows the data, or why it could not be read. It never shows an empty list if the read failed.
 export function Read<T>({
   data,
   children,
@@ -268,7 +268,7 @@ export function Bar({ pct, label }: { pct: number | null | undefined; label: str
   );
 }
 
-// Title is the page's heading. It gets the focus when the page changes, so that keyboards and screen readers go on there.
+// Title is the page's heading. It gets the focus when the page changes, so that keyboards and screen readers continue there.
 export function Title({ children, side, name }: { children: Kids; side?: Kids; name: string }): JSX.Element {
   const h = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -276,7 +276,7 @@ export function Title({ children, side, name }: { children: Kids; side?: Kids; n
     scrollTo(0, 0);
     const at = document.querySelector<HTMLElement>('nav [aria-current]'),
       bar = at?.closest('ul');
-    if (at && bar) bar.scrollLeft = at.offsetLeft - (bar.clientWidth - at.offsetWidth) / 2; // where it is one row
+    if (at && bar) bar.scrollLeft = at.offsetLeft - (bar.clientWidth - at.offsetWidth) / 2; // if it is one row
     if (!document.activeElement?.closest('header, dialog')) h.current?.focus({ preventScroll: true });
   }, [name]);
   return (
@@ -289,7 +289,7 @@ export function Title({ children, side, name }: { children: Kids; side?: Kids; n
   );
 }
 
-// More says that a list was cut, and where all of it is.
+// More shows that a list is incomplete, and links to the whole list.
 export function More({ cut, to }: { cut: boolean; to: string }): JSX.Element | null {
   return cut ? (
     <p class="dim">

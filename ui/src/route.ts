@@ -1,6 +1,6 @@
 import { Signal, use } from './signal';
 
-// Pages are in the fragment: #/tasks/task_1?x=y. So the page's own address never changes, and works below any path.
+// Pages are in the fragment, as #/tasks/task_1?x=y, so the dashboard works below any path.
 export interface Route {
   path: string[];
   query: URLSearchParams;
@@ -12,7 +12,7 @@ function read(): Route {
   try {
     parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   } catch {
-    /* nobody's link */
+    /* a malformed address */
   }
   return { path: parts, query: new URLSearchParams(query) };
 }

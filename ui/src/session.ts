@@ -1,7 +1,7 @@
 import { Signal } from './signal';
 
-// Who is signed in: a control token, kept in sessionStorage, so that it is gone with the tab. What it says is read here to show what it
-// opens; the server judges it.
+// The session: a control token in sessionStorage, which ends with the tab. Its claims are read here for display only; the server
+// verifies it.
 export interface Session {
   token: string;
   role: string;
@@ -65,10 +65,10 @@ export function signOut(why: string): void {
   session.set(null);
 }
 
-// A token with * opens several scopes: one of them is looked at.
+// A token with * is valid for several scopes, of which the page shows one.
 export const wide = (s: Session): boolean => s.tenant === '*' || s.workspace === '*';
 
-// scopeNow is what is looked at.
+// scopeNow returns the scope that the page shows.
 export const scopeNow = (): Scope | null =>
   scope.value ?? (session.value && !wide(session.value) ? { tenantId: session.value.tenant, workspaceId: session.value.workspace } : null);
 
@@ -78,7 +78,7 @@ export function choose(at: Scope | null): void {
   scope.set(at);
 }
 
-// Takes the token out of the address, where `lubdub ui` puts it, before anything else reads that.
+// begin removes the token from the address, where `lubdub ui` puts it, before anything else reads the address.
 export function begin(): void {
   const given = new URLSearchParams(location.hash.slice(1));
   const token = given.get('token');
@@ -87,17 +87,17 @@ export function begin(): void {
       workspaceId = given.get('workspaceId');
     history.replaceState(null, '', location.pathname + location.search + '#/' + (given.get('page') ?? ''));
     if (!signIn(token, tenantId && workspaceId ? { tenantId, workspaceId } : null, given.get('context') ?? '')) {
-      signedOut.set('The address held a token that cannot be read; ask for a new one with: lubdub ui');
+      signedOut.set('The token in the address cannot be read. Create another with: lubdub ui');
     }
     return;
   }
-  const kept = sessionStorage.getItem(tokenKey);
-  if (!kept) return;
+  const stored = sessionStorage.getItem(tokenKey);
+  if (!stored) return;
   let at: Scope | null = null;
   try {
     at = JSON.parse(sessionStorage.getItem(scopeKey) ?? 'null') as Scope | null;
   } catch {
     /* choose again */
   }
-  signIn(kept, at, sessionStorage.getItem(contextKey) ?? '');
+  signIn(stored, at, sessionStorage.getItem(contextKey) ?? '');
 }

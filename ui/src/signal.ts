@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-// A value that components follow.
+// A value that components subscribe to.
 export class Signal<T> {
   private readers = new Set<() => void>();
   constructor(private now: T) {}

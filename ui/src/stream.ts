@@ -3,15 +3,15 @@ import { changed, paused } from './data';
 import { scope, session } from './session';
 import { Signal } from './signal';
 
-// The stream of events, read with fetch so that the token is a header. However many come, what is kept and what is parsed is bounded:
-// of each quarter of a second, or of each second where there are many, the newest few.
+// The stream of events, read with fetch so that the token is a header. The number of events that are parsed and stored is bounded: the
+// newest of each quarter of a second, or of each second at high rates.
 export const streaming = new Signal<'off' | 'opening' | 'open' | 'failed'>('off');
-export const told = new Signal<{ events: LubdubEvent[]; perSecond: number; total: number }>({ events: [], perSecond: 0, total: 0 });
+export const received = new Signal<{ events: LubdubEvent[]; perSecond: number; total: number }>({ events: [], perSecond: 0, total: 0 });
 
-const kept = 100,
+const maxEvents = 100,
   tick = 250,
   calm = 1000,
-  many = 200, // ms, and events a second from which on it is shown less often
+  many = 200, // ms; many: events a second from which on they are drawn less often
   longestFrame = 1 << 20;
 
 let stop: (() => void) | null = null;
@@ -27,7 +27,7 @@ export function follow(query: Query): void {
     last = '',
     retry = 2000,
     began = Date.now();
-  told.set({ events: [], perSecond: 0, total: 0 });
+  received.set({ events: [], perSecond: 0, total: 0 });
   let drawn = 0;
   const show = setInterval(() => {
     if (Date.now() - began >= 1000) {
@@ -35,7 +35,7 @@ export function follow(query: Query): void {
       inSecond = 0;
       began = Date.now();
     }
-    if ((frames.length === 0 && perSecond === told.value.perSecond) || (perSecond > many && Date.now() - drawn < calm)) return;
+    if ((frames.length === 0 && perSecond === received.value.perSecond) || (perSecond > many && Date.now() - drawn < calm)) return;
     drawn = Date.now();
     if (frames.length > 0) {
       const parsed: LubdubEvent[] = [];
@@ -47,10 +47,10 @@ export function follow(query: Query): void {
         }
       }
       frames = [];
-      newest = [...parsed.reverse(), ...newest].slice(0, kept);
+      newest = [...parsed.reverse(), ...newest].slice(0, maxEvents);
       changed.set(changed.value + 1);
     }
-    told.set({ events: newest, perSecond, total });
+    received.set({ events: newest, perSecond, total });
   }, tick);
   const take = (frame: string): void => {
     let data = '',
@@ -61,12 +61,12 @@ export function follow(query: Query): void {
       else if (line.startsWith('event: ')) event = line.slice(7);
       else if (line.startsWith('retry: ')) retry = Number(line.slice(7)) || retry;
     }
-    if (event === 'lagged') last = ''; // go on with what is new
+    if (event === 'lagged') last = ''; // continue with new events
     if (event || !data) return;
     total++;
     inSecond++;
     frames.push(data);
-    if (frames.length > 2 * kept) frames = frames.slice(-kept);
+    if (frames.length > 2 * maxEvents) frames = frames.slice(-maxEvents);
   };
   const run = async (): Promise<void> => {
     while (!ended.signal.aborted) {
@@ -125,7 +125,7 @@ export function follow(query: Query): void {
 
 export const unfollow = (): void => stop?.();
 
-// Whoever signs in as somebody else, or looks elsewhere, is told of that.
+// followFor restarts the stream when the filter, the scope or the token changes.
 let current: string | null = null;
 export function followFor(query: Query): void {
   const key = JSON.stringify([query, scope.value, session.value?.token]);

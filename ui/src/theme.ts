@@ -1,18 +1,18 @@
 import { Signal } from './signal';
 
-// Light, dark, or as the system has it.
+// The theme: light, dark, or the system's.
 export type Theme = 'auto' | 'light' | 'dark';
 const key = 'lubdub.theme';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
-const kept = (): Theme => {
+const stored = (): Theme => {
   try {
     return (localStorage.getItem(key) as Theme | null) ?? 'auto';
   } catch {
     return 'auto';
   }
 };
-export const chosen = new Signal<Theme>(kept());
+export const chosen = new Signal<Theme>(stored());
 export const theme = new Signal<'light' | 'dark'>('light'); // in effect
 
 function apply(): void {

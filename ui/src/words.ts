@@ -1,7 +1,11 @@
 import type { Evidence, HistoryEntry, Task, Worker } from './api';
 import { clockTime, span } from './format';
+import { sentences, unschedulable } from './words.gen';
 
-// Sentences for the fields of the API. They decide nothing: each states one field.
+// Sentences for the fields of the API. They decide nothing: each states one field. Those that lubdub why has too are in words.gen.ts.
+
+const fill = (sentence: string, values: object): string =>
+  sentence.replace(/\{(\w+)\}/g, (all, name: string) => String((values as Record<string, unknown>)[name] ?? all));
 
 const reasons: Record<string, string> = {
   HEARTBEAT_TIMEOUT: 'it was silent for longer than its heartbeat timeout',
@@ -13,7 +17,7 @@ const reasons: Record<string, string> = {
   WORKER_REPORTED: 'its worker reported that it failed',
   TERMINATED: 'it was terminated without waiting for its worker',
   NOT_IN_INVENTORY: 'its worker is alive, but two consecutive inventories did not list it',
-  SUPERSEDED: 'another one took its place',
+  SUPERSEDED: 'it was superseded by another one',
   DEREGISTERED: 'it was deregistered',
   DRAINED: 'it was drained',
   DRAIN_DEADLINE: 'the deadline of its drain passed',
@@ -22,13 +26,16 @@ const reasons: Record<string, string> = {
 export const because = (reason: string): string => reasons[reason] ?? reason;
 
 export function evidence(e: Evidence): string[] {
-  const out = [e.lastHeartbeatAt ? `Last heartbeat at ${clockTime(e.lastHeartbeatAt)} UTC.` : 'No heartbeat was received.'];
-  if (e.timeoutMs > 0) out.push(`It was silent for ${span(e.silentMs)}; its timeout is ${span(e.timeoutMs)}.`);
-  out.push(e.outageCreditMs ? `${span(e.outageCreditMs)} of outages excluded.` : 'No outage time excluded.');
-  if (e.massExpiryHeld) out.push('The mass-expiry brake had held it for one more timeout.');
-  if (e.workerReason) out.push(`Its worker: ${because(e.workerReason)}.`);
-  out.push(`Decided by sweeper ${e.sweeper} at ${clockTime(e.detectedAt)} UTC, ${span(e.detectionLagMs)} after it was due.`);
-  return out;
+  const utc = (at: string): string => `${clockTime(at)} UTC`;
+  const outages = e.outageCreditMs ? fill(sentences.outages, { credit: span(e.outageCreditMs) }) : sentences.noOutages;
+  const silent = e.timeoutMs > 0 ? sentences.silent : sentences.silentNoTimeout;
+  return [
+    e.lastHeartbeatAt ? fill(sentences.lastHeartbeat, { at: utc(e.lastHeartbeatAt) }) : sentences.noHeartbeat,
+    fill(silent, { silent: span(e.silentMs), timeout: span(e.timeoutMs), outages }),
+    fill(sentences.decided, { sweeper: e.sweeper, at: utc(e.detectedAt), lag: span(e.detectionLagMs) }),
+    ...(e.workerReason ? [fill(sentences.workerLost, { reason: because(e.workerReason) })] : []),
+    ...(e.massExpiryHeld ? [sentences.massExpiryHeld] : []),
+  ];
 }
 
 export function ended(h: HistoryEntry): string {
@@ -44,7 +51,7 @@ export function ended(h: HistoryEntry): string {
   };
   return (
     `Attempt ${h.attempt}${who} ${what[h.outcome] ?? h.outcome}${h.reason ? `: ${because(h.reason)}` : ''}.` +
-    (h.willRetry ? ' Another attempt follows.' : h.retriesExhausted ? ' Its retry policy is exhausted.' : '')
+    (h.willRetry ? ' Another attempt follows.' : h.retriesExhausted ? ` ${sentences.retriesExhausted}` : '')
   );
 }
 
@@ -67,7 +74,7 @@ export function outlook(t: Task): string {
         (t.cancelRequested ? ` A cancel is pending${t.cancelReason ? ` (${t.cancelReason})` : ''}.` : '')
       );
     case 'FAILED':
-      return `It failed${t.reason ? `: ${because(t.reason)}` : ''}.` + (t.retriesExhausted ? ' Its retry policy is exhausted.' : '');
+      return `It failed${t.reason ? `: ${because(t.reason)}` : ''}.` + (t.retriesExhausted ? ` ${sentences.retriesExhausted}` : '');
     case 'CANCELLED':
       return `It was cancelled${t.cancelReason ? ` (${t.cancelReason})` : ''}${t.reason ? `: ${because(t.reason)}` : ''}.`;
     default:
@@ -75,12 +82,6 @@ export function outlook(t: Task): string {
   }
 }
 
-export function hindrances(w: Worker): string[] {
-  const why: Record<string, string> = {
-    status: `its status is ${w.status}`,
-    cordoned: `it is cordoned${w.cordon?.reason ? ` (${w.cordon.reason})` : ''}`,
-    stale: 'its heartbeat is overdue',
-    full: `it holds ${w.heldCount} of at most ${w.maxConcurrent}`,
-  };
-  return w.unschedulableReasons.map((r) => why[r] ?? r);
+export function whyUnschedulable(w: Worker): string[] {
+  return w.unschedulableReasons.map((r) => fill((unschedulable as Record<string, string>)[r] ?? r, w));
 }

@@ -1,10 +1,10 @@
-// Every act, done by the keyboard alone in a scope of its own, at one width and in one theme.
+// Every action, done with the keyboard alone in a separate scope, at one width and in one theme.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, press, show, visit } from './browser.mjs';
+import { axeViolations, press, show, visit } from './browser.mjs';
 import { mint, until } from './stage.mjs';
 
-// act presses a button and confirms its dialog. Of the dialogs, one in share is judged by axe-core.
+// act presses a button and confirms its dialog. One in `share` dialogs is checked by axe-core.
 async function act(page, name, { reason } = {}) {
   await press(page, name);
   await page.waitForSelector('dialog[open]');
@@ -16,7 +16,8 @@ async function act(page, name, { reason } = {}) {
   }
   await page.waitForSelector('dialog button[type=submit]:not([disabled])');
   await fits(page, name);
-  if (page.dialogs.next++ % page.dialogs.share === page.dialogs.mine) assert.deepEqual(await judge(page), [], `the dialog of ${name}`);
+  if (page.dialogs.next++ % page.dialogs.share === page.dialogs.mine)
+    assert.deepEqual(await axeViolations(page), [], `the dialog of ${name}`);
   const count = await page.locator('dialog .count').allTextContents();
   if (reason) await page.keyboard.press('Enter');
   else await press(page, await page.textContent('dialog button[type=submit]'));
@@ -31,10 +32,10 @@ async function fits(page, name) {
       ? JSON.stringify([left, top, right, bottom, innerWidth, innerHeight])
       : '';
   });
-  assert.equal(out, '', `the dialog of ${name} reaches beyond the window`);
+  assert.equal(out, '', `the dialog of ${name} exceeds the window`);
 }
 
-// acts are the tests of one look. of() is the stage, the browser and the scope, once they are there.
+// acts defines the tests for one width and theme. of() returns the stage, the browser and the scope, once they exist.
 export function acts(of, { width, theme, share = 1, mine = 0 }) {
   const height = width === 390 ? 844 : 768;
   const as = async (role) => {
@@ -98,7 +99,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await fine(page);
   });
 
-  test(`${look}: on one worker, on those selected, on all that match, and on a machine`, async () => {
+  test(`${look}: on one worker, on selected workers, on all matching workers, and on a machine`, async () => {
     const page = await as('operator');
     const [one, , three, four] = of().scope.workers.map((w) => w.workerId);
     await show(page, `workers/${one}`);
@@ -119,13 +120,13 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await page.waitForFunction(
       () => document.querySelectorAll('tbody tr').length === 4 || document.querySelectorAll('tbody tr').length === 3,
     );
-    await page.locator('[aria-label="Acts on all that match"] button', { hasText: 'Uncordon' }).focus();
+    await page.locator('[aria-label="Actions on all matching workers"] button', { hasText: 'Uncordon' }).focus();
     await page.keyboard.press('Enter');
     await page.waitForSelector('dialog button[type=submit]:not([disabled])');
     const counted = await page.textContent('dialog .count');
     assert.match(counted, /^[34] workers match\. Nothing has changed yet\.$/);
     assert.equal(await page.textContent('dialog code'), line('worker uncordon --queue=mail'));
-    assert.ok((await state(`workers/${three}`)).cordon, 'counting did it already');
+    assert.ok((await state(`workers/${three}`)).cordon, 'the dry run has changed the worker');
     await press(page, /^Uncordon [34] workers$/);
     await page.waitForSelector('dialog', { state: 'detached' });
     for (const id of [three, four]) assert.equal((await state(`workers/${id}`)).cordon, null);
@@ -143,7 +144,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await fine(page);
   });
 
-  test(`${look}: on all tasks that match, as the server counts them`, async () => {
+  test(`${look}: on all matching tasks, as the server counts them`, async () => {
     const page = await as('dispatcher'),
       { stage, scope } = of();
     await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 7 }, () => ({ queue: 'resizes', type: 'resize' })) });
@@ -155,7 +156,7 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     assert.equal(cli, line('task cancel --state=QUEUED --queue=resizes'));
     assert.equal((await stage.call('GET', `tasks?${scope.at}&state=QUEUED&queue=resizes`)).tasks.length, 0);
 
-    // What has ended is neither counted nor cancelled; where the filter names it, it is told apart.
+    // Tasks that have ended are neither counted nor cancelled; if the filter selects them, the dialog counts them separately.
     await stage.call('POST', `tasks:batch?${scope.at}`, { tasks: Array.from({ length: 2 }, () => ({ queue: 'resizes', type: 'resize' })) });
     await show(page, 'tasks?queue=resizes');
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 9);
@@ -166,12 +167,12 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     await page.waitForSelector(
       'dialog .count:has-text("9 tasks match, of which 9 have ended and are left alone. Nothing has changed yet.")',
     );
-    assert.ok(await page.locator('dialog button[type=submit]').isDisabled(), 'what has ended may be cancelled');
+    assert.ok(await page.locator('dialog button[type=submit]').isDisabled(), 'tasks that have ended can be cancelled');
     await page.keyboard.press('Escape');
     await fine(page);
   });
 
-  test(`${look}: every page, what it lists and back out of a dialog`, async () => {
+  test(`${look}: every page, its first entry, and leaving a dialog`, async () => {
     const page = await as('admin');
     for (const [link, heading] of [
       ['Pulse'],

@@ -1,7 +1,7 @@
-// What needs a deployment to itself: the banner, which says what the server finds whatever befalls, and events behind very many others.
+// Tests that need their own deployment: the banner, which shows the server's findings, and events older than very many others.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { judge, launch, patience, settled, show, visit } from './browser.mjs';
+import { axeViolations, launch, patience, settled, show, visit } from './browser.mjs';
 import { open, until } from './stage.mjs';
 
 const scope = { tenantId: 'acme', workspaceId: 'prod' },
@@ -21,7 +21,7 @@ after(async () => {
   await stage?.close();
 });
 
-// what a banner is to say, of an answer of GET /v1/system.
+// wording returns the text that the banner must have for a response of GET /v1/system.
 const wording = ({ summary, findings }) =>
   summary.title +
   summary.message +
@@ -30,7 +30,7 @@ const wording = ({ summary, findings }) =>
     .map((f) => `${f.code} ${f.remedy}`)
     .join('');
 
-// look opens a page, and returns how one waits for its banner to say what was answered last, where that is of a kind.
+// look opens a page. shows() waits until the banner matches the latest response and that response satisfies a condition.
 async function look(path) {
   const page = await visit(browser, stage, stage.admin, { scope });
   let last;
@@ -38,39 +38,39 @@ async function look(path) {
     if (r.ok() && /\/v1\/system\?/.test(r.url())) last = await r.json().catch(() => last);
   });
   await show(page, path);
-  const banner = page.getByRole('status', { name: 'Them or us' });
-  const says = async (what, kind) => {
+  const banner = page.getByRole('status', { name: 'Health' });
+  const shows = async (what, kind) => {
     for (const end = Date.now() + patience; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
-      const told = last,
+      const system = last,
         text = await banner.textContent();
-      if (!told || text !== wording(told) || !kind(told)) continue;
-      assert.match(await banner.getAttribute('class'), new RegExp(`\\bb-${told.summary.severity}$`), what);
-      assert.deepEqual(await judge(page), [], `${path}: ${what}`);
-      return told;
+      if (!system || text !== wording(system) || !kind(system)) continue;
+      assert.match(await banner.getAttribute('class'), new RegExp(`\\bb-${system.summary.severity}$`), what);
+      assert.deepEqual(await axeViolations(page), [], `${path}: ${what}`);
+      return system;
     }
     throw new Error(
-      `${path || 'overview'}: ${what} is never said; the banner: ${await banner.textContent()}; the server: ${last && wording(last)}`,
+      `${path || 'overview'}: ${what} is never shown; the banner: ${await banner.textContent()}; the server: ${last && wording(last)}`,
     );
   };
-  return { page, banner, says };
+  return { page, banner, shows };
 }
 
 const fine = async ({ page }) => {
   assert.deepEqual(await page.wrong(), []);
   await page.context().close();
 };
-const finds = (code, severity) => (told) => told.findings.some((f) => f.code === code && f.severity === severity);
+const finds = (code, severity) => (system) => system.findings.some((f) => f.code === code && f.severity === severity);
 
 test('all is well, then the brake holds, then Redis is frozen and comes back', async () => {
   const pages = await Promise.all(['', 'system'].map(look));
-  // A machine that is busy beyond measure stops shard time, and an outage is told of for an hour: that is not well, and rightly so.
+  // An overloaded host pauses shard time, and an outage is reported for an hour: these findings are correct.
   const busy = new Set(['shard-time', 'shards', 'sweep-lag', 'redis-round-trip']);
   for (const p of pages) {
-    const told = await p.says('all is well', (is) => is.findings.every((f) => f.severity === 'ok' || busy.has(f.code)));
-    if (told.summary.severity === 'ok') assert.match(await p.banner.textContent(), /^All systems healthy/);
+    const system = await p.shows('all is well', (is) => is.findings.every((f) => f.severity === 'ok' || busy.has(f.code)));
+    if (system.summary.severity === 'ok') assert.match(await p.banner.textContent(), /^All systems healthy/);
   }
 
-  // Fifty and more are silent, and ever new ones, for as long as it takes to look.
+  // At least fifty tasks are silent, and new ones fall silent, until the banner was checked.
   let over = false;
   const dying = (async () => {
     while (!over) {
@@ -90,7 +90,7 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
   })();
   try {
     for (const p of pages) {
-      await p.says('the brake holds', finds('brake', 'warn'));
+      await p.shows('the brake holds', finds('brake', 'warn'));
       assert.match(await p.banner.textContent(), /brake check one of their hosts; if the workers are dead, lubdub system release/);
     }
   } finally {
@@ -104,23 +104,23 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
     for (const { page } of pages) {
       await page.waitForSelector('main .banner:has-text("Redis is not responding")');
       await page.waitForSelector('main .old');
-      assert.deepEqual(await judge(page), []);
+      assert.deepEqual(await axeViolations(page), []);
     }
   } finally {
     stage.redis.kill('SIGCONT');
   }
   for (const p of pages) {
-    await p.says('an outage was credited', finds('shard-time', 'warn'));
+    await p.shows('an outage was credited', finds('shard-time', 'warn'));
     await p.page.waitForFunction(() => !document.querySelector('main .failed') && !document.querySelector('.old'));
     assert.match(await p.banner.textContent(), /shard-time find the cause: lubdub event ls/);
     await fine(p);
   }
 });
 
-test('what the server says is shown as it says it, and an older server, which does not judge, is told apart', async () => {
+test('the banner shows the evaluation of the server unchanged, and that an older server has none', async () => {
   const { page, banner } = await look('');
   let change = (system) => {
-    system.summary = { severity: 'fail', about: 'us', title: 'It is the moon', message: 'The moon is full.' };
+    system.summary = { severity: 'fail', about: 'us', title: 'The moon is at fault', message: 'The moon is full.' };
     system.findings = [{ code: 'moon', severity: 'fail', about: 'us', message: 'The moon is full.', remedy: 'wait for the sun' }];
   };
   await page.route('**/v1/system?*', async (route) => {
@@ -129,18 +129,21 @@ test('what the server says is shown as it says it, and an older server, which do
     change(json);
     await route.fulfill({ response, json });
   });
-  await until('the banner says it', async () => (await banner.textContent()) === 'It is the moonThe moon is full.moon wait for the sun');
+  await until(
+    'the banner shows it',
+    async () => (await banner.textContent()) === 'The moon is at faultThe moon is full.moon wait for the sun',
+  );
   assert.match(await banner.getAttribute('class'), /\bb-fail$/);
   change = (system) => {
     delete system.summary;
     delete system.findings;
   };
-  await banner.getByText('Not judged').waitFor();
+  await banner.getByText('No findings').waitFor();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await fine({ page });
 });
 
-test('events that stand behind ten thousand others are found, and it is said where not all were looked through', async () => {
+test('events older than ten thousand others are found, and the page says when it has not searched all', async () => {
   await stage.call('POST', `workers?${at}`, { queue: 'q', types: ['x'], name: 'hermit', machineId: 'lonely' });
   const crowded = { tenantId: 'globex', workspaceId: 'stage' };
   for (let i = 0; i < 6; i++) {
@@ -156,9 +159,9 @@ test('events that stand behind ten thousand others are found, and it is said whe
   }
   const page = await visit(browser, stage, stage.admin, { scope });
   await show(page, 'machines/lonely');
-  await page.getByText('None of the newest events that were looked through.').waitFor();
-  assert.deepEqual(await judge(page), []);
-  await page.getByRole('link', { name: 'look further back' }).click();
+  await page.getByText('No matching events among the newest.').waitFor();
+  assert.deepEqual(await axeViolations(page), []);
+  await page.getByRole('link', { name: 'search further back' }).click();
   await page.waitForSelector('tbody tr:has-text("worker.registered")');
   assert.match(page.url(), /events\?machineId=lonely$/);
   await fine({ page });
@@ -169,7 +172,7 @@ test('events that stand behind ten thousand others are found, and it is said whe
   await other.waitForSelector('.st-Live');
   const first = new Set(await rows());
   await other.getByRole('button', { name: 'Next page' }).click();
-  await other.getByText('Older events, which do not move').waitFor();
+  await other.getByText('Older events; not live').waitFor();
   await settled(other);
   const second = await rows();
   assert.ok(
@@ -178,21 +181,21 @@ test('events that stand behind ten thousand others are found, and it is said whe
   );
   await other.getByRole('button', { name: 'Previous page' }).click();
   await other.getByText('Live, newest first').waitFor();
-  await settled(other); // else what is created now may be among what is read
+  await settled(other); // otherwise the page may already include the task that is created now
   const { taskId } = await stage.call('POST', 'tasks?tenantId=globex&workspaceId=stage', { type: 'late' });
   await other.waitForSelector(`tbody tr:has-text("${taskId}")`);
-  assert.ok((await rows()).length > 50, 'what was read is gone');
+  assert.ok((await rows()).length > 50, 'the earlier events are gone');
   await fine({ page: other });
 });
 
-test('what happens after the first read of events and before the stream begins is shown', async () => {
+test('events between the first read and the start of the stream are shown', async () => {
   const page = await visit(browser, stage, stage.admin, { scope });
   let begin;
   const held = new Promise((r) => {
     begin = r;
   });
   await page.route('**/v1/events?*', async (route) => {
-    // a filter opens a stream of its own
+    // a filter opens a separate stream
     if (route.request().headers().accept === 'text/event-stream') await held;
     await route.continue();
   });

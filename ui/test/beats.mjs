@@ -1,5 +1,5 @@
-// Beats of many workers at a steady rate, from a process of its own: each beats once in `every` ms. It tells its parent how many landed,
-// and how long they took, between "begin" and "end".
+// A process that sends heartbeats of many workers at a steady rate: each sends one in `every` ms. It reports to its parent how many were
+// accepted between "begin" and "end", and how long they took.
 import http from 'node:http';
 
 const [base] = process.argv.slice(2),
@@ -40,9 +40,9 @@ const beat = (worker) =>
     req.end(text);
   });
 
-process.on('message', (say) => {
-  if (say.workers) {
-    const { workers, every } = say,
+process.on('message', (message) => {
+  if (message.workers) {
+    const { workers, every } = message,
       start = performance.now();
     let sent = 0,
       waiting = 0;
@@ -54,7 +54,7 @@ process.on('message', (say) => {
         });
       }
     }, tick);
-  } else if (say === 'begin') {
+  } else if (message === 'begin') {
     took = [];
     failed = '';
     began = performance.now();

@@ -1,4 +1,4 @@
-// A browser whose pages note whatever they must not do: complain, break the policy, or ask anybody but the server.
+// A browser whose pages record violations: console errors, breaches of the content security policy, and requests to other hosts.
 import { chromium } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { root } from './stage.mjs';
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 const axe = readFileSync(join(root, 'ui/node_modules/axe-core/axe.min.js'), 'utf8');
 
-// patience is more than anything here takes, on any machine; it is only waited for when something is broken.
+// patience is longer than anything here takes, on any host; the tests wait for it only if something is broken.
 export const patience = 120_000;
 
 export const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
@@ -18,7 +18,7 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const wrong = [];
-  page.tolerated = []; // HTTP statuses whose lines in the console are expected
+  page.tolerated = []; // HTTP statuses whose console messages are expected
   page.on('console', (m) => {
     const status = /Failed to load resource.* status of (\d+)/.exec(m.text())?.[1];
     if (['error', 'warning'].includes(m.type()) && !(status && page.tolerated.includes(Number(status))))
@@ -43,7 +43,7 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
   return page;
 }
 
-// show goes to a page and waits until it has read what it shows.
+// show opens a page and waits until it has read its data.
 export async function show(page, path) {
   await page.evaluate((to) => {
     location.hash = '#/' + to;
@@ -59,8 +59,8 @@ export async function settled(page) {
   );
 }
 
-// judge runs axe-core. Playwright's evaluate is not bound by the page's policy, so the policy stays on.
-export async function judge(page) {
+// axeViolations runs axe-core. The page's policy does not apply to Playwright's evaluate, so it stays on.
+export async function axeViolations(page) {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
     const r = await window.axe.run(document, { resultTypes: ['violations'] });
@@ -75,7 +75,7 @@ export async function judge(page) {
   return found;
 }
 
-// press reaches a control by the keyboard alone: Tab until it has the focus, then the key.
+// press uses a control with the keyboard alone: Tab until it has the focus, then the key.
 export async function press(page, name, key = 'Enter', tab = 'Tab') {
   for (let i = 0; i < 400; i++) {
     await page.keyboard.press(tab);
@@ -85,10 +85,10 @@ export async function press(page, name, key = 'Enter', tab = 'Tab') {
     });
     if (typeof name === 'string' ? at === name : name.test(at)) return page.keyboard.press(key);
   }
-  throw new Error(`${tab} never came to ${name}`);
+  throw new Error(`${tab} never reached ${name}`);
 }
 
-// watched tells of a page's memory, and of its tasks above 50 ms, which keep it from answering.
+// watched measures a page's memory, and its tasks above 50 ms, during which it does not respond.
 export async function watched(page) {
   const cdp = await page.context().newCDPSession(page);
   await page.evaluate(() => {

@@ -3,11 +3,11 @@ import { after, before, describe, test } from 'node:test';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { acts } from './acts.mjs';
-import { judge, launch, press, settled, show, visit } from './browser.mjs';
+import { axeViolations, launch, press, settled, show, visit } from './browser.mjs';
 import { crowd, mint, open, root } from './stage.mjs';
 
 let stage, browser, acme, globex;
-// Acts are done where they look the least alike; EVERYWHERE=1, at each width in each theme.
+// Actions run at the widths and themes that differ most; with EVERYWHERE=1 at each width in each theme.
 const everywhere = !!process.env.EVERYWHERE;
 const looks = [
   { tenant: 'acme', width: 1024, theme: 'light' },
@@ -63,18 +63,18 @@ const fine = async (page) => {
   await page.context().close();
 };
 
-// Nothing here disturbs the others, so they run beside each other.
+// These tests do not affect each other, so they run concurrently.
 describe('while all is well', { concurrency: 4 }, () => {
   describe('each page', { concurrency: 3 }, () => {
     for (const width of [390, 1024, 1600]) {
-      test(`at ${width} px, in both themes, has nothing that axe finds, no call too many, and keeps to its policy`, async () => {
+      test(`at ${width} px, in both themes, has no axe violations, no excess calls, and no policy violations`, async () => {
         for (const theme of ['light', 'dark']) {
           const page = await visit(browser, stage, stage.admin, { scope: acme, width, theme, height: width === 390 ? 844 : 800 });
           for (const path of pages()) {
             page.requests = 0;
             await show(page, path);
             assert.ok(page.requests <= 12, `${path} made ${page.requests} requests`); // judging takes time, in which it asks again
-            assert.deepEqual(await judge(page), [], `${path} in ${theme}`);
+            assert.deepEqual(await axeViolations(page), [], `${path} in ${theme}`);
             const [body, view] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
             assert.ok(body <= view, `${path} is ${body} px wide, in ${view}`);
             const image = { '': 'overview', [`tasks/${acme.zombie}`]: 'task' }[path];
@@ -88,7 +88,7 @@ describe('while all is well', { concurrency: 4 }, () => {
     }
   });
 
-  test('what is shown first is small, however much of an hour there is to chart', async () => {
+  test('the first view is small, whatever the size of the charts', async () => {
     const page = await visit(browser, stage, stage.admin, {
       scope: acme,
       watch: () => {
@@ -119,7 +119,7 @@ describe('while all is well', { concurrency: 4 }, () => {
     );
   });
 
-  test('the pulse has every worker, and shows first who is silent', async () => {
+  test('the pulse has every worker, and lists silent workers first', async () => {
     const at = { tenantId: 'initech', workspaceId: 'prod' };
     const page = await visit(browser, stage, stage.admin, { scope: at, height: 640 });
     await show(page, 'pulse');
@@ -137,18 +137,18 @@ describe('while all is well', { concurrency: 4 }, () => {
       await page.waitForFunction(() =>
         /^(29[2-9]|300) workers by machine: .*late/.test(document.querySelector('canvas').getAttribute('aria-label')),
       );
-      assert.match(await page.locator('.beside tbody tr').first().textContent(), /^(LATE|LOST)/);
+      assert.match(await page.locator('.cell-table tbody tr').first().textContent(), /^(LATE|LOST)/);
       for (const theme of ['light', 'dark']) {
         await page.emulateMedia({ colorScheme: theme });
         await page.screenshot({ path: join(images, `pulse-${theme}.png`) });
       }
       await press(page, /^late/);
       await page.waitForFunction(() => {
-        // others may be late on a busy machine, and these be lost by now
-        const rows = [...document.querySelectorAll('.beside tbody tr')].map((r) => r.textContent);
+        // on a busy host other workers may be late, and these may be lost by now
+        const rows = [...document.querySelectorAll('.cell-table tbody tr')].map((r) => r.textContent);
         return rows.length
           ? rows.every((r) => r.startsWith('LATE'))
-          : document.querySelector('.beside .none')?.textContent === 'No worker is late.';
+          : document.querySelector('.cell-table .none')?.textContent === 'No worker is late.';
       });
     } finally {
       over = true;
@@ -157,7 +157,7 @@ describe('while all is well', { concurrency: 4 }, () => {
     await fine(page);
   });
 
-  test('what a role forbids is disabled, with the reason', async () => {
+  test('actions that the role forbids are disabled, with the reason', async () => {
     for (const [role, mayCancel, mayDrain] of [
       ['viewer', false, false],
       ['submitter', true, false],
@@ -184,7 +184,7 @@ describe('while all is well', { concurrency: 4 }, () => {
           role,
         );
       for (const path of pages(globex).filter((p) => p.split('/').length === 1 || role !== 'admin')) {
-        // a call that the role forbids would be a complaint in the console
+        // a call that the role forbids would be an error in the console
         await show(page, path);
         const may = role !== 'submitter' || /^(tasks|runs)/.test(path);
         assert.equal(await page.locator('main .failed:has-text("Not allowed")').count(), may ? 0 : 1, `${role} on ${path}`);
@@ -193,7 +193,7 @@ describe('while all is well', { concurrency: 4 }, () => {
     }
   });
 
-  test('a token shows its own workspace, and one that opens all lets choose', async () => {
+  test('a token shows its own workspace, and one for all workspaces offers a choice', async () => {
     const own = await as('viewer', globex);
     await show(own, 'workers');
     const names = await own.locator('tbody td:nth-child(3)').allTextContents();
@@ -206,8 +206,8 @@ describe('while all is well', { concurrency: 4 }, () => {
     const [theirs, ours] = [acme, globex].map((s) => stage.call('POST', `tasks?${s.at}`, { type: 'seen' }));
     await theirs;
     await own.waitForSelector(`tbody:has-text("${(await ours).taskId}")`);
-    const told = await own.textContent('tbody');
-    assert.ok(![(await theirs).taskId, ...acme.workers.map((w) => w.workerId)].some((id) => told.includes(id)), told);
+    const text = await own.textContent('tbody');
+    assert.ok(![(await theirs).taskId, ...acme.workers.map((w) => w.workerId)].some((id) => text.includes(id)), text);
     await fine(own);
     const all = await visit(browser, stage, stage.admin, { scope: acme });
     await show(all, 'workers');
@@ -218,15 +218,15 @@ describe('while all is well', { concurrency: 4 }, () => {
     await fine(all);
   });
 
-  test('signing in: pasted, from the address, and when the token has ended', async () => {
+  test('signing in: pasted, from the address, and when the token is revoked', async () => {
     const page = await visit(browser, stage, mint('viewer', 'acme', 'prod'));
     assert.ok(!page.url().includes('eyJ'), 'the token stays in the address');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Control token').fill('nonsense');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await page.waitForSelector('text=That is no control token');
-    assert.deepEqual(await judge(page), []);
+    await page.waitForSelector('text=This is not a Lubdub control token');
+    assert.deepEqual(await axeViolations(page), []);
     await page.getByLabel('Control token').fill(mint('operator', 'acme', 'prod', 'leaver'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForSelector('.who:has-text("operator")');
@@ -251,14 +251,14 @@ describe('while all is well', { concurrency: 4 }, () => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:has-text("Machine host-1")');
     await page.keyboard.press('/');
-    await page.keyboard.type('nobody');
+    await page.keyboard.type('unknown');
     await page.keyboard.press('Enter');
-    await page.waitForSelector('text=Nothing here has the id nobody');
+    await page.waitForSelector('text=Nothing here has the id unknown');
     await fine(page);
   });
 });
 
-test('while Redis is frozen the page says so and keeps what it has, marked as old', async () => {
+test('while Redis is frozen the page says so and keeps its data, marked as old', async () => {
   const page = await as('operator', globex);
   await show(page, 'workers');
   await page.waitForSelector('.st-Live');
@@ -275,11 +275,11 @@ test('while Redis is frozen the page says so and keeps what it has, marked as ol
     assert.equal(await page.locator('.old tbody tr').count(), rows);
     await overview.waitForSelector('main .banner:has-text("Redis is not responding")');
     await overview.waitForSelector('.old .tiles');
-    assert.deepEqual(await judge(overview), []);
+    assert.deepEqual(await axeViolations(overview), []);
     await show(page, 'tasks').catch(() => undefined);
     await page.waitForSelector('main .failed:has-text("Could not read the tasks")');
-    assert.equal(await page.locator('main .none').count(), 0, 'it says that there is nothing');
-    assert.deepEqual(await judge(page), []);
+    assert.equal(await page.locator('main .none').count(), 0, 'it shows an empty list');
+    assert.deepEqual(await axeViolations(page), []);
   } finally {
     stage.redis.kill('SIGCONT');
   }

@@ -1,5 +1,4 @@
-// Fills a workspace as a busy deployment would: of everything so much that no page shows all of it. Its workers beat, in a process of
-// their own.
+// Fills a workspace like a busy deployment, with more of everything than a page shows. A separate process sends its workers' heartbeats.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { crowd, root, until } from './stage.mjs';
@@ -18,7 +17,7 @@ const queues = 20,
 export const interval = 20_000; // ms between two beats of a worker
 const two = (i) => String(i).padStart(2, '0');
 
-// each does something so many times, 16 at once.
+// each calls work n times, 16 at once.
 async function each(n, work) {
   let next = 0;
   await Promise.all(
@@ -28,24 +27,24 @@ async function each(n, work) {
   );
 }
 
-// handOut has a worker claim tasks: a part of them runs, and a part ends, well or not.
-async function handOut(stage, w, queue) {
+// claimSome makes a worker claim tasks: some keep running, some succeed, some fail.
+async function claimSome(stage, w, queue) {
   const got = await stage.call('POST', `queues/${queue}/claim`, { max: 8 }, w.workerToken);
   for (const [n, t] of got.tasks.entries()) {
     await stage.call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: w.workerId }, t.taskToken);
-    const told =
+    const [operation, body] =
       n < 2
         ? ['heartbeat', { progressPct: 30 + n, message: 'on its way' }]
         : n < 6
           ? ['completed', { outcome: 'SUCCEEDED' }]
           : ['completed', { outcome: 'FAILED', error: { category: 'USER_CODE', message: 'no such user', retryable: false } }];
-    await stage.call('POST', `tasks/${t.taskId}/${told[0]}`, { attempt: t.attempt, ...told[1] }, t.taskToken);
+    await stage.call('POST', `tasks/${t.taskId}/${operation}`, { attempt: t.attempt, ...body }, t.taskToken);
   }
   return got.tasks[0]?.taskId;
 }
 
 export async function fill(stage) {
-  const hired = await crowd(stage, at, workers, machines, (i) => ({
+  const registered = await crowd(stage, at, workers, machines, (i) => ({
     queue: `queue-${two(i % queues)}`,
     types: [`type-${i % 5}`, 'any'],
     version: `1.${i % 7}`,
@@ -53,7 +52,7 @@ export async function fill(stage) {
     labels: { region: i % 2 ? 'us' : 'eu' },
   }));
   const beats = fork(join(root, 'ui/test/beats.mjs'), [stage.base]);
-  beats.send({ workers: hired.map((w) => ({ id: w.workerId, token: w.workerToken })), every: interval });
+  beats.send({ workers: registered.map((w) => ({ id: w.workerId, token: w.workerToken })), every: interval });
   await each(Math.floor((tasks - dying) / batch), (i) =>
     stage.call('POST', `tasks:batch?${at}`, {
       tasks: Array.from({ length: batch }, (_, j) => ({
@@ -70,8 +69,8 @@ export async function fill(stage) {
   );
   let first;
   await each(workers / 4, async (i) => {
-    const taskId = await handOut(stage, hired[4 * i], `queue-${two((4 * i) % queues)}`);
-    first ??= taskId && { taskId, workerId: hired[4 * i].workerId };
+    const taskId = await claimSome(stage, registered[4 * i], `queue-${two((4 * i) % queues)}`);
+    first ??= taskId && { taskId, workerId: registered[4 * i].workerId };
   });
   await stage.call('POST', `runs/run_batch-1/cancel?${at}`, { reason: 'not wanted' });
   await each(dying, async (i) => {
@@ -81,7 +80,7 @@ export async function fill(stage) {
       heartbeatIntervalMs: 1000,
       heartbeatTimeoutMs: 2000,
     });
-    await stage.call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: hired[i].workerId }, t.taskToken);
+    await stage.call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: registered[i].workerId }, t.taskToken);
   });
   await each(200, (i) =>
     stage.call('POST', `schedules?${at}`, {
@@ -91,7 +90,9 @@ export async function fill(stage) {
     }),
   );
   await each(20, (i) => stage.call('POST', `webhooks?${at}`, { webhookId: `pager-${i}`, url: stage.hook, events: ['worker.offline'] }));
-  await each(gone, (i) => stage.call('POST', `workers/${hired[hired.length - 1 - i].workerId}/offline?${at}`, { reason: 'gone' }));
+  await each(gone, (i) =>
+    stage.call('POST', `workers/${registered[registered.length - 1 - i].workerId}/offline?${at}`, { reason: 'gone' }),
+  );
   const lost = () => stage.call('GET', `tasks?${at}&runId=run_doomed&state=FAILED&pageSize=1`);
   await until('the doomed are lost', async () => (await lost()).totalCount === dying);
   const zombie = (await lost()).tasks[0].taskId,
@@ -101,7 +102,7 @@ export async function fill(stage) {
 }
 
 const more = /there are more|of [\d,]+ tasks/;
-// pages are all, and what each says once it shows what was read.
+// pages are all pages, with a text that each shows once it has read its data.
 const pages = ({ taskId, zombie, workerId }) => [
   ['', /\d+ attempts ended by Lubdub/],
   ['pulse', new RegExp(`${(workers - gone).toLocaleString('en')} workers by machine`)],
@@ -111,7 +112,7 @@ const pages = ({ taskId, zombie, workerId }) => [
   ['tasks?state=FAILED&reason=HEARTBEAT_TIMEOUT', /HEARTBEAT_TIMEOUT/],
   ['tasks?state=RUNNING&liveness=FRESH', /RUNNING/],
   ['tasks?label=team=core', more],
-  ['tasks?type=none', /found none/],
+  ['tasks?type=none', /No tasks on this page match/],
   ['tasks?runId=run_batch-7', more],
   [`tasks/${taskId}`, /Attempt 1 runs/],
   [`tasks/${zombie}`, /became a zombie/],

@@ -1,4 +1,4 @@
-// What a minute of 5,000 events a second does to the pages that an operator leaves open: their memory and their longest tasks.
+// Measures memory and longest tasks of open pages during a minute of 5,000 events a second.
 import { launch, show, visit, watched } from './browser.mjs';
 import { crowd, open } from './stage.mjs';
 
@@ -6,16 +6,15 @@ const seconds = Number(process.argv[2] ?? 60),
   perSecond = 5000,
   batch = 500;
 const longest = 200,
-  kept = 50; // ms and MiB that are allowed
+  growth = 50; // ms and MiB that are allowed
 const fleet = 10_000;
 const stage = await open({ fleet: false, interval: '5m' }),
   browser = await launch();
 const failed = [];
 
-const told = (long) => `${long.length} tasks above 50 ms, the longest ${long[0] ?? 0} ms`;
+const describe = (long) => `${long.length} tasks above 50 ms, the longest ${long[0] ?? 0} ms`;
 
-// flood has so many events come for a time, and samples what is asked every ten seconds. Each task is created and
-// dispatched.
+// flood creates events at that rate for a while, and calls sample every ten seconds. Each task has two events: created and dispatched.
 async function flood(sample) {
   const body = {
       tasks: Array.from({ length: batch }, () => ({
@@ -44,7 +43,7 @@ async function flood(sample) {
   return Math.round((sent * each * 1000) / (Date.now() - began));
 }
 
-async function under(path, says) {
+async function under(path, status) {
   const page = await visit(browser, stage, stage.admin, { scope: stage.scopes.acme });
   await show(page, path);
   const { heap, long } = await watched(page),
@@ -57,12 +56,12 @@ async function under(path, says) {
   const slow = await long(),
     after = await heap();
   console.log(
-    `${path || 'overview'}: ${rate} events a second for ${seconds} s: ${told(slow)}; heap ${before.toFixed(1)} MiB before, at most ${most.toFixed(1)}, ` +
-      `${after.toFixed(1)} after; ${await says(page)}`,
+    `${path || 'overview'}: ${rate} events a second for ${seconds} s: ${describe(slow)}; heap ${before.toFixed(1)} MiB before, at most ${most.toFixed(1)}, ` +
+      `${after.toFixed(1)} after; ${await status(page)}`,
   );
-  if (rate < 0.9 * perSecond) failed.push(`${path}: only ${rate} events a second came`);
+  if (rate < 0.9 * perSecond) failed.push(`${path}: only ${rate} events a second arrived`);
   if (slow[0] > longest) failed.push(`${path}: a task of ${slow[0]} ms`);
-  if (after > before + kept) failed.push(`${path}: it keeps ${(after - before).toFixed(1)} MiB`);
+  if (after > before + growth) failed.push(`${path}: memory grew by ${(after - before).toFixed(1)} MiB`);
   const wrong = await page.wrong();
   if (wrong.length) failed.push(`${path}: ${wrong[0]}`);
   await page.context().close();
@@ -80,13 +79,13 @@ async function pulse() {
   });
   await page.waitForSelector('text=/^10,000 workers/', { timeout: 120_000 });
   const slow = await long();
-  console.log(`pulse: 10,000 workers after ${((Date.now() - began) / 1000).toFixed(1)} s and ${page.requests} requests; ${told(slow)}`);
+  console.log(`pulse: 10,000 workers after ${((Date.now() - began) / 1000).toFixed(1)} s and ${page.requests} requests; ${describe(slow)}`);
   const from = page.requests,
     waited = 20_000;
   await new Promise((r) => setTimeout(r, waited));
   const then = await long();
   console.log(
-    `  then ${(((page.requests - from) * 1000) / waited).toFixed(1)} requests a second; heap ${(await heap()).toFixed(1)} MiB; ${told(then)}`,
+    `  then ${(((page.requests - from) * 1000) / waited).toFixed(1)} requests a second; heap ${(await heap()).toFixed(1)} MiB; ${describe(then)}`,
   );
   if (Math.max(slow[0] ?? 0, then[0] ?? 0) > longest) failed.push(`pulse of 10,000: a task of ${Math.max(slow[0] ?? 0, then[0] ?? 0)} ms`);
   await page.context().close();
@@ -95,8 +94,8 @@ async function pulse() {
 try {
   await pulse();
   const rows = async (page) => `${await page.locator('tbody tr').count()} rows`;
-  await under('events', async (page) => `${await rows(page)}, and the page says: ${await page.textContent('.title [role=status]')}`);
-  await under('', async (page) => `the banner says: ${await page.textContent('.banner h2')}`);
+  await under('events', async (page) => `${await rows(page)}, and the page shows: ${await page.textContent('.title [role=status]')}`);
+  await under('', async (page) => `the banner shows: ${await page.textContent('.banner h2')}`);
   await under('tasks', rows);
   await under('pulse', async (page) => await page.textContent('[role=status]:has-text("workers")'));
 } finally {

@@ -1,11 +1,11 @@
-// What operators rely on: that what is shown is so now, is all there is, and does what it says.
+// What operators rely on: the pages are current and complete, and actions do what they say.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { judge, launch, settled, show, visit } from './browser.mjs';
+import { axeViolations, launch, settled, show, visit } from './browser.mjs';
 import { mint, open, root, until } from './stage.mjs';
 
 let stage, browser, acme;
@@ -41,14 +41,14 @@ const hirelings = (n, more = {}) =>
     ),
   );
 
-// confirm opens a dialog by the button that has the focus, and confirms it.
+// confirm opens a dialog with the focused button, and confirms it.
 async function confirm(page) {
   await page.keyboard.press('Enter');
   await page.locator('dialog button[type=submit]:not([disabled])').click();
   await page.waitForSelector('dialog', { state: 'detached' });
 }
 
-test('an act shows its effect with Pause on, and focus stays', async () => {
+test('an action shows its effect while paused, and focus stays', async () => {
   const page = await as();
   const failed = acme.failed,
     [w] = acme.workers;
@@ -79,7 +79,7 @@ test('an act shows its effect with Pause on, and focus stays', async () => {
   await fine(page);
 });
 
-// Whatever text a client wrote is replaced: one unbroken text that is longer than any page, and characters that reorder what is around them.
+// All texts from clients are replaced: by a text without spaces that is wider than any page, and by characters that reorder others.
 const evil = 'x'.repeat(4000) + '\u202egnp.exe\u2066\u200f';
 const own = /^(\d{4}-\d\d-\d\dT.*|[A-Z_]+|[a-z]+\.[a-z_.*]+|)$/;
 const replaced = (v, key) =>
@@ -161,7 +161,7 @@ test('a link opened in another tab is signed in', async () => {
   await fine(page);
 });
 
-test('the command lines that are shown do it, as they are copied, wherever the shell points', async () => {
+test('the displayed command lines work when copied, whatever context the shell uses', async () => {
   const home = mkdtempSync(join(tmpdir(), 'lubdub-home-'));
   const run = (command, env = {}) =>
     new Promise((done) =>
@@ -174,10 +174,10 @@ test('the command lines that are shown do it, as they are copied, wherever the s
     );
   await run(`echo '${stage.admin}' | lubdub context set lab --server ${stage.base} --token -`);
   await run(`echo '${stage.admin}' | lubdub context set other --server http://127.0.0.1:9 --token - && lubdub context use other`);
-  const door = (await run('lubdub ui --print --context lab --tenant acme --workspace prod')).out.trim();
+  const dashboard = (await run('lubdub ui --print --context lab --tenant acme --workspace prod')).out.trim();
   const page = await visit(browser, stage, stage.admin, { scope: acme });
   await page.goto('about:blank');
-  await page.goto(door);
+  await page.goto(dashboard);
   await page.waitForSelector('main h1');
   const [one, two] = await hirelings(2);
   const strange = 'it\'s \u202e"gone"';
@@ -228,7 +228,7 @@ test('the command lines that are shown do it, as they are copied, wherever the s
   rmSync(home, { recursive: true });
 });
 
-test('each number that is a link is how many its list has', async () => {
+test('each linked number equals the length of its list', async () => {
   const dead = await hirelings(3, { queue: 'grave', machineId: 'grave', types: ['bury'] });
   await stage.call('POST', `tasks:batch?${acme.at}`, { tasks: [1, 2, 3, 4].map(() => ({ queue: 'grave', type: 'bury', payload: {} })) });
   await stage.call('POST', 'queues/grave/claim', { max: 4 }, dead[0].workerToken);
@@ -246,7 +246,7 @@ test('each number that is a link is how many its list has', async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.screenshot({ path: join(images, 'lost-390.png'), fullPage: true });
   await page.setViewportSize({ width: 1440, height: 900 });
-  assert.deepEqual(await judge(page), []);
+  assert.deepEqual(await axeViolations(page), []);
   const seen = new Set();
   const check = (path, link) =>
     until(
@@ -296,7 +296,7 @@ test('each number that is a link is how many its list has', async () => {
   await fine(page);
 });
 
-test("of a worker's events in the pulse the newest counts", async () => {
+test("the pulse applies the newest of a worker's events", async () => {
   const page = await visit(browser, stage, stage.admin, { scope: acme });
   const [w] = acme.workers;
   let held = false;
@@ -315,12 +315,12 @@ test("of a worker's events in the pulse the newest counts", async () => {
       body: events.map((e) => `id: ${e.id}\ndata: ${JSON.stringify(e)}\n\n`).join(''),
     });
   });
-  await show(page, 'queues/mail'); // which watches other events
+  await show(page, 'queues/mail'); // whose event filter does not match
   await page.evaluate(() => {
     location.hash = '#/pulse';
   });
-  await page.getByText('show those that are offline').click();
-  const row = page.locator(`.beside tr:has-text("${w.workerId}")`);
+  await page.getByText('show offline workers').click();
+  const row = page.locator(`.cell-table tr:has-text("${w.workerId}")`);
   await row.waitFor();
   held = true; // what follows is from events alone
   await row.filter({ hasText: /^OFFLINE/ }).waitFor();
@@ -334,7 +334,7 @@ test('while Redis is frozen no page shows old health as current', async () => {
       const page = await visit(browser, stage, stage.admin, { scope: acme });
       page.tolerated.push(503, 500);
       await show(page, path);
-      const banner = page.getByRole('status', { name: 'Them or us' });
+      const banner = page.getByRole('status', { name: 'Health' });
       await banner.waitFor();
       return { page, banner };
     }),
@@ -353,7 +353,7 @@ test('while Redis is frozen no page shows old health as current', async () => {
         assert.match(await banner.getAttribute('class'), /b-fail/);
         assert.equal(await page.getByText('All systems healthy').count(), 0);
         await page.waitForSelector('.old');
-        assert.deepEqual(await judge(page), []);
+        assert.deepEqual(await axeViolations(page), []);
       }),
     );
     await paused.getByText(/^Paused: this was read/).waitFor();
@@ -368,9 +368,9 @@ test('while Redis is frozen no page shows old health as current', async () => {
   await fine(paused);
 });
 
-test('an answer about the state that does not come is reported', async () => {
+test('a missing response about the state is reported', async () => {
   const page = await visit(browser, stage, stage.admin, { scope: acme });
-  await page.getByRole('status', { name: 'Them or us' }).waitFor();
+  await page.getByRole('status', { name: 'Health' }).waitFor();
   await page.route('**/v1/system?*', () => undefined);
   await page.getByText('The state is unknown').waitFor();
   await page.locator('.banner', { hasText: 'The server did not answer within 3 s' }).waitFor();

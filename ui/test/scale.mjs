@@ -1,5 +1,5 @@
-// Every page among 100,000 tasks and 10,000 workers: how long each of its calls takes and whether it is painted; when a page answers first;
-// and what 100 open dashboards cost. Figures are printed; what is beyond its bound fails.
+// Measures every page with 100,000 tasks and 10,000 workers: how long its calls take, whether it is painted, when it is first interactive,
+// and what 100 open dashboards cost. It prints the figures and fails if one exceeds its limit.
 import { join } from 'node:path';
 import { mkdirSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -44,7 +44,7 @@ process.exitCode = failed.length ? 1 : 0;
 
 // firstPaint opens the dashboard with an empty cache.
 async function firstPaint(all) {
-  const took = { painted: [], interactive: [], told: [] };
+  const took = { painted: [], interactive: [], banner: [] };
   for (let i = 0; i < 2 * rounds + 1; i++) {
     const page = await visit(browser, stage, stage.admin, {
       scope: all,
@@ -55,8 +55,8 @@ async function firstPaint(all) {
           for (const e of l.getEntries()) window.late = Math.max(window.late, e.startTime + e.duration);
         }).observe({ type: 'longtask' });
         new MutationObserver(() => {
-          if (document.querySelector('main h1')) window.at.interactive ??= performance.now(); // it is drawn, with all that it listens to
-          if (document.querySelector('.banner')) window.at.told ??= performance.now();
+          if (document.querySelector('main h1')) window.at.interactive ??= performance.now(); // it is drawn, and its listeners are attached
+          if (document.querySelector('.banner')) window.at.banner ??= performance.now();
         }).observe(document, { childList: true, subtree: true });
       },
     });
@@ -68,17 +68,17 @@ async function firstPaint(all) {
     }));
     took.painted.push(at.painted);
     took.interactive.push(Math.max(at.interactive, at.late));
-    took.told.push(at.told);
+    took.banner.push(at.banner);
     await page.context().close();
   }
   const of = (name) => `${Math.round(median(took[name]))} ms (at most ${Math.round(Math.max(...took[name]))})`;
   console.log(
-    `opened anew ${took.told.length} times: painted after ${of('painted')}, interactive after ${of('interactive')}, the banner after ${of('told')}; ${load()}`,
+    `opened ${took.banner.length} times: painted after ${of('painted')}, interactive after ${of('interactive')}, the banner after ${of('banner')}; ${load()}`,
   );
   if (median(took.interactive) > ready) failed.push(`interactive after ${Math.round(median(took.interactive))} ms`);
 }
 
-// pages opens each in turns, and notes how long each call took.
+// pages opens each page in turn, and records how long each call took.
 async function pages(all) {
   const page = await visit(browser, stage, stage.admin, { scope: all, width: 1600, height: 1000 });
   const calls = new Map();
@@ -108,7 +108,7 @@ async function pages(all) {
           want.source,
         );
       } catch {
-        failed.push(`${path}: it does not say ${want}: ${(await page.textContent('main')).slice(0, 200)}`);
+        failed.push(`${path}: it does not show ${want}: ${(await page.textContent('main')).slice(0, 200)}`);
       }
       const broken = await page.locator('main .failed').allTextContents();
       if (broken.length) failed.push(`${path}: ${broken[0]}`);
@@ -130,7 +130,7 @@ async function pages(all) {
   await page.context().close();
 }
 
-// painted looks whether as many cells have been drawn as there are workers, by how much of the picture is coloured.
+// painted checks that a cell is drawn for each worker, by the number of coloured pixels.
 async function painted(page, all) {
   const drawn = await page.evaluate(() => {
     const c = document.querySelector('canvas'),

@@ -1,4 +1,4 @@
-// A Redis, a server with its simulated fleet (lubdub dev) below a base path, and two tenants of our own. Nothing outlives the process.
+// A Redis, a server with its simulated fleet (lubdub dev) below a base path, and two tenants for the tests. Nothing outlives the process.
 import { spawn, execFileSync } from 'node:child_process';
 import { createConnection, createServer } from 'node:net';
 import http from 'node:http';
@@ -11,7 +11,7 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const binary = join(root, 'bin/lubdub');
 const keys = 'test=' + Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
 
-// freePort is one below those that systems hand out for outgoing connections, so that nobody is quicker to take it.
+// freePort returns a port below the range for outgoing connections, so that no other process takes it first.
 const freePort = () =>
   new Promise((done) => {
     const s = createServer(),
@@ -20,13 +20,13 @@ const freePort = () =>
     s.listen(port, '127.0.0.1', () => s.close(() => done(port)));
   });
 
-export async function until(what, ask, tries = 2400) {
+export async function until(what, check, tries = 2400) {
   for (let i = 0; i < tries; i++) {
-    const got = await ask();
+    const got = await check();
     if (got) return got;
     await new Promise((r) => setTimeout(r, 50));
   }
-  throw new Error(`it never came to be that ${what}`);
+  throw new Error(`timed out waiting until ${what}`);
 }
 
 export function mint(role, tenant, workspace, subject = `${role}-of-tests`) {
@@ -39,16 +39,16 @@ export function mint(role, tenant, workspace, subject = `${role}-of-tests`) {
     .trim();
 }
 
-// tell says commands to Redis, and waits until it has answered all.
-function tell(port, commands) {
+// runCommands sends commands to Redis, and waits for all replies.
+function runCommands(port, commands) {
   const bulk = (words) => `*${words.length}\r\n` + words.map((w) => `$${Buffer.byteLength(String(w))}\r\n${w}\r\n`).join('');
   return new Promise((done, failed) => {
     let text = '';
-    const at = createConnection(port, '127.0.0.1', () => at.write(commands.map(bulk).join('') + bulk(['ECHO', 'told'])));
+    const at = createConnection(port, '127.0.0.1', () => at.write(commands.map(bulk).join('') + bulk(['ECHO', 'done'])));
     at.on('data', (d) => {
       text += d;
       if (/\r\n-|^-/.test(text)) failed(new Error(text));
-      else if (text.endsWith('told\r\n')) {
+      else if (text.endsWith('done\r\n')) {
         at.end();
         done();
       }
@@ -57,7 +57,7 @@ function tell(port, commands) {
   });
 }
 
-// anHour is what a replica would have left of the hour before now: its beats rose, and some were refused.
+// anHour returns the commands that store a replica's reports of the last hour: its heartbeats rose, and some were refused.
 function anHour() {
   const now = Math.floor(Date.now() / 10_000);
   return Array.from({ length: 358 }, (_, i) => {
@@ -91,7 +91,7 @@ function anHour() {
   });
 }
 
-// with are more settings of the server, redisWith of Redis.
+// with has more flags for the server, redisWith for Redis.
 export async function open({
   fleet = true,
   interval = '5s',
@@ -115,7 +115,7 @@ export async function open({
   const redisPort = await freePort();
   const redis = start('redis-server', ['--port', redisPort, '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...redisWith]);
   await until('Redis is ready', () => redis.text.includes('Ready to accept'));
-  await tell(redisPort, anHour());
+  await runCommands(redisPort, anHour());
   const server = start(
     binary,
     [
@@ -145,8 +145,8 @@ export async function open({
     ],
     { PATH: process.env.PATH, LUBDUB_SIGNING_KEYS: keys },
   );
-  const [, door] = await until('the server says where the dashboard is', () => /dashboard (\S+)/.exec(server.text));
-  const origin = new URL(door).origin,
+  const [, dashboard] = await until('the server prints the address of the dashboard', () => /dashboard (\S+)/.exec(server.text));
+  const origin = new URL(dashboard).origin,
     base = origin + '/lubdub';
   const admin = mint('admin', '*', '*');
   const call = async (method, path, body, token = admin) => {
@@ -176,11 +176,22 @@ export async function open({
   });
   await new Promise((r) => receiver.listen(0, '127.0.0.1', r));
 
-  const stage = { origin, base, door, admin, call, close, redis, server, scopes: {}, hook: `http://127.0.0.1:${receiver.address().port}/` };
+  const stage = {
+    origin,
+    base,
+    dashboard,
+    admin,
+    call,
+    close,
+    redis,
+    server,
+    scopes: {},
+    hook: `http://127.0.0.1:${receiver.address().port}/`,
+  };
   try {
     await Promise.all(
       tenants.map(async (tenant) => {
-        stage.scopes[tenant] = await furnish(call, tenant, tenant === 'globex' ? 'stage' : 'prod', stage.hook);
+        stage.scopes[tenant] = await populate(call, tenant, tenant === 'globex' ? 'stage' : 'prod', stage.hook);
       }),
     );
   } catch (e) {
@@ -197,7 +208,7 @@ export async function open({
   return stage;
 }
 
-// crowd registers many workers; those are returned.
+// crowd registers many workers and returns them.
 export async function crowd(stage, at, n, machines, more) {
   const all = [];
   const one = async () => {
@@ -215,7 +226,7 @@ export async function crowd(stage, at, n, machines, more) {
   return all.slice(0, n);
 }
 
-// die has a worker beat for a task for a while, and forget it. On a busy machine that may be found sooner.
+// die sends a task's heartbeats for a while and then stops. On a busy host it may be declared dead sooner.
 async function die(call, w, t) {
   try {
     await call('POST', `tasks/${t.taskId}/started`, { attempt: t.attempt, workerId: w.workerId }, t.taskToken);
@@ -233,8 +244,8 @@ async function die(call, w, t) {
   }
 }
 
-// furnish makes some of everything in a scope.
-async function furnish(call, tenantId, workspaceId, url) {
+// populate creates objects of every kind in a scope.
+async function populate(call, tenantId, workspaceId, url) {
   const at = `tenantId=${tenantId}&workspaceId=${workspaceId}`;
   const s = { at, tenantId, workspaceId, workers: [], beating: [], tasks: [] };
   for (let i = 0; i < 6; i++) {
@@ -305,6 +316,6 @@ async function furnish(call, tenantId, workspaceId, url) {
     (await call('GET', `webhooks/pager/deliveries?${at}`)).deliveries.some((d) => d.status === 'DELIVERED'),
   );
   await dying;
-  await until('the zombie was found', async () => (await call('GET', `tasks/${s.zombie}?${at}`)).state === 'FAILED');
+  await until('the zombie is declared dead', async () => (await call('GET', `tasks/${s.zombie}?${at}`)).state === 'FAILED');
   return s;
 }

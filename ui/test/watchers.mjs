@@ -1,5 +1,5 @@
-// What a hundred open dashboards cost: a real page is watched for what it asks, a hundred clients ask the same, and the processors' time of
-// server and Redis is read with them and without them, in turns, while beats come at a steady rate.
+// Measures the cost of a hundred open dashboards: it records the requests of a real page, a hundred clients repeat them, and it compares the
+// CPU time of server and Redis with and without them, in turn, while heartbeats arrive at a steady rate.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { loadavg } from 'node:os';
@@ -13,10 +13,10 @@ const allowed = 5; // % of a core
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 const median = (of) => [...of].sort((a, b) => a - b)[Math.floor(of.length / 2)];
 
-// recorded is what an open Overview asks: the stream, and each call with its period.
+// recorded returns the requests of an open Overview: the stream, and each call with its period.
 async function recorded(stage, browser, all) {
   const page = await visit(browser, stage, stage.admin, { scope: all });
-  const asked = new Map(),
+  const requests = new Map(),
     streams = [];
   page.on('request', (r) => {
     const path = r.url().slice(stage.origin.length);
@@ -26,38 +26,38 @@ async function recorded(stage, browser, all) {
       return;
     }
     const key = path.replace(/steps=\d\d+/, 'steps=n');
-    asked.set(key, { path, at: [...(asked.get(key)?.at ?? []), Date.now()] });
+    requests.set(key, { path, at: [...(requests.get(key)?.at ?? []), Date.now()] });
   });
   await page.reload();
   await sleep(25_000);
   await page.context().close();
-  const calls = [...asked.values()]
+  const calls = [...requests.values()]
     .filter((c) => c.at.length > 1)
     .map(({ path, at }) => ({ path, every: (at[at.length - 1] - at[0]) / (at.length - 1) }));
   return { calls, stream: streams[0] };
 }
 
-// client is one dashboard. It returns how it is closed.
-function client(stage, { calls, stream }, said) {
+// client acts as one dashboard and returns the function that closes it.
+function client(stage, { calls, stream }, counts) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 6 }),
     timers = [];
-  const ask = (path, accept, take) =>
+  const request = (path, accept, take) =>
     http
       .get(stage.origin + path, { agent, headers: { authorization: 'Bearer ' + stage.admin, accept } }, (res) => {
-        if (res.statusCode !== 200) said.refused++;
+        if (res.statusCode !== 200) counts.refused++;
         res.on('data', (d) => {
-          said.bytes += d.length;
+          counts.bytes += d.length;
         });
         res.on('end', () => take?.());
       })
       .on('error', () => {
-        if (!said.over) said.refused++;
+        if (!counts.over) counts.refused++;
       });
-  const streaming = ask(stream, 'text/event-stream');
+  const streaming = request(stream, 'text/event-stream');
   for (const { path, every } of calls) {
     const again = () => {
-      said.asked++;
-      ask(path, '*/*');
+      counts.requests++;
+      request(path, '*/*');
     };
     timers.push(
       setTimeout(() => {
@@ -76,7 +76,7 @@ function client(stage, { calls, stream }, said) {
   };
 }
 
-const ticks = 100; // of a second, as Linux counts processors' time
+const ticks = 100; // per second, in which Linux counts CPU time
 const used = (pid) => {
   const f = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -90,37 +90,37 @@ async function span(stage, beats) {
     began = Date.now();
   beats.send('begin');
   await sleep(lasting);
-  const told = new Promise((r, failed) => {
+  const report = new Promise((r, failed) => {
     beats.once('message', r);
-    beats.once('exit', () => failed(new Error('what beats has ended')));
+    beats.once('exit', () => failed(new Error('the heartbeat process has ended')));
   });
   beats.send('end');
   const s = (Date.now() - began) / 1000,
     [server, redis] = pids.map((pid, i) => ((used(pid) - before[i]) / s) * 100);
-  return { server, redis, ...(await told) };
+  return { server, redis, ...(await report) };
 }
 
 export async function watchers(stage, browser, all) {
   const what = await recorded(stage, browser, all);
-  console.log(`an open Overview streams ${what.stream.replace(/^.*\/v1/, '/v1')}, and asks`);
+  console.log(`an open Overview streams ${what.stream.replace(/^.*\/v1/, '/v1')}, and requests`);
   for (const c of what.calls) console.log(`  every ${(c.every / 1000).toFixed(1)} s ${c.path.replace(/^.*\/v1/, '/v1')}`);
   const without = [],
     those = [];
   for (let i = 0; i < turns; i++) {
     without.push(await span(stage, all.beats));
-    const said = { asked: 0, bytes: 0, refused: 0, over: false };
-    const open = Array.from({ length: many }, () => client(stage, what, said));
+    const counts = { requests: 0, bytes: 0, refused: 0, over: false };
+    const open = Array.from({ length: many }, () => client(stage, what, counts));
     await sleep(opening);
-    said.asked = said.bytes = 0;
-    those.push({ ...(await span(stage, all.beats)), ...said });
-    said.over = true;
+    counts.requests = counts.bytes = 0;
+    those.push({ ...(await span(stage, all.beats)), ...counts });
+    counts.over = true;
     for (const close of open) close();
     await sleep(2000);
   }
   const line = (name, s) =>
     `  ${name}: server ${s.server.toFixed(1)} %, Redis ${s.redis.toFixed(1)} %; beats ${s.rate.toFixed(0)}/s, p50 ${s.p50.toFixed(2)} ms, p99 ${s.p99.toFixed(2)} ms` +
-    (s.asked
-      ? `; ${((s.asked * 1000) / lasting).toFixed(0)} calls/s, ${((s.bytes * 1000) / lasting / 1024).toFixed(0)} KiB/s, ${s.refused} refused`
+    (s.requests
+      ? `; ${((s.requests * 1000) / lasting).toFixed(0)} calls/s, ${((s.bytes * 1000) / lasting / 1024).toFixed(0)} KiB/s, ${s.refused} refused`
       : '');
   for (let i = 0; i < turns; i++) console.log(line('without', without[i]) + '\n' + line(`with ${many}`, those[i]));
   const more = (of) => median(those.map((s, i) => of(s) - of(without[i]))),

@@ -11,8 +11,8 @@ import (
 // Others own connections that a watch counts and may cut. They may lend one to the watch for a request. Their methods may be called
 // from any goroutine.
 type Others interface {
-	Open() (open, leaving int)  // all connections, including lent ones, and how many of them were cut
-	Each(yield func(Candidate)) // those that are not lent
+	Open() (open, leaving int)  // all connections, including those on loan, and how many of them were cut
+	Each(yield func(Candidate)) // those that are not on loan
 	Waiting() []net.Addr        // clients of connections that wait for bytes
 	StopReading()               // cuts connections that wait for bytes: the server is stopping
 }
@@ -42,7 +42,7 @@ type borrowed interface {
 	HungUp(func())               // the function is called when the client has ended its side, also if it already has
 }
 
-// Past is the state of a connection before it was lent.
+// Past is the state of a connection before it was on loan.
 type Past struct {
 	Member *Member // the member that it belongs to; nil: it has shown no valid token
 	Came   int64   // when it was accepted, in ns since the epoch

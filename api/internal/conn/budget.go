@@ -51,7 +51,7 @@ var (
 	ErrNoToken        = errors.New("no valid token for a large body")
 )
 
-// Charge charges the next body to a holder and reserves n bytes for it; it fails if there is no room. The zero holder stands for all
+// Charge charges the next body to a holder and reserves n bytes for it; it fails if there is no room. The zero holder is that of all
 // clients without a valid token. A body larger than announced reserves the rest when it is read.
 func Charge(c net.Conn, h shares.Holder, n int64) error {
 	if c, ok := c.(*Conn); ok {

@@ -120,6 +120,6 @@ func (c *Conn) writeNow(p []byte) (int, error) {
 // take the bytes for its answer. It does nothing to connections of other listeners.
 func MuteUnheard(c net.Conn) {
 	if c, ok := c.(*Conn); ok {
-		c.muted = !c.received && !c.borrowed // lent connections have received something
+		c.muted = !c.received && !c.borrowed // connections on loan have received something
 	}
 }

@@ -142,7 +142,7 @@ type Watch struct {
 	deaf      bool // listeners are closed
 	conns     map[*Conn]struct{}
 	borrowed  int // of conns, how many are counted by others
-	leaving   int // of conns that are not lent, how many were cut and are not closed yet
+	leaving   int // of conns that are not on loan, how many were cut and are not closed yet
 	others    []Others
 	empty     chan struct{} // closed with the last connection; nil while there is none
 }
@@ -236,7 +236,7 @@ func (w *Watch) forget(c *Conn) {
 	w.endIfEmpty()
 }
 
-// returned closes a lent connection, unless it has been given back, in one step for the watch and its owner.
+// returned closes a connection on loan, unless it has been given back, in one step for the watch and its owner.
 func (w *Watch) returned(c *Conn, l borrowed) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// Conn is a connection of a loop. Only its loop uses its fields, except the atomic ones; while the connection is lent only the borrower
+// Conn is a connection of a loop. Only its loop uses its fields, except the atomic ones; while the connection is on loan only the borrower
 // does, except for queued.
 type Conn struct {
 	loop  *Loop
@@ -19,7 +19,7 @@ type Conn struct {
 	flags atomic.Uint32
 	came  uint32               // when it was accepted, ms since the epoch, lower 32 bits
 	since atomic.Int64         // when it was accepted or last answered, ns since the epoch
-	loan  atomic.Pointer[loan] // set while it is lent; nil: the loop serves it
+	loan  atomic.Pointer[loan] // set while it is on loan; nil: the loop serves it
 	in    *buffer              // unread bytes, of a request or after the one under way; nil: none
 	out   *outgoing            // the part of an answer that could not be written yet; nil: none
 	begun int64                // when the incomplete request began, ns since the epoch; 0: none

@@ -163,7 +163,7 @@ func deaf(ln *net.TCPListener) {
 	}
 }
 
-// Open returns the number of connections, including lent ones, and how many of them were cut and are not closed yet.
+// Open returns the number of connections, including those on loan, and how many of them were cut and are not closed yet.
 func (f *Front) Open() (open, leaving int) {
 	for _, l := range f.loops {
 		open += int(l.open.Load())
@@ -209,7 +209,7 @@ func (f *Front) onAll(do func(*Loop)) {
 	}
 }
 
-// State returns what the connection is doing. While it is lent, the watch knows.
+// State returns what the connection is doing. While it is on loan, the watch knows.
 func (c *Conn) State() conn.State {
 	switch flags := c.flags.Load(); {
 	case c.loan.Load() != nil || flags&(flagCut|flagClosed) != 0:
@@ -237,7 +237,7 @@ func (c *Conn) Came() int64 {
 func (c *Conn) Cut(why *conn.Cut) bool { return c.loan.Load() == nil && c.leave(why) }
 
 // leave closes the connection, at the latest after the answer to the request under way. It returns false if it was called before. A
-// connection that is lent is closed by its borrower.
+// connection on loan is closed by its borrower.
 func (c *Conn) leave(why *conn.Cut) bool {
 	if c.flags.Or(flagCut)&flagCut != 0 {
 		return false

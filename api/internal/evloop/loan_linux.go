@@ -13,7 +13,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/shares"
 )
 
-// loan is a connection that is lent to a goroutine, which reads and writes its descriptor itself and waits here until the loop reports
+// loan is a connection on loan to a goroutine, which reads and writes its descriptor itself and waits here until the loop reports
 // that it can. It is a net.Conn for a conn.Watch, which keeps the deadlines: a loan only records that they passed or were reset.
 //
 // The loop locks only mu, which is never held for long. Reading and Writing are held while the descriptor is in use, so that Close does

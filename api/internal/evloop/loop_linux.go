@@ -21,7 +21,7 @@ type Loop struct {
 	epoll   int
 	mail    *mailbox
 	over    chan struct{} // closed when the loop has ended
-	open    atomic.Int64  // connections, including lent ones
+	open    atomic.Int64  // connections, including those on loan
 
 	now      int64 // when this turn began, ns since the epoch
 	events   []unix.EpollEvent
@@ -294,7 +294,7 @@ func (l *Loop) readAgain(c *Conn) {
 	}
 }
 
-// goOn serves the unread bytes of a connection that is not lent, then reads.
+// goOn serves the unread bytes of a connection that is not on loan, then reads.
 func (l *Loop) goOn(c *Conn) {
 	if c.loan.Load() != nil || c.has(flagUnderWay|flagClosed) {
 		return

@@ -101,7 +101,7 @@ func noContext(name string, file *contexts.File) error {
 type Set struct {
 	Name         string  `arg:"" predictor:"context" help:"Context."`
 	Server       *string `placeholder:"URL" help:"URL of the API; several with commas."`
-	Token        *string `placeholder:"-" help:"- reads the token from standard input; what stands on a command line is seen by others."`
+	Token        *string `placeholder:"-" help:"- reads the token from standard input; others can see the text of a command line."`
 	TokenCommand *string `placeholder:"LINE" help:"Line for sh that prints the token, run whenever one is needed."`
 	CAFile       *string `name:"ca-file" placeholder:"FILE" help:"Authorities to trust, in PEM, instead of the system's."`
 	Tenant       *string `placeholder:"ID" help:"Tenant of every call."`

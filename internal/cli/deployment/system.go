@@ -16,8 +16,7 @@ import (
 // responds is false.
 func ReadSystem(ctx context.Context, s *session.Session) (raw json.RawMessage, is *v1.System, responds bool, err error) {
 	raw, is, err = session.Get[v1.System](ctx, s, "/v1/system", nil)
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusServiceUnavailable {
 		without := new(v1.SystemUnavailable)
 		if json.Unmarshal(refused.Body, without) == nil && len(without.Findings) > 0 {
 			return refused.Body, &without.System, false, nil
@@ -29,8 +28,7 @@ func ReadSystem(ctx context.Context, s *session.Session) (raw json.RawMessage, i
 // ReadHealth reads the server's health; an unhealthy state is not an error.
 func ReadHealth(ctx context.Context, s *session.Session) (*v1.Health, error) {
 	h, err := s.Client.Healthz(ctx)
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusServiceUnavailable {
 		return &v1.Health{Status: "unavailable", Message: exit.Refusal(refused).Error()}, nil
 	}
 	return h, s.Explain(err)

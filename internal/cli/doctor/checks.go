@@ -14,10 +14,10 @@ import (
 // clockFinding compares the clock of this host with the server's.
 func clockFinding(s *session.Session) v1.Finding {
 	if ahead := s.ClockAhead().Round(time.Second); ahead != 0 {
-		return deployment.NewFinding("clock-here", v1.SeverityWarn, fmt.Sprintf("The server's clock is %v ahead of this machine's.", ahead),
-			"run NTP here; ages that the CLI shows go by the server's clock")
+		return deployment.NewFinding("clock-here", v1.SeverityWarn, fmt.Sprintf("The server's clock is %v ahead of this host's.", ahead),
+			"run NTP here; ages that the CLI shows use the server's clock")
 	}
-	return deployment.NewFinding("clock-here", v1.SeverityOK, "This machine's clock and the server's agree to a second or two.", "")
+	return deployment.NewFinding("clock-here", v1.SeverityOK, "The clocks of this host and the server agree within two seconds.", "")
 }
 
 // certificateWarning is how long before its end a certificate is a warning; the alert of deploy/observability has the same.
@@ -41,7 +41,7 @@ func certificateFinding(s *session.Session) v1.Finding {
 func tokenFinding(s *session.Session) v1.Finding {
 	_, claims, err := session.ReadClaims(s.Credential.Text)
 	if err != nil {
-		return deployment.NewFinding("token", v1.SeverityFail, "No token, or one that cannot be read.", s.Credential.RenewalHint())
+		return deployment.NewFinding("token", v1.SeverityFail, "The token is missing or malformed.", s.Credential.RenewalHint())
 	}
 	left := time.Unix(claims.ExpiresAt, 0).Sub(s.Now())
 	valid := fmt.Sprintf("The token has the role %s in %s/%s and is valid for another %s.", claims.Role, claims.Tenant, claims.Workspace,

@@ -22,10 +22,10 @@ type Command struct {
 }
 
 func (*Command) Help() string {
-	return "Checks the way to the server, the token, the replicas, each Redis that they use and the shards, and says of each whether " +
-		"it is well and what to do where it is not. With --redis it asks Redis itself, from this machine, with the settings that a server " +
-		"here would have: version, policy, persistence, what its user may do, round trip, clock, scripts, and what keeps keys there. It " +
-		"writes nothing. Exits with 1 when a check fails."
+	return "Checks the connection to the server, the token, the replicas, each Redis that they use and the shards, and prints for each " +
+		"what is wrong and what to do. With --redis it checks Redis directly, from this host, with the settings that a server here would " +
+		"have: version, policy, persistence, permissions of its user, round trip, clock, scripts, and which deployment keeps its data " +
+		"there. It writes nothing. Exits with 1 when a check fails, and with 5 when the server or its Redis does not respond."
 }
 
 func (c *Command) Run(env *session.Env) error {
@@ -34,55 +34,61 @@ func (c *Command) Run(env *session.Env) error {
 		if err != nil {
 			return err
 		}
-		return report(&output.Printer{W: env.Stdout, Format: c.Output, Colour: env.Colourful()}, all)
+		return report(&output.Printer{W: env.Stdout, Format: c.Output, Colour: env.Colourful()}, all, exit.ErrFailed)
 	}
 	s, err := c.Open(env)
 	if err != nil {
 		return err
 	}
-	all, err := diagnose(env.Context, s)
+	all, responds, err := diagnose(env.Context, s)
 	if err != nil {
 		return err
 	}
-	return report(s.Printer, all)
+	if !responds {
+		return report(s.Printer, all, exit.ErrUnavailable)
+	}
+	return report(s.Printer, all, exit.ErrFailed)
 }
 
-// diagnose checks one thing after the other, each behind those that it needs. What the server can see it reports itself.
-func diagnose(ctx context.Context, s *session.Session) (all []v1.Finding, err error) {
+// diagnose checks the connection step by step, and adds what the server reports. responds is false if the server's Redis does not
+// respond.
+func diagnose(ctx context.Context, s *session.Session) (all []v1.Finding, responds bool, err error) {
 	began := time.Now()
 	running, err := s.Client.ServerVersion(ctx)
 	if err != nil {
-		return nil, s.Explain(err)
+		return nil, false, s.Explain(err)
 	}
 	took := time.Since(began)
 	answers := fmt.Sprintf("%s answers in %s; it is Lubdub %s.", s.Where(), output.Duration(took), running.Version)
 	all = append(all, deployment.NewFinding("server", v1.SeverityOK, answers, ""), clockFinding(s), certificateFinding(s))
 	health, err := deployment.ReadHealth(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	all = append(all, tokenFinding(s))
 	_, system, responds, err := deployment.ReadSystem(ctx, s)
 	if err != nil {
-		if code := exit.Code(err); code != exit.NotAllowed && code != exit.Unavailable {
-			return nil, err
+		code := exit.Code(err)
+		if code != exit.NotAllowed && code != exit.Unavailable {
+			return nil, false, err
 		}
 		if health.Status != "ok" {
 			all = append(all, deployment.NotReady(health))
 		}
 		return append(all, deployment.NewFinding("system", v1.SeverityFail, err.Error(),
-			"with a token of role viewer, and a store that answers, the rest can be checked; lubdub doctor --redis asks the store itself")), nil
+				"the rest needs a token with the role viewer and a Redis that responds; lubdub doctor --redis checks Redis directly")),
+			code == exit.NotAllowed, nil
 	}
-	us := slices.DeleteFunc(slices.Clone(deployment.ServerFindings(system)), func(f v1.Finding) bool { return f.About == v1.Them })
+	ours := slices.DeleteFunc(slices.Clone(deployment.ServerFindings(system)), func(f v1.Finding) bool { return f.About == v1.Them })
 	if !responds {
-		return append(all, us...), nil
+		return append(all, ours...), false, nil
 	}
-	return append(append(all, us...), deployment.NewFinding("scripts", v1.SeverityOK,
-		fmt.Sprintf("%d shards were read by scripts just now.", len(system.Shards)), "")), nil
+	return append(append(all, ours...), deployment.NewFinding("scripts", v1.SeverityOK,
+		fmt.Sprintf("Scripts run: %s were read just now.", output.Count(len(system.Shards), "shard")), "")), true, nil
 }
 
-// report writes findings one by one, each with its remedy. It fails where one does.
-func report(p *output.Printer, all []v1.Finding) error {
+// report writes findings one by one, each with its remedy. If one fails, it returns the error that failed is.
+func report(p *output.Printer, all []v1.Finding, failed error) error {
 	if !p.Format.ForPeople() {
 		raw, err := json.Marshal(map[string]any{"healthy": v1.Worst(all) != v1.SeverityFail, "checks": all})
 		if err != nil {
@@ -101,7 +107,7 @@ func report(p *output.Printer, all []v1.Finding) error {
 		}
 	}
 	if v1.Worst(all) == v1.SeverityFail {
-		return exit.ErrFailed
+		return failed
 	}
 	return nil
 }

@@ -49,6 +49,9 @@ func Reported(err error) error { return reportedError{err} }
 // ErrFailed ends a command with Failed when its output has shown why.
 var ErrFailed = Reported(errors.New("failed"))
 
+// ErrUnavailable ends a command with Unavailable when its output has shown why.
+var ErrUnavailable = Reported(Unanswered(errors.New("unavailable")))
+
 // IsReported reports whether an error has been printed already.
 func IsReported(err error) bool { return errors.As(err, new(reportedError)) }
 

@@ -20,37 +20,37 @@ const referenceHead = `# The command line
 
 <!-- Written by ` + "`make generate`" + ` from the commands themselves; change them, not this. -->
 
-One binary serves and operates. What it serves with is in [configuration.md](configuration.md); this is the rest. ` + "`lubdub help <command>`" + ` says
-the same.
+The binary ` + "`lubdub`" + ` is both the server and the command line. [configuration.md](configuration.md) describes the settings of the server;
+this document describes the commands. ` + "`lubdub help <command>`" + ` shows the same text.
 
 ## Which deployment
 
-` + "`lubdub context set prod --server https://lubdub.example.com --token -`" + ` keeps one under a name, in ` + "`lubdub/contexts.yaml`" + ` in
-` + "`XDG_CONFIG_HOME` or `~/.config`" + `, which only its owner may read; ` + "`lubdub dev`" + ` keeps its own as ` + "`dev`" + `. A command works with the context that
-` + "`--context`" + ` names, else with ` + "`LUBDUB_URL` and `LUBDUB_TOKEN` (or `LUBDUB_TOKEN_FILE`)" + `, else with the context of ` + "`LUBDUB_CONTEXT`" + `, else with the
-current one. A context's token goes to the context's server and to no other.
+` + "`lubdub context set prod --server https://lubdub.example.com --token -`" + ` saves a deployment as a context in ` + "`lubdub/contexts.yaml`" + `, in
+` + "`XDG_CONFIG_HOME`" + ` or ` + "`~/.config`" + `, which only its owner may read; ` + "`lubdub dev`" + ` saves its own as ` + "`dev`" + `. A command uses the context that
+` + "`--context`" + ` names, else ` + "`LUBDUB_URL` and `LUBDUB_TOKEN` (or `LUBDUB_TOKEN_FILE`" + `), else the context of ` + "`LUBDUB_CONTEXT`" + `, else the current
+one. The token of a context is sent to the context's server only.
 
 ## Output
 
-` + "`-o table`" + ` is for people, ` + "`-o wide`" + ` has more columns; ` + "`json`, `jsonl` and `yaml`" + ` are the API's own objects; ` + "`name`" + ` is ` + "`worker/wkr_…`" + `, one a line. What is
-not the answer (how many are hidden, that more follow) goes to standard error. There are colours on a terminal only, and none where ` + "`NO_COLOR`" + `
-is set.
+` + "`-o table`" + ` is for people, and ` + "`-o wide`" + ` has more columns; ` + "`json`, `jsonl` and `yaml`" + ` print the API's objects; ` + "`name`" + ` prints
+` + "`worker/wkr_…`" + `, one a line. Notes, such as how many rows are hidden, go to standard error. Colours are used on a terminal only, and not if
+` + "`NO_COLOR`" + ` is set.
 
 ## Exit codes
 
 | code | |
 | --- | --- |
-| 0 | it is done, or so |
-| 1 | it failed, or is not so: a task that was waited for has not SUCCEEDED, a deployment is not healthy |
-| 2 | the command line is wrong, or the request as the server reads it; nothing was begun |
-| 3 | there is nothing of that id |
-| 4 | no token, one that has ended, or one whose role does not allow it |
-| 5 | no server answers, or it cannot reach its store; the same command may work later |
+| 0 | success |
+| 1 | failure, or a negative result: a task that was waited for has not SUCCEEDED, a deployment is not healthy |
+| 2 | the command line or the request is invalid; nothing was changed |
+| 3 | not found |
+| 4 | no token, an expired one, or one whose role does not allow the request |
+| 5 | no server responds, or it cannot reach Redis; the same command may work later |
 
-## Acts on many
+## Bulk actions
 
-An act that filters choose is counted first and asked for; ` + "`-y`" + ` agrees beforehand, ` + "`--dry-run`" + ` only counts. One that was interrupted is given again: it
-continues with the rest.
+A command that selects by filters first counts what matches and asks for confirmation; ` + "`-y`" + ` confirms in advance, and ` + "`--dry-run`" + ` only
+counts. To continue an interrupted command, run it again.
 
 `
 

@@ -64,8 +64,7 @@ func Follow(s *session.Session, q client.EventQuery, after string) error {
 		}
 	}
 	for e, err := range s.Client.Events(q).All(s.Env.Context) {
-		var gap *client.EventGap
-		if errors.As(err, &gap) {
+		if gap, ok := errors.AsType[*client.EventGap](err); ok {
 			s.Note("%v", gap)
 			continue
 		}

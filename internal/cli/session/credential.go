@@ -98,7 +98,7 @@ func (t *Credential) RenewalHint() string {
 	if claims.Subject != "" {
 		command += " --subject '" + output.Clean(claims.Subject) + "'"
 	}
-	why := "The token does not hold here: it was taken back, or signed by another deployment's keys."
+	why := "This token is not valid here: it was revoked, or signed with another deployment's keys."
 	if ended := time.Unix(claims.ExpiresAt, 0); time.Now().After(ended) {
 		why = "The token ended " + output.Duration(time.Since(ended)) + " ago."
 	}

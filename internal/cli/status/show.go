@@ -11,8 +11,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// show answers people.
-func show(s *session.Session, st *deployment.State, all []v1.Finding) {
+// show answers people; failed are the newest failed tasks.
+func show(s *session.Session, st *deployment.State, all []v1.Finding, failed *resource.Page[v1.Task]) {
 	headline := s.Paint(output.Good, "HEALTHY")
 	switch v1.Worst(all) {
 	case v1.SeverityFail:
@@ -31,7 +31,7 @@ func show(s *session.Session, st *deployment.State, all []v1.Finding) {
 	heading(s, "Lost in the last hour")
 	showLost(s, st)
 	heading(s, "What to do")
-	showWhatToDo(s, st, all)
+	showWhatToDo(s, st, all, failed)
 }
 
 // count counts the findings of a severity.
@@ -59,11 +59,15 @@ func showSilent(s *session.Session, st *deployment.State) {
 	if st.Stats.OldestOverdueMs > 0 {
 		overdue = "the oldest overdue deadline is " + output.Milliseconds(st.Stats.OldestOverdueMs) + " late"
 	}
-	fmt.Fprintf(s.W, "  %s fresh, %d late, %d lost; %s.\n", output.Count(w.Fresh, "worker"), w.Late, w.Lost, overdue)
+	fmt.Fprintf(s.W, "  %s fresh, %d late, %d silent past the timeout; %s.\n", output.Count(w.Fresh, "worker"), w.Late, w.Lost, overdue)
 	for _, e := range st.Silent {
 		w := e.Value
-		fmt.Fprintf(s.W, "  %s %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, string(w.Liveness)),
-			w.WorkerID, output.Parenthesized(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
+		how := "late"
+		if w.Liveness == v1.Lost {
+			how = "past the timeout"
+		}
+		fmt.Fprintf(s.W, "  %s: %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, how), w.WorkerID,
+			output.Parenthesized(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
 			output.Count(w.HeldCount, "task"))
 	}
 	if st.MoreSilent > 0 {
@@ -167,7 +171,7 @@ func showLost(s *session.Session, st *deployment.State) {
 	}
 }
 
-func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding) {
+func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding, failed *resource.Page[v1.Task]) {
 	shown := 0
 	for _, f := range all {
 		if f.Remedy != "" {
@@ -179,13 +183,18 @@ func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding) {
 		shown++
 		fmt.Fprintf(s.W, "  - lubdub why %s\n", st.Silent[0].Value.WorkerID)
 	}
-	if st.Verdicts != nil && st.Verdicts.Total > 0 {
+	if len(failed.Entries) > 0 {
 		shown++
-		retry := "lubdub task retry --since 1h --dry-run, then without --dry-run"
-		if !s.Credential.MayOperate() {
-			retry = "ask an operator to retry them"
+		id := failed.Entries[0].Value.TaskID
+		which, retry := "", "lubdub task retry "+id
+		if more := st.Stats.Tasks[string(v1.Failed)] - 1; more > 0 {
+			which = fmt.Sprintf(" (and %s: lubdub task ls --state failed --since 1h)", output.Count(more, "more failed task"))
+			retry = "lubdub task retry --since 1h --dry-run, then without --dry-run"
 		}
-		fmt.Fprintf(s.W, "  - lubdub task ls --state failed --since 1h, then lubdub why ID of one of them; once the cause is fixed: %s\n", retry)
+		if !s.Credential.MayOperate() {
+			retry = "ask an operator to run " + retry
+		}
+		fmt.Fprintf(s.W, "  - lubdub why %s%s; once the cause is fixed: %s\n", id, which, retry)
 	}
 	if shown == 0 {
 		fmt.Fprintln(s.W, "  Nothing.")

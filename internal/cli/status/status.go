@@ -2,12 +2,15 @@
 package status
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 
 	"github.com/lubdub-io/lubdub/internal/cli/deployment"
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
+	"github.com/lubdub-io/lubdub/internal/cli/resource"
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -18,7 +21,7 @@ type Command struct {
 
 func (*Command) Help() string {
 	return "Shows silent workers, findings about Lubdub and about your workers, what was lost in the last hour, and what to do. " +
-		"Exits with 0 when nothing fails (warnings do not count), with 1 on a failure, and with 5 when the server does not respond."
+		"Exits with 0 when nothing fails (warnings do not count), with 1 on a failure, and with 5 when the server or its Redis does not respond."
 }
 
 func (c *Command) Run(env *session.Env) error {
@@ -32,14 +35,33 @@ func (c *Command) Run(env *session.Env) error {
 	}
 	all := st.Findings()
 	if s.Format.ForPeople() {
-		show(s, st, all)
+		failed, err := failedTasks(env.Context, s, st)
+		if err != nil {
+			return err
+		}
+		show(s, st, all, failed)
 	} else if err := writeAnswer(s, st, all); err != nil {
 		return err
 	}
-	if v1.Worst(all) == v1.SeverityFail {
+	switch {
+	case !st.Responds || st.Unread != nil:
+		return exit.ErrUnavailable
+	case v1.Worst(all) == v1.SeverityFail:
 		return exit.ErrFailed
 	}
 	return nil
+}
+
+// failedTasks reads the newest failed task and how many there are, if attempts were ended in the last hour.
+func failedTasks(ctx context.Context, s *session.Session, st *deployment.State) (*resource.Page[v1.Task], error) {
+	if st.Verdicts == nil || st.Verdicts.Total == 0 || st.Stats == nil || st.Stats.Tasks[string(v1.Failed)] == 0 {
+		return &resource.Page[v1.Task]{}, nil
+	}
+	p, err := resource.Tasks.ReadPage(ctx, s, url.Values{"state": {"FAILED"}, "order": {"desc"}, "pageSize": {"1"}})
+	if exit.Code(err) == exit.Unavailable {
+		return &resource.Page[v1.Task]{}, nil
+	}
+	return p, err
 }
 
 // writeAnswer writes the answer for programs: the findings, and the API's own answers that they come from.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/cli/deployment"
+	"github.com/lubdub-io/lubdub/internal/cli/resource"
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -60,8 +61,29 @@ func TestWhatIsNotToldIsNotWell(t *testing.T) {
 	s := newSession(t, &out)
 	st := &deployment.State{Health: &v1.Health{Status: "degraded", Message: "The store does not answer"},
 		Unread: errors.New("the store does not answer")}
-	show(s, st, st.Findings())
+	show(s, st, st.Findings(), &resource.Page[v1.Task]{})
 	if text := out.String(); !strings.Contains(text, "  workers: not available now\n") || strings.Contains(text, "no problems found") {
 		t.Errorf("it says\n%s", text)
+	}
+}
+
+// What to do names a failed task, and the command that retries it, or all if there are more.
+func TestWhatToDoNamesAFailedTask(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "  Nothing.\n",
+		1: "  - lubdub why t1; once the cause is fixed: lubdub task retry t1\n",
+		3: "  - lubdub why t1 (and 2 more failed tasks: lubdub task ls --state failed --since 1h); once the cause is fixed: " +
+			"lubdub task retry --since 1h --dry-run, then without --dry-run\n",
+	} {
+		var out bytes.Buffer
+		failed := &resource.Page[v1.Task]{}
+		if n > 0 {
+			failed.Entries = []resource.Entry[v1.Task]{{Value: &v1.Task{TaskID: "t1"}}}
+		}
+		st := &deployment.State{Responds: true, Stats: &v1.Stats{Levels: v1.Levels{Tasks: map[string]int{"FAILED": n}}}}
+		showWhatToDo(newSession(t, &out), st, nil, failed)
+		if out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
 	}
 }

@@ -28,7 +28,7 @@ func (c *Get) Run(env *session.Env) error {
 	if !s.Format.ForPeople() {
 		return s.Raw(raw)
 	}
-	replicas := s.Rows("REPLICA", "VERSION", "ROLES", "UP", "HEARD")
+	replicas := s.Rows("REPLICA", "VERSION", "ROLES", "UP", "LAST REPORT")
 	var rows [][]output.Cell
 	for _, r := range sys.Replicas {
 		rows = append(rows, []output.Cell{output.Text(r.ReplicaID), output.Text(r.Version), output.Text(strings.Join(r.Roles, ",")),

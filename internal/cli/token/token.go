@@ -19,7 +19,7 @@ type Inspect struct {
 }
 
 func (*Inspect) Help() string {
-	return "Tells kind, role, scope, subject and how long it holds. It is not verified, and never printed."
+	return "Shows kind, role, scope, subject and expiry. The token is not verified, and never printed."
 }
 
 func (c *Inspect) Run(env *session.Env) error {

@@ -111,7 +111,8 @@ func numbers(of *deployment.State) string {
 	if r.BeatP99Ms != nil {
 		p99 = fmt.Sprintf("%.0fms", *r.BeatP99Ms)
 	}
-	return fmt.Sprintf("workers %d fresh %d late %d lost (%d in 1h)  tasks %d running %d queued %d failed  beats %.1f/s p99 %s  lag %s",
+	return fmt.Sprintf("workers %d fresh %d late %d past timeout, %d lost in 1h  tasks %d running %d queued %d failed  beats %.1f/s p99 %s  "+
+		"lag %s",
 		w.Fresh, w.Late, w.Lost, of.System.RecentlyLostTotal, st.Tasks[string(v1.Running)], st.Tasks[string(v1.Queued)],
 		st.Tasks[string(v1.Failed)], r.BeatsPerSecond, p99, output.Milliseconds(r.SweepLagMs))
 }

@@ -10,18 +10,18 @@ import (
 )
 
 type Command struct {
-	Every         time.Duration `default:"1s" help:"How often to look, 200ms at least."`
+	Every         time.Duration `default:"1s" help:"How often to refresh, 200ms at least."`
 	session.Flags `embed:""`
 }
 
 func (*Command) Help() string {
-	return "Live: workers, tasks, queues and machines, with how the deployment is above them. 1 to 4 or tab change the view, arrows move, " +
-		"< and > sort, ! turns the order, / filters, enter tells why, and letters act on the chosen row, which is asked first."
+	return "Shows workers, tasks, queues and machines live, below the findings about the deployment. 1 to 4 or tab change the view, arrows " +
+		"move, < and > sort, ! reverses the order, / filters, enter explains the chosen row, and letters act on it after a confirmation."
 }
 
 func (c *Command) Run(env *session.Env) error {
 	if !session.IsTerminal(env.Stdout) || !session.IsTerminal(env.Stdin) {
-		return exit.Misusef("top needs a terminal; `lubdub status` answers anywhere")
+		return exit.Misusef("top needs a terminal; `lubdub status` works without one")
 	}
 	s, err := c.Open(env)
 	if err != nil {

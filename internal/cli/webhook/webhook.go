@@ -198,7 +198,7 @@ func (c *Redeliver) Run(env *session.Env) error {
 			Method: http.MethodPost, Path: Webhooks.PathOf(c.ID) + "/redeliver", Body: body, Once: true,
 		})
 		if err != nil && sum.Queued > 0 {
-			return fmt.Errorf("%w\n%s will be sent again so far; the same command sends these once more", err, output.Count(sum.Queued, "message"))
+			return fmt.Errorf("%w\n%s will be sent again so far; the same command sends these again", err, output.Count(sum.Queued, "message"))
 		} else if err != nil {
 			return Webhooks.Suggest(env.Context, s, c.ID, err)
 		}

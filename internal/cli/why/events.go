@@ -23,8 +23,7 @@ const maxEvents = 20
 func (a *Explanation) addEvents(ctx context.Context, s *session.Session, q url.Values, more string) error {
 	q.Set("order", "desc")
 	all, raw, err := newestEvents(ctx, s, q, maxEvents)
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusForbidden {
 		a.addf("This token's role may not read its events.")
 		return nil
 	}

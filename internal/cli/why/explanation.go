@@ -45,6 +45,20 @@ func timeAndAge(s *session.Session, t v1.Time) string {
 	return session.FormatTime(t) + " (" + output.Age(t.Time, s.Now()).Text + " ago)"
 }
 
+// unreadable reports whether an object that belongs to the explanation could not be read, and explains why: this token's role may not
+// read it, or it is not stored, which the sentence explains.
+func (a *Explanation) unreadable(err error, what, notStored string) bool {
+	switch exit.Code(err) {
+	case exit.NotAllowed:
+		a.addf("This token's role may not read %s; one with the role viewer may.", what)
+	case exit.NotFound:
+		a.addf("%s", notStored)
+	default:
+		return false
+	}
+	return true
+}
+
 // missing reports whether an object does not exist, or is not visible with this token.
 func missing(err error) bool {
 	code := exit.Code(err)

@@ -63,7 +63,10 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 		a.addf("Last reported progress: %s.", progress)
 	}
 	if t.RetriesExhausted {
-		a.addf("It was retryable, but its retry policy is exhausted.")
+		a.addf("%s", sentences["retriesExhausted"])
+	}
+	if t.State == v1.Failed {
+		a.addf("Once the cause is fixed, `lubdub task retry %s` runs it again.", t.TaskID)
 	}
 	if t.Failures > 0 || t.Losses > 0 {
 		a.addf("Counted against its retry policy: %s, %s.", output.Count(t.Failures, "failure"), countLosses(t.Losses))
@@ -131,30 +134,30 @@ func (a *Explanation) addAttempt(s *session.Session, h *v1.HistoryEntry) {
 		a.addf("  It was retried.")
 	}
 	if h.RetriesExhausted {
-		a.addf("  It was retryable, but its retry policy is exhausted.")
+		a.addf("  %s", sentences["retriesExhausted"])
 	}
 }
 
 func (a *Explanation) addEvidence(e *v1.Evidence) {
-	last := "No heartbeat was received"
+	last, silent, outages := sentences["noHeartbeat"], sentences["silentNoTimeout"], sentences["noOutages"]
 	if !e.LastHeartbeatAt.IsZero() {
-		last = "Last heartbeat at " + session.FormatTime(e.LastHeartbeatAt)
+		last = fill(sentences["lastHeartbeat"], "{at}", session.FormatTime(e.LastHeartbeatAt))
 	}
-	outages := "no outage time excluded"
 	if e.OutageCreditMs > 0 {
-		outages = output.Milliseconds(e.OutageCreditMs) + " of outages excluded"
+		outages = fill(sentences["outages"], "{credit}", output.Milliseconds(e.OutageCreditMs))
 	}
-	timeout := ""
 	if e.TimeoutMs > 0 {
-		timeout = "timeout " + output.Milliseconds(e.TimeoutMs) + "; "
+		silent = sentences["silent"]
 	}
-	a.addf("  %s; silent for %s (%s%s).", last, output.Milliseconds(e.SilentMs), timeout, outages)
-	a.addf("  Decided by sweeper %s at %s, %d ms after it was due.", e.Sweeper, session.FormatTime(e.DetectedAt), e.DetectionLagMs)
+	a.addf("  %s %s", last, fill(silent, "{silent}", output.Milliseconds(e.SilentMs), "{timeout}", output.Milliseconds(e.TimeoutMs),
+		"{outages}", outages))
+	a.addf("  %s", fill(sentences["decided"], "{sweeper}", e.Sweeper, "{at}", session.FormatTime(e.DetectedAt),
+		"{lag}", output.Milliseconds(e.DetectionLagMs)))
 	if e.WorkerReason != "" {
-		a.addf("  Its worker was lost (%s); the times above are the worker's heartbeats.", e.WorkerReason)
+		a.addf("  %s", fill(sentences["workerLost"], "{reason}", string(e.WorkerReason)))
 	}
 	if e.MassExpiryHeld {
-		a.addf("  The mass-expiry brake had held it, so it had one more timeout.")
+		a.addf("  %s", sentences["massExpiryHeld"])
 	}
 }
 
@@ -163,18 +166,18 @@ func (a *Explanation) addPlace(ctx context.Context, s *session.Session, t *v1.Ta
 	switch {
 	case t.State == v1.Queued && t.Queue != nil:
 		raw, q, err := session.Get[v1.Queue](ctx, s, resource.Queues.PathOf(*t.Queue), nil)
-		if missing(err) {
+		if a.unreadable(err, "queue "+*t.Queue, "Queue "+*t.Queue+" is not stored here.") {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		a.parts["queue"] = raw
-		a.addQueue(q, t)
+		return a.addQueue(ctx, s, q, t)
 	case (t.State == v1.Running || t.State == v1.Dispatched) && t.WorkerID != nil:
 		raw, w, err := session.Get[v1.Worker](ctx, s, resource.Workers.PathOf(*t.WorkerID), nil)
-		if missing(err) {
-			a.addf("Its worker %s never registered with this deployment.", *t.WorkerID)
+		if a.unreadable(err, "worker "+*t.WorkerID, "Worker "+*t.WorkerID+" is not stored here: it never registered, or it ended longer ago "+
+			"than workers are kept. If it runs, its log has the server's address and its response.") {
 			return nil
 		}
 		if err != nil {
@@ -186,9 +189,9 @@ func (a *Explanation) addPlace(ctx context.Context, s *session.Session, t *v1.Ta
 	return nil
 }
 
-func (a *Explanation) addQueue(q *v1.Queue, t *v1.Task) {
-	if q.Paused {
-		a.addf("Queue %s is paused: no task is dispatched.", q.Queue)
+func (a *Explanation) addQueue(ctx context.Context, s *session.Session, q *v1.Queue, t *v1.Task) error {
+	if err := a.addPaused(ctx, s, q); err != nil {
+		return err
 	}
 	a.addf("Queue %s has %s and %s.", q.Queue, output.Count(q.Depth, "claimable task"),
 		output.Count(q.Workers.Online, "online worker"))
@@ -199,6 +202,7 @@ func (a *Explanation) addQueue(q *v1.Queue, t *v1.Task) {
 				of.Unrunnable)
 		}
 	}
+	return nil
 }
 
 // progressText is the progress that an attempt reported; empty: none.

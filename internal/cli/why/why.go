@@ -14,13 +14,14 @@ import (
 )
 
 type Command struct {
-	ID            string `arg:"" predictor:"any" name:"id" help:"Task, worker or machine; task/ID, worker/ID and machine/ID say which."`
+	ID            string `arg:"" predictor:"any" name:"id" help:"Task, worker, machine or queue; task/ID, worker/ID, machine/ID and queue/NAME name the kind."`
 	session.Flags `embed:""`
 }
 
 func (*Command) Help() string {
-	return "Explains everything known about a task, worker or machine: last heartbeat, silence, timeout, excluded outage time, detection " +
-		"lag, sweeper, outcome of held tasks, and who acted. With -o json the answer has the sentences and the API's answers they come from."
+	return "Explains everything known about a task, worker, machine or queue: last heartbeat, silence, timeout, excluded outage time, " +
+		"detection lag, sweeper, outcome of held tasks, and who acted. " +
+		"With -o json the answer has the sentences and the API's answers they come from."
 }
 
 func (c *Command) Run(env *session.Env) error {
@@ -36,7 +37,7 @@ func (c *Command) Run(env *session.Env) error {
 	for _, k := range []struct {
 		noun    string
 		explain Explainer
-	}{{"task", ExplainTask}, {"worker", ExplainWorker}, {"machine", ExplainMachine}} {
+	}{{"task", ExplainTask}, {"worker", ExplainWorker}, {"machine", ExplainMachine}, {"queue", ExplainQueue}} {
 		if kind != "" && kind != k.noun {
 			continue
 		}
@@ -50,10 +51,14 @@ func (c *Command) Run(env *session.Env) error {
 		}
 		return a.show(s)
 	}
-	if kind != "" {
-		return exit.Misusef("%s is none of task, worker and machine", kind)
+	switch kind {
+	case "":
+		return notFound("no task, worker, machine or queue " + id + " in " + s.Scope() + "; it may be in another scope, or past its retention" +
+			hint)
+	case "schedule", "webhook":
+		return exit.Misusef("why explains tasks, workers, machines and queues; run 'lubdub %s get %s'", kind, id)
 	}
-	return notFound("no task, worker or machine " + id + " in " + s.Scope() + "; it may be of another scope, or past its retention" + hint)
+	return exit.Misusef("%s is not a kind that why explains: task/ID, worker/ID, machine/ID or queue/NAME", kind)
 }
 
 // notFound is what was looked for in several places.

@@ -1,8 +1,10 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -57,17 +59,28 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 		if !w.DrainDeadline.IsZero() {
 			until = "until " + session.FormatTime(w.DrainDeadline)
 		}
-		a.addf("It is draining %s%s: it takes no new tasks and ends when it holds none.", until, because(w.StatusReason, nil))
+		a.addf("It is draining %s%s: it takes no new tasks and ends when it holds none. `lubdub worker resume %s` undoes this.", until,
+			because(w.StatusReason, nil), w.WorkerID)
+	}
+	if w.Status != v1.Offline && w.Liveness == v1.Lost {
+		a.addf("It is silent past its timeout: a sweeper declares it dead, unless timeouts are paused or the mass-expiry brake holds it, which " +
+			"`lubdub status` shows.")
 	}
 	if w.Hold != nil {
 		a.addf("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", timeAndAge(s, w.Hold.Since),
 			because(w.Hold.Reason, nil), w.WorkerID)
 	}
 	if w.Cordon != nil {
-		a.addf("It has been cordoned since %s%s.", timeAndAge(s, w.Cordon.Since), because(w.Cordon.Reason, nil))
+		a.addf("It has been cordoned since %s%s: it takes no new tasks until `lubdub worker uncordon %s`.", timeAndAge(s, w.Cordon.Since),
+			because(w.Cordon.Reason, nil), w.WorkerID)
 	}
 	if len(w.UnschedulableReasons) > 0 {
-		a.addf("Not eligible for work: %s.", strings.Join(w.UnschedulableReasons, ", "))
+		var reasons []string
+		for _, r := range w.UnschedulableReasons {
+			reasons = append(reasons, fill(cmp.Or(unschedulable[r], r), "{status}", string(w.Status), "{heldCount}", fmt.Sprint(w.HeldCount),
+				"{maxConcurrent}", fmt.Sprint(w.MaxConcurrent)))
+		}
+		a.addf("Not eligible for work: %s.", strings.Join(reasons, ", "))
 	}
 }
 
@@ -76,7 +89,8 @@ func (a *Explanation) addReliability(w *v1.Worker) {
 	if w.Flapping {
 		flaps = "; it is flapping"
 	}
-	a.addf("In the last 24 h it was up %.1f %% of the time and went stale %s%s.", w.UptimePct24h, output.Count(w.StaleCount24h, "time"), flaps)
+	a.addf("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", w.UptimePct24h,
+		output.Count(w.StaleCount24h, "time"), flaps)
 	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
 		a.addf("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)
 	}

@@ -115,7 +115,7 @@ func stillHeld(ctx context.Context, s *session.Session, ids []string) (held int,
 			return 0, "", err
 		}
 		if w.Status == v1.Online {
-			return 0, "", errors.New("worker " + id + " is ONLINE: somebody has taken the drain back")
+			return 0, "", errors.New("worker " + id + " is ONLINE: its drain was undone")
 		}
 		held += w.HeldCount
 		if w.HeldCount > 0 && len(lines) < 10 {

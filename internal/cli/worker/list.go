@@ -25,8 +25,8 @@ type List struct {
 	Type               string `placeholder:"TYPE" help:"Type that they run."`
 	Runtime            string `placeholder:"RUNTIME" help:"Runtime that they have."`
 	Name               string `placeholder:"NAME" help:"Name."`
-	Hindered           bool   `help:"Only those that would not get a task now."`
-	Flapping           bool   `help:"Only those that flap: they went stale again and again within a day."`
+	Hindered           bool   `help:"Only those that are not eligible for work."`
+	Flapping           bool   `help:"Only those that flap: they went stale repeatedly within a day."`
 	Sort               string `placeholder:"FIELD" help:"Order: staleCount24h (most often stale first), uptimePct24h (least uptime first) or lastHeartbeatAt (longest silent first)."`
 	Silent             bool   `help:"The longest silent first; the same as --sort lastHeartbeatAt."`
 	resource.ListFlags `embed:""`

@@ -43,7 +43,7 @@ func checkURL(raw string) (string, error) {
 		return "", errors.New("lubdub: an address is not like https://host:port; check the address in client.New or " + EnvURL)
 	}
 	if u.User != nil { // omitted, since it is a secret
-		return "", fmt.Errorf("lubdub: the address of %s carries credentials; give a token with client.Token instead", u.Host)
+		return "", fmt.Errorf("lubdub: the address of %s contains credentials; give a token with client.Token instead", u.Host)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return "", fmt.Errorf("lubdub: the address %s has more than a path; give scope and token as options", u.Host)

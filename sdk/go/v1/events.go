@@ -17,7 +17,7 @@ type EventList struct {
 
 // EventGap is a range of missing events: they are stored for a limited time and up to a limited number.
 type EventGap struct {
-	// From is when the last event before the gap happened, or the time that was asked for.
+	// From is when the last event before the gap happened, or the time that was requested.
 	From Time `json:"from"`
 	// To is when the first event after it happened.
 	To Time `json:"to"`

@@ -36,7 +36,7 @@ type Queue struct {
 	Running int `json:"running"`
 	// Outstanding is the sum of both.
 	Outstanding int `json:"outstanding"`
-	// OldestWaitMs is how long the oldest claimable task has waited; null if there is none.
+	// OldestWaitMs is how long the oldest claimable task has waited; null without one.
 	OldestWaitMs *int64 `json:"oldestWaitMs"`
 	// Types are the types of those tasks.
 	Types []QueueType `json:"types"`
@@ -53,7 +53,7 @@ type QueueType struct {
 	Depth int     `json:"depth"`
 	// OldestWaitMs is how long the oldest has waited.
 	OldestWaitMs int64 `json:"oldestWaitMs"`
-	// Unrunnable is how many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the
+	// Unrunnable is how many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the
 	// worker that they are pinned to is cordoned or offline.
 	Unrunnable int `json:"unrunnable"`
 }

@@ -57,7 +57,7 @@ type Schedule struct {
 	UpdatedAt Time `json:"updatedAt"`
 	// Last is the last fire that was processed; before the first one, the time of creation.
 	Last Time `json:"last"`
-	// Next is the next fire; null if there is none, or the schedule is paused.
+	// Next is the next fire; null if the schedule has no further fire or is paused.
 	Next Time `json:"next"`
 	// Fired is how many fires have created their tasks.
 	Fired int64 `json:"fired"`

@@ -104,7 +104,7 @@ type VerdictCounts struct {
 	Since Time `json:"since"`
 	// Total is how many there are.
 	Total int `json:"total"`
-	// Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out.
+	// Truncated reports that more than 100,000 were found, or 10,000 if they are grouped by a label: the oldest are omitted.
 	Truncated bool `json:"truncated"`
 	// Groups have the most first; beyond 100 they are left out.
 	Groups []VerdictGroup `json:"groups"`

@@ -145,7 +145,7 @@ type TaskEnvelope struct {
 	HeartbeatTimeoutMs *int64 `json:"heartbeatTimeoutMs"`
 	// CancelGracePeriodMs is how long the worker has to stop once it was notified of a cancel.
 	CancelGracePeriodMs int64 `json:"cancelGracePeriodMs"`
-	// RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no limit of its own.
+	// RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no separate limit.
 	RunTimeoutMs int64 `json:"runTimeoutMs,omitempty"`
 
 	// Type and Queue are null when the task has none.

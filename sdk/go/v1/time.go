@@ -25,7 +25,7 @@ func At(t time.Time) Time {
 	return Time{t.UTC().Truncate(time.Millisecond)}
 }
 
-var errYear = errors.New("v1.Time: the year lies outside 0 to 9999")
+var errYear = errors.New("v1.Time: the year is outside 0 to 9999")
 
 // MarshalJSON encodes TimeLayout, or null for the zero Time.
 func (t Time) MarshalJSON() ([]byte, error) {

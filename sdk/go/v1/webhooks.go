@@ -59,7 +59,7 @@ type Webhook struct {
 	Pending int `json:"pending"`
 	// Dead is how many stored deliveries were abandoned.
 	Dead int `json:"dead"`
-	// OldSecretsUntil is until when older secrets sign too; null if there are none.
+	// OldSecretsUntil is until when older secrets sign too; null without an older secret.
 	OldSecretsUntil Time `json:"oldSecretsUntil"`
 	// Secret is present only in the answer that created it.
 	Secret string `json:"secret,omitempty"`

@@ -265,7 +265,7 @@ type Worker struct {
 	// DRAIN_DEADLINE, SUPERSEDED or FORCED_OFFLINE.
 	UptimePct24h float64 `json:"uptimePct24h"`
 	// StaleCount24h is how often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to
-	// 1,000. Flapping reports that this is at least the server's flapping-threshold.
+	// 1,000. Flapping reports that this is at least 3.
 	StaleCount24h       int   `json:"staleCount24h"`
 	Flapping            bool  `json:"flapping"`
 	HeartbeatIntervalMs int64 `json:"heartbeatIntervalMs"`
@@ -367,7 +367,7 @@ type Rejected struct {
 	Type    int `json:"type"`
 	Labels  int `json:"labels"`
 	Status  int `json:"status"`
-	// Cordoned workers get no new tasks until they are uncordoned; absent if there are none.
+	// Cordoned workers get no new tasks until they are uncordoned; absent if no worker is cordoned.
 	Cordoned int `json:"cordoned,omitempty"`
 	Stale    int `json:"stale"`
 	Full     int `json:"full"`

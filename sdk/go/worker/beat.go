@@ -134,7 +134,7 @@ func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.
 		again := w.pace.failures > 0
 		w.mu.Unlock()
 		if !again && !gone(err) {
-			w.set.log.Warn("The server refuses heartbeats; the work continues", "workerId", s.id, "error", err)
+			w.set.log.Warn("The server rejects heartbeats; the work continues", "workerId", s.id, "error", err)
 		}
 	}
 	w.client.Metrics().Beat(result, named, took)

@@ -137,7 +137,7 @@ func TestLeasesOfWhatIsHeld(t *testing.T) {
 	}
 }
 
-// A worker that is thrown out again and again comes back more and more slowly.
+// A worker that is thrown out repeatedly comes back more and more slowly.
 func TestACrashLoopBacksOff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

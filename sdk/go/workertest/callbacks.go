@@ -21,7 +21,7 @@ func refusal(status int, code, message string) *refuse {
 }
 
 var (
-	errUnauthorized = refusal(http.StatusUnauthorized, v1.CodeUnauthorized, "no token, or none that holds")
+	errUnauthorized = refusal(http.StatusUnauthorized, v1.CodeUnauthorized, "no valid token")
 	errForbidden    = refusal(http.StatusForbidden, v1.CodeForbidden, "a token for something else")
 )
 

@@ -184,7 +184,7 @@ func (s *Server) Unavailable(retryAfter time.Duration) {
 		if retryAfter > 0 {
 			w.Header().Set("Retry-After", fmt.Sprint(int(retryAfter.Seconds())))
 		}
-		answer(w, http.StatusServiceUnavailable, v1.Error{Error: v1.CodeStoreUnavailable, Message: "the store does not answer; come again"})
+		answer(w, http.StatusServiceUnavailable, v1.Error{Error: v1.CodeStoreUnavailable, Message: "Redis is not responding; retry"})
 		return w.Result(), nil
 	})
 }

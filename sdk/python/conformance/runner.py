@@ -283,7 +283,7 @@ def main() -> int:
     """Runs the case in the first line."""
     order = json.loads(sys.stdin.readline())
     if order.get("break"):
-        print("this runner has no faults of its own", file=sys.stderr)
+        print("this runner injects no faults", file=sys.stderr)
         return 2
     runner = Runner(order)
     threading.Thread(target=runner.read_commands, daemon=True).start()

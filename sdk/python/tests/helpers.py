@@ -82,8 +82,8 @@ class TestCase(unittest.TestCase):
     """Removes Lubdub's variables from the environment."""
 
     def setUp(self) -> None:
-        kept = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
-        self.addCleanup(os.environ.update, kept)
+        saved = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
+        self.addCleanup(os.environ.update, saved)
         for name in VARIABLES:
             self.addCleanup(os.environ.pop, name, None)
 

@@ -20,7 +20,7 @@ def ok(_: ReceivedRequest) -> Answer:
 
 
 class Calls(TestCase):
-    def test_what_each_request_carries(self) -> None:
+    def test_what_each_request_includes(self) -> None:
         web = self.web(ok)
         with lubdub.Client(web.url + "/", token="secret", tenant_id="acme", user_agent="mailer/2") as client:
             client.list_tasks(state=["QUEUED", "RUNNING"], label=["a=b", "c=d,e"], page_size=7)
@@ -37,7 +37,7 @@ class Calls(TestCase):
         self.assertEqual(second.headers["content-type"], "application/json")
         self.assertEqual(second.json(), {"reason": "enough"})
 
-    def test_a_connection_is_kept_and_one_that_the_server_has_closed_is_not_used(self) -> None:
+    def test_connections_are_reused_unless_the_server_has_closed_them(self) -> None:
         ports: List[str] = []
         web = self.web(lambda r: (200, {}, {"Connection": "close"} if len(ports) == 2 else {}))
         with lubdub.Client(web.url) as client:
@@ -46,7 +46,7 @@ class Calls(TestCase):
                 ports.append("")
         self.assertEqual(len(web.requests), 4)
 
-    def test_a_proxy_carries_what_is_for_others(self) -> None:
+    def test_a_proxy_is_used_for_other_hosts(self) -> None:
         proxy = self.web(ok)
         at = proxy.url.replace("://", "://user:pass@")
         with lubdub.Client("http://lubdub.test:8080", token="secret", allow_http=True, proxy=at) as client:
@@ -63,7 +63,7 @@ class Calls(TestCase):
             )
             self.assertEqual(request.headers["proxy-authorization"], "Basic dXNlcjpwYXNz")
 
-    def test_refusals_are_typed(self) -> None:
+    def test_errors_are_typed(self) -> None:
         web = self.web(
             lambda _: (
                 409,
@@ -87,7 +87,7 @@ class Calls(TestCase):
             lines = [line for line in file if line.startswith("\tCode") and "=" in line]
         self.assertEqual({line.split('"')[1] for line in lines}, set(errors.CODES))
 
-    def test_a_proxys_page_and_a_redirect_are_no_answers_of_lubdub(self) -> None:
+    def test_a_proxys_page_and_a_redirect_are_errors(self) -> None:
         web = self.web(lambda r: (302, b"<html>", {"Location": "http://elsewhere/"}))
         with lubdub.Client(web.url, token="x") as client:
             with self.assertRaises(lubdub.ApiError) as caught:
@@ -103,7 +103,7 @@ class Calls(TestCase):
             bodies.pop(0)
             self.assertRaises(lubdub.NoAnswer, client.version)
 
-    def test_503_is_repeated_as_the_server_wishes(self) -> None:
+    def test_503_is_retried_after_retry_after(self) -> None:
         server = Server()
         answers: List[Any] = [
             (503, {"error": "store_unavailable"}, {"Retry-After": "7"}),
@@ -118,7 +118,7 @@ class Calls(TestCase):
         self.assertGreaterEqual(second.at - first.at, 7)
         self.assertLess(third.at - second.at, 1)
 
-    def test_what_a_repeat_would_do_again_is_not_repeated(self) -> None:
+    def test_calls_that_are_not_idempotent_are_not_repeated(self) -> None:
         web = self.web(lambda _: (0, None, {}))
         with lubdub.Client(web.url, token="x") as client:
             self.assertRaises(lubdub.NoAnswer, lambda: client.fire_schedule("s"))
@@ -134,7 +134,7 @@ class Calls(TestCase):
         self.assertEqual(keys[0], keys[1])
         self.assertEqual(web.requests[0].body, web.requests[1].body)
 
-    def test_the_next_address_is_asked_when_one_does_not_answer(self) -> None:
+    def test_the_next_address_is_used_when_one_does_not_answer(self) -> None:
         good, bad = self.web(ok), self.web(lambda _: (503, {"error": "overloaded"}, {}))
         with lubdub.Client(f"{bad.url}, {good.url}", token="x") as client:
             client.list_tasks()
@@ -157,7 +157,7 @@ class Calls(TestCase):
         with lubdub.Client(self.web(answer).url, token="x") as client:
             self.assertEqual([task["taskId"] for task in client.iter_tasks(state=["QUEUED"])], ["a", "b"])
 
-    def test_many_creations_have_keys_and_outcomes_of_their_own(self) -> None:
+    def test_each_of_many_creations_has_its_own_key_and_outcome(self) -> None:
         web = self.web(
             lambda _: (
                 200,
@@ -181,13 +181,13 @@ class Calls(TestCase):
         self.assertEqual(lubdub.created(found[0])["taskId"], "a")
         self.assertRaises(errors.TaskExists, lambda: lubdub.created(found[1]))
 
-    def test_creations_that_were_answered_503_are_made_again_in_their_place(self) -> None:
+    def test_creations_that_got_503_are_repeated_in_order(self) -> None:
         refusals: Dict[str, List[int]] = {"b": [503, 503], "d": [429], "e": [503] * 9, "f": [400]}
-        asked: List[List[Any]] = []
+        requests: List[List[Any]] = []
 
         def answer(request: Any) -> Any:
             items = request.json()["tasks"]
-            asked.append([(item["taskId"], item["idempotencyKey"]) for item in items])
+            requests.append([(item["taskId"], item["idempotencyKey"]) for item in items])
             left = [refusals.get(item["taskId"]) for item in items]
             return 200, {
                 "results": [
@@ -202,7 +202,7 @@ class Calls(TestCase):
             server.intercept = answer
             given: List[Any] = [{"taskId": name, "queue": "q"} for name in "abcdef"]
             given[1]["idempotencyKey"] = "mine"
-            kept = json.loads(json.dumps(given))
+            original = json.loads(json.dumps(given))
             began = server.clock.now()
             found = server.hand.run(lambda: server.client(tries=4).create_tasks({"tasks": given})["results"])
             self.assertGreaterEqual(server.clock.now() - began, 6)
@@ -211,16 +211,16 @@ class Calls(TestCase):
             [("a", 201), ("b", 201), ("c", 201), ("d", 201), (None, 503), (None, 400)],
         )
         self.assertEqual(
-            [[name for name, _ in round] for round in asked], [list("abcdef"), list("bde"), list("be"), list("e")]
+            [[name for name, _ in round] for round in requests], [list("abcdef"), list("bde"), list("be"), list("e")]
         )
-        keys = dict(asked[0])
+        keys = dict(requests[0])
         self.assertEqual(keys["b"], "mine")
         self.assertEqual(
-            (len(set(keys.values())), all(keys[n] == key for round in asked for n, key in round)), (6, True)
+            (len(set(keys.values())), all(keys[n] == key for round in requests for n, key in round)), (6, True)
         )
-        self.assertEqual(given, kept)
+        self.assertEqual(given, original)
 
-    def test_what_was_created_is_returned_though_the_rest_is_refused(self) -> None:
+    def test_created_tasks_are_returned_if_the_rest_is_rejected(self) -> None:
         answers = iter(
             [
                 (200, {"results": [{"status": 201, "taskId": "a"}, {"status": 503, "error": "x"}]}),
@@ -234,7 +234,7 @@ class Calls(TestCase):
             )
         self.assertEqual([r["status"] for r in found], [201, 503])
 
-    def test_a_slow_answer_is_given_up_however_it_drips(self) -> None:
+    def test_a_slow_response_is_aborted(self) -> None:
         web = self.web(lambda _: (200, b"{}", {"Content-Length": "1000"}))
         with lubdub.Client(web.url, timeout=0.2, tries=1) as client:
             with self.assertRaises(lubdub.NoAnswer) as caught:
@@ -243,7 +243,7 @@ class Calls(TestCase):
 
 
 class Tokens(TestCase):
-    def test_a_token_that_is_refused_is_read_anew_once(self) -> None:
+    def test_a_rejected_token_is_read_again_once(self) -> None:
         web = self.web(
             lambda r: (200, {}, {})
             if r.headers.get("authorization") == "Bearer new"
@@ -295,7 +295,7 @@ class BadUse(TestCase):
         self.assertIn(words, str(caught.exception))
         self.assertNotIn("hush", str(caught.exception))
 
-    def test_what_cannot_work_is_refused_before_anything_is_sent(self) -> None:
+    def test_invalid_settings_are_rejected_before_anything_is_sent(self) -> None:
         self.refused("set LUBDUB_URL")
         self.refused("not like https://host:port", "ftp://x")
         self.refused("not like https://host:port", "http://x:port")
@@ -369,7 +369,7 @@ class Streams(TestCase):
             self.assertEqual(next(stream)["id"], 1)
             self.assertEqual(transport.closed, 1)
 
-    def test_a_stream_goes_on_where_it_was(self) -> None:
+    def test_a_stream_resumes_at_its_position(self) -> None:
         def event(number: int) -> str:
             return f'id: c{number}\ndata: {json.dumps({"id": number, "type": "task.created"})}\n\n'
 
@@ -392,7 +392,7 @@ class Streams(TestCase):
         self.assertNotIn("after", web.requests[1].path)
         self.assertEqual(web.requests[0].headers["accept"], "text/event-stream")
 
-    def test_a_refusal_ends_it(self) -> None:
+    def test_an_error_ends_it(self) -> None:
         web = self.web(lambda _: (400, {"error": "invalid_cursor"}, {}))
         with lubdub.Client(web.url, token="x") as client:
             self.assertRaises(errors.InvalidCursor, lambda: next(client.events()))

@@ -8,7 +8,7 @@ from .workers import WorkerCase
 
 
 class Ending(WorkerCase):
-    def test_one_inventory_at_most_leaves_it_out(self) -> None:
+    def test_at_most_one_inventory_omits_it(self) -> None:
         refused: List[Request] = []
 
         def intercept(request: Request) -> Any:
@@ -55,7 +55,7 @@ class Ending(WorkerCase):
         )
         self.assertEqual(self.server.task("own").progress, {"progressPct": 5})
 
-    def test_a_refusal_of_a_beat_of_its_own_is_heeded(self) -> None:
+    def test_the_rejection_of_its_own_heartbeat_is_applied(self) -> None:
         ends: List[Any] = []
         self.server.intercept = lambda r: (
             (503, {"error": "store_unavailable"}, {"Retry-After": "60"}) if r.path.endswith("/ends/completed") else None
@@ -77,7 +77,7 @@ class Ending(WorkerCase):
         self.server.advance(40)
         self.assertEqual(len(self.server.seen("/v1/heartbeats")), before)
 
-    def test_a_new_registration_holds_nothing_that_ends(self) -> None:
+    def test_a_new_registration_does_not_hold_ending_attempts(self) -> None:
         self.server.intercept = lambda r: (
             (503, {"error": "store_unavailable"}, {"Retry-After": "60"}) if r.path.endswith("/ends/completed") else None
         )

@@ -18,7 +18,7 @@ def left():  # was registered before the SDK's own, and so is called after it
 atexit.register(left)
 import logging
 logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-logging.getLogger("asyncio").setLevel(logging.INFO)  # it tells, for those who debug it, of a loop that was woken as it closed
+logging.getLogger("asyncio").setLevel(logging.INFO)  # hides its debug messages about loops that were woken while closing
 import lubdub
 from lubdub import _exit
 
@@ -87,5 +87,5 @@ class Exits(TestCase):
     def test_threads_end_before_the_interpreter(self) -> None:
         self.exits("threads")
 
-    def test_so_do_those_beside_a_child(self) -> None:
+    def test_threads_with_a_child_end_too(self) -> None:
         self.exits("isolated")

@@ -34,15 +34,15 @@ def in_fork(work: Callable[[], Any]) -> str:
 
 @unittest.skipUnless(hasattr(os, "fork"), "there are no forks on this system")
 class Forks(TestCase):
-    def test_calls_of_a_fork_go_over_connections_of_its_own(self) -> None:
+    def test_a_fork_uses_its_own_connections(self) -> None:
         def answer(request: ReceivedRequest) -> Answer:
             return 200, {"version": "x"}, {}
 
         web = self.web(answer)
         with lubdub.Client(web.url, token="x") as client:
             client.version()
-            kept = [c.sock.fileno() for idle in vars(client.caller.transport)["idle"].values() for c in idle]
-            self.assertEqual(len(kept), 1)
+            idle_sockets = [c.sock.fileno() for idle in vars(client.caller.transport)["idle"].values() for c in idle]
+            self.assertEqual(len(idle_sockets), 1)
             locks = [vars(client.caller.token)["_lock"], vars(client)["_lock"], vars(client.caller.transport)["lock"]]
             for lock in locks:  # as if other threads were running at that moment
                 lock.acquire()
@@ -55,7 +55,7 @@ class Forks(TestCase):
             client.version()
         self.assertEqual(len(web.requests), 3)
 
-    def test_a_handle_says_in_a_fork_who_beats_for_it(self) -> None:
+    def test_a_handle_in_a_fork_names_the_process_that_sends_heartbeats(self) -> None:
         def answer(request: ReceivedRequest) -> Answer:
             if request.path == "/v1/heartbeats":
                 results = [

@@ -120,7 +120,7 @@ class Strange(Server):
 
     def __init__(self, by: random.Random, paths: Tuple[str, ...]) -> None:
         super().__init__()
-        self.by, self.paths, self.bad, self.asked = by, paths, False, 0
+        self.by, self.paths, self.bad, self.request_count = by, paths, False, 0
 
     def send(
         self,
@@ -131,7 +131,7 @@ class Strange(Server):
         limit: float,
         cancel: Optional[Event] = None,
     ) -> Response:
-        self.asked += 1
+        self.request_count += 1
         if self.bad and url.endswith(self.paths) and self.by.random() < 0.8:
             return Response(
                 self.by.choice([200, 200, 200, 400, 404, 409, 500, 503]),
@@ -180,7 +180,7 @@ class Calls(TestCase):
         self.assertGreater(len(found), 30)
         return found
 
-    def test_whatever_bytes_come_every_call_ends_with_a_typed_error_or_an_object(self) -> None:
+    def test_every_call_ends_with_a_typed_error_or_an_object(self) -> None:
         by = random.Random(1)
         head = b"HTTP/1.1 200 OK\r\n"
         shapes: List[Callable[[], bytes]] = [
@@ -209,7 +209,7 @@ class Calls(TestCase):
                     except errors.LubdubError:
                         pass
 
-    def test_an_answer_without_an_end_is_given_up_by_its_size_or_by_its_time(self) -> None:
+    def test_an_endless_response_is_aborted_by_size_or_time(self) -> None:
         def endless(to: socket.socket) -> None:
             to.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
@@ -237,7 +237,7 @@ class Calls(TestCase):
             with self.assertRaises(errors.NoAnswer):
                 client.get_task("x")
 
-    def test_a_message_of_events_without_an_end_is_given_up(self) -> None:
+    def test_an_endless_event_is_aborted(self) -> None:
         def endless(to: socket.socket) -> None:
             to.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
@@ -248,7 +248,7 @@ class Calls(TestCase):
 
 
 class Beats(TestCase):
-    def test_a_worker_beats_on_and_comes_back_to_its_work(self) -> None:
+    def test_a_worker_continues_heartbeats_and_recovers(self) -> None:
         for seed in range(25):
             by = random.Random(seed)
             server = Strange(by, ("/heartbeat", "/v1/heartbeats", "/v1/workers"))
@@ -264,9 +264,9 @@ class Beats(TestCase):
                 server.until(
                     "they run", lambda server=server: all(t.state == "RUNNING" for t in server.store.tasks.values())
                 )
-                server.bad, server.asked = True, 0
+                server.bad, server.request_count = True, 0
                 server.advance(20)
-                self.assertLess(server.asked, 3000)
+                self.assertLess(server.request_count, 3000)
                 server.bad, before = False, len(server.requests)
                 server.advance(40)
                 self.assertTrue(
@@ -276,7 +276,7 @@ class Beats(TestCase):
                 worker.kill()
                 server.until("the worker ends", lambda ended=ended: ended or not worker.registered)
 
-    def test_what_is_tracked_is_beaten_for(self) -> None:
+    def test_tracked_attempts_get_heartbeats(self) -> None:
         for seed in range(25):
             by = random.Random(seed)
             server = Strange(by, ("/v1/heartbeats",))
@@ -288,16 +288,16 @@ class Beats(TestCase):
                     )
                     for _ in range(3)
                 ]
-                server.bad, server.asked = True, 0
+                server.bad, server.request_count = True, 0
                 server.advance(20)
-                self.assertLess(server.asked, 3000)
+                self.assertLess(server.request_count, 3000)
                 server.bad, before = False, len(server.requests)
                 server.advance(10)
                 self.assertTrue(server.seen("/v1/heartbeats")[-1] in server.requests[before:], "it beats no more")
                 for attempt in attempts:
                     attempt.abandon()
 
-    def test_claims_and_registrations_end_in_a_typed_error_or_go_on(self) -> None:
+    def test_claims_and_registrations_end_in_a_typed_error_or_continue(self) -> None:
         for seed in range(40):
             server = Strange(random.Random(seed), ("/claim",) if seed % 2 else ("/v1/workers",))
             with self.subTest(seed=seed), server:
@@ -322,7 +322,7 @@ class Beats(TestCase):
 
 
 class Answers(TestCase):
-    def test_what_cannot_be_meant_is_not_taken(self) -> None:
+    def test_invalid_values_are_ignored(self) -> None:
         strange: List[Any] = [None, True, "5", float("nan"), float("inf"), -1, 0, 10**400, [], {}]
         for one in strange:
             self.assertEqual((seconds(one), interval_of(one, 30, 7), timeout_of(one, 9)), (0, 7, 9), one)

@@ -123,7 +123,7 @@ class Children(TestCase):
         count = len(self.beats(path))
         self.until(what, lambda: len(self.beats(path)) >= count + 3)
 
-    def test_a_child_that_is_killed_is_replaced_and_what_is_held_is_beaten_for(self) -> None:
+    def test_a_killed_child_is_replaced_and_heartbeats_continue(self) -> None:
         with lubdub.Client(self.web_server.url, isolated=True) as client, self.assertLogs("lubdub", "ERROR") as logs:
             attempt = client.track(envelope()).start()
             self.more("/v1/heartbeats", "it beats")
@@ -157,7 +157,7 @@ class Children(TestCase):
             self.assertIsNotNone(child.wait(60))
         self.assertIn("has not answered within", "\n".join(logs.output))
 
-    def test_a_child_that_cannot_be_started_is_an_error_and_is_tried_again(self) -> None:
+    def test_a_child_that_cannot_be_started_is_an_error_and_is_retried(self) -> None:
         executable = sys.executable
         self.addCleanup(setattr, sys, "executable", executable)
         with lubdub.Client(self.web_server.url, isolated=True) as client, self.assertLogs("lubdub", "ERROR"):
@@ -176,7 +176,7 @@ class Children(TestCase):
             self.more("/v1/heartbeats", "it beats on")
             attempt.done()
 
-    def test_a_workers_child_that_is_killed_goes_on_with_its_numbers_and_its_inventory(self) -> None:
+    def test_the_replacement_of_a_killed_child_continues_its_numbers_and_inventory(self) -> None:
         path = "/v1/workers/w/heartbeat"
         client = lubdub.Client(self.web_server.url, token="x")
         worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=30, hard_stop=40)

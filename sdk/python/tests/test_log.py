@@ -65,7 +65,7 @@ class Where(Log):
 
 
 class Failures(Log):
-    def test_a_handler_that_fails_is_logged_once_with_what_becomes_of_its_task(self) -> None:
+    def test_a_failed_handler_is_logged_once_with_the_result_for_its_task(self) -> None:
         def handler(task: Attempt) -> Any:
             if task.payload == "error":
                 raise ValueError("the disk is full")
@@ -177,7 +177,7 @@ class Outages(Log):
         self.check(100)
         self.server.hand.run(attempt.done)
 
-    def test_a_refusal_is_logged_once_and_is_no_outage(self) -> None:
+    def test_an_error_response_is_logged_once_and_is_no_outage(self) -> None:
         self.server.intercept = (
             lambda r: (403, {"error": "forbidden"}) if r.path.endswith(("/heartbeat", "/heartbeats")) else None
         )

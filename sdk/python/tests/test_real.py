@@ -207,7 +207,7 @@ class Work(Real):
         self.assertEqual(run_process.wait(PATIENCE), 0)
         self.assertEqual(self.client.get_worker(worker["workerId"])["status"], "OFFLINE")
 
-    def test_who_is_busy_lives_and_who_is_dead_is_found(self) -> None:
+    def test_busy_workers_live_and_dead_ones_are_detected(self) -> None:
         names = ["spin", "gil", "killed", "stopped", "stopped-isolated"]
         tasks = {name: self.enqueue(name) for name in names}
         processes = {name: self.run_process(name, str(BUSY)) for name in names}

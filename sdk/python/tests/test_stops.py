@@ -178,14 +178,14 @@ class Late(TestCase):
         self.assertEqual([r.path for r in run.server.requests[sent:]], [])
         self.assertFalse(run.worker.registered)
 
-    def test_a_claim_brings_nothing_that_is_begun_after_the_hard_stop(self) -> None:
+    def test_claimed_tasks_are_not_started_after_the_hard_stop(self) -> None:
         run = Run("a claim", 0)
         run.server.enqueue("t", "waits")
         answered = self.late(run, "/claim", 1, run.worker.kill)
         self.ended(run)
         self.assertNotIn("started", answered)
 
-    def test_a_registration_that_comes_back_is_left_too(self) -> None:
+    def test_a_late_registration_is_deregistered_too(self) -> None:
         run = Run("a registration", 0)
         self.late(run, "/v1/workers", 2, run.worker.close)
         run.server.until("it is registered", lambda: run.worker.registered)
@@ -193,7 +193,7 @@ class Late(TestCase):
         self.ended(run)
         self.assertEqual([w.status for w in run.server.store.workers.values()], ["OFFLINE"])
 
-    def test_it_leaves_after_a_heartbeat_that_is_under_way(self) -> None:
+    def test_it_deregisters_after_the_heartbeat_in_flight(self) -> None:
         run = Run("a heartbeat", 0)
         answered: List[str] = []
 
@@ -209,7 +209,7 @@ class Late(TestCase):
         self.ended(run)
         self.assertEqual(answered[-2:], ["heartbeat", "deregister"])
 
-    def test_it_leaves_after_the_drain_was_told(self) -> None:
+    def test_it_deregisters_after_announcing_the_drain(self) -> None:
         run = Run("the drain", 0)
         for _ in range(2):
             run.server.enqueue("t", "waits")  # so that no place is free and no claim waits

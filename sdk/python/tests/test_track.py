@@ -61,7 +61,7 @@ class Beats(Tracked):
         self.assertTrue(2 <= gaps[1] <= 4, gaps)
         self.assertTrue(all(3.6 <= gap <= 4 for gap in gaps[2:]), gaps)
 
-    def test_what_a_process_holds_goes_in_one_request_a_tick(self) -> None:
+    def test_the_attempts_of_a_process_share_one_request_per_tick(self) -> None:
         client = self.server.client()
         for number in range(1500):
             client.track(self.server.dispatch(heartbeatIntervalMs=10_000 + number)).start()
@@ -96,7 +96,7 @@ class Beats(Tracked):
         self.server.advance(1.5)
         self.assertEqual([i.get("progressPct") for i in self.items()], [None, 2])
 
-    def test_no_beat_leaves_after_a_completion(self) -> None:
+    def test_no_heartbeat_is_sent_after_a_completion(self) -> None:
         attempt = self.begin(heartbeatIntervalMs=1000, heartbeatTimeoutMs=5000)
         self.server.advance(5)
         attempt.done()
@@ -105,7 +105,7 @@ class Beats(Tracked):
         self.assertEqual(len(self.server.requests), sent)
         self.assertEqual(self.server.requests[-1].path, "/v1/tasks/task_0001/completed")
 
-    def test_a_renewed_token_takes_the_place_of_the_old_one(self) -> None:
+    def test_a_renewed_token_replaces_the_old_one(self) -> None:
         attempt = self.begin()
         self.server.hand.settle()
 
@@ -167,7 +167,7 @@ class Ends(Tracked):
             (done["outcome"], done["cancelledDuringPhase"], done["partialProgress"]), ("CANCELLED", "load", {"rows": 3})
         )
 
-    def test_who_ends_well_in_spite_of_a_cancel_has_succeeded(self) -> None:
+    def test_success_in_spite_of_a_cancel_counts(self) -> None:
         attempt = self.begin()
         self.server.cancel(attempt.task_id)
         self.end_of(attempt)
@@ -216,7 +216,7 @@ class Ends(Tracked):
         self.assertRaises(lubdub.Superseded, attempt.done)
         self.assertIsInstance(attempt.cause, lubdub.Superseded)
 
-    def test_a_beat_that_is_refused_otherwise_ends_nothing_and_is_logged_once(self) -> None:
+    def test_a_heartbeat_that_is_rejected_otherwise_ends_nothing_and_is_logged_once(self) -> None:
         attempt = self.begin()
         self.server.intercept = (
             lambda r: (
@@ -248,7 +248,7 @@ class Trouble(Tracked):
         self.server.until("a beat is accepted", lambda: self.server.task(attempt.task_id).beats > accepted)
         attempt.done()
 
-    def test_retry_after_is_a_floor(self) -> None:
+    def test_retry_after_is_the_minimum_pause(self) -> None:
         self.begin(heartbeatIntervalMs=10_000)
         self.server.intercept = (
             lambda r: (503, {"error": "overloaded"}, {"Retry-After": "4"}) if r.path == "/v1/heartbeats" else None
@@ -277,7 +277,7 @@ class Trouble(Tracked):
         patient.done()
         self.assertEqual(self.server.seen(f"/v1/tasks/{strict.task_id}/completed"), [])
 
-    def test_after_a_sleep_of_the_machine_strict_ends_before_anything_else_runs(self) -> None:
+    def test_after_the_host_has_slept_a_strict_lease_ends_first(self) -> None:
         attempt = self.begin(options={"lease": "strict"})
         self.server.hand.settle()
         self.server.hand._now += 500  # pyright: ignore[reportPrivateUsage]  # as if nothing had run yet
@@ -296,14 +296,14 @@ class Trouble(Tracked):
         self.assertEqual(attempt.answer, answer)
         self.assertEqual(len(self.server.task(attempt.task_id).completions), 1)
 
-    def test_a_completion_is_given_up_when_its_token_has_ended(self) -> None:
+    def test_a_completion_is_given_up_when_its_token_has_expired(self) -> None:
         attempt = self.begin(tokenTtlSeconds=100)
         self.server.hand.settle()
         self.server.down()
         self.assertRaises(lubdub.NoAnswer, lambda: self.server.hand.run(attempt.done))
         self.assertTrue(80 <= self.server.clock.now() - 1000 <= 100)
 
-    def test_an_answer_that_is_not_the_contracts_is_asked_for_again(self) -> None:
+    def test_a_call_with_an_invalid_response_is_repeated(self) -> None:
         attempt = self.begin()
         self.server.hand.settle()
         answers: List[Any] = [{}, {"results": []}, {"results": [{"taskId": "other", "status": 200}]}, {"results": [7]}]
@@ -426,7 +426,7 @@ class Contexts(Tracked):
         asyncio.run(main())
         self.assertEqual(self.server.task("task_0001").state, "FAILED")
 
-    def test_async_with_that_is_cancelled_while_it_begins_beats_for_nobody(self) -> None:
+    def test_async_with_that_is_cancelled_at_its_start_sends_no_heartbeats(self) -> None:
         entered, proceed = threading.Event(), threading.Event()
 
         def hold(r: Request) -> None:
@@ -455,7 +455,7 @@ class Contexts(Tracked):
 
 
 class BadUse(Tracked):
-    def test_what_fails_early(self) -> None:
+    def test_early_errors(self) -> None:
         client = self.server.client()
         self.assertRaises(lubdub.ConfigurationError, client.track({}).start)
         with self.assertRaises(lubdub.ConfigurationError) as caught:

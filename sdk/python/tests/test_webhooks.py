@@ -22,7 +22,7 @@ class Webhooks(unittest.TestCase):
         other = "whsec_" + "A" * 32
         self.verifier(other, SECRET, at=1614265330 + 299).verify(HEADERS, BODY)
 
-    def test_what_is_not_the_webhooks(self) -> None:
+    def test_invalid_signatures(self) -> None:
         self.assertRaises(WebhookSignature, self.verifier().verify, HEADERS, BODY + b" ")
         self.assertRaises(WebhookSignature, self.verifier("whsec_" + "A" * 32).verify, HEADERS, BODY)
         self.assertRaises(WebhookTime, self.verifier(at=1614265330 + 301).verify, HEADERS, BODY)
@@ -30,6 +30,6 @@ class Webhooks(unittest.TestCase):
         self.assertRaises(WebhookHeaders, self.verifier().verify, {**HEADERS, "webhook-timestamp": "now"}, BODY)
         self.assertRaises(WebhookHeaders, self.verifier().verify, {}, BODY)
 
-    def test_a_secret_that_is_none(self) -> None:
+    def test_an_invalid_secret(self) -> None:
         for secrets in ((), ("whsec_",), ("whsec_####",), ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",)):
             self.assertRaises(ValueError, Verifier, *secrets)

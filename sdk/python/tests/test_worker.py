@@ -20,7 +20,7 @@ from .workers import WorkerCase
 
 
 class Days(WorkerCase):
-    def test_a_day(self) -> None:
+    def test_a_workers_life_cycle(self) -> None:
         os.environ.update(POD_NAME="pod-1", NODE_NAME="node 7", ZONE="z")
         ids = [self.server.enqueue("t", number) for number in range(3)]
         with self.assertLogs("lubdub.worker", "DEBUG") as logs:
@@ -111,7 +111,7 @@ class Days(WorkerCase):
         self.done(self.server.enqueue("t"))
         self.assertEqual(calls, ["outer", "inner", "handler"])
 
-    def test_failures_and_neighbours(self) -> None:
+    def test_a_failure_does_not_affect_other_tasks(self) -> None:
         def handler(task: Attempt) -> Any:
             if task.payload == "exit":
                 raise SystemExit(3)
@@ -136,7 +136,7 @@ class Days(WorkerCase):
 
 
 class Names(WorkerCase):
-    def test_two_workers_of_one_process_do_not_take_each_others_place(self) -> None:
+    def test_two_workers_of_one_process_do_not_supersede_each_other(self) -> None:
         def registered(count: int) -> List[str]:
             self.server.until("they are registered", lambda: len(self.server.store.workers) == count)
             return [str(w.fields["name"]) for w in self.server.store.workers.values()]
@@ -177,7 +177,7 @@ class Names(WorkerCase):
 
 
 class Order(TestCase):
-    def test_what_a_beat_under_way_names_is_not_released_before_it_is_answered(self) -> None:
+    def test_attempts_in_a_pending_heartbeat_are_not_released(self) -> None:
         on_the_wire, proceed = threading.Event(), threading.Event()
         order: List[str] = []
 
@@ -202,7 +202,7 @@ class Order(TestCase):
         releasing.join()
         self.assertEqual(order[:2], ["answered", "released"])
 
-    def test_a_child_that_hears_nothing_of_its_parent_sends_no_inventory(self) -> None:
+    def test_a_child_without_messages_from_its_parent_sends_no_inventory(self) -> None:
         sent: List[Any] = []
 
         class Noting(Transport):

@@ -8,7 +8,7 @@ from .workers import WorkerCase
 
 
 class Trouble(WorkerCase):
-    def test_deltas_are_kept_until_they_were_answered(self) -> None:
+    def test_deltas_are_resent_until_they_are_answered(self) -> None:
         self.start()
         self.server.until("it beats", lambda: self.server.store.workers and len(self.beats()) > 0)
         self.server.lose_answers("/v1/workers/*", "/v1/workers/*")
@@ -30,26 +30,26 @@ class Trouble(WorkerCase):
         self.assertEqual(len({r.json()["claimId"] for r in self.server.seen("*/claim")[:3]}), 1)
         self.assertEqual(len(self.server.task(task).completions), 1)
 
-    def test_an_empty_queue_that_answers_at_once_is_not_asked_without_a_pause(self) -> None:
+    def test_claims_from_an_empty_queue_have_pauses(self) -> None:
         self.server.intercept = lambda r: (200, {"tasks": []}) if r.path.endswith("/claim") else None
         self.start()
         self.server.advance(120)
         self.assertLess(len(self.server.seen("*/claim")), 120)
 
-    def test_it_comes_back_and_goes_on_with_what_it_holds(self) -> None:
+    def test_it_registers_again_and_continues_its_tasks(self) -> None:
         def handler(task: Attempt) -> str:
             task.wait(60)
             return task.envelope["taskToken"]
 
-        kept, lost = self.server.enqueue("t"), self.server.enqueue("t")
+        held, lost = self.server.enqueue("t"), self.server.enqueue("t")
         self.start(handler)
-        self.server.until("both run", lambda: {self.server.task(i).state for i in (kept, lost)} == {"RUNNING"})
+        self.server.until("both run", lambda: {self.server.task(i).state for i in (held, lost)} == {"RUNNING"})
         first = self.server.worker().id
         self.server.forget()
         self.server.supersede(lost)
         self.server.until("it has come back", lambda: len(self.server.seen("/v1/workers")) == 2)
-        self.done(kept)
-        self.assertEqual(self.server.task(kept).worker, self.server.worker().id)
+        self.done(held)
+        self.assertEqual(self.server.task(held).worker, self.server.worker().id)
         self.assertNotEqual(self.server.worker().id, first)
         self.assertEqual(self.server.task(lost).completions, [])
         ids = [r.json()["registrationId"] for r in self.server.seen("/v1/workers")]

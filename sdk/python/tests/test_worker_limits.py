@@ -42,7 +42,7 @@ class Limits(WorkerCase):
                 self.assertEqual(self.done(task).error["category"], "TIMEOUT")
         self.assertIn("is still running though its work must end", "\n".join(logs.output))
 
-    def test_a_tasks_own_limit_goes_before_the_default_but_not_before_the_workers(self) -> None:
+    def test_a_tasks_own_limit_overrides_the_default_but_not_the_workers(self) -> None:
         own, other = self.server.enqueue("t", runTimeoutMs=3_600_000), self.server.enqueue("t")
         worker = self.start(lambda t: t.wait(1000))
         self.assertEqual(self.done(other).error["category"], "TIMEOUT")

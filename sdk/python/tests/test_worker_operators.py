@@ -71,7 +71,7 @@ class Held(WorkerCase):
         worker = self.start()
         self.server.until("the third one is registered", lambda: worker.registered)
 
-    def test_one_that_comes_back_and_is_held_ends_too(self) -> None:
+    def test_a_held_worker_that_registers_again_ends_too(self) -> None:
         ends: List[Any] = []
         self.server.enqueue("t")
         self.start(lambda task: (task.on_end(ends.append), task.wait(1000)))

@@ -13,7 +13,7 @@ from .workers import WorkerCase
 
 
 class Probes(TestCase):
-    def test_the_probe_says_whether_beats_are_on_time(self) -> None:
+    def test_the_probe_reports_whether_heartbeats_are_on_time(self) -> None:
         with Server() as server:
             worker = lubdub.Worker("default", client=server.client(), probe="127.0.0.1:0")
             worker.handle("t", lambda t: None)
@@ -39,7 +39,7 @@ class BadUse(WorkerCase):
             act()
         self.assertIn(words, str(caught.exception))
 
-    def test_what_cannot_work_is_refused_before_anything_is_sent(self) -> None:
+    def test_invalid_settings_are_rejected_before_anything_is_sent(self) -> None:
         client = self.server.client()
 
         def make(**options: Any) -> lubdub.Worker:
@@ -96,7 +96,7 @@ class BadUse(WorkerCase):
         self.stop(worker)
         self.refused("has already run", worker.run)
 
-    def test_a_task_whose_timeouts_cannot_work_is_not_begun(self) -> None:
+    def test_a_task_with_impossible_timeouts_is_not_started(self) -> None:
         task = self.server.enqueue("t", heartbeatIntervalMs=10_000, heartbeatTimeoutMs=15_000)
         with self.assertLogs("lubdub.worker", "INFO") as logs:
             self.start()

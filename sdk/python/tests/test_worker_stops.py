@@ -15,11 +15,11 @@ from .workers import WorkerCase
 
 
 class Stops(WorkerCase):
-    def test_beats_go_on_while_work_finishes(self) -> None:
+    def test_heartbeats_continue_while_work_finishes(self) -> None:
         task = self.server.enqueue("t")
         worker = self.start(lambda t: t.wait(18))
         self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
-        self.server.enqueue("t", "nobody claims this one")
+        self.server.enqueue("t", "no worker claims this one")
         self.assertIsNone(self.stop(worker))
         self.assertEqual(self.server.task(task).state, "SUCCEEDED")
         drained = self.server.seen(f"/v1/workers/{self.server.worker().id}/drain")[0].at
@@ -41,7 +41,7 @@ class Stops(WorkerCase):
         for task in task_ids:
             self.assertEqual((self.server.task(task).state, self.server.task(task).completions), ("QUEUED", []))
 
-    def test_what_gives_up_at_the_soft_stop_is_given_back_and_the_rest_is_completed(self) -> None:
+    def test_tasks_that_give_up_at_the_soft_stop_are_returned_and_others_completed(self) -> None:
         self.beat_often()
 
         def handler(task: Attempt) -> str:
@@ -78,7 +78,7 @@ class Stops(WorkerCase):
         )
         self.listed_until_the_end(back, began + 20)
 
-    def test_what_was_cancelled_or_lost_before_is_not_given_back(self) -> None:
+    def test_tasks_cancelled_or_lost_before_are_not_returned(self) -> None:
         self.beat_often()
         proceed = threading.Event()
         self.addCleanup(proceed.set)
@@ -103,7 +103,7 @@ class Stops(WorkerCase):
         self.assertEqual(self.server.task(cancelled).state, "CANCELLED")
         self.assertEqual(self.server.task(lost).completions, [])
 
-    def test_the_hard_stop_gives_back_what_still_runs(self) -> None:
+    def test_the_hard_stop_returns_running_tasks(self) -> None:
         self.beat_often()
         proceed = threading.Event()
         self.addCleanup(proceed.set)
@@ -131,7 +131,7 @@ class Stops(WorkerCase):
             "^1 task was not finished and returned to the queue: task_0001. No server confirmed that",
         )
 
-    def test_a_completion_that_no_server_confirmed_is_given_back(self) -> None:
+    def test_a_task_with_an_unconfirmed_completion_is_returned(self) -> None:
         self.server.intercept = (
             lambda r: (503, {"error": "store_unavailable"}) if r.path.endswith("/completed") else None
         )

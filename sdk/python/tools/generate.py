@@ -297,8 +297,8 @@ def calls_file(spec: Json) -> str:
     text = "\n".join(lines).rstrip() + "\n"
     unused = [n for n in ("Dict", "List", "Literal", "Union") if not re.search(rf"\b{n}\[", text)]
     head = "Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union, cast"
-    kept = ", ".join(n for n in head.split(", ") if n not in unused)
-    return text.replace(head, kept, 1)
+    used = ", ".join(n for n in head.split(", ") if n not in unused)
+    return text.replace(head, used, 1)
 
 
 def files() -> Dict[pathlib.Path, str]:

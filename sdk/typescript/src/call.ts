@@ -179,7 +179,7 @@ function refusal(op: string, res: Answer, text: string): ApiError {
     const parsed: unknown = JSON.parse(text);
     if (isObject(parsed) && typeof parsed['error'] === 'string') fields = parsed as Partial<ErrorFields>;
   } catch {
-    // The page of a proxy; its status says enough.
+    // A proxy's page; its status is enough.
   }
   if (!fields.error && res.headers.get('location')) {
     fields.message = 'redirects are not followed, since that would send the token to another host; use the final address';

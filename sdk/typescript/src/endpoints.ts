@@ -35,7 +35,7 @@ function checkUrl(raw: string): string {
   }
   if (url.username || url.password) {
     // The message omits it, since it is a secret.
-    throw new UsageError(`lubdub: the address of ${url.host} carries credentials; give a token with the option token instead`);
+    throw new UsageError(`lubdub: the address of ${url.host} contains credentials; give a token with the option token instead`);
   }
   if (url.search || url.hash) {
     throw new UsageError(`lubdub: the address ${url.host} has more than a path; give scope and token as options`);

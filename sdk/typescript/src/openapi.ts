@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Where things are
-         * @description Of a browser, which asks for text/html, it is the way to /ui/, the dashboard. /docs is this document to be read.
+         * List the entry points
+         * @description A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a page.
          */
         get: operations["index"];
         put?: never;
@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The process answers
-         * @description Never asks the store.
+         * Check that the process responds
+         * @description It never sends a request to Redis.
          */
         get: operations["livez"];
         put?: never;
@@ -68,7 +68,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This document */
+        /** Read this document */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -86,8 +86,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This server should get work
-         * @description 503 while it shuts down. The store's trouble, which is that of all servers, is told as status degraded: a balancer must not send nobody anywhere for it.
+         * Check that this server is ready
+         * @description The answer is 503 while the server shuts down. If Redis is not responding, which affects all servers, the status is degraded and the answer is still 200, so that a balancer does not remove all servers at once.
          */
         get: operations["readyz"];
         put?: never;
@@ -106,8 +106,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What has happened
-         * @description A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The cursor resumes both: nothing is missed, and what comes twice has the same id. Where events are not kept any more a page has a gap, and a stream an event of that name. Pages may be short, or empty, where little passes the filter: more says whether there may be more. A stream says every 15 s that it is alive, and where it is. It ends with an event and the cursor to go on from: lagged, when its client does not keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin.
+         * List or stream events
+         * @description A page of events of all shards, or a stream of them if Accept is text/event-stream. The cursor resumes both: no event is missed, and a repeated event has the same id. If events are no longer kept, a page has a gap, and a stream an event of that name. Pages may be short or empty if few events pass the filter: more says whether there may be more. Every 15 s a stream sends a sign of life with its position. It ends with an event that has the cursor from which to continue: lagged, if its client does not keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listEvents"];
         put?: never;
@@ -128,8 +128,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Many beats at once
-         * @description Each item is opened by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410, 429 and 503 stand in the results.
+         * Send many heartbeats
+         * @description Each item is authorized by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are in the results.
          */
         post: operations["heartbeats"];
         delete?: never;
@@ -147,7 +147,7 @@ export interface paths {
         };
         /**
          * List machines
-         * @description In the order of their ids. Roles: viewer, operator, dispatcher, admin.
+         * @description Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listMachines"];
         put?: never;
@@ -166,7 +166,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One machine
+         * Read a machine
          * @description Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getMachine"];
@@ -189,7 +189,7 @@ export interface paths {
         put?: never;
         /**
          * Drain a machine
-         * @description Its workers drain as by calls of their own. Until the machine is resumed a worker that registers on it is DRAINING from the start: its beats are told shouldDrain, its claims are refused with 409, and it stays so however idle it is. Again it may set another deadline and reason. Roles: operator, dispatcher, admin.
+         * @description Each of its workers drains as with its own call. Until the machine is resumed, a worker that registers on it is DRAINING from the start: its heartbeats get shouldDrain, its claims are rejected with 409, and it stays so even if it is idle. A repeated call may set another deadline and reason. Roles: operator, dispatcher, admin.
          */
         post: operations["drainMachine"];
         delete?: never;
@@ -208,8 +208,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a machine offline and hold it so
-         * @description Its workers are OFFLINE at once with FORCED_OFFLINE, and what they hold is lost and tried again. Until the machine is resumed every registration on it is refused with 409 worker_held_offline. The hold ends 30 days after the machine's last worker was forgotten. Roles: operator, dispatcher, admin.
+         * Take a machine offline and hold it there
+         * @description Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline. The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineMachine"];
         delete?: never;
@@ -228,8 +228,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a machine's drain and hold back
-         * @description Workers may register on a machine that was taken offline; those that were taken offline individually stay held. Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those whose drain was asked for by itself go on draining. A machine that is not drained is left as it is. Roles: operator, dispatcher, admin.
+         * Undo a machine's drain and hold
+         * @description Workers may register on a machine that was held offline; workers that were taken offline individually stay held. Workers that drain with the machine, or that registered on it meanwhile, are ONLINE again; workers that were drained individually continue to drain. A machine that is not drained does not change. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeMachine"];
         delete?: never;
@@ -247,7 +247,7 @@ export interface paths {
         };
         /**
          * List queues
-         * @description Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown by its unrunnable. Roles: viewer, operator, dispatcher, admin.
+         * @description Queues that hold tasks, have workers or are paused, by name. unrunnable counts the tasks of a type that no worker can run. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listQueues"];
         put?: never;
@@ -267,7 +267,7 @@ export interface paths {
         };
         /**
          * Read a queue
-         * @description 404 when nothing is known of it: no task waits in it or runs, it has no workers and is not paused. Roles: viewer, operator, dispatcher, admin.
+         * @description The answer is 404 if the queue has no waiting or running tasks and no workers, and is not paused. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getQueue"];
         put?: never;
@@ -288,8 +288,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hand the worker tasks
-         * @description Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them. A claim counts as the worker's beat when it comes; what the worker must be told comes with its beats only.
+         * Claim tasks
+         * @description The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type, runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task, or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only.
          */
         post: operations["claimTasks"];
         delete?: never;
@@ -308,8 +308,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop claims from a queue
-         * @description New tasks are taken, and what workers hold goes on. At most 1,000 queues of a workspace may be paused: one more is answered 429. Roles: operator, dispatcher, admin.
+         * Pause a queue
+         * @description New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000 paused queues; one more gets 429. Roles: operator, dispatcher, admin.
          */
         post: operations["pauseQueue"];
         delete?: never;
@@ -328,8 +328,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let claims go on
-         * @description Those that wait are woken. A queue that is not paused, or of which nothing is known, goes on as well: the answer is the same. Roles: operator, dispatcher, admin.
+         * Resume a queue
+         * @description Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeQueue"];
         delete?: never;
@@ -368,7 +368,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask for the end of all tasks of a run
+         * Request the cancellation of all tasks of a run
          * @description Roles: submitter, operator, dispatcher, admin.
          */
         post: operations["cancelRun"];
@@ -392,8 +392,8 @@ export interface paths {
         get: operations["listSchedules"];
         put?: never;
         /**
-         * Create tasks by the clock
-         * @description Each fire creates its task once, however many servers there are and whenever they die: its idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one beyond is answered 429. Roles: operator, dispatcher, admin.
+         * Create a schedule
+         * @description Each fire creates its task once, no matter how many servers run and when they die: its idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one more gets 429. Roles: operator, dispatcher, admin.
          */
         post: operations["createSchedule"];
         delete?: never;
@@ -415,8 +415,8 @@ export interface paths {
          */
         get: operations["getSchedule"];
         /**
-         * Replace what a schedule says
-         * @description It goes on from the last fire: times since then at which it would have fired are caught up, maxCatchup of them. Roles: operator, dispatcher, admin.
+         * Replace a schedule's definition
+         * @description The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
          */
         put: operations["replaceSchedule"];
         post?: never;
@@ -428,8 +428,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a part of what a schedule says
-         * @description As PUT, and what is absent stays as it is. Roles: operator, dispatcher, admin.
+         * Patch a schedule's definition
+         * @description Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin.
          */
         patch: operations["changeSchedule"];
         trace?: never;
@@ -444,8 +444,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make up for a time that is over
-         * @description Fires for each time after from, up to and with to: the newest maxCatchup of them. Those that have fired keep their one task. Roles: operator, dispatcher, admin.
+         * Fire a schedule for a time in the past
+         * @description It fires for each scheduled time after from, up to and including to: the newest maxCatchup of them. Times that have already fired keep their task. Roles: operator, dispatcher, admin.
          */
         post: operations["backfillSchedule"];
         delete?: never;
@@ -464,8 +464,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fire now, once
-         * @description Also when it is paused, and whatever still runs. The fire has the time of the present second: twice within one is once. Roles: operator, dispatcher, admin.
+         * Fire a schedule once, now
+         * @description It fires even if it is paused or its earlier tasks still run. The fire has the time of the current second: two calls within one second fire once. Roles: operator, dispatcher, admin.
          */
         post: operations["fireSchedule"];
         delete?: never;
@@ -482,7 +482,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * When a schedule fires next
+         * List a schedule's next fires
          * @description Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["nextFires"];
@@ -504,7 +504,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop new fires
+         * Pause a schedule
          * @description Fires that are pending still create their tasks. Roles: operator, dispatcher, admin.
          */
         post: operations["pauseSchedule"];
@@ -524,8 +524,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a schedule go on
-         * @description What it has missed is caught up, maxCatchup fires. Roles: operator, dispatcher, admin.
+         * Resume a schedule
+         * @description Missed fires are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeSchedule"];
         delete?: never;
@@ -543,7 +543,7 @@ export interface paths {
         };
         /**
          * List tenants and workspaces in use
-         * @description Those that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
+         * @description Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listScopes"];
         put?: never;
@@ -562,8 +562,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What there is, and what goes on
-         * @description Levels are those of the scope: a token that opens all tenants need name none, and may name a tenant alone. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten seconds; one that has died drops out. The levels of the series are shown to a token that opens everything, and to the only workspace that there is. beatGapRatio is that of /metrics, of all replicas together. At most a second old. Roles: viewer, operator, dispatcher, admin.
+         * Count tasks and workers, with rates
+         * @description Levels are those of the scope: a token for all tenants need not name a tenant, and may name one without a workspace. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten seconds; a dead replica is omitted. The levels of the series are shown to a token for all tenants, and to the only workspace in a deployment. beatGapRatio is the one of /metrics, of all replicas together. All values are at most a second old. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getStats"];
         put?: never;
@@ -583,7 +583,7 @@ export interface paths {
         };
         /**
          * Count the attempts that Lubdub ended
-         * @description Of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old; where there are very many, up to ten. By a label, which is read from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin.
+         * @description Verdicts of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old, or ten seconds if there are very many. By a label, which is read from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["countVerdicts"];
         put?: never;
@@ -602,8 +602,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How the deployment does
-         * @description Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and change. While no Redis responds the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer, operator, dispatcher, admin.
+         * Read the state of the deployment
+         * @description Replicas, shards, Redis servers, brake and reconciler of the whole deployment, at most a second old. A Redis server that does not respond has an error and no other field. Summary and findings are those that the CLI and the dashboard show: about Lubdub itself, and about the workers and queues of the scope; about queues only if the scope is one workspace. A finding that is not ok has a remedy. Codes name what was checked and do not change; messages are for people, and do. While no Redis server responds, the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getSystem"];
         put?: never;
@@ -624,8 +624,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Release the mass expiry brake
-         * @description For operators who know that what went silent together has died: what the brake holds in this tenant and workspace expires now, and nothing is held there for a while. What beats meanwhile lives as ever. Without a brake that holds it changes nothing. Roles: operator, dispatcher, admin.
+         * Release the mass-expiry brake
+         * @description For operators who know that the workers that fell silent together are dead: all that the brake holds in this tenant and workspace expires now, and the brake holds nothing there for a while. A task or worker whose heartbeats arrive meanwhile stays alive. If the brake holds nothing, nothing changes. Roles: operator, dispatcher, admin.
          */
         post: operations["releaseBrake"];
         delete?: never;
@@ -645,7 +645,7 @@ export interface paths {
         put?: never;
         /**
          * Sweep now
-         * @description One sweep of everything, whatever the sweepers do by themselves. The counts are of every tenant; machines are named in the token's scope only. Roles: admin.
+         * @description Sweeps all shards once, in addition to the sweepers' own sweeps. The counts are of all tenants; machines are named in the token's scope only. Roles: admin.
          */
         post: operations["sweep"];
         delete?: never;
@@ -663,13 +663,13 @@ export interface paths {
         };
         /**
          * List tasks
-         * @description In the order of task ids, or with finishedAfter or finishedBefore of their ends. totalCount is exact for state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of large tasks too: go on while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin.
+         * @description Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends. totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page may be short, also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin.
          */
         get: operations["listTasks"];
         put?: never;
         /**
          * Create a task
-         * @description Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, to be delivered to a worker. With one it waits, QUEUED. Roles: submitter, dispatcher, admin.
+         * @description Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller delivers to a worker. With a queue the task waits, QUEUED. Roles: submitter, dispatcher, admin.
          */
         post: operations["createTask"];
         delete?: never;
@@ -686,7 +686,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One task
+         * Read a task
          * @description Roles: viewer, submitter, operator, dispatcher, admin.
          */
         get: operations["getTask"];
@@ -708,8 +708,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask for the next attempt
-         * @description Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue, and for an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same request. Roles: operator, dispatcher, admin.
+         * Create a task's next attempt
+         * @description For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt gets the same answer. The answer is 201 with the envelope, or 202 with the task if it waits in its queue, or if the caller is an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same request. Roles: operator, dispatcher, admin.
          */
         post: operations["nextAttempt"];
         delete?: never;
@@ -728,8 +728,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask for a task's end
-         * @description Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not started is CANCELLED at once, and so is any with a gracePeriodMs of 0: its worker is refused then as one whose attempt has expired. Roles: submitter, operator, dispatcher, admin.
+         * Request a task's cancellation
+         * @description Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace period begins then. A task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its worker's requests are then rejected as those of an expired attempt. Roles: submitter, operator, dispatcher, admin.
          */
         post: operations["cancelTask"];
         delete?: never;
@@ -748,8 +748,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The worker is done
-         * @description The same completion again gets the same answer. A late one changes nothing.
+         * Report the result of an attempt
+         * @description A repeated completion gets the same answer. A late one changes nothing.
          */
         post: operations["completed"];
         delete?: never;
@@ -768,8 +768,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The worker is alive
-         * @description A 200 means that the beat is applied in the store. Stop gracefully when shouldCancel is true, and at once on 409 or 410. In the last third of its token's life a beat gets a fresh one.
+         * Send a task's heartbeat
+         * @description A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true, and at once on 409 or 410. In the last third of its token's life the attempt gets a new token.
          */
         post: operations["heartbeat"];
         delete?: never;
@@ -788,8 +788,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The worker began
-         * @description Again on the running attempt it gets the same answer. A beat or a completion before it starts the attempt too.
+         * Report that the worker has started
+         * @description A repeated request for the running attempt gets the same answer. A heartbeat or a completion before it starts the attempt too.
          */
         post: operations["started"];
         delete?: never;
@@ -809,7 +809,7 @@ export interface paths {
         put?: never;
         /**
          * Create many tasks
-         * @description Each has its own result, in the same order: the body that its creation alone would have got, and its status. Roles: submitter, dispatcher, admin.
+         * @description Each task has its own result, in the same order: the status and body that a separate request would have got. Roles: submitter, dispatcher, admin.
          */
         post: operations["createTasks"];
         delete?: never;
@@ -828,8 +828,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel all tasks that a selector names
-         * @description A part of them with each call, of up to 1,000 that are looked at, in the order of their ids: go on with nextPageToken until there is none. Each is cancelled as by a call of its own; finished ones that match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing is done: wouldDo says of how many that match anything would be. Roles: submitter, operator, dispatcher, admin.
+         * Cancel all tasks that match a selector
+         * @description Each call examines up to 1,000 tasks, in the order of their ids: continue while there is a nextPageToken. Each task is cancelled as with its own call; finished tasks that match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing changes, and wouldDo counts the matching tasks that would. Roles: submitter, operator, dispatcher, admin.
          */
         post: operations["cancelTasks"];
         delete?: never;
@@ -848,8 +848,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try all FAILED tasks again that a selector names
-         * @description As /v1/tasks:cancel goes about its own. Each FAILED task that matches gets its next attempt as by a call of its own; others are refused, those that go on with task_not_failed. The envelopes of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew meanwhile. Roles: operator, dispatcher, admin.
+         * Retry all FAILED tasks that match a selector
+         * @description Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher, admin.
          */
         post: operations["retryTasks"];
         delete?: never;
@@ -868,8 +868,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a shorter token
-         * @description From the request's control token another one of the same scope, queue and subject, whose role may nothing that its own may not, and which ends no later. It holds an hour, or for ttlMs, 12 hours at most. What takes the request's own token back takes this one back too, whenever it was made: it counts as issued when that one was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
+         * Create a token with fewer rights
+         * @description Creates a token from the request's control token, with the same scope, queue and subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
          */
         post: operations["createToken"];
         delete?: never;
@@ -888,8 +888,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take tokens back
-         * @description Those that were issued until now, or until issuedBefore, are answered 401 by this server at once and by all within 2 s; what is issued later holds. A worker whose token does not hold registers again, if its enroll token does; until then nobody hears it. It stands for as long as such a token may hold. At most 10,000 stand at a time, 1,000 of them of one tenant: one more is answered 429. Roles: admin.
+         * Revoke tokens
+         * @description Tokens that were issued until now, or until issuedBefore, get 401 from this server at once and from all servers within 2 s; tokens that are issued later are valid. A worker whose token was revoked registers again, if its enroll token is valid; until then its heartbeats are rejected. A revocation is kept until all tokens that it covers have expired. There may be 10,000 revocations at a time, 1,000 of them of one tenant; one more gets 429. Roles: admin.
          */
         post: operations["revokeTokens"];
         delete?: never;
@@ -912,8 +912,8 @@ export interface paths {
         get: operations["listWebhooks"];
         put?: never;
         /**
-         * Tell a URL what happens
-         * @description Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject in order while it keeps up. The answer has the secret, which is never shown again. An address that is not public is refused, unless the deployment opens its range with webhook-allow-cidrs; that of a name is judged whenever it is called, and is not looked up before. It is told of its workspace; what belongs to none, such as system.outage_credited, GET /v1/events tells tokens of tenant *. At most 100 a workspace and 250 a tenant, and no more of a tenant than are left for all others of 1,000. Roles: operator, dispatcher, admin.
+         * Create a webhook
+         * @description Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -930,19 +930,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One webhook
+         * Read a webhook
          * @description Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getWebhook"];
         /**
-         * Change a webhook
-         * @description The body is all that it says from now on; its secret stays. One that was switched off is switched on, unless enabled is false. Roles: operator, dispatcher, admin.
+         * Replace a webhook's definition
+         * @description The body replaces the whole definition; the secret stays. A webhook that was disabled is enabled, unless enabled is false. Roles: operator, dispatcher, admin.
          */
         put: operations["updateWebhook"];
         post?: never;
         /**
-         * Forget a webhook
-         * @description With all that it was still to be sent. Requests to it that are under way end. Roles: operator, dispatcher, admin.
+         * Delete a webhook
+         * @description Its pending deliveries are deleted, and requests to it that are under way are stopped. Roles: operator, dispatcher, admin.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -958,8 +958,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what a webhook is sent
-         * @description Newest first, or oldest with order=asc: all that waits, and of what is over the newest 500 delivered and as many dead. Pages may be short: go on while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
+         * List a webhook's deliveries
+         * @description Newest first, or oldest first with order=asc: all pending deliveries, the newest 500 delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -980,8 +980,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a webhook something again
-         * @description One delivery, or all events since a time that are still kept; these keep their webhook-id. A call by since may end early: go on with its nextPageToken. Roles: operator, dispatcher, admin.
+         * Send deliveries again
+         * @description One delivery, or all events since a time that are still kept; these keep their webhook-id. A call with since may stop early: continue with its nextPageToken. Roles: operator, dispatcher, admin.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -1000,8 +1000,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a webhook another secret
-         * @description The answer has it, and never again. For 24 hours messages are signed with the one before, too. Roles: operator, dispatcher, admin.
+         * Replace a webhook's secret
+         * @description The answer has the new secret, which is never shown again. For 24 hours messages are also signed with the old one. Roles: operator, dispatcher, admin.
          */
         post: operations["rotateSecret"];
         delete?: never;
@@ -1020,8 +1020,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a webhook a test
-         * @description A message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
+         * Send a test message to a webhook
+         * @description Sends a message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1039,13 +1039,13 @@ export interface paths {
         };
         /**
          * List workers
-         * @description In the order of registration, or of last heartbeats. totalCount is that of all pages, whatever the filter. Roles: viewer, operator, dispatcher, admin.
+         * @description Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all pages, with any filter. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listWorkers"];
         put?: never;
         /**
          * Register a worker
-         * @description Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first answer and supersedes nobody. A token that is tied to a queue registers for that one only. While an operator holds the worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline it is refused with 409 worker_held_offline, with the workerId or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. All that a registration says may take 8 KiB. Roles: enroll, admin.
+         * @description Registering counts as the first heartbeat. A registration with the same queue, machine, name, hostname and pid replaces the earlier one, which becomes OFFLINE with the reason SUPERSEDED and is named in superseded; processes that keep replacing each other cause the event worker.identity_conflict. With a registrationId or an Idempotency-Key a repeated request gets the first answer and replaces no worker. A token that is bound to a queue can register for that queue only. While an operator holds the worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline, the request is rejected with 409 worker_held_offline, which names the workerId or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. A registration may have up to 8 KiB. Roles: enroll, admin.
          */
         post: operations["registerWorker"];
         delete?: never;
@@ -1062,7 +1062,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One worker
+         * Read a worker
          * @description Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getWorker"];
@@ -1084,8 +1084,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a worker take nothing new
-         * @description It stays ONLINE, goes on with what it holds and does not end when it is idle; its claims wait and get nothing, and selection passes over it. What was placed on it and waits is placed anew. Beats, drains and resumes leave the cordon as it is, and whoever registers in the worker's place inherits it. Again it changes nothing. Roles: operator, dispatcher, admin.
+         * Cordon a worker
+         * @description The worker stays ONLINE, continues with what it holds and does not end when it is idle; its claims wait and get nothing, and selection skips it. Tasks that were placed on it and wait are placed again. Heartbeats, drains and resumes do not change the cordon, and a registration that replaces the worker inherits it. Cordoning a cordoned worker changes nothing. Roles: operator, dispatcher, admin.
          */
         post: operations["cordonWorker"];
         delete?: never;
@@ -1104,8 +1104,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The worker goes
-         * @description At once, and what it holds goes back to its queues without counting as lost; or, with drain, when it has finished what it holds. Roles beside the worker itself: operator, dispatcher, admin.
+         * Deregister a worker
+         * @description The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator, dispatcher, admin.
          */
         post: operations["deregisterWorker"];
         delete?: never;
@@ -1124,8 +1124,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a worker finish and go
-         * @description It claims nothing more, finishes what it holds, and is OFFLINE when it has and knows that it drains; or at the deadline, when what it still holds goes back to its queues. Roles beside the worker itself: operator, dispatcher, admin.
+         * Drain a worker
+         * @description The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in addition to the worker itself: operator, dispatcher, admin.
          */
         post: operations["drainWorker"];
         delete?: never;
@@ -1144,8 +1144,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The worker is alive
-         * @description And with it every task that it has claimed and that has no timeout of its own. On 410 stop everything; the reason says whether to register again. In the last third of its token's life it gets a fresh one.
+         * Send a worker's heartbeat
+         * @description It keeps the worker alive, and every task that the worker has claimed and that has no separate timeout. On 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the worker gets a new token.
          */
         post: operations["workerHeartbeat"];
         delete?: never;
@@ -1164,8 +1164,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a worker offline and hold it so
-         * @description It is OFFLINE at once and what it holds is lost, as if it had died; its beats and claims are 410 worker_offline with the reason FORCED_OFFLINE. Its identity (queue, machine and name; without a name queue, machine, hostname and pid) is refused registration until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held, too, unless another has taken its place. Roles: operator, dispatcher, admin.
+         * Take a worker offline and hold it there
+         * @description The worker is OFFLINE at once, and the tasks that it holds are lost, as if it had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineWorker"];
         delete?: never;
@@ -1184,8 +1184,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a drain or a hold back
-         * @description A worker that drains is ONLINE again. One that is held offline stays OFFLINE, and its identity may be registered again. Roles: operator, dispatcher, admin.
+         * Undo a drain or a hold
+         * @description A draining worker is ONLINE again. A worker that is held offline stays OFFLINE, and its identity may be registered again. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeWorker"];
         delete?: never;
@@ -1204,8 +1204,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a cordon back
-         * @description Its claims that wait go on at once. Roles: operator, dispatcher, admin.
+         * Undo a cordon
+         * @description Waiting claims of the worker can get tasks at once. Roles: operator, dispatcher, admin.
          */
         post: operations["uncordonWorker"];
         delete?: never;
@@ -1224,8 +1224,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cordon all workers that a selector names
-         * @description All that the selector says must match. One that matches nothing is told so with 404. Roles: operator, dispatcher, admin.
+         * Cordon all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
          */
         post: operations["cordonWorkers"];
         delete?: never;
@@ -1244,8 +1244,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Drain all workers that a selector names
-         * @description All that the selector says must match. One that matches nothing is told so with 404. Roles: operator, dispatcher, admin.
+         * Drain all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
          */
         post: operations["drainWorkers"];
         delete?: never;
@@ -1264,8 +1264,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give up all workers that a selector names, or that have been silent
-         * @description They are OFFLINE at once and held so, and what they hold is lost, as if they had died. The same call again may find that nobody is left to give up, and says so with 200. Roles: operator, dispatcher, admin.
+         * Take offline all workers that match a selector or have been silent
+         * @description The workers are OFFLINE at once and held there, and the tasks that they hold are lost, as if the workers had died. If a repeated call finds no worker left to take offline, the answer is 200. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineWorkers"];
         delete?: never;
@@ -1284,8 +1284,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take the drains of all workers back that a selector names
-         * @description All that the selector says must match. One that matches nothing is told so with 404. A drained machine stays drained. Workers that are held offline match, too, and may register again. Roles: operator, dispatcher, admin.
+         * Undo the drains and holds of all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. A drained machine stays drained. Workers that are held offline match too, and may register again. Roles: operator, dispatcher, admin.
          */
         post: operations["resumeWorkers"];
         delete?: never;
@@ -1305,7 +1305,7 @@ export interface paths {
         put?: never;
         /**
          * Choose a worker
-         * @description Workers of the queue are asked for runtime, type, labels, status, cordon, freshness and capacity, in this order; rejected counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale, whether or not a sweep has come by. Choosing reserves nothing: use placement at creation for that. Roles: viewer, operator, dispatcher, admin.
+         * @description The workers of the queue are filtered by runtime, type, labels, status, cordon, freshness and capacity, in this order; rejected counts each worker at the first filter that it fails. A worker that is OFFLINE because it was silent counts as stale, whether or not a sweep has found it. The choice reserves nothing: to reserve, use placement when you create the task. Roles: viewer, operator, dispatcher, admin.
          */
         post: operations["selectWorker"];
         delete?: never;
@@ -1324,8 +1324,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take the cordons of all workers back that a selector names
-         * @description All that the selector says must match. One that matches nothing is told so with 404. Roles: operator, dispatcher, admin.
+         * Undo the cordons of all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
          */
         post: operations["uncordonWorkers"];
         delete?: never;
@@ -1341,7 +1341,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What runs here */
+        /** Read the version of the server */
         get: operations["version"];
         put?: never;
         post?: never;
@@ -1861,7 +1861,7 @@ export interface components {
         EventGap: {
             /**
              * Format: date-time
-             * @description When the last event before the gap happened, or the time that was asked for.
+             * @description When the last event before the gap happened, or the time that was requested.
              */
             from: string;
             /** @description Those in which events are missing. */
@@ -2248,7 +2248,7 @@ export interface components {
             created?: boolean;
             /** @description How many tasks could be claimed now; those waiting for their backoff or notBefore do not count. */
             depth: number;
-            /** @description How long the oldest claimable task has waited; null if there is none. */
+            /** @description How long the oldest claimable task has waited; null without one. */
             oldestWaitMs: number | null;
             /** @description The sum of both. */
             outstanding: number;
@@ -2276,7 +2276,7 @@ export interface components {
             oldestWaitMs: number;
             /** @description Null for tasks without one. */
             type: string | null;
-            /** @description How many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
+            /** @description How many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
             unrunnable: number;
         };
         /** @description QueueWorkers counts workers of a queue. */
@@ -2359,7 +2359,7 @@ export interface components {
         };
         /** @description Rejected counts workers by the first filter that they failed, in the order of the filters. */
         Rejected: {
-            /** @description Cordoned workers get no new tasks until they are uncordoned; absent if there are none. */
+            /** @description Cordoned workers get no new tasks until they are uncordoned; absent if no worker is cordoned. */
             cordoned?: number;
             full: number;
             labels: number;
@@ -2483,7 +2483,7 @@ export interface components {
             maxCatchup: number;
             /**
              * Format: date-time
-             * @description The next fire; null if there is none, or the schedule is paused.
+             * @description The next fire; null if the schedule has no further fire or is paused.
              */
             next: string | null;
             /** @enum {string} */
@@ -3009,7 +3009,7 @@ export interface components {
             /** @description Resources as given at creation; an empty object when none were. */
             resources: Record<string, unknown>;
             runId: string;
-            /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no limit of its own. */
+            /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no separate limit. */
             runTimeoutMs?: number;
             /** @description The schedule that created the task; absent if none did. */
             scheduleId?: string;
@@ -3101,7 +3101,7 @@ export interface components {
             since: string | null;
             /** @description How many there are. */
             total: number;
-            /** @description Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out. */
+            /** @description Truncated reports that more than 100,000 were found, or 10,000 if they are grouped by a label: the oldest are omitted. */
             truncated: boolean;
         };
         /** @description VerdictGroup counts verdicts with the same values of the group's fields. A missing or unknown value is empty. */
@@ -3154,7 +3154,7 @@ export interface components {
             managed: boolean;
             /**
              * Format: date-time
-             * @description Until when older secrets sign too; null if there are none.
+             * @description Until when older secrets sign too; null without an older secret.
              */
             oldSecretsUntil: string | null;
             /** @description How many deliveries wait or are in flight. */
@@ -3263,7 +3263,7 @@ export interface components {
             runtimes: string[];
             /** @description Schedulable reports whether it would be selected now. */
             schedulable: boolean;
-            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least the server's flapping-threshold. */
+            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least 3. */
             staleCount24h: number;
             /** @enum {string} */
             status: "ONLINE" | "DRAINING" | "OFFLINE";
@@ -3361,7 +3361,7 @@ export interface components {
         noFields: Record<string, unknown>;
     };
     responses: {
-        /** @description The request is wrong; nothing was changed */
+        /** @description The request is invalid; nothing was changed */
         Error400: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3371,7 +3371,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description No token, or none that holds */
+        /** @description No valid token */
         Error401: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3381,7 +3381,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description A token for something else */
+        /** @description The token does not authorize this request */
         Error403: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3391,7 +3391,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description No such thing in this scope */
+        /** @description Not found in this scope */
         Error404: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3401,7 +3401,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request does not fit the state that things are in */
+        /** @description The request conflicts with the current state */
         Error409: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3411,7 +3411,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Lubdub ended it; stop at once */
+        /** @description Lubdub ended the attempt or the worker; stop at once */
         Error410: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3441,10 +3441,10 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The tenant sends or has more than it may; the message says what to do, Retry-After when to come again */
+        /** @description A limit of the tenant was reached; the message says what to do, Retry-After when to retry */
         Error429: {
             headers: {
-                /** @description Seconds until it is worth another try. */
+                /** @description Seconds after which to retry. */
                 "Retry-After"?: number;
                 "X-Request-Id": components["headers"]["RequestId"];
                 [name: string]: unknown;
@@ -3453,7 +3453,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description A bug; the request id finds it in the log */
+        /** @description A bug in Lubdub; the log has the request id */
         Error500: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3463,10 +3463,10 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description A bound was reached or the store did not answer */
+        /** @description A limit of the server was reached, or Redis is not responding */
         Error503: {
             headers: {
-                /** @description Seconds until it is worth another try. */
+                /** @description Seconds after which to retry. */
                 "Retry-After"?: number;
                 "X-Request-Id": components["headers"]["RequestId"];
                 [name: string]: unknown;
@@ -3479,7 +3479,7 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The request's own id when it sent a sane one, else a new one. */
+        /** @description The id that the request sent, if it is valid, else a new one. */
         RequestId: string;
     };
     pathItems: never;
@@ -3530,7 +3530,7 @@ export interface operations {
             };
             400: components["responses"]["Error400"];
             500: components["responses"]["Error500"];
-            /** @description A bound was reached or the store did not answer */
+            /** @description A limit of the server was reached, or Redis is not responding */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3609,7 +3609,7 @@ export interface operations {
             };
             400: components["responses"]["Error400"];
             500: components["responses"]["Error500"];
-            /** @description A bound was reached or the store did not answer */
+            /** @description A limit of the server was reached, or Redis is not responding */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3644,13 +3644,13 @@ export interface operations {
                 machineId?: string;
                 /** @description Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now. */
                 after?: string;
-                /** @description Oldest or newest first; then after is where to go back from. A cursor goes on in its own order. */
+                /** @description Oldest or newest first; with newest first, after is the event from which to go back. A cursor continues in its own order. */
                 order?: "asc" | "desc";
                 /** @description Entries per page, clamped to 1 to 100. */
                 pageSize?: number;
             };
             header?: {
-                /** @description Of a stream: the id of the last event that the client has seen, from which it goes on; it goes before after. */
+                /** @description For a stream: the id of the last event that the client has received, from which it continues; it overrides after. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -4747,7 +4747,7 @@ export interface operations {
             403: components["responses"]["Error403"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
-            /** @description A bound was reached or the store did not answer */
+            /** @description A limit of the server was reached, or Redis is not responding */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4910,7 +4910,7 @@ export interface operations {
             header?: {
                 /** @description Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with schedule: are reserved for the tasks of schedules. */
                 "Idempotency-Key"?: string;
-                /** @description W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One that is not valid is ignored. */
+                /** @description W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored. */
                 traceparent?: string;
             };
             path?: never;
@@ -5100,7 +5100,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description The request does not fit the state that things are in */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5146,7 +5146,7 @@ export interface operations {
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
             409: components["responses"]["Error409"];
-            /** @description Lubdub ended it; stop at once */
+            /** @description Lubdub ended the attempt or the worker; stop at once */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5191,7 +5191,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description The request does not fit the state that things are in */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5217,7 +5217,7 @@ export interface operations {
                 workspaceId?: string;
             };
             header?: {
-                /** @description W3C trace context that the tasks belong to whose body names none; it stands in their envelopes and events. One that is not valid is ignored. */
+                /** @description W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored. */
                 traceparent?: string;
             };
             path?: never;
@@ -5787,7 +5787,7 @@ export interface operations {
                 liveness?: "FRESH" | "LATE" | "LOST";
                 /** @description Only workers that would, or would not, be selected now. */
                 schedulable?: boolean;
-                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale flapping-threshold times within 24 h. */
+                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale 3 times or more within 24 h. */
                 flapping?: boolean;
                 /** @description Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose value changes between two pages may be on both, or on neither. */
                 sort?: "lastHeartbeatAt" | "staleCount24h" | "uptimePct24h" | "lastHeartbeat";
@@ -5831,7 +5831,7 @@ export interface operations {
                 workspaceId?: string;
             };
             header?: {
-                /** @description Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request again gets the first answer and supersedes nobody, another one 409. Draw a new one for each registration. */
+                /** @description Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request again gets the first answer and supersedes no worker, another one 409. Use a new one for each registration. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6378,7 +6378,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description The request does not fit the state that things are in */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -101,7 +101,7 @@ class TunnelAgent extends https.Agent {
   override createConnection(options: https.RequestOptions, callback?: (err: Error | null, stream: Duplex) => void): undefined {
     const host = String(options.host);
     const target = `${host.includes(':') ? `[${host}]` : host}:${options.port ?? 443}`;
-    const asked = (this.#proxy.protocol === 'https:' ? https : http).request({
+    const connect = (this.#proxy.protocol === 'https:' ? https : http).request({
       method: 'CONNECT',
       host: bare(this.#proxy.hostname),
       port: this.#proxy.port || (this.#proxy.protocol === 'https:' ? 443 : 80),
@@ -110,8 +110,8 @@ class TunnelAgent extends https.Agent {
       agent: false,
     });
     const fail = (err: Error) => callback?.(err, undefined as unknown as Duplex);
-    asked.once('error', fail);
-    asked.once('connect', (res, socket) => {
+    connect.once('error', fail);
+    connect.once('connect', (res, socket) => {
       if (res.statusCode !== 200) {
         socket.destroy();
         return fail(Object.assign(new Error(`the proxy answered ${res.statusCode}`), { code: 'ECONNREFUSED' }));
@@ -121,7 +121,7 @@ class TunnelAgent extends https.Agent {
       inner.once('secureConnect', () => callback?.(null, inner));
       return undefined;
     });
-    asked.end();
+    connect.end();
   }
 }
 

@@ -96,9 +96,9 @@ export abstract class WorkCalls extends ControlCalls {
       left.forEach((i, at) => (created[i] = readResult(results[at]!, Boolean(tasks[i]!.queue))));
       left = left.filter((i) => mayRetry(created[i]!.error));
       if (left.length === 0 || n + 1 >= tries) return created;
-      const asked = Math.max(...left.map((i) => retryAfterOf(created[i]!.error)));
+      const retryAfter = Math.max(...left.map((i) => retryAfterOf(created[i]!.error)));
       const ended = link(this.caller.closing, options?.signal);
-      const slept = await sleep(clock, asked + backoff(n, maxPause), ended.signal);
+      const slept = await sleep(clock, retryAfter + backoff(n, maxPause), ended.signal);
       ended.release();
       if (!slept) return created;
     }

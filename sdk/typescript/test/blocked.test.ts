@@ -49,7 +49,7 @@ test('a handler that blocks the event loop beyond its time is reported as TIMEOU
   );
 });
 
-test('SIGTERM drains and ends a worker whose event loop is blocked, and gives back what it holds', async (t) => {
+test('SIGTERM drains and ends a worker whose event loop is blocked, and returns its tasks', async (t) => {
   const { server, work, beats, close } = await sockets();
   t.after(close);
   const worker = work({ concurrency: 1, taskTimeoutMs: 0, softStopMs: 1000, hardStopMs: 2000 }, true);

@@ -4,7 +4,7 @@ import { Client, hasCode, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 import { gate, site } from './site.js';
 
-test('no more is claimed than is free, and a claim is repeated under its id until it is answered', async () => {
+test('a claim requests at most the free places, and is repeated under its id until it is answered', async () => {
   const hold = gate();
   const s = await site(() => hold.opened, { concurrency: 3 });
   let lost = 0;
@@ -24,19 +24,19 @@ test('no more is claimed than is free, and a claim is repeated under its id unti
   await s.stop();
 });
 
-test('a queue that answers at once with nothing is asked with pauses', async () => {
+test('a queue that returns nothing at once is claimed from with pauses', async () => {
   const s = await site(() => 1);
   s.server.intercept((r) => (r.path.endsWith('/claim') ? { status: 200, body: { tasks: [] } } : undefined));
   await s.server.clock.advance(30_000);
   const before = s.server.count('/v1/queues/default/claim');
   await s.server.clock.advance(60_000);
-  const asked = s.server.count('/v1/queues/default/claim') - before;
-  assert.ok(asked >= 5 && asked <= 120, `${asked} claims in a minute`);
+  const claims = s.server.count('/v1/queues/default/claim') - before;
+  assert.ok(claims >= 5 && claims <= 120, `${claims} claims in a minute`);
   s.server.intercept(undefined);
   await s.stop();
 });
 
-test('claims that are refused for good end the worker in good order, and so does a refused registration', async () => {
+test('claims and registrations that are finally rejected end the worker cleanly', async () => {
   const s = await site(() => 1);
   s.server.intercept((r) => (r.path.endsWith('/claim') ? { status: 403, body: { error: 'forbidden', message: 'no' } } : undefined));
   s.server.enqueue({ type: 'work' });

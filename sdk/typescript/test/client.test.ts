@@ -30,7 +30,7 @@ function impatient() {
   return { clock, waits };
 }
 
-test('a refusal has code, fields, request id and operation', async () => {
+test('an error has code, fields, request id and operation', async () => {
   const { fetch } = carrier(() =>
     answer(409, { error: 'attempt_mismatch', message: 'a newer one', expectedAttempt: 3 }, { 'X-Request-Id': 'req_7' }),
   );
@@ -43,7 +43,7 @@ test('a refusal has code, fields, request id and operation', async () => {
   assert.ok(!JSON.stringify(error).includes('tok'));
 });
 
-test('what a proxy answers is a refusal without a code, and redirects are not followed', async () => {
+test("a proxy's response is an error without a code, and redirects are not followed", async () => {
   const { fetch, seen } = carrier((_, n) =>
     n === 0 ? answer(404, '<html>') : new Response(null, { status: 302, headers: { Location: 'https://elsewhere.test/' } }),
   );
@@ -53,7 +53,7 @@ test('what a proxy answers is a refusal without a code, and redirects are not fo
   assert.equal(seen.length, 2);
 });
 
-test('calls are repeated while that may help, and Retry-After is a floor', async () => {
+test('retryable calls are repeated, and Retry-After is the minimum pause', async () => {
   const { clock, waits } = impatient();
   const { fetch, seen } = carrier((_, n) => (n < 2 ? busy('2') : answer(200, { taskId: 't' })));
   const task = await new Client(here, { token: 'tok', fetch, clock }).getTask('t');
@@ -87,23 +87,23 @@ test('a call that a repeat would apply twice is retried only if the server canno
   assert.equal(cut.seen.length, 2);
 });
 
-test('a token that is refused is asked for once more, by all who wait for it together', async () => {
-  let asked = 0;
+test('a rejected token is requested again once, for all waiting calls together', async () => {
+  let requests = 0;
   const { fetch, seen } = carrier((one) =>
     one.headers['Authorization'] === 'Bearer tok2' ? answer(200, {}) : answer(401, { error: 'unauthorized', message: '' }),
   );
-  const client = new Client(here, { tokenFunc: () => `tok${++asked}`, fetch });
+  const client = new Client(here, { tokenFunc: () => `tok${++requests}`, fetch });
   await Promise.all([client.getStats(), client.getStats(), client.getStats()]);
-  assert.equal(asked, 2);
+  assert.equal(requests, 2);
   const refused = carrier(() => answer(401, { error: 'unauthorized', message: '' }));
-  await assert.rejects(new Client(here, { tokenFunc: () => `t${++asked}`, fetch: refused.fetch }).getStats(), (e) =>
+  await assert.rejects(new Client(here, { tokenFunc: () => `t${++requests}`, fetch: refused.fetch }).getStats(), (e) =>
     hasCode(e, 'unauthorized'),
   );
   assert.equal(refused.seen.length, 2);
   assert.ok(seen.length >= 4);
 });
 
-test('a token file is read again after its token was refused', async () => {
+test('a token file is read again after its token was rejected', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'token');
   writeFileSync(file, 'old\n');
   const { fetch } = carrier((one) => {
@@ -131,7 +131,7 @@ test('several addresses are tried in turn, and the one that answered last first'
   );
 });
 
-test('lists go on page by page, and queries are written as the contract has them', async () => {
+test('lists are read page by page, and queries match the contract', async () => {
   const { fetch, seen } = carrier((_, n) =>
     answer(200, n === 0 ? { tasks: [{ taskId: 'a' }, { taskId: 'b' }], nextPageToken: 'p2' } : { tasks: [{ taskId: 'c' }] }),
   );
@@ -143,7 +143,7 @@ test('lists go on page by page, and queries are written as the contract has them
   assert.equal(seen[1]!.url.searchParams.get('pageToken'), 'p2');
 });
 
-test('of the series of the stats as many steps are asked for as are wanted', async () => {
+test('the series of the stats are requested with the given number of steps', async () => {
   const { fetch, seen } = carrier(() => answer(200, { series: { steps: [] } }));
   const client = new Client(here, { token: 'tok', fetch });
   await client.getStats();
@@ -154,7 +154,7 @@ test('of the series of the stats as many steps are asked for as are wanted', asy
   );
 });
 
-test('a creation among many has an outcome of its own', async () => {
+test('each of many creations has its own outcome', async () => {
   const { fetch, seen } = carrier(() =>
     answer(200, {
       results: [
@@ -172,7 +172,7 @@ test('a creation among many has an outcome of its own', async () => {
   assert.equal(new Set(sent.tasks.map((t) => t.idempotencyKey)).size, 3);
 });
 
-test('those of many creations that are answered 503 or 429 are made again, and results keep their order', async () => {
+test('creations in a batch that get 503 or 429 are repeated, and results keep their order', async () => {
   const batches: { taskId: string; idempotencyKey: string }[][] = [];
   const { fetch } = carrier((one) => {
     const { tasks } = JSON.parse(one.body!) as { tasks: { taskId: string; idempotencyKey: string }[] };
@@ -253,14 +253,14 @@ test('the default transport keeps connections, ends calls at the timeout, and re
   late.close();
 });
 
-test('a proxy carries what is not for this host', async () => {
-  const asked: string[] = [];
+test('a proxy is used for requests to other hosts', async () => {
+  const requests: string[] = [];
   const proxy = createServer((req, res) => {
-    asked.push(`${req.method} ${req.url} ${req.headers['proxy-authorization']}`);
+    requests.push(`${req.method} ${req.url} ${req.headers['proxy-authorization']}`);
     res.end('{}');
   });
   proxy.on('connect', (req, socket) => {
-    asked.push(`CONNECT ${req.url}`);
+    requests.push(`CONNECT ${req.url}`);
     socket.end('HTTP/1.1 403 no\r\n\r\n');
   });
   proxy.listen(0, '127.0.0.1');
@@ -273,13 +273,13 @@ test('a proxy carries what is not for this host', async () => {
   const secure = new Client('https://lubdub.test', { token: 'tok', tries: 1 });
   process.env = before;
   await assert.rejects(secure.livez(), (e) => e instanceof UnansweredError && e.notSent && /the proxy answered 403/.test(e.message));
-  assert.deepEqual(asked, ['GET http://lubdub.test:8080/livez Basic dTpw', 'CONNECT lubdub.test:443']);
+  assert.deepEqual(requests, ['GET http://lubdub.test:8080/livez Basic dTpw', 'CONNECT lubdub.test:443']);
   plain.close();
   secure.close();
   proxy.close();
 });
 
-test('bad use fails early, in words that name the remedy', async () => {
+test('wrong use fails early with an error that names the remedy', async () => {
   const bad: [string | undefined, ClientOptions, RegExp][] = [
     [undefined, {}, /set LUBDUB_URL/],
     ['ftp://x', {}, /not like https/],
@@ -310,7 +310,7 @@ test('bad use fails early, in words that name the remedy', async () => {
   assert.equal(seen.length, 0);
 });
 
-test('an empty id names no other path', async () => {
+test('an empty id does not call another path', async () => {
   const { fetch, seen } = carrier(() => answer(200, {}));
   const client = new Client(here, { token: 'tok', fetch });
   for (const id of ['', '.', '..', 'a/b']) await client.getTask(id);

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { Cancelled, categorize, LeaseEnded, Stuck, Superseded, type Task, TaskTimeout } from 'lubdub';
 import { gate, site, untilEnded } from './site.js';
 
-test('a cancel, a newer attempt and what is lost reach the handler, and what is lost is in no beat any more', async () => {
+test('a cancel, a newer attempt and a loss reach the handler, and lost attempts are in no later heartbeat', async () => {
   const hold = gate();
   const reasons = new Map<string, unknown>();
   const s = await site(async (task, signal) => {
@@ -33,7 +33,7 @@ test('a cancel, a newer attempt and what is lost reach the handler, and what is 
   assert.ok(!s.server.requests.some((r) => /\/(s|l)\/completed$/.test(r.path)));
 });
 
-test('what was cancelled before it has started is not begun', async () => {
+test('a task that was cancelled before its start is not started', async () => {
   const s = await site(() => assert.fail('it was begun'));
   s.server.intercept((r) =>
     r.path.endsWith('/started')
@@ -88,7 +88,7 @@ test('a task that takes too long, and one that reports nothing, fail as TIMEOUT'
   await w.stop();
 });
 
-test('one that throws stops no neighbour, and errors, panics and outputs become what the contract has for them', async () => {
+test('a handler that throws stops no other, and errors and outputs are reported as the contract requires', async () => {
   const hold = gate();
   const s = await site(async (task: Task) => {
     await Promise.resolve();

@@ -5,10 +5,10 @@ import test from 'node:test';
 import { Client, hasCode } from 'lubdub';
 
 async function serving(reply: (req: IncomingMessage, res: ServerResponse, n: number) => void) {
-  const asked: { url: string; id: string | undefined }[] = [];
+  const requests: { url: string; id: string | undefined }[] = [];
   const server = createServer((req, res) => {
-    asked.push({ url: req.url!, id: req.headers['last-event-id'] as string | undefined });
-    reply(req, res, asked.length - 1);
+    requests.push({ url: req.url!, id: req.headers['last-event-id'] as string | undefined });
+    reply(req, res, requests.length - 1);
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { token: 'tok' });
@@ -17,15 +17,15 @@ async function serving(reply: (req: IncomingMessage, res: ServerResponse, n: num
     server.closeAllConnections();
     server.close();
   };
-  return { asked, client, close };
+  return { requests, client, close };
 }
 
 const event = (id: string) => `id: ${id}\ndata: ${JSON.stringify({ id, type: 'task.created' })}\n\n`;
 const begin = (res: ServerResponse) => res.writeHead(200, { 'Content-Type': 'text/event-stream' });
 
-test('events go on where they were, over cut connections, lag, servers that stop and refused tries', async () => {
+test('events resume at their position after cut connections, lag, server stops and rejected retries', async () => {
   const gaps: unknown[] = [];
-  const { asked, client, close } = await serving((_, res, n) => {
+  const { requests, client, close } = await serving((_, res, n) => {
     if (n === 1) {
       res.writeHead(503, { 'Retry-After': '0' });
       return void res.end('{"error":"overloaded","message":""}');
@@ -53,15 +53,15 @@ test('events go on where they were, over cut connections, lag, servers that stop
   assert.deepEqual(got, ['c1', 'c2', 'c5', 'c6']);
   assert.deepEqual(gaps, ['2026-01-01T00:00:00.000Z']);
   assert.deepEqual(
-    asked.map((a) => a.id),
+    requests.map((a) => a.id),
     [undefined, 'c1', 'c1', 'c3', 'c5'],
   );
-  assert.equal(asked[0]!.url, '/v1/events?type=task.*&after=now');
-  assert.equal(asked[1]!.url, '/v1/events?type=task.*');
+  assert.equal(requests[0]!.url, '/v1/events?type=task.*&after=now');
+  assert.equal(requests[1]!.url, '/v1/events?type=task.*');
   close();
 });
 
-test('a refusal ends the events, and so does their signal', async () => {
+test('a final error ends the events, and so does their signal', async () => {
   const { client, close } = await serving((req, res) => {
     if (req.url!.includes('bad')) {
       res.writeHead(400);

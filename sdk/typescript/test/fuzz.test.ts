@@ -128,7 +128,7 @@ function calls(client: Client): Promise<unknown>[] {
   return made;
 }
 
-test('whatever bytes are answered, every call ends with a typed error or an object', async (t) => {
+test('every call ends with a typed error or an object, whatever bytes the server sends', async (t) => {
   const by = chance(1);
   const shapes: ((socket: Socket) => void)[] = [
     (s) => s.end(Buffer.from(Array.from({ length: by.below(300) }, () => by.below(256)))),
@@ -157,7 +157,7 @@ test('whatever bytes are answered, every call ends with a typed error or an obje
   }
 });
 
-test('an answer without an end is given up: one of many bytes by its size, a slow one by its time', async () => {
+test('an endless response is aborted: a large one by its size, a slow one by its time', async () => {
   const part = Buffer.alloc(1 << 20, 0x20);
   const endless = await raw((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n');
@@ -185,11 +185,11 @@ function strange(seed: number, path: RegExp) {
   const by = chance(seed);
   const server = new FakeServer();
   const { fetch, ...rest } = server.options();
-  const state = { bad: false, asked: 0 };
+  const state = { bad: false, requests: 0 };
   const client = new Client(server.url, {
     ...rest,
     fetch: async (url, init) => {
-      state.asked++;
+      state.requests++;
       if (state.bad && path.test(url) && by.next() < 0.8) return answer(by.one([200, 200, 200, 400, 404, 409, 500, 503]), body(by));
       return fetch!(url, init);
     },
@@ -197,7 +197,7 @@ function strange(seed: number, path: RegExp) {
   return { server, client, state };
 }
 
-test('whatever is answered, a worker beats on at a bearable pace, and comes back to its work', async () => {
+test('a worker continues heartbeats at a limited rate and recovers, whatever the server sends', async () => {
   for (let seed = 1; seed <= 30; seed++) {
     const { server, client, state } = strange(seed, /heartbeats?$|\/v1\/workers$/);
     const worker = new Worker('default', { client, taskTimeoutMs: 0 });
@@ -208,9 +208,9 @@ test('whatever is answered, a worker beats on at a bearable pace, and comes back
     );
     for (const fields of [{}, { heartbeatIntervalMs: 5000, heartbeatTimeoutMs: 20_000 }]) server.enqueue({ type: 'work', ...fields });
     await server.until('they run', () => worker.activeCount === 2);
-    Object.assign(state, { bad: true, asked: 0 });
+    Object.assign(state, { bad: true, requests: 0 });
     await server.clock.advance(20_000);
-    assert.ok(state.asked < 3000, `seed ${seed}: ${state.asked} requests in 20 s`);
+    assert.ok(state.requests < 3000, `seed ${seed}: ${state.requests} requests in 20 s`);
     state.bad = false;
     const before = server.requests.length;
     await server.clock.advance(40_000);
@@ -222,14 +222,14 @@ test('whatever is answered, a worker beats on at a bearable pace, and comes back
   }
 });
 
-test('whatever is answered, what is tracked is beaten for', async () => {
+test('tracked attempts get heartbeats, whatever the server sends', async () => {
   for (let seed = 1; seed <= 30; seed++) {
     const { server, client, state } = strange(seed, /\/v1\/heartbeats$/);
     const attempts = [1, 2, 3].map(() => client.track(server.push({ heartbeatIntervalMs: 2000, heartbeatTimeoutMs: 60_000 })));
     for (const attempt of attempts) await server.finish(attempt.started);
-    Object.assign(state, { bad: true, asked: 0 });
+    Object.assign(state, { bad: true, requests: 0 });
     await server.clock.advance(20_000);
-    assert.ok(state.asked < 3000, `seed ${seed}: ${state.asked} requests in 20 s`);
+    assert.ok(state.requests < 3000, `seed ${seed}: ${state.requests} requests in 20 s`);
     state.bad = false;
     const before = server.requests.length;
     await server.clock.advance(10_000);
@@ -239,7 +239,7 @@ test('whatever is answered, what is tracked is beaten for', async () => {
   }
 });
 
-test('claims and registrations that are answered with anything end in a typed error or go on', async () => {
+test('claims and registrations end in a typed error or continue, whatever the server sends', async () => {
   for (let seed = 1; seed <= 60; seed++) {
     const { server, client, state } = strange(seed, seed % 2 ? /claim$/ : /\/v1\/workers$/);
     state.bad = true;

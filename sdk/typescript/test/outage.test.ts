@@ -72,7 +72,7 @@ test('while a completion is in flight at most one inventory omits its attempt, a
   await s.end();
 });
 
-test('while beats go without an inventory, the refusal of a beat of its own is heeded', async () => {
+test("while heartbeats have no inventory, the rejection of an attempt's own heartbeat is applied", async () => {
   const s = await outage(Infinity);
   await s.server.until('it is beaten for alone', () => s.alone().length > 0);
   s.server.supersede('own');
@@ -84,7 +84,7 @@ test('while beats go without an inventory, the refusal of a beat of its own is h
   await s.end();
 });
 
-test('a new registration holds nothing that ends', async () => {
+test('a new registration does not hold ending attempts', async () => {
   const s = await outage(Infinity);
   await s.server.until('a beat goes without inventory', () => s.beats().some((b) => !b.tasks));
   const old = s.worker.workerId;

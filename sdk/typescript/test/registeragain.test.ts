@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { gate, site, untilEnded } from './site.js';
 
-test('lost answers count nothing twice, and a server that is away loses nothing', async () => {
+test('lost responses count nothing twice, and an outage loses nothing', async () => {
   const s = await site(() => 1);
   let n = 0;
   s.server.loseAnswers(() => ++n % 3 !== 0);
@@ -60,7 +60,7 @@ for (const [how, lose] of [
   });
 }
 
-test('what was counted and not answered is counted by the next registration, and what is claimed is listed before it starts', async () => {
+test('unconfirmed counts are sent after the next registration, and claimed tasks are listed before they start', async () => {
   const hold = gate();
   const s = await site((task) => (task.id === 'long' ? hold.opened : 1));
   await s.server.clock.advance(100_000); // seq has risen

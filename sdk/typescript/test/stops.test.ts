@@ -4,7 +4,7 @@ import { Client, HeldOfflineError, Lost, Stopping, UnfinishedError, Worker } fro
 import { FakeServer } from 'lubdub/testing';
 import { gate, site, untilEnded } from './site.js';
 
-test('the server drains a worker: it claims nothing more, finishes, and goes', async () => {
+test('the server drains a worker: it claims nothing more, finishes, and deregisters', async () => {
   const hold = gate();
   const s = await site(() => hold.opened, { concurrency: 1 }); // no claim is in flight, and the heartbeat is answered with the drain
   const first = s.server.enqueue({ type: 'work' });
@@ -73,7 +73,7 @@ test('stopping announces the drain, sends heartbeats, stops handlers at the soft
   s.client.close();
 });
 
-test('a second word makes the stop short', async () => {
+test('a second signal shortens the stop', async () => {
   const s = await site(() => new Promise(() => {}));
   s.server.enqueue({ type: 'work', taskId: 'deaf' });
   await s.server.until('it is at work', () => s.worker.activeCount === 1);
@@ -86,7 +86,7 @@ test('a second word makes the stop short', async () => {
   s.client.close();
 });
 
-test('a worker that is stopped while no server answers ends nevertheless', async () => {
+test('a worker that is stopped during an outage ends', async () => {
   const s = await site(() => 1);
   s.server.down();
   const start = s.server.clock.now();
@@ -175,7 +175,7 @@ for (const [deed, act] of Object.entries(deeds)) {
   });
 }
 
-test('a completion that is away holds the hard stop up for a while only, and is not sent after the end', async () => {
+test('a pending completion delays the hard stop for a limited time, and is not sent after the end', async () => {
   const s = await site(() => 1);
   s.server.intercept((r) =>
     r.path.endsWith('/completed') ? { status: 503, body: { error: 'store_unavailable', message: 'no' } } : undefined,

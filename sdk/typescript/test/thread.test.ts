@@ -77,7 +77,7 @@ function block(url: string, ...args: string[]) {
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const beatsOf = (calls: { path: string }[]) => calls.filter((c) => c.path === '/v1/heartbeats').length;
 
-test('a program that blocks its event loop for three timeouts beats on, progress and all', async () => {
+test('a program that blocks its event loop for three timeouts keeps sending heartbeats with progress', async () => {
   const { calls, url, close, envelope } = await listening();
   const child = block(url, JSON.stringify(envelope), 'thread', 'patient');
   await child.blocked;
@@ -91,7 +91,7 @@ test('a program that blocks its event loop for three timeouts beats on, progress
   assert.equal(calls.at(-1)!.path, '/v1/tasks/task_1/completed');
 });
 
-test('with beats: inline it does not', async () => {
+test('with beats: inline it sends none', async () => {
   const { calls, url, close, envelope } = await listening();
   const child = block(url, JSON.stringify(envelope), 'inline', 'patient');
   await child.blocked;

@@ -60,7 +60,7 @@ test('an attempt is reported as started, sends heartbeats at once and then at th
   client.close();
 });
 
-test('what a process tracks goes in one request a tick', async () => {
+test('the attempts of a process share one request per tick', async () => {
   const { server, client, named } = begin();
   const all: Attempt[] = [];
   for (let i = 0; i < 12; i++) {
@@ -79,7 +79,7 @@ test('what a process tracks goes in one request a tick', async () => {
   client.close();
 });
 
-test('progress replaces what was not sent, goes with a beat, and its last value before the completion', async () => {
+test('progress replaces unsent values, is sent with a heartbeat, and the last value before the completion', async () => {
   const { server, client, named, bodies, track } = begin();
   const attempt = await track();
   await server.clock.advance(0);
@@ -136,7 +136,7 @@ test('a cancel reaches the signal with its reason, and the completion reports it
   client.close();
 });
 
-test('each way in which an attempt is over ends its signal with a reason of its own, and nothing more is sent', async () => {
+test('each kind of end aborts the signal with its own reason, and nothing more is sent', async () => {
   const { server, client, track } = begin();
   const ended: [(id: string) => void, new (...all: never[]) => Error, object][] = [
     [(id) => void server.supersede(id), Superseded, { by: 2 }],
@@ -159,7 +159,7 @@ test('each way in which an attempt is over ends its signal with a reason of its 
   client.close();
 });
 
-test('what may not begin is refused by started, and where it was cancelled before, the work does not begin', async () => {
+test('started rejects attempts that must not start, and cancelled ones are not started', async () => {
   const { server, client } = begin();
   const envelope = server.push(beats);
   server.supersede(envelope.taskId);
@@ -194,7 +194,7 @@ test('a completion is repeated byte for byte until it is answered, and no beat c
   client.close();
 });
 
-test('a completion waits for the beat that is on the wire', async () => {
+test('a completion waits for the heartbeat in flight', async () => {
   const { server, client, bodies, track } = begin();
   const attempt = await track();
   let answered = () => {};
@@ -209,7 +209,7 @@ test('a completion waits for the beat that is on the wire', async () => {
   client.close();
 });
 
-test('a completion is given up when the token of the attempt has ended', async () => {
+test("a completion is given up when the attempt's token has expired", async () => {
   const { server, client, track } = begin();
   const attempt = await track();
   server.down();
@@ -219,7 +219,7 @@ test('a completion is given up when the token of the attempt has ended', async (
   client.close();
 });
 
-test('with patience an outage of the server ends no work, and it is found alive afterwards', async () => {
+test('a patient attempt continues through an outage and is live afterwards', async () => {
   const { server, client, named, track } = begin();
   const attempt = await track();
   await server.clock.advance(0);
@@ -255,7 +255,7 @@ test('a strict lease ends the work, counted from when the last accepted beat lef
   client.close();
 });
 
-test('after a sleep of the machine a strict lease is over before anything else is done', async () => {
+test('after the host has slept, a strict lease ends before anything else happens', async () => {
   const { server, client, track } = begin();
   const [strict, patient] = await Promise.all([track({}, { lease: 'strict' }), track()]);
   await server.clock.advance(0);
@@ -303,7 +303,7 @@ test('a renewed token is used at once, for the completion too', async () => {
   client.close();
 });
 
-test('a heartbeat that is refused for an error in the SDK ends nothing and is logged once', async () => {
+test('a heartbeat that is rejected as malformed ends nothing and is logged once', async () => {
   const logged: string[] = [];
   const logger = { debug() {}, info() {}, warn() {}, error: (m: string) => void logged.push(m) };
   const { server, client, track } = begin({ logger });
@@ -319,7 +319,7 @@ test('a heartbeat that is refused for an error in the SDK ends nothing and is lo
   client.close();
 });
 
-test('an error becomes what the contract has for it', async () => {
+test('an error is reported as the contract requires', async () => {
   const { server, client } = begin();
   const envelope = () => server.push(beats);
   const failed = async (work: () => unknown) => {
@@ -352,7 +352,7 @@ test('an error becomes what the contract has for it', async () => {
   client.close();
 });
 
-test('an output that cannot be sent is found before it is sent, and fails the task for good', async () => {
+test('an output that cannot be sent is detected first and fails the task without retry', async () => {
   const { server, client, bodies, track } = begin();
   const circle: Record<string, unknown> = {};
   circle['self'] = circle;
@@ -392,7 +392,7 @@ test('await using fails an uncompleted attempt at once', async () => {
   client.close();
 });
 
-test('what the attempt before had reported is there, and so are trace context and the signal of the caller', async () => {
+test("the previous attempt's progress, the trace context and the caller's signal are available", async () => {
   const { server, client, track } = begin();
   const first = await track({ traceparent: '00-1-2-01' });
   first.progress(40, 'half');
@@ -411,7 +411,7 @@ test('what the attempt before had reported is there, and so are trace context an
   client.close();
 });
 
-test('the end of the client ends what it tracks', async () => {
+test('closing the client ends its tracked attempts', async () => {
   const { client, track, server } = begin();
   const attempt = await track();
   client.close();
@@ -420,7 +420,7 @@ test('the end of the client ends what it tracks', async () => {
   await assert.rejects(attempt.done(), ClosedError);
 });
 
-test('envelopes that cannot be kept alive are refused early', () => {
+test('envelopes with impossible timeouts are rejected early', () => {
   const logged: string[] = [];
   const logger = { debug() {}, info() {}, error() {}, warn: (m: string) => void logged.push(m) };
   const { server, client } = begin({ logger });
@@ -436,7 +436,7 @@ test('envelopes that cannot be kept alive are refused early', () => {
   client.close();
 });
 
-test('the endpoint of callbacks is found once for all attempts', async () => {
+test('the endpoint of callbacks is determined once for all attempts', async () => {
   const server = new FakeServer();
   const { fetch, ...options } = server.options();
   let refused = 0;
@@ -453,7 +453,7 @@ test('the endpoint of callbacks is found once for all attempts', async () => {
   client.close();
 });
 
-test('what is counted', async () => {
+test('metrics of tracked attempts', async () => {
   const seen: Record<string, unknown[]> = {};
   const note =
     (name: string) =>

@@ -4,7 +4,7 @@ import { Client, currentTask, Failure, UsageError, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 import { gate, site, untilEnded } from './site.js';
 
-test('a worker registers, claims, does, completes, beats with all that it holds, and leaves', async () => {
+test('a worker registers, claims, runs and completes tasks, sends heartbeats, and deregisters', async () => {
   const hold = gate();
   const s = await site(async (task) => {
     if (task.id === 'slow') await hold.opened;
@@ -76,7 +76,7 @@ test('middleware wraps handlers, the first outermost', async () => {
   client.close();
 });
 
-test('bad use of a worker fails early, in words that name the remedy', async () => {
+test('wrong use of a worker fails early with an error that names the remedy', async () => {
   const { url, options } = { url: 'http://127.0.0.1:1', options: new FakeServer().options() };
   const client = new Client(url, options);
   const bad: [() => unknown, RegExp][] = [
@@ -103,7 +103,7 @@ test('bad use of a worker fails early, in words that name the remedy', async () 
   client.close();
 });
 
-test('what is counted of a worker', async () => {
+test('metrics of a worker', async () => {
   const seen: [string, ...unknown[]][] = [];
   const note =
     (name: string) =>
@@ -161,7 +161,7 @@ test('the probe answers while heartbeats are on time, and its URL is registered'
   await assert.rejects(fetch(probeUrl!));
 });
 
-test('timeouts of workers that leave no room for one Retry-After are taken, and warned of', async () => {
+test('worker timeouts that are too short for one Retry-After are accepted with a warning', async () => {
   for (const workerTimeoutMs of [3000, 2999]) {
     const server = new FakeServer({ workerIntervalMs: 1000, workerTimeoutMs });
     const warnings: string[] = [];
@@ -180,7 +180,7 @@ test('timeouts of workers that leave no room for one Retry-After are taken, and 
   }
 });
 
-test('the stops follow the grace of the orchestrator, and what the user gives goes first', async () => {
+test("the stops follow the orchestrator's grace period unless the user sets them", async () => {
   const stops = async (grace: string | undefined, options: { softStopMs?: number; hardStopMs?: number } = {}) => {
     if (grace !== undefined) process.env['TERMINATION_GRACE_PERIOD_SECONDS'] = grace;
     const seen: number[] = [];
@@ -224,7 +224,7 @@ test("a task's own run timeout replaces the default limit, and not one that the 
   }
 });
 
-test('workers of one process with one name have names of their own', async () => {
+test('workers of one process with the same name get different names', async () => {
   const server = new FakeServer();
   const client = new Client(server.url, server.options());
   const make = (queue: string, name?: string) => new Worker(queue, { client, name }).handle('work', () => 1);
@@ -245,7 +245,7 @@ test('workers of one process with one name have names of their own', async () =>
   client.close();
 });
 
-test('tasks without a type are run by the default handler, and left alone where there is none', async () => {
+test('tasks without a type are run by the default handler, and not claimed without one', async () => {
   const s = await site(() => 1);
   const [left, typed] = [s.server.enqueue({}), s.server.enqueue({ type: 'work' })];
   await s.server.until('the typed one is over', () => s.server.isOver(typed));
@@ -266,7 +266,7 @@ test('tasks without a type are run by the default handler, and left alone where 
   client.close();
 });
 
-test('a failure is one line of the log, and so are the beginning and the end of an outage', async () => {
+test('a failure logs one line, and so do the beginning and the end of an outage', async () => {
   const written: string[] = [];
   const { error } = console;
   console.error = (line: string) => void written.push(line);

@@ -7,7 +7,7 @@ import { clockTime, number } from '../format';
 import { Filters, Pager, useList } from '../lists';
 import { Id, kinds, Read, Section, Table, Title } from '../parts';
 import { change, href } from '../route';
-import { streaming, told } from '../stream';
+import { received, streaming } from '../stream';
 import { use } from '../signal';
 
 const kindOf = (e: LubdubEvent): keyof typeof kinds | null => {
@@ -24,7 +24,15 @@ const brief = (data: unknown): string => {
   return text.length > 160 ? text.slice(0, 160) + ' …' : text;
 };
 
-function EventTable({ events, label, none = 'No event is kept.' }: { events: LubdubEvent[]; label: string; none?: string }): JSX.Element {
+function EventTable({
+  events,
+  label,
+  none = 'No events are stored.',
+}: {
+  events: LubdubEvent[];
+  label: string;
+  none?: string;
+}): JSX.Element {
   return (
     <Table
       label={label}
@@ -60,10 +68,10 @@ function EventTable({ events, label, none = 'No event is kept.' }: { events: Lub
   );
 }
 
-const beside = 50; // events on a page of something else
+const panelSize = 50; // events on the page of another object
 
-// EventPanel shows the newest events of something. The server looks through so many at a time: where that was not all that is kept, it
-// is said, since what is looked for may stand behind them.
+// EventPanel shows the newest events of an object. The server searches a limited number at a time; if older ones were not searched, the
+// panel says so.
 export function EventPanel({ of, label }: { of: Record<string, string>; label: string }): JSX.Element | null {
   const no = forbidden('listEvents');
   const data = useData<EventList>(
@@ -71,25 +79,21 @@ export function EventPanel({ of, label }: { of: Record<string, string>; label: s
     (signal) =>
       no
         ? Promise.resolve({ events: [], next: '', more: false })
-        : get<EventList>('v1/events', { ...of, order: 'desc', pageSize: beside }, signal),
+        : get<EventList>('v1/events', { ...of, order: 'desc', pageSize: panelSize }, signal),
     10_000,
   );
   return no ? null : (
     <Section title="Events">
       <Read data={data} what="its events">
         {(v) => {
-          const full = v.events.length >= beside;
+          const full = v.events.length >= panelSize;
           return (
             <>
-              <EventTable
-                events={v.events}
-                label={label}
-                none={v.more ? 'None of the newest events that were looked through.' : undefined}
-              />
+              <EventTable events={v.events} label={label} none={v.more ? 'No matching events among the newest.' : undefined} />
               {v.more && (
                 <p class="dim">
-                  {full ? `The newest ${beside} are shown; ` : 'Not all that is kept was looked through; '}
-                  <a href={href('events', of)}>{full ? 'see all' : 'look further back'}</a>.
+                  {full ? `The newest ${panelSize} are shown; ` : 'Older events were not searched; '}
+                  <a href={href('events', of)}>{full ? 'see all' : 'search further back'}</a>.
                 </p>
               )}
             </>
@@ -100,14 +104,14 @@ export function EventPanel({ of, label }: { of: Record<string, string>; label: s
   );
 }
 
-// lookBack reads a page of events, further and further back until it finds one: where a filter passes over many, pages are empty.
-async function lookBack(path: string, query: Query, signal: AbortSignal): Promise<EventList> {
+// searchBack reads pages of events, further and further back, until it finds one: pages are empty if few events match the filter.
+async function searchBack(path: string, query: Query, signal: AbortSignal): Promise<EventList> {
   let list = await get<EventList>(path, query, signal);
   for (let i = 1; i < furthest && !list.events.length && list.more; i++)
     list = await get<EventList>(path, { ...query, after: list.next }, signal);
   return list;
 }
-const furthest = 20; // pages at once, for each of which the server looks at thousands of events
+const furthest = 20; // pages at once; the server searches thousands of events for each
 
 export const eventFields = ['type', 'subject', 'runId', 'queue', 'taskType', 'workerId', 'machineId'];
 const families = [
@@ -125,8 +129,8 @@ const families = [
 ];
 
 export function Events(): JSX.Element {
-  const l = useList<EventList>('v1/events', eventFields, { order: 'desc' }, 0, { token: 'after', read: lookBack });
-  const live = use(told),
+  const l = useList<EventList>('v1/events', eventFields, { order: 'desc' }, 0, { token: 'after', read: searchBack });
+  const live = use(received),
     how = use(streaming),
     held = use(paused);
   const first = l.page === 1,
@@ -134,11 +138,11 @@ export function Events(): JSX.Element {
     oldest = live.events[live.events.length - 1];
   const was = useRef(how);
   useEffect(() => {
-    if (how === 'open' && was.current !== how) l.data.refresh(); // what happened between the first read and the stream's begin
+    if (how === 'open' && was.current !== how) l.data.refresh(); // events between the first read and the start of the stream
     was.current = how;
   }, [how]);
   const seen = new Set(live.events.map((e) => e.id));
-  // The first page grows at its top. Once more have come than are kept, what was read at first does not follow them any more.
+  // The first page grows at its top. Once more events have arrived than it holds, there is a gap before those that were read first.
   const shown = (v: EventList): LubdubEvent[] =>
     !first ? v.events : dropped ? live.events : [...live.events, ...v.events.filter((e) => !seen.has(e.id))];
   const older = (v: EventList): string | undefined =>
@@ -150,7 +154,7 @@ export function Events(): JSX.Element {
         side={
           <span class="dim" role="status">
             {!first
-              ? 'Older events, which do not move'
+              ? 'Older events; not live'
               : held
                 ? 'Paused'
                 : how === 'open'
@@ -173,7 +177,7 @@ export function Events(): JSX.Element {
           { name: 'machineId', label: 'machine' },
         ]}
       />
-      <div class="acts bar" role="group" aria-label="Often looked for">
+      <div class="acts bar" role="group" aria-label="Common filters">
         {families.map((f) => (
           <button
             key={f}
@@ -192,7 +196,7 @@ export function Events(): JSX.Element {
               <EventTable
                 label="Events"
                 events={shown(v)}
-                none={older(v) ? 'None of those that were looked through; there may be older ones.' : undefined}
+                none={older(v) ? 'No matching events so far; there may be older ones.' : undefined}
               />
               <Pager of={l} next={older(v)} shown={shown(v).length} noun="event" more="there may be older ones" />
             </>

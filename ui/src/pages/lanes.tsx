@@ -17,7 +17,7 @@ interface Lane {
   silent: boolean;
 }
 
-// Lanes shows a task's attempts below each other over one time: waiting to start, running, and the silence at the end.
+// Lanes shows a task's attempts on one time axis: waiting to start, running, and the silence at the end.
 export function Lanes({ task }: { task: Task }): JSX.Element {
   use(second);
   const at = (s: string | null | undefined): number | null => (s ? Date.parse(s) : null);
@@ -43,14 +43,14 @@ export function Lanes({ task }: { task: Task }): JSX.Element {
       silent: task.liveness !== null && task.liveness !== 'FRESH',
     });
   }
-  if (!lanes.length) return <p class="none">It has not been handed out yet.</p>;
+  if (!lanes.length) return <p class="none">It has not been dispatched yet.</p>;
   const shown = lanes.slice(-most);
   const from = Math.min(...shown.map((l) => l.from)),
     to = Math.max(...shown.map((l) => l.to), from + 1000);
   const x = (t: number): number => Math.max(0, Math.min(100, ((t - from) / (to - from)) * 100));
-  const told = shown.map((l) => `Attempt ${l.attempt}: from ${clockTime(l.from)}, for ${span(l.to - l.from)}, ${l.outcome}`).join('. ');
+  const summary = shown.map((l) => `Attempt ${l.attempt}: from ${clockTime(l.from)}, for ${span(l.to - l.from)}, ${l.outcome}`).join('. ');
   return (
-    <div class="lanes" role="img" aria-label={told}>
+    <div class="lanes" role="img" aria-label={summary}>
       {lanes.length > most && (
         <p class="dim">
           The newest {most} of {lanes.length} attempts.

@@ -11,7 +11,7 @@ type Group = Verdicts['groups'][number];
 
 const groups = ['reason', 'queue', 'type', 'workerId', 'machineId', 'version'] as const; // the server filters by the first three
 
-// Losses lists what the numbers of losses count: the attempts that Lubdub ended in the last hour, those alike in one row.
+// Losses lists the attempts that Lubdub ended in the last hour, grouped by reason, queue, type, worker, machine and version.
 export function Losses(): JSX.Element {
   const { query } = useRoute();
   const filter = Object.fromEntries(groups.map((g) => [g, query.get(g) ?? '']));
@@ -61,7 +61,7 @@ export function Losses(): JSX.Element {
                 <span role="status">
                   {all > listed ? `${number(listed)} of ` : ''}
                   {count(all, 'attempt')}
-                  {v.truncated && ', of which the oldest are left out'}
+                  {v.truncated && '; the oldest are not included'}
                 </span>
               </div>
             </>

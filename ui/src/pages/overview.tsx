@@ -72,7 +72,7 @@ function Numbers({ stats, lost }: { stats: Stats; lost: number | undefined }): J
   );
 }
 
-// Silent names those that have been silent for longest, as far as the API judges them late or lost.
+// Silent lists the workers that have been silent longest and are late or lost.
 function Silent({ of }: { of: number }): JSX.Element {
   const data = useData('silent', (signal) =>
     get<{ workers: Worker[] }>('v1/workers', { status: 'ONLINE', sort: 'lastHeartbeat', pageSize: 50 }, signal),
@@ -88,7 +88,7 @@ function Silent({ of }: { of: number }): JSX.Element {
                 label="Silent workers"
                 rows={silent}
                 id={(w) => w.workerId}
-                none="They have been heard again."
+                none="All of them have sent heartbeats again."
                 columns={[
                   { name: 'Liveness', cell: (w) => <Liveness of={w.liveness} /> },
                   { name: 'Name', cell: (w) => w.name ?? <span class="dim">–</span> },
@@ -190,7 +190,7 @@ const groups: [string, string, keyof typeof kinds | null][] = [
   ['type', 'Type', null],
 ];
 
-// useLosses counts what Lubdub ended, by each group and, last, by the reason.
+// useLosses counts the attempts that Lubdub ended, by each group and, last, by reason.
 function useLosses(): Data<Verdicts[]> {
   return useData(
     'losses',
@@ -211,7 +211,7 @@ function Losses({ data }: { data: Data<Verdicts[]> }): JSX.Element {
         {(all) => (
           <>
             <p>
-              {count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? ', of which the oldest are left out' : ''}
+              {count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? '; the oldest are not included' : ''}
               {all[0]?.total ? `: ${why(all[groups.length])}` : ''}.
             </p>
             {!!all[0]?.total && (

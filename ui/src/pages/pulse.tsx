@@ -4,16 +4,15 @@ import { ApiError, get, serverNow, type Worker } from '../api';
 import { paused, second } from '../data';
 import { escape } from '../escape';
 import { age, count, number } from '../format';
-import { Failed, Id, Mark, standingOf, Table, Title } from '../parts';
+import { Failed, Id, Mark, statusOf, Table, Title } from '../parts';
 import { go, href } from '../route';
 import { scope } from '../session';
-import { told } from '../stream';
+import { received } from '../stream';
 import { theme } from '../theme';
 import { use } from '../signal';
 
-// Every worker is a cell, grouped by machine. Workers come in pages of a hundred: all at first as fast as they are answered, then
-// round and round with a pause between two pages, so that ten thousand cost no more than a few calls a second. Events about workers
-// change their cells at once.
+// Every worker is a cell, grouped by machine. Workers are read in pages of a hundred: at first without pauses, then continuously with a
+// pause between two pages, so that ten thousand cost only a few calls a second. Events about workers update their cells at once.
 
 interface Cell {
   id: string;
@@ -87,7 +86,7 @@ function useFleet(offline: boolean): Fleet {
           try {
             const page = await get<{ workers: Worker[]; nextPageToken?: string }>('v1/workers', { pageSize: 100, pageToken }, stop.signal);
             for (const w of page.workers) {
-              const how = standingOf(w);
+              const how = statusOf(w);
               if (how === 'OFFLINE' && !offline) {
                 cells.current.delete(w.workerId);
                 continue;
@@ -127,9 +126,9 @@ function useFleet(offline: boolean): Fleet {
       }
     };
     let applied = new Set<string>();
-    const heard = told.follow(() => {
-      const fresh = told.value.events.filter((e) => !applied.has(e.id)).reverse(); // the oldest first, so that the newest counts
-      applied = new Set(told.value.events.map((e) => e.id));
+    const stopEvents = received.follow(() => {
+      const fresh = received.value.events.filter((e) => !applied.has(e.id)).reverse(); // oldest first, so that the newest applies
+      applied = new Set(received.value.events.map((e) => e.id));
       for (const e of fresh) {
         const how = fromEvent[e.type],
           c = cells.current.get(e.subject ?? '');
@@ -155,7 +154,7 @@ function useFleet(offline: boolean): Fleet {
       stop.abort();
       clearTimeout(timer);
       clearInterval(draw);
-      heard();
+      stopEvents();
     };
   }, [JSON.stringify(at), offline]);
   return { ...shown, again: () => again.current() };
@@ -183,7 +182,7 @@ export function Pulse(): JSX.Element {
           ))}
         <label class="check">
           <input type="checkbox" checked={offline} onChange={(e) => setOffline(e.currentTarget.checked)} />
-          show those that are offline
+          show offline workers
         </label>
         <span class="dim" role="status">
           {fleet.whole ? count(fleet.cells.length, 'worker') : `reading, ${number(fleet.cells.length)} so far`}
@@ -195,9 +194,9 @@ export function Pulse(): JSX.Element {
         <Cells
           cells={fleet.cells}
           only={only}
-          label={`${count(fleet.cells.length, 'worker')} by machine: ${text || 'none'}. The table beside lists them.`}
+          label={`${count(fleet.cells.length, 'worker')} by machine: ${text || 'none'}. The table next to it lists them.`}
         />
-        <Beside cells={fleet.cells} only={only} known={fleet.whole} />
+        <CellTable cells={fleet.cells} only={only} known={fleet.whole} />
       </div>
     </>
   );
@@ -264,7 +263,7 @@ function Cells({ cells, only, label }: { cells: Cell[]; only: string; label: str
   );
 }
 
-// paint lays the machines out side by side, each a block of cells under its name; where there are many small ones, without names.
+// paint draws each machine as a block of cells under its name; many small machines are drawn without names.
 function paint(canvas: HTMLCanvasElement, cells: Cell[], only: string, width: number): { all: Place[]; size: number } {
   const css = getComputedStyle(document.documentElement);
   const colour: Record<string, string> = Object.fromEntries(order.map((o) => [o, css.getPropertyValue('--m-' + o).trim()]));
@@ -363,14 +362,14 @@ function paint(canvas: HTMLCanvasElement, cells: Cell[], only: string, width: nu
 
 const rows = 50;
 
-function Beside({ cells, only, known }: { cells: Cell[]; only: string; known: boolean }): JSX.Element {
+function CellTable({ cells, only, known }: { cells: Cell[]; only: string; known: boolean }): JSX.Element {
   use(second);
   const [page, setPage] = useState(0);
   const of = cells.filter((c) => !only || c.how === only).sort((a, b) => order.indexOf(a.how) - order.indexOf(b.how));
   const last = Math.max(0, Math.ceil(of.length / rows) - 1),
     at = Math.min(page, last);
   return (
-    <div class="beside">
+    <div class="cell-table">
       <Table
         label="Workers, the most silent first"
         rows={of.slice(at * rows, at * rows + rows)}

@@ -23,7 +23,7 @@ export function Queues(): JSX.Element {
   return (
     <>
       <Title name="Queues">Queues</Title>
-      <div class="acts bar" role="group" aria-label="Acts">
+      <div class="acts bar" role="group" aria-label="Actions">
         <span class="dim">Selected ({ids.size})</span>
         {(['pauseQueue', 'resumeQueue'] as const).map((a) => (
           <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select queues first.'} />
@@ -50,7 +50,7 @@ export function Queues(): JSX.Element {
               { name: 'Workers online', num: true, cell: (q) => <Of q={q} status="online" /> },
               { name: 'Draining', num: true, cell: (q) => <Of q={q} status="draining" /> },
               {
-                name: 'Nobody can run',
+                name: 'No eligible worker',
                 num: true,
                 cell: (q) => (unrunnable(q) ? <b class="bad">{number(unrunnable(q))}</b> : <span class="dim">–</span>),
               },
@@ -79,14 +79,14 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
             <p class="lead">
               {v.paused ? (
                 <>
-                  <State of="PAUSED" /> Nothing is handed out.{' '}
+                  <State of="PAUSED" /> Nothing is dispatched.{' '}
                 </>
               ) : (
                 ''
               )}
               <Waiting q={v} /> {v.depth === 1 ? 'task' : 'tasks'} could be claimed now
               {v.oldestWaitMs !== null && v.depth > 0 && `, the oldest for ${span(v.oldestWaitMs)}`}.{' '}
-              <Num n={v.running} to="tasks" query={{ queue: id, state: held }} /> are handed out or running.
+              <Num n={v.running} to="tasks" query={{ queue: id, state: held }} /> are dispatched or running.
               {unrunnable(v) > 0 && <b class="bad"> No worker that is online can run {number(unrunnable(v))} of them.</b>}
             </p>
             <div class="grid2">
@@ -95,7 +95,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
                   label="Types"
                   rows={v.types}
                   id={(t) => t.type ?? ''}
-                  none="Nothing waits."
+                  none="No waiting tasks."
                   columns={[
                     { name: 'Type', cell: (t) => t.type ?? <span class="dim">none</span> },
                     {
@@ -109,11 +109,11 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
                         ),
                     },
                     { name: 'Oldest waits', num: true, cell: (t) => span(t.oldestWaitMs) },
-                    { name: 'Nobody can run', num: true, cell: (t) => number(t.unrunnable) },
+                    { name: 'No eligible worker', num: true, cell: (t) => number(t.unrunnable) },
                   ]}
                 />
               </Section>
-              <Section title="Workers" side={<a href={href('workers', { queue: id })}>See them</a>}>
+              <Section title="Workers" side={<a href={href('workers', { queue: id })}>All workers</a>}>
                 <Facts
                   of={[
                     ['Online', <Of q={v} status="online" />],
@@ -126,11 +126,11 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
           </>
         )}
       </Read>
-      <Section title="Tasks that wait" side={<a href={href('tasks', { queue: id })}>All of its tasks</a>}>
+      <Section title="Waiting tasks" side={<a href={href('tasks', { queue: id })}>All of its tasks</a>}>
         <Read data={tasks} what="its tasks">
           {(v) => (
             <>
-              <Table label="Tasks that wait" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="Nothing waits." />
+              <Table label="Waiting tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="No waiting tasks." />
               <More cut={!!v.nextPageToken} to={href('tasks', { queue: id, state: 'QUEUED' })} />
             </>
           )}
@@ -140,7 +140,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
   );
 }
 
-// Runs have no list of their own: those of the newest tasks are shown, and any other is found by its id.
+// The API has no list of runs: the page shows the runs of the newest tasks and opens any other by its id.
 export function Runs(): JSX.Element {
   const data = useData(
     'runs',
@@ -221,11 +221,11 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           </ul>
         )}
       </Read>
-      <Section title="Tasks" side={<a href={href('tasks', { runId: id })}>All of them</a>}>
+      <Section title="Tasks" side={<a href={href('tasks', { runId: id })}>All tasks</a>}>
         <Read data={tasks} what="its tasks">
           {(v) => (
             <>
-              <Table label="Tasks of this run" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="It has no tasks any more." />
+              <Table label="Tasks of this run" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="It has no stored tasks." />
               <More cut={!!v.nextPageToken} to={href('tasks', { runId: id })} />
             </>
           )}

@@ -31,7 +31,7 @@ export function Schedules(): JSX.Element {
                 { name: 'Fired', num: true, cell: (s) => number(s.fired) },
                 { name: 'Skipped', num: true, cell: (s) => number(s.skipped) },
                 {
-                  name: 'Acts',
+                  name: 'Actions',
                   cell: (s) => (
                     <Acts names={[s.paused ? 'resumeSchedule' : 'pauseSchedule', 'fireSchedule']} on={{ ids: [s.scheduleId] }} />
                   ),
@@ -213,7 +213,7 @@ export function WebhookPage({ id }: { id: string }): JSX.Element {
                     cell: (d) =>
                       d.response ? (d.response.error ?? `${d.response.status} in ${d.response.tookMs} ms`) : <span class="dim">–</span>,
                   },
-                  { name: 'Acts', cell: (d) => <ActButton act="redeliver" on={{ ids: [`${id} ${d.deliveryId}`] }} /> },
+                  { name: 'Actions', cell: (d) => <ActButton act="redeliver" on={{ ids: [`${id} ${d.deliveryId}`] }} /> },
                 ]}
               />
               <Pager of={l} next={v.nextPageToken} shown={v.deliveries.length} noun="delivery" />

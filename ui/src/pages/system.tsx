@@ -56,7 +56,7 @@ export function SystemPage(): JSX.Element {
                     cell: (h) => (h.outageCreditMs ? span(h.outageCreditMs) : <span class="dim">–</span>),
                   },
                   { name: 'Recoveries', num: true, cell: (h) => number(h.recoveries) },
-                  { name: 'Events kept', num: true, cell: (h) => number(h.events) },
+                  { name: 'Events stored', num: true, cell: (h) => number(h.events) },
                   { name: 'For', num: true, cell: (h) => span(h.eventsAgeMs) },
                 ]}
               />
@@ -72,7 +72,7 @@ export function SystemPage(): JSX.Element {
                   { name: 'Roles', cell: (r) => r.roles.join(', ') },
                   { name: 'Version', cell: (r) => r.version },
                   { name: 'Since', cell: (r) => <Moment at={r.since} /> },
-                  { name: 'Heard', cell: (r) => <Age at={r.heardAt} /> },
+                  { name: 'Last report', cell: (r) => <Age at={r.heardAt} /> },
                 ]}
               />
             </Section>

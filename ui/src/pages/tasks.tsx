@@ -44,9 +44,9 @@ export function Tasks(): JSX.Element {
   const selector = Object.fromEntries(Object.entries(l.filter).filter(([k]) => k !== 'liveness' && k !== 'claimable'));
   const nothing = Object.values(selector).every((v) => !v);
   const why = nothing
-    ? 'Filter first: an act on all needs something that names them.'
+    ? 'Filter first: an action on all tasks needs a filter.'
     : l.filter.liveness || l.filter.claimable
-      ? 'An act on all cannot go by liveness or claimable; take that filter away, or select tasks.'
+      ? 'An action on all tasks cannot use the filters liveness and claimable; remove that filter, or select tasks.'
       : '';
   return (
     <>
@@ -109,7 +109,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
             <Acts
               names={over ? [] : t.state === 'FAILED' ? ['retryTask'] : ['cancelTask', 'retryTask']}
               on={{ ids: [id] }}
-              note={over ? 'It is over: there is nothing to cancel or to retry.' : ''}
+              note={over ? 'It has ended: there is nothing to cancel or to retry.' : ''}
             />
           )
         }
@@ -133,7 +133,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
                     ['Progress', <Bar pct={v.progressPct} label="progress" />],
                     ['Message', v.message],
                     ['Last beat', <Age at={v.lastHeartbeatAt} />],
-                    ['The worker’s own clock said', <Moment at={v.reportedHeartbeatAt} />],
+                    ['Time by the worker’s clock', <Moment at={v.reportedHeartbeatAt} />],
                     ['Started', <Moment at={v.startedAt} />],
                     ['Finished', <Moment at={v.finishedAt} />],
                   ]}
@@ -190,7 +190,7 @@ function Evidence({ task }: { task: Task }): JSX.Element | null {
   const past = [...task.history].reverse();
   if (!past.length) return null;
   return (
-    <Section title="What became of its attempts">
+    <Section title="Ended attempts">
       <ol class="evidence">
         {past.map((h: HistoryEntry) => (
           <li key={h.attempt}>

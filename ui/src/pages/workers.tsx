@@ -7,7 +7,7 @@ import { count, list, number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
-import { hindrances } from '../words';
+import { whyUnschedulable } from '../words';
 import { EventPanel } from './events';
 import { taskColumns } from './tasks';
 
@@ -43,7 +43,7 @@ export const workerColumns = [
       </>
     ),
   },
-  { name: 'Not schedulable', cell: (w: Worker) => list(hindrances(w)) || <span class="dim">–</span> },
+  { name: 'Not schedulable', cell: (w: Worker) => list(whyUnschedulable(w)) || <span class="dim">–</span> },
 ];
 
 export function Workers(): JSX.Element {
@@ -53,7 +53,7 @@ export function Workers(): JSX.Element {
   const selector = { queue, version, machineId, label };
   const other = fields.find((f) => !(f in selector) && l.filter[f]);
   const why = other
-    ? `An act on all goes by queue, version, machine and label; take the filter ${other} away, or select workers.`
+    ? `An action on all workers can filter by queue, version, machine and label only; remove the filter ${other}, or select workers.`
     : Object.values(selector).every((v) => !v)
       ? 'Filter by queue, version, machine or label first.'
       : '';
@@ -75,13 +75,13 @@ export function Workers(): JSX.Element {
           { name: 'label', hint: 'key=value' },
         ]}
       />
-      <div class="acts bar" role="group" aria-label="Acts on those selected">
+      <div class="acts bar" role="group" aria-label="Actions on selected workers">
         <span class="dim">Selected ({ids.size})</span>
         {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
           <ActButton key={a} act={a} on={{ ids: [...ids] }} why={none} />
         ))}
       </div>
-      <div class="acts bar" role="group" aria-label="Acts on all that match">
+      <div class="acts bar" role="group" aria-label="Actions on all matching workers">
         <span class="dim">All that match</span>
         {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
           <ActButton key={a} act={a} on={{ selector }} why={why} />
@@ -153,7 +153,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
                 ? `Offline${v.endReason ? ` (${v.endReason})` : ''}${v.statusReason && v.statusReason !== v.endReason ? `: ${v.statusReason}` : ''}.`
                 : v.schedulable
                   ? 'Schedulable.'
-                  : `Not schedulable: ${list(hindrances(v))}.`}
+                  : `Not schedulable: ${list(whyUnschedulable(v))}.`}
               {v.flapping && ' Flapping: it repeatedly goes silent and comes back.'}
             </p>
             <div class="grid2">

@@ -188,7 +188,7 @@ func (m *model) body() []string {
 		if m.filter.Value() != "" {
 			return []string{fmt.Sprintf("No %s of %d has %q in it.", m.o.Views[m.view].Name, len(m.picture.Rows), m.filter.Value())}
 		}
-		return []string{"There are none."}
+		return []string{fmt.Sprintf("No %s.", m.o.Views[m.view].Name)}
 	}
 	at, widths := m.at(rows), m.widths()
 	m.offset = max(0, min(m.offset, at, len(rows)-m.room()))

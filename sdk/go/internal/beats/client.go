@@ -15,7 +15,7 @@ var Client struct {
 	WithClock func(clock.Clock) (option any)
 	// HeldBy returns a client.TrackOption that leaves the heartbeats of an attempt to a worker.
 	HeldBy func(Holder) (trackOption any)
-	// Heartbeat sends one heartbeat for each of the attempts that a worker holds, in requests of their own; the worker lists them in
+	// Heartbeat sends one heartbeat for each of the attempts that a worker holds, in separate requests; the worker lists them in
 	// its own heartbeats otherwise. It fails if any of them could not be stored now.
 	Heartbeat func(ctx context.Context, client any, all []Attempt) error
 }

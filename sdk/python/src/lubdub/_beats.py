@@ -63,7 +63,7 @@ class BeatEntry:
 
     @property
     def own(self) -> bool:
-        """Whether the attempt needs heartbeats of its own in addition to its worker's."""
+        """Whether the attempt needs its own heartbeats in addition to its worker's."""
         return self.started and self.interval > 0
 
     def item(self) -> Dict[str, Any]:
@@ -155,7 +155,7 @@ class Beats:
         self.in_flight: Set[
             str
         ] = set()  # keys in the request in flight; a worker's attempt has two entries, one after the other
-        self.until = 0.0  # nothing is sent before this time, since the server asked for a pause
+        self.until = 0.0  # nothing is sent before this time, because of Retry-After
         self.failures = 0  # in a row
 
     def hold(self, entry: BeatEntry) -> None:
@@ -277,7 +277,7 @@ class Beats:
         return self.closed or not self.entries
 
     def look(self, now: float) -> Tuple[List[BeatEntry], float]:
-        """Collects the attempts that are due; if there are none, returns how long to wait. The lock is held."""
+        """Collects the attempts that are due; without any, returns how long to wait. The lock is held."""
         raise NotImplementedError
 
     def beat(self, batch: List[BeatEntry]) -> None:

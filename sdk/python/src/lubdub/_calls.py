@@ -20,8 +20,8 @@ class Calls:
         raise NotImplementedError
 
     def index(self) -> t.Index:
-        """Where things are. Of a browser, which asks for text/html, it is the way to /ui/, the dashboard. /docs is this document to
-        be read."""
+        """List the entry points. A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this
+        document as a page."""
         return cast(t.Index, self.ask("GET", "/", opened=False))
 
     def healthz(self) -> t.Health:
@@ -29,12 +29,12 @@ class Calls:
         return cast(t.Health, self.ask("GET", "/healthz", opened=False))
 
     def livez(self) -> t.Health:
-        """The process answers. Never asks the store."""
+        """Check that the process responds. It never sends a request to Redis."""
         return cast(t.Health, self.ask("GET", "/livez", opened=False))
 
     def readyz(self) -> t.Health:
-        """This server should get work. 503 while it shuts down. The store's trouble, which is that of all servers, is told as
-        status degraded: a balancer must not send nobody anywhere for it."""
+        """Check that this server is ready. The answer is 503 while the server shuts down. If Redis is not responding, which affects
+        all servers, the status is degraded and the answer is still 200, so that a balancer does not remove all servers at once."""
         return cast(t.Health, self.ask("GET", "/readyz", opened=False))
 
     def list_events(
@@ -42,11 +42,11 @@ class Calls:
         = None, task_type: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, after:
         Optional[str] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
     ) -> t.EventList:
-        """What has happened. A page of events of all shards, or, where Accept asks for text/event-stream, a stream of them. The
-        cursor resumes both: nothing is missed, and what comes twice has the same id. Where events are not kept any more a page
-        has a gap, and a stream an event of that name. Pages may be short, or empty, where little passes the filter: more says
-        whether there may be more. A stream says every 15 s that it is alive, and where it is. It ends with an event and the
-        cursor to go on from: lagged, when its client does not keep up, or end, with a reason: draining, token_expired or
+        """List or stream events. A page of events of all shards, or a stream of them if Accept is text/event-stream. The cursor
+        resumes both: no event is missed, and a repeated event has the same id. If events are no longer kept, a page has a gap,
+        and a stream an event of that name. Pages may be short or empty if few events pass the filter: more says whether there
+        may be more. Every 15 s a stream sends a sign of life with its position. It ends with an event that has the cursor from
+        which to continue: lagged, if its client does not keep up, or end, with a reason: draining, token_expired or
         token_revoked. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.EventList, self.ask(
             "GET", "/v1/events", query={"type": type, "subject": subject, "runId": run_id, "queue": queue, "taskType": task_type,
@@ -54,16 +54,16 @@ class Calls:
         ))
 
     def heartbeats(self, body: t.HeartbeatsRequest, *, token: str) -> t.HeartbeatsResponse:
-        """Many beats at once. Each item is opened by its own taskToken, or else by the worker's token of the request, and has its
-        own result, in the same order; one bad item never fails its neighbours. Statuses 401, 403, 409, 410, 429 and 503 stand in
-        the results."""
+        """Send many heartbeats. Each item is authorized by its own taskToken, or else by the worker's token of the request, and has
+        its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are
+        in the results."""
         return cast(t.HeartbeatsResponse, self.ask("POST", "/v1/heartbeats", body=body, token=token))
 
     def list_machines(
         self, *, status: Optional[Literal["ONLINE", "DRAINING", "OFFLINE"]] = None, order: Optional[Literal["asc", "desc"]] = None,
         page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.MachineList:
-        """List machines. In the order of their ids. Roles: viewer, operator, dispatcher, admin."""
+        """List machines. Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.MachineList, self.ask(
             "GET", "/v1/machines", query={"status": status, "order": order, "pageSize": page_size, "pageToken": page_token},
             scoped=True,
@@ -83,62 +83,63 @@ class Calls:
                 return
 
     def get_machine(self, machine_id: str) -> t.Machine:
-        """One machine. Roles: viewer, operator, dispatcher, admin."""
+        """Read a machine. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.Machine, self.ask("GET", "/v1/machines/{}", ids=(machine_id,), scoped=True))
 
     def drain_machine(self, machine_id: str, body: Optional[t.DrainRequest] = None) -> t.DrainWorkersResponse:
-        """Drain a machine. Its workers drain as by calls of their own. Until the machine is resumed a worker that registers on it
-        is DRAINING from the start: its beats are told shouldDrain, its claims are refused with 409, and it stays so however idle
-        it is. Again it may set another deadline and reason. Roles: operator, dispatcher, admin."""
+        """Drain a machine. Each of its workers drains as with its own call. Until the machine is resumed, a worker that registers
+        on it is DRAINING from the start: its heartbeats get shouldDrain, its claims are rejected with 409, and it stays so even
+        if it is idle. A repeated call may set another deadline and reason. Roles: operator, dispatcher, admin."""
         return cast(t.DrainWorkersResponse, self.ask(
             "POST", "/v1/machines/{}/drain", ids=(machine_id,), body=body or {}, scoped=True,
         ))
 
     def offline_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ActOnWorkersResponse:
-        """Take a machine offline and hold it so. Its workers are OFFLINE at once with FORCED_OFFLINE, and what they hold is lost
-        and tried again. Until the machine is resumed every registration on it is refused with 409 worker_held_offline. The hold
-        ends 30 days after the machine's last worker was forgotten. Roles: operator, dispatcher, admin."""
+        """Take a machine offline and hold it there. Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they
+        hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline.
+        The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask(
             "POST", "/v1/machines/{}/offline", ids=(machine_id,), body=body or {}, scoped=True,
         ))
 
     def resume_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ResumeMachineResponse:
-        """Take a machine's drain and hold back. Workers may register on a machine that was taken offline; those that were taken
-        offline individually stay held. Workers that drain with it, or that registered on it meanwhile, are ONLINE again; those
-        whose drain was asked for by itself go on draining. A machine that is not drained is left as it is. Roles: operator,
+        """Undo a machine's drain and hold. Workers may register on a machine that was held offline; workers that were taken offline
+        individually stay held. Workers that drain with the machine, or that registered on it meanwhile, are ONLINE again;
+        workers that were drained individually continue to drain. A machine that is not drained does not change. Roles: operator,
         dispatcher, admin."""
         return cast(t.ResumeMachineResponse, self.ask(
             "POST", "/v1/machines/{}/resume", ids=(machine_id,), body=body or {}, scoped=True,
         ))
 
     def list_queues(self, *, order: Optional[Literal["asc", "desc"]] = None) -> t.QueueList:
-        """List queues. Those that hold tasks, have workers or are paused, by name. A type with work that no worker can run is shown
-        by its unrunnable. Roles: viewer, operator, dispatcher, admin."""
+        """List queues. Queues that hold tasks, have workers or are paused, by name. unrunnable counts the tasks of a type that no
+        worker can run. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.QueueList, self.ask("GET", "/v1/queues", query={"order": order}, scoped=True))
 
     def get_queue(self, queue: str) -> t.Queue:
-        """Read a queue. 404 when nothing is known of it: no task waits in it or runs, it has no workers and is not paused. Roles:
+        """Read a queue. The answer is 404 if the queue has no waiting or running tasks and no workers, and is not paused. Roles:
         viewer, operator, dispatcher, admin."""
         return cast(t.Queue, self.ask("GET", "/v1/queues/{}", ids=(queue,), scoped=True))
 
     def claim_tasks(self, queue: str, body: Optional[t.ClaimRequest] = None, *, token: str) -> t.ClaimResponse:
-        """Hand the worker tasks. Of its queue, oldest first and fair across types, only such as it can run: their type, runtime and
-        worker labels are its, and they are pinned to nobody else. Answers as soon as there is one, or with none when waitMs is
-        over; a full worker waits too. The same claimId again gets the same tasks as long as the worker holds them. A claim
-        counts as the worker's beat when it comes; what the worker must be told comes with its beats only."""
+        """Claim tasks. The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type,
+        runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task,
+        or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the
+        worker holds them. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as
+        cancellations, are in the answers to its heartbeats only."""
         return cast(t.ClaimResponse, self.ask(
             "POST", "/v1/queues/{}/claim", ids=(queue,), body=body or {}, token=token, scoped=True, drawn="claimId",
             waits=float((body or {}).get("waitMs") or 0) / 1000,
         ))
 
     def pause_queue(self, queue: str) -> t.Queue:
-        """Stop claims from a queue. New tasks are taken, and what workers hold goes on. At most 1,000 queues of a workspace may be
-        paused: one more is answered 429. Roles: operator, dispatcher, admin."""
+        """Pause a queue. New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000
+        paused queues; one more gets 429. Roles: operator, dispatcher, admin."""
         return cast(t.Queue, self.ask("POST", "/v1/queues/{}/pause", ids=(queue,), body={}, scoped=True))
 
     def resume_queue(self, queue: str) -> t.Queue:
-        """Let claims go on. Those that wait are woken. A queue that is not paused, or of which nothing is known, goes on as well:
-        the answer is the same. Roles: operator, dispatcher, admin."""
+        """Resume a queue. Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles:
+        operator, dispatcher, admin."""
         return cast(t.Queue, self.ask("POST", "/v1/queues/{}/resume", ids=(queue,), body={}, scoped=True))
 
     def get_run(self, run_id: str) -> t.Run:
@@ -146,7 +147,7 @@ class Calls:
         return cast(t.Run, self.ask("GET", "/v1/runs/{}", ids=(run_id,), scoped=True))
 
     def cancel_run(self, run_id: str, body: Optional[t.CancelRequest] = None) -> t.Run:
-        """Ask for the end of all tasks of a run. Roles: submitter, operator, dispatcher, admin."""
+        """Request the cancellation of all tasks of a run. Roles: submitter, operator, dispatcher, admin."""
         return cast(t.Run, self.ask("POST", "/v1/runs/{}/cancel", ids=(run_id,), body=body or {}, scoped=True))
 
     def list_schedules(
@@ -170,9 +171,9 @@ class Calls:
                 return
 
     def create_schedule(self, body: t.CreateScheduleRequest) -> t.Schedule:
-        """Create tasks by the clock. Each fire creates its task once, however many servers there are and whenever they die: its
-        idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000
-        schedules; one beyond is answered 429. Roles: operator, dispatcher, admin."""
+        """Create a schedule. Each fire creates its task once, no matter how many servers run and when they die: its idempotency key
+        is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one
+        more gets 429. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("POST", "/v1/schedules", body=body, scoped=True, once=True))
 
     def delete_schedule(self, schedule_id: str) -> t.DeletedSchedule:
@@ -184,40 +185,40 @@ class Calls:
         return cast(t.Schedule, self.ask("GET", "/v1/schedules/{}", ids=(schedule_id,), scoped=True))
 
     def change_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
-        """Change a part of what a schedule says. As PUT, and what is absent stays as it is. Roles: operator, dispatcher, admin."""
+        """Patch a schedule's definition. Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("PATCH", "/v1/schedules/{}", ids=(schedule_id,), body=body or {}, scoped=True))
 
     def replace_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
-        """Replace what a schedule says. It goes on from the last fire: times since then at which it would have fired are caught up,
+        """Replace a schedule's definition. The schedule continues from its last fire: missed times since then are caught up, up to
         maxCatchup of them. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("PUT", "/v1/schedules/{}", ids=(schedule_id,), body=body or {}, scoped=True))
 
     def backfill_schedule(self, schedule_id: str, body: t.BackfillRequest) -> t.AskedFires:
-        """Make up for a time that is over. Fires for each time after from, up to and with to: the newest maxCatchup of them. Those
-        that have fired keep their one task. Roles: operator, dispatcher, admin."""
+        """Fire a schedule for a time in the past. It fires for each scheduled time after from, up to and including to: the newest
+        maxCatchup of them. Times that have already fired keep their task. Roles: operator, dispatcher, admin."""
         return cast(t.AskedFires, self.ask("POST", "/v1/schedules/{}/backfill", ids=(schedule_id,), body=body, scoped=True))
 
     def fire_schedule(self, schedule_id: str) -> t.FiredResponse:
-        """Fire now, once. Also when it is paused, and whatever still runs. The fire has the time of the present second: twice
-        within one is once. Roles: operator, dispatcher, admin."""
+        """Fire a schedule once, now. It fires even if it is paused or its earlier tasks still run. The fire has the time of the
+        current second: two calls within one second fire once. Roles: operator, dispatcher, admin."""
         return cast(t.FiredResponse, self.ask("POST", "/v1/schedules/{}/fire", ids=(schedule_id,), body={}, scoped=True, once=True))
 
     def next_fires(self, schedule_id: str, *, count: Optional[int] = None) -> t.NextFires:
-        """When a schedule fires next. Roles: viewer, operator, dispatcher, admin."""
+        """List a schedule's next fires. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.NextFires, self.ask("GET", "/v1/schedules/{}/next", ids=(schedule_id,), query={"count": count}, scoped=True))
 
     def pause_schedule(self, schedule_id: str) -> t.Schedule:
-        """Stop new fires. Fires that are pending still create their tasks. Roles: operator, dispatcher, admin."""
+        """Pause a schedule. Fires that are pending still create their tasks. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("POST", "/v1/schedules/{}/pause", ids=(schedule_id,), body={}, scoped=True))
 
     def resume_schedule(self, schedule_id: str) -> t.Schedule:
-        """Let a schedule go on. What it has missed is caught up, maxCatchup fires. Roles: operator, dispatcher, admin."""
+        """Resume a schedule. Missed fires are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("POST", "/v1/schedules/{}/resume", ids=(schedule_id,), body={}, scoped=True))
 
     def list_scopes(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.ScopeList:
-        """List tenants and workspaces in use. Those that have tasks or workers, in the order of their names, for tokens whose
+        """List tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose
         workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.ScopeList, self.ask(
             "GET", "/v1/scopes", query={"order": order, "pageSize": page_size, "pageToken": page_token}, scoped=True,
@@ -234,11 +235,11 @@ class Calls:
                 return
 
     def get_stats(self, *, steps: Optional[int] = None) -> t.Stats:
-        """What there is, and what goes on. Levels are those of the scope: a token that opens all tenants need name none, and may
-        name a tenant alone. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten
-        seconds; one that has died drops out. The levels of the series are shown to a token that opens everything, and to the
-        only workspace that there is. beatGapRatio is that of /metrics, of all replicas together. At most a second old. Roles:
-        viewer, operator, dispatcher, admin."""
+        """Count tasks and workers, with rates. Levels are those of the scope: a token for all tenants need not name a tenant, and
+        may name one without a workspace. Rates, the last hour and the series are of the whole deployment, counted by its
+        replicas every ten seconds; a dead replica is omitted. The levels of the series are shown to a token for all tenants, and
+        to the only workspace in a deployment. beatGapRatio is the one of /metrics, of all replicas together. All values are at
+        most a second old. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.Stats, self.ask("GET", "/v1/stats", query={"steps": steps}, scoped=True))
 
     def count_verdicts(
@@ -246,8 +247,8 @@ class Calls:
         "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST", "WORKER_REPORTED", "TERMINATED"]] =
         None, queue: Optional[str] = None, type: Optional[str] = None,
     ) -> t.VerdictCounts:
-        """Count the attempts that Lubdub ended. Of the last sinceMs, grouped. They are kept as long as their tasks may be
-        (finished-retention). The answer may be a second old; where there are very many, up to ten. By a label, which is read
+        """Count the attempts that Lubdub ended. Verdicts of the last sinceMs, grouped. They are kept as long as their tasks may be
+        (finished-retention). The answer may be a second old, or ten seconds if there are very many. By a label, which is read
         from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.VerdictCounts, self.ask(
             "GET", "/v1/stats/verdicts", query={"by": by, "sinceMs": since_ms, "reason": reason, "queue": queue, "type": type},
@@ -255,22 +256,23 @@ class Calls:
         ))
 
     def get_system(self) -> t.System:
-        """How the deployment does. Replicas, shards, Redis servers, brake and reconciler, of the whole deployment. At most a second
-        old. A Redis server that does not answer has an error and nothing else. Summary and findings are the judgement that every
-        surface shows: of Lubdub itself, and of the workers and queues of the scope; of queues only where the scope is one
-        workspace. A finding that is not ok has a remedy. Codes stand for what was looked at; messages are for people, and
-        change. While no Redis responds the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer,
-        operator, dispatcher, admin."""
+        """Read the state of the deployment. Replicas, shards, Redis servers, brake and reconciler of the whole deployment, at most
+        a second old. A Redis server that does not respond has an error and no other field. Summary and findings are those that
+        the CLI and the dashboard show: about Lubdub itself, and about the workers and queues of the scope; about queues only if
+        the scope is one workspace. A finding that is not ok has a remedy. Codes name what was checked and do not change;
+        messages are for people, and do. While no Redis server responds, the answer is a 503 within 3 seconds, which has summary
+        and findings too. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.System, self.ask("GET", "/v1/system", scoped=True))
 
     def release_brake(self, body: Optional[t.ReleaseRequest] = None) -> t.ReleaseResponse:
-        """Release the mass expiry brake. For operators who know that what went silent together has died: what the brake holds in
-        this tenant and workspace expires now, and nothing is held there for a while. What beats meanwhile lives as ever. Without
-        a brake that holds it changes nothing. Roles: operator, dispatcher, admin."""
+        """Release the mass-expiry brake. For operators who know that the workers that fell silent together are dead: all that the
+        brake holds in this tenant and workspace expires now, and the brake holds nothing there for a while. A task or worker
+        whose heartbeats arrive meanwhile stays alive. If the brake holds nothing, nothing changes. Roles: operator, dispatcher,
+        admin."""
         return cast(t.ReleaseResponse, self.ask("POST", "/v1/system:release", body=body or {}, scoped=True))
 
     def sweep(self) -> t.SweepResponse:
-        """Sweep now. One sweep of everything, whatever the sweepers do by themselves. The counts are of every tenant; machines are
+        """Sweep now. Sweeps all shards once, in addition to the sweepers' own sweeps. The counts are of all tenants; machines are
         named in the token's scope only. Roles: admin."""
         return cast(t.SweepResponse, self.ask("POST", "/v1/system:sweep", body={}, scoped=True))
 
@@ -283,9 +285,10 @@ class Calls:
         "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] = None, finished_before: Optional[str] = None,
         order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.TaskList:
-        """List tasks. In the order of task ids, or with finishedAfter or finishedBefore of their ends. totalCount is exact for
-        state and runId (and for none), else null; other filters work within bounded pages. Pages may be short, those of large
-        tasks too: go on while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin."""
+        """List tasks. Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends.
+        totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page
+        may be short, also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator,
+        dispatcher, admin."""
         return cast(t.TaskList, self.ask(
             "GET", "/v1/tasks", query={"state": state, "runId": run_id, "workerId": worker_id, "machineId": machine_id,
             "scheduleId": schedule_id, "queue": queue, "type": type, "label": label, "liveness": liveness, "claimable": claimable,
@@ -319,76 +322,76 @@ class Calls:
         self, body: Optional[t.CreateTaskRequest] = None, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] =
         None,
     ) -> Union[t.TaskEnvelope, t.Task]:
-        """Create a task. Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, to be delivered
-        to a worker. With one it waits, QUEUED. Roles: submitter, dispatcher, admin."""
+        """Create a task. Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller
+        delivers to a worker. With a queue the task waits, QUEUED. Roles: submitter, dispatcher, admin."""
         return cast("Union[t.TaskEnvelope, t.Task]", self.ask(
             "POST", "/v1/tasks", body=body or {}, idempotency_key=idempotency_key, traceparent=traceparent, scoped=True, keyed=True,
         ))
 
     def get_task(self, task_id: str) -> t.Task:
-        """One task. Roles: viewer, submitter, operator, dispatcher, admin."""
+        """Read a task. Roles: viewer, submitter, operator, dispatcher, admin."""
         return cast(t.Task, self.ask("GET", "/v1/tasks/{}", ids=(task_id,), scoped=True))
 
     def next_attempt(self, task_id: str, body: t.NextAttemptRequest) -> Union[t.TaskEnvelope, t.Task]:
-        """Ask for the next attempt. Of a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same
-        fromAttempt again gets the same answer. 201 with the envelope, or 202 with the task when it waits in its queue, and for
-        an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same
-        request. Roles: operator, dispatcher, admin."""
+        """Create a task's next attempt. For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same
+        fromAttempt gets the same answer. The answer is 201 with the envelope, or 202 with the task if it waits in its queue, or
+        if the caller is an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by
+        sending the same request. Roles: operator, dispatcher, admin."""
         return cast("Union[t.TaskEnvelope, t.Task]", self.ask(
             "POST", "/v1/tasks/{}/attempts", ids=(task_id,), body=body, scoped=True,
         ))
 
     def cancel_task(self, task_id: str, body: Optional[t.CancelRequest] = None) -> t.Task:
-        """Ask for a task's end. Cooperative: the next beat tells the worker, whose grace period begins then. A task that has not
-        started is CANCELLED at once, and so is any with a gracePeriodMs of 0: its worker is refused then as one whose attempt
-        has expired. Roles: submitter, operator, dispatcher, admin."""
+        """Request a task's cancellation. Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace
+        period begins then. A task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its
+        worker's requests are then rejected as those of an expired attempt. Roles: submitter, operator, dispatcher, admin."""
         return cast(t.Task, self.ask("POST", "/v1/tasks/{}/cancel", ids=(task_id,), body=body or {}, scoped=True))
 
     def completed(self, task_id: str, body: t.CompletedRequest, *, token: str) -> t.CompletedResponse:
-        """The worker is done. The same completion again gets the same answer. A late one changes nothing."""
+        """Report the result of an attempt. A repeated completion gets the same answer. A late one changes nothing."""
         return cast(t.CompletedResponse, self.ask("POST", "/v1/tasks/{}/completed", ids=(task_id,), body=body, token=token))
 
     def heartbeat(self, task_id: str, body: t.HeartbeatRequest, *, token: str) -> t.HeartbeatResponse:
-        """The worker is alive. A 200 means that the beat is applied in the store. Stop gracefully when shouldCancel is true, and at
-        once on 409 or 410. In the last third of its token's life a beat gets a fresh one."""
+        """Send a task's heartbeat. A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true,
+        and at once on 409 or 410. In the last third of its token's life the attempt gets a new token."""
         return cast(t.HeartbeatResponse, self.ask("POST", "/v1/tasks/{}/heartbeat", ids=(task_id,), body=body, token=token))
 
     def started(self, task_id: str, body: t.StartedRequest, *, token: str) -> t.StartedResponse:
-        """The worker began. Again on the running attempt it gets the same answer. A beat or a completion before it starts the
-        attempt too."""
+        """Report that the worker has started. A repeated request for the running attempt gets the same answer. A heartbeat or a
+        completion before it starts the attempt too."""
         return cast(t.StartedResponse, self.ask("POST", "/v1/tasks/{}/started", ids=(task_id,), body=body, token=token))
 
     def create_tasks(self, body: t.CreateTasksRequest, *, traceparent: Optional[str] = None) -> t.CreateTasksResponse:
-        """Create many tasks. Each has its own result, in the same order: the body that its creation alone would have got, and its
-        status. Roles: submitter, dispatcher, admin."""
+        """Create many tasks. Each task has its own result, in the same order: the status and body that a separate request would
+        have got. Roles: submitter, dispatcher, admin."""
         return cast(t.CreateTasksResponse, self.ask("POST", "/v1/tasks:batch", body=body, traceparent=traceparent, scoped=True))
 
     def cancel_tasks(self, body: t.CancelTasksRequest) -> t.ActOnTasksResponse:
-        """Cancel all tasks that a selector names. A part of them with each call, of up to 1,000 that are looked at, in the order of
-        their ids: go on with nextPageToken until there is none. Each is cancelled as by a call of its own; finished ones that
-        match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing
-        is done: wouldDo says of how many that match anything would be. Roles: submitter, operator, dispatcher, admin."""
+        """Cancel all tasks that match a selector. Each call examines up to 1,000 tasks, in the order of their ids: continue while
+        there is a nextPageToken. Each task is cancelled as with its own call; finished tasks that match are refused. A call that
+        failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing changes, and wouldDo counts the
+        matching tasks that would. Roles: submitter, operator, dispatcher, admin."""
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:cancel", body=body, scoped=True))
 
     def retry_tasks(self, body: t.RetryTasksRequest) -> t.ActOnTasksResponse:
-        """Try all FAILED tasks again that a selector names. As /v1/tasks:cancel goes about its own. Each FAILED task that matches
-        gets its next attempt as by a call of its own; others are refused, those that go on with task_not_failed. The envelopes
-        of pushed tasks are had by asking for the same attempts again. A repeat tries those again that have failed anew
+        """Retry all FAILED tasks that match a selector. Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that
+        matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the
+        envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again
         meanwhile. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:retry", body=body, scoped=True))
 
     def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
-        """Make a shorter token. From the request's control token another one of the same scope, queue and subject, whose role may
-        nothing that its own may not, and which ends no later. It holds an hour, or for ttlMs, 12 hours at most. What takes the
-        request's own token back takes this one back too, whenever it was made: it counts as issued when that one was. Roles:
-        viewer, submitter, operator, dispatcher, enroll, admin."""
+        """Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and
+        subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or
+        for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as
+        issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin."""
         return cast(t.CreateTokenResponse, self.ask("POST", "/v1/tokens", body=body or {}, scoped=True))
 
     def revoke_tokens(self, body: Optional[t.RevokeTokensRequest] = None) -> t.RevokeTokensResponse:
-        """Take tokens back. Those that were issued until now, or until issuedBefore, are answered 401 by this server at once and by
-        all within 2 s; what is issued later holds. A worker whose token does not hold registers again, if its enroll token does;
-        until then nobody hears it. It stands for as long as such a token may hold. At most 10,000 stand at a time, 1,000 of them
-        of one tenant: one more is answered 429. Roles: admin."""
+        """Revoke tokens. Tokens that were issued until now, or until issuedBefore, get 401 from this server at once and from all
+        servers within 2 s; tokens that are issued later are valid. A worker whose token was revoked registers again, if its
+        enroll token is valid; until then its heartbeats are rejected. A revocation is kept until all tokens that it covers have
+        expired. There may be 10,000 revocations at a time, 1,000 of them of one tenant; one more gets 429. Roles: admin."""
         return cast(t.RevokeTokensResponse, self.ask("POST", "/v1/tokens:revoke", body=body or {}, scoped=True))
 
     def list_webhooks(
@@ -412,35 +415,35 @@ class Calls:
                 return
 
     def create_webhook(self, body: t.CreateWebhookRequest) -> t.Webhook:
-        """Tell a URL what happens. Messages are posted as Standard Webhooks 1.0 has it, at least once each, those about one subject
-        in order while it keeps up. The answer has the secret, which is never shown again. An address that is not public is
-        refused, unless the deployment opens its range with webhook-allow-cidrs; that of a name is judged whenever it is called,
-        and is not looked up before. It is told of its workspace; what belongs to none, such as system.outage_credited, GET
-        /v1/events tells tokens of tenant *. At most 100 a workspace and 250 a tenant, and no more of a tenant than are left for
-        all others of 1,000. Roles: operator, dispatcher, admin."""
+        """Create a webhook. Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject
+        in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not
+        public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not
+        when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as
+        system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250,
+        and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask("POST", "/v1/webhooks", body=body, scoped=True, once=True))
 
     def delete_webhook(self, webhook_id: str) -> t.DeleteWebhookResponse:
-        """Forget a webhook. With all that it was still to be sent. Requests to it that are under way end. Roles: operator,
+        """Delete a webhook. Its pending deliveries are deleted, and requests to it that are under way are stopped. Roles: operator,
         dispatcher, admin."""
         return cast(t.DeleteWebhookResponse, self.ask("DELETE", "/v1/webhooks/{}", ids=(webhook_id,), scoped=True))
 
     def get_webhook(self, webhook_id: str) -> t.Webhook:
-        """One webhook. Roles: viewer, operator, dispatcher, admin."""
+        """Read a webhook. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask("GET", "/v1/webhooks/{}", ids=(webhook_id,), scoped=True))
 
     def update_webhook(self, webhook_id: str, body: t.UpdateWebhookRequest) -> t.Webhook:
-        """Change a webhook. The body is all that it says from now on; its secret stays. One that was switched off is switched on,
-        unless enabled is false. Roles: operator, dispatcher, admin."""
+        """Replace a webhook's definition. The body replaces the whole definition; the secret stays. A webhook that was disabled is
+        enabled, unless enabled is false. Roles: operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask("PUT", "/v1/webhooks/{}", ids=(webhook_id,), body=body, scoped=True))
 
     def list_deliveries(
         self, webhook_id: str, *, status: Optional[Literal["PENDING", "DELIVERED", "DEAD"]] = None, order: Optional[Literal["asc",
         "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.WebhookDeliveryList:
-        """List what a webhook is sent. Newest first, or oldest with order=asc: all that waits, and of what is over the newest 500
-        delivered and as many dead. Pages may be short: go on while there is a nextPageToken. Roles: viewer, operator,
-        dispatcher, admin."""
+        """List a webhook's deliveries. Newest first, or oldest first with order=asc: all pending deliveries, the newest 500
+        delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer,
+        operator, dispatcher, admin."""
         return cast(t.WebhookDeliveryList, self.ask(
             "GET", "/v1/webhooks/{}/deliveries", ids=(webhook_id,), query={"status": status, "order": order, "pageSize": page_size,
             "pageToken": page_token}, scoped=True,
@@ -460,21 +463,22 @@ class Calls:
                 return
 
     def redeliver(self, webhook_id: str, body: Optional[t.RedeliverRequest] = None) -> t.RedeliverResponse:
-        """Send a webhook something again. One delivery, or all events since a time that are still kept; these keep their webhook-
-        id. A call by since may end early: go on with its nextPageToken. Roles: operator, dispatcher, admin."""
+        """Send deliveries again. One delivery, or all events since a time that are still kept; these keep their webhook-id. A call
+        with since may stop early: continue with its nextPageToken. Roles: operator, dispatcher, admin."""
         return cast(t.RedeliverResponse, self.ask(
             "POST", "/v1/webhooks/{}/redeliver", ids=(webhook_id,), body=body or {}, scoped=True, once=True,
         ))
 
     def rotate_secret(self, webhook_id: str, body: Optional[t.RotateSecretRequest] = None) -> t.Webhook:
-        """Give a webhook another secret. The answer has it, and never again. For 24 hours messages are signed with the one before,
-        too. Roles: operator, dispatcher, admin."""
+        """Replace a webhook's secret. The answer has the new secret, which is never shown again. For 24 hours messages are also
+        signed with the old one. Roles: operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask(
             "POST", "/v1/webhooks/{}/rotate-secret", ids=(webhook_id,), body=body or {}, scoped=True, once=True,
         ))
 
     def test_webhook(self, webhook_id: str) -> t.WebhookDelivery:
-        """Send a webhook a test. A message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin."""
+        """Send a test message to a webhook. Sends a message of type webhook.test. Its delivery shows the result. Roles: operator,
+        dispatcher, admin."""
         return cast(t.WebhookDelivery, self.ask("POST", "/v1/webhooks/{}/test", ids=(webhook_id,), body={}, scoped=True, once=True))
 
     def list_workers(
@@ -485,8 +489,8 @@ class Calls:
         "lastHeartbeat"]] = None, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token:
         Optional[str] = None,
     ) -> t.WorkerList:
-        """List workers. In the order of registration, or of last heartbeats. totalCount is that of all pages, whatever the filter.
-        Roles: viewer, operator, dispatcher, admin."""
+        """List workers. Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all
+        pages, with any filter. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.WorkerList, self.ask(
             "GET", "/v1/workers", query={"queue": queue, "status": status, "type": type, "runtime": runtime, "machineId":
             machine_id, "name": name, "version": version, "label": label, "liveness": liveness, "schedulable": schedulable,
@@ -514,100 +518,104 @@ class Calls:
                 return
 
     def register_worker(self, body: t.RegisterWorkerRequest) -> t.RegisterWorkerResponse:
-        """Register a worker. Counts as its first beat. The same queue, machine, name, hostname and pid again take the place of the
-        registration before, which is OFFLINE then, SUPERSEDED, and is named by superseded; processes that keep doing that to
-        each other are told as worker.identity_conflict. With a registrationId or an Idempotency-Key a repeat gets the first
-        answer and supersedes nobody. A token that is tied to a queue registers for that one only. While an operator holds the
-        worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline it is
-        refused with 409 worker_held_offline, with the workerId or machineId that is held and the remedy. On a drained machine
-        the answer has shouldDrain. All that a registration says may take 8 KiB. Roles: enroll, admin."""
+        """Register a worker. Registering counts as the first heartbeat. A registration with the same queue, machine, name, hostname
+        and pid replaces the earlier one, which becomes OFFLINE with the reason SUPERSEDED and is named in superseded; processes
+        that keep replacing each other cause the event worker.identity_conflict. With a registrationId or an Idempotency-Key a
+        repeated request gets the first answer and replaces no worker. A token that is bound to a queue can register for that
+        queue only. While an operator holds the worker's identity (queue, machine and name; without a name queue, machine,
+        hostname and pid) or its machine offline, the request is rejected with 409 worker_held_offline, which names the workerId
+        or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. A registration may have up to
+        8 KiB. Roles: enroll, admin."""
         return cast(t.RegisterWorkerResponse, self.ask("POST", "/v1/workers", body=body, scoped=True, drawn="registrationId"))
 
     def get_worker(self, worker_id: str) -> t.Worker:
-        """One worker. Roles: viewer, operator, dispatcher, admin."""
+        """Read a worker. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("GET", "/v1/workers/{}", ids=(worker_id,), scoped=True))
 
     def cordon_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Let a worker take nothing new. It stays ONLINE, goes on with what it holds and does not end when it is idle; its claims
-        wait and get nothing, and selection passes over it. What was placed on it and waits is placed anew. Beats, drains and
-        resumes leave the cordon as it is, and whoever registers in the worker's place inherits it. Again it changes nothing.
-        Roles: operator, dispatcher, admin."""
+        """Cordon a worker. The worker stays ONLINE, continues with what it holds and does not end when it is idle; its claims wait
+        and get nothing, and selection skips it. Tasks that were placed on it and wait are placed again. Heartbeats, drains and
+        resumes do not change the cordon, and a registration that replaces the worker inherits it. Cordoning a cordoned worker
+        changes nothing. Roles: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/cordon", ids=(worker_id,), body=body or {}, scoped=True))
 
     def deregister_worker(
         self, worker_id: str, body: Optional[t.DeregisterRequest] = None, *, token: Optional[str] = None,
     ) -> t.Worker:
-        """The worker goes. At once, and what it holds goes back to its queues without counting as lost; or, with drain, when it has
-        finished what it holds. Roles beside the worker itself: operator, dispatcher, admin."""
+        """Deregister a worker. The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting
+        as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator,
+        dispatcher, admin."""
         return cast(t.Worker, self.ask(
             "POST", "/v1/workers/{}/deregister", ids=(worker_id,), body=body or {}, token=token, scoped=True,
         ))
 
     def drain_worker(self, worker_id: str, body: Optional[t.DrainRequest] = None, *, token: Optional[str] = None) -> t.Worker:
-        """Let a worker finish and go. It claims nothing more, finishes what it holds, and is OFFLINE when it has and knows that it
-        drains; or at the deadline, when what it still holds goes back to its queues. Roles beside the worker itself: operator,
-        dispatcher, admin."""
+        """Drain a worker. The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them
+        and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in
+        addition to the worker itself: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/drain", ids=(worker_id,), body=body or {}, token=token, scoped=True))
 
     def worker_heartbeat(
         self, worker_id: str, body: Optional[t.WorkerHeartbeatRequest] = None, *, token: str,
     ) -> t.WorkerHeartbeatResponse:
-        """The worker is alive. And with it every task that it has claimed and that has no timeout of its own. On 410 stop
-        everything; the reason says whether to register again. In the last third of its token's life it gets a fresh one."""
+        """Send a worker's heartbeat. It keeps the worker alive, and every task that the worker has claimed and that has no separate
+        timeout. On 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the
+        worker gets a new token."""
         return cast(t.WorkerHeartbeatResponse, self.ask(
             "POST", "/v1/workers/{}/heartbeat", ids=(worker_id,), body=body or {}, token=token, scoped=True,
         ))
 
     def offline_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Take a worker offline and hold it so. It is OFFLINE at once and what it holds is lost, as if it had died; its beats and
-        claims are 410 worker_offline with the reason FORCED_OFFLINE. Its identity (queue, machine and name; without a name
-        queue, machine, hostname and pid) is refused registration until the worker is resumed, for 30 days at most. A worker that
-        is OFFLINE already is held, too, unless another has taken its place. Roles: operator, dispatcher, admin."""
+        """Take a worker offline and hold it there. The worker is OFFLINE at once, and the tasks that it holds are lost, as if it
+        had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its
+        identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is
+        resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles:
+        operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/offline", ids=(worker_id,), body=body or {}, scoped=True))
 
     def resume_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Take a drain or a hold back. A worker that drains is ONLINE again. One that is held offline stays OFFLINE, and its
-        identity may be registered again. Roles: operator, dispatcher, admin."""
+        """Undo a drain or a hold. A draining worker is ONLINE again. A worker that is held offline stays OFFLINE, and its identity
+        may be registered again. Roles: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/resume", ids=(worker_id,), body=body or {}, scoped=True))
 
     def uncordon_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Take a cordon back. Its claims that wait go on at once. Roles: operator, dispatcher, admin."""
+        """Undo a cordon. Waiting claims of the worker can get tasks at once. Roles: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/uncordon", ids=(worker_id,), body=body or {}, scoped=True))
 
     def cordon_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
-        """Cordon all workers that a selector names. All that the selector says must match. One that matches nothing is told so with
+        """Cordon all workers that match a selector. All conditions of the selector must match. If no worker matches, the answer is
         404. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask("POST", "/v1/workers:cordon", body=body, scoped=True))
 
     def drain_workers(self, body: t.DrainWorkersRequest) -> t.DrainWorkersResponse:
-        """Drain all workers that a selector names. All that the selector says must match. One that matches nothing is told so with
+        """Drain all workers that match a selector. All conditions of the selector must match. If no worker matches, the answer is
         404. Roles: operator, dispatcher, admin."""
         return cast(t.DrainWorkersResponse, self.ask("POST", "/v1/workers:drain", body=body, scoped=True))
 
     def offline_workers(self, body: Optional[t.OfflineWorkersRequest] = None) -> t.ActOnWorkersResponse:
-        """Give up all workers that a selector names, or that have been silent. They are OFFLINE at once and held so, and what they
-        hold is lost, as if they had died. The same call again may find that nobody is left to give up, and says so with 200.
-        Roles: operator, dispatcher, admin."""
+        """Take offline all workers that match a selector or have been silent. The workers are OFFLINE at once and held there, and
+        the tasks that they hold are lost, as if the workers had died. If a repeated call finds no worker left to take offline,
+        the answer is 200. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask("POST", "/v1/workers:offline", body=body or {}, scoped=True))
 
     def resume_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
-        """Take the drains of all workers back that a selector names. All that the selector says must match. One that matches
-        nothing is told so with 404. A drained machine stays drained. Workers that are held offline match, too, and may register
+        """Undo the drains and holds of all workers that match a selector. All conditions of the selector must match. If no worker
+        matches, the answer is 404. A drained machine stays drained. Workers that are held offline match too, and may register
         again. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask("POST", "/v1/workers:resume", body=body, scoped=True))
 
     def select_worker(self, body: Optional[t.SelectWorkerRequest] = None) -> t.SelectWorkerResponse:
-        """Choose a worker. Workers of the queue are asked for runtime, type, labels, status, cordon, freshness and capacity, in
-        this order; rejected counts them at the first that they fail. A worker that went OFFLINE by its silence counts as stale,
-        whether or not a sweep has come by. Choosing reserves nothing: use placement at creation for that. Roles: viewer,
-        operator, dispatcher, admin."""
+        """Choose a worker. The workers of the queue are filtered by runtime, type, labels, status, cordon, freshness and capacity,
+        in this order; rejected counts each worker at the first filter that it fails. A worker that is OFFLINE because it was
+        silent counts as stale, whether or not a sweep has found it. The choice reserves nothing: to reserve, use placement when
+        you create the task. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.SelectWorkerResponse, self.ask("POST", "/v1/workers:select", body=body or {}, scoped=True))
 
     def uncordon_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
-        """Take the cordons of all workers back that a selector names. All that the selector says must match. One that matches
-        nothing is told so with 404. Roles: operator, dispatcher, admin."""
+        """Undo the cordons of all workers that match a selector. All conditions of the selector must match. If no worker matches,
+        the answer is 404. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask("POST", "/v1/workers:uncordon", body=body, scoped=True))
 
     def version(self) -> t.Version:
-        """What runs here."""
+        """Read the version of the server."""
         return cast(t.Version, self.ask("GET", "/version", opened=False))

@@ -53,7 +53,7 @@ def check_url(raw: str) -> str:
         )
     del port
     if parts.username is not None or parts.password is not None:
-        raise ConfigurationError(f"the address of {host} carries credentials; give a token with token= instead")
+        raise ConfigurationError(f"the address of {host} contains credentials; give a token with token= instead")
     if parts.query or parts.fragment:
         raise ConfigurationError(f"the address {parts.netloc} has more than a path; give scope and token as arguments")
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")

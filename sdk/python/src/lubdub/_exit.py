@@ -11,7 +11,7 @@ import time
 from typing import Callable, Dict, Generator, Optional, Set, Tuple
 
 LAST = 2.0  # seconds; how long the process waits for all of these threads
-LONGEST = 3600.0  # seconds per wait; the system's limit is lower than some waits that are asked for
+LONGEST = 3600.0  # seconds per wait; the system's limit is lower than some waits
 
 
 class Exiting(SystemExit):

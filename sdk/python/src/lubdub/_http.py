@@ -21,7 +21,7 @@ from ._clock import Event
 from .errors import AnswerError, NoAnswer, NotSent
 
 MAX_ANSWER = 64 << 20  # bytes; the limit of an answer
-KEPT = 64  # idle connections per host
+MAX_IDLE = 64  # idle connections per host
 
 
 class Response:
@@ -201,9 +201,9 @@ class HttpTransport(Transport):
         extra: Dict[str, str] = {}
         if proxy and not secure:
             target, extra = url, _credentials(proxy)
-        kept = self._kept(at)
-        if kept is not None:
-            return kept, at, target, extra
+        idle_connection = self._take_idle(at)
+        if idle_connection is not None:
+            return idle_connection, at, target, extra
         if not proxy:
             return self._new(secure, host, port, limit), at, target, extra
         gate = urllib.parse.urlsplit(proxy if "//" in proxy else "//" + proxy)
@@ -225,7 +225,7 @@ class HttpTransport(Transport):
         found = urllib.request.getproxies().get(scheme, "")
         return "" if not found or urllib.request.proxy_bypass(host) else found
 
-    def _kept(self, at: Address) -> Optional[http.client.HTTPConnection]:
+    def _take_idle(self, at: Address) -> Optional[http.client.HTTPConnection]:
         while True:
             with self.lock:
                 idle = self.idle.get(at)
@@ -239,7 +239,7 @@ class HttpTransport(Transport):
     def _keep(self, at: Address, connection: http.client.HTTPConnection) -> None:
         with self.lock:
             idle = self.idle.setdefault(at, [])
-            if len(idle) < KEPT:
+            if len(idle) < MAX_IDLE:
                 idle.append(connection)
                 return
         connection.close()

@@ -40,7 +40,7 @@ def configured(name: str) -> bool:
 
 
 def show_info() -> None:
-    """Shows info lines too if the program has not configured logging: a worker is a program of its own."""
+    """Shows info lines too if the program has not configured logging: a worker is a separate program."""
     if LOG.level == logging.NOTSET and not configured("lubdub.worker"):
         LOG.setLevel(logging.INFO)
 

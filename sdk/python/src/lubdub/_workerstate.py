@@ -149,7 +149,7 @@ class WorkerState(AttemptListener):
         self.drain_now(f"until {deadline}" if deadline else "")
 
     def drain_now(self, until: str = "") -> None:
-        """Starts a drain that the server asked for."""
+        """Starts a drain that the server requested."""
         with self.cond:
             if not self.draining and not self.stopping.is_set():
                 self.logger.info(

@@ -191,7 +191,7 @@ def refusal(operation: str, status: int, headers: Mapping[str, str], body: bytes
         if isinstance(read, dict):
             fields = cast(Dict[str, Any], read)
     except (ValueError, RecursionError):
-        pass  # the page of a proxy; its status says enough
+        pass  # a proxy's page; its status is enough
     code, message = fields.pop("error", ""), fields.pop("message", "")
     code, message = code if isinstance(code, str) else "", message if isinstance(message, str) else ""
     if not code:

@@ -963,7 +963,7 @@ class Progress(TypedDict):
 class _Queue(TypedDict):
     # How many tasks could be claimed now; those waiting for their backoff or notBefore do not count.
     depth: int
-    # How long the oldest claimable task has waited; null if there is none.
+    # How long the oldest claimable task has waited; null without one.
     oldestWaitMs: Optional[int]
     # The sum of both.
     outstanding: int
@@ -1002,7 +1002,7 @@ class QueueType(TypedDict):
     oldestWaitMs: int
     # Null for tasks without one.
     type: Optional[str]
-    # How many of them no ONLINE worker of the queue can run: no uncordoned worker has their type, runtime and labels, or the worker
+    # How many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the worker
     # that they are pinned to is cordoned or offline.
     unrunnable: int
 
@@ -1116,7 +1116,7 @@ class _Rejected(TypedDict):
 class Rejected(_Rejected, total=False):
     """Rejected counts workers by the first filter that they failed, in the order of the filters."""
 
-    # Cordoned workers get no new tasks until they are uncordoned; absent if there are none.
+    # Cordoned workers get no new tasks until they are uncordoned; absent if no worker is cordoned.
     cordoned: int
 
 
@@ -1248,7 +1248,7 @@ class Schedule(TypedDict):
     # The last fire that was processed; before the first one, the time of creation.
     last: str
     maxCatchup: int
-    # The next fire; null if there is none, or the schedule is paused.
+    # The next fire; null if the schedule has no further fire or is paused.
     next: Optional[str]
     overlap: Literal["allow", "skip"]
     # Paused reports that it does not fire.
@@ -1778,7 +1778,7 @@ class TaskEnvelope(_TaskEnvelope, total=False):
 
     # The last progress that the previous attempt reported.
     lastProgress: Progress
-    # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no limit of its own.
+    # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no separate limit.
     runTimeoutMs: int
     # The schedule that created the task; absent if none did.
     scheduleId: str
@@ -1863,7 +1863,7 @@ class VerdictCounts(TypedDict):
     since: Optional[str]
     # How many there are.
     total: int
-    # Truncated reports that there are more than 100,000, or 10,000 where they are grouped by a label: the oldest are left out.
+    # Truncated reports that more than 100,000 were found, or 10,000 if they are grouped by a label: the oldest are omitted.
     truncated: bool
 
 
@@ -1909,7 +1909,7 @@ class _Webhook(TypedDict):
     failingSince: Optional[str]
     # Managed webhooks come from the deployment's configuration and are changed there only.
     managed: bool
-    # Until when older secrets sign too; null if there are none.
+    # Until when older secrets sign too; null without an older secret.
     oldSecretsUntil: Optional[str]
     # How many deliveries wait or are in flight.
     pending: int
@@ -2027,7 +2027,7 @@ class Worker(TypedDict):
     # Schedulable reports whether it would be selected now.
     schedulable: bool
     # How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000.
-    # Flapping reports that this is at least the server's flapping-threshold.
+    # Flapping reports that this is at least 3.
     staleCount24h: int
     status: Literal["ONLINE", "DRAINING", "OFFLINE"]
     # The reason given for its drain or its end. That of a drain stays if the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED

@@ -28,7 +28,7 @@ export class Batch {
   #timer: Timer | undefined;
   #ticking = false; // some attempts that are due are not new
   #sending: Held[] = []; // attempts in the request in flight
-  #until = 0; // nothing is sent before this time, since the server asked for a pause
+  #until = 0; // nothing is sent before this time, because of Retry-After
   #failed = 0; // in a row
   // the share of an interval until the next tick; the first varies widely, to spread a fleet that starts at the same time
   #stretch = 0.5 + Math.random() / 2;

@@ -45,7 +45,7 @@ export class WorkerBeats {
   #timer: Timer | undefined;
   #awake: number; // when the heartbeat loop was last awake
   #due = 0;
-  #until = 0; // nothing is sent before this time, since the server asked for a pause
+  #until = 0; // nothing is sent before this time, because of Retry-After
   #beating = false;
   #beats = 0; // the number of heartbeats sent
   #failures = 0;

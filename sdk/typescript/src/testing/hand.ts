@@ -33,7 +33,7 @@ export class HandClock implements Clock {
     this.#goTo(end);
   }
 
-  /** Advances the clock as if the host had slept: the monotonic clock stands still, and no waiter is woken. */
+  /** Advances the clock as if the host had slept: the monotonic clock is stopped, and no waiter is woken. */
   jump(ms: number): void {
     this.#wall += ms;
   }

@@ -14,7 +14,7 @@ local f = open_schedule(KEYS[2])
 if not f then return {NOT_FOUND} end
 local at = math.floor(now / 1000) * 1000
 local fires = kind == 'm' and {string.format('%013.0f', at)} or {unpack(ARGV, 4)}
-local known = knower(KEYS[3], KEYS[4])
+local known = fire_lookup(KEYS[3], KEYS[4])
 local new, repeats = {}, ''
 for _, given in ipairs(fires) do
   local fire, again = string.match(given, '^(%d+)(r?)$')

@@ -1,4 +1,6 @@
-package main
+//go:build long
+
+package mutants
 
 import (
 	"bytes"
@@ -13,16 +15,20 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing"
 	"time"
 )
 
-func main() {
-	only := flag.String("only", "", "regular expression: plant only those whose bug or file matches")
-	limit := flag.Duration("limit", 4*time.Minute, "for the tests of one mutant; tests that hang have noticed too")
-	flag.Parse()
-	if err := run(regexp.MustCompile(*only), *limit); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1)
+var (
+	only  = flag.String("mutants.only", "", "regular expression: plant only those whose bug or file matches")
+	limit = flag.Duration("mutants.limit", 4*time.Minute, "for the tests of one mutant; tests that hang have noticed too")
+)
+
+// Every bug of the table is noticed by one of the tests that are there for it.
+func TestLongMutants(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	if err := run(t.TempDir(), regexp.MustCompile(*only), *limit); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -34,12 +40,7 @@ type lab struct {
 	right map[string]string // test binaries without a bug, by package
 }
 
-func run(only *regexp.Regexp, limit time.Duration) error {
-	dir, err := os.MkdirTemp("", "lubdub-mutants-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
+func run(dir string, only *regexp.Regexp, limit time.Duration) error {
 	all, err := foldersOf(".")
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func run(only *regexp.Regexp, limit time.Duration) error {
 	fmt.Printf("\n%d planted, %d caught, %d survived, %d could not be planted, in %v\n", len(chosen),
 		len(chosen)-len(survivors)-len(broken), len(survivors), len(broken), time.Since(began).Round(time.Second))
 	if len(broken) > 0 {
-		return fmt.Errorf("correct internal/mutants/table.go, where the code has changed:\n  %s", strings.Join(broken, "\n  "))
+		return fmt.Errorf("correct internal/mutants/table_test.go, where the code has changed:\n  %s", strings.Join(broken, "\n  "))
 	}
 	if len(survivors) > 0 {
 		return fmt.Errorf("no test notices these; write one:\n  %s", strings.Join(survivors, "\n  "))

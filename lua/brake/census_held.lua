@@ -9,7 +9,7 @@
 -- Cost: O(limit × log n); at most 250 a call
 --#include lib/clock.lua
 --#include lib/member.lua
---#include lib/spared.lua
+--#include lib/brakehold.lua
 local L = shard_time(KEYS[1])
 local beats, counts = {}, {}
 for i = 4, #ARGV do beats[ARGV[i]] = KEYS[i - 1] end
@@ -18,7 +18,7 @@ local first = redis.call('ZCOUNT', KEYS[2], '-inf', string.format('%.0f', L)) + 
 local entries = redis.call('ZRANGE', KEYS[2], first, first + ARGV[3] - 1, 'WITHSCORES')
 if entries[#entries - 1] == '!' then entries[#entries], entries[#entries - 1] = nil, nil end
 for i = 1, #entries, 2 do
-  local timeout, member = unpack_spared(entries[i])
+  local timeout, member = unpack_brake_hold(entries[i])
   local given = timeout and tonumber(entries[i + 1]) - timeout
   if given and L - given < timeout * ARGV[1] / 100 and beats[timeout]
     and tonumber(redis.call('ZSCORE', beats[timeout], member)) == given then

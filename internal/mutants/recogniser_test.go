@@ -1,4 +1,4 @@
-package main
+package mutants
 
 // recogniser is the code that decides whether the event loop answers a request itself. Each of its checks has a mutant.
 const recogniser = "api/internal/beatparse/parse.go"

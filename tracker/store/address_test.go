@@ -1,10 +1,12 @@
-package redistest
+package store_test
 
 import (
 	"io"
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
 // Address is one address that always leads to the current primary, like a virtual IP or a proxy in front of Redis.
@@ -17,7 +19,7 @@ type Address struct {
 }
 
 // StartAddress starts an address that leads to a server.
-func StartAddress(t testing.TB, s *Server) *Address {
+func StartAddress(t testing.TB, s *redistest.Server) *Address {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +45,7 @@ func StartAddress(t testing.TB, s *Server) *Address {
 }
 
 // LeadTo makes the address lead to another server, and closes the connections to the previous one.
-func (a *Address) LeadTo(s *Server) {
+func (a *Address) LeadTo(s *redistest.Server) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.to = s.Addr
@@ -53,7 +55,7 @@ func (a *Address) LeadTo(s *Server) {
 }
 
 // URL returns the URL of database 0.
-func (a *Address) URL() string { return "redis://" + As(a.listener.Addr().String()) + "/0" }
+func (a *Address) URL() string { return "redis://" + redistest.As(a.listener.Addr().String()) + "/0" }
 
 func (a *Address) serve(from net.Conn) {
 	defer func() { _ = from.Close() }()

@@ -1,4 +1,4 @@
-package redistest
+package events_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/lubdub-io/lubdub/internal/redistest"
 )
 
 // aheadSource is a library that sets a process's wall clock ahead of the machine's by LUBDUB_TEST_AHEAD_MS milliseconds; its
@@ -65,13 +67,13 @@ func aheadLibrary(t testing.TB) string {
 	return library
 }
 
-// StartClusterWithClockSkew starts a Cluster with a replica of each primary, whose servers' clocks differ: that of the last primary is the
+// startClusterWithClockSkew starts a Cluster with a replica of each primary, whose servers' clocks differ: that of the last primary is the
 // machine's, each before it is ahead of the next by the given time, and replicas are behind their primaries by as much, so that a
 // failover sets the clock back.
-func StartClusterWithClockSkew(t testing.TB, primaries int, nodeTimeout, skew time.Duration) *Cluster {
+func startClusterWithClockSkew(t testing.TB, primaries int, nodeTimeout, skew time.Duration) *redistest.Cluster {
 	t.Helper()
 	library := aheadLibrary(t)
-	return startCluster(t, primaries, 1, nodeTimeout, func(i int) []string {
+	return redistest.StartClusterIn(t, primaries, 1, nodeTimeout, func(i int) []string {
 		ahead := time.Duration(primaries-1-i%primaries) * skew
 		if i < primaries {
 			ahead += skew

@@ -18,6 +18,6 @@ set_status(number, 'P', not waits and '0' or nil, NOW, '')
 redis.call('ZREM', DELIVERED, number)
 redis.call('ZREM', DEAD, number)
 redis.call('ZADD', QUEUE, NOW, number)
-look_at_hook(name)
+schedule_webhook(name)
 record_bytes()
 return {OK}

@@ -15,6 +15,6 @@ for _, set in ipairs({FLIGHT, QUEUE}) do
     if set_status(number, 'X', nil, '', '') then keep(DEAD, number, most) end
   end
 end
-look_at_hook(name)
+schedule_webhook(name)
 if redis.call('EXISTS', HOOK) == 1 then record_bytes() end
 return count_pending()

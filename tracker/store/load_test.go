@@ -1,4 +1,4 @@
-package trackertest
+package store_test
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
 // Load is workers that create, begin and complete tasks in sequence, and repeat requests that failed with 503. It records what was
@@ -49,7 +50,7 @@ func (a *answers) again(err error) bool {
 	case code == model.Unavailable || code == model.Overloaded:
 		a.refused++
 		if text := err.(*model.Error).Message; strings.Contains(text, "TRYAGAIN") || strings.Contains(text, "MOVED") {
-			a.wrong = append(a.wrong, fmt.Errorf("an error reveals Redis's internals: %s", text))
+			a.wrong = append(a.wrong, fmt.Errorf("a user sees an error of Redis: %s", text))
 		}
 		if strings.Contains(err.Error(), "CROSSSLOT") {
 			a.wrong = append(a.wrong, err)
@@ -69,7 +70,7 @@ func (l *Load) End() {
 }
 
 func (l *Load) Life(ctx context.Context, id string) {
-	n := model.NewTask{Scope: Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id}
+	n := model.NewTask{Scope: trackertest.Scope, TaskID: id, IdempotencyKey: id, IdempotencyHash: id}
 	if err := n.Validate(time.Now()); err != nil {
 		panic(err)
 	}
@@ -121,7 +122,7 @@ func (l *Load) Acknowledged() int {
 func (l *Load) More(t *testing.T, n int) {
 	t.Helper()
 	from := l.Acknowledged()
-	Eventually(t, "completions continue", func() bool { return l.Acknowledged() >= from+n })
+	trackertest.Eventually(t, "completions continue", func() bool { return l.Acknowledged() >= from+n })
 }
 
 // Check looks up what was acknowledged since the last check, and records a task in any other state as lost.
@@ -150,7 +151,7 @@ func (l *Load) verify(t *testing.T, ids []string) {
 				var task *model.Task
 				var err error
 				for deadline := time.Now().Add(time.Minute); ; {
-					task, err = l.Tr.Tasks.Get(t.Context(), Scope, id)
+					task, err = l.Tr.Tasks.Get(t.Context(), trackertest.Scope, id)
 					if model.CodeOf(err) != model.Unavailable || time.Now().After(deadline) {
 						break
 					}
@@ -186,15 +187,6 @@ func (l *Load) WantSound(t *testing.T) {
 		t.Error("nothing was completed")
 	}
 	t.Logf("%d completions acknowledged, %d lost, %d requests answered 503", len(l.Completed), len(l.Lost), l.answers.refused)
-}
-
-func Eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(Patience); !is(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", Patience, what)
-		}
-	}
 }
 
 // Hearts are running tasks, each of which beats until the end, with a sweeper that would declare silent ones dead.
@@ -247,7 +239,7 @@ func (h *Hearts) MustBeat(ctx context.Context, i int) {
 func (h *Hearts) AllAgain(t *testing.T) time.Duration {
 	t.Helper()
 	from := time.Now()
-	Eventually(t, "every task's beats continue", func() bool {
+	trackertest.Eventually(t, "every task's beats continue", func() bool {
 		for i := range h.Fresh {
 			if h.Fresh[i].Load() <= from.UnixMilli() {
 				return false

@@ -13,8 +13,8 @@ import (
 // queuesShown is how many queues get a separate finding.
 const queuesShown = 10
 
-// Them evaluates the workers, machines, queues and webhooks of a deployment.
-func Them(k Known) []v1.Finding {
+// Workers evaluates the workers, machines, queues and webhooks of a deployment.
+func Workers(k Known) []v1.Finding {
 	all := verdict{about: v1.Them, reader: k.Reader}
 	if k.Stats != nil {
 		all.workers(&k.Stats.Workers)
@@ -31,10 +31,10 @@ func Them(k Known) []v1.Finding {
 }
 
 func (v *verdict) workers(w *v1.WorkerLevels) {
-	says := fmt.Sprintf("%s fresh, %d late, %d lost; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost, w.Draining)
+	says := fmt.Sprintf("%s fresh, %d late, %d silent past the timeout; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost, w.Draining)
 	switch {
 	case w.Lost > 0:
-		v.fail("workers", says, "lubdub worker ls --liveness lost --silent, then lubdub why of one of them")
+		v.fail("workers", says, "lubdub worker ls --liveness lost --silent")
 	case w.Late > 0:
 		v.warn("workers", says, "lubdub worker ls --liveness late --silent")
 	default:
@@ -83,7 +83,7 @@ func (v *verdict) queues(all []v1.Queue) {
 	}
 	for _, q := range stuck[:min(queuesShown, len(stuck))] {
 		v.fail("queue", fmt.Sprintf("Queue %s: %s no online worker that can run %s.", q.Queue, have(unrunnable(&q), "task"),
-			them(unrunnable(&q))),
+			itOrThem(unrunnable(&q))),
 			"start workers with those types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
 	}
 	if more := len(stuck) - queuesShown; more > 0 {
@@ -102,18 +102,17 @@ func (v *verdict) paused(all []v1.Queue) {
 	}
 	slices.SortStableFunc(all, func(a, b v1.Queue) int { return cmp.Compare(b.Depth, a.Depth) })
 	var named []string
+	resume := "lubdub queue resume"
 	for _, q := range all[:min(pausedNamed, len(all))] {
 		named = append(named, fmt.Sprintf("%s (%s waiting)", q.Queue, count(q.Depth, "task")))
+		resume += " " + q.Queue
 	}
 	if more := len(all) - pausedNamed; more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	name := all[0].Queue
-	if len(all) > 1 {
-		name = "NAME"
+		resume += fmt.Sprintf(" (%d more: lubdub queue ls)", more)
 	}
 	v.warn("queue", are(len(all), "queue")+" paused: "+strings.Join(named, ", ")+".",
-		either(v.reader.Operates, "lubdub queue resume "+name, "ask an operator to run lubdub queue resume "+name))
+		either(v.reader.Operates, resume, "ask an operator to run "+resume))
 }
 
 func unrunnable(q *v1.Queue) (n int) {
@@ -131,7 +130,7 @@ func have(n int, noun string) string {
 	return count(n, noun) + " have"
 }
 
-func them(n int) string {
+func itOrThem(n int) string {
 	if n == 1 {
 		return "it"
 	}
