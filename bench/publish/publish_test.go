@@ -164,7 +164,7 @@ func TestPublishRefuses(t *testing.T) {
 		"did not come to its end":      func(r *report.Report) { r.Complete = false },
 		"a tree with changes":          func(r *report.Report) { r.Lubdub.Version += "-dirty" },
 		"the bar a was not measured":   func(r *report.Report) { r.Bars[0].Verdict = report.NotMeasured },
-		"does not tell the commit":     func(r *report.Report) { r.Name = "" },
+		"does not name the commit":     func(r *report.Report) { r.Name = "" },
 		"reads version 1; run 'make b": func(r *report.Report) { r.Version = 99 },
 	} {
 		r := sample()

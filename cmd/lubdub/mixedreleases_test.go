@@ -22,11 +22,11 @@ import (
 )
 
 var (
-	otherCommit = flag.String("beside-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837",
+	otherCommit = flag.String("other-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837",
 		"what runs together with this tree in TestTwoReleasesRunConcurrently")
-	upgradeRolls = flag.Int("beside-rolls", 1,
+	upgradeRolls = flag.Int("upgrade-rolls", 1,
 		"how often replicas are rolled from one release to the other, and back with the next; make test-upgrades has 10")
-	upgradeTasks = flag.Int("beside-tasks", 100,
+	upgradeTasks = flag.Int("upgrade-tasks", 100,
 		"live tasks; there are a fifth as many live workers, and a tenth as many tasks die each time")
 )
 
