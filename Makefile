@@ -100,8 +100,8 @@ test-history: deps ## test 100 rounds of histories under faults, lost replies of
 test-restarts: deps ## test 100 rolling restarts of replicas under load
 	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestRollingRestarts$$' -restarts 100
 
-test-upgrades: deps ## run another release (BESIDE=<commit>) and this tree on one store, upgraded and rolled back 10 times in both orders; about 3 minutes
-	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestTwoReleasesRunConcurrently$$' -beside-rolls 10 -beside-tasks 500 $(if $(BESIDE),-beside-commit $(BESIDE))
+test-upgrades: deps ## run another release (COMMIT=<commit>) and this tree on one store, upgraded and rolled back 10 times in both orders; about 3 minutes
+	go test -count=1 -timeout 30m -v ./cmd/lubdub -run '^TestTwoReleasesRunConcurrently$$' -upgrade-rolls 10 -upgrade-tasks 500 $(if $(COMMIT),-other-commit $(COMMIT))
 
 test-show: ## run 'make demo' 20 times and 'make run' for 10 minutes while four busy loops use the cores; about 20 minutes
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLong(Demo|Show)$$' ./cmd/lubdub

@@ -23,8 +23,8 @@ func (w *twins) streams(t *testing.T) map[string]string {
 	ok := w.beat("task_1", seedHeartbeat)
 	s := map[string]string{
 		"a beat":         ok,
-		"beats in a row": ok + w.beat("cancelled", `{"attempt":1}`) + w.beat("told", `{"attempt":1}`) + ok,
-		"every fate":     "",
+		"beats in a row": ok + w.beat("cancelled", `{"attempt":1}`) + w.beat("delivered", `{"attempt":1}`) + ok,
+		"every result":   "",
 		"ids of requests": w.beat("task_1", `{"attempt":1}`, "X-Request-ID: mine-1") +
 			w.beat("expired", `{"attempt":1}`, "X-Request-ID: \"odd\""),
 		"a beat and a list":  ok + "GET /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.tokens["admin"] + "\r\n\r\n" + ok,
@@ -34,10 +34,10 @@ func (w *twins) streams(t *testing.T) map[string]string {
 		"nothing":            "",
 		"garbage":            "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 		"garbage later":      ok + "\r\n\r\n\x00\x01\x02" + ok,
-		"another's token":    strings.Replace(ok, "/task_1/", "/told/", 1) + ok,
+		"another's token":    strings.Replace(ok, "/task_1/", "/delivered/", 1) + ok,
 		"another attempt's":  w.beat("task_1", `{"attempt":2}`) + ok,
 		"a worker's token":   w.post("/v1/tasks/task_1/heartbeat", w.tokens["worker"], `{"attempt":1}`) + ok,
-		"not its worker's":   w.post("/v1/tasks/told/heartbeat", w.tokens["worker"], `{"attempt":1}`) + ok,
+		"not its worker's":   w.post("/v1/tasks/delivered/heartbeat", w.tokens["worker"], `{"attempt":1}`) + ok,
 		"an admin's token":   w.post("/v1/tasks/task_1/heartbeat", w.tokens["admin"], `{"attempt":1}`) + ok,
 		"no token":           "POST /v1/tasks/task_1/heartbeat HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n{\"attempt\":1}" + ok,
 		"a broken token":     strings.Replace(ok, "Bearer ey", "Bearer eY", 1) + ok,
@@ -52,7 +52,7 @@ func (w *twins) streams(t *testing.T) map[string]string {
 		"too large":      strings.Replace(ok, "Content-Length: ", "Content-Length: 99", 1),
 	}
 	for task := range results {
-		s["every fate"] += w.beat(task, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00Z","message":"<&\u00fc \ud83d\ude00"}`)
+		s["every result"] += w.beat(task, `{"attempt":1,"heartbeatAt":"2025-01-15T10:05:00Z","message":"<&\u00fc \ud83d\ude00"}`)
 	}
 	for i, body := range []string{
 		`{}`, `[]`, `{"attempt":1`, `{"attempt":0}`, `{"attempt":1,"attempt":1}`, `{"attempt":1,"workerId":"-"}`, "\xff",
@@ -69,9 +69,9 @@ func (w *twins) streams(t *testing.T) map[string]string {
 	return s
 }
 
-// batch is a body of n beats, with every result.
+// batch returns the body of a batch of n beats with every result.
 func (w *twins) batch(n int) string {
-	tasks := []string{"task_1", "cancelled", "expired", "told", "away", "older"}
+	tasks := []string{"task_1", "cancelled", "expired", "delivered", "away", "older"}
 	items := make([]string, n)
 	for i := range items {
 		task := tasks[i%len(tasks)]
@@ -275,16 +275,16 @@ func TestUnknownTokensOnTheLoop(t *testing.T) {
 	}
 	verified, remembered = w.loop.s.cfg.Keys.Verifications()-verified, w.loop.s.api.CachedTokens()-remembered
 	if submitted = submits.Load() - submitted; verified != n || remembered != n || submitted < n {
-		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop landed %d beats", n, verified, remembered, submitted)
+		t.Errorf("of %d tokens %d were verified, %d are remembered, and the loop submitted %d beats", n, verified, remembered, submitted)
 	}
 	for name, s := range map[string]string{
 		"many at once":      strings.Repeat(ok(unknown(same)), 3) + ok(unknown(same)) + ok(unknown(same)),
-		"another's":         w.post("/v1/tasks/told/heartbeat", unknown(same), `{"attempt":1}`) + ok(unknown(same)),
+		"another's":         w.post("/v1/tasks/delivered/heartbeat", unknown(same), `{"attempt":1}`) + ok(unknown(same)),
 		"another attempt's": w.post("/v1/tasks/task_1/heartbeat", unknown(same), `{"attempt":7}`),
 		"a bad body":        w.post("/v1/tasks/task_1/heartbeat", unknown(same), `{"attempt":"1"}`) + ok(unknown(same)),
 		"expired":           ok(unknown(func(a *model.Attempt) { a.IssuedAt = fakeTime.Add(-3 * time.Hour) })),
 		"broken":            ok(unknown(same) + "x"),
-		"of nobody":         ok(strings.Repeat("a", 200)),
+		"no one's":          ok(strings.Repeat("a", 200)),
 	} {
 		t.Run(name, func(t *testing.T) { w.exchange(t, s) })
 	}

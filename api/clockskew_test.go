@@ -34,10 +34,10 @@ func TestContractTokensGoByRedissClock(t *testing.T) {
 				}
 				l.do("POST", "/v1/tasks/t1/heartbeat", w.WorkerToken, `{"attempt":1}`).want(200)
 				if got := l.metric("lubdub_clock_skew_seconds") + ahead.Seconds(); got < -60 || got > 60 {
-					t.Errorf("the skew is told as %v s off", got)
+					t.Errorf("the reported skew is off by %v s", got)
 				}
 				if !strings.Contains(l.log.String(), "this host's clock differs from Redis's") {
-					t.Error("nobody is warned")
+					t.Error("no warning was logged")
 				}
 
 				control := l.control(roleViewer) // an hour
@@ -70,6 +70,6 @@ func TestASteppedClockDoesNotLockATenantOut(t *testing.T) {
 		token := e.task(func(a *model.Attempt) { a.IssuedAt = e.now() })
 		until(t, func() bool {
 			return e.do("POST", "/v1/tasks/task_1/heartbeat", token, `{"attempt":1}`).status == 200
-		}, func() string { return "the tenant is refused for good" })
+		}, func() string { return "the tenant is still refused" })
 	}
 }

@@ -70,7 +70,7 @@ func TestCreateFillsDefaults(t *testing.T) {
 	}
 	e.do("POST", "/v1/tasks", e.control(roleDispatcher), `{"queue":"q"}`).want(201).contains(`{"heartbeatTimeoutMs":null}`)
 	if got := e.fake.lastCreated(); got.HeartbeatTimeout != 0 {
-		t.Errorf("a queue task got a timeout of its own: %v", got.HeartbeatTimeout)
+		t.Errorf("a queued task got its own timeout: %v", got.HeartbeatTimeout)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestScopes(t *testing.T) {
 		scope                    string
 	}{
 		{"the token's own", one, "", `{}`, 201, "acme/prod"},
-		{"said in the query", one, "?tenantId=acme&workspaceId=prod", `{}`, 201, "acme/prod"},
-		{"said in the body", one, "", `{"tenantId":"acme","workspaceId":"prod"}`, 201, "acme/prod"},
+		{"scope in the query", one, "?tenantId=acme&workspaceId=prod", `{}`, 201, "acme/prod"},
+		{"scope in the body", one, "", `{"tenantId":"acme","workspaceId":"prod"}`, 201, "acme/prod"},
 		{"another tenant", one, "?tenantId=evil", `{}`, 403, ""},
 		{"another tenant in the body", one, "", `{"tenantId":"evil"}`, 403, ""},
 		{"another workspace", one, "?workspaceId=evil", `{}`, 403, ""},
@@ -145,9 +145,9 @@ func TestIdempotencyHashesMeaning(t *testing.T) {
 	}
 	base := hash(`{"taskId":"t","payload":{"a":1,"b":[1,2]},"deadline":"2025-01-15T12:00:00Z"}`, "key 1")
 	for name, same := range map[string]string{
-		"order and space": ` { "deadline":"2025-01-15T13:00:00.000+01:00" , "payload":{"b":[1, 2],"a":1},"taskId":"t"}`,
-		"scope said":      `{"taskId":"t","payload":{"a":1,"b":[1,2]},"deadline":"2025-01-15T12:00:00Z","tenantId":"acme"}`,
-		"null":            `{"taskId":"t","payload":{"a":1,"b":[1,2]},"deadline":"2025-01-15T12:00:00Z","runId":null}`,
+		"order and space":   ` { "deadline":"2025-01-15T13:00:00.000+01:00" , "payload":{"b":[1, 2],"a":1},"taskId":"t"}`,
+		"scope in the body": `{"taskId":"t","payload":{"a":1,"b":[1,2]},"deadline":"2025-01-15T12:00:00Z","tenantId":"acme"}`,
+		"null":              `{"taskId":"t","payload":{"a":1,"b":[1,2]},"deadline":"2025-01-15T12:00:00Z","runId":null}`,
 	} {
 		if hash(same, "key 1") != base {
 			t.Errorf("%s: another hash", name)
@@ -245,7 +245,7 @@ func TestNextAttempt(t *testing.T) {
 	a := e.do("POST", "/v1/tasks/task_1/attempts", e.control(roleDispatcher), `{"fromAttempt":1}`).want(201).
 		contains(`{"taskId":"task_1","attempt":2,"state":"DISPATCHED","lastProgress":{"progressPct":30,"message":"half ü way"}}`)
 	if !strings.Contains(a.body, `"half \u00fc way"`) {
-		t.Errorf("the message was written anew: %s", a.body)
+		t.Errorf("the message was encoded again: %s", a.body)
 	}
 	e.fake.nextAttempt = func(s model.Scope, id string, _ int) (*model.Created, error) {
 		return &model.Created{Task: fakeTask(model.NewTask{Scope: s, TaskID: id, Queue: "q"})}, nil

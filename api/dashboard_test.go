@@ -64,6 +64,6 @@ func current(t *testing.T, file string, want []byte) {
 		return
 	}
 	if is, err := os.ReadFile(file); err != nil || !bytes.Equal(is, want) {
-		t.Fatalf("%s is not what the table of routes says (%v); write it with: make generate", file, err)
+		t.Fatalf("%s does not match the route table (%v); generate it with: make generate", file, err)
 	}
 }

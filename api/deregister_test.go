@@ -6,8 +6,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// What a worker still has when it deregisters is queued again at once and runs again, however little its retry policy allows: it
-// counts neither as a failure nor as a loss, and the history says what became of the attempt.
+// What a worker still holds when it deregisters is queued again at once and runs again, whatever its retry policy allows: it counts neither
+// as a failure nor as a loss, and the history records how the attempt ended.
 func TestContractADeregisteredWorkersTasksAreRequeued(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

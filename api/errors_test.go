@@ -76,7 +76,7 @@ func TestDomainErrorsBecomeTheirStatus(t *testing.T) {
 					c.check(t, got, a.header)
 				}
 				if strings.Contains(a.body, "secret") {
-					t.Errorf("the cause is told: %s", a.body)
+					t.Errorf("the response reveals the cause: %s", a.body)
 				}
 				if (a.header.Get("Retry-After") != "") != (c.status == 503) {
 					t.Errorf("Retry-After %q with %d", a.header.Get("Retry-After"), c.status)

@@ -40,9 +40,9 @@ func TestDisconnectedClientsAreDetectedAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		deaf, lines := open()
+		halfClosed, lines := open()
 		await(lines, ": lubdub")
-		if err := deaf.CloseWrite(); err != nil {
+		if err := halfClosed.CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
 		await(lines, ": keep-alive")

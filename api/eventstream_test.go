@@ -159,12 +159,12 @@ func TestContractEventStream(t *testing.T) {
 			for range 2 {
 				f := again.next()
 				if f.of().Subject != task {
-					t.Errorf("from %d: told %s, want what is about %s", i, f.data, task)
+					t.Errorf("from %d: received %s, want only events about %s", i, f.data, task)
 				}
 				ids = append(ids, f.of().ID)
 			}
 			if want := slices.Sorted(slices.Values(ids[i : len(ids)-2])); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
-				t.Errorf("from %d: told %v, want %v", i, got, want)
+				t.Errorf("from %d: received %v, want %v", i, got, want)
 			}
 			again.leave()
 		}
@@ -181,8 +181,7 @@ func TestContractEventStream(t *testing.T) {
 	})
 }
 
-// Streams live longer than an answer may take, and say that they are alive and where they are, also where the filter lets
-// nothing pass.
+// Streams live longer than a response may take. They send keep-alives with their position, also when the filter drops every event.
 func TestAStreamStaysOpen(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
@@ -217,15 +216,15 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		f := s.next()
 		s.wantEnd(f, "end", `{"reason":"token_expired","cursor":"`+f.id+`"}`)
 		if f := other.block(); f.comment != "keep-alive" {
-			t.Errorf("another one is told %+v", f)
+			t.Errorf("another stream received %+v", f)
 		}
 		l.stream(l.control(roleViewer), "", "Last-Event-ID", f.id)
 	})
 }
 
-// A stream ends once its token is revoked, by this replica or another one, and says so; with a token that was issued since, its client
+// A stream ends with a notice once its token is revoked, by this replica or another one; with a token that was issued since, its client
 // continues and misses nothing.
-func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
+func TestAStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.newReplica()
@@ -241,13 +240,13 @@ func TestAStreamEndsWhenItsTokenIsTakenBack(t *testing.T) {
 			s.wantEnd(f, "end", `{"reason":"token_revoked","cursor":"`+f.id+`"}`)
 		}
 		if f := bob.block(); f.event == "end" {
-			t.Errorf("another one is told %+v", f)
+			t.Errorf("another stream received %+v", f)
 		}
 		l.create(`{"taskId":"meanwhile"}`)
 		l.pass(2 * time.Second)
 		for _, s := range []*sse{here, there} {
 			if e := l.stream(viewer("ann"), "", "Last-Event-ID", s.last).next().of(); e.Subject != "meanwhile" {
-				t.Errorf("the next one is told %+v", e)
+				t.Errorf("the next stream received %+v", e)
 			}
 		}
 	})
@@ -285,7 +284,7 @@ func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
 		for again := l.stream(viewer, "type=task.cancel_requested", "Last-Event-ID", f.id); len(received) < tasks; {
 			subject := again.next().of().Subject
 			if received[subject] {
-				t.Fatalf("%s is told twice", subject)
+				t.Fatalf("the event of %s is delivered twice", subject)
 			}
 			received[subject] = true
 		}
@@ -308,7 +307,7 @@ func TestStreamsEndWhenTheReplicaStops(t *testing.T) {
 			when[f.retry] = true
 		}
 		if len(when) == 1 {
-			t.Errorf("all clients are told to come again after %v ms", when)
+			t.Errorf("all clients were told to reconnect after %v ms", when)
 		}
 		l.do("GET", "/v1/events", l.control(roleViewer), "", "Accept", "text/event-stream").refused(503, v1.CodeOverloaded)
 	})

@@ -36,7 +36,7 @@ func TestATokenMakesNoneThatMayMore(t *testing.T) {
 			a := e.do("POST", "/v1/tokens", text, `{"role":"`+string(requested)+`"}`)
 			if !slices.Contains(may[own], requested) {
 				if is := a.refused(403, v1.CodeForbidden); !strings.Contains(is.Message, string(own)) {
-					t.Errorf("%s asks for %s: %s", own, requested, is.Message)
+					t.Errorf("%s requests %s: %s", own, requested, is.Message)
 				}
 				continue
 			}
@@ -46,7 +46,7 @@ func TestATokenMakesNoneThatMayMore(t *testing.T) {
 			if c.Role != requested || c.Kind != token.KindControl || c.Tenant != "acme" || c.Workspace != "prod" || c.Subject != "ann" ||
 				!c.ExpiresAt.Equal(e.now().Add(time.Hour)) || !made.ExpiresAt.Equal(c.ExpiresAt.Time) || made.Role != string(requested) ||
 				made.TenantID != "acme" || made.WorkspaceID != "prod" || made.Subject != "ann" {
-				t.Errorf("%s asks for %s: %+v %+v", own, requested, made, c)
+				t.Errorf("%s requests %s: %+v %+v", own, requested, made, c)
 			}
 			for _, higher := range token.Roles { // and what it makes may no more than it
 				again := e.do("POST", "/v1/tokens", made.Token, `{"role":"`+string(higher)+`"}`)
@@ -136,9 +136,9 @@ func TestTokensThatAreNotMade(t *testing.T) {
 	e.do("GET", "/v1/tokens", own, "").want(405)
 }
 
-// Revoking a token revokes all that were created from it, before and after, and those that a replica creates from it before it
-// knows of the revocation.
-func TestContractMadeTokensAreTakenBackWithTheirParent(t *testing.T) {
+// Revoking a token also revokes all tokens that were exchanged for it, before or after, even by a replica that does not know of the
+// revocation yet.
+func TestContractExchangedTokensAreRevokedWithTheirParent(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.newReplica()
@@ -155,7 +155,7 @@ func TestContractMadeTokensAreTakenBackWithTheirParent(t *testing.T) {
 		l.pass(5 * time.Second)
 		l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"subject":"ann"}`).want(200)
 		l.pass(1500 * time.Millisecond)
-		tokens["made by one that has not heard"] = made(other, ann)
+		tokens["made by a replica that does not know yet"] = made(other, ann)
 		other.refreshRevocations()
 		for name, text := range tokens {
 			for _, at := range []*live{l, other} {

@@ -13,8 +13,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
-// fakeTracker answers as a test tells it to. It is for the HTTP layer only: what the domain does is tested
-// against the real one in contract_test.go. A nil function has the default of its method.
+// fakeTracker responds as the test defines. It is for the HTTP layer only: what the domain does is tested against the real one in
+// contract_test.go. A nil function has the default of its method.
 type fakeTracker struct {
 	beat        func(*beats.Beat)
 	start       func(*model.Attempt, model.Report) (model.Acknowledged, error)
@@ -38,7 +38,7 @@ type fakeTracker struct {
 
 	skew      time.Duration
 	mu        sync.Mutex
-	named     int // how often Attempt was asked
+	named     int // how often Attempt was called
 	delivered []*model.Attempt
 	created   []model.NewTask
 }

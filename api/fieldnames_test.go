@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// What decides about a task is what its field says, however many look like it.
+// Only the field with the exact name decides about a task, however many look like it.
 func TestAnOutcomeInAnotherCaseDecidesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -128,7 +128,7 @@ func TestLateResultLogsAreRateLimited(t *testing.T) {
 		}
 	}
 	if lines != 10*seconds+1 || reported != n*seconds+1 {
-		t.Errorf("%d lines tell %d late results of %d", lines, reported, n*seconds+1)
+		t.Errorf("%d lines report %d late results, want %d", lines, reported, n*seconds+1)
 	}
 	if got := e.metric("lubdub_http_late_results_total"); got != n*seconds+1 {
 		t.Errorf("%v are counted", got)

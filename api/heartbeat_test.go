@@ -33,8 +33,8 @@ func wantDelivered(t *testing.T, e *env, want int) {
 	})
 }
 
-// The grace period begins with the first reply that carried the cancel, so the Tracker must hear of it: once
-// for each such reply, after it was handed over, and never for one that could not be.
+// The grace period begins with the first reply that included the cancel, so the Tracker must be notified: once for each such reply, after
+// it was written, and never for one that could not be.
 func TestDeliveredCancelsAreReported(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -59,7 +59,7 @@ func TestDeliveredCancelsAreReported(t *testing.T) {
 	e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
 	e.do("POST", "/v1/tasks/task_1/started", e.task(), `{"attempt":1}`).want(200).contains(`{"shouldCancel":true}`)
 	if n := e.fake.deliveredCount(); n != 4 {
-		t.Errorf("%d deliveries: what was delivered before was told again", n)
+		t.Errorf("%d deliveries: an earlier delivery was reported again", n)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// A worker that an operator takes offline stays so: its beats and claims say why, its next registration is refused with the remedy, and
-// the remedy works. The same for a machine.
+// A worker that an operator takes offline stays offline: its beats and claims get the reason, its next registration is refused with the
+// remedy, and the remedy works. The same for a machine.
 func TestContractHeldOffline(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -38,26 +38,26 @@ func testTLS() *tls.Config {
 
 // hostile are clients that hold connections.
 var hostile = map[string]func(a *attacker){
-	"silent":                         func(a *attacker) { a.raw() },
-	"TLS handshake stalls":           func(a *attacker) { a.raw().send("\x16\x03\x01") },
-	"half a request":                 func(a *attacker) { a.open().send("GET /li") },
-	"drips":                          func(a *attacker) { a.open().drip("GET /livez HTTP/1.1\nHost: x\nX: ") },
-	"announces a body":               func(a *attacker) { a.open().send(announced("")) },
-	"announces a batch":              func(a *attacker) { a.open().send(announced("/v1/heartbeats")) },
-	"idle after an answer":           func(a *attacker) { a.open().send(getLivez).answered() },
-	"does not read small answers":    func(a *attacker) { a.open().deaf(getLivez) },
-	"silent, comes again":            func(a *attacker) { a.again(func(a *attacker) { readStatus(a.in) }) },
-	"does not read, comes again":     func(a *attacker) { a.again(func(a *attacker) { a.pipeline(getApp) }) },
-	"pipelines":                      func(a *attacker) { a.again((*attacker).pipelineAndRead) },
-	"does not read large answers":    func(a *attacker) { a.open().deaf("GET /ui/app.js HTTP/1.1\nHost: x\n\n") },
-	"one token, idle":                func(a *attacker) { a.open().send(a.beat("task_1")).answered() },
-	"one token, does not read":       func(a *attacker) { a.open().deaf(a.beat("task_1")) },
-	"one token, reads no pages":      func(a *attacker) { a.open().send(a.beat("task_1")).answered().deaf(getApp) },
-	"one token, announces a body":    func(a *attacker) { a.open().send(a.announced("task_1")) },
-	"one token, half a request":      func(a *attacker) { a.open().send(a.beat("task_1")).answered().send("GET /li") },
-	"one tenant, many tokens":        func(a *attacker) { a.open().send(a.beat(fmt.Sprint("task_", a.n))).answered() },
-	"one tenant, many tokens, deaf":  func(a *attacker) { a.open().deaf(a.beat(fmt.Sprint("task_", a.n))) },
-	"a token, then strangers' pages": func(a *attacker) { a.open().send(a.beat("task_1")).answered().send(getLivez).answered() },
+	"silent":                                 func(a *attacker) { a.raw() },
+	"TLS handshake stalls":                   func(a *attacker) { a.raw().send("\x16\x03\x01") },
+	"half a request":                         func(a *attacker) { a.open().send("GET /li") },
+	"drips":                                  func(a *attacker) { a.open().drip("GET /livez HTTP/1.1\nHost: x\nX: ") },
+	"announces a body":                       func(a *attacker) { a.open().send(announced("")) },
+	"announces a batch":                      func(a *attacker) { a.open().send(announced("/v1/heartbeats")) },
+	"idle after an answer":                   func(a *attacker) { a.open().send(getLivez).answered() },
+	"does not read small answers":            func(a *attacker) { a.open().neverRead(getLivez) },
+	"silent, comes again":                    func(a *attacker) { a.again(func(a *attacker) { readStatus(a.in) }) },
+	"does not read, comes again":             func(a *attacker) { a.again(func(a *attacker) { a.pipeline(getApp) }) },
+	"pipelines":                              func(a *attacker) { a.again((*attacker).pipelineAndRead) },
+	"does not read large answers":            func(a *attacker) { a.open().neverRead("GET /ui/app.js HTTP/1.1\nHost: x\n\n") },
+	"one token, idle":                        func(a *attacker) { a.open().send(a.beat("task_1")).answered() },
+	"one token, does not read":               func(a *attacker) { a.open().neverRead(a.beat("task_1")) },
+	"one token, reads no pages":              func(a *attacker) { a.open().send(a.beat("task_1")).answered().neverRead(getApp) },
+	"one token, announces a body":            func(a *attacker) { a.open().send(a.announced("task_1")) },
+	"one token, half a request":              func(a *attacker) { a.open().send(a.beat("task_1")).answered().send("GET /li") },
+	"one tenant, many tokens":                func(a *attacker) { a.open().send(a.beat(fmt.Sprint("task_", a.n))).answered() },
+	"one tenant, many tokens, does not read": func(a *attacker) { a.open().neverRead(a.beat(fmt.Sprint("task_", a.n))) },
+	"a token, then strangers' pages":         func(a *attacker) { a.open().send(a.beat("task_1")).answered().send(getLivez).answered() },
 }
 
 const (
@@ -151,8 +151,8 @@ func (a *attacker) pipelineAndRead() {
 	a.pipeline(getLivez)
 }
 
-// deaf sends a request repeatedly, and reads nothing, until the server takes no more.
-func (a *attacker) deaf(request string) {
+// neverRead repeats a request, and reads nothing, until the server accepts no more.
+func (a *attacker) neverRead(request string) {
 	request = strings.Repeat(strings.ReplaceAll(request, "\n", "\r\n"), 10)
 	for {
 		_ = a.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
@@ -223,7 +223,7 @@ func TestHostileClientsDoNotBlockOtherTenants(t *testing.T) {
 				for n := range 2 * hostileMost {
 					strike(&attacker{e: e, n: n})
 				}
-				// A client that does not read counts as one after a while; a worker that comes before is let in, and gives way to the next.
+				// A client that does not read counts as one after a while; a worker that comes before is accepted, and gives way to the next.
 				until(t, func() bool { return e.staying(3) == 3 }, func() string { return "workers do not stay" })
 				if !there.accepted() {
 					t.Error("the worker that was there has lost its connection")
@@ -263,7 +263,7 @@ func (e *hostileServer) staying(n int) (stay int) {
 	return stay
 }
 
-// readStatus reads an answer; 0: there is none.
+// readStatus reads a response and returns its status, or 0 without one.
 func readStatus(in *bufio.Reader) int {
 	line, err := in.ReadString('\n')
 	if err != nil {

@@ -76,7 +76,7 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 					t.Errorf("%d: %d, want %d", i, got, want)
 				}
 			}
-			e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").refused(429, "overloaded") // counted apart
+			e.do("GET", "/v1/tasks/task_1", e.control(roleViewer), "").refused(429, "overloaded") // counted separately
 		})
 	}
 }
@@ -110,7 +110,7 @@ func TestALimitedBeatAllocatesNothing(t *testing.T) {
 	}
 }
 
-// lookups counts what the domain is asked to look up for a worker's token.
+// lookups counts how often the domain looks up a worker's token.
 type lookups struct {
 	*fakeTracker
 	names atomic.Int64

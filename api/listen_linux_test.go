@@ -21,7 +21,7 @@ func TestLittleIsBufferedForAClientThatDoesNotRead(t *testing.T) {
 			}
 			go func() { _ = e.s.Serve(ln) }() // until the server's Shutdown
 			a := (&attacker{e: &hostileServer{&testServer{e, ln.Addr().String()}}}).open()
-			a.deaf("GET /ui/app.js HTTP/1.1\nHost: x\n\n")
+			a.neverRead("GET /ui/app.js HTTP/1.1\nHost: x\n\n")
 			buffered := 0
 			until(t, func() bool { buffered = unsent(t, ln.Addr(), a.LocalAddr()); return buffered >= 1<<10 },
 				func() string { return fmt.Sprintf("%d bytes are kept for it", buffered) })

@@ -87,7 +87,7 @@ func queryRoutes() map[string][]string {
 	return found
 }
 
-// Whatever is given to a parameter of a list that it cannot mean is refused, by its name: it never means less than it says.
+// A list refuses, by the parameter's name, every value that it does not understand: a parameter is never ignored.
 func TestContractListsRefuseWhatTheyCannotMean(t *testing.T) {
 	t.Parallel()
 	withLists(t, func(t *testing.T, l *lists) {
@@ -132,7 +132,7 @@ func TestContractListsRefuseWhatTheyCannotMean(t *testing.T) {
 	})
 }
 
-// A page has 1 to 100 things, whatever is asked for.
+// A page has 1 to 100 items, whatever the request asks for.
 func TestContractPagesAreBounded(t *testing.T) {
 	t.Parallel()
 	withLists(t, func(t *testing.T, l *lists) {
@@ -164,8 +164,8 @@ func (l *lists) pagedLists() []string {
 	return all
 }
 
-// A page token goes with the list, the filter, the order and the scope that it came from; with anything else it is refused, which would
-// skip some and tell others twice.
+// A page token belongs to the list, the filter, the order and the scope that it came from. It is refused with anything else, which would
+// skip some items and return others twice.
 func TestContractPageTokensStayWithTheirList(t *testing.T) {
 	t.Parallel()
 	withLists(t, func(t *testing.T, l *lists) {
@@ -219,7 +219,7 @@ func (l *lists) forged(list, own string) {
 		if strings.Contains(list, "/deliveries") { // they have numbers
 			l.refusedFor(forge(name), "pageToken")
 		} else {
-			l.do("GET", forge(name), l.reader(list), "").want(200) // the page begins where it would stand
+			l.do("GET", forge(name), l.reader(list), "").want(200) // the page begins at its position in the order
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (r *recorder) take() []string {
 var results = map[string]beats.Beat{
 	"task_1":    {},
 	"cancelled": {Cancel: &model.Cancel{Reason: "enough \"of\" it"}},
-	"told":      {Cancel: &model.Cancel{Delivered: true}},
+	"delivered": {Cancel: &model.Cancel{Delivered: true}},
 	"expired": {Err: &model.Error{Code: model.Expired, State: model.Failed, Reason: model.HeartbeatTimeout,
 		Message: "task exceeded heartbeat timeout"}},
 	"older": {Err: &model.Error{Code: model.AttemptMismatch, Expected: 2, Received: 1, Message: "attempt 2 is current"}},
@@ -90,7 +90,7 @@ func (r *recorder) BeatMany(batch []*beats.Beat) {
 	}
 }
 
-// Submit has half of the beats land apart.
+// Submit completes half of the beats in a separate callback.
 func (r *recorder) Submit(batch []*beats.Beat, done func([]*beats.Beat)) {
 	rest := append([]*beats.Beat(nil), batch[len(batch)/2:]...)
 	r.BeatMany(batch)
@@ -160,7 +160,7 @@ func newTwins(t testing.TB, configure ...func(*Config)) *twins {
 		}
 	}
 	w := &twins{loop: newTwin(t, both), plain: newTwin(t, func(c *Config) { c.NoEventLoop = true; both(c) }), tokens: map[string]string{}}
-	for _, task := range []string{"task_1", "cancelled", "told", "expired", "older", "over", "full", "away", "ping"} {
+	for _, task := range []string{"task_1", "cancelled", "delivered", "expired", "older", "over", "full", "away", "ping"} {
 		a := testAttempt()
 		a.TaskID = task
 		text, _, err := httpapi.MintTask(w.loop.s.cfg.Keys, a, time.Hour, true)

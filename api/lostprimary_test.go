@@ -101,7 +101,7 @@ func TestContractALostAttemptIsNotAdoptedOverTheEnd(t *testing.T) {
 				refused("a batch", id, r.Status, r.Error, r.State, true)
 			}
 		}
-		// A failure is not the end of a task: a next attempt may always be asked for, and attempt 2 is one.
+		// A failure does not end a task: the next attempt may always be requested, and attempt 2 is one.
 		l.call(two["failed"], "heartbeat", `{"attempt":2}`).want(200)
 		l.call(two["failed"], "completed", `{"attempt":2,"outcome":"SUCCEEDED"}`).want(200)
 		if task := l.get("failed"); task.State != v1.Succeeded || task.Attempt != 2 {

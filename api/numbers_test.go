@@ -55,7 +55,7 @@ type fleet struct {
 
 func (f *fleet) pick(of ...string) string { return of[f.rng.IntN(len(of))] }
 
-// post asks for something, which may be refused by then.
+// post sends a request, which may be refused by then.
 func (f *fleet) post(path, token, body string, into any) {
 	f.t.Helper()
 	a := f.do("POST", path, token, body)

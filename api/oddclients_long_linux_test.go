@@ -129,8 +129,8 @@ func (f *faithful) run(t *testing.T, addr string, stop <-chan struct{}) {
 	}
 }
 
-// TestLongOddClients: odd clients come and go while Redis freezes and dies, with the loop and without it. Who behaves has one answer to
-// each beat and never a verdict, each beat that was acknowledged is stored in Redis, and in the end nothing of anybody is left.
+// TestLongOddClients: odd clients come and go while Redis freezes and dies, with the loop and without it. A well-behaved client gets one
+// response to each beat and never a verdict, each acknowledged beat is stored in Redis, and in the end nothing is left over.
 func TestLongOddClients(t *testing.T) {
 	t.Parallel()
 	for _, loop := range []bool{true, false} {
@@ -207,7 +207,7 @@ func oddClientsDuringOutages(t *testing.T, loop bool) {
 		var n int64
 		_, _ = fmt.Sscanf(string(task.Message), `"%d"`, &n)
 		if last := f.acknowledged.Load(); n < last || n > f.tried.Load() {
-			t.Errorf("%s: beat %d was acknowledged, %d stands in Redis", f.task.TaskID, last, n)
+			t.Errorf("%s: beat %d was acknowledged, %d is stored in Redis", f.task.TaskID, last, n)
 		}
 	}
 	e.hangUp()

@@ -109,7 +109,7 @@ func TestContractWorkerBeatReportsCancelsAndLosses(t *testing.T) {
 			var r v1.WorkerHeartbeatResponse
 			l.mine(w, "heartbeat", "").want(200).into(&r)
 			return len(r.CancelTasks) == 0 && len(r.LostTasks) == 0
-		}, func() string { return "the delivery of what the worker was told is not recorded" })
+		}, func() string { return "the delivery of the worker's notices is not recorded" })
 		for range 2 {
 			l.mine(w, "heartbeat", `{"tasks":[{"taskId":"t1","attempt":1}]}`).want(200)
 			l.pass(10 * time.Second)

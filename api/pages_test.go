@@ -13,7 +13,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// visit asks as a browser does, and follows nothing.
+// visit sends a GET as a browser does, and follows no redirect.
 func (e *env) visit(path string, headers ...string) (*http.Response, string) {
 	e.t.Helper()
 	req, err := http.NewRequest("GET", "http://lubdub"+path, nil)

@@ -147,7 +147,7 @@ func (p *prompt) send(r *httpapi.Route) (a prompted, err error) {
 	return a, err
 }
 
-// everyRoute asks each route several times at once, and notes what is answered too late.
+// everyRoute calls each route several times at once, and records which responses are late.
 func (p *prompt) everyRoute(t *testing.T, when string, each int, late redistest.TooLong, check func(r *httpapi.Route, a prompted)) {
 	t.Helper()
 	var all sync.WaitGroup

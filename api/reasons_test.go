@@ -57,7 +57,7 @@ func TestContractReasons(t *testing.T) {
 				t.Errorf("%s: %s %q %q", call, got.Status, deref(got.StatusReason), deref(got.EndReason))
 			}
 			if data := l.lastEvent(c.event, w.WorkerID); data[c.key] != reason {
-				t.Errorf("%s: %v is told of %v", call, c.event, data)
+				t.Errorf("%s: %v has the data %v", call, c.event, data)
 			}
 			for _, bad := range []string{`{"reason":"a\nb"}`, `{"reason":"` + strings.Repeat("x", 513) + `"}`, `{"reason":7}`} {
 				if e := l.do("POST", path+"/"+call, op, bad).refused(400, v1.CodeInvalidRequest); e.Field != "reason" {

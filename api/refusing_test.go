@@ -25,7 +25,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// refusingTracker refuses whatever it is asked.
+// refusingTracker refuses every call.
 type refusingTracker struct {
 	*fakeTracker
 	err error
@@ -297,7 +297,7 @@ func (p *prompt) refuses(t *testing.T, r *httpapi.Route, a *answer, status int, 
 	}
 }
 
-// Whatever a route asks the store for, and whichever bound it meets: 503 and 429 say when to come again.
+// Whatever a route needs from the store, and whichever limit it meets: 503 and 429 have Retry-After.
 func TestEveryTemporaryRefusalHasRetryAfter(t *testing.T) {
 	t.Parallel()
 	storeless := []string{"index", "livez", "readyz", "healthz", "version", "openapi"} // TestDrainingSwitchesReadinessOffOnly

@@ -30,7 +30,7 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 		var notified v1.WorkerHeartbeatResponse
 		l.mine(w, "heartbeat", "").want(200).into(&notified)
 		if !notified.ShouldDrain || notified.WorkerToken != "" || !notified.TokenExpiresAt.IsZero() {
-			t.Errorf("told of its end it got %+v", notified)
+			t.Errorf("notified of its end, it got %+v", notified)
 		}
 		if notified.WorkerToken != "" {
 			w.WorkerToken = notified.WorkerToken
@@ -46,7 +46,7 @@ func TestATokenIsNotRenewedAfterTheEnd(t *testing.T) {
 	}, func(o *tracker.Options) { o.FinishedRetention = model.MinFinishedRetention })
 }
 
-// A record stays for as long as two lives of a token: one that was renewed at the very end is covered, with time to spare.
+// A record stays for two lifetimes of a token: one that was renewed at the very end is covered.
 func TestTheLeastRetentionCoversTwoLivesOfAToken(t *testing.T) {
 	t.Parallel()
 	if model.MinFinishedRetention < 2*model.WorkerTokenTTL {

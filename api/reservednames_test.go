@@ -50,7 +50,7 @@ func TestNoRequestTakesANameOfAFire(t *testing.T) {
 			name := strings.ToUpper(method) + " " + path
 			requests, known := naming[name]
 			if !known && namesTasks(op) {
-				t.Errorf("%s may name a task or an idempotency key: is it one of a fire? Say so in this table", name)
+				t.Errorf("%s may name a task or an idempotency key: is it a fire's? Add it to this table", name)
 			}
 			for _, r := range requests {
 				var headers []string

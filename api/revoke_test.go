@@ -42,9 +42,9 @@ func (l *live) refreshRevocations() {
 
 func (e *env) superAdmin() string { return e.controlFor(roleAdmin, token.Wildcard, token.Wildcard) }
 
-// Each kind of token that was revoked is refused by the replica that was asked, at once and though it has just let it in, and
-// by another one from its next look on; what was not meant holds on, and so does what is issued later.
-func TestContractTokensThatWereTakenBack(t *testing.T) {
+// Each kind of revoked token is refused at once by the replica that revoked it, though it has just accepted the token, and by another
+// replica from its next look on. Other tokens stay valid, and so do those that are issued later.
+func TestContractRevokedTokens(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
 		other := l.newReplica()
@@ -106,7 +106,7 @@ func TestContractTokensThatWereTakenBack(t *testing.T) {
 		}
 		event := l.do("GET", "/v1/events?type=system.tokens_revoked&order=desc&pageSize=1", l.superAdmin(), "").want(200).body
 		if !strings.Contains(event, `"issuedBefore":"2026-`) || strings.Contains(event, "Ms") {
-			t.Errorf("told as %s", event)
+			t.Errorf("the event is %s", event)
 		}
 		want(l.newReplica(), "bob worker held pushed") // also by a replica that starts now
 	})
@@ -157,14 +157,14 @@ func TestRevokeTokens(t *testing.T) {
 		e.do("POST", "/v1/tokens:revoke"+c.query, c.bearer, c.body).want(200).contains(`{"issuedBefore":"2025-01-15T10:05:01.000Z","tenantId":"` +
 			c.want.Tenant + `","workspaceId":"` + c.want.Workspace + `"}`)
 		if got != c.want {
-			t.Errorf("%s takes back %+v, want %+v", c.body, got, c.want)
+			t.Errorf("%s revokes %+v, want %+v", c.body, got, c.want)
 		}
 	}
 	e.do("POST", "/v1/tokens:revoke", all, `{"subject":"a","issuedBefore":"2025-01-15T09:00:00Z"}`).want(200)
 	if !got.IssuedBefore.Equal(fakeTime.Add(-65 * time.Minute)) {
 		t.Errorf("%v", got.IssuedBefore)
 	}
-	e.fake.revoke = func(revocations.Revocation) error { t.Error("it was taken back"); return nil }
+	e.fake.revoke = func(revocations.Revocation) error { t.Error("a refused request revoked the token"); return nil }
 	for _, c := range []struct {
 		bearer, query, body string
 		status              int
@@ -190,7 +190,7 @@ func TestRevokeTokens(t *testing.T) {
 }
 
 // A token that is revoked while it is being verified is not accepted from the cache afterwards.
-func TestATokenTakenBackWhileItIsVerified(t *testing.T) {
+func TestATokenRevokedWhileItIsVerified(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	text := e.task()

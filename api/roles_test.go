@@ -13,7 +13,7 @@ import (
 )
 
 // Who opens what, by the letters of bearers: v viewer, s submitter, o operator, d dispatcher, e enroll, a admin, t the
-// task's own token, w the worker's own token; * everybody, without a token too.
+// task's own token, w the worker's own token; * everyone, also without a token.
 var openedBy = map[string]string{
 	opStarted: "tw", opHeartbeat: "tw", opCompleted: "tw", opHeartbeats: "*",
 
@@ -47,7 +47,7 @@ var openedBy = map[string]string{
 func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.badItems = true // bodies are whatever passes the door
+	e.badItems = true // only the check of roles matters, not the bodies
 	e.fake.owns = true
 	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
 		Queue: "default"}, e.now())
@@ -66,7 +66,7 @@ func TestEveryRoleAgainstEveryOperation(t *testing.T) {
 	for _, r := range routes {
 		allowed, known := openedBy[r.Op]
 		if !known {
-			t.Errorf("%s (%s) is not in the table: say there whom it opens", r, r.Op)
+			t.Errorf("%s (%s) is not in the table: add it with the roles that may call it", r, r.Op)
 			continue
 		}
 		path := strings.NewReplacer("{taskId}", "task_1", "{workerId}", fakeWorkerID, "{queue}", "default").Replace(r.Pattern)

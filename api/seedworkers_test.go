@@ -9,8 +9,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// The scenarios and edge cases that the project was asked for, by the names that they were given. There workers beat
-// every 30 s and are stale after 90; here the defaults are 10 and 30, and the multiple is the same.
+// The scenarios and edge cases that the project's requirements name, by those names. There workers beat every 30 s and are stale after 90;
+// here the defaults are 10 and 30, and the multiple is the same.
 
 const (
 	workerInterval = 10 * time.Second
@@ -180,7 +180,7 @@ func TestLifecycleScenarios(t *testing.T) {
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), body).want(201).into(&task)
 		return task.TaskID
 	}
-	scenario("no type poisoning: a task that nobody here can run blocks none behind it", func(t *testing.T, l *live) {
+	scenario("no type poisoning: a task that no worker here can run blocks none behind it", func(t *testing.T, l *live) {
 		w := l.register(on("m1", 1))
 		for range 5 {
 			queue(l, `{"queue":"default","type":"process_order"}`)

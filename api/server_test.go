@@ -24,7 +24,7 @@ func TestHealthPages(t *testing.T) {
 	e.fake.ready = func() error { calls++; return nil }
 	e.do("GET", "/livez", "", "").want(200).contains(`{"status":"ok"}`)
 	if calls != 0 {
-		t.Error("liveness asked the store")
+		t.Error("the liveness endpoint queried the store")
 	}
 	e.do("GET", "/readyz", "", "").want(200).contains(`{"status":"ok"}`)
 	e.do("GET", "/healthz", "", "").want(200)
@@ -47,13 +47,13 @@ func TestReadinessReportsTheStoreAndDoesNotFailForIt(t *testing.T) {
 	for _, path := range []string{"/readyz", "/healthz"} {
 		if a := e.do("GET", path, "", "").want(200).contains(`{"status":"degraded"}`); strings.Contains(a.body, "secret") ||
 			!strings.Contains(a.body, `"next":"From this server's host, find out which Redis`) {
-			t.Errorf("the cause is told, or not what to do: %s", a.body)
+			t.Errorf("the response reveals the cause, or lacks the remedy: %s", a.body)
 		}
 	}
 	e.do("GET", "/livez", "", "").want(200)
 }
 
-// A store that hangs does not let the health pages hang, and is asked by one at a time, however many look.
+// A store that hangs does not make the health endpoints hang, and gets one check at a time, however many clients poll them.
 func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -72,7 +72,7 @@ func TestReadinessDoesNotWaitForAStoreThatHangs(t *testing.T) {
 		t.Error("the pages wait for as long as the store hangs")
 	}
 	if n := calls.Load(); n != 1 {
-		t.Errorf("the store was asked %d times", n)
+		t.Errorf("the store was checked %d times", n)
 	}
 	close(thaw)
 	<-answered

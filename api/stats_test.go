@@ -216,7 +216,7 @@ func TestContractFindings(t *testing.T) {
 		l.leave()
 		l.sweep()
 		l.register(`{"queue":"mail","types":["x"],"machineId":"host-1"}`)
-		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"mail","type":"nobody-runs-it"}`).want(201)
+		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"queue":"mail","type":"unrunnable"}`).want(201)
 		l.do("POST", "/v1/tasks", l.controlFor(roleDispatcher, "zeta", "prod"), `{"queue":"secret-of-zeta","type":"x"}`).want(201)
 		read := func(token, query string) (s v1.System, body string) {
 			t.Helper()
@@ -242,7 +242,7 @@ func TestContractFindings(t *testing.T) {
 			t.Errorf("%v %+v", got, mine.Summary)
 		}
 		if strings.Contains(body, "zeta") {
-			t.Errorf("a token of acme is told of zeta: %s", body)
+			t.Errorf("a token of acme reads about zeta: %s", body)
 		}
 		theirs, _ := read(l.controlFor(roleViewer, "zeta", "prod"), "")
 		if !strings.Contains(theirs.Summary.Message, "secret-of-zeta") || strings.Contains(theirs.Summary.Message, "mail") {
@@ -261,7 +261,7 @@ func TestContractFindings(t *testing.T) {
 		if got := codes(&late, v1.Them); !slices.Equal(got, []string{"queue", "workers"}) {
 			t.Errorf("%v", got)
 		}
-		none, _ := read(l.controlFor(roleViewer, "nobody", "prod"), "")
+		none, _ := read(l.controlFor(roleViewer, "empty", "prod"), "")
 		if got := codes(&none, v1.Them); len(got) != 0 {
 			t.Errorf("of a scope without anything: %v", got)
 		}
@@ -335,7 +335,7 @@ func TestContractRecentlyLost(t *testing.T) {
 			"flapping":    "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
 		} {
 			if !strings.Contains(warned[code], want) {
-				t.Errorf("%s: %q does not say %q", code, warned[code], want)
+				t.Errorf("%s: %q does not contain %q", code, warned[code], want)
 			}
 		}
 		if n := len(s.PoisonTasks); n != 2 || len(s.PoisonTasks[0].Workers) != times || s.PoisonTasks[0].State != v1.Queued ||
@@ -356,8 +356,8 @@ func TestContractRecentlyLost(t *testing.T) {
 	}, counts)
 }
 
-// While no Redis responds, the answer about the system is a 503 that says so and that timeouts are paused, whatever was read a moment ago.
-// While one of several responds, or Redis only evicts, the answer is what is read.
+// While no Redis responds, the system endpoint returns a 503 which reports that timeouts are paused, whatever was read a moment ago. While
+// one of several responds, or Redis only evicts, it returns what can be read.
 func TestSystemWithoutRedis(t *testing.T) {
 	t.Parallel()
 	down := store.NodeHealth{Address: "10.0.0.1:6379", Err: errors.New("secret")}
@@ -459,7 +459,7 @@ func TestContractSystemAndScopes(t *testing.T) {
 			{"*", "&order=desc", "zeta/a acme/prod acme/prod-2 acme.eu/prod"},
 			{"*", "&tenantId=acme", "acme/prod-2 acme/prod"},
 			{"acme", "", "acme/prod-2 acme/prod"},
-			{"nobody", "", ""},
+			{"empty", "", ""},
 		} {
 			if got := list(c[0], c[1]); got != c[2] {
 				t.Errorf("%s %s: %s, want %s", c[0], c[1], got, c[2])

@@ -31,7 +31,7 @@ func TestWhatStreamsFromAnOldCursorCost(t *testing.T) {
 		pipe := l.store.Client.Pipeline()
 		for i := range perShard {
 			pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"type", "task.created", "time", "1768471200000",
-				"scope", "acme/prod", "subject", fmt.Sprint("t", i), "attempt", "1", "worker", "", "by", "somebody", "data", "{}"}})
+				"scope", "acme/prod", "subject", fmt.Sprint("t", i), "attempt", "1", "worker", "", "by", "user", "data", "{}"}})
 			if i%1000 == 999 {
 				if _, err := pipe.Exec(ctx); err != nil {
 					t.Fatal(err)

@@ -70,7 +70,7 @@ func (c *client) status() (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// over reports whether the server has answered or closed the connection unasked.
+// over reports whether the server has answered or closed the connection without a request.
 func (c *client) over() bool {
 	c.t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
@@ -284,8 +284,8 @@ func TestTheAdminListenerIsBounded(t *testing.T) {
 	}
 }
 
-// A client may hold a connection that it has not used yet, and use it just when the server gives up on it. It must not take that
-// for the answer to what it sends, so nothing is said.
+// A client may hold a connection that it has not used yet, and use it just when the server gives up on it. It must not take a message for
+// the response to its request, so the server sends nothing.
 func TestUnusedConnectionsAreClosedInSilence(t *testing.T) {
 	t.Parallel()
 	for _, without := range []bool{false, true} {
@@ -300,8 +300,8 @@ func TestUnusedConnectionsAreClosedInSilence(t *testing.T) {
 	}
 }
 
-// What has not arrived whole needs no answer: it does not hold up a server's end; what has is answered. Where nothing has come
-// nothing is said.
+// An incomplete request needs no response: it does not delay the server's shutdown. A complete request is answered. On a connection without
+// any data nothing is sent.
 func TestHalfARequestDoesNotDelayTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, without := range []bool{false, true} {

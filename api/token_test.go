@@ -114,7 +114,7 @@ func TestTokensThatDoNotHoldAre401(t *testing.T) {
 				body = a.body
 			}
 			if a.body != body || a.header.Get("WWW-Authenticate") != "Bearer" {
-				t.Errorf("%s: the 401 tells more than the others: %s", name, a.body)
+				t.Errorf("%s: the 401 reveals more than the others: %s", name, a.body)
 			}
 		}
 	}

@@ -34,8 +34,8 @@ func (l *live) traces(task string) string {
 	return strings.Join(all, " ")
 }
 
-// The trace of a creation stands with the task, in each of its envelopes and in all its events, whichever way it is handed on;
-// a header that is wrong is ignored, and a field that is wrong is not.
+// The trace of a creation is stored with the task and is in each of its envelopes and all its events, however the task is handed out; a
+// header that is wrong is ignored, and a field that is wrong is refused.
 func TestContractTracesAreStored(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

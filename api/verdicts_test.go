@@ -71,7 +71,7 @@ func TestContractACancelIsRepeatable(t *testing.T) {
 			e := l.create(short)
 			l.call(e, "started", `{"attempt":1}`).want(200)
 			if outcome != "CANCELLED" {
-				cancel(e.TaskID).want(202) // and the worker's outcome stands
+				cancel(e.TaskID).want(202) // and the worker's outcome is kept
 			}
 			l.call(e, "completed", `{"attempt":1,"outcome":`+body+`}`).want(200)
 			cancel(e.TaskID).want(409).contains(`{"error":"task_already_terminal","state":"` + outcome + `"}`)
@@ -252,8 +252,8 @@ func TestContractWorkerLostIsExplained(t *testing.T) {
 	})
 }
 
-// A worker's error says whether a retry may help, also where its worker left that to the category; all else in it stays
-// as it was sent. The task and its history contain it, also beyond the cut of a long one.
+// A worker's error says whether it is retryable, also where the worker left that to the category; everything else in it stays as it was
+// sent: in the task, in its history, and in the stored part of a long one.
 func TestContractAnErrorStatesWhetherItIsRetryable(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -15,7 +15,7 @@ import (
 func TestATokenIsVerifiedOnce(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.badItems = true // bodies are whatever passes the door
+	e.badItems = true // only the check of tokens matters, not the bodies
 	e.fake.owns = true
 	made := 0
 	bearers := map[string]func() string{

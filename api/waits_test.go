@@ -68,8 +68,8 @@ func (l *live) claimInBackground(w *v1.RegisterWorkerResponse) <-chan *answer {
 	return got
 }
 
-// Each call that waits ends when its token is revoked, here or on another replica, alone or with all of its tenant, when the token
-// expires, and when the replica stops; it ends as the API says, and gets nothing of what there is from then on.
+// Each waiting call ends when its token is revoked, here or on another replica, alone or with all of its tenant, when the token expires,
+// and when the replica stops. It ends as the API documents, and receives nothing from then on.
 func TestEveryCallThatWaitsEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(l *live, one waitingTest) (why string){

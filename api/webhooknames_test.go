@@ -23,8 +23,8 @@ func withResolver(r *net.Resolver) func(*tracker.Options) {
 	return func(o *tracker.Options) { o.WebhookPoster = outbound.New(outbound.Options{Resolver: r}) }
 }
 
-// Whatever is to be known about a name, no webhook is saved later or otherwise for it: no name server is asked while it is saved,
-// tested or listed in a file.
+// No name server is queried while a webhook is saved, tested or listed in a file, so no webhook is saved later or otherwise because of a
+// name.
 func TestSavingAWebhookQueriesNoNameServer(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
@@ -49,8 +49,8 @@ func TestSavingAWebhookQueriesNoNameServer(t *testing.T) {
 			t.Errorf("the answers differ: %v", answers)
 		}
 	}, withResolver(&net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		t.Error("a name server was asked")
-		return nil, errors.New("asked")
+		t.Error("a name server was queried")
+		return nil, errors.New("queried")
 	}}))
 }
 

@@ -58,7 +58,7 @@ func TestContractCordon(t *testing.T) {
 	})
 }
 
-// Acts on many workers count, over the wire, and a selector that says nothing is refused.
+// Acts on many workers return their counts over the wire, and a selector without a condition is refused.
 func TestContractActsOnManyWorkers(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -21,8 +21,8 @@ func workerBeat(t testing.TB) *hot {
 
 func BenchmarkWorkerBeat(b *testing.B) { workerBeat(b).bench(b) }
 
-// BenchmarkWorkerBeatToTaskBeat tells how much more a beat costs with its worker's token than with its task's: the median
-// of rounds in which both take turns, so that whatever else the machine does slows both. 1.1 is the bound.
+// BenchmarkWorkerBeatToTaskBeat reports how much more a beat costs with its worker's token than with its task's: the median of rounds in
+// which both alternate, so that other load on the host slows both. 1.1 is the bound.
 func BenchmarkWorkerBeatToTaskBeat(b *testing.B) {
 	const beats = 200 // of each in a round
 	worker, task := workerBeat(b), singleBeat(b)

@@ -85,14 +85,14 @@ func TestTimePausesWhileEveryReplicaIsCutOff(t *testing.T) {
 			least    time.Duration
 			most     time.Duration
 		}{
-			{"both are heard", time.Second, []string{"a", "b"}, time.Second, time.Second},
+			{"both receive beats", time.Second, []string{"a", "b"}, time.Second, time.Second},
 			{"one drains, the other serves", time.Second, []string{"a!", "b"}, time.Second, time.Second},
 			{"both are cut off", time.Second, []string{"a!", "b!"}, 0, 200 * time.Millisecond},
 			{"both are still", time.Second, []string{"a!", "b!"}, 0, 100 * time.Millisecond},
-			{"one is heard again", 2 * time.Second, []string{"a!", "b"}, 1500 * time.Millisecond, 2 * time.Second}, // the report expires
+			{"one receives beats again", 2 * time.Second, []string{"a!", "b"}, 1500 * time.Millisecond, 2 * time.Second}, // the report expires
 			{"it drains", 3 * time.Second, []string{"b!", "a!"}, 0, 400 * time.Millisecond},
 			{"the last one is gone", 100 * time.Millisecond, []string{"b"}, 0, 100 * time.Millisecond},
-			{"and heard", 2 * time.Second, []string{"b"}, 1500 * time.Millisecond, 2 * time.Second},
+			{"and receives beats again", 2 * time.Second, []string{"b"}, 1500 * time.Millisecond, 2 * time.Second},
 			{"it is cut off", time.Second, []string{"b!"}, 0, 100 * time.Millisecond},
 		} {
 			k.run(step.wall, step.replicas...)
@@ -152,7 +152,7 @@ func TestTimeIsHeldForOneTimeoutAtMost(t *testing.T) {
 			left   int // ms, of the period
 			held   bool
 		}{
-			{"nobody lives here", func() {}, period, false},
+			{"nothing lives here", func() {}, period, false},
 			{"a timeout of 300 ms, and the trouble is over since 200", func() { k.uses(300) }, period - 200, true},
 			{"since 300", func() {}, period - 300, false},
 			{"and one of 500", func() { k.uses(500) }, period - 499, true},

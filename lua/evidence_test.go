@@ -126,7 +126,7 @@ func TestLastHeartbeatTimeIsReportedCorrectly(t *testing.T) {
 			for _, of := range tasks {
 				if off := of.off(); off.Abs() > 50*time.Millisecond {
 					outages := s.Client.LRange(context.Background(), key("outages"), 0, 4).Val()
-					t.Fatalf("%s is said to have been heard %v later than it was; before that: %q; outages: %q",
+					t.Fatalf("the recorded last beat of %s is %v too late; before that: %q; outages: %q",
 						of.id, off, story[max(0, len(story)-30):], outages)
 				}
 			}

@@ -99,14 +99,14 @@ func TestEveryScriptIsInAFolder(t *testing.T) {
 			return err
 		}
 		if strings.Count(filepath.ToSlash(path), "/") != 1 {
-			t.Errorf("%s: a script stands in the folder of its room, a fragment in lib", path)
+			t.Errorf("%s: a script belongs into the folder of its package, a fragment into lib", path)
 		} else if filepath.Dir(path) != "lib" {
 			composed--
 		}
 		return err
 	})
 	if err != nil || composed != 0 {
-		t.Errorf("%d scripts are composed that do not stand in a room: %v", composed, err)
+		t.Errorf("%d composed scripts are not in a package's folder: %v", composed, err)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestOnlyTestsMayChangeTheClock(t *testing.T) {
 	set := lua.LoadWithClock("redis.call('LRANGE', 'x', 0, -1)")
 	for _, name := range set.Names() {
 		if strings.Contains(set.Get(name).Source, "'TIME'") {
-			t.Errorf("%s asks Redis for the time past lua.redisClock, so no test can hold its clock", name)
+			t.Errorf("%s reads Redis's time without lua.redisClock, so no test can hold its clock", name)
 		}
 	}
 }

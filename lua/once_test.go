@@ -37,7 +37,7 @@ func TestEventsAndWakesAreWrittenInOnePlace(t *testing.T) {
 	t.Parallel()
 	for text, file := range map[string]string{"'XADD'": "lib/event.lua", "'PUBLISH'": "lib/wake.lua", "lubdub:wake": "lib/wake.lua"} {
 		if found := filesWith(t, ".", ".lua", text); len(found) != 1 || found[file] != 1 {
-			t.Errorf("%s stands in %v, not once and in %s", text, found, file)
+			t.Errorf("%s occurs in %v, not once and in %s", text, found, file)
 		}
 	}
 	if found := filesWith(t, "..", ".go", "lubdub:wake"); len(found) != 1 || found["lua/lua.go"] != 1 {
@@ -77,17 +77,17 @@ func TestEachDeploymentHasItsOwnScripts(t *testing.T) {
 		}
 	}
 	if wakes == 0 || trims == 0 {
-		t.Errorf("%d scripts wake, %d tell", wakes, trims)
+		t.Errorf("%d scripts wake claims, %d trim events", wakes, trims)
 	}
 }
 
 // What one script packs another unpacks, so both are next to each other, in the fragment of the entry.
 func TestEntriesArePackedInFragments(t *testing.T) {
 	t.Parallel()
-	own := map[string]string{"workers/worker_candidates.lua": "its reply, which Go takes apart"}
+	own := map[string]string{"workers/worker_candidates.lua": "its reply, which Go parses"}
 	for file := range filesWith(t, ".", ".lua", `\t`) {
 		if !strings.HasPrefix(file, "lib/") && own[file] == "" {
-			t.Errorf("%s packs or unpacks an entry; that belongs into a fragment in lib, both beside each other", file)
+			t.Errorf("%s packs or unpacks an entry; both belong next to each other, into a fragment in lib", file)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestHold(t *testing.T) {
 			want = append(want, fmt.Sprintf(`{"shard":7,"fromMs":%d,"outageCreditMs":%d}`, start+o.from, o.lost))
 		}
 		if !slices.Equal(credited, want) {
-			t.Errorf("told:\n%q, want\n%q", credited, want)
+			t.Errorf("reported:\n%q, want\n%q", credited, want)
 		}
 	})
 }

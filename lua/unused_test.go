@@ -8,7 +8,7 @@ import (
 
 // A script has the functions of its fragments that it calls, those that these call, and no others.
 func TestWhatAScriptDoesNotCallIsLeftOut(t *testing.T) {
-	const lib = `-- Purpose: unused is told of here.
+	const lib = `-- Purpose: unused is mentioned here.
 local function used(n) return n + 1 end
 local function unused(n) return n + 1 end -- in one line
 -- Recurses.
@@ -32,7 +32,7 @@ end
 		"room/none.lua":  {Data: []byte("--#include lib/lib.lua\nreturn 1\n")},
 	}
 	set := LoadWithClockFrom(folder, "")
-	want := `-- Purpose: unused is told of here.
+	want := `-- Purpose: unused is mentioned here.
 local function used(n) return n + 1 end
 -- Recurses.
 local kept = {1, 2}

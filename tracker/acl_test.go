@@ -100,7 +100,7 @@ func TestNothingInTheACLIsIdle(t *testing.T) {
 	}
 	if has, err := redistest.HasWAITAOF(); err != nil {
 		t.Fatal(err)
-	} else if has { // this is asked instead
+	} else if has { // this is called instead
 		delete(ofDurability, "config|get")
 		ofDurability["waitaof"] = store.Fsync
 	}

@@ -118,7 +118,7 @@ func (m *fleetModel) must(rt *rapid.T, err error) {
 
 func (m *fleetModel) code(rt *rapid.T, what string, err error, want model.Code) {
 	if got := model.CodeOf(err); got != want {
-		rt.Fatalf("%s: %q, the model says %q (%v)", what, got, want, err)
+		rt.Fatalf("%s: %q, in the model %q (%v)", what, got, want, err)
 	}
 }
 
@@ -240,7 +240,7 @@ func (m *fleetModel) Claim(rt *rapid.T) {
 	for _, e := range tasks {
 		k := m.tasks[e.Task.ID]
 		if !runnable[k.id] {
-			rt.Fatalf("claimed %s, which is %s and asks for %q %q %v %q; the worker has %+v", k.id, k.state, k.kind, k.runtime, k.labels, k.pin, w)
+			rt.Fatalf("claimed %s, which is %s and requires %q %q %v %q; the worker has %+v", k.id, k.state, k.kind, k.runtime, k.labels, k.pin, w)
 		}
 		if e.Attempt.Number != k.attempt+1 || k.attempts[e.Attempt.Number] != nil {
 			rt.Fatalf("claimed attempt %d of %s after attempt %d", e.Attempt.Number, k.id, k.attempt)
@@ -390,11 +390,11 @@ func (m *fleetModel) Check(rt *rapid.T) {
 	for _, task := range tasks.Tasks {
 		k := m.tasks[task.ID]
 		if task.State != k.state || task.Attempt != k.attempt || task.Losses != k.losses {
-			rt.Fatalf("%s is %s in attempt %d with %d losses; the model says %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state,
+			rt.Fatalf("%s is %s in attempt %d with %d losses; in the model %s, %d, %d\n%+v", k.id, task.State, task.Attempt, task.Losses, k.state,
 				k.attempt, k.losses, task.History)
 		}
 		if (k.state == model.Dispatched || k.state == model.Running) && task.WorkerID != k.holder {
-			rt.Fatalf("%s is held by %s; the model says %s", k.id, task.WorkerID, k.holder)
+			rt.Fatalf("%s is held by %s; in the model by %s", k.id, task.WorkerID, k.holder)
 		}
 		if k.state == model.Queued && task.NextAttemptAt.IsZero() {
 			depth++
@@ -412,7 +412,7 @@ func (m *fleetModel) Check(rt *rapid.T) {
 		}
 		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) || (got.Cordon != nil) != w.cordoned ||
 			(got.Hold != nil) != w.held {
-			rt.Fatalf("%s is %s and holds %d, cordoned: %v; the model says %s, %d, %v", w.id, got.Status, got.Held, got.Cordon, w.status,
+			rt.Fatalf("%s is %s and holds %d, cordoned: %v; in the model %s, %d, %v", w.id, got.Status, got.Held, got.Cordon, w.status,
 				len(m.held(w)), w.cordoned)
 		}
 	}
@@ -436,7 +436,7 @@ func (m *fleetModel) Check(rt *rapid.T) {
 		want[w.status]++
 	}
 	if waiting != depth || is.Running != running || !maps.Equal(is.Workers, want) {
-		rt.Fatalf("%d tasks wait to be claimed, %d run, workers are %v; the model says %d, %d, %v", waiting, is.Running, is.Workers, depth,
+		rt.Fatalf("%d tasks wait to be claimed, %d run, workers are %v; in the model %d, %d, %v", waiting, is.Running, is.Workers, depth,
 			running, want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// The drains of the crew's model: of workers, and of their machines; and their cordons.
+// The drains of the fleet's model: of workers, and of their machines; and their cordons.
 
 // These are the ways in which a worker drains.
 const (

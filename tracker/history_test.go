@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	historyRounds = flag.Int("history.rounds", 1, "how many rounds TestHistories has, each with a Redis of its own")
+	historyRounds = flag.Int("history.rounds", 1, "how many rounds TestHistories has, each with its own Redis")
 	historyFor    = flag.Duration("history.for", 3*time.Second, "for how long clients are at work in each; streams keep 10,000 events a shard")
 	historyKills  = flag.Int("history.kills", 1, "how often Redis is killed in each")
 )

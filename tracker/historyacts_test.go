@@ -198,7 +198,7 @@ func (h *histories) next(client int, r *tracker.Tracker, k *historyTask) {
 		c, err := r.Tasks.NextAttempt(context.Background(), trackertest.Scope, k.id, from)
 		if err == nil && c.Envelope != nil {
 			if n := c.Envelope.Attempt.Number; n != from+1 {
-				h.Errorf("%s: asked for the attempt after %d and got the envelope of attempt %d", k.id, from, n)
+				h.Errorf("%s: requested the attempt after %d and got the envelope of attempt %d", k.id, from, n)
 			}
 			k.got(c.Envelope.Attempt)
 		}

@@ -99,7 +99,7 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 	}
 	for name, worker := range h.claimed {
 		if dispatched[name] != worker {
-			h.Errorf("%s was handed to %s; its event says %q", name, worker, dispatched[name])
+			h.Errorf("%s was handed to %s; its event has %q", name, worker, dispatched[name])
 		}
 	}
 }

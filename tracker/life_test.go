@@ -9,8 +9,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// taskLife is everything that can be asked about a task, by design and without any of the store: the model with which histories are
-// compared. It is a value; a step returns another one.
+// taskLife is everything that is known about a task, by design and without any of the store: the model with which histories are compared.
+// It is a value; a step returns another one.
 type taskLife struct {
 	State             model.State // "": not created
 	Attempt           int

@@ -19,15 +19,15 @@ import (
 )
 
 var lostOfEach = flag.Int("lost-replies", 0,
-	"of how many calls of each script the reply is lost, one in each telling of the story; 0: of one call of every fourth script")
+	"of how many calls of each script the reply is lost, one in each run of the story; 0: of one call of every fourth script")
 
 // notInTheStory has scripts that the story does not run, and the test that loses their replies or why none does.
 var notInTheStory = map[string]string{
 	"all_loads":       "it reads for many workers what loads reads for few",
-	"forget_timeouts": "what it drops nobody uses; a drop without an answer is asked for again with the next look, and finds nothing",
-	"wake_when_free":  "it only asks to be told sooner: a claim that waits at a full worker looks again by itself",
-	"worker_probed":   "it needs a worker that answers; without it that one is asked again at the next look",
-	"claimed":         "a claim whose request died makes the next one wait until its time has ended, and here time stands: TestHistories",
+	"forget_timeouts": "what it drops is unused; a drop without a reply is repeated with the next look, and finds nothing",
+	"wake_when_free":  "it only requests an earlier notice: a claim that waits at a full worker looks again on its own",
+	"worker_probed":   "it needs a worker that answers; without it that one is probed again at the next look",
+	"claimed":         "a claim whose request died delays the next one until its time has ended, and time stops here: TestHistories",
 	"schema":          "it runs before the story: TestALostAnswerOfAStepIsMadeGood",
 	"indexed":         "it runs before the story, and only reads",
 	"relist":          "it runs before the story: TestWhatQueuesHaveIsListed",
@@ -70,7 +70,7 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("told %d times, each with the reply of another call lost; %d scripts", runs, len(s.Scripts.Names())-len(notInTheStory))
+	t.Logf("%d runs, each with the reply of another call lost; %d scripts", runs, len(s.Scripts.Names())-len(notInTheStory))
 }
 
 // runStory runs the story in an empty store while a reply is lost. It returns which scripts ran, how often, and the final state.
@@ -137,7 +137,7 @@ func (c *story) observe() map[string]string {
 	c.sure("queues", func() (err error) { queues, err = c.Queues.List(c.Ctx, trackertest.Scope); return err })
 	for _, q := range queues {
 		for _, k := range q.Kinds {
-			end["queue "+q.Name+" "+k.Type] = fmt.Sprintf("%d wait, %d of them for nobody", k.Depth, k.Unrunnable)
+			end["queue "+q.Name+" "+k.Type] = fmt.Sprintf("%d wait, %d of them unrunnable", k.Depth, k.Unrunnable)
 		}
 		end["queue "+q.Name] = fmt.Sprintf("paused %v, workers %v, %d run", q.Paused, q.Workers, q.Running)
 	}

@@ -68,7 +68,7 @@ func (m *machine) dispatched(k *modelTask, a *model.Attempt) {
 
 func (m *machine) code(rt *rapid.T, what string, err error, want model.Code) {
 	if got := model.CodeOf(err); got != want {
-		rt.Fatalf("%s: %q, the model says %q (%v)", what, got, want, err)
+		rt.Fatalf("%s: %q, in the model %q (%v)", what, got, want, err)
 	}
 }
 
@@ -152,7 +152,7 @@ func (m *machine) Beat(rt *rapid.T) {
 	}
 	m.begin(k, a)
 	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.cancelDelivered != 0) {
-		rt.Fatalf("cancel in the reply: %+v, the model says %v, delivered %v", b.Cancel, k.cancel, k.cancelDelivered != 0)
+		rt.Fatalf("cancel in the reply: %+v, in the model %v, delivered %v", b.Cancel, k.cancel, k.cancelDelivered != 0)
 	}
 	if k.cancel && k.cancelDelivered == 0 && rapid.Bool().Draw(rt, "delivered") {
 		m.tr.Beats.CancelDelivered(a)
@@ -202,7 +202,7 @@ func (m *machine) Complete(rt *rapid.T) {
 		m.finished(k, c.Outcome, model.WorkerReported)
 	}
 	if done.WillRetry != k.retried[a.Number] || done.Outcome != c.Outcome || done.WillRetry && done.NextAttempt != a.Number+1 {
-		rt.Fatalf("%+v, the model says retry %v", done, k.retried[a.Number])
+		rt.Fatalf("%+v, in the model retry %v", done, k.retried[a.Number])
 	}
 }
 
@@ -313,7 +313,7 @@ func (m *machine) Claim(rt *rapid.T) {
 	m.must(rt, err)
 	waits := k.state == model.Queued && !k.readyAt.After(m.now)
 	if (len(got) == 1) != waits || waits && got[0].Task.ID != k.id {
-		rt.Fatalf("claimed %v, the model says that %s waits: %v", trackertest.IDs(got), k.id, waits)
+		rt.Fatalf("claimed %v, in the model %s waits: %v", trackertest.IDs(got), k.id, waits)
 	}
 	if waits {
 		m.dispatched(k, got[0].Attempt)

@@ -95,14 +95,14 @@ func (m *machine) agree(rt *rapid.T, task *model.Task) {
 		rt.Fatalf("%s was never created", task.ID)
 	}
 	if task.State != k.state || task.Reason != k.reason || task.Attempt != k.attempt {
-		rt.Fatalf("%s is %s %q attempt %d; the model says %s %q attempt %d", k.id, task.State, task.Reason, task.Attempt, k.state, k.reason,
+		rt.Fatalf("%s is %s %q attempt %d; in the model %s %q attempt %d", k.id, task.State, task.Reason, task.Attempt, k.state, k.reason,
 			k.attempt)
 	}
 	if !task.NextAttemptAt.Equal(k.readyAt) {
-		rt.Fatalf("%s next attempt at %v; the model says %v", k.id, task.NextAttemptAt, k.readyAt)
+		rt.Fatalf("%s next attempt at %v; in the model %v", k.id, task.NextAttemptAt, k.readyAt)
 	}
 	if task.Failures != k.failures || task.Losses != k.losses {
-		rt.Fatalf("%s counts %d failures, %d losses; the model says %d, %d", k.id, task.Failures, task.Losses, k.failures, k.losses)
+		rt.Fatalf("%s counts %d failures, %d losses; in the model %d, %d", k.id, task.Failures, task.Losses, k.failures, k.losses)
 	}
 	if k.state == model.Running {
 		if want := m.L-k.last > k.timeout; (task.Liveness == model.Lost) != want {
@@ -126,7 +126,7 @@ func (m *machine) list(rt *rapid.T, s model.State) {
 		}
 	}
 	if page.Total != want || len(page.Tasks) != want {
-		rt.Fatalf("state %q: total %d, listed %d; the model says %d", s, page.Total, len(page.Tasks), want)
+		rt.Fatalf("state %q: total %d, listed %d; in the model %d", s, page.Total, len(page.Tasks), want)
 	}
 	for _, task := range page.Tasks {
 		m.agree(rt, task)
@@ -158,7 +158,7 @@ func (m *machine) Check(rt *rapid.T) {
 	m.must(rt, err)
 	for _, s := range model.States {
 		if run.Counts[s] != counts[s] {
-			rt.Fatalf("the run counts %d %s; the model says %d", run.Counts[s], s, counts[s])
+			rt.Fatalf("the run counts %d %s; in the model %d", run.Counts[s], s, counts[s])
 		}
 	}
 }

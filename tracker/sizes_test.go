@@ -52,12 +52,12 @@ func TestRecordedTaskSizeStaysCorrect(t *testing.T) {
 			c.Helper()
 			stored, recorded, class := storedBytes(c.Harness, id)
 			if d := stored - recorded; d > 2500 || d < -2500 {
-				c.Fatalf("%s, %s: takes %d bytes, and is said to take %d", id, when, stored, recorded)
+				c.Fatalf("%s, %s: takes %d bytes, and is recorded with %d", id, when, stored, recorded)
 			}
 			entry := "~acme/" + class + "/prod/" + id
 			if n := strings.Count(strings.Join(c.Sizes(), "\n")+"\n", "/prod/"+id+"\n"); n > 1 || (n == 1) != (recorded > 1024) || n == 1 &&
 				!strings.Contains(strings.Join(c.Sizes(), "\n")+"\n", entry+"\n") {
-				c.Fatalf("%s, %s: listed %d times, said to take %d: %v", id, when, n, recorded, c.Sizes())
+				c.Fatalf("%s, %s: listed %d times, recorded with %d: %v", id, when, n, recorded, c.Sizes())
 			}
 		}
 		for i := range 8 {

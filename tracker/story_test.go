@@ -18,7 +18,7 @@ import (
 
 var storyBegins = time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 
-// story is a crew whose steps use every script, with clients that retry when the store did not confirm.
+// story is a fleet whose steps use every script, with clients that retry when the store did not confirm.
 type story struct {
 	*trackertest.Fleet
 	what  string // the script whose reply is lost
@@ -196,7 +196,7 @@ func (c *story) callbacks() {
 		return err
 	})
 	if b := c.beats(a); b.Cancel == nil {
-		c.Fatalf("%s: nothing is told of the cancel", c.what)
+		c.Fatalf("%s: the cancel is not delivered", c.what)
 	}
 	c.Beats.CancelDelivered(a)
 	c.ended(a, model.Cancelled, false)
@@ -233,7 +233,7 @@ func (c *story) verdicts() {
 
 // queues pauses and resumes queues; a task that fails there is retried.
 func (c *story) queues() {
-	c.queued("picky", "q", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "nobody's"} })
+	c.queued("picky", "q", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "none"} })
 	c.sure("pause", func() error { _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); return err })
 	c.queued("retried", "q", func(n *model.NewTask) {
 		n.Retry = &model.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
@@ -287,8 +287,8 @@ func (c *story) inventory() {
 		}
 	}
 	for range 13 { // longer than an unknown reservation lasts
-		c.sendBeat("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: holdings.OwnedAttempt{TaskID: "kept",
-			Number: 1}}}})
+		held := holdings.OwnedAttempt{TaskID: "kept", Number: 1}
+		c.sendBeat("w1", workers.WorkerBeat{Inventory: []holdings.InventoryItem{{OwnedAttempt: held}}})
 		c.goOn(time.Second)
 	}
 	c.sure("owned", func() error {

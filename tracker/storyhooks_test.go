@@ -68,7 +68,7 @@ func (c *story) delivers() {
 // webhooks sends events of tasks to webhooks; one is gone and is disabled, one is deleted.
 func (c *story) webhooks() {
 	created := events.Filter{Types: []string{"task.created"}, Queue: "hooked"}
-	c.hook("told", "https://told", created)
+	c.hook("received", "https://received", created)
 	c.hook("gone", "https://gone", events.Filter{Types: []string{"task.*"}, Queue: "hooked"})
 	c.hook("leaves", "https://leaves", created)
 	for shard := range c.Tracker.Store.Shards() { // as if the process that created the first one had died before it had notified every shard
@@ -86,30 +86,30 @@ func (c *story) webhooks() {
 		return err
 	})
 	c.delivers()
-	if n := c.outside.messages("https://told"); n != 3 {
+	if n := c.outside.messages("https://received"); n != 3 {
 		c.Fatalf("%s: %d messages of 3", c.what, n)
 	}
 	c.queued("hooked-3", "hooked")
 	c.delivers()
-	c.sure("test", func() error { _, err := c.Webhooks.Test(c.Ctx, trackertest.Scope, "told"); return err })
+	c.sure("test", func() error { _, err := c.Webhooks.Test(c.Ctx, trackertest.Scope, "received"); return err })
 	c.sure("rotate", func() error {
-		_, err := c.Webhooks.RotateSecret(c.Ctx, trackertest.Scope, "told", "", false)
+		_, err := c.Webhooks.RotateSecret(c.Ctx, trackertest.Scope, "received", "", false)
 		return err
 	})
 	c.sure("update", func() error {
-		_, err := c.Webhooks.Update(c.Ctx, trackertest.Scope, "told",
-			webhooks.Settings{URL: "https://told", Enabled: true, Filter: created}, false)
+		_, err := c.Webhooks.Update(c.Ctx, trackertest.Scope, "received",
+			webhooks.Settings{URL: "https://received", Enabled: true, Filter: created}, false)
 		return err
 	})
 	var page *webhooks.DeliveryPage
 	c.sure("deliveries", func() (err error) {
-		page, err = c.Webhooks.Deliveries(c.Ctx, webhooks.DeliveryFilter{Scope: trackertest.Scope, WebhookID: "told",
+		page, err = c.Webhooks.Deliveries(c.Ctx, webhooks.DeliveryFilter{Scope: trackertest.Scope, WebhookID: "received",
 			Status: "DELIVERED", PageSize: 10})
 		return err
 	})
-	c.sure("redeliver", func() error { return c.Webhooks.Redeliver(c.Ctx, trackertest.Scope, "told", page.Deliveries[0].ID) })
+	c.sure("redeliver", func() error { return c.Webhooks.Redeliver(c.Ctx, trackertest.Scope, "received", page.Deliveries[0].ID) })
 	c.sure("redeliver since", func() error {
-		_, err := c.Webhooks.RedeliverSince(c.Ctx, trackertest.Scope, "told", since.Format(time.RFC3339))
+		_, err := c.Webhooks.RedeliverSince(c.Ctx, trackertest.Scope, "received", since.Format(time.RFC3339))
 		return err
 	})
 	c.delivers()
@@ -135,7 +135,7 @@ func (c *story) observeHooks(end map[string]string) {
 // largeWebhooks receive events of the largest size, and have as many pending deliveries as possible.
 func (b *bounds) largeWebhooks() {
 	b.Helper()
-	for _, url := range []string{"https://told", "https://gone"} {
+	for _, url := range []string{"https://received", "https://gone"} {
 		settings := webhooks.Settings{URL: url, Enabled: true, Filter: events.Filter{Types: []string{"task.*"}}}
 		w, err := b.Webhooks.Create(b.Ctx, webhooks.NewWebhook{Scope: big, ID: longest("hook"+url[8:], 0), Settings: settings})
 		b.check("create webhook", err)
@@ -148,7 +148,7 @@ func (b *bounds) largeWebhooks() {
 	}
 	for i := range 60 {
 		_, err := b.Webhooks.Create(b.Ctx, webhooks.NewWebhook{Scope: big, ID: longest("many", i), Settings: webhooks.Settings{
-			URL: "https://told/" + longest("path", i), Filter: events.Filter{Types: []string{"task.*"}, Subject: longest("task", i)}}})
+			URL: "https://received/" + longest("path", i), Filter: events.Filter{Types: []string{"task.*"}, Subject: longest("task", i)}}})
 		b.check("create webhook", err)
 	}
 	_, err := b.Webhooks.List(b.Ctx, big)
@@ -160,5 +160,5 @@ func (b *bounds) largeWebhooks() {
 	if repairs := b.Reconcile(); repairs["missing_delivery"] == 0 {
 		b.Errorf("repaired %v", repairs)
 	}
-	b.check("delete", b.Webhooks.Delete(b.Ctx, big, longest("hooktold", 0), false))
+	b.check("delete", b.Webhooks.Delete(b.Ctx, big, longest("hookreceived", 0), false))
 }

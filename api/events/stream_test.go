@@ -35,7 +35,7 @@ func TestEventsAreNotCopiedForEachListener(t *testing.T) {
 			allocs = min(allocs, testing.AllocsPerRun(1, read))
 		}
 		if string(got) != want.String() {
-			t.Errorf("in reads of %d bytes another text is told", size)
+			t.Errorf("reads of %d bytes produce a different text", size)
 		}
 		if allocs > 1 {
 			t.Errorf("%.0f allocations in reads of %d bytes", allocs, size)

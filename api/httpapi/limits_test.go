@@ -53,7 +53,7 @@ func TestTenantsAreForgottenWithoutAGift(t *testing.T) {
 		t.Error("a tenant that was forgotten got its share twice")
 	}
 	if l.take("rested", &rested, now) != nil || l.take("rested", nil, now) == nil {
-		t.Error("a token goes on with a bucket that is its tenant's no more")
+		t.Error("a token still uses the bucket that its tenant had before")
 	}
 }
 

@@ -23,7 +23,7 @@ var requestBodies = []struct {
 	{v1.OfflineWorkersRequest{}, false}, {v1.SelectWorkerRequest{}, false},
 }
 
-// Every field of every body goes by its exact name, and is said once: encoding/json takes any case, and of two the last.
+// Every field of every body must have its exact name and occur once: encoding/json accepts any case, and of two takes the last.
 func TestNamesAreExactAndComeOnce(t *testing.T) {
 	t.Parallel()
 	fields := 0

@@ -63,6 +63,6 @@ func TestSubjectsThatAreInvalidInEvents(t *testing.T) {
 		}
 	}
 	if err := (token.Control{Role: token.RoleOperator, Tenant: "a", Workspace: "b", Subject: "a b", TTL: time.Hour}).Check(); err == nil {
-		t.Error("a token is made for a subject that events cannot tell")
+		t.Error("a token was issued for a subject that events cannot contain")
 	}
 }

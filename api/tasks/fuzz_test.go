@@ -16,7 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// A creation that is accepted means what encoding/json reads in it, and has no unknown field.
+// An accepted creation means what encoding/json reads in it, and has no unknown field.
 func FuzzCreateBody(f *testing.F) {
 	for _, body := range []string{`{"taskId":"t","deadline":"2025-01-15T11:00:00Z"}`, `{"TaskID":"t"}`, `{"retry":{"x":1}}`,
 		`{"labels":{"a":"b"},"payload":[1,{}]}`, `[]`, `{"taskId":""}`, "{\"\\u0074askId\":\"a\"}", `{"taskId":1}`} {

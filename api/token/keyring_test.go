@@ -69,23 +69,23 @@ func TestKeysAreRefusedWithAReason(t *testing.T) {
 	}
 }
 
-// The domain also has the rule for ids and the longest life of a token; this package does not import it, and both agree.
+// The rule for ids and the longest lifetime of a token are defined in the domain, which this package does not import: both must agree.
 func TestIDsAndLivesAreTheDomains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		odd := rapid.StringOfN(rapid.RuneFrom([]rune("aZ9._-@[`{/:é\x00")), 0, 3, -1)
 		id := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._-]{0,130}`), odd).Draw(t, "id")
 		if validID(id) != model.ValidID(id) {
-			t.Fatalf("%q is an id: %v; the domain says %v", id, validID(id), model.ValidID(id))
+			t.Fatalf("%q is an id: %v; in the domain %v", id, validID(id), model.ValidID(id))
 		}
 	})
 	for c := range 256 {
 		for _, id := range []string{string([]byte{byte(c)}), string([]byte{'a', byte(c)})} {
 			if validID(id) != model.ValidID(id) {
-				t.Errorf("%q is an id: %v; the domain says %v", id, validID(id), model.ValidID(id))
+				t.Errorf("%q is an id: %v; in the domain %v", id, validID(id), model.ValidID(id))
 			}
 		}
 	}
 	if MaxLife != model.MaxTokenTTL || MaxControlLife != model.MaxControlTTL {
-		t.Errorf("tokens may hold for %v and %v; the domain says %v and %v", MaxLife, MaxControlLife, model.MaxTokenTTL, model.MaxControlTTL)
+		t.Errorf("tokens may be valid for %v and %v; in the domain %v and %v", MaxLife, MaxControlLife, model.MaxTokenTTL, model.MaxControlTTL)
 	}
 }

@@ -20,7 +20,7 @@ func TestRevokedTakes(t *testing.T) {
 	r.Worker("acme", "prod", "wkr_1", time.Unix(100, 0))
 	r.Subject("acme", "prod", "ann", time.Unix(50, 0))
 	r.Subject("acme", "prod", "ann", time.Unix(100, 0))
-	r.Subject("acme", "prod", "ann", time.Unix(60, 0)) // the latest stands
+	r.Subject("acme", "prod", "ann", time.Unix(60, 0)) // the latest applies
 	r.Subject("acme", Wildcard, "bob", time.Unix(100, 0))
 	r.Subject(Wildcard, Wildcard, "eve", time.Unix(100, 0))
 	for _, c := range []*Claims{
@@ -47,11 +47,11 @@ func TestRevokedTakes(t *testing.T) {
 		}
 	}
 	if !r.MayTake(of(KindTask, "gone", "w", "", "", 101)) {
-		t.Error("whoever does not know when a token was issued is told that it holds")
+		t.Error("a token without a known time of issue is valid")
 	}
 }
 
-// What takes a token back stands for as long as a token may hold, so none holds for longer, whatever it says.
+// A revocation is kept for the longest lifetime of a token, so no token may be valid for longer, whatever it claims.
 func TestNoTokenHoldsLongerThanItsKindMay(t *testing.T) {
 	t.Parallel()
 	k := testKeys(t)
@@ -79,10 +79,10 @@ func TestNoTokenHoldsLongerThanItsKindMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := k.Verify(text, testTime); err == nil {
-		t.Error("a token that does not say when it was issued holds")
+		t.Error("a token without a time of issue is valid")
 	}
 	if err := (Control{Role: RoleViewer, Tenant: "a", Workspace: "b", TTL: MaxControlLife + time.Second}).Check(); err == nil {
-		t.Error("a token is made that would not hold for as long as it says")
+		t.Error("a token was issued for longer than it would be valid")
 	}
 }
 

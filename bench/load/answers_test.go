@@ -60,7 +60,7 @@ func TestPartialReads(t *testing.T) {
 	})
 }
 
-// Wherever an answer is torn apart, also inside the end of its head, it is put together again.
+// Wherever a response is split, also inside the end of its head, it is put together again.
 func TestByteByByte(t *testing.T) {
 	server, client := net.Pipe()
 	var wg sync.WaitGroup
@@ -133,8 +133,8 @@ func (l *large) Next(dst []byte) []byte {
 	return append(fmt.Appendf(dst, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size), make([]byte, size)...)
 }
 
-// Bytes that no request asked for are no answer to the next request.
-func TestUnaskedBytes(t *testing.T) {
+// Bytes that belong to no request are not the response to the next request.
+func TestUnrequestedBytes(t *testing.T) {
 	address := fakeServer(t, func(c net.Conn, n int) { write(c, okAnswer+okAnswer) })
 	g, err := DialLight(t.Context(), address, 1)
 	if err != nil {

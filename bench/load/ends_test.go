@@ -61,7 +61,7 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// An open loop whose connections all sleep is interrupted too, and says so.
+// An open loop whose connections all sleep is interrupted too, and reports it.
 func TestInterruptWhileAsleep(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
 		address := fakeServer(t, func(c net.Conn, _ int) { write(c, okAnswer) })

@@ -52,7 +52,7 @@ func fakeServer(t *testing.T, answer func(conn net.Conn, n int)) (address string
 
 func write(c net.Conn, text string) { _, _ = io.WriteString(c, text) }
 
-// dials are the generators, which must give the same results.
+// dials are the generators, which must behave the same.
 var dials = map[string]func(context.Context, string, int) (Generator, error){
 	"pool":  func(ctx context.Context, address string, n int) (Generator, error) { return Dial(ctx, address, n) },
 	"light": DialLight,

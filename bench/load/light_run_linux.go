@@ -262,7 +262,7 @@ func (p *lightRun) handle(c *lightConn, events uint32) {
 	}
 }
 
-var errUnasked = errors.New("bytes without a request")
+var errUnrequested = errors.New("bytes without a request")
 
 func (p *lightRun) received(c *lightConn, in []byte) {
 	if len(c.in) > 0 {
@@ -274,7 +274,7 @@ func (p *lightRun) received(c *lightConn, in []byte) {
 	case err != nil:
 		p.broken(c, err)
 	case !c.busy || size > 0 && size < len(in):
-		p.broken(c, errUnasked)
+		p.broken(c, errUnrequested)
 	case size > 0:
 		p.answered(c, status, body)
 	case len(in) > maxAnswer:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fakeClock advances only by the time that the server takes and by sleeps.
+// fakeClock advances only by the server's processing time and by sleeps.
 type fakeClock struct{ at atomic.Int64 }
 
 func (c *fakeClock) now() time.Duration { return time.Duration(c.at.Load()) }
@@ -22,7 +22,7 @@ func (c *fakeClock) sleepUntil(ctx context.Context, t time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// One stall of a second is one long request to a closed loop. In an open loop everybody who wanted to send meanwhile
+// One stall of a second is one long request to a closed loop. In an open loop every client that would have sent meanwhile
 // has waited, each from their own intended time.
 func TestStallIsCountedFromTheIntendedStart(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
@@ -69,7 +69,7 @@ func TestStallIsCountedFromTheIntendedStart(t *testing.T) {
 	})
 }
 
-// An open loop tells its own lateness apart from the wait for the answer before.
+// An open loop reports its own lateness separately from the wait for the previous response.
 func TestOwnLateness(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
 		clock := &fakeClock{}
@@ -84,7 +84,7 @@ func TestOwnLateness(t *testing.T) {
 	})
 }
 
-// What an open loop could not send by its end it tells.
+// An open loop reports what it could not send by its end.
 func TestOverloadIsReported(t *testing.T) {
 	both(t, func(t *testing.T, dial dialer) {
 		clock := &fakeClock{}

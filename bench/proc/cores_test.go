@@ -37,7 +37,7 @@ func printCoreSplit() {
 // Children and this process get their own cores, all threads of them, where there are enough.
 func TestSplitCores(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "LUBDUB_TEST_PARENT=apart")
+	cmd.Env = append(os.Environ(), "LUBDUB_TEST_PARENT=split")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -51,7 +51,7 @@ func TestSplitCores(t *testing.T) {
 	}
 	list := func(line string) string { return strings.TrimSpace(strings.TrimPrefix(line, "Cpus_allowed_list:")) }
 	if !strings.HasPrefix(lines[0], "["+list(lines[1])+"] [") {
-		t.Errorf("a child has other cores than was said: %s", out)
+		t.Errorf("a child runs on other cores than it was given: %s", out)
 	}
 	for _, l := range lines[2:] {
 		if list(l) == list(lines[1]) || list(l) != list(lines[2]) {

@@ -18,14 +18,14 @@ func TestMain(m *testing.M) {
 	case "dies": // see TestChildrenDieWithTheirParent
 		parent()
 		return
-	case "apart": // see TestSplitCores
+	case "split": // see TestSplitCores
 		printCoreSplit()
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// burn uses CPU until the process's own count says that it was enough.
+// burn uses CPU until the process's own counter shows that it was enough.
 func burn(t *testing.T, atLeast time.Duration) (used time.Duration) {
 	t.Helper()
 	before, err := ReadCPU(os.Getpid())
@@ -70,7 +70,7 @@ func TestReadCPUCountsEndedThreads(t *testing.T) {
 			200 * time.Millisecond},
 		"one came and ended": {CPU{total: 300 * time.Millisecond,
 			threads: map[string]time.Duration{"1": 60_000_001, "2": 40_000_000}}, 200 * time.Millisecond},
-		"the kernel tells nothing per task": {CPU{total: 130 * time.Millisecond}, 30 * time.Millisecond},
+		"the kernel reports nothing per task": {CPU{total: 130 * time.Millisecond}, 30 * time.Millisecond},
 	} {
 		if got := c.after.Since(before); got != c.want {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
@@ -99,7 +99,7 @@ func TestRSS(t *testing.T) {
 		t.Error(n, err)
 	}
 	if _, err := RSS(0); err == nil {
-		t.Error("process 0 has no memory to tell of")
+		t.Error("process 0 has a memory size")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestChildIsStopped(t *testing.T) {
 	c.Stop()
 }
 
-// parent starts a child, tells its process id, and is killed.
+// parent starts a child, prints its process id, and is killed.
 func parent() {
 	c, err := Start("sleep", exec.Command("sleep", "1000"))
 	if err != nil {
@@ -209,9 +209,9 @@ func TestStartRedis(t *testing.T) {
 	}
 	other.Stop()
 	if err := r.Client.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("a Redis that is somebody else's was stopped: %v", err)
+		t.Errorf("a Redis that the test did not start was stopped: %v", err)
 	}
 	if _, err := UseRedis(t.Context(), "redis://127.0.0.1:1/0", 0); err == nil {
-		t.Error("nobody is there")
+		t.Error("an unreachable Redis was accepted")
 	}
 }

@@ -162,9 +162,9 @@ func TestPublishRefuses(t *testing.T) {
 	for want, change := range map[string]func(*report.Report){
 		"a quick run":                  func(r *report.Report) { r.Quick = true },
 		"did not come to its end":      func(r *report.Report) { r.Complete = false },
-		"a tree with changes":          func(r *report.Report) { r.Lubdub.Version += "-dirty" },
+		"with uncommitted changes":     func(r *report.Report) { r.Lubdub.Version += "-dirty" },
 		"the bar a was not measured":   func(r *report.Report) { r.Bars[0].Verdict = report.NotMeasured },
-		"does not tell the commit":     func(r *report.Report) { r.Name = "" },
+		"does not name the commit":     func(r *report.Report) { r.Name = "" },
 		"reads version 1; run 'make b": func(r *report.Report) { r.Version = 99 },
 	} {
 		r := sample()

@@ -88,7 +88,7 @@ func sample() *Report {
 			{Name: "b", What: "Beats through the batch endpoint", Unit: "beats/s", AtLeast: true, Bar: 150000, Measured: ptr(310000),
 				Verdict: AimReached},
 			{Name: "c", What: "p99 of a beat at half of the top rate", Unit: "ms", Bar: 5, Measured: ptr(6.2), Verdict: Missed},
-			{Name: "d", What: "Detection lag, p99", Unit: "ms", Bar: 100, Verdict: NotMeasured, Note: "not asked for"},
+			{Name: "d", What: "Detection lag, p99", Unit: "ms", Bar: 100, Verdict: NotMeasured, Note: "not requested"},
 		},
 		Scenarios: []Scenario{single, batch, storm, memory},
 	}
@@ -138,7 +138,7 @@ func wellFormed(t *testing.T, text string) (words string, elements map[string]in
 	}
 }
 
-func TestHTMLStandsAlone(t *testing.T) {
+func TestHTMLIsSelfContained(t *testing.T) {
 	text := render(t, sample())
 	words, elements := wellFormed(t, text)
 	for _, never := range []string{"script", "link", "iframe", "img", "object", "embed", "use", "image"} {
@@ -151,7 +151,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 	}
 	for _, want := range []string{
 		"4 promises: 1 aim reached, 1 met, 1 missed, 1 not measured.", "✓ met", "★ aim reached", "✗ missed", "– not measured",
-		"≤ 0.28 ×", "≥ 150,000 beats/s", "0.25 to 0.26", "not asked for",
+		"≤ 0.28 ×", "≥ 150,000 beats/s", "0.25 to 0.26", "not requested",
 		"CPU per beat", "9.6 + 2.9 = 12.5 µs", "naive way", "go-redis AutoPipeline", "Lubdub, 100 beats a request",
 		"Beats per second", "93,002", "Latency by percentile", "Lubdub at 45,000/s", "99.9 %", "1 × 429, 2 × 503",
 		"Beats while deaths are handled", "deaths handled (deaths)", "timeout", "Detection lag", "p50 1 ms, p99 2 ms, longest 3 ms",
@@ -159,7 +159,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 		"This scenario did not come to its end: Redis went away", "8 GiB",
 	} {
 		if !strings.Contains(words, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
 	// CPU, rate; latencies, storm, lag, memory; and a bullet for each bar that was measured.
@@ -221,7 +221,7 @@ func TestSVG(t *testing.T) {
 	words, elements := wellFormed(t, b.String())
 	for _, want := range []string{"CPU per beat", "Lubdub", "naive way", "32 + 16.5 = 48.5 µs", "prefers-color-scheme", "--surface"} {
 		if !strings.Contains(words, want) {
-			t.Errorf("the picture does not say %q", want)
+			t.Errorf("the picture does not contain %q", want)
 		}
 	}
 	if elements["svg"] != 1 || !strings.HasPrefix(b.String(), "<svg xmlns=") {
@@ -235,7 +235,7 @@ func TestSVG(t *testing.T) {
 	keep(t, "html", []byte(render(t, sample())))
 }
 
-// keep leaves what was drawn where LUBDUB_KEEP_REPORT says, to be looked at.
+// keep writes what was drawn to the folder that LUBDUB_KEEP_REPORT names, for a reader.
 func keep(t *testing.T, ext string, text []byte) {
 	t.Helper()
 	if path := os.Getenv("LUBDUB_KEEP_REPORT"); path != "" {

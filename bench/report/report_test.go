@@ -21,7 +21,7 @@ func full() *Report {
 				Verdict: AimReached},
 			{Name: "b", What: "what is large", Unit: "beats/s", AtLeast: true, Bar: 150_000, Measured: v(100_000), Verdict: Missed,
 				Note: "a slow day"},
-			{Name: "c", What: "what nobody looked at", Unit: "s", Bar: 3, Verdict: NotMeasured},
+			{Name: "c", What: "what was not measured", Unit: "s", Bar: 3, Verdict: NotMeasured},
 		},
 		Scenarios: []Scenario{{
 			Name: "single", Title: "Single beats", About: "One by one.", StartedAt: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Seconds: 9,

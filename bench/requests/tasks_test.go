@@ -148,7 +148,7 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	if s.Next(nil) != nil || len(seen) != 25 {
-		t.Errorf("it goes on, or %d of 25 were there", len(seen))
+		t.Errorf("the load continues after its end, or %d of 25 tasks were found", len(seen))
 	}
 	var bare v1.HeartbeatsRequest
 	again := tasks.Batches(100, false, false)(0, 1)

@@ -116,7 +116,7 @@ func TestClaims(t *testing.T) {
 	foreign := Claims(j.Queue, workersOf(1)[0], 10, NewJobs(30))
 	if n := foreign.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 0 ||
 		len(tally.NotOK) != 1 {
-		t.Errorf("somebody else's task was taken: %d %v", n, tally.NotOK)
+		t.Errorf("another worker's task was claimed: %d %v", n, tally.NotOK)
 	}
 	counted := Claims(j.Queue, workersOf(1)[0], 1, nil)
 	if n := counted.Answered(200, answer(t, v1.ClaimResponse{Tasks: []v1.TaskEnvelope{envelope(1)}}), &tally); n != 1 ||
@@ -154,7 +154,7 @@ func TestPolls(t *testing.T) {
 		}
 		s.Answered(200, []byte(`{"tasks":[]}`), &tally)
 		if got := wait(s); got != longestPoll {
-			t.Errorf("poll %d goes on with %d ms", i, got)
+			t.Errorf("poll %d continues with %d ms", i, got)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// A number that is not what its bar says is explained.
+// A number that misses its bar is explained in a note.
 func TestPacedNotes(t *testing.T) {
 	run := func(program string, took, lateMs float64) report.Run {
 		return report.Run{Program: program, TargetPerSecond: 10_000, BeatsPerSecond: took, OwnLateness: &report.Quantiles{P99Ms: lateMs}}

@@ -45,7 +45,7 @@ func TestPlay(t *testing.T) {
 	_ = Try(func() { panic("a bug") })
 }
 
-// What scenarios share is made once, also when that fails, and outlives the scenario that asked first.
+// What scenarios share is created once, also when that fails, and outlives the scenario that needed it first.
 func TestShared(t *testing.T) {
 	b := New(t.Context(), Options{}, &report.Report{})
 	var made, cleaned int

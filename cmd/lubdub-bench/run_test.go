@@ -136,20 +136,20 @@ func TestBenchRuns(t *testing.T) {
 		}
 	}
 	if missing := strings.Join(got.Notes, "\n"); !strings.Contains(missing, "naive is missing") {
-		t.Errorf("the notes do not tell of missing baselines: %s", missing)
+		t.Errorf("the notes do not mention the missing baselines: %s", missing)
 	}
 	if want := "lubdub-bench --quick --for " + length.String(); !strings.HasPrefix(got.Command, want) {
-		t.Errorf("the command is told as %q", got.Command)
+		t.Errorf("the reported command is %q", got.Command)
 	}
 	if _, err := os.Stat(prefix + ".svg"); err == nil { // there were no baselines to compare with
-		t.Error("the picture of an earlier run was left beside this report")
+		t.Error("the picture of an earlier run was left next to this report")
 	}
 	if page, err := os.ReadFile(prefix + ".html"); err != nil || !strings.Contains(string(page), "</html>") {
 		t.Errorf("no page: %v", err)
 	}
 }
 
-// benched runs it with stretches of some length. Its error has the last that the program printed, which says what failed.
+// benched runs it with stretches of some length. Its error has the last output of the program, which explains the failure.
 func benched(t *testing.T, prefix string, length time.Duration) (*report.Report, error) {
 	t.Helper()
 	out, err := exec.Command(testenv.Program(t, "lubdub-bench"), "--quick", "--for", length.String(), "--tracked", "400", "--connections", "4",

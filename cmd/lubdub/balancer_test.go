@@ -94,7 +94,7 @@ func startBalancer(t *testing.T, name string, hosts []string, period time.Durati
 	return listen
 }
 
-// balancerProgram finds one of them, which may stand where a user's PATH does not lead.
+// balancerProgram finds one of them, which may be installed outside a user's PATH.
 func balancerProgram(t *testing.T, name string) string {
 	t.Helper()
 	for _, name := range balancers[name].find {
@@ -156,8 +156,8 @@ func awaitBalanced(t *testing.T, address string) {
 
 // behindBalancers are outages of which balancers draw conclusions: they keep clients from the replicas for a while after it.
 func behindBalancers() (behind []outage) {
-	still := outage{name: "Redis stands still", begin: outages[0].begin, end: outages[0].end}
-	node := outage{name: "a node of a Cluster stands still", cluster: true, begin: still.begin, end: still.end}
+	still := outage{name: "Redis is frozen", begin: outages[0].begin, end: outages[0].end}
+	node := outage{name: "a node of a Cluster is frozen", cluster: true, begin: still.begin, end: still.end}
 	killed := outages[1]
 	fronts := outage{name: "every front end is killed", begin: func(s *stage) { kill(s.fronts) }, end: func(s *stage) { s.startFronts() }}
 	drained := outage{

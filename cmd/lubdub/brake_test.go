@@ -16,22 +16,22 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// hearing lets connections through to an address, until it is deaf: then nothing that is sent arrives.
-func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
+// cuttable is a proxy to an address; once cut, nothing that is sent arrives.
+func cuttable(t *testing.T, to string) (base string, cut *atomic.Bool) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	deaf = &atomic.Bool{}
+	cut = &atomic.Bool{}
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			if deaf.Load() {
+			if cut.Load() {
 				_ = c.Close()
 				continue
 			}
@@ -44,7 +44,7 @@ func hearing(t *testing.T, to string) (base string, deaf *atomic.Bool) {
 			go func() { _, _ = io.Copy(up, c); _ = up.Close() }()
 		}
 	}()
-	return "http://" + l.Addr().String(), deaf
+	return "http://" + l.Addr().String(), cut
 }
 
 // A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all workers are dead. With
@@ -59,7 +59,7 @@ func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 	front, back := role("api"), role("sweeper")
 	direct, _ := front.urls()
 	_, pages := back.urls()
-	base, deaf := hearing(t, strings.TrimPrefix(direct, "http://"))
+	base, cut := cuttable(t, strings.TrimPrefix(direct, "http://"))
 	const n = 60
 	var made struct{ Results []v1.TaskEnvelope }
 	task := `{"heartbeatIntervalMs":4000,"heartbeatTimeoutMs":12000}`
@@ -79,9 +79,9 @@ func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 		return int(accepted.Load())
 	}
 	if got := beat(); got != n {
-		t.Fatalf("%d of %d beats are heard", got, n)
+		t.Fatalf("%d of %d beats are accepted", got, n)
 	}
-	deaf.Store(true)
+	cut.Store(true)
 	one.CloseIdleConnections()
 	held := func() bool {
 		_, body := request("GET", pages+"/metrics", "", "")
@@ -91,9 +91,9 @@ func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 		beat() // nothing of it arrives
 		return held()
 	})
-	deaf.Store(false)
+	cut.Store(false)
 	if got := beat(); got != n {
-		t.Fatalf("%d of %d beats are heard again", got, n)
+		t.Fatalf("%d of %d beats are accepted again", got, n)
 	}
 	var list v1.TaskList // in one answer, since they are silent meanwhile
 	status, body := request("GET", direct+"/v1/tasks?state=RUNNING&pageSize=100", adminToken(t), "")

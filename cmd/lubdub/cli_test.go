@@ -90,9 +90,9 @@ func TestCommandLine(t *testing.T) {
 		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "cannot be used with --no-fleet"},
 		{"dev: half of the roles", nil, "dev --roles api --redis redis://x", exitMistake, "", "its roles are api,sweeper"},
 		{"dev: no rate", nil, "dev --rate 0", exitMistake, "", "--rate 0 is not"},
-		{"health of nobody", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},
-		{"health of nobody says how to go on", nil, "health --url http://127.0.0.1:1", exitFailed, "", "'lubdub serve' starts one"},
-		{"health of a base URL that nobody listens on", nil, "health --url http://127.0.0.1:1", exitFailed, "", "http://127.0.0.1:1/readyz"},
+		{"health without a server", nil, "health --url http://127.0.0.1:1/readyz", exitFailed, "", "connection refused"},
+		{"health without a server names the next step", nil, "health --url http://127.0.0.1:1", exitFailed, "", "'lubdub serve' starts one"},
+		{"health of a base URL without a listener", nil, "health --url http://127.0.0.1:1", exitFailed, "", "http://127.0.0.1:1/readyz"},
 		{"health of no URL", nil, "health --url 127.0.0.1:9090", exitMistake, "", "write for example http://127.0.0.1:9090"},
 		{"health of another scheme", nil, "health --url redis://127.0.0.1:9090", exitMistake, "", "write for example http://"},
 		{"health of an unknown port", []string{"LUBDUB_ADMIN_LISTEN=:0"}, "health", exitMistake, "", "name the page with --url"},
@@ -103,7 +103,7 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("%d, want %d\nstdout: %s\nstderr: %s", code, c.code, stdout, stderr)
 			}
 			if c.stderr == "" && stderr != "" || c.stdout == "" && stdout != "" {
-				t.Errorf("it said too much\nstdout: %s\nstderr: %s", stdout, stderr)
+				t.Errorf("unexpected output\nstdout: %s\nstderr: %s", stdout, stderr)
 			}
 		})
 	}
@@ -133,12 +133,12 @@ func TestConfigCheckReportsEveryMistakeAtOnce(t *testing.T) {
 		"there is no signing key", "files of the listeners: stat /nowhere.crt", "files for Redis: open /nowhere.ca",
 	} {
 		if strings.Count(stderr, want) != 1 {
-			t.Errorf("%q is not told once in\n%s", want, stderr)
+			t.Errorf("%q does not occur once in\n%s", want, stderr)
 		}
 	}
 	for _, line := range strings.Split(strings.TrimSpace(stderr), "\n") {
 		if !strings.HasPrefix(line, "lubdub: ") && !strings.Contains(stderr, "LUBDUB_SIGNING_KEYS") {
-			t.Errorf("not a line of its own: %q", line)
+			t.Errorf("not a separate line: %q", line)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestConfigCheckReportsMistakesOfEveryFlag(t *testing.T) {
 		code, stdout, stderr := command([]string{"LUBDUB_SIGNING_KEYS=" + testKey},
 			slices.Concat([]string{"config", "check"}, args, []string{"--max-connections", "some"})...)
 		if code != exitMistake || stdout != "" || strings.Count(stderr, want) != 1 || !strings.Contains(stderr, `"some" is not a whole number`) {
-			t.Errorf("%q: %d, not told once: %q\n%s%s", args, code, want, stdout, stderr)
+			t.Errorf("%q: %d, does not occur once: %q\n%s%s", args, code, want, stdout, stderr)
 		}
 	}
 	for _, f := range config.Fields() {
@@ -177,7 +177,7 @@ func TestConfigCheckReportsMistakesOfEveryFlag(t *testing.T) {
 		"unexpected argument stray", "-3 is below", "unknown flag --no-such", "redis (flag --redis): it has no value",
 		"there is no signing key"} {
 		if code != exitMistake || strings.Count(stderr, want) != 1 {
-			t.Errorf("%q is not told once in\n%s", want, stderr)
+			t.Errorf("%q does not occur once in\n%s", want, stderr)
 		}
 	}
 }
@@ -205,18 +205,18 @@ func TestReferenceIsTheDocument(t *testing.T) {
 	}
 }
 
-// Words are in tags, which cannot use constants.
+// Words are in tags, where constants cannot be used.
 func TestTagsAgreeWithConstants(t *testing.T) {
 	shards, _ := config.Lookup("shards")
 	if !strings.Contains(shards.Zero, fmt.Sprintf("%d in an embedded Redis", embedded.Shards)) {
-		t.Errorf("shards speaks of another number than %d", embedded.Shards)
+		t.Errorf("the help of shards names another number than %d", embedded.Shards)
 	}
 	if durability, _ := config.Lookup("durability"); durability.Default != string(store.Memory) { // kong needs one for its enum
 		t.Errorf("durability is %s where nothing is set, and %s where tracker is left to choose", durability.Default, store.Memory)
 	}
 	delay, _ := config.Lookup("drain-delay")
 	if !strings.Contains(delay.Help, fmt.Sprintf("%.0f s to end", shutdownTimeout.Seconds())) {
-		t.Errorf("drain-delay speaks of another time than %v", shutdownTimeout)
+		t.Errorf("the help of drain-delay names another time than %v", shutdownTimeout)
 	}
 }
 

@@ -72,7 +72,7 @@ func composeDuration(t *testing.T, text string) time.Duration {
 	return d
 }
 
-// Lubdub's services must be given the time that they take to stop, and be asked whether they are ready.
+// Lubdub's services must get the time that they take to stop, and have readiness checks.
 func TestComposeFitsTheSettings(t *testing.T) {
 	services := compose(t)
 	roles := map[string]int{}
@@ -99,14 +99,14 @@ func TestComposeFitsTheSettings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if grace, needed := composeDuration(t, s.StopGracePeriod), cfg.DrainDelay+shutdownTimeout; grace <= needed {
-			t.Errorf("%s is killed %v after it was told to stop, and may take %v", name, grace, needed)
+			t.Errorf("%s is killed %v after SIGTERM, and may take %v", name, grace, needed)
 		}
 		if s.Healthcheck != nil && (!slices.Equal(s.Healthcheck.Test, []string{"CMD", "/lubdub", "health"}) ||
 			composeDuration(t, s.Healthcheck.Timeout) <= 2*time.Second) {
 			t.Errorf("%s: its health check is %+v, and 'lubdub health' waits for 2s", name, s.Healthcheck)
 		}
 		if strings.HasPrefix(cfg.AdminListen, "127.") || strings.HasPrefix(cfg.Listen, "127.") {
-			t.Errorf("%s listens where nobody reaches it", name)
+			t.Errorf("%s listens where no client reaches it", name)
 		}
 	}
 	if roles["api"] != 1 || roles["sweeper"] != 1 || len(services) != 12 {
@@ -114,7 +114,7 @@ func TestComposeFitsTheSettings(t *testing.T) {
 	}
 }
 
-// The program in the image can verify whom it talks to, and is where the health check looks for it.
+// The program in the image can verify certificates, and is where the health check looks for it.
 func TestImageHasRootsAndTheBinary(t *testing.T) {
 	text := readFile(t, "../../Dockerfile")
 	_, image, _ := strings.Cut(text, "\nFROM scratch\n")
@@ -133,7 +133,7 @@ func nginxSetting(t *testing.T, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^\s*`+name+`\s+([^;]+);`).FindAllStringSubmatch(readFile(t, "../../deploy/compose/nginx.conf"), -1)
 	if len(m) != 1 {
-		t.Fatalf("%s stands %d times in nginx.conf", name, len(m))
+		t.Fatalf("%s occurs %d times in nginx.conf", name, len(m))
 	}
 	return m[0][1]
 }
@@ -156,7 +156,7 @@ func TestBalancerFitsTheServer(t *testing.T) {
 		}
 	}
 	if f, _ := config.Lookup("listen"); !strings.HasSuffix(f.Default, ":"+nginxSetting(t, "listen")) {
-		t.Errorf("it listens on %s, and everything else says %s", nginxSetting(t, "listen"), f.Default)
+		t.Errorf("it listens on %s, and the default is %s", nginxSetting(t, "listen"), f.Default)
 	}
 }
 
@@ -166,13 +166,13 @@ func TestSystemdUnitFitsTheSettings(t *testing.T) {
 	value := func(name string) string {
 		m := regexp.MustCompile(`(?m)^` + name + `=(.*)$`).FindStringSubmatch(text)
 		if m == nil {
-			t.Fatalf("the unit does not say %s", name)
+			t.Fatalf("the unit does not set %s", name)
 		}
 		return m[1]
 	}
 	cfg := loaded(t, nil)
 	if grace, needed := composeDuration(t, value("TimeoutStopSec")), cfg.DrainDelay+shutdownTimeout; grace <= needed {
-		t.Errorf("it is killed %v after it was told to stop, and may take %v", grace, needed)
+		t.Errorf("it is killed %v after SIGTERM, and may take %v", grace, needed)
 	}
 	if files, err := strconv.Atoi(value("LimitNOFILE")); err != nil || files < cfg.MaxConnections+api.SpareConnections {
 		t.Errorf("it may have %d files (%v), and %d connections", files, err, cfg.MaxConnections)

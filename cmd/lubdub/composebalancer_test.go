@@ -51,13 +51,13 @@ func hostBalancer(t *testing.T, address string, replicas ...string) {
 	awaitBalanced(t, address)
 }
 
-// changed is a copy of a file with texts changed that each occur once.
+// changed is a copy of a file with some texts replaced, each of which must occur once.
 func changed(t *testing.T, path string, changes [][2]string) string {
 	t.Helper()
 	text := readFile(t, path)
 	for _, change := range changes {
 		if strings.Count(text, change[0]) != 1 {
-			t.Fatalf("%q does not stand in %s once", change[0], path)
+			t.Fatalf("%q does not occur once in %s", change[0], path)
 		}
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
@@ -68,8 +68,8 @@ func changed(t *testing.T, path string, changes [][2]string) string {
 	return file
 }
 
-// The balancer of docker-compose.yml in front of two replicas: it takes what they take, goes to the other when one dies, and
-// hands on what they say of an outage.
+// The balancer of docker-compose.yml in front of two replicas: it accepts what they accept, switches to the other when one dies, and passes
+// on their responses in an outage.
 func TestBalancerOfCompose(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -112,5 +112,5 @@ func TestBalancerOfCompose(t *testing.T) {
 	if err := redis.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it goes on after the outage", func() bool { status, _ := create(); return status == http.StatusCreated })
+	until(t, "creating tasks works again after the outage", func() bool { status, _ := create(); return status == http.StatusCreated })
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
-// The profile "cluster" of docker-compose.yml, as processes: six nodes that are started as it says become one Cluster by its script, which
-// Lubdub serves on, and which the script leaves as it is when it comes again.
+// The profile "cluster" of docker-compose.yml, as processes: six nodes that are started as it defines become one Cluster by its script.
+// Lubdub serves on it, and the script leaves it as it is when it runs again.
 func TestComposeCluster(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestComposeCluster(t *testing.T) {
 	}
 }
 
-// The profile "load", as a process: its command loads a deployment and tells how long beats took, from a folder where it may write nothing.
+// The profile "load", as a process: its command loads a deployment and reports how long beats took, from a folder where it cannot write.
 func TestComposeLoad(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()

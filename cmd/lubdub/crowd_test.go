@@ -36,7 +36,7 @@ type crowd struct {
 
 	mu      sync.Mutex
 	members map[string]*member
-	refused []string // what was said to a live one that it is not
+	refused []string // responses that declared a live one dead
 
 	pids          atomic.Int64
 	turnedAway    atomic.Int64 // beats that were not accepted, by a 503 or for want of an answer
@@ -275,14 +275,14 @@ func (c *crowd) recordRefusal(m *member, status int, answer []byte) {
 	c.refused = append(c.refused, fmt.Sprintf("%s: %d %.200s", m.id, status, answer))
 }
 
-// post asks until it is answered: a worker that registers again supersedes itself.
+// post retries until it gets a response: a worker that registers again supersedes itself.
 func (c *crowd) post(path, token, body string) (status int, answer []byte) {
 	for c.ctx.Err() == nil {
 		var wait time.Duration
 		if status, answer, wait = c.send(path, token, strings.NewReader(body)); status != 0 && status != http.StatusServiceUnavailable {
 			break
 		}
-		time.Sleep(wait) // as Retry-After says
+		time.Sleep(wait) // from Retry-After
 	}
 	return status, answer
 }

@@ -56,7 +56,7 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 	}
 	d := newDesk(t, token.RoleViewer)
 	led, browser := filepath.Join(t.TempDir(), "led"), filepath.Join(t.TempDir(), "browser")
-	script := "#!/bin/sh\necho \"$1\" > " + led + ".asked\ncurl -s -o /dev/null -w '%{redirect_url}' \"$1\" > " + led + "\n"
+	script := "#!/bin/sh\necho \"$1\" > " + led + ".url\ncurl -s -o /dev/null -w '%{redirect_url}' \"$1\" > " + led + "\n"
 	if err := os.WriteFile(browser, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 	}
 	var to, prompt []byte
 	until(t, "the browser is led on", func() bool { to, _ = os.ReadFile(led); return len(to) > 0 })
-	if prompt, err = os.ReadFile(led + ".asked"); err != nil {
+	if prompt, err = os.ReadFile(led + ".url"); err != nil {
 		t.Fatal(err)
 	}
 	address, signed, _ := strings.Cut(string(to), "#")
@@ -94,10 +94,10 @@ func TestUIHandsTheTokenToTheBrowserOnly(t *testing.T) {
 	}
 	for _, output := range []string{quiet.out, quiet.err, string(prompt)} {
 		if strings.Contains(output, "eyJ") {
-			t.Errorf("the token is told: %s", output)
+			t.Errorf("the token is printed: %s", output)
 		}
 	}
-	d.environ = append(d.environ, "BROWSER="+browser+"-of-nobody")
+	d.environ = append(d.environ, "BROWSER="+browser+"-missing")
 	d.is(d.run("ui"), exit.Failed, "lubdub ui --print")
 }
 

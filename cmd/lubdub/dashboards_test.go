@@ -44,7 +44,7 @@ func TestDashboardsAndAlertsNameMetricsThatThereAre(t *testing.T) {
 	check := func(file, expr string) {
 		for _, name := range regexp.MustCompile(`lubdub_[a-z_]+`).FindAllString(expr, -1) {
 			if !slices.Contains(names, name) {
-				t.Errorf("%s asks for %s, which there is not", file, name)
+				t.Errorf("%s queries %s, which does not exist", file, name)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func TestDevCheck(t *testing.T) {
 	}
 }
 
-// A machine that was too busy is asked again, and not for ever; a verdict that was wrong is not.
+// A check on a machine that was too busy runs again, a limited number of times; a check with a wrong verdict does not.
 func TestACheckThatProvesNothingIsPlayedAgain(t *testing.T) {
 	busy, wrong := fmt.Errorf("late: %w", fleet.ErrTooBusy), errors.New("a verdict was wrong")
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestACheckThatProvesNothingIsPlayedAgain(t *testing.T) {
 		plays, retries := 0, 0
 		err := proved(func() error { plays++; return c.ends[plays-1] }, func(string) { retries++ })
 		if err != c.want || plays != c.plays || retries != plays-1 {
-			t.Errorf("%s: %v after %d plays, of which %d were told to come again", name, err, plays, retries)
+			t.Errorf("%s: %v after %d plays, of which %d asked for another one", name, err, plays, retries)
 		}
 	}
 }

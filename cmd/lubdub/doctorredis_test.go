@@ -24,7 +24,7 @@ func TestDoctorQueriesRedisDirectly(t *testing.T) {
 	url := serving.redis
 	sameConfig := &desk{t: t, environ: append(slices.Clone(withKey), d.environ[0], "LUBDUB_SHARDS=2", "LUBDUB_LOG_LEVEL=error", patientRedis,
 		"LUBDUB_WORKER_HEARTBEAT_INTERVAL=10m", "LUBDUB_LISTEN=127.0.0.1:0", "LUBDUB_ADMIN_LISTEN=127.0.0.1:0")}
-	until(t, "the replica has said that it is there", func() bool {
+	until(t, "the replica has registered", func() bool {
 		return strings.Contains(sameConfig.ok(sameConfig.run("doctor", "--redis", url)).out, "those of 1 replica are the same")
 	})
 	d.is(d.run("doctor", "--redis", url), exit.OK, "1 replica differ in", "signing-keys", "The deployment in this Redis has 2 shards")
@@ -38,7 +38,7 @@ func TestDoctorQueriesRedisDirectly(t *testing.T) {
 		"-> run redis-cli CONFIG SET maxmemory-policy noeviction")
 	a := d.is(d.run("doctor", "--redis", "redis://ann:verysecret@127.0.0.1:1"), exit.Failed, "fail redis ", "cannot reach Redis")
 	if strings.Contains(a.out+a.err, "verysecret") {
-		t.Error("the password is told")
+		t.Error("the password is printed")
 	}
 	d.is(d.run("doctor", "--redis", "embedded"), exit.Misuse, "lives in its server's process")
 	d.is(d.run("doctor", "--redis", "nonsense"), exit.Misuse, "redis")

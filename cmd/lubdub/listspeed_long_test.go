@@ -31,7 +31,7 @@ func TestLongFirstRowOfEachList(t *testing.T) {
 		{"machine", "ls"}, {"queue", "ls"},
 		{"schedule", "ls"}, {"webhook", "ls"}, {"event", "ls"}}
 	took := make([][]time.Duration, len(lists))
-	for range 15 { // in turns, so that what else the machine does affects all in the same way
+	for range 15 { // in turns, so that other load on the host affects all equally
 		for i, args := range lists {
 			took[i] = append(took[i], firstRow(t, d, path, args))
 		}
@@ -43,7 +43,7 @@ func TestLongFirstRowOfEachList(t *testing.T) {
 		if i == 0 {
 			alone = median
 		}
-		t.Logf("%-50s median %6.1f ms, worst %6.1f ms, %.1f of a process that asks nobody", fmt.Sprint(args), ms(median),
+		t.Logf("%-50s median %6.1f ms, worst %6.1f ms, %.1f of a process that sends no request", fmt.Sprint(args), ms(median),
 			ms(took[i][len(took[i])-1]), float64(median)/float64(alone))
 	}
 }

@@ -103,7 +103,7 @@ func TestTheJSONLogOfARun(t *testing.T) {
 }
 
 // A token that one process revokes is refused by the others.
-func TestATokenTakenBackIsRefusedByEveryProcess(t *testing.T) {
+func TestARevokedTokenIsRefusedByEveryProcess(t *testing.T) {
 	t.Parallel()
 	redis := redistest.StartServer(t)
 	var bases []string

@@ -70,8 +70,8 @@ type running struct {
 // long is more than anything in these tests takes; it is only waited for when something is broken.
 const long = 2 * time.Minute
 
-// skipIfShort leaves out what builds and runs the program where `go test -short` asks for the quick loop. It takes long, and
-// the go command, which keeps the results of tests until something changes that they have read, does not see it.
+// skipIfShort skips tests that build and run the program when `go test -short` requests the quick loop. They take long, and the go command,
+// which caches the results of tests until something changes that they have read, does not see the program.
 func skipIfShort(t *testing.T) {
 	if testing.Short() {
 		t.Helper()
@@ -79,7 +79,7 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
-// patientRedis is for all tests that do not say otherwise: on a busy machine a round trip may take longer than a second.
+// patientRedis is for all tests without another timeout: on a busy machine a round trip may take longer than a second.
 const patientRedis = "LUBDUB_REDIS_TIMEOUT=20s"
 
 // launch starts the program with nothing but the given environment and arguments.
@@ -237,8 +237,7 @@ func request(method, url, token, body string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// fairly plays what a busy machine makes unfair, and again where play says that what came of it shows nothing. The last of three plays
-// is judged in any case.
+// fairly repeats a play that a busy machine made unfair, as play reports, up to three times. The last one counts in any case.
 func fairly(t *testing.T, play func(t *testing.T, last bool) (fair bool)) {
 	t.Helper()
 	const plays = 3
@@ -249,7 +248,7 @@ func fairly(t *testing.T, play func(t *testing.T, last bool) (fair bool)) {
 	}
 }
 
-// until asks again until the answer is as it should be.
+// until polls until the condition is true.
 func until(t *testing.T, what string, good func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(long); !good(); {

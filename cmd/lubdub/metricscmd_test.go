@@ -38,7 +38,7 @@ func TestMetricsReference(t *testing.T) {
 		}
 		for _, name := range regexp.MustCompile(`lubdub_[a-z_]+`).FindAllString(string(text), -1) {
 			if name != "lubdub_test" && !slices.Contains(names, strings.TrimSuffix(name, "_bucket")) {
-				t.Errorf("%s names %s, which there is not", file, name)
+				t.Errorf("%s names %s, which does not exist", file, name)
 			}
 		}
 	}

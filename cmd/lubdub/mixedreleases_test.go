@@ -22,11 +22,11 @@ import (
 )
 
 var (
-	otherCommit = flag.String("beside-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837",
-		"what runs beside this tree in TestTwoReleasesRunConcurrently")
-	upgradeRolls = flag.Int("beside-rolls", 1,
+	otherCommit = flag.String("other-commit", "1c162f7d8a5b2a63838690afc26c0f9ab7862837",
+		"what runs together with this tree in TestTwoReleasesRunConcurrently")
+	upgradeRolls = flag.Int("upgrade-rolls", 1,
 		"how often replicas are rolled from one release to the other, and back with the next; make test-upgrades has 10")
-	upgradeTasks = flag.Int("beside-tasks", 100,
+	upgradeTasks = flag.Int("upgrade-tasks", 100,
 		"live tasks; there are a fifth as many live workers, and a tenth as many tasks die each time")
 )
 
@@ -51,7 +51,7 @@ func TestTwoReleasesRunConcurrently(t *testing.T) {
 	testenv.OnlyAll(t)
 	skipIfShort(t)
 	if out, err := exec.Command("git", "cat-file", "-e", *otherCommit+"^{commit}").CombinedOutput(); err != nil {
-		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run beside this tree; "+
+		t.Skipf("commit %s is not in this checkout's history, so there is nothing to run together with this tree; "+
 			"fetch all of it (git fetch --unshallow): %v %s", *otherCommit, err, out)
 	}
 	t.Parallel()
@@ -188,11 +188,11 @@ func (s *mixedReleases) live() {
 	s.inherit()
 	s.mu.Lock()
 	if len(s.refused) > 0 {
-		s.Errorf("%d beats of live ones were refused for good, such as %s", len(s.refused), s.refused[0])
+		s.Errorf("%d beats of live ones were finally refused, such as %s", len(s.refused), s.refused[0])
 	}
 	s.mu.Unlock()
 	if got := s.client.HGet(s.ctx, "lubdub:{0}:meta", "schema").Val(); s.versioned && got == "" {
-		s.Error("the store does not say its version, though a replica has been there that knows of versions")
+		s.Error("the store has no version, though a replica was there that writes one")
 	}
 	if s.Failed() {
 		s.FailNow()
@@ -322,7 +322,7 @@ func TestAProgramThatIsLeftBehindEnds(t *testing.T) {
 		}
 		for _, words := range []string{"version 9 of the stored format", "version 8 or newer", "docs/upgrades.md"} {
 			if !strings.Contains(r.errs.String(), words) {
-				t.Errorf("%s: it does not say %q: %s", when, words, r.errs)
+				t.Errorf("%s: the log lacks %q: %s", when, words, r.errs)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (o older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(system)
 }
 
-// A server that does not judge is not judged in its place, and its page gets the context's own token: both are said.
+// The CLI does not evaluate in place of a server that cannot, and opens its page with the context's own token: both are reported.
 func TestAnOlderServerIsReportedAsOlder(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)

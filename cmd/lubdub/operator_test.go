@@ -99,7 +99,7 @@ func (d *desk) ok(a answer) answer {
 	return d.is(a, exit.OK)
 }
 
-// is checks the exit code, and parts of what was said on either stream.
+// is checks the exit code, and parts of the output on either stream.
 func (d *desk) is(a answer, code int, parts ...string) answer {
 	d.t.Helper()
 	if a.code != code {
@@ -107,7 +107,7 @@ func (d *desk) is(a answer, code int, parts ...string) answer {
 	}
 	for _, part := range parts {
 		if !strings.Contains(a.out+a.err, part) {
-			d.t.Errorf("lubdub %s does not say %q:\n%s%s", strings.Join(a.args, " "), part, a.out, a.err)
+			d.t.Errorf("lubdub %s does not print %q:\n%s%s", strings.Join(a.args, " "), part, a.out, a.err)
 		}
 	}
 	return a
@@ -226,11 +226,11 @@ func TestOperatorTokensStayAtHome(t *testing.T) {
 	n := 0
 	for header := range received {
 		if n++; header != "" {
-			t.Errorf("a stranger heard %.10s…", header)
+			t.Errorf("a stranger received %.10s…", header)
 		}
 	}
 	if n != 3 {
-		t.Errorf("the stranger was asked %d times", n)
+		t.Errorf("the stranger received %d requests", n)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestOperatorOutput(t *testing.T) {
 		t.Helper()
 		var a, b bytes.Buffer
 		if err := errors.Join(json.Compact(&a, []byte(got)), json.Compact(&b, want)); err != nil || a.String() != b.String() {
-			t.Errorf("%v: got\n%s\nand the API says\n%s", err, a.String(), b.String())
+			t.Errorf("%v: got\n%s\nand the API returns\n%s", err, a.String(), b.String())
 		}
 	}
 	same(d.ok(d.run("task", "get", "a", "-o", "json")).out, d.get("/v1/tasks/a"))
@@ -273,7 +273,7 @@ func TestOperatorOutput(t *testing.T) {
 	var part v1.EventList
 	one := []string{"event", "ls", "--type", "task.created", "--oldest", "--limit", "1", "-o", "json"}
 	if a := d.ok(d.run(one...)); json.Unmarshal([]byte(a.out), &part) != nil || part.Next == "" {
-		t.Fatalf("nobody could go on from here: %s", a.out)
+		t.Fatalf("no cursor to continue from: %s", a.out)
 	}
 	d.is(d.run(append(one, "--after", part.Next)...), exit.OK, `"subject": "b"`)
 	d.is(d.run("system"), exit.OK, "api,sweeper", "SHARD")

@@ -85,7 +85,7 @@ func TestOperatorActsOnManyTasks(t *testing.T) {
 	d.is(d.with(`{"taskId":"from-file","queue":"x"}`, "task", "create", "-f", "-", "--queue", "mail"), exit.OK, "from-file", "mail")
 	d.is(d.run("task", "create", "--id", "pushed"), exit.OK, "DISPATCHED", "-o json")
 	if a := d.run("task", "create", "--id", "pushed2"); strings.Contains(a.out+a.err, "eyJ") {
-		t.Errorf("a token was printed that nobody asked for: %s", a.out)
+		t.Errorf("a token was printed without a request: %s", a.out)
 	}
 	d.is(d.run("task", "create", "--id", "pushed3", "-o", "json"), exit.OK, `"taskToken": "eyJ`)
 }
@@ -153,10 +153,10 @@ func (r *running) awaitStderr(text string) {
 		select {
 		case <-r.exited:
 			if !strings.Contains(r.errs.String(), text) {
-				r.t.Fatalf("it ended with %d and did not say %q: %s", r.code, text, r.errs)
+				r.t.Fatalf("it ended with %d and did not print %q: %s", r.code, text, r.errs)
 			}
 		case <-deadline:
-			r.t.Fatalf("it does not say %q: %s", text, r.errs)
+			r.t.Fatalf("it does not print %q: %s", text, r.errs)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -232,7 +232,7 @@ func TestOperatorFollows(t *testing.T) {
 	watch.line("CANCELLED")
 	d.ok(d.run("worker", "offline", ann.WorkerID))
 	staff.line("OFFLINE") // which the list has no more
-	until(t, "it is said that nothing is known of slwo", func() bool {
+	until(t, "tail reports that slwo is unknown", func() bool {
 		return strings.Contains(typo.errs.String(), "did you mean slow?\nIts events are followed")
 	})
 	if code := wait.wait(); code != exit.Failed {

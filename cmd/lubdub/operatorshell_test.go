@@ -43,7 +43,7 @@ func TestOperatorCompletion(t *testing.T) {
 		"lubdub task get let l":             {"letter-1", "letter-2"},
 	} {
 		if got := complete(line); !slices.Equal(got, want) {
-			t.Errorf("%q goes on with %q, want %q", line, got, want)
+			t.Errorf("%q completes to %q, want %q", line, got, want)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
@@ -80,7 +80,7 @@ func TestOperatorTokens(t *testing.T) {
 	d.is(d.run("queue", "ls"), exit.NotAllowed, "it was revoked", "lubdub token --role admin")
 }
 
-// The document is what the commands say of themselves.
+// The document is generated from the commands' own texts.
 func TestCommandLineDocumentIsCurrent(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("../../docs/cli.md")
@@ -94,6 +94,6 @@ func TestCommandLineDocumentIsCurrent(t *testing.T) {
 	common, commands, _ := strings.Cut(out, "\n## serve\n")
 	if strings.Contains(common, "`--redis ") || !strings.Contains(common, "`--server URL`") ||
 		!strings.Contains(commands, "`--redis URL` | Check this Redis") {
-		t.Errorf("flags of one command are told as those of all:\n%s", common)
+		t.Errorf("flags of one command are documented as common ones:\n%s", common)
 	}
 }

@@ -22,7 +22,7 @@ func pipe(t *testing.T) (path string, open func() *os.File) {
 		t.Fatal(err)
 	}
 	return path, func() (f *os.File) {
-		until(t, "somebody reads from "+path, func() (read bool) {
+		until(t, "a process reads from "+path, func() (read bool) {
 			var err error
 			f, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 			return err == nil

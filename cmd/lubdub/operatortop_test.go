@@ -61,7 +61,7 @@ func (t *terminal) press(keys ...string) {
 	t.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-// shows waits until all of these stand on the screen.
+// shows waits until all of these are on the screen.
 func (t *terminal) shows(parts ...string) {
 	t.t.Helper()
 	deadline := time.After(long)

@@ -60,7 +60,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
-	until(t, "the queue is judged anew", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
+	until(t, "the queue is evaluated again", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
 	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure)", "Waiting tasks have no eligible worker.",
 		"Queue mail: 1 task has no online worker that can run it",
 		"is paused", "lubdub queue resume mail")

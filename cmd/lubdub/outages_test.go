@@ -43,7 +43,7 @@ type outage struct {
 
 var outages = []outage{
 	{
-		name:  "Redis stands still",
+		name:  "Redis is frozen",
 		begin: func(s *stage) { s.must(s.redis.Freeze()) },
 		end:   func(s *stage) { s.must(s.redis.Thaw()) },
 	}, {
@@ -165,7 +165,7 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 	s.add(max(10, tasks/50), true)
 	s.addWorkers(workers, false)
 	s.addWorkers(max(5, workers/50), true)
-	time.Sleep(s.interval) // everyone is in his rhythm
+	time.Sleep(s.interval) // every worker has its own phase
 	if dead := s.verdicts(); dead > 0 && !last {
 		t.Logf("%d died before anything had happened to Lubdub, so the machine is too busy: it is played again", dead)
 		return false
@@ -198,7 +198,7 @@ func (o *outage) play(t *testing.T, last bool) (fair bool) {
 	if tasks, workers := s.count(true); !o.empty {
 		until(t, "all the dead are found", func() bool { return s.verdicts() >= tasks+workers })
 	}
-	t.Logf("%s: %d beats landed in it, %d were turned away", o.name, accepted, away)
+	t.Logf("%s: %d beats were accepted in it, %d were turned away", o.name, accepted, away)
 	if unfair() {
 		return false
 	}
@@ -252,7 +252,7 @@ func (s *stage) verdicts() (n int) {
 	return n
 }
 
-// check holds the events of all shards and the final states against what is true, and tells what was found too late.
+// check compares the events of all shards and the final states with what is true, and returns what was found too late.
 func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 	lasted := ended.Sub(began)
 	late, behind := -s.timeout, -s.timeout // found how long after timeout and outage, and the same in shard time
@@ -292,7 +292,7 @@ func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 	refused := s.refused
 	s.mu.Unlock()
 	if len(refused) > 0 {
-		s.Errorf("%d beats of live ones were refused for good, such as %s", len(refused), refused[0])
+		s.Errorf("%d beats of live ones were finally refused, such as %s", len(refused), refused[0])
 	}
 	tasks, workers := s.count(false)
 	deadTasks, deadWorkers := s.count(true)
@@ -320,7 +320,7 @@ func (o *outage) check(s *stage, began, ended time.Time) (tooLate string) {
 		s.Errorf("%d of %d were adopted", adopted, tasks+workers)
 	}
 	if credited == 0 && !o.reachable && !o.empty {
-		s.Error("the outage was not told")
+		s.Error("the outage was not reported")
 	}
 	s.Logf("| %s | %.1f s | %d + %d | %d | %d | %d of %d | %d ms | %d ms | %d ms |", o.name, lasted.Seconds(), tasks, workers, killed, adopted,
 		found, deadTasks+deadWorkers, late.Milliseconds(), stalled.Milliseconds(), busy.Milliseconds())

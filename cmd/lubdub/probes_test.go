@@ -15,7 +15,7 @@ import (
 // are not, whatever they are called; or all but what answers for a machine. A redirect leads nowhere.
 func TestWorkerProbeLimitsWhatMayBeProbed(t *testing.T) {
 	t.Parallel()
-	const notPublic, never, redirected = "worker-probe any", "never asked", "answered with 307"
+	const notPublic, never, redirected = "worker-probe any", "never probes it", "answered with 307"
 	for probe, want := range map[string][2]string{"off": {}, "public": {notPublic, notPublic}, "any": {redirected, never}} {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
@@ -40,14 +40,14 @@ func TestWorkerProbeLimitsWhatMayBeProbed(t *testing.T) {
 				}
 			}
 			if got := requests.Load(); (got > 0) != (probe == "any") || led.Load() > 0 {
-				t.Errorf("this machine was asked %d times, and led to its target %d times", got, led.Load())
+				t.Errorf("this machine received %d probes, and %d at the target of the redirect", got, led.Load())
 			}
 		})
 	}
 }
 
-// probed has workers with a probe URL fall silent until the log tells what became of a probe; or, where nothing is asked, until one
-// has ended. On a busy machine one may not be seen while it is late, or not be answered in time: another takes its place.
+// probed has workers with a probe URL fall silent until the log shows the result of a probe; or, without probes, until one has ended. On a
+// busy machine one may not be seen while it is late, or not be answered in time: another takes its place.
 func (r *running) probed(base, url string, want bool) (lines string) {
 	r.t.Helper()
 	admin := adminToken(r.t)

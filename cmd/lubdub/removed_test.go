@@ -14,7 +14,7 @@ import (
 // removedInput is how removed settings are given in one of the three ways.
 type removedInput struct {
 	environ, args []string
-	source        string // of each, as a warning names it; %NAME and %name stand for the setting
+	source        string // of each, as a warning names it; %NAME and %name are replaced by the setting
 }
 
 // removedSettings lists the settings of the table in the reference, and how all or one of them are given in each way.

@@ -36,7 +36,7 @@ func TestReplicasDieAndNothingIsLost(t *testing.T) {
 	fairly(t, replicasDie)
 }
 
-// unclear is true of a verdict that says nothing; one that came late by our own clock alone is forgiven, as in failUnlessLate.
+// unclear is true of an inconclusive verdict; one that came late by our own clock alone is forgiven, as in failUnlessLate.
 func unclear(v fleet.Verdict) bool {
 	return v.Unclear != "" && !strings.Contains(v.Unclear, " by its own evidence")
 }
@@ -61,7 +61,7 @@ func replicasDie(t *testing.T, last bool) (fair bool) {
 		b.urls()
 	}
 	var killed sync.Once
-	none := 0 // verdicts that say nothing
+	none := 0 // inconclusive verdicts
 	f := fleet.New(fleet.Options{
 		BaseURL: "http://lubdub", Token: adminToken(t), Rate: 12, Timeout: 3 * time.Second,
 		Client: &http.Client{Transport: transport, Timeout: 5 * time.Second},
@@ -99,8 +99,8 @@ func replicasDie(t *testing.T, last bool) (fair bool) {
 	return true
 }
 
-// failUnlessLate complains of every wrong verdict that is not merely late. How late one may be is `make demo`'s to say, on
-// a machine that does nothing else and with a Redis that answers.
+// failUnlessLate reports every wrong verdict that is not merely late. `make demo` limits how late one may be, on a machine that does
+// nothing else and with a Redis that responds.
 func failUnlessLate(t *testing.T, s fleet.Summary) {
 	t.Helper()
 	for _, v := range s.Wrong {
@@ -112,8 +112,8 @@ func failUnlessLate(t *testing.T, s fleet.Summary) {
 	}
 }
 
-// Redis is stopped for longer than any worker may be silent. That is Lubdub's own trouble, and must cost no live
-// worker its life; the dead must be found all the same once it is over.
+// Redis is frozen for longer than the timeout of any worker. That is Lubdub's own trouble, and must not expire a live worker; the dead must
+// still be found once it is over.
 func TestFrozenRedisExpiresNoTask(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
@@ -125,7 +125,7 @@ func frozenRedis(t *testing.T, last bool) (fair bool) {
 	r := launch(t, withKey, append([]string{"serve", "--redis", redis.URL(), "--redis-timeout", "1s"}, anyPort...)...)
 	url, _ := r.urls()
 	var frozen sync.Once
-	none := 0 // verdicts that say nothing
+	none := 0 // inconclusive verdicts
 	thawed := make(chan error, 1)
 	f := fleet.New(fleet.Options{
 		BaseURL: url, Token: adminToken(t), Rate: 12, Patience: 15 * time.Second,
@@ -154,7 +154,7 @@ func frozenRedis(t *testing.T, last bool) (fair bool) {
 			t.Fatal(err)
 		}
 	case <-time.After(long):
-		t.Fatal("nobody died, so Redis was not frozen")
+		t.Fatal("no worker died, so Redis was not frozen")
 	}
 	failUnlessLate(t, s)
 	if none > 0 && starved(s) && !last {

@@ -221,9 +221,9 @@ func (l *restartLoad) do(method, path, token, key string, in, out any, want int)
 		case err != nil:
 			l.closed.Add(1)
 			why = err
-		case status == http.StatusBadGateway: // so a balancer tells of a connection that was closed
+		case status == http.StatusBadGateway: // a balancer's response when a connection was closed
 			l.closed.Add(1)
-			why = errors.New("the balancer could not ask anybody")
+			why = errors.New("the balancer could not reach any server")
 		case status == http.StatusServiceUnavailable:
 			l.unavailable.Add(1)
 			why = errors.New(string(body))
@@ -295,7 +295,7 @@ func (l *restartLoad) finish() {
 		if p.state != "" && task.State != p.state || task.LastHeartbeatAt.Time.Before(p.lastBeat.Add(-precision)) ||
 			p.progress != "" && string(task.ProgressPct) != p.progress || task.Attempt > 1 {
 			l.lost++
-			l.Errorf("%s is %s, attempt %d, %s %%, last heard %v; acknowledged was %+v", id, task.State, task.Attempt, task.ProgressPct,
+			l.Errorf("%s is %s, attempt %d, %s %%, last heartbeat %v; acknowledged was %+v", id, task.State, task.Attempt, task.ProgressPct,
 				task.LastHeartbeatAt, p)
 		}
 	}

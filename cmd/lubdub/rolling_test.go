@@ -151,7 +151,7 @@ func newBystanders(t *testing.T, base, token string) *bystanders {
 	b.work("polls", func(context.Context, *worker.Task) (any, error) { return nil, nil })
 	n := 0
 	until(t, "the stream is open", func() bool {
-		b.create(fmt.Sprintf("is-it-open-%d", n), "nobody")
+		b.create(fmt.Sprintf("is-it-open-%d", n), "unserved")
 		n++
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -240,7 +240,7 @@ func (b *bystanders) endDrain() {
 // finish waits until the stream has reported every task, then ends all bystanders while there are replicas to answer them.
 func (b *bystanders) finish(tasks map[string]promised) {
 	b.Helper()
-	b.await("the stream tells of every task", func() (bool, error) {
+	b.await("the stream has every task", func() (bool, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for id := range tasks {

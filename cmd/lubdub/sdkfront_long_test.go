@@ -19,7 +19,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// sdkFront stands before the replicas, and notes which completions they have acknowledged.
+// sdkFront is a proxy before the replicas that records which completions they have acknowledged.
 type sdkFront struct {
 	*httptest.Server
 	hosts []string
@@ -30,7 +30,7 @@ type sdkFront struct {
 	all   int
 }
 
-// publicURL is in envelopes where the front end puts the address that a worker has asked by.
+// publicURL is replaced in envelopes by the address that the worker used for its request.
 const publicURL = "http://lubdub.invalid"
 
 type completionKey struct{}

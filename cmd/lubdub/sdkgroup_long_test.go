@@ -36,13 +36,13 @@ type sdkTasks struct {
 	concurrency         int
 }
 
-// sdkGroup is workers of one kind, with their own queue.
+// sdkGroup is a group of workers with the same settings and their own queue.
 type sdkGroup struct {
 	sdkrunner.Runner
 	lease string
 }
 
-// name is the crew's, and that of its queue.
+// name is the group's, and that of its queue.
 func (c sdkGroup) name() string { return "sdk-" + c.SDK + "-" + c.lease }
 
 // strict reports whether its workers may stop work that no beat was accepted for.
@@ -103,7 +103,7 @@ func (w *sdkWorker) signal(s syscall.Signal) {
 	}
 }
 
-// leave tells it to stop, which it does with nothing unfinished.
+// leave tells the worker to stop, which it does with nothing unfinished.
 func (w *sdkWorker) leave() error {
 	w.signal(syscall.SIGTERM)
 	select {

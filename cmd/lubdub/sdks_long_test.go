@@ -26,7 +26,7 @@ var (
 	sdkHeld    = flag.Int("sdk-tasks", 20, "tasks of each SDK that TestLongSDKs has at work while something is out")
 	sdkStrict  = flag.String("sdk-strict", "go,python,typescript", "SDKs of which TestLongSDKs has crews with strict leases too, with commas")
 	sdkBreak   = flag.String("sdk-break", "", "a fault that the Go runner of TestLongSDKs has, such as strict: the test must fail")
-	sdkFor     = flag.Duration("sdk-for", 0, "TestLongSDKs goes on with further rounds for so long")
+	sdkFor     = flag.Duration("sdk-for", 0, "TestLongSDKs continues with further rounds for so long")
 )
 
 // sdkTimeout is how long a worker may be silent.
@@ -42,9 +42,9 @@ type sdkStage struct {
 	control  *client.Client
 	enrol    string
 	tasks    sdkTasks
-	held     int // tasks that each crew has at work while something is out
+	held     int // tasks that each group has at work while something is out
 	groups   []sdkGroup
-	workers  map[string][]*sdkWorker // by crew
+	workers  map[string][]*sdkWorker // by group
 	past     []*sdkWorker            // who were killed
 
 	mu  sync.Mutex
@@ -80,7 +80,7 @@ func TestLongSDKs(t *testing.T) {
 // filesOfACall are those that a call of a worker's takes in this process: two of its way, two of the front end.
 const filesOfACall = 4
 
-// heldByEach is how many tasks a crew is to have at work: as many as were asked for, and no more than may all call at once.
+// heldByEach is how many tasks a group is to have at work: as many as the flag requests, and no more than may all call at once.
 func (s *sdkStage) heldByEach() int {
 	quarters := 0 // strict crews have a quarter, see part
 	for _, of := range s.groups {
@@ -90,7 +90,7 @@ func (s *sdkStage) heldByEach() int {
 	}
 	fit := proc.FileLimit() * 3 / filesOfACall / quarters
 	if *sdkHeld > fit {
-		s.Logf("a crew has %d tasks at work instead of %d: this process may open %d files (ulimit -n)", fit, *sdkHeld, proc.FileLimit())
+		s.Logf("a group has %d tasks at work instead of %d: this process may open %d files (ulimit -n)", fit, *sdkHeld, proc.FileLimit())
 	}
 	return min(*sdkHeld, fit)
 }
@@ -136,7 +136,7 @@ func newSDKStage(t *testing.T) *sdkStage {
 	return s
 }
 
-// part is how many of n are a crew's: strict ones are few, since what is asked of them shows with few.
+// part is a group's share of n: strict ones get few, since a few show what they must do.
 func (s *sdkStage) part(of sdkGroup, n int) int {
 	if of.strict() && n > 20 {
 		return n / 4
@@ -155,7 +155,7 @@ func (s *sdkStage) hire(of sdkGroup, name string) *sdkWorker {
 	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, s.tasks)
 }
 
-// create makes n tasks for each crew, and returns their ids, and those of the patient ones.
+// create makes n tasks for each group, and returns their ids, and those of the patient ones.
 func (s *sdkStage) create(n int, kind string) (ids, patient []string) {
 	losses := 100
 	for _, of := range s.groups {
@@ -228,7 +228,7 @@ func (s *sdkStage) feed() (stop func()) {
 func (s *sdkStage) more(n int) {
 	s.Helper()
 	n += s.front.count()
-	until(s.T, "work goes on", func() bool { return s.front.count() >= n })
+	until(s.T, "work continues", func() bool { return s.front.count() >= n })
 }
 
 // begun waits until tasks have.
@@ -280,7 +280,7 @@ func (s *sdkStage) must(err error) {
 	}
 }
 
-// deaths kills the first worker of each crew, stops the second for longer than its timeout, and cuts the third off for as long.
+// deaths kills the first worker of each group, stops the second for longer than its timeout, and cuts the third off for as long.
 func (s *sdkStage) deaths(round int) {
 	held, _ := s.create(s.held, "medium")
 	s.begun(held)

@@ -48,7 +48,7 @@ func (s *sdkStage) checkStrict() {
 	s.Logf("strict leases: %d tasks worked on, %d handlers stopped by their lease, %d attempts that came after others",
 		len(worked), ended, again)
 	if s.strictGroups() > 0 && (ended == 0 || again == 0) {
-		s.Error("no strict lease has ended, or nobody went on with what it held: nothing was shown")
+		s.Error("no strict lease has ended, or its task did not continue elsewhere: nothing was shown")
 	}
 }
 

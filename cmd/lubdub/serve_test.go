@@ -113,7 +113,7 @@ func TestServeAndStop(t *testing.T) {
 	}
 	r.signal(syscall.SIGTERM)
 	if lines := r.rest(); r.code != exitOK || len(lines) != 0 {
-		t.Errorf("it ended with %d and said %q", r.code, lines)
+		t.Errorf("it ended with %d and printed %q", r.code, lines)
 	}
 	for _, want := range []string{"embedded Redis: for trying only", "msg=stopping", "msg=stopped"} {
 		if !strings.Contains(r.errs.String(), want) {
@@ -122,7 +122,7 @@ func TestServeAndStop(t *testing.T) {
 	}
 }
 
-// While it drains it serves, and says that it is not ready; a second signal ends it at once.
+// While it drains it serves, and reports that it is not ready; a second signal ends it at once.
 func TestDrainAndSecondSignal(t *testing.T) {
 	r := serveEmbedded(t, "--drain-delay", "10m")
 	api, admin := r.urls()
@@ -132,7 +132,7 @@ func TestDrainAndSecondSignal(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "draining")
 	})
 	if status, _ := request("GET", admin+"/readyz", "", ""); status != http.StatusServiceUnavailable {
-		t.Errorf("the admin listener says %d", status)
+		t.Errorf("the admin listener returns %d", status)
 	}
 	if status, _ := request("GET", api+"/livez", "", ""); status != http.StatusOK {
 		t.Errorf("it is not live any more: %d", status)
@@ -209,7 +209,7 @@ func TestStopHasATimeout(t *testing.T) {
 	code := r.wait() // Redis stays frozen
 	for _, held := range []string{"requests were still running 20s after the stop began", "had not ended within 20s"} {
 		if code != exitFailed || !strings.Contains(r.errs.String(), held) {
-			t.Errorf("it ended with %d, not saying that %s: %s", code, held, r.errs)
+			t.Errorf("it ended with %d, without logging that %s: %s", code, held, r.errs)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestLongShow(t *testing.T) {
 		case l, ok := <-r.lines:
 			if !ok {
 				<-r.exited
-				t.Fatalf("it ended by itself with %d: %s", r.code, r.errs)
+				t.Fatalf("it ended unexpectedly with %d: %s", r.code, r.errs)
 			}
 			switch {
 			case strings.HasPrefix(l, "WRONG"):

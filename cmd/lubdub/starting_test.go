@@ -261,7 +261,7 @@ func (s *startStage) play(t *testing.T, c startCase, sends string) redistest.Too
 			return false
 		}
 	}
-	until(t, "it answers beside the trouble, or waits for it to end", func() bool {
+	until(t, "it serves despite the failure, or waits for its end", func() bool {
 		return began.Load() && (a.all(2) || strings.Contains(r.errs.String(), "the start waits for it")) || exited()
 	})
 	if exited() {

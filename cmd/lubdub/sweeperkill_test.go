@@ -96,7 +96,7 @@ func TestSweepersAreKilledInTheMiddleOfARecovery(t *testing.T) {
 		sweeper := serve("sweeper", slow.Addr)
 		sweeper.urls()
 		before, _ := heldIn(t, c)
-		until(t, "a recovery goes on", func() bool {
+		until(t, "a recovery continues", func() bool {
 			held, _ := heldIn(t, c)
 			return held < before || held == 0
 		})

@@ -28,7 +28,7 @@ func TestServeTLS(t *testing.T) {
 	r := launch(t, withKey, append(append([]string{"serve", "--redis", "embedded"}, anyPort...), files...)...)
 	m := tlsPattern.FindStringSubmatch(r.line("listening"))
 	if m == nil {
-		t.Fatal("the line does not tell of https")
+		t.Fatal("the line does not mention https")
 	}
 	api, admin := m[1], m[2]
 	client := func(config *tls.Config) *http.Client {
@@ -85,7 +85,7 @@ func TestServeTLS(t *testing.T) {
 	})
 }
 
-// wantCertificateEnd compares what /metrics says of the certificate's end with the certificate.
+// wantCertificateEnd compares the certificate's end in /metrics with the certificate.
 func wantCertificateEnd(t *testing.T, client *http.Client, admin, file string) {
 	t.Helper()
 	res, err := client.Get(admin + "/metrics")
@@ -108,7 +108,7 @@ func wantCertificateEnd(t *testing.T, client *http.Client, admin, file string) {
 	}
 	m := regexp.MustCompile(`(?m)^lubdub_tls_certificate_not_after_timestamp_seconds\{of="listeners"\} (\S+)$`).FindSubmatch(page)
 	if m == nil {
-		t.Fatal("/metrics says nothing of the certificate")
+		t.Fatal("/metrics has nothing about the certificate")
 	}
 	if seconds, err := strconv.ParseFloat(string(m[1]), 64); err != nil || int64(seconds) != certificate.NotAfter.Unix() {
 		t.Errorf("the certificate ends %s by /metrics, and at %d", m[1], certificate.NotAfter.Unix())

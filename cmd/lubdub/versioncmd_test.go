@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 )
 
-// The changelog's newest version, the image's label and the program tell the same, and what is not released yet stands above.
+// The changelog's newest version, the image's label and the program agree, and unreleased changes are listed above it.
 func TestOneVersion(t *testing.T) {
 	headings := regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(readFile(t, "../../CHANGELOG.md"), -1)
 	dated := regexp.MustCompile(`^` + regexp.QuoteMeta(release) + ` \(20\d\d-[01]\d-[0-3]\d\)$`)
@@ -50,9 +50,9 @@ func TestVersionOfABuild(t *testing.T) {
 	}
 	output := build("-ldflags", "-X main.version=1.2.3 -X main.commit=1a2b3c4 -X main.date=2026-01-31T10:00:00Z")
 	if !strings.HasPrefix(output, "lubdub 1.2.3 (commit 1a2b3c4, 2026-01-31T10:00:00Z, go1.") {
-		t.Errorf("a build with flags says %q", output)
+		t.Errorf("a build with flags prints %q", output)
 	}
-	// A plain one says what the go command knew, which in an unpacked archive is nothing.
+	// A plain one prints what the go command knew, which in an unpacked archive is nothing.
 	output = build()
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestVersionOfABuild(t *testing.T) {
 		want += "commit " + s.commit + ", " + s.date + ", "
 	}
 	if !strings.HasPrefix(output, want+"go1.") {
-		t.Errorf("a plain build says %q, want %q and more", output, want)
+		t.Errorf("a plain build prints %q, want %q and more", output, want)
 	}
 }
 

@@ -50,7 +50,7 @@ func receiveWithNode(t *testing.T, secret string) *nodeReceiver {
 	r := &nodeReceiver{received: map[string][]string{}, ids: map[string]map[string]bool{}}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		t.Fatal("node said nothing")
+		t.Fatal("node printed nothing")
 	}
 	r.port = strings.TrimPrefix(lines.Text(), "port ")
 	go func() {
@@ -99,9 +99,8 @@ func TestLongWebhooks(t *testing.T) {
 	const eventsPerShard = "750"
 	server := redistest.StartServer(t)
 	serve := func(role string) *running {
-		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4", "--events-per-shard",
-			eventsPerShard,
-			"--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
+		return launch(t, withKey, append([]string{"serve", "--redis", server.URL(), "--roles", role, "--shards", "4",
+			"--events-per-shard", eventsPerShard, "--webhook-allow-cidrs", "127.0.0.0/8"}, anyPort...)...)
 	}
 	front := serve("api")
 	url, _ := front.urls()
@@ -149,7 +148,7 @@ func TestLongWebhooks(t *testing.T) {
 			}
 		}
 	}()
-	until(t, "every event of every task was told", func() bool { return r.whole(3) >= batches*each })
+	until(t, "every event of every task was delivered", func() bool { return r.whole(3) >= batches*each })
 	until(t, "nothing waits", func() bool {
 		_, answer := request("GET", url+"/v1/webhooks/w", admin, "")
 		return strings.Contains(answer, `"pending":0`)
@@ -200,7 +199,7 @@ func TestLongWebhookRate(t *testing.T) {
 		post(t, url+"/v1/tasks:batch", admin, `{"tasks":[`+strings.Repeat(one+",", each-1)+one+`]}`, nil)
 	}
 	sweeper := serve("sweeper")
-	until(t, "all were told", func() bool { return count.Load() >= batches*each })
+	until(t, "all were delivered", func() bool { return count.Load() >= batches*each })
 	took := time.Duration(last.Load() - first.Load())
 	t.Logf("%d deliveries to one webhook by one sweeper in %v: %.0f a second", count.Load(), took.Round(time.Millisecond),
 		float64(count.Load())/took.Seconds())

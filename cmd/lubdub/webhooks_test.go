@@ -12,7 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// A bad webhooks-file says what is wrong, and never what a secret is.
+// The error about a bad webhooks-file names what is wrong, and never contains a secret.
 func TestWebhooksFile(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="

@@ -35,7 +35,7 @@ func TestEverySettingIsUsed(t *testing.T) {
 	}
 }
 
-// All metrics of a process, whichever room they come from, have the names, units and help that Prometheus asks for.
+// All metrics of a process, whichever package they come from, have the names, units and help that Prometheus requires.
 func TestMetricsAreWellNamed(t *testing.T) {
 	r := serveEmbedded(t)
 	_, admin := r.urls()

@@ -79,7 +79,7 @@ type chartCase struct {
 // program.
 func TestChart(t *testing.T) {
 	for name, c := range map[string]chartCase{
-		"a Redis of its own": {values: bundled, kinds: "3 workloads, 2 budgets, 1 autoscalers, 3 policies, 0 ingresses"},
+		"the bundled Redis": {values: bundled, kinds: "3 workloads, 2 budgets, 1 autoscalers, 3 policies, 0 ingresses"},
 		"Redis elsewhere": {
 			release: "x", values: "redis: {url: 'redis+sentinel://s1:26379,s2:26379/main/0'}",
 			kinds: "2 workloads, 2 budgets, 1 autoscalers, 2 policies, 0 ingresses",

@@ -90,7 +90,7 @@ func TestCompose(t *testing.T) {
 				}
 				for _, port := range s.Ports {
 					if port.HostIP != "127.0.0.1" {
-						t.Errorf("%s listens for everybody at %s", name, port.Published)
+						t.Errorf("%s listens on all addresses at %s", name, port.Published)
 					}
 				}
 				if s.Build != nil && filepath.Base(s.Build.Dockerfile) != "Dockerfile" {

@@ -46,7 +46,7 @@ func (o *objects) fit(t *testing.T) {
 			t.Errorf("%s is given variables of services", w.GetName())
 		}
 		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
-			t.Errorf("%s says not what it needs", w.GetName())
+			t.Errorf("%s does not request the resources that it needs", w.GetName())
 		}
 		if slices.Equal(c.Args, []string{"serve"}) {
 			o.programFits(t, w)
@@ -124,7 +124,7 @@ func (o *objects) selectorsFit(t *testing.T) {
 			return w.kind == a.Spec.ScaleTargetRef.Kind && w.GetName() == a.Spec.ScaleTargetRef.Name
 		})
 		if found < 0 || o.workloads[found].replicas != nil {
-			t.Errorf("%s scales nothing, or what says itself how many there are", a.Name)
+			t.Errorf("%s scales nothing, or a workload that sets its own number of replicas", a.Name)
 		}
 	}
 	for _, p := range o.policies {
@@ -133,7 +133,7 @@ func (o *objects) selectorsFit(t *testing.T) {
 		for _, in := range p.Spec.Ingress {
 			for _, port := range in.Ports {
 				if !hasPort(w, *port.Port) {
-					t.Errorf("the policy %s lets in to %s, which the pods do not have", p.Name, port.Port.String())
+					t.Errorf("the policy %s allows traffic to %s, which the pods do not have", p.Name, port.Port.String())
 				}
 			}
 			o.peersFit(t, in.From, selected)
@@ -192,7 +192,7 @@ func (o *objects) programFits(t *testing.T, w workload) {
 	s := o.settings(t, env)
 	grace, needed := float64(*spec.TerminationGracePeriodSeconds), s.seconds(t, "drain-delay")+20 // s that requests have to end
 	if grace <= needed {
-		t.Errorf("%s is killed %v s after it was told to stop, and may take %v", w.GetName(), grace, needed)
+		t.Errorf("%s is killed %v s after SIGTERM, and may take %v", w.GetName(), grace, needed)
 	}
 	ready := c.ReadinessProbe
 	noticed := float64(ready.PeriodSeconds*ready.FailureThreshold + ready.TimeoutSeconds)
@@ -213,7 +213,7 @@ func (o *objects) programFits(t *testing.T, w workload) {
 	}
 	for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		if !hasPort(w, probe.HTTPGet.Port) || probe.HTTPGet.Path != map[bool]string{true: "/readyz", false: "/livez"}[probe == ready] {
-			t.Errorf("%s is asked at %s of %s", w.GetName(), probe.HTTPGet.Path, probe.HTTPGet.Port.String())
+			t.Errorf("%s is probed at %s of %s", w.GetName(), probe.HTTPGet.Path, probe.HTTPGet.Port.String())
 		}
 	}
 	mounted := map[string]bool{}

@@ -17,12 +17,12 @@ import (
 
 const manifestsDir = "../kubernetes"
 
-var update = flag.Bool("update", false, "write deploy/kubernetes anew from the chart")
+var update = flag.Bool("update", false, "write deploy/kubernetes from the chart")
 
 // helms are the lines that only Helm has a use for.
 var helms = regexp.MustCompile(`(?m)^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n`)
 
-// The plain manifests are what the chart makes with its own Redis, so that there is one source.
+// The plain manifests are the chart's output with the bundled Redis, so that there is one source.
 func TestManifestsAreTheCharts(t *testing.T) {
 	files, err := template(t, "lubdub", bundled+"\npublicUrl: http://lubdub-api.lubdub.svc:8080")
 	if err != nil {
@@ -82,7 +82,7 @@ type named struct {
 	Name string `json:"name"`
 }
 
-// scaled is what the tests look at of KEDA's ScaledObject, and all that the example says.
+// scaled is what the tests look at of KEDA's ScaledObject, and all that the example contains.
 type scaled struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -118,7 +118,7 @@ type authentication struct {
 	} `json:"spec"`
 }
 
-// The example of workers that KEDA scales asks the service that the manifests make, and gives workers the time to finish.
+// The example of workers that KEDA scales queries the service of the manifests, and gives workers the time to finish.
 func TestWorkersExample(t *testing.T) {
 	var files objects
 	var scale scaled
@@ -148,17 +148,17 @@ func TestWorkersExample(t *testing.T) {
 	}
 	worker := w.pods.Spec.Containers[0]
 	if probe := worker.LivenessProbe; probe == nil || probe.HTTPGet == nil || !hasPort(w, probe.HTTPGet.Port) {
-		t.Errorf("the worker's liveness probe is %+v; it is to ask the SDK's probe at a port that the container has", worker.LivenessProbe)
+		t.Errorf("the worker's liveness probe is %+v; it must call the SDK's probe at a port of the container", worker.LivenessProbe)
 	}
 	if env["LUBDUB_URL"].Value != server || !strings.HasPrefix(trigger.Metadata["url"], server+"/v1/queues/") {
-		t.Errorf("workers call %q, KEDA asks %q, and the server is %s", env["LUBDUB_URL"].Value, trigger.Metadata["url"], server)
+		t.Errorf("workers call %q, KEDA queries %q, and the server is %s", env["LUBDUB_URL"].Value, trigger.Metadata["url"], server)
 	}
 	if trigger.Type != "metrics-api" || trigger.Metadata["authMode"] != "bearer" || auth.Spec.SecretTargetRef[0].Parameter != "token" {
-		t.Errorf("KEDA is told %+v %+v", trigger, auth.Spec.SecretTargetRef)
+		t.Errorf("KEDA is configured with %+v %+v", trigger, auth.Spec.SecretTargetRef)
 	}
 	if grace := fmt.Sprint(*w.pods.Spec.TerminationGracePeriodSeconds); env["TERMINATION_GRACE_PERIOD_SECONDS"].Value != grace ||
 		env["POD_NAME"].ValueFrom == nil || env["NODE_NAME"].ValueFrom == nil {
-		t.Errorf("workers have %s s to end, and are told %v", grace, env)
+		t.Errorf("workers have %s s to end, and the environment %v", grace, env)
 	}
 }
 

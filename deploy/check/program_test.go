@@ -46,7 +46,8 @@ func withProgram(m *testing.M) (int, error) {
 // effective are settings as the program reads them.
 type effective map[string]string
 
-// settings asks the program what it makes of an environment and of the file in the config map, which refuses what it does not know.
+// settings runs the program with an environment and the file in the config map, and returns its configuration. The program refuses settings
+// that it does not know.
 func (o *objects) settings(t *testing.T, env map[string]string) effective {
 	t.Helper()
 	if len(o.configMaps) != 1 || filepath.Base(env["LUBDUB_CONFIG"]) != "lubdub.yaml" {
@@ -63,16 +64,16 @@ func (o *objects) settings(t *testing.T, env map[string]string) effective {
 		}
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	return asked(t, cmd)
+	return printed(t, cmd)
 }
 
-func asked(t *testing.T, cmd *exec.Cmd) effective {
+func printed(t *testing.T, cmd *exec.Cmd) effective {
 	t.Helper()
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, &said)
+		t.Fatalf("%v: %s", err, &stderr)
 	}
 	var all map[string]any
 	if err := yaml.UnmarshalStrict(out, &all); err != nil {

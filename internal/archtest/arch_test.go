@@ -75,8 +75,8 @@ var rules = []rule{
 	{"internal/cli/top/tui", []string{module + "/sdk/go/client", module + "/internal/cli/session"},
 		"the live view knows its source only"},
 	{"internal/judge", []string{module + "/tracker", module + "/api", module + "/internal", module + "/sdk/go/client", "github.com/redis"},
-		"a judgement rests on what the API tells, and on nothing else"},
-	{"cmd/lubdub", []string{module + "/bench"}, "the benchmark is a program of its own"},
+		"findings use the API's responses, and nothing else"},
+	{"cmd/lubdub", []string{module + "/bench"}, "the benchmark is a separate program"},
 	{"bench", []string{module + "/tracker", module + "/lua", module + "/cmd"}, "bench measures from outside"},
 	{"bench/report", []string{module + "/"}, "a report is plain data, whatever measured it"},
 	{"bench/load", []string{module + "/"}, "the generator knows neither what it sends nor to whom"},
@@ -84,12 +84,12 @@ var rules = []rule{
 		"processes know no load"},
 	{"bench/requests", []string{module + "/bench/proc", module + "/bench/report", module + "/bench/testbed", module + "/bench/scenarios"},
 		"requests know neither servers nor measurements"},
-	{"bench/testbed", []string{module + "/bench/scenarios"}, "what scenarios stand on knows none of them"},
+	{"bench/testbed", []string{module + "/bench/scenarios"}, "the base of scenarios knows none of them"},
 }
 
 // direct rules look at what a package imports itself.
 var direct = []rule{
-	{"api", []string{module + "/lua", module + "/cmd", "github.com/redis"}, "the front end knows no Redis; it asks tracker"},
+	{"api", []string{module + "/lua", module + "/cmd", "github.com/redis"}, "the front end knows no Redis; it calls tracker"},
 }
 
 func within(path, folder string) bool {

@@ -25,7 +25,7 @@ func TestEveryKeyHasABound(t *testing.T) {
 	}
 	for key := range keysOf(described) {
 		if !bounded[key] {
-			t.Errorf("docs/redis-keys.md says of %s neither how large it may become nor who trims it", key)
+			t.Errorf("docs/redis-keys.md documents neither the bound of %s nor what trims it", key)
 		}
 	}
 }

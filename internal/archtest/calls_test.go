@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a script is given and what it answers is said in one place of each room: scripts.go and its siblings. The batcher builds
-// its arguments itself, since a beat must allocate nothing, and reads its replies; the store runs what it is given.
+// The arguments and the reply of a script are defined in one place of each package: scripts.go and its siblings. The batcher builds its
+// arguments itself, since a beat must allocate nothing, and reads its replies; the store runs what it is given.
 func TestScriptsAreCalledInOnePlace(t *testing.T) {
 	files, err := filepath.Glob("../../tracker/*/*.go")
 	if err != nil {
@@ -30,13 +30,13 @@ func TestScriptsAreCalledInOnePlace(t *testing.T) {
 			n := strings.Count(string(text), what)
 			called += n
 			if n > 0 && !strings.HasPrefix(name, "scripts") {
-				t.Errorf("%s/%s has %s, which stands in the room's scripts.go", dir, name, what)
+				t.Errorf("%s/%s has %s, which belongs into the package's scripts.go", dir, name, what)
 			}
 		}
 		for _, what := range position.FindAllString(string(text), -1) {
 			read++
 			if !strings.HasPrefix(name, "scripts") && name != "batch.go" {
-				t.Errorf("%s/%s reads %s of a reply; the room's scripts.go makes it a struct with names", dir, name, what)
+				t.Errorf("%s/%s reads %s of a reply; the package's scripts.go makes it a struct with names", dir, name, what)
 			}
 		}
 	}

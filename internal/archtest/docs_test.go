@@ -129,7 +129,7 @@ func TestEntriesAreNotDuplicated(t *testing.T) {
 					about = line
 				}
 				if about != "" && seen[about] {
-					t.Errorf("%s says twice: %s", path, line)
+					t.Errorf("%s has twice: %s", path, line)
 				}
 				seen[about] = true
 			}

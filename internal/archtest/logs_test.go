@@ -17,7 +17,7 @@ import (
 // logLine is a line that the program may write to its log, as the source or docs/operations.md has it.
 type logLine struct {
 	where, level string
-	message      string // up to its advice, which stands behind a semicolon or a colon
+	message      string // up to its advice, which follows a semicolon or a colon
 	fields       []string
 }
 
@@ -67,7 +67,7 @@ func collectConsts(file *ast.File, consts map[string]string) {
 	})
 }
 
-// textOf is what an expression of literals and constants says; of what is formatted the format.
+// textOf is the text of an expression of literals and constants; of a formatted one the format.
 func textOf(e ast.Expr, consts map[string]string) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -108,7 +108,7 @@ func (s *logSource) lines(t *testing.T) (all []logLine) {
 			}
 			messages := s.messages(args[0], f)
 			if len(messages) == 0 {
-				t.Errorf("%s: a message of the log is no constant, so that nobody can look it up", s.path)
+				t.Errorf("%s: a log message is no constant, so that it cannot be looked up", s.path)
 			}
 			fields := fieldsOf(args[1:])
 			if call.Ellipsis.IsValid() {
@@ -148,7 +148,7 @@ func lastName(e ast.Expr) string {
 	return ""
 }
 
-// messages returns what a message says up to its advice; a variable may say all that its function gives it.
+// messages returns a message up to its advice; for a variable, all that its function may assign to it.
 func (s *logSource) messages(e ast.Expr, f *ast.FuncDecl) (all []string) {
 	if text, ok := textOf(e, s.consts); ok {
 		return []string{upToAdvice(text)}

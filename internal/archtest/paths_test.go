@@ -10,7 +10,7 @@ import (
 
 var namesFile = regexp.MustCompile("`((?:api|bench|cmd|deploy|docs|internal|lua|sdk|tracker)/[A-Za-z0-9_/.-]+\\.[a-z]+)`")
 
-// Documents name files of the project: each is there. Decisions and the changelog tell of what was.
+// Documents name files of the project: each must exist. Decisions and the changelog describe the past.
 func TestDocumentsNameFilesThatAreThere(t *testing.T) {
 	documents, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

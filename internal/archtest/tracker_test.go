@@ -11,14 +11,13 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
+var update = flag.Bool("update", false, "write the table of packages into docs/architecture.md")
 
-// trackerPackages are the packages of tracker from the bottom up: each may know those before it, but for what `independentPairs` says.
+// trackerPackages are the packages of tracker from the bottom up: each may import those before it, except for separatePackages.
 var trackerPackages = []string{"lane", "model", "schema", "store", "events", "webhooks", "beats", "quotas", "revocations", "holdings",
-	"workers",
-	"tasks", "queues", "stats", "schedules", "brake", "reconcile", "sweep"}
+	"workers", "tasks", "queues", "stats", "schedules", "brake", "reconcile", "sweep"}
 
-// separatePackages has pairs of rooms that do not know each other though one stands above the other.
+// separatePackages has pairs of packages that do not know each other though one is above the other.
 var separatePackages = [][2]string{
 	{"webhooks", "beats"}, {"webhooks", "quotas"}, {"webhooks", "holdings"}, {"webhooks", "workers"},
 	{"webhooks", "tasks"}, {"webhooks", "queues"}, {"webhooks", "schedules"}, {"webhooks", "revocations"},
@@ -37,9 +36,9 @@ var separatePackages = [][2]string{
 	{"beats", "schedules"}, {"quotas", "schedules"}, {"holdings", "schedules"}, {"workers", "schedules"}, {"queues", "schedules"},
 }
 
-// callers may import these rooms: the services that they call, and the types in which they speak. What is not here has `tracker` only.
+// callers may import these packages: the services that they call, and their types. All others may import `tracker` only.
 var callers = map[string][]string{
-	// the codes of errors, and what tokens stand for
+	// the codes of errors, and the contents of tokens
 	"api/httpapi": {"beats", "events", "holdings", "model", "queues", "revocations", "schedules", "store", "webhooks", "workers"},
 	"api/convert": {"events", "model", "queues"},
 	// schema, since the front end packs a heartbeat's report while it reads it
@@ -61,7 +60,7 @@ func trackerPackage(path string) (string, bool) {
 	return strings.CutPrefix(path, module+"/tracker/")
 }
 
-// trackerViolations tells what of a package's direct imports the rooms forbid.
+// trackerViolations returns which of a package's direct imports are forbidden.
 func trackerViolations(p pkg) (wrong []string) {
 	violation := func(dep, why string) { wrong = append(wrong, p.ImportPath+" imports "+dep+": "+why) }
 	from, inside := trackerPackage(p.ImportPath)
@@ -71,17 +70,17 @@ func trackerViolations(p pkg) (wrong []string) {
 		below := slices.Index(trackerPackages, to)
 		switch {
 		case inside && dep == module+"/tracker" && from != "trackertest":
-			violation(dep, "a room does not know what opens it")
+			violation(dep, "a package does not know tracker, which opens it")
 		case inTracker && !inside && p.ImportPath != module+"/tracker" && !slices.Contains(callers[strings.TrimPrefix(p.ImportPath,
 			module+"/")], to):
-			violation(dep, "this caller has no use for this room")
+			violation(dep, "this caller may not import this package")
 		case inside && from != "trackertest" && inTracker && (above < 0 || below < 0 || below >= above):
-			violation(dep, "a room knows those below it only")
+			violation(dep, "a package knows only those below it")
 		case inside && inTracker && (slices.Contains(separatePackages, [2]string{to, from}) ||
 			slices.Contains(separatePackages, [2]string{from, to})):
 			violation(dep, "these two do not know each other")
 		case inside && strings.HasPrefix(dep, "github.com/redis/") && from != "store" && from != "trackertest":
-			violation(dep, "the store is the only room that knows go-redis")
+			violation(dep, "the store is the only package that knows go-redis")
 		}
 	}
 	return wrong
@@ -99,12 +98,12 @@ func TestTrackerPackagesImportOnlyThoseBelow(t *testing.T) {
 	}
 	for pkgName := range seen {
 		if !slices.Contains(trackerPackages, pkgName) && pkgName != "trackertest" {
-			t.Errorf("%s has no place among the rooms", pkgName)
+			t.Errorf("%s is not in trackerPackages", pkgName)
 		}
 	}
 	for _, pkgName := range trackerPackages {
 		if !seen[pkgName] {
-			t.Errorf("%s is not there", pkgName)
+			t.Errorf("%s does not exist", pkgName)
 		}
 	}
 }
@@ -133,7 +132,7 @@ const (
 	tableEnds   = "<!-- end of rooms -->\n"
 )
 
-// The table of rooms in docs/architecture.md is what they are.
+// The table of packages in docs/architecture.md is current.
 func TestTrackerPackageTableIsCurrent(t *testing.T) {
 	const document = "../../docs/architecture.md"
 	text, err := os.ReadFile(document)
@@ -151,14 +150,14 @@ func TestTrackerPackageTableIsCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if want != string(text) {
-		t.Errorf("the table of rooms in %s is not current: run make generate", document)
+		t.Errorf("the table of packages in %s is not current: run make generate", document)
 	}
 }
 
 func trackerPackageTable(t *testing.T) string {
 	t.Helper()
 	var table strings.Builder
-	table.WriteString("| room | lines, about | knows | promise |\n| --- | --- | --- | --- |\n")
+	table.WriteString("| package | lines, about | knows | promise |\n| --- | --- | --- | --- |\n")
 	for _, p := range list(t, "./tracker", "./tracker/...") {
 		pkgName, inside := trackerPackage(p.ImportPath)
 		if pkgName == "trackertest" {
@@ -180,7 +179,7 @@ func trackerPackageTable(t *testing.T) string {
 	return table.String()
 }
 
-// size is how many lines a room has without its tests, to the next hundred, so that the table changes seldom.
+// size is how many lines a package has without its tests, rounded up to the next hundred, so that the table changes seldom.
 func size(t *testing.T, pkgName string) int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../../tracker", pkgName, "*.go"))
@@ -201,7 +200,7 @@ func size(t *testing.T, pkgName string) int {
 	return (lines + 99) / 100 * 100
 }
 
-// promise is the package comment of a room without its name.
+// promise is the package comment without the package's name.
 func promise(t *testing.T, pkgName string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../tracker", pkgName, "doc.go"))

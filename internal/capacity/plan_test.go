@@ -64,12 +64,12 @@ func TestTokensOfTasksThatAreOverTakeMemory(t *testing.T) {
 	}
 }
 
-func TestCPUAsksForPrimaries(t *testing.T) {
+func TestCPURequiresPrimaries(t *testing.T) {
 	p := mustPlan(t, fleet(10_000_000)) // 1,000,000 beats/s
 	if p.RedisBoundBy != "cpu" || p.RedisPrimaries < 8 || p.RedisBusiestShare > 0.5 {
 		t.Errorf("%+v", p)
 	}
-	// None is spared: one primary less would be too busy.
+	// None is superfluous: with one primary less the fullest would be too busy.
 	fullest := math.Ceil(float64(p.Shards)/float64(p.RedisPrimaries-1)) / float64(p.Shards)
 	if busy := p.RedisBusyCores * fullest; busy <= 0.5 {
 		t.Errorf("%d primaries would do: the busiest %v", p.RedisPrimaries-1, busy)

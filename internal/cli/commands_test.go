@@ -19,7 +19,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/why"
 )
 
-// Pages of events are short, or empty, where a filter passes over many: what is asked for may stand behind them.
+// Pages of events are short, or empty, where a filter passes over many: matching events may be on a later page.
 func TestEventsAreLookedForBehindEmptyPages(t *testing.T) {
 	pages := map[string]string{
 		"":  `{"events":[],"next":"a"}`,
@@ -27,9 +27,9 @@ func TestEventsAreLookedForBehindEmptyPages(t *testing.T) {
 		"b": `{"events":[],"next":"b"}`,
 	}
 	registered := `{"id":"evt_1","type":"worker.registered","time":"2025-01-01T00:00:00.000Z","subject":"wkr_1","workerId":"wkr_1","data":{}}`
-	asked := 0
+	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		answer := map[string]string{
 			"/v1/events":        strings.Replace(pages[r.URL.Query().Get("after")], "%s", registered, 1),
 			"/v1/tasks":         `{"tasks":[],"totalCount":0}`,
@@ -38,15 +38,15 @@ func TestEventsAreLookedForBehindEmptyPages(t *testing.T) {
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer server.Close()
-	list, tell := &event.List{Limit: 100}, &why.Worker{Worker: "wkr_1"}
+	list, explain := &event.List{Limit: 100}, &why.Worker{Worker: "wkr_1"}
 	list.Server, list.Timeout, list.Output = server.URL, 10*time.Second, "table"
-	tell.Flags = list.Flags
-	for i, cmd := range []interface{ Run(*session.Env) error }{list, tell} {
+	explain.Flags = list.Flags
+	for i, cmd := range []interface{ Run(*session.Env) error }{list, explain} {
 		var out, errs bytes.Buffer
-		asked = 0
+		requests = 0
 		err := cmd.Run(&session.Env{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
-		if err != nil || !strings.Contains(out.String(), "worker.registered") || errs.Len() > 0 || asked != 3+3*i { // why counts tasks, too
-			t.Error(fmt.Sprintf("asked %d times: %v\n", asked, err) + out.String() + errs.String())
+		if err != nil || !strings.Contains(out.String(), "worker.registered") || errs.Len() > 0 || requests != 3+3*i { // why counts tasks, too
+			t.Error(fmt.Sprintf("%d requests: %v\n", requests, err) + out.String() + errs.String())
 		}
 	}
 }

@@ -259,7 +259,7 @@ func TestRemovedSettings(t *testing.T) {
 		environ = append(environ, envOf(name)+"=none of the old values")
 		flags = append(flags, name)
 		if f, ok := Lookup(name); ok || removed[name] == "" {
-			t.Errorf("%s is a setting (%+v), or nothing says what to do instead", name, f)
+			t.Errorf("%s is a setting (%+v), or has no replacement text", name, f)
 		}
 	}
 	path := file(t, text.String())
@@ -286,7 +286,7 @@ func TestEveryFieldIsComplete(t *testing.T) {
 			t.Errorf("%+v lacks name, help, zero or group", f)
 		}
 		if !strings.HasSuffix(f.Who, ".") || strings.Contains(strings.TrimSuffix(f.Who, "."), ". ") {
-			t.Errorf("%s must say in one sentence who sets it and why, and says %q", f.Name, f.Who)
+			t.Errorf("%s must have one sentence about who sets it and why, got %q", f.Name, f.Who)
 		}
 		if (f.Unit != "") != (f.Min != "" && f.Max != "") {
 			t.Errorf("%s: a number needs both bounds, and nothing else has any", f.Name)
@@ -296,7 +296,7 @@ func TestEveryFieldIsComplete(t *testing.T) {
 			reflect.ValueOf(zero).Elem().Field(f.index).SetZero()
 			l := &Loaded{Config: *zero}
 			if len(l.validate()) == 0 && f.Name != "roles" { // an empty role is refused when it is parsed
-				t.Errorf("%s says that zero is refused, and it is not", f.Name)
+				t.Errorf("the help of %s states that zero is refused, and it is not", f.Name)
 			}
 		}
 		if len(groups) == 0 || groups[len(groups)-1] != f.Group {
@@ -306,7 +306,7 @@ func TestEveryFieldIsComplete(t *testing.T) {
 	sorted := slices.Clone(groups)
 	slices.Sort(sorted)
 	if len(slices.Compact(sorted)) != len(groups) {
-		t.Errorf("settings of one group must stand together: %v", groups)
+		t.Errorf("settings of one group must be adjacent: %v", groups)
 	}
 	if l := (&Loaded{Config: *Default()}); len(l.validate()) > 0 {
 		t.Errorf("the defaults are refused: %v", l.validate())

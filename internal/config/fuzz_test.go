@@ -30,7 +30,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// What is printed of a URL never shows what stands where a password does.
+// A URL is never printed with what is in a password's place.
 func FuzzRedactURL(f *testing.F) {
 	f.Add("redis://u:", "geheim7", "@h:1/0")
 	f.Add("redis+sentinel://h/main?password=", "geheim7", "&x=y")

@@ -9,7 +9,7 @@ import (
 
 var expressions = flag.Int("croner.expressions", 10_000, "random expressions that are held against croner")
 
-// Random expressions fire when croner says, over five years each.
+// Random expressions fire at croner's times, over five years each.
 func TestLongCroner(t *testing.T) {
 	mine, walks := cases(t, *expressions, 7)
 	fires := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/nodetest"
 )
 
-var update = flag.Bool("update", false, "ask croner anew for testdata/croner.jsonl")
+var update = flag.Bool("update", false, "write testdata/croner.jsonl with croner's results")
 
 // known is one line of testdata/croner.jsonl.
 type known struct {
@@ -26,7 +26,7 @@ type known struct {
 
 const golden = "testdata/croner.jsonl"
 
-// cases are random expressions with what is to be asked of each.
+// cases are random expressions, each with a walk.
 func cases(t *testing.T, n int, seed uint64) (mine []string, walks []walk) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))

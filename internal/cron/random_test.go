@@ -10,7 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cron"
 )
 
-// walk is what both are asked: the fires of an expression behind each start, up to a time and at most so many a start.
+// walk is the question to both implementations: the fires of an expression after each start, up to a time and at most so many a start.
 type walk struct {
 	Cron   string  `json:"cron"`
 	Starts []int64 `json:"starts"` // s since the epoch, as all times here
@@ -26,7 +26,7 @@ type walked struct {
 	Last  int64  `json:"last"`
 }
 
-// by asks this package.
+// by computes the walk with this package.
 func (w walk) by(s *cron.Schedule) (r walked) {
 	for _, start := range w.Starts {
 		at := time.Unix(start, 0)
@@ -51,7 +51,7 @@ const (
 	denseEach  = 150
 )
 
-// walkOf asks for five years from a random time on.
+// walkOf returns a walk over five years from a random time.
 func walkOf(r *rand.Rand, expression string, s *cron.Schedule) walk {
 	from := time.Date(1971+r.IntN(2094-1971), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), r.IntN(60), 0, time.UTC)
 	until := from.AddDate(years, 0, 0)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Two people who build a commit, each in a separate folder and with a separate cache, publish the same checksums, which stand
-// for all files, SBOMs too.
+// Two people who build a commit, each in a folder and with a cache of their own, get the same checksums for all files, including SBOMs.
 func TestLongDist(t *testing.T) {
 	var first string
 	for i := range 2 {

@@ -11,7 +11,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// KEDA's trigger of the example in deploy/kubernetes asks, as a viewer, what the server answers, and finds the number where it looks.
+// KEDA's trigger of the example in deploy/kubernetes requests, as a viewer, a page that the server has, and finds the number where it
+// looks.
 func TestKEDAFindsWhatItScalesBy(t *testing.T) {
 	testenv.OnlyAll(t)
 	example := read(t, "../../deploy/kubernetes/examples/workers.yaml")

@@ -78,8 +78,8 @@ func TestCommandsOfDocumentsWork(t *testing.T) {
 	}
 }
 
-// prelude has a refused request be a failure, and lubdub be the one that was built. Where a command may end with 1, since it tells that
-// something is not well, a document says so; one that it does not know ends with 2 and fails here.
+// prelude makes a refused request a failure, and uses the built lubdub. Where a command may end with 1, since it reports a problem, the
+// document says so; an unknown one ends with 2 and fails here.
 const prelude = `
 curl() { command curl --fail-with-body "$@"; }
 lubdub() { bin/lubdub "$@" || { code=$?; echo "lubdub $* ended with $code"; [ $code = 1 ] || kill $$; return $code; }; }

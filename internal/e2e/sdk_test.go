@@ -195,7 +195,8 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 	}
 }
 
-// The client against the server itself: pushed tasks are kept alive together, and the context says why it ended; events tell of it.
+// The client against the server itself: pushed tasks are kept alive together, the context's cause is the reason for its end, and events
+// report it.
 func TestTheGoClientAgainstTheServer(t *testing.T) {
 	t.Parallel()
 	s := newSDK(t)
@@ -246,7 +247,7 @@ func TestTheGoClientAgainstTheServer(t *testing.T) {
 			break
 		}
 	}
-	if _, err := s.client.GetTask(s.ctx, "nobody"); !errors.Is(err, client.ErrTaskNotFound) {
+	if _, err := s.client.GetTask(s.ctx, "missing"); !errors.Is(err, client.ErrTaskNotFound) {
 		t.Errorf("%v", err)
 	}
 	if s.ctx.Err() != nil {

@@ -35,7 +35,7 @@ func block(t *testing.T, name string) string {
 	return string(m[1])
 }
 
-// build puts the binary where the tutorial says it is, under a root of the test's own.
+// build puts the binary where the tutorial expects it, under the test's own root.
 func build(t *testing.T) (root string) {
 	t.Helper()
 	program := testenv.Program(t, "lubdub")
@@ -81,11 +81,11 @@ func serveAll(t *testing.T, root string, args ...string) []string {
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("lubdub serve %v said nothing: %v", args, err)
+		t.Fatalf("lubdub serve %v printed nothing: %v", args, err)
 	}
 	urls := regexp.MustCompile(`http://[0-9.:]+`).FindAllString(line, -1)
 	if len(urls) == 0 {
-		t.Fatalf("lubdub serve %v said %q", args, line)
+		t.Fatalf("lubdub serve %v printed %q", args, line)
 	}
 	return urls
 }

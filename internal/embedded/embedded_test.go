@@ -42,7 +42,7 @@ func TestServesAndStops(t *testing.T) {
 	}
 }
 
-// The port is open to every user of the machine, so it must ask for the password.
+// The port is open to every user of the machine, so it must require the password.
 func TestRequiresPassword(t *testing.T) {
 	r, err := Start()
 	if err != nil {
@@ -59,7 +59,7 @@ func TestRequiresPassword(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: u.Host, DisableIdentity: true, MaxRetries: -1})
 	defer c.Close()
 	if err := c.Get(context.Background(), "k").Err(); err == nil || err == redis.Nil {
-		t.Errorf("a stranger was let in: %v", err)
+		t.Errorf("a client without the password was accepted: %v", err)
 	}
 	other, err := Start()
 	if err != nil {

@@ -56,10 +56,10 @@ func TestActions(t *testing.T) {
 		})
 		err := through.Incr(ctx, "n").Err()
 		if got := counter(t, direct) - before; got != c.executed || (err != nil) != c.fails {
-			t.Errorf("fate %d: executed %d times, %v", c.action, got, err)
+			t.Errorf("action %d: executed %d times, %v", c.action, got, err)
 		}
 		if err := through.Ping(ctx).Err(); err != nil {
-			t.Errorf("fate %d: the next connection: %v", c.action, err)
+			t.Errorf("action %d: the next connection: %v", c.action, err)
 		}
 	}
 	p.Intercept(nil)
@@ -76,7 +76,7 @@ func TestPauseHoldsAndResumeLetsGo(t *testing.T) {
 	}
 	p.Pause()
 	if err := through.Incr(ctx, "n").Err(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("while it stands still: %v", err)
+		t.Fatalf("while it is paused: %v", err)
 	}
 	if n := counter(t, direct); n != 1 {
 		t.Fatalf("%d got through", n)

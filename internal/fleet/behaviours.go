@@ -136,7 +136,7 @@ func (p *play) awaitCancel(ctx context.Context, r *runner) error {
 		return err
 	}
 	if !r.cancelAt.IsZero() {
-		p.complainf("a beat asked to stop before anyone had cancelled")
+		p.complainf("a beat requested a stop before the cancel")
 	}
 	if err := p.cancel(ctx, "simulated"); err != nil {
 		return fmt.Errorf("cancel: %w", err)
@@ -145,7 +145,7 @@ func (p *play) awaitCancel(ctx context.Context, r *runner) error {
 		return err
 	}
 	if r.cancelAt.IsZero() {
-		p.complainf("the beat after the cancel did not ask to stop")
+		p.complainf("the beat after the cancel did not request a stop")
 	}
 	return nil
 }

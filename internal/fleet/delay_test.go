@@ -86,6 +86,6 @@ func TestDelaysAreMeasured(t *testing.T) {
 	}}
 	d.measure(ctx)
 	if calls != 3 || len(d.shares) != 2 {
-		t.Errorf("asked %d times, %d kept", calls, len(d.shares))
+		t.Errorf("%d measurements, %d kept", calls, len(d.shares))
 	}
 }

@@ -24,20 +24,20 @@ type fake struct {
 
 	// Faults; zero: none.
 	late        time.Duration       // every verdict comes this much late
-	hideLate    bool                // and the evidence says that it did not
+	hideLate    bool                // and the evidence shows that it did not
 	early       time.Duration       // or early
 	blind       bool                // the silent are never found
 	revive      bool                // failed tasks continue when their worker does
 	killer      bool                // the living are failed as well
 	forget      bool                // finished tasks are not known any more
 	noEvidence  bool                // verdicts come without evidence
-	noCancel    bool                // beats never ask to stop
+	noCancel    bool                // beats never request a stop
 	noDeadlines bool                // every deadline is refused, as if it had passed
 	double      bool                // each creation leaves a second task in the run
-	slow        time.Duration       // every callback's answer comes this much later than it lands
-	edit        func(task *v1.Task) // what GET says
+	slow        time.Duration       // every callback's response comes this much later than it is applied
+	edit        func(task *v1.Task) // changes what GET returns
 	outage      func() bool         // answers 503
-	lose        func() bool         // does what was asked, and its answer is lost
+	lose        func() bool         // the request is applied, and its response is lost
 }
 
 type fakeTask struct {
@@ -48,7 +48,7 @@ type fakeTask struct {
 	limit   *time.Timer // start, run or deadline
 	grace   *time.Timer
 	running bool
-	dropped bool // an attempt of it was given to a worker that has not heard of it
+	dropped bool // an attempt of it was given to a worker that did not receive it
 }
 
 func newFake() *fake {

@@ -29,7 +29,7 @@ type fakePool struct {
 	stranger   bool          // verdicts name another worker
 	acceptDead bool          // a dead worker's beat is answered as if it lived
 	noEnroll   bool          // no worker may register
-	drop       bool          // every tenth attempt is given to a worker that never hears of it, and none of a job twice
+	drop       bool          // every tenth attempt is given to a worker that never receives it, and none of a job twice
 	hasty      bool          // attempts that have started are ended by their start timeout
 	noClaims   bool          // every claim is answered 503
 	unsure     bool          // every other claim is done and answered 503

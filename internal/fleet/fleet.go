@@ -167,7 +167,7 @@ func (f *Fleet) perform(ctx context.Context, p *play, b behaviour) {
 	case ctx.Err() != nil:
 		return // abandoned, so its result is not judged
 	case err != nil && p.task == "":
-		f.amiss("creating a task", err)
+		f.callFailed("creating a task", err)
 		return
 	case again(err):
 		f.evaluate(p, b.name, Seen{Unread: fmt.Sprintf("its script could not be played to its end: %v", err)})
@@ -193,9 +193,9 @@ func (f *Fleet) evaluate(p *play, behaviour string, seen Seen) Verdict {
 	return v
 }
 
-// amiss records a call that failed; the run continues. No answer, or one that asks for a retry, proves nothing; any other answer is
-// Lubdub's fault.
-func (f *Fleet) amiss(what string, err error) {
+// callFailed records a call that failed; the run continues. A missing response, or one that requests a retry, proves nothing; any other
+// response is Lubdub's fault.
+func (f *Fleet) callFailed(what string, err error) {
 	if again(err) {
 		f.reportMishap(fmt.Sprintf("%s: %v", what, err))
 		return
@@ -243,7 +243,7 @@ func (f *Fleet) checkRun(ctx context.Context) {
 		return err
 	}); err != nil {
 		if ctx.Err() == nil {
-			f.amiss(what, err)
+			f.callFailed(what, err)
 		}
 		return
 	}

@@ -108,9 +108,10 @@ func TestFaultsAreFound(t *testing.T) {
 		{"history is lost", func(f *fake) { f.edit = func(t *v1.Task) { t.History = nil } }, only("crashes, tried again"),
 			"0 ended attempts in its history, and should be 2"},
 		{"finished tasks are lost", func(f *fake) { f.forget = true }, only("steady"), "the task is gone"},
-		{"cancels are not told", func(f *fake) { f.noCancel = true }, only("honours cancel"), "the beat after the cancel did not ask to stop"},
+		{"cancels are not delivered", func(f *fake) { f.noCancel = true }, only("honours cancel"),
+			"the beat after the cancel did not request a stop"},
 		{"deadlines to come are refused", func(f *fake) { f.noDeadlines = true }, only("misses its deadline"), "400"},
-		{"late ones are let in", func(f *fake) { f.revive = true }, only("comes back too late"),
+		{"late ones are accepted", func(f *fake) { f.revive = true }, only("comes back too late"),
 			"a beat after the verdict was answered with 200, and not with 410"},
 		{"tasks are doubled", func(f *fake) { f.double = true }, only("short"), "tasks, and should count 2"},
 	} {

@@ -225,19 +225,19 @@ func (b Bounds) checkEvidence(v *Verdict, w ExpectAttempt, h v1.HistoryEntry, se
 	}
 	switch {
 	case e.DetectedAt.IsZero():
-		v.wrongf("attempt %d: the evidence does not say when", h.Attempt)
+		v.wrongf("attempt %d: the evidence has no time", h.Attempt)
 	case measured < -early || reported < 0:
 		v.wrongf("attempt %d: %s came %v early", h.Attempt, w.Reason, (-min(measured, reported)).Round(time.Millisecond))
 	case b.heldBack(w, reported, lag, delay):
 		v.Unclear = fmt.Sprintf("%s came %v late, %v by its own evidence, and this process was held up for %v of it", w.Reason,
 			lag.Round(time.Millisecond), reported, delay.Round(time.Millisecond))
 	case lag-delay > b.MaxLag:
-		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most, in addition to the %v in which "+
-			"this process itself was held up",
+		v.wrongf("attempt %d: %s came %v late, %v by its own evidence, and may be %v at most plus the %v for which this process itself was "+
+			"held up",
 			h.Attempt, w.Reason, lag.Round(time.Millisecond), reported, b.MaxLag, delay.Round(time.Millisecond))
 	}
 	if w.Timeout > 0 && time.Duration(e.TimeoutMs)*time.Millisecond != w.Timeout {
-		v.wrongf("attempt %d: the evidence speaks of a timeout of %d ms, and should of %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
+		v.wrongf("attempt %d: the evidence has a timeout of %d ms, want %d", h.Attempt, e.TimeoutMs, w.Timeout.Milliseconds())
 	}
 	if w.Outcome == "ZOMBIE" && e.SilentMs < e.TimeoutMs {
 		v.wrongf("attempt %d: failed after %d ms of silence, and %d are allowed", h.Attempt, e.SilentMs, e.TimeoutMs)

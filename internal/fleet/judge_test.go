@@ -42,7 +42,7 @@ func TestEvaluate(t *testing.T) {
 		}, ""},
 		{"later than the process was held up", func(_ *Expect, s *Seen) {
 			s.Task.History[0].Evidence.DetectionLagMs, s.Delay = 701, held(450*time.Millisecond)
-		}, "701ms late, 701ms by its own evidence, and may be 250ms at most beside the 450ms"},
+		}, "701ms late, 701ms by its own evidence, and may be 250ms at most plus the 450ms"},
 		{"held up for longer than it was late", func(_ *Expect, s *Seen) { s.Delay = held(time.Hour) }, ""},
 		{"early, and held up", func(w *Expect, s *Seen) {
 			w.Attempts[0].Due, s.Delay = w.Attempts[0].Due.Add(24*time.Millisecond), held(time.Second)
@@ -64,8 +64,8 @@ func TestEvaluate(t *testing.T) {
 		{"early by our own clock", func(w *Expect, _ *Seen) { w.Attempts[0].Due = w.Attempts[0].Due.Add(24 * time.Millisecond) }, "21ms early"},
 		{"early by the evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.DetectionLagMs = -1 }, "1ms early"},
 		{"not silent for long enough", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.SilentMs = 999 }, "after 999 ms of silence"},
-		{"another timeout", func(w *Expect, s *Seen) { w.Attempts[0].Timeout = 2 * time.Second }, "a timeout of 1000 ms, and should of 2000"},
-		{"no time in the evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.DetectedAt = v1.Time{} }, "does not say when"},
+		{"another timeout", func(w *Expect, s *Seen) { w.Attempts[0].Timeout = 2 * time.Second }, "a timeout of 1000 ms, want 2000"},
+		{"no time in the evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence.DetectedAt = v1.Time{} }, "the evidence has no time"},
 		{"no evidence", func(_ *Expect, s *Seen) { s.Task.History[0].Evidence = nil }, "has no evidence"},
 		{"evidence of nothing", func(w *Expect, _ *Seen) { w.Attempts[0].Due = time.Time{} }, "its worker ended it"},
 		{"gone", func(_ *Expect, s *Seen) { s.Task = nil }, "gone"},
@@ -104,7 +104,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A run timeout that is late only by the fleet's own clock proves nothing where the machine held the process up, and so shard time.
+// A run timeout that is late by the fleet's own estimate alone proves nothing where the host held up the process, and so shard time.
 func TestEvaluateTimeThatWasHeldBack(t *testing.T) {
 	for _, c := range []struct {
 		name, outcome   string
@@ -112,10 +112,10 @@ func TestEvaluateTimeThatWasHeldBack(t *testing.T) {
 		wrong           bool
 	}{
 		{"held up", "TIMED_OUT", 300 * time.Millisecond, 0, false},
-		{"held up too little to say so", "TIMED_OUT", 250 * time.Millisecond, 0, true},
+		{"held up too briefly", "TIMED_OUT", 250 * time.Millisecond, 0, true},
 		{"not held up", "TIMED_OUT", 0, 0, true},
 		{"late by its own evidence", "TIMED_OUT", 300 * time.Millisecond, 251 * time.Millisecond, true},
-		{"of silence, whose evidence tells what was held back", "ZOMBIE", 300 * time.Millisecond, 0, true},
+		{"of silence, whose evidence shows the delay", "ZOMBIE", 300 * time.Millisecond, 0, true},
 	} {
 		want, seen := rightZombie()
 		e := seen.Task.History[0].Evidence
@@ -150,7 +150,7 @@ func TestEvaluateLiveOrLate(t *testing.T) {
 	}
 }
 
-// held is a delay that was measured in whatever time is asked about.
+// held is a delay function that returns d for any period.
 func held(d time.Duration) func(from, until time.Time) time.Duration {
 	return func(time.Time, time.Time) time.Duration { return d }
 }
@@ -226,7 +226,7 @@ func TestSummaryCheck(t *testing.T) {
 		{Summary{Created: 5, Evaluated: 5, Unclear: 1}, ""},
 		{Summary{Created: 100, Evaluated: 100, Wrongs: 1}, "1 of 100 verdicts were wrong"},
 		{Summary{Created: 100, Evaluated: 99}, "only 99 of 100"},
-		{Summary{}, "no task was judged"},
+		{Summary{}, "no task was checked"},
 		{Summary{Created: 100, Evaluated: 100, Unclear: 6}, "too busy"},
 		{Summary{Created: 100, Evaluated: 100, Unclear: 2, Mishaps: 3}, ""},
 		{Summary{Created: 100, Evaluated: 100, Unclear: 2, Mishaps: 4}, "too busy"},

@@ -175,7 +175,7 @@ func (p *pool) checkVictim(ctx context.Context, victim *worker) {
 		return
 	}
 	if err != nil {
-		p.fleet.amiss(nameKilled, err)
+		p.fleet.callFailed(nameKilled, err)
 		return
 	}
 	if w.Status != v1.Offline || text(w.StatusReason) != "HEARTBEAT_TIMEOUT" || w.HeldCount != 0 {

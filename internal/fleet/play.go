@@ -74,7 +74,7 @@ func (p *play) next(ctx context.Context, from int) (*runner, v1.TaskEnvelope, er
 func (p *play) hire(e v1.TaskEnvelope) *runner {
 	r := &runner{fleet: p.fleet, envelope: e, token: e.TaskToken, id: fmt.Sprintf("sim-%d-%d", p.number, e.Attempt)}
 	if r.timeout() != p.timeout {
-		p.complainf("the envelope says %v of heartbeat timeout, and %v was requested", r.timeout(), p.timeout)
+		p.complainf("the envelope has a heartbeat timeout of %v, and %v was requested", r.timeout(), p.timeout)
 	}
 	p.runners = append(p.runners, r)
 	return r

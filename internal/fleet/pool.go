@@ -147,7 +147,7 @@ func (p *pool) refused(ctx context.Context, w *worker, err error) {
 	}
 	switch {
 	case w == nil:
-		p.fleet.amiss("registering a worker", err)
+		p.fleet.callFailed("registering a worker", err)
 	case w.late():
 		p.fleet.reportMishap(fmt.Sprintf("worker %s may itself have been silent for %v of %v, and registers again: %v", w.id,
 			w.silence().Round(time.Millisecond), w.timeout, err))
@@ -231,7 +231,7 @@ func (p *pool) create(ctx context.Context, queue string, n int) []string {
 		}
 		if !again(err) || !pause(limited, lastRetry) {
 			if ctx.Err() == nil {
-				f.amiss("creating tasks", err)
+				f.callFailed("creating tasks", err)
 			}
 			return nil
 		}
@@ -267,7 +267,7 @@ func (p *pool) evaluate(ctx context.Context, id, behaviour string, want Expect, 
 		return Verdict{}
 	}
 	if seen.Task != nil && seen.Task.State == v1.Queued && p.fleet.tally.unclaimed.Load() > unclaimed {
-		seen.Task, seen.Unread = nil, "no worker has claimed it, and claims had no answer meanwhile"
+		seen.Task, seen.Unread = nil, "no worker has claimed it, and claims got no response meanwhile"
 	}
 	v := p.fleet.evaluate(job, behaviour, seen)
 	if seen.Task != nil {

@@ -58,7 +58,7 @@ func TestALateWorkerRegistersAgain(t *testing.T) {
 		}
 	})
 	if s.Wrongs > 0 || s.Evaluated != s.Created || s.Mishaps < 5 || len(mishaps) != s.Mishaps {
-		t.Errorf("%d mishaps, %d told\n%s", s.Mishaps, len(mishaps), s)
+		t.Errorf("%d mishaps, %d reported\n%s", s.Mishaps, len(mishaps), s)
 	}
 	if !strings.Contains(strings.Join(mishaps, "\n"), "may itself have been silent for 2.") {
 		t.Errorf("%q", mishaps)
@@ -95,7 +95,7 @@ func TestWorkersRideAnOutageOut(t *testing.T) {
 	}
 }
 
-// A claim may have taken tasks although its answer was lost, or was 503: who asks again under its id gets them.
+// A claim may have taken tasks although its response was lost, or was 503: a retry under its id gets them.
 func TestAClaimIsRetried(t *testing.T) {
 	var calls atomic.Int64
 	for name, fault := range map[string]func(*fake){
@@ -113,7 +113,7 @@ func TestAClaimIsRetried(t *testing.T) {
 	}
 }
 
-// Tasks of a claim whose answer was lost for good wait for their start timeout, and are then done by another worker. No one is
+// Tasks of a claim whose response was lost wait for their start timeout, and are then done by another worker. No one is
 // blamed for that.
 func TestAJobWhoseClaimAnswerWasLost(t *testing.T) {
 	server := newFake()
@@ -153,8 +153,9 @@ func TestFaultsAboutWorkersAreFound(t *testing.T) {
 		"started jobs are taken as if they had not": {func(f *fakePool) { f.hasty = true }, "2 ended attempts in its history, and should be 1"},
 		"another worker is held to it": {func(f *fakePool) { f.stranger = true },
 			"was that of wkr_stranger, and should be that of wkr_"},
-		"the dead are let in": {func(f *fakePool) { f.acceptDead = true }, "a beat of the killed worker was answered with 200, and not with 410"},
-		"nobody may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: lubdub: POST /v1/workers: 403"},
+		"the dead are accepted": {func(f *fakePool) { f.acceptDead = true },
+			"a beat of the killed worker was answered with 200, and not with 410"},
+		"no worker may register": {func(f *fakePool) { f.noEnroll = true }, "registering a worker  wrong: lubdub: POST /v1/workers: 403"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newFake()

@@ -23,10 +23,10 @@ func (o *Options) connect(token string) (*client.Client, error) {
 	return client.New(o.BaseURL, opts...)
 }
 
-// again reports whether the same call may succeed later: it got no answer, or one that asks for a retry.
+// again reports whether the same call may succeed later: it got no response, or one that requests a retry.
 func again(err error) bool { return client.MayRetry(err) && !errors.Is(err, context.Canceled) }
 
-// refusedWith returns the status of a refusal, or 0 if err is none.
+// refusedWith returns the status of a refusal, or 0 for another error.
 func refusedWith(err error) int {
 	if r, ok := errors.AsType[*client.Error](err); ok {
 		return r.Status

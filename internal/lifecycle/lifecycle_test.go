@@ -64,7 +64,7 @@ func TestGroupStopsInOrder(t *testing.T) {
 	cancel()
 	<-g.Done()
 	if len(order) != 0 {
-		t.Error("services must go on until they are stopped")
+		t.Error("services must run until they are stopped")
 	}
 	for _, stop := range []Stop{stopB, stopA, stopA} {
 		if err := stop(context.Background()); err != nil {
@@ -81,7 +81,7 @@ func TestGroupEndsWithAService(t *testing.T) {
 	broken := errors.New("broken")
 	for name, run := range map[string]func(context.Context) error{
 		"with an error":    func(context.Context) error { return broken },
-		"by itself":        func(context.Context) error { return nil },
+		"on its own":       func(context.Context) error { return nil },
 		"with a cancelled": func(context.Context) error { return context.Canceled },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (l *lab) try(m mutant) (caught string, err error) {
 		return "", err
 	}
 	if n := bytes.Count(text, []byte(m.find)); n != 1 {
-		return "", fmt.Errorf("the text %q stands there %d times, not once", m.find, n)
+		return "", fmt.Errorf("the text %q occurs there %d times, not once", m.find, n)
 	}
 	wrong := bytes.Replace(text, []byte(m.find), []byte(m.replace), 1)
 	if folder, ok := strings.CutPrefix(m.file, "lua/"); ok {

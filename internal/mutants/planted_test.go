@@ -19,7 +19,7 @@ func TestEveryBugCanBePlanted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := bytes.Count(text, []byte(m.find)); n != 1 || m.find == m.replace {
-			t.Errorf("%s: %q stands in %s %d times, not once, or is replaced by itself", m.bug, m.find, m.file, n)
+			t.Errorf("%s: %q occurs in %s %d times, not once, or is replaced by itself", m.bug, m.find, m.file, n)
 		}
 		if _, err := packagesOf(all, m.tests); err != nil {
 			t.Errorf("%s: %v", m.bug, err)

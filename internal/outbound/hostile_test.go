@@ -50,7 +50,7 @@ var receivers = map[string]struct {
 	"302 with a body that drips":   {serve: drips("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "b"), status: 302},
 	"410 without its body":         {serve: sends("HTTP/1.1 410 Gone\r\nContent-Length: 10\r\n\r\n"), status: 410},
 	"500 with a body that drips":   {serve: drips("HTTP/1.1 500 Broken\r\n\r\n", "b"), status: 500},
-	"HTTP/2 without being asked":   {serve: sends("\x00\x00\x00\x04\x00\x00\x00\x00\x00")},
+	"HTTP/2 without a request":     {serve: sends("\x00\x00\x00\x04\x00\x00\x00\x00\x00")},
 	"HTTP/2 frames over TLS":       {serve: floods("", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"), scheme: "https"},
 	"a TLS handshake that stalls":  {serve: func(c net.Conn) {}, scheme: "https", raw: true},
 	"a TLS handshake that drips":   {serve: drips("", "\x16"), scheme: "https", raw: true},

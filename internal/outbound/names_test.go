@@ -37,7 +37,7 @@ func TestANameOfTheInternalNetworkFailsAsOneThatDoesNotExist(t *testing.T) {
 	})
 }
 
-// What is written into the deployment's log when it starts says which it is.
+// The error of Resolve, which is logged when a deployment starts, names the problem.
 func TestResolve(t *testing.T) {
 	_, _ = net.DefaultResolver.LookupHost(t.Context(), "localhost")
 	bubble.Run(t, func(t *testing.T) {
@@ -60,11 +60,11 @@ func TestSavingResolvesNoNames(t *testing.T) {
 	resolved := false
 	p := New(Options{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		resolved = true
-		return nil, errors.New("asked")
+		return nil, errors.New("queried")
 	}}})
 	for _, host := range []string{"silent.example.", "missing.example", "private.example:8443"} {
 		if err := p.Check("https://" + host + "/"); err != nil || resolved {
-			t.Errorf("%s: %v, name server asked: %v", host, err, resolved)
+			t.Errorf("%s: %v, name server queried: %v", host, err, resolved)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestURLsAreCheckedWhenTheyAreSaved(t *testing.T) {
 		}
 	}
 	if err := opened("10.9.0.0/16").Check("http://10.10.0.1/"); !errors.Is(err, ErrAddress) {
-		t.Errorf("beside an open range: %v", err)
+		t.Errorf("outside the open range: %v", err)
 	}
 	if err := opened("10.9.0.0/16").Check("http://8.8.8.8/"); !errors.Is(err, ErrPlain) {
 		t.Errorf("by http at a public address: %v", err)

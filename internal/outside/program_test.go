@@ -68,7 +68,7 @@ func TestAUsersProgramStaysAsItIs(t *testing.T) {
 	user.run("go", "mod", "tidy")
 	user.run("go", "build", "-o", "mailer", ".")
 	if out := user.run("./mailer"); out != "task_expired\n" {
-		t.Errorf("the program says %q", out)
+		t.Errorf("the program prints %q", out)
 	}
 	now, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -95,7 +95,7 @@ type user struct {
 	dir, proxy string
 }
 
-// run returns what a command prints. Modules that this machine has are not asked for again; of the SDK nothing is kept.
+// run returns what a command prints. Modules that this machine has are not downloaded again; of the SDK nothing is kept.
 func (u *user) run(name string, args ...string) string {
 	u.Helper()
 	modCache, err := exec.Command("go", "env", "GOMODCACHE").Output()

@@ -48,7 +48,7 @@ func operations(t *testing.T) map[string]operation {
 	return named
 }
 
-// renamed are operations whose names say less in Go.
+// renamed are operations whose names are shorter in Go.
 var renamed = map[string]string{"Openapi": "OpenAPI", "Version": "ServerVersion"}
 
 // The client has every call of the contract, and it makes just that one.
@@ -84,7 +84,7 @@ func TestTheClientHasEveryCall(t *testing.T) {
 		method.Call(args)
 		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(op.path, "a%20b%2Fc")
 		if want := (operation{op.method, path}); requested != want {
-			t.Errorf("%s asks for %v, want %v", name, requested, want)
+			t.Errorf("%s requests %v, want %v", name, requested, want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func New(private bool) *Prober {
 func (p *Prober) Probe(ctx context.Context, to string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
-		return errors.New("the URL cannot be asked")
+		return errors.New("the URL cannot be requested")
 	}
 	req.Header.Set("User-Agent", "lubdub-probe")
 	res, err := p.client.Do(req)
@@ -88,7 +88,7 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 }
 
 // ErrMetadata is the cause of a refusal to dial, whatever else is allowed.
-var ErrMetadata = errors.New("the address is link-local or a cloud's own, where machines get credentials from; it is never asked")
+var ErrMetadata = errors.New("the address is link-local or a cloud's own, where machines get credentials from; Lubdub never probes it")
 
 // refuseMetadata checks an address that is about to be dialled when private ones are allowed.
 func refuseMetadata(_, address string, _ syscall.RawConn) error {

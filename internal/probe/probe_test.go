@@ -63,8 +63,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A name is judged by what it stands for when it is dialled, whatever it stood for before; and so is each place that an
-// answer would lead to.
+// A name is checked by the address to which it resolves when it is dialled, whatever it resolved to before; and so is the target of each
+// redirect.
 func TestAddressesAreCheckedWhenTheyAreDialled(t *testing.T) {
 	for address, want := range map[string]error{
 		"127.0.0.1:80": ErrAddress, "[::1]:443": ErrAddress, "[::ffff:10.0.0.1]:80": ErrAddress, "[64:ff9b::a00:1]:80": ErrAddress,
@@ -83,7 +83,7 @@ func TestAddressesAreCheckedWhenTheyAreDialled(t *testing.T) {
 	}
 }
 
-// Where private addresses are asked too, those that give out a machine's credentials are not, however they are written.
+// Where private addresses are probed too, those that serve a machine's credentials are not, however they are written.
 func TestMetadataIsNeverProbed(t *testing.T) {
 	for _, a := range []string{
 		"169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",

@@ -30,8 +30,8 @@ if tonumber(ARGV[3]) > 0 and expires ~= '0' then
   end
 end`)
 
-// Clock is the wall time that a store's scripts see; keys expire by it too. It begins at 2026-01-15T10:00:00Z and is stopped unless
-// the test moves it. With WallClock it is the real time, and moving it panics.
+// Clock is the wall time that a store's scripts see; keys expire by it too. It begins at 2026-01-15T10:00:00Z and advances only when the
+// test moves it. With WallClock it is the real time, and moving it panics.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

@@ -118,7 +118,7 @@ func (c *Cluster) URL() string {
 	return "redis+cluster://" + As(strings.Join(addrs, ","))
 }
 
-// Owner returns the primary that serves a slot, as another of these servers sees it. It waits while there is none: on a busy machine
+// Owner returns the primary that serves a slot, as another of these servers sees it. It waits while there is no primary: on a busy machine
 // nodes sometimes declare each other dead.
 func (c *Cluster) Owner(slot int, seenBy *Server) (owner *Server, err error) {
 	err = seenBy.await(fmt.Sprintf("a node that knows who serves slot %d", slot), func(ctx context.Context, r *redis.Client) bool {

@@ -104,11 +104,11 @@ func TestNoRedisIsAFailure(t *testing.T) {
 		t.Fatal("a test without a redis-server did not fail")
 	}
 	if text := f.fatal[0].(error).Error(); !strings.Contains(text, "make test") {
-		t.Errorf("it does not say what to do: %s", text)
+		t.Errorf("the error names no remedy: %s", text)
 	}
 }
 
-// The quick loop starts no real server, whichever way a test asks for one.
+// The quick loop starts no real server, in whichever way a test requests one.
 func TestShortIsMiniredisAlone(t *testing.T) {
 	short := flag.Lookup("test.short").Value
 	before := short.String()
@@ -155,7 +155,7 @@ func TestNothingOutlivesTheTestBinary(t *testing.T) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	addr, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if err != nil || dir == "" {
-		t.Fatalf("the victim said %q: %v", line, err)
+		t.Fatalf("the victim printed %q: %v", line, err)
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {

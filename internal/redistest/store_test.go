@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// wall asks a script that production runs too for the wall time in ms.
+// wall gets the wall time in ms from a script that production runs too.
 func wall(t *testing.T, s *Store) int64 {
 	t.Helper()
 	r, err := s.Eval(context.Background(), "peek", []string{"c", "t", "d", "o", "s", "w", "r"}, "me", 1000, 0).Slice()
@@ -28,7 +28,7 @@ func TestClockIsControlled(t *testing.T) {
 			t.Fatalf("begins at %d and %s", first, s.Clock.Now())
 		}
 		if wall(t, s) != first {
-			t.Fatal("it runs by itself")
+			t.Fatal("the clock advances on its own")
 		}
 		s.Clock.Advance(1500 * time.Millisecond)
 		if got := wall(t, s); got != first+1500 {
@@ -71,7 +71,7 @@ func TestWallClock(t *testing.T) {
 			t.Errorf("scripts see %d, not in %d–%d", got, before, after)
 		}
 		if s.Clock.Now().UnixMilli() < before {
-			t.Errorf("the clock tells %s", s.Clock.Now())
+			t.Errorf("the clock shows %s", s.Clock.Now())
 		}
 		defer func() {
 			if recover() == nil {

@@ -82,7 +82,7 @@ func TestNewFilesAreServedAndHalfOnesAreNot(t *testing.T) {
 	serves("localhost")
 	serves("localhost")
 	if n := strings.Count(log.String(), "cannot be used"); n != 1 {
-		t.Errorf("said %d times that the files do not fit: %s", n, &log)
+		t.Errorf("%d log lines that the files do not fit: %s", n, &log)
 	}
 	replace(key, newKey)
 	serves("new.test")
@@ -92,7 +92,7 @@ func TestNewFilesAreServedAndHalfOnesAreNot(t *testing.T) {
 	serves("new.test")
 }
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestWhichClientsAreAccepted(t *testing.T) {
 	ca, other := tlstest.NewCA(t), tlstest.NewCA(t)
 	cert, key := ca.Issue("server", "localhost")
 	open, err := Server(cert, key, "", silent)

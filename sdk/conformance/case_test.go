@@ -13,7 +13,7 @@ import (
 //go:embed cases.json
 var table []byte
 
-// Case is an entry of the table; README.md says what its fields mean.
+// Case is an entry of the table; README.md explains its fields.
 type Case struct {
 	Name        string               `json:"name"`
 	Description string               `json:"says"`
@@ -187,7 +187,7 @@ func loadCases(t *testing.T) (cases []*Case) {
 	for _, c := range cases {
 		if c.Name == "" || c.Description == "" || c.Break == "" || names[c.Name] ||
 			!slices.Contains([]string{"worker", "track", "create"}, c.Mode) {
-			t.Errorf("case %q lacks a name of its own, a mode, or what it says and how it is seen to fail", c.Name)
+			t.Errorf("case %q lacks a unique name, a mode, a description, or a fault that makes it fail", c.Name)
 		}
 		names[c.Name] = true
 		if c.With.Concurrency == 0 {

@@ -39,7 +39,7 @@ type result struct {
 	problems chan []string
 }
 
-// playAll plays cases concurrently, whatever -parallel says: they wait for most of their time.
+// playAll plays cases concurrently, regardless of -parallel: they wait for most of their time.
 func playAll(t *testing.T, of sdkrunner.Runner, limit time.Duration, places int, fault func(*Case) string) (results []result) {
 	t.Helper()
 	cases := loadCases(t)

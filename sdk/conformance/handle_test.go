@@ -21,10 +21,10 @@ type task struct {
 	assigned    bool      // to a worker
 	delivered   bool      // and that was answered
 	started     bool      // and that was answered
-	cancelled   bool      // that was asked for
+	cancelled   bool      // cancellation was requested
 	why         string    // and why
 	ending      *Ending   // nil: it is not over
-	lost        bool      // which only a worker's beat tells
+	lost        bool      // which only a worker's beat reports
 	endReported bool      // so
 	renew       bool      // its token, with the next answer
 	renewed     bool      // the newest token was used
@@ -142,7 +142,7 @@ func (s *server) register(x *exchange) *reply {
 	}}
 }
 
-// opensWorker says whether a token opens a worker's calls; nil: it does.
+// opensWorker returns the refusal of a token that does not open a worker's calls, or nil if it does.
 func (s *server) opensWorker(w *workerState, token string) *reply {
 	switch {
 	case w == nil || w.refusedWith == http.StatusNotFound:
@@ -163,7 +163,7 @@ func (s *server) view(w *workerState) v1.Worker {
 	}
 }
 
-// beat hears a worker's beat.
+// beat handles a worker's beat.
 func (s *server) beat(w *workerState, x *exchange) *reply {
 	var r v1.WorkerHeartbeatRequest
 	_ = json.Unmarshal(x.body, &r)
@@ -233,7 +233,7 @@ func (t *task) note(r v1.HeartbeatRequest) {
 	}
 }
 
-// opensTask says whether a token opens a task's callbacks.
+// opensTask reports whether a token opens a task's callbacks.
 func (s *server) opensTask(t *task, token string) bool {
 	if strings.HasPrefix(token, "worker-") {
 		w := s.workers[strings.Split(token, "-")[1]]
@@ -260,13 +260,13 @@ func (s *server) startTask(x *exchange) *reply {
 	return ok(v1.StartedResponse{Acknowledged: true, ServerTime: now(), ShouldCancel: t.cancelled, CancelReason: t.why})
 }
 
-// applyHeartbeat hears a beat of one attempt.
+// applyHeartbeat handles a beat of one attempt.
 func (s *server) applyHeartbeat(id, token string, r v1.HeartbeatRequest) v1.HeartbeatResult {
 	t := s.tasks[id]
 	a := v1.HeartbeatResult{TaskID: id, Status: http.StatusOK}
 	switch {
 	case t == nil:
-		a.Status, a.Error, a.Message = http.StatusNotFound, v1.CodeTaskNotFound, "there is none"
+		a.Status, a.Error, a.Message = http.StatusNotFound, v1.CodeTaskNotFound, "no such task"
 	case !s.opensTask(t, token):
 		a.Status, a.Error, a.Message = http.StatusUnauthorized, v1.CodeUnauthorized, "the case has it so"
 	case t.ending != nil && !t.lost:

@@ -80,13 +80,13 @@ func (s *server) usesNewToken(x *exchange) {
 		if t.number > 1 && (old(x.token, t.token()) || bytes.Contains(x.body, []byte(`"task-`+t.id+`-`)) &&
 			!bytes.Contains(x.body, []byte(`"`+t.token()+`"`))) {
 			if t.stale++; t.stale > 1 {
-				s.violate("%s: the old token of task %s goes on to be used", x.call, t.id)
+				s.violate("%s: the old token of task %s is still used", x.call, t.id)
 			}
 		}
 	}
 	if w := s.workers[s.current]; w != nil && w.number > 1 && old(x.token, w.token()) {
 		if n := s.staleOf(w); n > 2 {
-			s.violate("%s: the worker's old token goes on to be used", x.call)
+			s.violate("%s: the worker's old token is still used", x.call)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func fieldOf(body []byte, field string) string {
 	return text
 }
 
-// isNotGreedy holds that a claim asks for no more than is free.
+// isNotGreedy holds that a claim requests no more than is free.
 func (s *server) isNotGreedy(x *exchange) {
 	if old := s.before(x); old != nil && fieldOf(old.body, "claimId") == fieldOf(x.body, "claimId") {
 		return // a repeat
@@ -146,7 +146,7 @@ func (s *server) isNotGreedy(x *exchange) {
 		most = *r.Max
 	}
 	if most > s.With.Concurrency-held {
-		s.violate("a claim asks for %d, and of %d places %d are taken", most, s.With.Concurrency, held)
+		s.violate("a claim requests %d, and of %d places %d are taken", most, s.With.Concurrency, held)
 	}
 }
 
@@ -183,14 +183,14 @@ func (s *server) listsAll(x *exchange) {
 				break
 			}
 			if t.unlisted = x.at; t.waits() {
-				s.violate("two inventories in a row leave out task %s, whose completion was sent and not heeded: it is lost by that", t.id)
+				s.violate("two inventories in a row leave out task %s, whose completion was sent and not accepted: the task is lost", t.id)
 			}
 		}
 	}
 }
 
-// heldUnlisted are the tasks that were at work when two beats in a row did not list them. What has returned is not: its completion is on
-// its way, and may take longer than some beats; and what the runner says of that comes another way than its beats.
+// heldUnlisted are the tasks that were at work when two beats in a row did not list them. A task whose handler has returned is not at work:
+// its completion is on its way, and may take longer than some beats; and the runner reports it on another way than its beats.
 func (p *play) heldUnlisted() (problems []string) {
 	for _, t := range p.tasks {
 		if t.unlisted.IsZero() {
@@ -204,7 +204,7 @@ func (p *play) heldUnlisted() (problems []string) {
 	return problems
 }
 
-// keepsDeltas holds that what was not answered is said again, under its seq.
+// keepsDeltas holds that unanswered deltas are sent again, under their seq.
 func (s *server) keepsDeltas(x *exchange) {
 	old := s.before(x)
 	if old == nil || old.worker != x.worker || old.known() && old.status < 300 {
@@ -229,7 +229,7 @@ func (s *server) isSilentOf(x *exchange) {
 		t := s.tasks[id]
 		switch {
 		case t == nil:
-			s.violate("a beat names task %s, which nobody has handed out", id)
+			s.violate("a beat names task %s, which was not handed out", id)
 		case t.completing:
 			s.violate("a beat names task %s after its completion was sent", id)
 		case t.endReported:
@@ -242,7 +242,7 @@ func (s *server) isSilentOf(x *exchange) {
 func (s *server) repeatsCompletion(x *exchange) {
 	t := s.tasks[x.task]
 	if t == nil {
-		s.violate("a completion is of task %s, which nobody has handed out", x.task)
+		s.violate("a completion is of task %s, which was not handed out", x.task)
 		return
 	}
 	if t.arrived++; t.arrived > 1 && !bytes.Equal(t.completion, x.body) {

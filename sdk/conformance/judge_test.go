@@ -12,7 +12,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// evaluate says in what the end differs from what is expected.
+// evaluate returns how the end differs from what is expected.
 func (p *play) evaluate() (problems []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *play) checkTask(t *task, want ExpectTask) (problems []string) {
 		wrong("retryable is not %v", *want.Retryable)
 	}
 	if !strings.Contains(e.Message, want.Message) {
-		wrong("the message %q does not tell of %q", e.Message, want.Message)
+		wrong("the message %q does not contain %q", e.Message, want.Message)
 	}
 	if want.Stack && e.StackTrace == "" {
 		wrong("no stack trace")
@@ -168,7 +168,7 @@ func (p *play) checkTask(t *task, want ExpectTask) (problems []string) {
 		wrong("%d beats were accepted, want %d", t.accepted, want.Accepted)
 	}
 	if last := p.lastBeats(2); want.Silent && slices.Contains(last, t.id) {
-		wrong("beats go on to name it")
+		wrong("beats still name it")
 	}
 	p.checkProgress(wrong, t, want)
 	p.checkEvents(wrong, t, want)
@@ -209,7 +209,7 @@ func (p *play) checkProgress(wrong func(string, ...any), t *task, want ExpectTas
 	_ = json.Unmarshal(want.Saw, &wanted)
 	for _, w := range wanted {
 		if !slices.ContainsFunc(saw, func(one []any) bool { return reflect.DeepEqual(one, w) }) {
-			wrong("progress %v was not told: %v", w, saw)
+			wrong("progress %v was not reported: %v", w, saw)
 		}
 	}
 }
@@ -231,14 +231,14 @@ func (p *play) checkEvents(wrong func(string, ...any), t *task, want ExpectTask)
 		wrong("it was not ended as %s: %v", *want.Ended, ended)
 	}
 	if want.Detail != "" && (len(ended) == 0 || ended[0].Detail != want.Detail) {
-		wrong("its end does not tell %q", want.Detail)
+		wrong("its end lacks the detail %q", want.Detail)
 	}
 	if want.Endings > 0 && len(ended) != want.Endings {
 		wrong("it was ended %d times, want %d", len(ended), want.Endings)
 	}
 	settled := p.process.seen("settled", t.id, "")
 	if want.Settled != nil && (len(settled) == 0 || !holds(settled[0].raw, want.Settled)) {
-		wrong("its handle does not tell %s: %v", want.Settled, settled)
+		wrong("its handle does not report %s: %v", want.Settled, settled)
 	}
 }
 

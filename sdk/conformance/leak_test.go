@@ -46,7 +46,7 @@ func TestTheGoSDKLeavesNothingBehind(t *testing.T) {
 	}
 	w.Kill()
 	if err := <-ended; err == nil {
-		t.Error("Run has not told of what was given back")
+		t.Error("Run has not reported what was given back")
 	}
 	c.Close()      // which ends its connections, and so the server's goroutines of them
 	for range 20 { // each gives them a second or so

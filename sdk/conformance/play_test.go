@@ -175,10 +175,10 @@ func (p *play) report() string {
 	}
 	p.process.mu.Lock()
 	defer p.process.mu.Unlock()
-	text += "the runner said:\n"
+	text += "the runner printed:\n"
 	for _, e := range p.process.events {
 		text += "  " + e.raw + "\n"
 	}
 	errs := p.process.errs.String()
-	return text + "and beside it:\n" + errs[max(0, len(errs)-4000):]
+	return text + "and to stderr:\n" + errs[max(0, len(errs)-4000):]
 }

@@ -97,7 +97,7 @@ func (p *process) write(line any) error {
 	return err
 }
 
-// seen are the events of a kind, of a task and with a reason where these are said.
+// seen returns the events of a kind, of a task and with a reason if these are given.
 func (p *process) seen(name, task, reason string) (found []event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -66,7 +66,7 @@ func (p *play) do(d Deed) error {
 	case d.Enqueue != "":
 		p.queue = append(p.queue, d.Enqueue)
 	default:
-		return errors.New("it says nothing")
+		return errors.New("it has no instruction")
 	}
 	return nil
 }

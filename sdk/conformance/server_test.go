@@ -113,7 +113,7 @@ func newServer(c *Case) (*server, error) {
 
 func (s *server) controlToken() string { return fmt.Sprintf("control-%d", s.control) }
 
-// ServeHTTP hears a request and answers it as the rules say.
+// ServeHTTP receives a request and answers it by the rules.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *server) ruleFor(x *exchange) *Rule {
 	return nil
 }
 
-// read says what a request is.
+// read parses a request.
 func read(r *http.Request, body []byte) *exchange {
 	x := &exchange{body: body, at: time.Now(), clientDone: r.Context().Done(),
 		token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
@@ -266,7 +266,7 @@ func read(r *http.Request, body []byte) *exchange {
 	var named struct {
 		Heartbeats, Tasks []struct{ TaskID string }
 	}
-	_ = json.Unmarshal(body, &named) // what is wrong with it the contract says
+	_ = json.Unmarshal(body, &named) // the contract check reports what is wrong with it
 	for _, item := range append(named.Heartbeats, named.Tasks...) {
 		x.names = append(x.names, item.TaskID)
 	}

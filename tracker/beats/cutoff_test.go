@@ -68,7 +68,7 @@ func TestTimeIsHeldUntilBalancersAreBack(t *testing.T) {
 		mend()
 		keepAll(h, checkPeriod-200*time.Millisecond, trackers, func() {}) // the balancer has not checked yet
 		if moved := shardTime(h, "t1") - start; moved > 500 {
-			h.Errorf("time ran %d ms while nobody could be heard", moved)
+			h.Errorf("time ran %d ms while no beat could arrive", moved)
 		}
 		h.MustSweep()
 		h.WantState("t1", model.Running, "")
@@ -179,12 +179,12 @@ func TestHealthyShardsAreHeldWhileTheirClientsStayAway(t *testing.T) {
 		c := newCrowd(h)
 		c.ran(2*checkPeriod, 2*checkPeriod, 2*checkPeriod, c.everyone, "all is well")
 		mend := spoil(h, c.ill, "beats:2000")
-		c.ran(3*time.Second, 3*time.Second, 3*time.Second, c.everyone, "clients are heard")
+		c.ran(3*time.Second, 3*time.Second, 3*time.Second, c.everyone, "beats arrive")
 		c.ran(0, 1500*time.Millisecond, 3*time.Second, c.away, "they are not") // this takes a moment to notice
 		c.ran(0, 200*time.Millisecond, 2*time.Second, c.away, "they still are not")
 		mend()
 		c.ran(0, 150*time.Millisecond, checkPeriod-200*time.Millisecond, func() {}, "until balancers are back")
-		c.ran(time.Second, 2*time.Second, 2*time.Second, c.everyone, "they are heard again")
+		c.ran(time.Second, 2*time.Second, 2*time.Second, c.everyone, "beats arrive again")
 	})
 }
 
@@ -201,7 +201,7 @@ func TestHealthyShardsArePausedDespiteMoreBeatsJustBefore(t *testing.T) {
 				for range 4 {
 					c.everyone()
 				}
-			}, fmt.Sprintf("many are heard after %v", before))
+			}, fmt.Sprintf("many beats arrive after %v", before))
 			c.ran(0, 1600*time.Millisecond, 4*time.Second, c.away, fmt.Sprintf("they stay away after %v", before))
 		})
 	}
@@ -223,7 +223,7 @@ func TestEvidenceOfABeatInAHold(t *testing.T) {
 		h.MustSweep()
 		e := h.WantState("t1", model.Failed, model.HeartbeatTimeout).History[0].Evidence
 		if off := e.LastHeartbeatAt.Sub(b.At).Abs(); off > 20*time.Millisecond {
-			h.Errorf("its last beat is told %v off: %+v", off, e)
+			h.Errorf("the reported time of its last beat is off by %v: %+v", off, e)
 		}
 	})
 }

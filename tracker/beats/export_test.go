@@ -39,7 +39,7 @@ func (s *Service) DueAt(at time.Time) int {
 // Flusher returns the flush of a separate lane to the node of a shard. It returns when each beat has a result.
 func (s *Service) Flusher(shard int) func([]*Beat) { return s.FlusherSampling(shard, sampledFlushes) }
 
-// FlusherSampling returns a flush that asks for silences each n-th time; 0: never.
+// FlusherSampling returns a flush that samples silences each n-th time; 0: never.
 func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 	b := newBatcher(s, s.store.Node(shard))
 	b.sampled = each
@@ -56,5 +56,5 @@ func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 // ExplainLater does what Submit does with slow beats.
 func (s *Service) ExplainLater(slow []*Beat, done func([]*Beat)) { s.explainLater(slow, done) }
 
-// SampledFlushes is the number of flushes of which one asks for silences.
+// SampledFlushes is the number of flushes of which one samples silences.
 const SampledFlushes = sampledFlushes

@@ -48,7 +48,7 @@ func TestTimeIsPausedWhileRedisRejectsBeats(t *testing.T) {
 		start := shardTime(h, "t1")
 		keep(h, 5*time.Second, func() { h.WantCode(h.MustBeat(a, "").Err, model.Unavailable) })
 		if moved := shardTime(h, "t1") - start; moved != 0 {
-			h.Errorf("time went on by %d ms", moved)
+			h.Errorf("time advanced by %d ms", moved)
 		}
 		h.Store.Client.Rename(h.Ctx, beats+"-away", beats)
 		h.MustSweep()
@@ -62,7 +62,7 @@ func TestTimeIsPausedWhileRedisRejectsBeats(t *testing.T) {
 			h.Errorf("evidence: %+v", e)
 		}
 		if got := h.Events("")["system.outage_credited"]; got != h.Tracker.Store.Shards() {
-			h.Errorf("%d outages were told in %d shards", got, h.Tracker.Store.Shards())
+			h.Errorf("%d outages were reported in %d shards", got, h.Tracker.Store.Shards())
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestTimeIsNotHeldByAnOutage(t *testing.T) {
 		h.Store.Client.Rename(h.Ctx, clock+"-away", clock)
 		keep(h, time.Second, func() {})
 		if moved := shardTime(h, "t1") - start; moved != 1150 {
-			h.Errorf("time went on by %d ms: want 250 for the outage and 900 since", moved)
+			h.Errorf("time advanced by %d ms: want 250 for the outage and 900 since", moved)
 		}
 	})
 }
@@ -123,11 +123,11 @@ func TestTimeRunsAtHalfSpeedWhileBeatsAreShed(t *testing.T) {
 			h.WantCode(beats[2].Err, model.Overloaded)
 		})
 		if moved := shardTime(h, "t1") - start; moved != 2000 {
-			h.Errorf("time went on by %d ms in 4 s", moved)
+			h.Errorf("time advanced by %d ms in 4 s", moved)
 		}
 		keep(h, time.Second, func() {})
 		if moved := shardTime(h, "t1") - start; moved != 2950 {
-			h.Errorf("time went on by %d ms in 5 s", moved)
+			h.Errorf("time advanced by %d ms in 5 s", moved)
 		}
 	})
 }

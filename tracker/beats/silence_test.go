@@ -42,7 +42,7 @@ func TestHowCloseTasksComeToTheirTimeouts(t *testing.T) {
 		want := float64(twentieth)*0.05 + float64(fifth)*0.2
 		if twentieth < 2 || fifth < 2 || ratios.GetSampleCount() != twentieth+fifth || ratios.GetSampleCount() > 16 ||
 			math.Abs(ratios.GetSampleSum()-want) > 0.001 {
-			h.Errorf("it tells %v, and should %d fifths and %d twentieths", ratios, fifth, twentieth)
+			h.Errorf("it reports %v, want %d fifths and %d twentieths", ratios, fifth, twentieth)
 		}
 	}, func(o *tracker.Options) {
 		registry = prometheus.NewRegistry()

@@ -10,9 +10,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/beats"
 )
 
-// BenchmarkSilences checks that asking for silences costs at most two hundredths of the CPU time that beats take in Redis. Flushes with
-// and without alternate, so that other load on the host affects both equally. Asking in every flush makes the cost measurable; the share
-// of sampled flushes is then applied. It also reports the measured cost at the real sampling rate.
+// BenchmarkSilences checks that sampling silences costs at most two hundredths of the CPU time that beats take in Redis. Flushes with and
+// without alternate, so that other load on the host affects both equally. Sampling in every flush makes the cost measurable; the share of
+// sampled flushes is then applied. It also reports the measured cost at the real sampling rate.
 func BenchmarkSilences(b *testing.B) {
 	const living, bar, leastTurns, flushes = 10_000, 2.0, 9, 5 * beats.SampledFlushes
 	for _, size := range []int{1, 16, 100, 500} {

@@ -57,7 +57,7 @@ func (l *resultLog) onceEach(t testing.TB, beats []*beats.Beat) {
 	t.Helper()
 	for i, b := range beats {
 		if l.count[b] != 1 {
-			t.Errorf("beat %d landed %d times", i, l.count[b])
+			t.Errorf("beat %d was completed %d times", i, l.count[b])
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestSubmitAcrossSeveralNodes(t *testing.T) {
 	l.mu.Lock()
 	for i := range beats { // a beat must not be read before it has a result
 		if n := l.count[&beats[i]]; (n == 1) == (of[i] == frozen) {
-			t.Errorf("beat %d, of a frozen node: %v, has landed %d times", i, of[i] == frozen, n)
+			t.Errorf("beat %d, of a frozen node: %v, was completed %d times", i, of[i] == frozen, n)
 		}
 	}
 	l.mu.Unlock()
@@ -302,6 +302,6 @@ func TestSubmitAllocations(t *testing.T) {
 	}
 	few, many := measure(1), measure(100)
 	if many > few+3 { // by go-redis
-		t.Errorf("a landing of 1 beat allocates %v times, one of 100 %v times", few, many)
+		t.Errorf("completing 1 beat allocates %v times, one of 100 %v times", few, many)
 	}
 }

@@ -82,7 +82,7 @@ func TestBrakeModel(t *testing.T) {
 				}
 				r, err := h.Tracker.Sweeper.Sweep(h.Ctx) // a sweeper without an earlier census
 				if err != nil || r.MassExpiryHeld != wantHeld || r.Zombies != wantDead {
-					rt.Fatalf("%d held, %d died (%v); the model says %d and %d of %d live, %d silent", r.MassExpiryHeld, r.Zombies, err,
+					rt.Fatalf("%d held, %d died (%v); in the model %d and %d of %d live, %d silent", r.MassExpiryHeld, r.Zombies, err,
 						wantHeld, wantDead, live, silent)
 				}
 			}

@@ -61,7 +61,7 @@ func wantHeld(h *trackertest.Harness, want int) {
 	h.Helper()
 	s, err := h.Replica().Stats.System(h.Ctx) // another replica, since a replica caches its result for a second
 	if err != nil || s.Held != want {
-		h.Fatalf("the brake is said to hold %d, want %d (%v)", s.Held, want, err)
+		h.Fatalf("the brake holds %d, want %d (%v)", s.Held, want, err)
 	}
 	if (len(s.Braked) > 0) != (want > 0) || want == 120 && !slices.Contains(s.Braked, trackertest.Scope) {
 		h.Fatalf("%d are held, in %v", want, s.Braked)

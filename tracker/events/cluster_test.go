@@ -248,20 +248,20 @@ func (c *skewedCluster) wantAll(t *testing.T) {
 			case n == 0:
 				missed++
 				if missed < 5 {
-					t.Errorf("%s: was not told %s", r.name, id)
+					t.Errorf("%s: did not receive %s", r.name, id)
 				}
 			case n > 1:
 				twice++
 			}
 		}
 		if missed > 0 || r.gaps > 0 {
-			t.Errorf("%s: %d of %d events missed, %d gaps told", r.name, missed, len(all), r.gaps)
+			t.Errorf("%s: %d of %d events missed, %d gaps reported", r.name, missed, len(all), r.gaps)
 		}
 		lost := len(r.received) - len(all)
 		if lost == 0 {
-			t.Errorf("%s: the store has lost nothing of what was told: it should have", r.name)
+			t.Errorf("%s: the store has lost no delivered event: it should have", r.name)
 		}
-		t.Logf("%s: %d events, %d told more than once, %d that the store has lost since", r.name, len(all), twice, lost)
+		t.Logf("%s: %d events, %d delivered more than once, %d that the store has lost since", r.name, len(all), twice, lost)
 	}
 }
 

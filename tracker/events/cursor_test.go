@@ -65,7 +65,7 @@ func TestADeploymentKeepsItsName(t *testing.T) {
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		name := h.Tracker.Store.Deployment()
 		if !strings.HasPrefix(name, "dep_") || h.Replica().Tracker.Store.Deployment() != name {
-			t.Fatalf("named %q, another replica says %q", name, h.Replica().Tracker.Store.Deployment())
+			t.Fatalf("named %q, another replica has %q", name, h.Replica().Tracker.Store.Deployment())
 		}
 		h.Empty()
 		trackertest.Until(t, func() bool { return h.Store.Client.HGet(h.Ctx, "lubdub:{0}:meta", "id").Val() == name })

@@ -38,7 +38,7 @@ func receive(t testing.TB, h *trackertest.Harness, l *events.Listener, n int) (m
 		select {
 		case <-l.Woken():
 		case <-time.After(time.Minute):
-			t.Fatalf("told %d of %d events within a minute: %v", count, n, err)
+			t.Fatalf("received %d of %d events within a minute: %v", count, n, err)
 		}
 	}
 	return messages, nil
@@ -90,7 +90,7 @@ func TestAListenerThatDoesNotKeepUp(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("told %d events in two parts, want %d", len(got), len(want))
+			t.Errorf("received %d events in two parts, want %d", len(got), len(want))
 		}
 	})
 }
@@ -127,7 +127,7 @@ func TestListenersComeWhileItHappens(t *testing.T) {
 		slices.Sort(want)
 		for i, got := range received {
 			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("listener %d was told %d events, want %d", i, len(got), len(want))
+				t.Errorf("listener %d received %d events, want %d", i, len(got), len(want))
 			}
 		}
 	})
@@ -159,7 +159,7 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 			}
 			for j := range messages {
 				if messages[j] != first[j] {
-					t.Fatalf("listener %d was told something of its own", i)
+					t.Fatalf("listener %d received other messages", i)
 				}
 			}
 			l.Close()
@@ -169,10 +169,10 @@ func TestTheStoreIsReadOnceForAll(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
-			t.Fatal("somebody reads though nobody listens")
+			t.Fatal("a reader still runs without a listener")
 		}
 		if count()["read"] == 0 {
-			t.Error("nobody has read")
+			t.Error("no reader has run")
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 		}
 		for i := 3; i < 5; i++ {
 			tx.XAdd(h.Ctx, &redis.XAddArgs{Stream: stream(0), ID: id(i),
-				Values: []any{"type", "task.created", "time", "1", "scope", "a/b", "subject", fmt.Sprint("anew", i)}})
+				Values: []any{"type", "task.created", "time", "1", "scope", "a/b", "subject", fmt.Sprint("again", i)}})
 		}
 		if _, err := tx.Exec(h.Ctx); err != nil {
 			t.Fatal(err)
@@ -239,7 +239,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 					seen[g.Event.Subject] = true
 				}
 				if g.Event != nil && g.Event.Type == "system.shard_started" {
-					t.Error("the whole shard is told again")
+					t.Error("the whole shard is delivered again")
 				}
 			}
 		}
@@ -276,7 +276,7 @@ func TestWhatATenantReadsIsCharged(t *testing.T) {
 			l, before := listen(h.TB, h, nothing(tenant), longAgo), reads.Load()
 			for range 3 {
 				if messages, err := l.Next(h.Ctx); err != nil || len(messages) > 0 {
-					h.Fatalf("told %v, %v", messages, err)
+					h.Fatalf("received %v, %v", messages, err)
 				}
 			}
 			return reads.Load() - before
@@ -325,7 +325,7 @@ func TestStreamsThatTakeTurnsMissNothing(t *testing.T) {
 			ids := messageIDs(messages)
 			slices.Sort(ids)
 			if err != nil || len(ids) != 502 || len(slices.Compact(ids)) != 502 || messages[501].Event.Subject != live {
-				h.Fatalf("told %d events, %d of them once, %v", len(messages), len(slices.Compact(ids)), err)
+				h.Fatalf("received %d events, %d of them once, %v", len(messages), len(slices.Compact(ids)), err)
 			}
 		}
 	})

@@ -58,7 +58,7 @@ func pages(t testing.TB, tr *tracker.Tracker, q events.Query) (all []*events.Eve
 			t.Fatal("a page without a next")
 		}
 		if p.More && p.Next == before {
-			t.Fatalf("a page of %d events says that there are more, and leads to itself", len(p.Events))
+			t.Fatalf("a page of %d events announces more, and its cursor leads to itself", len(p.Events))
 		}
 		if len(p.Events) == 0 && !more {
 			return all, gaps, p.Next
@@ -118,7 +118,7 @@ func TestPagesReturnEverything(t *testing.T) {
 						slices.Reverse(got[shard])
 					}
 					if !slices.Equal(got[shard], want[shard]) {
-						c.Errorf("pages of %d, back %v: shard %d has %d events, of which %d were told", size, back, shard, len(want[shard]), len(got[shard]))
+						c.Errorf("pages of %d, back %v: shard %d has %d events, %d were listed", size, back, shard, len(want[shard]), len(got[shard]))
 					}
 				}
 				if back {
@@ -354,7 +354,7 @@ func TestLostWritesHideNothing(t *testing.T) {
 				write("after", rest...)
 				all, gaps, next := pages(t, h.Tracker, events.Query{Size: 2, After: next})
 				if want := storedIDs(t, s.Client, 1)[0]; len(gaps) > 0 || !slices.Equal(idsOf(all), want) {
-					t.Errorf("told %v, want %v; gaps %v", idsOf(all), want, gaps)
+					t.Errorf("received %v, want %v; gaps %v", idsOf(all), want, gaps)
 				}
 				if all, _, _ := pages(t, h.Tracker, events.Query{Size: 2, After: next}); len(all) > 0 {
 					t.Errorf("and again: %v", idsOf(all))

@@ -55,7 +55,7 @@ func TestOldEventsAreTrimmed(t *testing.T) {
 			}
 		}
 		if all, gaps, _ := pages(t, h.Tracker, events.Query{Size: 100, After: next}); len(all) > 0 || len(gaps) > 0 {
-			t.Errorf("who has seen all is told %v and gaps %v", idsOf(all), gaps)
+			t.Errorf("a reader that is up to date receives %v and gaps %v", idsOf(all), gaps)
 		}
 	})
 }

@@ -33,23 +33,23 @@ func TestAllTypesOfEventsAreKnown(t *testing.T) {
 			if len(m[2]) == 0 {
 				scoped[string(m[1])] = true
 			} else if kind := string(m[1]); !slices.Contains(model.WithoutScope, kind) && kind != "system.repaired" {
-				t.Errorf("%s is told without a scope, and model.WithoutScope does not know it", kind)
+				t.Errorf("%s is published without a scope, and model.WithoutScope does not know it", kind)
 			}
 		}
 	}
 	for kind := range written {
 		if !slices.Contains(model.EventTypes, kind) {
-			t.Errorf("%s is told, and model.EventTypes does not know it", kind)
+			t.Errorf("%s is published, and model.EventTypes does not know it", kind)
 		}
 	}
 	for _, kind := range model.WithoutScope {
 		if scoped[kind] || !written[kind] {
-			t.Errorf("%s has a scope, and model.WithoutScope says that it has none", kind)
+			t.Errorf("%s has a scope, and is in model.WithoutScope", kind)
 		}
 	}
 	for _, kind := range model.EventTypes {
 		if !written[kind] {
-			t.Errorf("nothing tells %s", kind)
+			t.Errorf("nothing publishes %s", kind)
 		}
 	}
 }

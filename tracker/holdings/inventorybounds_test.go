@@ -43,7 +43,7 @@ func TestAnInventoryIsBoundedByWhatItsWorkerMayHold(t *testing.T) {
 			h.Fatalf("a list that is too long: %v", err)
 		}
 		if after := h.MustWorker(id); !after.LastHeartbeatAt.Equal(before.LastHeartbeatAt) {
-			h.Fatalf("a beat that was refused has been heard: %v, before %v", after.LastHeartbeatAt, before.LastHeartbeatAt)
+			h.Fatalf("a refused beat was applied: %v, before %v", after.LastHeartbeatAt, before.LastHeartbeatAt)
 		}
 	})
 }
@@ -58,10 +58,10 @@ func TestManyNoticesTakeLittleTime(t *testing.T) {
 	select {
 	case lost := <-done:
 		if lost != n {
-			t.Fatalf("told of %d, want %d", lost, n)
+			t.Fatalf("%d notices, want %d", lost, n)
 		}
 	case <-ctx.Done():
-		t.Fatal("telling of 200,000 attempts takes minutes")
+		t.Fatal("notices of 200,000 attempts take minutes")
 	}
 }
 

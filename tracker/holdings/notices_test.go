@@ -156,7 +156,7 @@ func TestInventory(t *testing.T) {
 		report := string(schema.AppendReport(nil, 0, nil, []byte("40"), []byte(`"on it"`)))
 		beat := func(b *workers.WorkerBeat) {
 			trackertest.Listing(trackertest.NameOf(claimed), trackertest.NameOf(held[1]), trackertest.NameOf(held[2]), trackertest.NameOf(foreign),
-				holdings.OwnedAttempt{TaskID: "nobody-knows", Number: 1})(b)
+				holdings.OwnedAttempt{TaskID: "unknown", Number: 1})(b)
 			b.Inventory[0].Report = report
 		}
 		response := c.MustBeatWorker(w1, beat)
@@ -173,7 +173,7 @@ func TestInventory(t *testing.T) {
 		c.WantState(held[0].TaskID, model.Running, "")
 		response = c.MustBeatWorker(w1, beat)
 		if want := (holdings.TaskNotice{TaskID: held[0].TaskID, Attempt: 1, Error: model.Expired}); !slices.Contains(response.Lost, want) {
-			c.Fatalf("told %+v, want %+v among them", response.Lost, want)
+			c.Fatalf("notices %+v, want %+v among them", response.Lost, want)
 		}
 		task := c.WantState(held[0].TaskID, model.Queued, "")
 		if task.Losses != 1 || task.History[0].Reason != model.WorkerLost {

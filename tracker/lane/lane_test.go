@@ -38,7 +38,7 @@ func TestLaneGivesEachItemOneResult(t *testing.T) {
 	wg.Wait()
 	l.Close()
 	if !slices.Equal(let, flushed) {
-		t.Error("some items that were let in were not flushed exactly once, or others were")
+		t.Error("some accepted items were not flushed exactly once, or refused ones were")
 	}
 	if r := l.Put(0); r != Closed {
 		t.Errorf("a closed lane answers %v", r)
@@ -94,7 +94,7 @@ func TestASecondFlushBeginsWhereEnoughWaits(t *testing.T) {
 	l.Put(1)
 	l.Put(2)
 	if l.begin() {
-		t.Error("a flush begins beside another one though few items wait")
+		t.Error("a second flush begins though few items wait")
 	}
 	l.Put(3)
 	if got := <-flushes; !slices.Equal(got, []int{1, 2, 3}) {
@@ -136,7 +136,7 @@ func TestWhatWaitsWakesAFlusher(t *testing.T) {
 	l.PutAll([]int{1})
 	woken()
 	if l.PutAll([]int{2, 3, 4, 5}); !woken() {
-		t.Error("many items woke nobody")
+		t.Error("many items woke no flush")
 	}
 }
 
@@ -157,7 +157,7 @@ func TestAFlusherDoesNotRelyOnOneThatHasEnded(t *testing.T) {
 	l.running.Add(-1)
 	s.mu.Unlock()
 	if !<-began {
-		t.Error("nobody takes what waits")
+		t.Error("no flush takes the waiting items")
 	}
 }
 
@@ -170,7 +170,7 @@ func TestAnItemPutAfterTheDrainIsTaken(t *testing.T) {
 	}
 	l.Put(1)
 	if l.begin() {
-		t.Fatal("another one begins beside the first for one item")
+		t.Fatal("a second flush begins for one item")
 	}
 	if more, _ := l.end(); !more {
 		t.Error("the first leaves what the other has left to it")
@@ -191,7 +191,7 @@ func TestACloseAfterTheDrainIsNoticed(t *testing.T) {
 	}
 	l.Close()
 	if l.begin() {
-		t.Fatal("another one begins beside the first for nothing")
+		t.Fatal("a second flush begins without items")
 	}
 	if more, closed := l.end(); more || !closed {
 		t.Errorf("something waits %v, the lane is closed %v", more, closed)

@@ -62,7 +62,7 @@ func repeatedClaim(t *testing.T, s *redistest.Store) redistest.TooLong {
 			exceeded["the claim"] = fmt.Sprintf("answered %v after its wait; this process was late by %v itself", most, delay)
 		}
 		if n := scriptCalls()["claimed"]; n > 10 {
-			c.Errorf("it asked %d times", n)
+			c.Errorf("it read the record %d times", n)
 		}
 		another("wait")
 		got, err := claim(0)
@@ -101,7 +101,7 @@ func TestARepeatedClaimIsWokenByTheOther(t *testing.T) {
 				c.WantIDs(a.tasks, "t1")
 			}
 			if n := scriptCalls()["claimed"]; n > 6 {
-				c.Errorf("%s: the record was asked %d times", end, n)
+				c.Errorf("%s: the record was read %d times", end, n)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func TestQueuesDoNotGrowWithTheirWorkers(t *testing.T) {
 	hire(0, 48)
 	c.MustHolding("w0001", 2)
 	c.MustQueue("waits", "x", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"kind": "1"} })
-	c.MustQueue("for nobody", "x", func(n *model.NewTask) { n.TaskID, n.WorkerLabels = "nobody", map[string]string{"kind": "2"} })
+	c.MustQueue("unrunnable", "x", func(n *model.NewTask) { n.TaskID, n.WorkerLabels = "unrunnable", map[string]string{"kind": "2"} })
 	one := func() {
 		q, err := c.Queues.Get(c.Ctx, trackertest.Scope, "q")
 		if err != nil || q.Running != 2 || q.Depth() != 2 || q.Kinds[0].Unrunnable != 1 {
@@ -173,9 +173,9 @@ func TestUnrunnableTasksAreCountedWithinBounds(t *testing.T) {
 		return depth, n
 	}
 	if depth, n := unrunnable("default"); depth != 1 || n != 0 {
-		t.Errorf("%d of %d are for nobody, as far as is known", n, depth)
+		t.Errorf("%d of %d are counted as unrunnable, want 0 of 1", n, depth)
 	}
 	if depth, n := unrunnable("pins"); depth != more || n != 1000 {
-		t.Errorf("%d of %d wait for workers that there are not, as far as is known", n, depth)
+		t.Errorf("%d of %d are counted as unrunnable", n, depth)
 	}
 }

@@ -193,7 +193,7 @@ func TestIdleLongPollsDoNotQueryRedis(t *testing.T) {
 			c.MustQueue(fmt.Sprintf("other-%d", i), "x", func(n *model.NewTask) { n.Queue = "another" })
 		}
 		if reads := c.Queues.Reads() - before; reads != 0 {
-			c.Errorf("%d looks for a queue that nobody waits in", reads)
+			c.Errorf("%d looks at a queue without waiting claims", reads)
 		}
 		c.MustQueue("t1", "x")
 		var got []*model.Envelope

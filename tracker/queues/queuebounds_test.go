@@ -129,7 +129,7 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 			h.Fatal(err)
 		}
 		if _, err := h.Queues.Get(h.Ctx, trackertest.Scope, "invented-7"); model.CodeOf(err) != queues.QueueNotFound {
-			h.Fatalf("a queue that goes on and of which nothing else is known: %v", err)
+			h.Fatalf("resuming an unknown queue: %v", err)
 		}
 		if err := pause(trackertest.Scope, queues.MaxPausedQueues); err != nil {
 			h.Fatalf("after one was resumed: %v", err)
@@ -140,7 +140,7 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 	})
 }
 
-// The response to pausing an unknown queue says so, since its name may be mistyped.
+// The response to pausing an unknown queue reports that it is unknown, since its name may be mistyped.
 func TestOneQueue(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Fleet) {

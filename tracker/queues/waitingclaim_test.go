@@ -150,7 +150,7 @@ func TestAFullWorkersClaimIsNotifiedOfAFreePlace(t *testing.T) {
 				c.Fatal(err)
 			}
 		}
-		trackertest.Eventually(c, "what was asked for and not needed is forgotten with the worker", func() bool {
+		trackertest.Eventually(c, "requested notices are deleted with the worker", func() bool {
 			if _, err := c.Workers.Retire(c.Ctx, trackertest.Scope, c.IDs["w1"], model.WorkerDeregistered, ""); err != nil {
 				c.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestNotificationsForAnEndedWorkerLeaveNothingBehind(t *testing.T) {
 		c.MustSweep()
 		c.Queues.NotifyWhenFree(c.IDs["w1"])
 		if n := c.Queues.FullClaims(c.IDs["w1"]); n != 0 {
-			c.Fatalf("%d shards are to tell it", n)
+			c.Fatalf("%d shards would notify it", n)
 		}
 	})
 }

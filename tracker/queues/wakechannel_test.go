@@ -72,7 +72,7 @@ func TestDatabasesDoNotWakeEachOther(t *testing.T) {
 			}
 		}
 		if received == 0 {
-			t.Errorf("database %s: nobody was woken", db)
+			t.Errorf("database %s: no claim was woken", db)
 		}
 		_ = sub.Close()
 	}

@@ -39,7 +39,7 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 		}
 		for shard, n := range seen {
 			if n == 0 {
-				h.Errorf("nobody looks at shard %d", shard)
+				h.Errorf("no replica checks shard %d", shard)
 			}
 		}
 	}, func(o *tracker.Options) { o.Shards = 16 })

@@ -78,7 +78,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.HeartbeatTimeout)
 		},
-		"a timeout that nobody sweeps": func(c *trackertest.Fleet) {
+		"a timeout that is not swept": func(c *trackertest.Fleet) {
 			running(c)
 			c.Store.Client.SRem(c.Ctx, c.Key("t1", "timeouts"), "2000")
 			c.Advance(3 * time.Second)
@@ -154,7 +154,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.MustSweep()
 			c.WantState("t1", model.Failed, model.RunTimeout)
 		},
-		"a cancel that nobody is told": func(c *trackertest.Fleet) {
+		"a cancel that is not delivered": func(c *trackertest.Fleet) {
 			a := running(c)
 			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "t1", model.CancelRequest{Reason: "why"}); err != nil {
 				c.Fatal(err)
@@ -177,7 +177,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 			c.Remove(c.Key("t1", "timers"), "c:acme/prod/t1#1."+a.Fence)
 			c.WantRepairs("missing_timer")
 		},
-		"a queued task that nobody can claim": func(c *trackertest.Fleet) {
+		"a queued task that cannot be claimed": func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.MustQueue("t1", "x")
 			c.Remove(c.Key("t1", "ready"), find(c.Harness, c.Key("t1", "ready"), "/t1/"))
@@ -206,7 +206,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a claimed task that nobody holds": func(c *trackertest.Fleet) {
+		"a claimed task that no worker holds": func(c *trackertest.Fleet) {
 			c.Hire("w1")
 			c.MustHolding("w1", 1)
 			id := "w1-000"

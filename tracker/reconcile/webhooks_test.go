@@ -121,10 +121,10 @@ func TestReconcilerRepairsWebhooks(t *testing.T) {
 				g.Fatal(err)
 			}
 			if g.take() == 0 {
-				g.Error("what happens is not told any more")
+				g.Error("events are not delivered any more")
 			}
 			if n := g.Events("")["system.repaired"]; n != g.Tracker.Store.Shards() {
-				g.Errorf("%d events tell of %d repairs", n, g.Tracker.Store.Shards())
+				g.Errorf("%d events about %d repairs", n, g.Tracker.Store.Shards())
 			}
 		},
 	} {

@@ -20,7 +20,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 		return c.IDs["w1"]
 	}
 	for name, test := range map[string]func(c *trackertest.Fleet){
-		"a worker that nobody looks at": func(c *trackertest.Fleet) {
+		"a worker that is not swept": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.Remove(trackertest.WorkerKey(id, "workerbeats"), "acme/prod/"+id)
 			c.WantRepairs("missing_look")
@@ -59,7 +59,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", m)
 			}
 		},
-		"a machine that counts a worker nobody knows": func(c *trackertest.Fleet) {
+		"a machine that counts an unknown worker": func(c *trackertest.Fleet) {
 			id := end(c)
 			c.Plant(trackertest.WorkerKey(id, "machineworkers:acme/prod/host-w1"), "N/"+ghost[:len(ghost)-3]+id[len(id)-3:])
 			c.Store.Client.HSet(c.Ctx, trackertest.WorkerKey(id, "machine:acme/prod/host-w1"), "s", "N")
@@ -155,7 +155,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a recovery that nobody could end": func(c *trackertest.Fleet) {
+		"a recovery that could not end": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.MustHolding("w1", 3)
 			if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, id); err != nil {
@@ -170,7 +170,7 @@ func TestReconcilerRepairsWorkers(t *testing.T) {
 				c.Fatalf("%+v", r)
 			}
 		},
-		"a recovery that nobody finds": func(c *trackertest.Fleet) {
+		"a recovery that is not found": func(c *trackertest.Fleet) {
 			id := c.IDs["w1"]
 			c.MustHolding("w1", 3)
 			if err := trackertest.EndWithoutRecovery(c.Tracker, trackertest.Scope, id); err != nil {

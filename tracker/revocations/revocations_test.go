@@ -47,7 +47,7 @@ func (r *replica) want(names ...string) {
 		got = append(got, one.Name)
 	}
 	if !slices.Equal(got, names) {
-		r.Fatalf("heeded are %v, want %v", got, names)
+		r.Fatalf("known revocations: %v, want %v", got, names)
 	}
 }
 
@@ -79,7 +79,7 @@ func subject(name string, before time.Time) revocations.Revocation {
 
 // Each replica learns every field of the other's revocations; the later of two with the same key is in effect, and repeating one changes
 // nothing and writes no event.
-func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
+func TestReplicasLearnOfRevocations(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		one, other := subscribed(h), subscribed(trackertest.NewHarness(h.TB, h.Store))
@@ -95,7 +95,7 @@ func TestReplicasLearnWhatWasTakenBack(t *testing.T) {
 		other.refresh()
 		for _, r := range []*replica{one, other} {
 			if want := []revocations.Revocation{of, ann, w}; !slices.Equal(r.all, want) {
-				t.Fatalf("heeded are %+v, want %+v", r.all, want)
+				t.Fatalf("known revocations: %+v, want %+v", r.all, want)
 			}
 		}
 		if n := one.revokedEvents(); n != 3 {
@@ -149,7 +149,7 @@ func TestAStoreThatLostTheListGetsItBack(t *testing.T) {
 		one.refresh()
 		other := subscribed(trackertest.NewHarness(h.TB, h.Store))
 		if len(other.all) != 600 || one.revokedEvents() != before {
-			t.Errorf("%d came back, %d were told", len(other.all), one.revokedEvents()-before)
+			t.Errorf("%d came back, %d were published", len(other.all), one.revokedEvents()-before)
 		}
 	})
 }

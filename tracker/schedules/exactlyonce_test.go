@@ -129,7 +129,7 @@ func checkFires(h *trackertest.Harness, id string, seconds int) {
 			continue
 		}
 		if fired[data.FireAt] != "" || skipped[data.FireAt] {
-			h.Errorf("%s: the fire of %s is told twice", id, data.FireAt)
+			h.Errorf("%s: the fire of %s has two events", id, data.FireAt)
 		}
 		if e.Values["type"] == "schedule.skipped" {
 			skipped[data.FireAt] = true

@@ -47,7 +47,7 @@ func TestASchedulesFiresCreateTasks(t *testing.T) {
 			h.Errorf("events: %v", e)
 		}
 		if fires := firesInEvents(h, "s1"); !slices.Equal(fires, []string{s.Last.Format("2006-01-02T15:04:05.000Z")}) {
-			h.Errorf("fires told: %v", fires)
+			h.Errorf("fires in events: %v", fires)
 		}
 	})
 }
@@ -67,7 +67,7 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 			h.Errorf("%d fires, %d skipped, %d wait; want 3, 58, 0", s.Fires, s.Skipped, s.Waiting)
 		}
 		if skipped := skippedInEvents(h, "s1"); skipped != "58 0 0" {
-			h.Errorf("events tell of %s skipped fires, want 58 0 0", skipped)
+			h.Errorf("events report %s skipped fires, want 58 0 0", skipped)
 		}
 		if s := want(h, "none", ""); s.Skipped != 61 {
 			h.Errorf("%d skipped by the one that catches up none, want 61", s.Skipped)
@@ -76,7 +76,7 @@ func TestMissedFiresAreCaughtUp(t *testing.T) {
 		h.MustSweep()
 		want(h, "none", "02:00 schedule CREATED")
 		if skipped := skippedInEvents(h, "none"); skipped != "61" {
-			h.Errorf("events tell of %s skipped fires, want 61", skipped)
+			h.Errorf("events report %s skipped fires, want 61", skipped)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestAChangeContinuesFromTheLastFire(t *testing.T) {
 				h.Errorf("task %d went to %s, want %s", i, got, queue)
 			}
 		}
-		_, err = h.Schedules.Change(h.Ctx, trackertest.Scope, "nobody's", func(*schedules.Spec) error { return nil })
+		_, err = h.Schedules.Change(h.Ctx, trackertest.Scope, "missing", func(*schedules.Spec) error { return nil })
 		h.WantCode(err, schedules.NotFound)
 	})
 }

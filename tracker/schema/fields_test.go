@@ -120,7 +120,7 @@ func TestFieldsMatchLua(t *testing.T) {
 				t.Errorf("%s names %q, which is no field of %s", file, field, record)
 			}
 			if slices.Contains(ofGoOnly[record], field) {
-				t.Errorf("%s names %q of %s, which is said to be Go's alone", file, field, record)
+				t.Errorf("%s names %q of %s, which is listed as Go's alone", file, field, record)
 			}
 		}
 		for _, field := range want {
@@ -202,7 +202,7 @@ func fieldsIn(t *testing.T, file, text string) (uses []fieldUse) {
 		record, known := keysOfFile[file][args[0]]
 		if !known {
 			if record, known = keyExpressions[args[0]]; !known {
-				t.Errorf("%s: of which record is %s in %s? Say so in keysOfFile", file, args[0], command)
+				t.Errorf("%s: of which record is %s in %s? Add it to keysOfFile", file, args[0], command)
 			}
 		}
 		for i, arg := range args[1:] {

@@ -43,7 +43,7 @@ func TestOneReplicaPublishesTheCounts(t *testing.T) {
 					h.Errorf("replica %d shows %d paused queues, not %d", i, is, paused)
 				}
 				if shown != (want > 0) || tasks != want || depth != want || unrunnable != want || shown && workers != 1 {
-					h.Errorf("replica %d shows %d tasks, %d workers, %d that wait and %d that nobody can run", i, tasks, workers, depth, unrunnable)
+					h.Errorf("replica %d shows %d tasks, %d workers, %d that wait and %d that no worker can run", i, tasks, workers, depth, unrunnable)
 				}
 			}
 		}

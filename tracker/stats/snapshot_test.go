@@ -40,7 +40,7 @@ func TestConcurrentCallersShareOneResult(t *testing.T) {
 	close(goOn)
 	wg.Wait()
 	if calls != 1 {
-		t.Errorf("asked %d times", calls)
+		t.Errorf("%d calls", calls)
 	}
 	failure := errors.New("no")
 	if _, err := answer(t.Context(), known, "b", func() (int, error) { return 0, failure }); err != failure {

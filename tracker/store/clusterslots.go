@@ -114,8 +114,9 @@ func (h *nodeHook) learn(slots []redis.ClusterSlot) {
 
 // firstAnswer asks the addresses in turn, the next one when the last has failed or is slow, and returns the first answer. It returns the
 // first error when all have failed.
-func firstAnswer[T any](ctx context.Context, addrs []string, query func(ctx context.Context, addr string) (T, error)) (answer T,
-	err error) {
+func firstAnswer[T any](
+	ctx context.Context, addrs []string, query func(ctx context.Context, addr string) (T, error),
+) (answer T, err error) {
 	type reply struct {
 		answer T
 		err    error

@@ -174,7 +174,7 @@ func TestFsync(t *testing.T) {
 			t.Fatalf("started with %s %s", step.name, step.value)
 		}
 		if !strings.Contains(err.Error(), step.missing) || !strings.Contains(err.Error(), "redis.conf") {
-			t.Errorf("it does not say what is missing (%s), or what to do: %v", step.missing, err)
+			t.Errorf("the error lacks what is missing (%s), or the remedy: %v", step.missing, err)
 		}
 	}
 	set("appendonly", "yes")

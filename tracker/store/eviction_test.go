@@ -76,7 +76,7 @@ func TestEvictionThatIsSetLaterIsReported(t *testing.T) {
 	}{
 		{"it evicts", []any{"config", "set", "maxmemory-policy", "allkeys-lru"}, "maxmemory-policy allkeys-lru"},
 		{"no more", []any{"config", "set", "maxmemory-policy", "noeviction"}, ""},
-		{"it does not say", []any{"acl", "setuser", redistest.User, "-info"}, "INFO"},
+		{"INFO is refused", []any{"acl", "setuser", redistest.User, "-info"}, "INFO"},
 	} {
 		if err := c.Do(t.Context(), step.do...).Err(); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestEvictionThatIsSetLaterIsReported(t *testing.T) {
 		case step.want == "" && err != nil:
 			t.Errorf("%s: %v", step.what, err)
 		case step.want != "" && (!errors.As(err, &e) || !strings.Contains(e.Message, step.want)):
-			t.Errorf("%s: %v, want %q to be told", step.what, err, step.want)
+			t.Errorf("%s: %v, want an error with %q", step.what, err, step.want)
 		case !strings.Contains(log.String(), step.want):
 			t.Errorf("%s is not in the log: %s", step.what, log)
 		}
@@ -155,7 +155,7 @@ func TestEveryNodeOfAClusterIsCheckedForEviction(t *testing.T) {
 		<-time.After(20 * time.Millisecond)
 	}
 	if !reportsEviction(tr, replica) {
-		t.Errorf("the promoted replica evicts, and readiness says %v", tr.Store.Ready(t.Context()))
+		t.Errorf("the promoted replica evicts, and readiness returns %v", tr.Store.Ready(t.Context()))
 	}
 	wantEvicts(t, registry, "1")
 }

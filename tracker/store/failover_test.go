@@ -126,7 +126,7 @@ func failovers(t *testing.T, w *watched, replicas int, events ...failover) {
 		event.happens(t)
 		over := time.Since(start)
 		h.AllAgain(t)
-		t.Logf("%s: over after %v; beats of all tasks went on %v later", event.name, over.Round(time.Millisecond),
+		t.Logf("%s: over after %v; beats of all tasks continued %v later", event.name, over.Round(time.Millisecond),
 			(time.Since(start) - over).Round(time.Millisecond))
 		l.More(t, 50)
 		l.Check(t)

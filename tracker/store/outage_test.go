@@ -96,7 +96,7 @@ func TestRedisAway(t *testing.T) {
 			}
 			var refusal *model.Error
 			if away && errors.As(err, &refusal) && strings.Contains(refusal.Message, "task") { // it may be about a schedule or a worker
-				t.Errorf("%s, %s is told of a task: %v", when, name, err)
+				t.Errorf("%s, %s gets a verdict about a task: %v", when, name, err)
 			}
 		}
 	}

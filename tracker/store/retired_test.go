@@ -19,7 +19,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
 
-// marked labels the goroutines that the test starts from now on, and those that they start, to tell them from other tests' goroutines.
+// marked labels the goroutines that the test starts from now on, and those that they start, to distinguish them from other tests'
+// goroutines.
 func marked(t *testing.T) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 }
@@ -92,7 +93,7 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 			}
 			promote(t, c, owner)
 		}
-		trackertest.Eventually(t, "everybody beats again, and nothing stays of the nodes that were replaced", func() bool {
+		trackertest.Eventually(t, "all tasks beat again, and nothing is left of the replaced nodes", func() bool {
 			return beatAll() == nil && fmt.Sprint(running(t, parts...)) == fmt.Sprint(before)
 		})
 	}

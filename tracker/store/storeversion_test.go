@@ -27,7 +27,7 @@ import (
 
 const meta = "lubdub:{0}:meta"
 
-// wantSchema compares the stored version, apart from the shards, with what it should be.
+// wantSchema compares the stored version, without the shards, with what it should be.
 func wantSchema(t testing.TB, s *redistest.Store, when, version, least string) {
 	t.Helper()
 	got := s.Client.HMGet(t.Context(), meta, "schema", "least").Val()
@@ -125,7 +125,7 @@ func TestTheStepsOfThisProgram(t *testing.T) {
 			t.Errorf("docs/upgrades.md has no release with%s", row)
 		}
 		if name == "" || least[i] < 0 || least[i] > i || i > 0 && least[i] < least[i-1] {
-			t.Errorf("step %d (%q) asks for version %d: programs of the version before must go on, and none that an earlier step shut out",
+			t.Errorf("step %d (%q) requires version %d: programs of the version before must continue, and none that an earlier step shut out",
 				i+1, name, least[i])
 		}
 	}
@@ -192,7 +192,7 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 		broken.Run = func() error { return errors.New("the disk is full") }
 		err := h.Tracker.Store.SettleSchema(h.Ctx, []store.SchemaStep{made[0], made[1], made[2], broken, made[4]})
 		if err == nil || !strings.Contains(err.Error(), "version 4 ") || !strings.Contains(err.Error(), "(step 4): the disk is full") {
-			h.Errorf("a step that fails is told as %v", err)
+			h.Errorf("a step that fails is reported as %v", err)
 		}
 		wantSchema(h, h.Store, "a step failed", "3", "0")
 		settle(made[:4], "step 4")
@@ -206,7 +206,7 @@ func TestStepsAreDoneInTheirOrder(t *testing.T) {
 		}
 		h.Store.Client.HSet(h.Ctx, meta, "schema", 1)
 		settle(made[:3], "step 2, step 3")
-		wantSchema(h, h.Store, "an older program founded it anew", "3", "1")
+		wantSchema(h, h.Store, "an older program created it again", "3", "1")
 	})
 }
 
@@ -324,7 +324,7 @@ func TestAReplicaThatIsLeftBehindEnds(t *testing.T) {
 		count := trackertest.CountScripts(h.Tracker)
 		for _, err := range []error{h.MustBeat(a, "").Err, h.Beats.Tick()} {
 			if model.CodeOf(err) != model.Unavailable || !strings.Contains(err.Error(), "newer release") {
-				h.Errorf("who comes later is told %v", err)
+				h.Errorf("a later caller gets %v", err)
 			}
 		}
 		if n := len(count()); n > 0 {
@@ -342,7 +342,7 @@ func TestALostStoreGetsItsVersionAgain(t *testing.T) {
 		h.Store.Clock.Set(h.Store.Clock.Now()) // it was in the store
 		h.Tracker.Store.CheckSchema()
 		if n := h.Store.Client.Exists(h.Ctx, meta).Val(); n > 0 {
-			h.Fatal("a version without the number of shards: nobody would found the store anew")
+			h.Fatal("a version without the number of shards: no program would create the store again")
 		}
 		h.MustTick()
 		h.Tracker.Store.CheckSchema()

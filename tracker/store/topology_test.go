@@ -123,10 +123,10 @@ func (d *driven) wantProgress(t *testing.T) {
 		trackertest.Eventually(t, "a schedule is read", func() bool { before[i] = fires(i); return before[i] > 0 })
 	}
 	for i, n := range before {
-		trackertest.Eventually(t, "a schedule goes on", func() bool { return fires(i) >= n+2 })
+		trackertest.Eventually(t, "a schedule continues", func() bool { return fires(i) >= n+2 })
 	}
-	trackertest.Eventually(t, "the webhook is told on", func() bool { return delivered() >= start+2*drivenSchedules })
-	trackertest.Eventually(t, "the numbers are told", func() bool {
+	trackertest.Eventually(t, "webhook deliveries continue", func() bool { return delivered() >= start+2*drivenSchedules })
+	trackertest.Eventually(t, "the counts are available", func() bool {
 		stats, err := d.Stats.Get(t.Context(), trackertest.Scope)
 		if err != nil {
 			return false
@@ -168,7 +168,7 @@ func (d *driven) wantAll(t *testing.T, owner func(shard int) *redistest.Server) 
 				continue
 			}
 			id := fmt.Sprintf("evt_%03x_%s", shard, strings.ReplaceAll(e.ID, "-", "_"))
-			trackertest.Eventually(t, "the webhook is told of "+id, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.delivered[id] })
+			trackertest.Eventually(t, "the webhook receives "+id, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.delivered[id] })
 		}
 	}
 }

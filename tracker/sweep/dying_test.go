@@ -41,7 +41,7 @@ func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bo
 	c := trackertest.NewFleet(trackertest.NewHarness(t, s))
 	c.Hire("w1")
 	held := c.MustHolding("w1", 5)
-	c.MustQueue("told", "x", func(n *model.NewTask) { n.StartTimeout = time.Second }) // so that there is a notice to deliver, too
+	c.MustQueue("notified", "x", func(n *model.NewTask) { n.StartTimeout = time.Second }) // so that there is a notice to deliver, too
 	c.MustClaim("w1", 1)
 	c.Advance(time.Second)
 	c.MustBeatWorker(c.IDs["w1"])
@@ -64,7 +64,7 @@ func recoverAfterDeath(t *testing.T, s *redistest.Store, calls int) (survived bo
 			t.Fatalf("after %d calls: %s is %s with %d losses and %+v", calls, task.ID, task.State, task.Losses, task.History)
 		}
 	}
-	if task := c.MustGet("told"); task.State != model.Queued || task.Losses != 1 {
+	if task := c.MustGet("notified"); task.State != model.Queued || task.Losses != 1 {
 		t.Fatalf("after %d calls: %+v", calls, task)
 	}
 	c.WantWorker(c.IDs["w1"], model.Offline, model.WorkerStale)

@@ -15,7 +15,7 @@ import (
 func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 	testenv.OnlyAll(t)
 	t.Parallel()
-	const tasks, workers, requirements = 30, 30, 3 // asked: the number of different requirements
+	const tasks, workers, requirements = 30, 30, 3 // the number of different requirements
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		for i := range workers {
 			h.MustRegister(func(n *model.NewWorker) { n.MachineID, n.MaxConcurrent = fmt.Sprintf("m%d", i), tasks })

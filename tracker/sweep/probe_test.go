@@ -47,7 +47,7 @@ func TestProbe(t *testing.T) {
 		requests.Store(0)
 		o.Probe = func(_ context.Context, url string) error {
 			if url != "http://10.0.0.7/healthz" {
-				t.Errorf("asked %s", url)
+				t.Errorf("probed %s", url)
 			}
 			requests.Add(1)
 			if alive.Load() {
@@ -61,7 +61,7 @@ func TestProbe(t *testing.T) {
 		h.Advance(15 * time.Second)
 		h.MustSweep()
 		if requests.Load() != 1 {
-			h.Fatalf("asked %d times when it was late", requests.Load())
+			h.Fatalf("probed %d times when it was late", requests.Load())
 		}
 		h.Advance(15 * time.Second)
 		h.MustSweep() // probed again, 15 s after the first response
@@ -74,7 +74,7 @@ func TestProbe(t *testing.T) {
 		h.Advance(15 * time.Second)
 		h.MustSweep() // not probed a fourth time
 		if requests.Load() != 3 {
-			h.Fatalf("asked %d times", requests.Load())
+			h.Fatalf("probed %d times", requests.Load())
 		}
 		h.WantWorker(silent, model.Online, "")
 		h.Advance(15 * time.Second)

@@ -192,7 +192,7 @@ func TestPages(t *testing.T) {
 		}
 		own, err := h.Tasks.Run(h.Ctx, trackertest.Scope, h.MustCreate().Task.RunID)
 		if err != nil || own.Total != 1 || own.Counts[model.Dispatched] != 1 {
-			h.Fatalf("a run of its own: %+v %v", own, err)
+			h.Fatalf("its own run: %+v %v", own, err)
 		}
 		_, err = h.Tasks.Run(h.Ctx, trackertest.Scope, "run_nosuch")
 		h.WantCode(err, model.RunNotFound)

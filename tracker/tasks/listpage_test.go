@@ -59,7 +59,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 		for name, f := range map[string]model.TaskFilter{
 			"nothing of this type":   {Type: "y"},
 			"nothing of this queue":  {Queue: "q"},
-			"nobody's":               {WorkerID: "w9"},
+			"no worker's":            {WorkerID: "w9"},
 			"none of these is fresh": {Liveness: model.Fresh},
 			"none with this label":   {Labels: map[string]string{"team": "t9"}},
 		} {
@@ -87,7 +87,7 @@ func TestListsReadWhatTheyShow(t *testing.T) {
 			}
 		}
 		if whole := h.MustGet(all[0]); !bytes.Equal(whole.Payload, trackertest.Text(500_000)) || len(whole.Resources) == 0 {
-			h.Error("a task by itself is shown without its payload")
+			h.Error("a single task is shown without its payload")
 		}
 	})
 }

@@ -125,7 +125,7 @@ func TestAPageShowsWhatEachTaskShows(t *testing.T) {
 					for _, task := range page.Tasks {
 						want := c.MustGet(task.ID)
 						if want.Payload, want.Resources = nil, nil; !reflect.DeepEqual(task, want) {
-							c.Errorf("in pages of %d, of %+v, it is\n%+v\nand by itself\n%+v", size, f, task, want)
+							c.Errorf("in pages of %d, of %+v, it is\n%+v\nand alone\n%+v", size, f, task, want)
 						}
 						states[task.State] = true
 						shown++

@@ -28,7 +28,7 @@ func TestNextAttemptGetsItsOwnEnvelope(t *testing.T) {
 					return
 				}
 				if err == nil && c.Envelope.Attempt.Number != from+1 {
-					t.Errorf("asked for the attempt after %d and got the envelope of attempt %d", from, c.Envelope.Attempt.Number)
+					t.Errorf("requested the attempt after %d and got the envelope of attempt %d", from, c.Envelope.Attempt.Number)
 				}
 				from++
 			}

@@ -36,7 +36,7 @@ func TestHistoryKeepsErrorsShort(t *testing.T) {
 				h.Fatalf("failure %d: %+v %v", n+1, done, failed)
 			}
 			if task := h.MustGet(id); string(task.Error) != string(err) {
-				h.Fatalf("after failure %d the task tells of %d bytes, want the newest error whole, %d bytes", n+1, len(task.Error), len(err))
+				h.Fatalf("after failure %d the task has %d bytes, want the newest error whole, %d bytes", n+1, len(task.Error), len(err))
 			}
 		}
 		task := h.MustGet(id)

@@ -10,14 +10,14 @@ import (
 
 var now = model.CancelRequest{Reason: "stop it", Now: true}
 
-// A terminated task is CANCELLED at once, whether or not its worker was asked before; later reports of the worker are refused like
-// those of any attempt that Lubdub has ended.
+// A terminated task is CANCELLED at once, whether or not a cancel was requested before; later reports of the worker are refused like those
+// of any attempt that Lubdub has ended.
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(h *trackertest.Harness){
-		"unasked":  func(*trackertest.Harness) {},
-		"asked":    func(h *trackertest.Harness) { cancelled(h, "t", model.CancelRequest{Reason: "please"}) },
-		"repeated": func(h *trackertest.Harness) { cancelled(h, "t", now) },
+		"running":   func(*trackertest.Harness) {},
+		"cancelled": func(h *trackertest.Harness) { cancelled(h, "t", model.CancelRequest{Reason: "please"}) },
+		"repeated":  func(h *trackertest.Harness) { cancelled(h, "t", now) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +71,7 @@ func refused(h *trackertest.Harness, err error) {
 	}
 }
 
-// A task that no worker has started ends too; the worker of a claimed task learns of it from its heartbeat and has its place free
+// A task that no worker has started ends too; the worker of a claimed task is notified by its heartbeat and has its place free
 // again.
 func TestTerminateWhatIsQueuedOrClaimed(t *testing.T) {
 	t.Parallel()

@@ -127,13 +127,13 @@ func TestRefusalsChangeNothing(t *testing.T) {
 		before := h.Store.Dump(h.TB)
 		for _, old := range []*model.Attempt{a, done} {
 			if h.MustBeat(old, "\tw\t99\t\"late\"").Err == nil {
-				h.Fatal("a late beat was let in")
+				h.Fatal("a late beat was accepted")
 			}
 			if _, err := h.Beats.Start(h.Ctx, old, model.Report{WorkerID: "late"}); err == nil {
-				h.Fatal("a late start was let in")
+				h.Fatal("a late start was accepted")
 			}
 			if _, err := h.Beats.Complete(h.Ctx, old, model.Completion{Outcome: model.Cancelled}); err == nil {
-				h.Fatal("a late completion was let in")
+				h.Fatal("a late completion was accepted")
 			}
 		}
 		_, err = h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t2", model.CancelRequest{Reason: "late"})

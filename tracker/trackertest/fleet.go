@@ -132,7 +132,7 @@ func NameOf(a *model.Attempt) holdings.OwnedAttempt {
 func (c *Fleet) WantNotices(got []holdings.TaskNotice, want ...holdings.TaskNotice) {
 	c.Helper()
 	if !slices.Equal(got, want) {
-		c.Fatalf("told %+v, want %+v", got, want)
+		c.Fatalf("notices %+v, want %+v", got, want)
 	}
 }
 

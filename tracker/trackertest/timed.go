@@ -58,7 +58,7 @@ func (h *timedHarness) Short(what string, do func()) {
 	for name, d := range longest {
 		h.Logf("%s: %s took %v", what, name, d)
 		if d > mostScriptTime {
-			h.Errorf("%s: %s took %v, in which no other client could use Redis", what, name, d)
+			h.Errorf("%s: %s took %v and blocked Redis for as long", what, name, d)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func usedMemory(t testing.TB, c *redis.Client) int64 {
 			return n
 		}
 	}
-	t.Fatal("Redis does not say what it uses")
+	t.Fatal("Redis does not report its memory")
 	return 0
 }
 

@@ -127,7 +127,7 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 			recorded, counted, used := h.storedBytes("acme")
 			peak = max(peak, recorded)
 			if recorded != counted || recorded > most || used > most+int64(len(hooks))*4096 {
-				t.Fatalf("step %d, %d webhooks: %d bytes are recorded, %d stored, Redis says %d; want at most %d", step, len(hooks), recorded,
+				t.Fatalf("step %d, %d webhooks: %d bytes are recorded, %d stored, %d in Redis; want at most %d", step, len(hooks), recorded,
 					counted, used, most)
 			}
 		}

@@ -42,7 +42,7 @@ func TestNothingIsMissedWhenAProcessDies(t *testing.T) {
 		for i := range tasks {
 			got := received[fmt.Sprint("t", i)]
 			if !inOrder(got, "task.created", "task.dispatched", "task.started", "task.succeeded") {
-				t.Errorf("t%d was told as %v", i, got)
+				t.Errorf("t%d was delivered as %v", i, got)
 			}
 		}
 	})
@@ -97,7 +97,7 @@ func TestNothingIsMissedWhateverIsLost(t *testing.T) {
 		h.remember(received, h.deliver())
 		for i := range tasks {
 			if len(received[fmt.Sprint("t", i)]) == 0 {
-				t.Errorf("t%d was not told", i)
+				t.Errorf("t%d was not delivered", i)
 			}
 		}
 		for range 4 { // still to be lost

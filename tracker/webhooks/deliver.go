@@ -118,8 +118,8 @@ func (d *delivering) post(ctx context.Context, one claimed, url string, secrets 
 	default:
 		o.result, o.wait = retried, waits[one.Tries]+rand.N(waits[one.Tries]/10)
 	}
-	m.tries.WithLabelValues(map[tryResult]string{received: "delivered", retried: "retry", givenUp: "dead",
-		webhookDeleted: "dead"}[o.result]).Inc()
+	label := map[tryResult]string{received: "delivered", retried: "retry", givenUp: "dead", webhookDeleted: "dead"}[o.result]
+	m.tries.WithLabelValues(label).Inc()
 	return o
 }
 

@@ -48,7 +48,7 @@ func TestARepeatedRereadQueuesNothingTwice(t *testing.T) {
 				}
 				for i := range tasks {
 					if n := deliveries[fmt.Sprint("t", i)]; n != each {
-						t.Errorf("%s was told %d times of t%d, want %d", id, n, i, each)
+						t.Errorf("%s received %d messages about t%d, want %d", id, n, i, each)
 					}
 				}
 			}

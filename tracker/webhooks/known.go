@@ -51,8 +51,9 @@ func (k *known) count(ctx context.Context, s *Service) (int, error) {
 }
 
 // targets returns all webhooks in a version no older than some looks have seen. Do not change them.
-func (k *known) targets(ctx context.Context, s *Service, peeks map[int]peekReply) (byScope map[model.Scope][]*target, total int,
-	err error) {
+func (k *known) targets(
+	ctx context.Context, s *Service, peeks map[int]peekReply,
+) (byScope map[model.Scope][]*target, total int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	current := k.byScope != nil && time.Since(k.loaded) < knownFor

@@ -35,7 +35,7 @@ func TestManagedWebhooks(t *testing.T) {
 		h.WantCode(err, webhooks.Managed)
 		h.MustCreate(named("t1"))
 		if got := h.deliver(); len(got) != 2 || !got[0].signedBy(t, listed("a").Secret) {
-			t.Errorf("told: %v", kinds(got))
+			t.Errorf("delivered: %v", kinds(got))
 		}
 		manage(listed("b", "task.failed"))
 		_, err = h.Webhooks.Get(h.Ctx, trackertest.Scope, "a")

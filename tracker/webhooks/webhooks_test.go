@@ -26,7 +26,7 @@ func TestEventsAreDelivered(t *testing.T) {
 	contract(t, func(h *hooked) {
 		h.MustCreate(named("before"))
 		if got := h.deliver(); len(got) > 0 {
-			t.Fatalf("nobody asked for %v", kinds(got))
+			t.Fatalf("delivered without a webhook: %v", kinds(got))
 		}
 		h.Advance(time.Minute)
 		w := h.create("all", "task.*")
@@ -72,7 +72,7 @@ func TestEventsAreDelivered(t *testing.T) {
 			}
 		}
 		if again := h.deliver(); len(again) > 0 {
-			t.Errorf("told again: %v", kinds(again))
+			t.Errorf("delivered again: %v", kinds(again))
 		}
 		if w := h.hook("all"); w.Pending != 0 || w.Secret != "" {
 			t.Errorf("in the end: %+v", w)
@@ -183,7 +183,7 @@ func TestFailingWebhooksAreDisabled(t *testing.T) {
 			reported[d.Subject] = d.Type
 		}
 		if len(reported) != 2 {
-			t.Errorf("told: %v", reported)
+			t.Errorf("delivered: %v", reported)
 		}
 		h.MustCreate(named("later"))
 		if got := h.deliver(); len(got) > 0 {
@@ -288,7 +288,7 @@ func TestATrimmedStreamIsReported(t *testing.T) {
 			received[p.message.Type+p.message.Data.Data.Reason]++
 		}
 		if received["webhook.gapEVENTS_TRIMMED"] != h.Tracker.Store.Shards() {
-			t.Errorf("told: %v", received)
+			t.Errorf("delivered: %v", received)
 		}
 	})
 }
@@ -316,7 +316,7 @@ func TestSecretsAreRotated(t *testing.T) {
 		if _, err := h.Webhooks.RotateSecret(h.Ctx, trackertest.Scope, "w", "whsec_c2hvcnQ=", false); model.CodeOf(err) != model.Invalid {
 			t.Errorf("a short secret: %v", err)
 		} else if strings.Contains(err.Error(), "c2hvcnQ") {
-			t.Error("the secret is told")
+			t.Error("the secret is revealed")
 		}
 	})
 }

@@ -74,8 +74,8 @@ func (s *operations) Retire(
 		return nil, err
 	}
 	forced := end == model.WorkerForced
-	reply, err := s.store.Do(ctx, op, s.scripts.statusCall(r, statusArgs{action: retire, end: end, loss: forced, hold: forced,
-		reason: reason}))
+	args := statusArgs{action: retire, end: end, loss: forced, hold: forced, reason: reason}
+	reply, err := s.store.Do(ctx, op, s.scripts.statusCall(r, args))
 	if err != nil {
 		return nil, err
 	}

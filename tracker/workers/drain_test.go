@@ -160,7 +160,7 @@ func TestDrainMany(t *testing.T) {
 		_, err = h.Workers.DrainMany(h.Ctx, nosuch, workers.Drain{}, false)
 		h.WantCode(err, workers.NoWorkersMatch)
 		if d, err = h.Workers.DrainMany(h.Ctx, nosuch, workers.Drain{}, true); err != nil || d.Matched != 0 {
-			h.Fatalf("a count of nobody: %+v %v", d, err)
+			h.Fatalf("a dry run without a match: %+v %v", d, err)
 		}
 		h.Advance(time.Second)
 		h.MustSweep()

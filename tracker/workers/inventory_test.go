@@ -77,10 +77,10 @@ func TestInventoryWithAttemptsUnknownToTheStore(t *testing.T) {
 		c.Helper()
 		for range 2 {
 			if lost := c.MustBeatWorker(c.IDs["w1"], trackertest.Listing(trackertest.NameOf(a))).Lost; len(lost) > 0 {
-				c.Errorf("%s: its worker is told %+v", what, lost)
+				c.Errorf("%s: its worker gets %+v", what, lost)
 			}
 			if b := c.MustBeat(a, ""); b.Err != nil {
-				c.Errorf("%s: its own beat is told %v", what, b.Err)
+				c.Errorf("%s: its own beat gets %v", what, b.Err)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func TestInventoryWithAttemptsUnknownToTheStore(t *testing.T) {
 		for _, r := range records {
 			adopt(c.Harness, r)
 		}
-		live(c, "adopted with a timeout of its own", own)
+		live(c, "adopted with its own timeout", own)
 		if b := c.MustBeat(another, ""); b.Err != nil {
 			c.Fatal(b.Err)
 		}

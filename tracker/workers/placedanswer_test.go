@@ -34,7 +34,7 @@ func TestACreationReturnsItsWorker(t *testing.T) {
 		}
 		h.MustSweep()
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), once); c.Task.WorkerID != first || c.Task.ID != "t1" {
-			h.Fatalf("the repeat tells %q, want %q", c.Task.WorkerID, first)
+			h.Fatalf("the repeat returns %q, want %q", c.Task.WorkerID, first)
 		}
 		later := func(n *model.NewTask) { n.NotBefore = h.Store.Clock.Now().Add(time.Hour) }
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), later); c.Task.WorkerID != "" {

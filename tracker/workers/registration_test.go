@@ -179,7 +179,7 @@ func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 			h.MustTick()
 		}
 		if got := conflicts(); got != 2 {
-			h.Fatalf("%d conflicts were told", got)
+			h.Fatalf("%d conflicts were reported", got)
 		}
 
 		seldom := func(n *model.NewWorker) { n.Hostname, n.PID, n.MachineID = "node-b", 1, "" }
@@ -195,7 +195,7 @@ func TestProcessesThatKeepSupersedingEachOther(t *testing.T) {
 				h.MustRegister(pid1, func(n *model.NewWorker) { n.MachineID = name }).WorkerID)
 		}
 		if got := conflicts(); got != 2 {
-			h.Errorf("%d conflicts were told", got)
+			h.Errorf("%d conflicts were reported", got)
 		}
 		for _, id := range alive[8:] {
 			h.WantWorker(id, model.Online, "")

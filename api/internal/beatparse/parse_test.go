@@ -181,10 +181,10 @@ func FuzzParse(f *testing.F) {
 		defer fasthttp.ReleaseRequest(full)
 		in := bufio.NewReaderSize(bytes.NewReader(b), MaxHead)
 		if err := full.Read(in); err != nil {
-			t.Fatalf("the full parser says %v", err)
+			t.Fatalf("the full parser returns %v", err)
 		}
 		if err := new(fasthttp.URI).Parse(full.Header.Host(), full.Header.RequestURI()); err != nil {
-			t.Errorf("the full parser says %v", err)
+			t.Errorf("the full parser returns %v", err)
 		}
 		rest := len(b) - r.Total
 		h := &full.Header

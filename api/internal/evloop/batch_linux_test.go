@@ -57,7 +57,7 @@ func TestAnswersAreWrittenConcurrentlyWithTheLoop(t *testing.T) {
 			batch.helped.Store(true)
 			l.helper <- batch
 		}))
-		until(t, func() bool { return s.sent.Load() == before+2*n }, func() string { return "not all answers were told" })
+		until(t, func() bool { return s.sent.Load() == before+2*n }, func() string { return "not all answers were reported as sent" })
 	}
 	wantEach(s.bound(n, func(l *Loop, batch *batch) { l.writeBatch(batch) }))
 	s.onAll(func(l *Loop) { l.front.cfg.ShareFrom = 0 })

@@ -52,7 +52,7 @@ func TestALateLoopServesWhatHasCome(t *testing.T) {
 	}
 }
 
-// An answer that was made before the end began does not say that its connection ends: what the client has sent behind it is answered.
+// A response that was built before shutdown began does not announce that its connection ends, so what the client sent after it is answered.
 func TestWhatIsSentBehindAnAnswerOfBeforeTheEndIsAnswered(t *testing.T) {
 	t.Parallel()
 	for _, behind := range []struct{ early, late string }{{"wtwo\n", ""}, {"", "wtwo\n"}, {"wt", "wo\n"}} {

@@ -23,7 +23,7 @@ func quick(c *Config) {
 	c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 2*time.Second, 2*time.Second, 2*time.Second
 }
 
-// At its deadline an incomplete request is put on loan, to be answered; an idle connection is closed; one that waits for its answer stays.
+// At its deadline an incomplete request is handed over, to be answered; an idle connection is closed; one that waits for its answer stays.
 func TestDeadlinesPass(t *testing.T) {
 	t.Parallel()
 	s := serve(t, quick)
@@ -110,14 +110,14 @@ func TestAnswersLargerThanTheSocketTakes(t *testing.T) {
 	c := s.dial().send("g5000000\neafter\n")
 	s.opens(1)
 	c.wants(strings.Repeat("g", 5_000_000), "after")
-	until(t, func() bool { return s.sent.Load() == 2 }, func() string { return fmt.Sprintf("%d answers were told", s.sent.Load()) })
+	until(t, func() bool { return s.sent.Load() == 2 }, func() string { return fmt.Sprintf("%d answers were sent", s.sent.Load()) })
 	c = s.dial().send("g5000000\n")
 	c.wants2("g")
 	_ = c.SetLinger(0)
 	_ = c.Close()
 	s.opens(1)
 	if n := s.sent.Load(); n != 2 {
-		t.Errorf("an answer was told that was not taken: %d", n)
+		t.Errorf("an answer that the client did not read was reported as sent: %d", n)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestALackOfDescriptorsEndsNothing(t *testing.T) {
 		})
 		s.dial().send("ehello\n").wants("hello")
 		if n := s.starve.Load(); n != 3 && lack != unix.ECONNABORTED && lack != unix.EINTR {
-			t.Errorf("%v: told %d times", lack, n)
+			t.Errorf("%v: reported %d times", lack, n)
 		}
 	}
 }
@@ -325,8 +325,8 @@ func TestStrangersThatBeginAsTheyAreCut(t *testing.T) {
 		"wlate\n":        "late\n",                                  // a request that takes its time
 		"nnow\nnnow\n":   "now\n",                                   // two that are answered at once
 		"elate\nenext\n": "late\n",                                  // two, the first of which goes to the backend
-		"hlent\nhlent\n": "lent\nlent\n",                            // two that are handed over
-		"hlent\nhle":     "lent\nsorry hle" + sorry[len("sorry "):], // the second has not come whole
+		"hloan\nhloan\n": "loan\nloan\n",                            // two that are handed over
+		"hloan\nhlo":     "loan\nsorry hlo" + sorry[len("sorry "):], // the second has not come whole
 		"o":              "sorry o" + sorry[len("sorry "):],
 		"ehal":           sorry,
 		"g9000000\n":     "",

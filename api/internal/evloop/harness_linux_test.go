@@ -30,9 +30,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	h<text>        is handed over, and answered <text>
 //	o<text>        the same as soon as it begins
 //	p<text>        panics
-//	t<text>        panics when its turn ends, and is answered when the test says so
+//	t<text>        panics when its turn ends, and is answered when the test releases it
 //	l<text>        the same when it comes back from the backend
-//	w<text>        is answered <text> when the test says so
+//	w<text>        is answered <text> when the test releases it
 //
 // Each answer is one line.
 type echo struct {
@@ -259,7 +259,7 @@ func (c *client) ends() string {
 	c.t.Helper()
 	b, err := io.ReadAll(c.in)
 	if e, ok := err.(net.Error); ok && e.Timeout() {
-		c.t.Fatalf("it goes on: %q", b)
+		c.t.Fatalf("the connection is still open and sent %q", b)
 	}
 	return string(b)
 }

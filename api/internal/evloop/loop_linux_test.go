@@ -118,7 +118,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		}
 		all.Wait()
 		if n := ran.Load(); n != goroutines*each {
-			t.Errorf("%d landed", n)
+			t.Errorf("%d were sent", n)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestAClientsEndIsReportedOnce(t *testing.T) {
 		{func() { h.notify(unix.EPOLLOUT | unix.EPOLLHUP | unix.EPOLLERR) }, 2},
 	} {
 		if step.do(); calls != step.want {
-			t.Fatalf("after step %d it was told %d times, want %d", i+1, calls, step.want)
+			t.Fatalf("after step %d: %d callbacks, want %d", i+1, calls, step.want)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestAPanicEndsItsConnectionOnly(t *testing.T) {
 	}
 	other.send("eafter\n").wants("after")
 	if n := s.panics.Load(); n != 3 {
-		t.Errorf("%d panics were told", n)
+		t.Errorf("%d panics were reported", n)
 	}
 	s.opens(1)
 }
@@ -215,7 +215,7 @@ func TestAPanicOfATurnEndsNothing(t *testing.T) {
 	wantPanics := func(n int64) {
 		t.Helper()
 		until(t, func() bool { return s.panics.Load() == n }, func() string {
-			return fmt.Sprintf("%d panics were told, want %d", s.panics.Load(), n)
+			return fmt.Sprintf("%d panics were reported, want %d", s.panics.Load(), n)
 		})
 	}
 	for i, text := range []string{"ton purpose\n", "lon purpose\n"} {

@@ -47,7 +47,7 @@ func pathOf(getenv func(string) string) (string, error) {
 	}
 	home := getenv("HOME")
 	if home == "" {
-		return "", errors.New("neither XDG_CONFIG_HOME nor HOME says where contexts are kept")
+		return "", errors.New("neither XDG_CONFIG_HOME nor HOME is set, so there is no folder for contexts")
 	}
 	return filepath.Join(home, ".config", "lubdub", "contexts.yaml"), nil
 }

@@ -62,8 +62,8 @@ func Flag(is bool) Cell {
 	return Cell{Text: "yes", Mood: Doubtful}
 }
 
-// Aside is a text in parentheses behind another; empty where there is none.
-func Aside(text *string) string {
+// Parenthesized returns a text in parentheses after a space, or nothing for nil.
+func Parenthesized(text *string) string {
 	if text == nil {
 		return ""
 	}

@@ -110,12 +110,12 @@ func writeUse(b *strings.Builder, node *kong.Node, common []string) {
 	}
 	use := strings.Replace(node.Summary(), " ("+strings.Join(node.Aliases, ",")+")", "", 1) // which no shell would take
 	fmt.Fprintf(b, "```sh\nlubdub %s\n```\n\n", use)
-	asks := slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == "server" })
+	callsServer := slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == "server" })
 	var settings bool
 	var own []*kong.Flag
 	for _, f := range node.Flags {
 		switch {
-		case f.Name == "help" || f.Hidden || asks && slices.Contains(common, f.Name):
+		case f.Name == "help" || f.Hidden || callsServer && slices.Contains(common, f.Name):
 		case f.Tag.Type == "setting":
 			settings = true
 		default:

@@ -7,11 +7,11 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 )
 
-// Poll calls ask until it is done, with pauses that grow from pause to longest. If the server does not answer it retries, and notes that
+// Poll calls check until it is done, with pauses that grow from pause to longest. If the server does not answer it retries, and notes that
 // once. It returns ctx's error when that ends.
-func (s *Session) Poll(ctx context.Context, pause, longest time.Duration, doing string, ask func() (done bool, err error)) error {
+func (s *Session) Poll(ctx context.Context, pause, longest time.Duration, doing string, check func() (done bool, err error)) error {
 	for down := false; ; pause = min(pause*3/2, longest) {
-		done, err := ask()
+		done, err := check()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -67,7 +67,7 @@ func showSilent(s *session.Session, st *deployment.State) {
 			how = "past the timeout"
 		}
 		fmt.Fprintf(s.W, "  %s: %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, how), w.WorkerID,
-			output.Aside(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
+			output.Parenthesized(w.Name), output.Clean(w.MachineID), resource.Silence(w).Text, output.Milliseconds(w.HeartbeatTimeoutMs),
 			output.Count(w.HeldCount, "task"))
 	}
 	if st.MoreSilent > 0 {
@@ -123,8 +123,9 @@ func showLostWorkers(s *session.Session, st *deployment.State) {
 		if !w.LastHeartbeatAt.IsZero() {
 			last = "last heartbeat " + output.Age(w.LastHeartbeatAt.Time, s.Now()).Text + " ago"
 		}
-		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, output.Aside(w.Name), output.Clean(w.MachineID),
-			output.Clean(w.Queue), output.Age(w.LostAt.Time, s.Now()).Text, w.Reason, last, output.Count(w.Attempts, "attempt"))
+		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, output.Parenthesized(w.Name),
+			output.Clean(w.MachineID), output.Clean(w.Queue), output.Age(w.LostAt.Time, s.Now()).Text, w.Reason, last,
+			output.Count(w.Attempts, "attempt"))
 		if w.Attempts > 0 {
 			fmt.Fprintf(s.W, ", %d requeued, %d failed, %d out of retries", w.Requeued, w.Failed, w.Exhausted)
 		}

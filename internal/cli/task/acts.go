@@ -27,7 +27,7 @@ type acts struct {
 type Cancel struct {
 	acts                `embed:""`
 	session.ReasonFlags `embed:""`
-	Grace               *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, as each task says."`
+	Grace               *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, the grace of each task applies."`
 }
 
 func (c *Cancel) Run(env *session.Env) error {

@@ -17,10 +17,10 @@ import (
 )
 
 // An interrupted bulk operation reports how far it came, and that the same command continues it.
-func TestAnActThatIsCutShortSaysHowFarItCame(t *testing.T) {
+func TestAnInterruptedActReportsItsProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		code int
-		says string
+		want string
 		cut  func(w http.ResponseWriter, r *http.Request, interrupt func())
 	}{
 		"by Ctrl-C": {exit.Failed, "interrupted", func(_ http.ResponseWriter, r *http.Request, interrupt func()) {
@@ -36,14 +36,14 @@ func TestAnActThatIsCutShortSaysHowFarItCame(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var asked v1.CancelTasksRequest
-				if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Selector.Queue != "mail" {
-					t.Errorf("%v: %+v", err, asked)
+				var request v1.CancelTasksRequest
+				if err := json.NewDecoder(r.Body).Decode(&request); err != nil || request.Selector.Queue != "mail" {
+					t.Errorf("%v: %+v", err, request)
 				}
 				switch {
-				case asked.DryRun:
+				case request.DryRun:
 					_, _ = io.WriteString(w, `{"matched":3000,"done":0,"refused":{}}`)
-				case asked.PageToken == "":
+				case request.PageToken == "":
 					_, _ = io.WriteString(w, `{"matched":1000,"done":1000,"refused":{},"nextPageToken":"more"}`)
 				default:
 					c.cut(w, r, interrupt)
@@ -57,9 +57,9 @@ func TestAnActThatIsCutShortSaysHowFarItCame(t *testing.T) {
 			if exit.Code(err) != c.code || out.Len() > 0 {
 				t.Errorf("%d: %v\n%s", exit.Code(err), err, out.String())
 			}
-			for _, part := range []string{c.says, "1,000 tasks done so far; run the same command again to continue"} {
+			for _, part := range []string{c.want, "1,000 tasks done so far; run the same command again to continue"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
+					t.Errorf("%q does not contain %q", err, part)
 				}
 			}
 			if !strings.Contains(errs.String(), "1,000 of 3,000") {

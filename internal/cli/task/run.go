@@ -55,7 +55,7 @@ func (c *RunGet) Run(env *session.Env) error { return runs.Get(env, &c.Flags, c.
 
 type RunCancel struct {
 	ID                  string         `arg:"" name:"id" help:"Run."`
-	Grace               *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, as each task says."`
+	Grace               *time.Duration `placeholder:"DURATION" help:"How long workers have to stop; 0s ends them now. Without it, the grace of each task applies."`
 	session.ReasonFlags `embed:""`
 	session.ActFlags    `embed:""`
 	session.Flags       `embed:""`

@@ -16,10 +16,10 @@ import (
 const triesOfACall = 2
 
 // A wait notes once that the server does not answer, and continues to wait.
-func TestAWaitTellsThatNobodyAnswers(t *testing.T) {
-	asked := 0
+func TestAWaitReportsThatNoServerAnswers(t *testing.T) {
+	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked <= 2*triesOfACall {
+		if requests++; requests <= 2*triesOfACall {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, `{"error":"store_unavailable","message":"come again"}`)
 			return
@@ -33,7 +33,7 @@ func TestAWaitTellsThatNobodyAnswers(t *testing.T) {
 	if err := cmd.Run(&session.Env{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}); err != nil {
 		t.Fatal(err)
 	}
-	if told := strings.Count(errs.String(), "come again; still trying"); told != 1 {
-		t.Errorf("told %d times:\n%s", told, errs.String())
+	if warnings := strings.Count(errs.String(), "come again; still trying"); warnings != 1 {
+		t.Errorf("%d warnings:\n%s", warnings, errs.String())
 	}
 }

@@ -29,8 +29,8 @@ type Command struct {
 
 func (*Command) Help() string {
 	return "Opens the dashboard with a short-lived token of the context's role, made by the server, in the address's fragment, which " +
-		"browsers do not send. An older server makes none: then the page gets the context's own token, and the command says so. The " +
-		"browser opens an address on this machine that redirects there once, so that the token is in no list of processes. BROWSER " +
+		"browsers do not send. An older server makes none: then the page gets the context's own token, and the command prints a warning. " +
+		"The browser opens an address on this machine that redirects there once, so that the token is in no list of processes. BROWSER " +
 		"names another browser."
 }
 

@@ -16,14 +16,14 @@ import (
 
 // All events since a time are sent again, however many calls that takes, and events that are no longer kept are reported.
 func TestRedeliveringGoesThroughAllParts(t *testing.T) {
-	var asked []v1.RedeliverRequest
+	var requests []v1.RedeliverRequest
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body v1.RedeliverRequest
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		answer := `{"queued":5}`
-		if asked = append(asked, body); len(asked) == 1 {
+		if requests = append(requests, body); len(requests) == 1 {
 			answer = `{"queued":1000,"nextPageToken":"more",` +
 				`"gap":{"from":"2025-01-01T00:00:00.000Z","to":"2025-01-02T00:00:00.000Z","shards":[0]}}`
 		}
@@ -36,8 +36,8 @@ func TestRedeliveringGoesThroughAllParts(t *testing.T) {
 	if err := cmd.Run(&session.Env{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}); err != nil {
 		t.Fatal(err)
 	}
-	if len(asked) != 2 || asked[0].Since.IsZero() || asked[1] != (v1.RedeliverRequest{PageToken: "more"}) {
-		t.Errorf("a call says one thing: %+v", asked)
+	if len(requests) != 2 || requests[0].Since.IsZero() || requests[1] != (v1.RedeliverRequest{PageToken: "more"}) {
+		t.Errorf("a call has more than one condition: %+v", requests)
 	}
 	if !strings.Contains(out.String(), `"queued": 1005`) ||
 		!strings.Contains(errs.String(), "2025-01-02T00:00:00.000Z are not kept any more") {

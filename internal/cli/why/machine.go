@@ -36,7 +36,7 @@ func ExplainMachine(ctx context.Context, s *session.Session, id string) (*Explan
 	a.parts["workers"] = p.List
 	a.addf("Its workers, longest silent first:")
 	for _, w := range p.Entries {
-		a.addf("  %s%s: %s, %s, last heartbeat %s, holds %d", w.Value.WorkerID, output.Aside(w.Value.Name), w.Value.Status,
+		a.addf("  %s%s: %s, %s, last heartbeat %s, holds %d", w.Value.WorkerID, output.Parenthesized(w.Value.Name), w.Value.Status,
 			w.Value.Liveness, timeAndAge(s, w.Value.LastHeartbeatAt), w.Value.HeldCount)
 	}
 	if p.Next != "" {

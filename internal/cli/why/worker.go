@@ -43,7 +43,7 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 	if w.Version != nil {
 		of = ", version " + *w.Version
 	}
-	a.addf("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, output.Aside(w.Name), w.Queue,
+	a.addf("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, output.Parenthesized(w.Name), w.Queue,
 		w.MachineID, of, w.Status, w.Liveness, timeAndAge(s, w.RegisteredAt))
 	silent := ""
 	if w.LastHeartbeatAgeMs != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
-// The flags of a list of workers are one query, so that what they name is one list in the order that --sort says.
+// The flags of a list of workers become one query, so that all workers that they name are one list in the order of --sort.
 func TestListsOfWorkersAreOneList(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   List
@@ -30,11 +30,11 @@ func TestListsOfWorkersAreOneList(t *testing.T) {
 		"a status and flapping": {List{Status: "offline", Flapping: true}, url.Values{"status": {"OFFLINE"}, "flapping": {"true"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked []url.Values
+			var requests []url.Values
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if q := r.URL.Query(); q.Get("pageSize") != "1" { // which counts what is hidden
 					q.Del("pageSize")
-					asked = append(asked, q)
+					requests = append(requests, q)
 				}
 				_, _ = io.WriteString(w, `{"workers":[{"workerId":"wkr_2","status":"DRAINING"},{"workerId":"wkr_1","status":"ONLINE"}],"totalCount":2}`)
 			}))
@@ -44,8 +44,8 @@ func TestListsOfWorkersAreOneList(t *testing.T) {
 			if err := c.of.Run(&session.Env{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard}); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(asked, []url.Values{c.want}) || out.String() != "worker/wkr_2\nworker/wkr_1\n" {
-				t.Errorf("asked for %v, want %v, and shows\n%s", asked, c.want, &out)
+			if !reflect.DeepEqual(requests, []url.Values{c.want}) || out.String() != "worker/wkr_2\nworker/wkr_1\n" {
+				t.Errorf("requested %v, want %v, and prints\n%s", requests, c.want, &out)
 			}
 		})
 	}

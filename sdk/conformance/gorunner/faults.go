@@ -107,7 +107,7 @@ func newFaults(o *order) (*faults, error) {
 	return f, nil
 }
 
-// spinning says whether a handler keeps a core busy. A nil faults has none to tell.
+// spinning sets whether a handler keeps a core busy. It does nothing on nil faults.
 func (f *faults) spinning(on bool) {
 	if f == nil {
 		return

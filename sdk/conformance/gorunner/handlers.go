@@ -146,7 +146,7 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 	return false, nil, nil
 }
 
-// work works for a time in short pieces, before each of which it looks whether it still may, and tells of the first and the last one.
+// work works for a time in short pieces, checks before each whether it still may, and emits events for the first and the last one.
 func (a *attempt) work(d time.Duration) (over bool, output any, err error) {
 	e := event{Event: "worked"}
 	defer func() { a.emitTask(e) }()

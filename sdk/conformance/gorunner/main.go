@@ -1,5 +1,5 @@
-// Command gorunner does with the Go SDK what the conformance harness asks for; sdk/conformance/README.md describes how. When asked to
-// break, it is an SDK with a fault, which the harness must notice.
+// Command gorunner runs the Go SDK as the conformance harness instructs; sdk/conformance/README.md has the protocol. With a fault to break,
+// it is a faulty SDK, which the harness must notice.
 package main
 
 import (

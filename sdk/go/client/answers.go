@@ -22,7 +22,7 @@ func (a *Attempt) appendBeat(b []byte) []byte {
 	return append(b, '}')
 }
 
-// take applies the answer to the batch; pause: how long the server asks to wait. It fails if the answer does not follow the API.
+// take applies the answer to the batch; pause: how long the server requests to wait. It fails if the answer does not follow the API.
 func (b *beater) take(sent time.Time) (pause time.Duration, err error) {
 	n := 0
 	err = eachResult(b.answer, func(r *result) error {

@@ -36,7 +36,7 @@ func TestShortTimeoutsAreWarnedOf(t *testing.T) {
 	})
 }
 
-func TestBadUseIsSaidEarly(t *testing.T) {
+func TestBadUseIsReportedEarly(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		e, _, a := s.push()

@@ -26,7 +26,7 @@ type beater struct {
 	closed  bool
 	ticking bool      // some attempts that are due are not new
 	sending bool      // a request is in flight
-	until   time.Time // nothing is sent before this time, since the server asked for a pause
+	until   time.Time // nothing is sent before this time, since the server requested a pause
 	failed  int       // in a row
 	since   time.Time // when the first of these was sent
 	stretch float64   // the share of an interval until the next tick; the first varies widely, to spread a fleet that starts at the same time

@@ -12,22 +12,23 @@ import (
 
 // Started reports that an attempt runs.
 func (c *Client) Started(ctx context.Context, taskID, token string, r v1.StartedRequest) (*v1.StartedResponse, error) {
-	return ask[v1.StartedResponse](ctx, c, callback(taskID, "started", token, r))
+	return invoke[v1.StartedResponse](ctx, c, callback(taskID, "started", token, r))
 }
 
 // Heartbeat sends a heartbeat of an attempt.
 func (c *Client) Heartbeat(ctx context.Context, taskID, token string, r v1.HeartbeatRequest) (*v1.HeartbeatResponse, error) {
-	return ask[v1.HeartbeatResponse](ctx, c, callback(taskID, "heartbeat", token, r))
+	return invoke[v1.HeartbeatResponse](ctx, c, callback(taskID, "heartbeat", token, r))
 }
 
 // Completed completes an attempt.
 func (c *Client) Completed(ctx context.Context, taskID, token string, r v1.CompletedRequest) (*v1.CompletedResponse, error) {
-	return ask[v1.CompletedResponse](ctx, c, callback(taskID, "completed", token, r))
+	return invoke[v1.CompletedResponse](ctx, c, callback(taskID, "completed", token, r))
 }
 
 // Heartbeats sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all.
 func (c *Client) Heartbeats(ctx context.Context, token string, r v1.HeartbeatsRequest) (*v1.HeartbeatsResponse, error) {
-	return ask[v1.HeartbeatsResponse](ctx, c, &call{method: http.MethodPost, path: "/v1/heartbeats", in: r, token: token, open: token == ""})
+	return invoke[v1.HeartbeatsResponse](ctx, c,
+		&call{method: http.MethodPost, path: "/v1/heartbeats", in: r, token: token, open: token == ""})
 }
 
 func callback(taskID, what, token string, in any) *call {

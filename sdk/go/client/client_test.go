@@ -24,7 +24,7 @@ import (
 
 const secret = "super.secret.token"
 
-func TestARefusalSaysWhatItIs(t *testing.T) {
+func TestARefusalIsATypedError(t *testing.T) {
 	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
 		return reply(409, `{"error":"attempt_mismatch","message":"A newer attempt","expectedAttempt":2,"receivedAttempt":1,"new":1}`,
 			"X-Request-Id", "req_7", "Retry-After", "3"), nil
@@ -40,7 +40,7 @@ func TestARefusalSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// What is asked of a server is asked again while that may help, and no sooner than it wishes.
+// A call is retried while that may help, and no sooner than the server wishes.
 func TestCallsAreMadeAgain(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for name, test := range map[string]struct {
@@ -61,9 +61,9 @@ func TestCallsAreMadeAgain(t *testing.T) {
 			_, err := c.CreateTask(context.Background(), v1.CreateTaskRequest{})
 			return err
 		}, 2, 0, ""},
-		"what would be done twice":  {[]any{io.ErrUnexpectedEOF}, fire, 1, 0, "*"},
-		"what no server received":   {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
-		"what was not let in (429)": {[]any{reply(429, `{"error":"overloaded"}`), reply(202, `{}`)}, fire, 2, 0, ""},
+		"what would be done twice":    {[]any{io.ErrUnexpectedEOF}, fire, 1, 0, "*"},
+		"what no server received":     {[]any{refused, reply(202, `{}`)}, fire, 2, 0, ""},
+		"what was not admitted (429)": {[]any{reply(429, `{"error":"overloaded"}`), reply(202, `{}`)}, fire, 2, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -99,19 +99,19 @@ func fire(c *client.Client) error {
 	return err
 }
 
-// A server that does not answer in time is not waited for, and the next address is asked, from then on first.
+// A server that does not answer in time is not waited for: the client tries the next address, and starts with that one from then on.
 func TestAddressesAreTriedInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		asked := map[string]int{}
+		requests := map[string]int{}
 		c := newClient(t, "https://a.example,https://b.example/lubdub/", client.Token(secret), client.Timeout(2*time.Second),
 			client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-				asked[r.URL.Host]++
+				requests[r.URL.Host]++
 				if r.URL.Host == "a.example" {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
 				}
 				if r.URL.Path != "/lubdub/v1/tasks/task_1" {
-					t.Errorf("asked for %s", r.URL.Path)
+					t.Errorf("requested %s", r.URL.Path)
 				}
 				return reply(200, `{}`), nil
 			})))
@@ -120,8 +120,8 @@ func TestAddressesAreTriedInTurn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if asked["a.example"] != 1 || asked["b.example"] != 3 {
-			t.Errorf("asked %v", asked)
+		if requests["a.example"] != 1 || requests["b.example"] != 3 {
+			t.Errorf("requests: %v", requests)
 		}
 	})
 }
@@ -135,25 +135,25 @@ func TestATokenThatIsRefusedIsRenewedOnce(t *testing.T) {
 		}
 	}
 	write("old")
-	asked := []string{}
+	tokens := []string{}
 	c := newClient(t, "https://lubdub.example", client.TokenFile(path),
 		client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-			asked = append(asked, r.Header.Get("Authorization"))
+			tokens = append(tokens, r.Header.Get("Authorization"))
 			if r.Header.Get("Authorization") != "Bearer new" {
 				return reply(401, `{"error":"unauthorized"}`), nil
 			}
 			return reply(200, `{}`), nil
 		})))
-	if err := getTask(c); !errors.Is(err, client.ErrUnauthorized) || len(asked) != 1 {
-		t.Fatalf("the same token was shown again: %q, %v", asked, err)
+	if err := getTask(c); !errors.Is(err, client.ErrUnauthorized) || len(tokens) != 1 {
+		t.Fatalf("the same token was sent again: %q, %v", tokens, err)
 	}
 	write("new")
-	if err := getTask(c); err != nil || len(asked) != 3 {
-		t.Errorf("%q: %v", asked, err)
+	if err := getTask(c); err != nil || len(tokens) != 3 {
+		t.Errorf("%q: %v", tokens, err)
 	}
 }
 
-// Nothing that a client says has a token in it, and no token goes where it should not.
+// No text of a client contains a token, and no token goes where it should not.
 func TestTokensStayWhereTheyBelong(t *testing.T) {
 	taskToken := "x." + base64.RawURLEncoding.EncodeToString([]byte(`{"knd":"task"}`)) + ".x"
 	for name, test := range map[string]struct {
@@ -189,7 +189,7 @@ func TestTokensStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-func TestRequestsSayWhoAsks(t *testing.T) {
+func TestRequestsNameTheCaller(t *testing.T) {
 	c := newClient(t, "https://lubdub.example", client.Token(secret), client.UserAgent("mailer/3"), client.Scope("acme", "prod"),
 		client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
 			if got := r.Header.Get("User-Agent"); got != "mailer/3 lubdub-go/"+client.Version() {
@@ -197,7 +197,7 @@ func TestRequestsSayWhoAsks(t *testing.T) {
 			}
 			if q := r.URL.Query(); q.Get("tenantId") != "acme" || q.Get("workspaceId") != "prod" || q.Get("state") != "RUNNING,FAILED" ||
 				len(q["label"]) != 2 || q["label"][1] != "b=x%2Cy" || q.Has("queue") {
-				t.Errorf("asked for %v", q)
+				t.Errorf("the query is %v", q)
 			}
 			return reply(200, `{"tasks":[],"totalCount":null}`), nil
 		})))
@@ -229,10 +229,10 @@ func TestPagesAreGoneThrough(t *testing.T) {
 	}
 }
 
-func TestStatsAreAskedForAsManySteps(t *testing.T) {
-	var asked []string
+func TestStatsAreRequestedWithSteps(t *testing.T) {
+	var requests []string
 	c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-		asked = append(asked, r.URL.RequestURI())
+		requests = append(requests, r.URL.RequestURI())
 		return reply(200, `{"series":{"steps":[{}]}}`), nil
 	})))
 	for _, q := range []client.StatsQuery{{}, {Steps: 12}} {
@@ -240,8 +240,8 @@ func TestStatsAreAskedForAsManySteps(t *testing.T) {
 			t.Errorf("%+v: %+v %v", q, is, err)
 		}
 	}
-	if want := []string{"/v1/stats", "/v1/stats?steps=12"}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %v, want %v", asked, want)
+	if want := []string{"/v1/stats", "/v1/stats?steps=12"}; !slices.Equal(requests, want) {
+		t.Errorf("requested %v, want %v", requests, want)
 	}
 }
 

@@ -36,11 +36,11 @@ func (a *Attempt) Done(output any) (*v1.CompletedResponse, error) {
 func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
 	var cancelled Cancelled
 	var stopped *StoppedError
-	asked := errors.As(context.Cause(a.ctx), &cancelled)
+	cancelRequested := errors.As(context.Cause(a.ctx), &cancelled)
 	switch {
 	case errors.As(err, &stopped):
 		return a.Stopped(stopped.Phase, stopped.Partial)
-	case errors.As(err, &cancelled), asked && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(a.ctx))):
+	case errors.As(err, &cancelled), cancelRequested && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(a.ctx))):
 		return a.Stopped("", nil)
 	}
 	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: taskError(err)})

@@ -33,7 +33,7 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if k.method == "" {
 		k.method = http.MethodGet
 	}
-	raw, err := ask[json.RawMessage](ctx, c, k)
+	raw, err := invoke[json.RawMessage](ctx, c, k)
 	if err != nil {
 		return nil, err
 	}

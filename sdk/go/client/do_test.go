@@ -15,10 +15,10 @@ import (
 // What the client has no method of goes the same way as what it has: scope, token, repeats, errors; the answer's bytes are kept.
 func TestAnyCallCanBeMade(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		asked := 0
+		requests := 0
 		c := newClient(t, "https://lubdub.test", client.Token("t"), client.Scope("a", "b"), client.Transport(carrier(
 			func(r *http.Request) (*http.Response, error) {
-				if asked++; asked == 1 {
+				if requests++; requests == 1 {
 					return reply(503, `{"error":"store_unavailable"}`, "Retry-After", "1"), nil
 				}
 				if r.Method == http.MethodGet {
@@ -27,7 +27,7 @@ func TestAnyCallCanBeMade(t *testing.T) {
 				body, _ := io.ReadAll(r.Body)
 				got := r.Method + " " + r.URL.String() + " " + string(body) + " " + r.Header.Get("Idempotency-Key")
 				if got != `POST https://lubdub.test/v1/new?tenantId=a&workspaceId=b&x=1 {"n":1} k` || r.Header.Get("Authorization") != "Bearer t" {
-					t.Errorf("it asks %s", got)
+					t.Errorf("it sends %s", got)
 				}
 				return reply(200, "{ \"later\" : 1 }"), nil
 			})))

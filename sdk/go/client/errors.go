@@ -27,7 +27,7 @@ type Error struct {
 	Body json.RawMessage
 	// RequestID identifies the call in the server's log.
 	RequestID string
-	// RetryAfter is how long the server asks to wait; 0: not given.
+	// RetryAfter is how long the server requests to wait; 0: not given.
 	RetryAfter time.Duration
 	// Operation is the method and path of the call.
 	Operation string
@@ -116,7 +116,7 @@ func refusal(operation string, res *http.Response, body []byte) *Error {
 		Status: res.StatusCode, Operation: operation, RequestID: res.Header.Get("X-Request-Id"),
 		RetryAfter: retryAfter(res.Header.Get("Retry-After")),
 	}
-	if json.Unmarshal(body, &e.Details) == nil { // a proxy's page is none of ours, and its status says enough
+	if json.Unmarshal(body, &e.Details) == nil { // a proxy's page is not an error of Lubdub, and its status is enough
 		e.Code, e.Message, e.Body = Code(e.Details.Error), e.Details.Message, body
 	}
 	if e.Code == "" {
@@ -140,10 +140,10 @@ func retryAfter(header string) time.Duration {
 // maxRetryAfter is the longest Retry-After that is honoured, in seconds.
 const maxRetryAfter = 3600
 
-// MayRetry reports whether the call may succeed later: there was no answer, or the server asks to retry.
+// MayRetry reports whether the call may succeed later: there was no answer, or the server requests a retry.
 func MayRetry(err error) bool { return again(err) }
 
-// again reports whether the same call may succeed later: there was no answer, or the server asks to retry.
+// again reports whether the same call may succeed later: there was no answer, or the server requests a retry.
 func again(err error) bool {
 	var e *Error
 	var over finalCause
@@ -161,7 +161,7 @@ func again(err error) bool {
 	return false
 }
 
-// RetryAfter returns how long the server asks to wait; 0: not given.
+// RetryAfter returns how long the server requests to wait; 0: not given.
 func RetryAfter(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) {

@@ -20,8 +20,8 @@ func event(id string) string {
 	return fmt.Sprintf("id: c%s\ndata: {\"id\":\"evt_%s\",\"type\":\"task.failed\",\ndata: \"data\":{}}\n\n", id, id)
 }
 
-// A stream continues where it was, whatever ends its connection, and says where events are missing.
-func TestEventsGoOnWhereTheyWere(t *testing.T) {
+// A stream continues where it was, whatever ends its connection, and reports where events are missing.
+func TestEventsContinueWhereTheyWere(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		type connection struct {
 			from   string // Last-Event-ID
@@ -46,7 +46,7 @@ func TestEventsGoOnWhereTheyWere(t *testing.T) {
 				t.Errorf("connection %d: from %q, want %q", n, got, at.from)
 			}
 			if after := r.URL.Query().Get("after"); (after == "now") != (n == 1) || r.URL.Query().Get("type") != "task.*" {
-				t.Errorf("connection %d asks for %v", n, r.URL.Query())
+				t.Errorf("connection %d has the query %v", n, r.URL.Query())
 			}
 			return at.answer, at.lost
 		})))

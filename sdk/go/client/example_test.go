@@ -28,10 +28,10 @@ func Example() {
 	}
 }
 
-// example is a testing.TB where there is none.
+// example is a testing.TB for examples, which have none.
 type example struct{ testing.TB }
 
-// One task that was handed to this process is done and reported. In a test, t stands where this example has example{}.
+// One task that was handed to this process is done and reported. In a test, pass t where this example has example{}.
 func ExampleClient_Run() {
 	s := workertest.New(example{}, workertest.MachineTime())
 	c, err := client.New(s.URL(), s.Options()...)
@@ -51,7 +51,7 @@ func ExampleClient_Run() {
 	// {"rows":42} 50
 }
 
-// The context of a tracked attempt says why it ended.
+// The context of a tracked attempt ends with a cause.
 func ExampleClient_Track() {
 	s := workertest.New(example{}, workertest.MachineTime())
 	c, err := client.New(s.URL(), s.Options()...)

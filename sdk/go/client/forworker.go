@@ -53,7 +53,7 @@ func (c *Client) batches(all []beats.Attempt) (batches []*beater) {
 	return batches
 }
 
-// beatOnce sends the batch and applies the answer. A result that asks to retry is an error, as if the whole request had failed.
+// beatOnce sends the batch and applies the answer. A result that requests a retry is an error, as if the whole request had failed.
 func (b *beater) beatOnce(ctx context.Context) error {
 	sent := b.client.set.clock.Now()
 	b.write()

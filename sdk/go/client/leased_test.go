@@ -42,7 +42,7 @@ func TestAContextLooksAtItsLease(t *testing.T) {
 		default:
 		}
 		if want := lease == client.Strict; ended != want || (err.Err() != nil) != want {
-			t.Errorf("lease %d: Done has ended: %v; Err says %v", lease, ended, err.Err())
+			t.Errorf("lease %d: Done has ended: %v; Err returns %v", lease, ended, err.Err())
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const crowdSize = 10_000
 
-// crowd is a client that tracks many attempts, of a server that says yes.
+// crowd is a client that tracks many attempts, of a server that accepts everything.
 type crowd struct {
 	client   *client.Client
 	attempts []*client.Attempt
@@ -169,7 +169,7 @@ func checkAnswer(t *testing.T, answer []byte) {
 	t.Helper()
 	got, err := client.ReadResults(answer)
 	if err != nil {
-		return // such an answer is asked for again
+		return // such a request is sent again
 	}
 	var want v1.HeartbeatsResponse
 	if err := json.Unmarshal(answer, &want); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// A client uses the proxies that its environment names, which Go reads once: each runs in its own process.
+// A client uses the proxies that its environment names, which Go reads once, so each case is a process of its own.
 func TestTheEnvironmentNamesProxies(t *testing.T) {
 	if url := os.Getenv("LUBDUB_TEST_ASK"); url != "" {
 		_, err := newClient(t, url, client.Token("tok"), client.AllowHTTP(), client.Tries(1)).Livez(t.Context())
@@ -26,11 +26,11 @@ func TestTheEnvironmentNamesProxies(t *testing.T) {
 	}
 	t.Parallel()
 	var mu sync.Mutex
-	var asked []string
+	var requests []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Proxy-Authorization")))
+		requests = append(requests, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Proxy-Authorization")))
 		if r.Method == http.MethodConnect {
 			w.WriteHeader(http.StatusForbidden)
 			return
@@ -47,8 +47,8 @@ func TestTheEnvironmentNamesProxies(t *testing.T) {
 			t.Errorf("%s: %v\n%s", url, err, out)
 		}
 	}
-	slices.Sort(asked)
-	if want := []string{"CONNECT lubdub.test:443 Basic dTpw", "GET http://lubdub.test:8080/livez Basic dTpw"}; !slices.Equal(asked, want) {
-		t.Errorf("the proxy was asked %q, want %q", asked, want)
+	slices.Sort(requests)
+	if want := []string{"CONNECT lubdub.test:443 Basic dTpw", "GET http://lubdub.test:8080/livez Basic dTpw"}; !slices.Equal(requests, want) {
+		t.Errorf("the proxy received %q, want %q", requests, want)
 	}
 }

@@ -91,19 +91,19 @@ func seg(id string) string {
 }
 
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (*T, error) {
-	return ask[T](ctx, c, &call{method: http.MethodGet, path: path, query: c.scoped(query)})
+	return invoke[T](ctx, c, &call{method: http.MethodGet, path: path, query: c.scoped(query)})
 }
 
 func post[T any](ctx context.Context, c *Client, path string, in any) (*T, error) {
-	return ask[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in})
+	return invoke[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in})
 }
 
 // postOnce is post for a call that a repeat would apply twice.
 func postOnce[T any](ctx context.Context, c *Client, path string, in any) (*T, error) {
-	return ask[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in, once: true})
+	return invoke[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in, once: true})
 }
 
-func ask[T any](ctx context.Context, c *Client, k *call) (*T, error) {
+func invoke[T any](ctx context.Context, c *Client, k *call) (*T, error) {
 	var out T
 	k.out = &out
 	if err := c.do(ctx, k); err != nil {

@@ -45,19 +45,19 @@ func (c *Client) GetSchedule(ctx context.Context, scheduleID string) (*v1.Schedu
 // ReplaceSchedule replaces a schedule's definition; absent fields get their defaults.
 func (c *Client) ReplaceSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
 	k := &call{method: http.MethodPut, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: r}
-	return ask[v1.Schedule](ctx, c, k)
+	return invoke[v1.Schedule](ctx, c, k)
 }
 
 // ChangeSchedule changes the given fields of a schedule.
 func (c *Client) ChangeSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
 	k := &call{method: http.MethodPatch, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: r}
-	return ask[v1.Schedule](ctx, c, k)
+	return invoke[v1.Schedule](ctx, c, k)
 }
 
 // DeleteSchedule deletes a schedule.
 func (c *Client) DeleteSchedule(ctx context.Context, scheduleID string) (*v1.DeletedSchedule, error) {
 	k := &call{method: http.MethodDelete, path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil)}
-	return ask[v1.DeletedSchedule](ctx, c, k)
+	return invoke[v1.DeletedSchedule](ctx, c, k)
 }
 
 // PauseSchedule stops a schedule.

@@ -110,5 +110,5 @@ func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 }
 
 func open[T any](ctx context.Context, c *Client, path string) (*T, error) {
-	return ask[T](ctx, c, &call{method: http.MethodGet, path: path, open: true})
+	return invoke[T](ctx, c, &call{method: http.MethodGet, path: path, open: true})
 }

@@ -45,8 +45,8 @@ func (t *changingToken) renew(ctx context.Context, refused string) (string, erro
 	return t.fetch(ctx, t.have == refused)
 }
 
-func (t *changingToken) fetch(ctx context.Context, anew bool) (string, error) {
-	if !anew {
+func (t *changingToken) fetch(ctx context.Context, refresh bool) (string, error) {
+	if !refresh {
 		return t.have, nil
 	}
 	token, err := t.get(ctx)

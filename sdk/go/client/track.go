@@ -17,8 +17,13 @@ type TrackOption func(*Attempt)
 // LeaseOf sets the lease of this attempt; WithLease sets it for all.
 func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
 
-// Told calls f, in a separate goroutine, when the context of the attempt ends for another reason than its completion.
-func Told(f func(cause error)) TrackOption { return func(a *Attempt) { a.onEnd = f } }
+// OnEnd calls f, in a separate goroutine, when the context of the attempt ends for another reason than its completion.
+func OnEnd(f func(cause error)) TrackOption { return func(a *Attempt) { a.onEnd = f } }
+
+// Told is OnEnd.
+//
+// Deprecated: use OnEnd.
+func Told(f func(cause error)) TrackOption { return OnEnd(f) }
 
 // Track reports the start of an attempt, and sends heartbeats until its handle is completed (Done, Fail, Complete) or abandoned (Abandon):
 // one of these must be called, even if the context has ended. The returned context is derived from ctx and also ends with a cause:

@@ -55,13 +55,13 @@ func TestBeatsGoTogether(t *testing.T) {
 		n := len(s.beats())
 		time.Sleep(time.Minute)
 		if len(s.beats()) != n {
-			t.Error("beats go on after the end")
+			t.Error("beats continue after the end")
 		}
 	})
 }
 
 // The end of an attempt ends the context, with its reason, and nothing more is sent about it.
-func TestTheContextSaysWhyItEnded(t *testing.T) {
+func TestTheContextHasTheCauseOfItsEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(*workertest.Server, string)
 		want error
@@ -75,9 +75,9 @@ func TestTheContextSaysWhyItEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t)
-				told := make(chan error, 2)
+				causes := make(chan error, 2)
 				e := s.server.Push(task())
-				ctx, a := s.track(e, client.Told(func(cause error) { told <- cause }))
+				ctx, a := s.track(e, client.OnEnd(func(cause error) { causes <- cause }))
 				synctest.Wait()
 				if test.end != nil {
 					test.end(s.server, e.TaskID)
@@ -86,7 +86,7 @@ func TestTheContextSaysWhyItEnded(t *testing.T) {
 				}
 				<-ctx.Done()
 				wantCause(t, ctx, test.want)
-				if cause := <-told; cause != context.Cause(ctx) {
+				if cause := <-causes; cause != context.Cause(ctx) {
 					t.Errorf("notified of %v", cause)
 				}
 				n := len(s.server.Requests())
@@ -105,7 +105,7 @@ func TestTheContextSaysWhyItEnded(t *testing.T) {
 	}
 }
 
-func TestACancelIsHeardOf(t *testing.T) {
+func TestACancelIsReceived(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		e, ctx, a := s.push()

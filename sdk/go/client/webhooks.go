@@ -45,13 +45,13 @@ func (c *Client) GetWebhook(ctx context.Context, webhookID string) (*v1.Webhook,
 // UpdateWebhook replaces a webhook's definition.
 func (c *Client) UpdateWebhook(ctx context.Context, webhookID string, r v1.UpdateWebhookRequest) (*v1.Webhook, error) {
 	k := &call{method: http.MethodPut, path: "/v1/webhooks/" + seg(webhookID), query: c.scoped(nil), in: r}
-	return ask[v1.Webhook](ctx, c, k)
+	return invoke[v1.Webhook](ctx, c, k)
 }
 
 // DeleteWebhook deletes a webhook.
 func (c *Client) DeleteWebhook(ctx context.Context, webhookID string) (*v1.DeleteWebhookResponse, error) {
 	k := &call{method: http.MethodDelete, path: "/v1/webhooks/" + seg(webhookID), query: c.scoped(nil)}
-	return ask[v1.DeleteWebhookResponse](ctx, c, k)
+	return invoke[v1.DeleteWebhookResponse](ctx, c, k)
 }
 
 // RotateSecret gives a webhook a new secret, which only this answer includes. It is not retried after a lost answer.

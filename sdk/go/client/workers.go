@@ -23,7 +23,7 @@ func (c *Client) WorkerHeartbeat(
 	ctx context.Context, workerID, token string, r v1.WorkerHeartbeatRequest,
 ) (*v1.WorkerHeartbeatResponse, error) {
 	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/heartbeat", in: r, token: token}
-	return ask[v1.WorkerHeartbeatResponse](ctx, c, k)
+	return invoke[v1.WorkerHeartbeatResponse](ctx, c, k)
 }
 
 // ClaimTasks claims tasks of a queue, with the token of one of its workers. Without a claimId one is generated, which makes the client's
@@ -36,7 +36,7 @@ func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.Claim
 	if r.WaitMs != nil {
 		k.wait = time.Duration(*r.WaitMs) * time.Millisecond
 	}
-	return ask[v1.ClaimResponse](ctx, c, k)
+	return invoke[v1.ClaimResponse](ctx, c, k)
 }
 
 // DeregisterWorker deregisters a worker, with its token, or, if empty, the client's.
@@ -74,7 +74,7 @@ func (c *Client) actOnWorker(ctx context.Context, workerID, act, token string, i
 	if token == "" {
 		k.query = c.scoped(nil)
 	}
-	return ask[v1.Worker](ctx, c, k)
+	return invoke[v1.Worker](ctx, c, k)
 }
 
 // DrainWorkers drains all workers that a selector matches.
@@ -218,5 +218,5 @@ func (c *Client) ResumeQueue(ctx context.Context, queue string) (*v1.Queue, erro
 // heartbeats themselves, as package worker does.
 func (c *Client) WorkerHeartbeatOnce(ctx context.Context, workerID, token string, body []byte) (*v1.WorkerHeartbeatResponse, error) {
 	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/heartbeat", body: body, token: token, tries: 1}
-	return ask[v1.WorkerHeartbeatResponse](ctx, c, k)
+	return invoke[v1.WorkerHeartbeatResponse](ctx, c, k)
 }

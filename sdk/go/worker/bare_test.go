@@ -22,7 +22,7 @@ import (
 type asker func(path, token, in string) ([]byte, error)
 
 // bareNoOps does the same with as little as it takes, on as many connections as it has places, 4 at most.
-func bareNoOps(dial func(addr string) (ask asker, done func(), err error)) noOps {
+func bareNoOps(dial func(addr string) (post asker, done func(), err error)) noOps {
 	return func(b *testing.B, addr string, places, n int) time.Duration {
 		var left atomic.Int64
 		left.Store(int64(n))
@@ -32,9 +32,9 @@ func bareNoOps(dial func(addr string) (ask asker, done func(), err error)) noOps
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				ask, done, err := dial(addr)
+				post, done, err := dial(addr)
 				if err == nil {
-					err = bareLoop(ask, places, &left)
+					err = bareLoop(post, places, &left)
 					done()
 				}
 				if err != nil {
@@ -82,10 +82,10 @@ func bareHTTP(addr string) (asker, func(), error) {
 	}, c.CloseIdleConnections, nil
 }
 
-func bareLoop(ask asker, places int, left *atomic.Int64) error {
+func bareLoop(post asker, places int, left *atomic.Int64) error {
 	token := strings.Repeat("x", 400)
 	for left.Load() > 0 {
-		body, err := ask("/v1/queues/default/claim", token, fmt.Sprintf(`{"types":["job"],"max":%d,"waitMs":30000}`, places))
+		body, err := post("/v1/queues/default/claim", token, fmt.Sprintf(`{"types":["job"],"max":%d,"waitMs":30000}`, places))
 		if err != nil {
 			return err
 		}
@@ -96,10 +96,10 @@ func bareLoop(ask asker, places int, left *atomic.Int64) error {
 			return err
 		}
 		for _, t := range claimed.Tasks {
-			if _, err := ask("/v1/tasks/"+t.TaskID+"/started", t.TaskToken, `{"attempt":1}`); err != nil {
+			if _, err := post("/v1/tasks/"+t.TaskID+"/started", t.TaskToken, `{"attempt":1}`); err != nil {
 				return err
 			}
-			if _, err := ask("/v1/tasks/"+t.TaskID+"/completed", t.TaskToken, `{"attempt":1,"outcome":"SUCCEEDED","output":null}`); err != nil {
+			if _, err := post("/v1/tasks/"+t.TaskID+"/completed", t.TaskToken, `{"attempt":1,"outcome":"SUCCEEDED","output":null}`); err != nil {
 				return err
 			}
 			if left.Add(-1) <= 0 {
@@ -110,7 +110,7 @@ func bareLoop(ask asker, places int, left *atomic.Int64) error {
 	return nil
 }
 
-// readBare reads an answer, which says its length.
+// readBare reads a response with a Content-Length.
 func readBare(r *bufio.Reader, body []byte) ([]byte, error) {
 	length := -1
 	for {

@@ -79,41 +79,42 @@ func (w *Worker) look(now time.Time) (wait time.Duration, over bool) {
 
 // beat sends a beat and applies the answer.
 func (w *Worker) beat(s *session, token string, b written, sent time.Time) {
-	err := w.ask(s, func(ctx context.Context) error {
+	err := w.withTimeout(s, func(ctx context.Context) error {
 		a, err := w.client.WorkerHeartbeatOnce(ctx, s.id, token, w.body)
 		took := w.measure(s, b.named, sent, err)
 		if err == nil {
-			extended := w.heed(s, a, sent, b.seq)
+			extended := w.applyBeat(s, a, sent, b.seq)
 			w.set.log.Debug("Heartbeat sent successfully", "workerId", s.id, "active", b.active, "extended", extended, "took", took)
 		}
 		return err
 	})
-	if err == nil && len(b.apart) > 0 {
+	if err == nil && len(b.separate) > 0 {
 		sent := w.clock.Now()
-		err = w.ask(s, func(ctx context.Context) error { return beats.Client.Heartbeat(ctx, w.client, b.apart) })
-		took := w.measure(s, len(b.apart), sent, err)
+		err = w.withTimeout(s, func(ctx context.Context) error { return beats.Client.Heartbeat(ctx, w.client, b.separate) })
+		took := w.measure(s, len(b.separate), sent, err)
 		if err == nil {
-			w.set.log.Debug("Heartbeats of tasks with separate timeouts sent", "workerId", s.id, "tasks", len(b.apart), "took", took)
+			w.set.log.Debug("Heartbeats of tasks with their own timeouts sent", "workerId", s.id, "tasks", len(b.separate), "took", took)
 		}
 	}
-	w.land()
+	w.requestsEnded()
 	w.observe(beatCalls, sent, err)
 	if err != nil && !w.endHeld(s, err) && gone(err) {
 		w.comeBack(s, err)
 	}
-	w.beaten(s, err)
+	w.beatDone(s, err)
 }
 
-// land records that the requests of a beat have ended: tasks that it named may be completed, even if the worker must register again first.
-func (w *Worker) land() {
+// requestsEnded records that the requests of a beat have ended: tasks that it named may be completed, even if the worker must register
+// again first.
+func (w *Worker) requestsEnded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.flying = false
+	w.inFlight = false
 	w.free.Broadcast()
 }
 
-// ask makes a call for a beat, with a timeout that leaves time for another one.
-func (w *Worker) ask(s *session, call func(context.Context) error) error {
+// withTimeout makes a call for a beat, with a timeout that leaves time for another one.
+func (w *Worker) withTimeout(s *session, call func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer w.clock.AfterFunc(min(10*time.Second, s.timeout/3), cancel)()
@@ -140,8 +141,8 @@ func (w *Worker) measure(s *session, named int, sent time.Time, err error) time.
 	return took
 }
 
-// beaten records that no beat is under way any more.
-func (w *Worker) beaten(s *session, err error) {
+// beatDone records that no beat is under way any more.
+func (w *Worker) beatDone(s *session, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beating = false
@@ -153,8 +154,8 @@ func (w *Worker) beaten(s *session, err error) {
 	w.rouse()
 }
 
-// Applies the answer to a beat, and returns how many tasks' leases the beat has extended.
-func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time, seq int64) (extended int) {
+// applyBeat applies the answer to a beat, and returns how many tasks' leases the beat has extended.
+func (w *Worker) applyBeat(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time, seq int64) (extended int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.session != s {
@@ -180,7 +181,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 		if l, isLost := lost[key]; e.attempt != nil && isLost {
 			w.set.log.Warn("Task "+l.TaskID+" is lost", "taskId", l.TaskID, "attempt", l.Attempt, "error", l.Error)
 			e.attempt.Lost(l.Error, "")
-		} else if e.attempt != nil && e.heard == w.beats {
+		} else if e.attempt != nil && e.extendedBy == w.beats {
 			e.attempt.Accepted(sent, s.timeout, e.version)
 			extended++
 		}
@@ -202,7 +203,7 @@ func (w *Worker) heed(s *session, a *v1.WorkerHeartbeatResponse, sent time.Time,
 		w.set.log.Info("machine "+s.machine+" is resumed; the worker begins", "workerId", s.id, "machineId", s.machine)
 	}
 	if a.ShouldDrain && !w.draining {
-		w.set.log.Info("Draining: the server asks for it", "workerId", s.id, "active", len(w.jobs), "deadline", a.DrainDeadline)
+		w.set.log.Info("Draining: the server requested it", "workerId", s.id, "active", len(w.jobs), "deadline", a.DrainDeadline)
 		w.draining = true
 	}
 	if a.ShouldDrain {

@@ -45,7 +45,7 @@ func TestComingBack(t *testing.T) {
 				lose(s.server, old)
 				time.Sleep(25 * time.Second)
 				if s.worker.WorkerID() == old {
-					t.Error("it has not registered anew")
+					t.Error("it has not registered again")
 				}
 				if lost.Load() != 1 {
 					t.Errorf("%d handlers were stopped", lost.Load())
@@ -180,8 +180,8 @@ type carrier func(*http.Request) (*http.Response, error)
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// A task that ends in an outage is not lost, however the worker's interval and the pause compare that the server asks for: its
-// completion may come again long after the first beats have. No beat names it meanwhile.
+// A task that ends in an outage is not lost, however the worker's interval and the server's Retry-After compare: its completion may come
+// again long after the first beats have. No beat names it meanwhile.
 func TestATaskThatEndsInAnOutageIsNotLost(t *testing.T) {
 	outages := map[string]func(*workertest.Server){
 		"Retry-After":    func(s *workertest.Server) { s.Unavailable(2 * time.Second) },
@@ -226,7 +226,7 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 		s := newSiteOf(t, workertest.New(t, workertest.MachineTime(), workertest.WorkerBeats(time.Second, 4*time.Second)), worker.TaskTimeout(0))
 		s.run(forPayload)
 		interval, timeout := int64(1000), int64(4000)
-		apart := s.server.Enqueue(v1.CreateTaskRequest{
+		separate := s.server.Enqueue(v1.CreateTaskRequest{
 			Type: "job", Payload: json.RawMessage("600"), HeartbeatIntervalMs: &interval, HeartbeatTimeoutMs: &timeout,
 		})
 		along := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage("600")})
@@ -238,14 +238,14 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 		if n := len(s.paths("/completed")); n < 100 {
 			t.Errorf("the completion was sent %d times", n)
 		}
-		if got := s.server.Task(apart); got.State != v1.Running || got.Lost != 0 || got.Beats < 250 {
-			t.Errorf("the one that beats apart: %+v", got)
+		if got := s.server.Task(separate); got.State != v1.Running || got.Lost != 0 || got.Beats < 250 {
+			t.Errorf("the one that beats separately: %+v", got)
 		}
-		s.server.Cancel(apart, "enough")
+		s.server.Cancel(separate, "enough")
 		time.Sleep(2 * time.Second)
 		s.server.Intercept(nil)
 		time.Sleep(5 * time.Second)
-		for id, want := range map[string]v1.State{apart: v1.Cancelled, along: v1.Running, done: v1.Succeeded} {
+		for id, want := range map[string]v1.State{separate: v1.Cancelled, along: v1.Running, done: v1.Succeeded} {
 			if got := s.server.Task(id); got.State != want || got.Lost != 0 {
 				t.Errorf("%+v", got)
 			}
@@ -260,7 +260,7 @@ func TestACompletionThatIsNotTakenForLong(t *testing.T) {
 }
 
 // A worker that has registered again sends inventories, though a completion waits: the new registration does not hold that task.
-func TestANewRegistrationListsAnew(t *testing.T) {
+func TestANewRegistrationListsAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.TaskTimeout(0))
 		s.run(forPayload)
@@ -283,7 +283,7 @@ func TestANewRegistrationListsAnew(t *testing.T) {
 	})
 }
 
-// forPayload is a handler that works for as many seconds as the payload says.
+// forPayload is a handler that works for as many seconds as the payload has.
 func forPayload(ctx context.Context, task *worker.Task) (any, error) {
 	var seconds int
 	if err := task.Payload(&seconds); err != nil {

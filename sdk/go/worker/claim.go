@@ -30,13 +30,13 @@ func (w *Worker) keepClaiming(ctx, doing context.Context) {
 		if !ok {
 			return
 		}
-		asked := w.clock.Now()
+		began := w.clock.Now()
 		tasks, err := w.claim(ctx, places)
 		w.accept(doing, tasks)
 		if err != nil {
 			return
 		}
-		if idle++; len(tasks) > 0 || w.clock.Now().Sub(asked) >= claimWait/2 {
+		if idle++; len(tasks) > 0 || w.clock.Now().Sub(began) >= claimWait/2 {
 			idle = 0
 			continue
 		}
@@ -94,7 +94,7 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 			return nil, nil
 		case !client.MayRetry(err):
 			w.client.Metrics().Claimed("refused", 0)
-			w.give(fmt.Errorf("worker: its claims are refused: %w", err))
+			w.fail(fmt.Errorf("worker: its claims are refused: %w", err))
 			return nil, errNoMore
 		}
 		w.client.Metrics().Claimed("unanswered", 0)
@@ -108,7 +108,7 @@ func (w *Worker) drainNow(s *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.draining && w.session == s && w.stopping.Err() == nil {
-		w.set.log.Info("Draining: the server asks for it", "workerId", s.id, "active", len(w.jobs))
+		w.set.log.Info("Draining: the server requested it", "workerId", s.id, "active", len(w.jobs))
 	}
 	w.draining = true
 	w.waiters.wake()
@@ -122,7 +122,7 @@ func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 		e := &tasks[i]
 		w.inventory[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
 	}
-	if w.given { // they arrived after the hard stop, and are given back
+	if w.gaveBack { // they arrived after the hard stop, and are given back
 		tasks = nil
 	}
 	var begun []*job

@@ -14,7 +14,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/workertest"
 )
 
-// A whole worker: LUBDUB_URL says where Lubdub is, and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE opens it.
+// A whole worker: LUBDUB_URL is Lubdub's address, and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE has the token.
 func Example() {
 	w, err := worker.New(nil, "default", worker.Concurrency(10))
 	if err != nil {
@@ -32,7 +32,7 @@ func Example() {
 	}
 }
 
-// example is a testing.TB where there is none.
+// example is a testing.TB for examples, which have none.
 type example struct{ testing.TB }
 
 func (example) Helper()                      {}
@@ -41,8 +41,8 @@ func (example) Fatalf(f string, args ...any) { log.Fatalf(f, args...) }
 
 type resize struct{ Width int }
 
-// What handlers of a program do can be tested without a server: workertest has one, whose clock the test holds. In a test, t stands
-// where this example has example{}.
+// A program's handlers can be tested without a server: workertest has one, whose clock the test holds. In a test, pass t where this example
+// has example{}.
 func ExampleHandleJSON() {
 	s := workertest.New(example{})
 	c, err := client.New(s.URL(), s.Options()...)

@@ -11,12 +11,12 @@ import (
 
 // entry is an attempt in the inventory.
 type entry struct {
-	taskID  string
-	number  int
-	attempt beats.Attempt // nil until it has started
-	named   int64         // the last beat that names it
-	heard   int64         // the last beat that extends its lease once accepted
-	version uint64
+	taskID     string
+	number     int
+	attempt    beats.Attempt // nil until it has started
+	named      int64         // the last beat that names it
+	extendedBy int64         // the last beat that extends its lease once accepted
+	version    uint64
 }
 
 // leaving is an attempt whose completion is not answered yet. No beat may name it, and the server takes an attempt that two consecutive
@@ -66,7 +66,7 @@ func (h holder) Release(a beats.Attempt, completes bool) {
 	if completes {
 		h.ending[key] = &leaving{}
 	}
-	for e != nil && h.flying && e.named == h.beats {
+	for e != nil && h.inFlight && e.named == h.beats {
 		h.free.Wait()
 	}
 }
@@ -102,15 +102,15 @@ func (h holder) Lease() time.Duration {
 
 // written describes a beat that has been encoded.
 type written struct {
-	seq    int64
-	active int
-	named  int
-	apart  []beats.Attempt // these need separate beats, since this beat has no inventory
+	seq      int64
+	active   int
+	named    int
+	separate []beats.Attempt // these need separate beats, since this beat has no inventory
 }
 
 // write encodes a beat into the body. The mutex is held.
 func (w *Worker) write() written {
-	w.flying = true
+	w.inFlight = true
 	d := w.totals.next()
 	out := written{seq: d.seq, active: len(w.jobs), named: len(w.inventory)}
 	b := strconv.AppendInt(append(w.body[:0], `{"seq":`...), d.seq, 10)
@@ -120,7 +120,7 @@ func (w *Worker) write() written {
 	if w.mayList() {
 		b = append(w.appendInventory(append(b, `,"tasks":[`...)), ']')
 	} else {
-		out.apart = w.beatApart()
+		out.separate = w.separateBeats()
 	}
 	w.body = append(b, '}')
 	return out
@@ -149,7 +149,7 @@ func (w *Worker) appendInventory(b []byte) []byte {
 		if comma {
 			b = append(b, ',')
 		}
-		comma, e.named, e.heard = true, w.beats, w.beats
+		comma, e.named, e.extendedBy = true, w.beats, w.beats
 		b = append(append(append(b, `{"taskId":"`...), e.taskID...), `","attempt":`...) // ids need no quoting
 		b = strconv.AppendInt(b, int64(e.number), 10)
 		if e.attempt != nil {
@@ -160,8 +160,9 @@ func (w *Worker) appendInventory(b []byte) []byte {
 	return b
 }
 
-// beatApart returns the attempts that need separate beats when the worker's beat has no inventory. The others depend on the worker's beat.
-func (w *Worker) beatApart() (own []beats.Attempt) {
+// separateBeats returns the attempts that need separate beats when the worker's beat has no inventory. The others depend on the worker's
+// beat.
+func (w *Worker) separateBeats() (own []beats.Attempt) {
 	for _, e := range w.inventory {
 		switch {
 		case e.attempt == nil || e.attempt.Over():
@@ -169,7 +170,7 @@ func (w *Worker) beatApart() (own []beats.Attempt) {
 			e.named = w.beats
 			own = append(own, e.attempt)
 		default:
-			e.heard, e.version = w.beats, 0
+			e.extendedBy, e.version = w.beats, 0
 		}
 	}
 	return own

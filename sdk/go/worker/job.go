@@ -44,7 +44,7 @@ func (j *job) run(doing context.Context) {
 		}
 	}()
 	j.attempt.Store(a)
-	if w.keepWhere(j, func() bool { return w.given }) {
+	if w.keepWhere(j, func() bool { return w.gaveBack }) {
 		return
 	}
 	if errors.As(context.Cause(ctx), new(client.Cancelled)) { // requested before it has started
@@ -112,9 +112,9 @@ func (j *job) handle(ctx context.Context, t *Task) (output any, err error) {
 
 // explain sets the category of a failure that follows from the end of the context.
 func (j *job) explain(cause, err error) error {
-	var said *client.Failure
+	var failure *client.Failure
 	switch {
-	case errors.As(err, &said):
+	case errors.As(err, &failure):
 	case errors.Is(cause, ErrTaskTimeout):
 		return client.Categorize(v1.CategoryTimeout, fmt.Errorf("%w: %w", ErrTaskTimeout, err))
 	}
@@ -147,7 +147,7 @@ func (j *job) settle(output any, err error, first func()) {
 	defer close(j.settled)
 	w := j.worker
 	if w.keepWhere(j, func() bool {
-		keep := w.given || (err != nil && j.stopping())
+		keep := w.gaveBack || (err != nil && j.stopping())
 		if !keep {
 			w.completing++
 		}

@@ -46,7 +46,7 @@ func slowSite(t *testing.T, suffix string, opts ...worker.Option) *site {
 	return &site{T: t, server: server, worker: w, ended: make(chan error, 1)}
 }
 
-// After the hard stop nothing is begun, whatever answer was on its way then: to a claim, or to what tells that a task has started.
+// After the hard stop nothing is begun, whatever response was on its way then: to a claim, or to a report that a task has started.
 func TestNothingIsBegunAfterTheHardStop(t *testing.T) {
 	for _, late := range []string{"/claim", "/started"} {
 		t.Run(late[1:], func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestNothingIsBegunAfterTheHardStop(t *testing.T) {
 					t.Errorf("%d handlers were begun; %+v", begun.Load(), s.server.Task(id))
 				}
 				if late == "/started" && !errors.As(err, new(*worker.Unfinished)) {
-					t.Errorf("Run has said %v", err)
+					t.Errorf("Run has returned %v", err)
 				}
 			})
 		})
@@ -88,8 +88,8 @@ func TestADrainedWorkerThatMayNotComeBackEnds(t *testing.T) {
 	})
 }
 
-// A completion that no server answers is not asked for any more when Run has returned.
-func TestNothingIsAskedForAfterRun(t *testing.T) {
+// A completion that no server answers is not sent again once Run has returned.
+func TestNothingIsSentAfterRun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.StopWithin(10*time.Second, 20*time.Second))
 		s.run(forPayload)
@@ -109,7 +109,7 @@ func TestNothingIsAskedForAfterRun(t *testing.T) {
 	})
 }
 
-// A handler that asks its context after a sleep of the machine hears at once that its strict lease has ended.
+// A handler that checks its context after a sleep of the machine learns at once that its strict lease has ended.
 func TestAHandlersContextLooksAtItsLease(t *testing.T) {
 	machine := &sleeper{Clock: clock.Real}
 	server := workertest.New(t, workertest.MachineTime())
@@ -123,16 +123,16 @@ func TestAHandlersContextLooksAtItsLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := make(chan error, 1)
+	errs := make(chan error, 1)
 	w.Handle("job", func(ctx context.Context, _ *worker.Task) (any, error) {
 		machine.slept.Store(int64(10 * time.Minute))
-		said <- ctx.Err()
+		errs <- ctx.Err()
 		return nil, ctx.Err()
 	})
 	server.Enqueue(v1.CreateTaskRequest{Type: "job"})
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(context.Background()) }()
-	if err := <-said; err == nil {
+	if err := <-errs; err == nil {
 		t.Error("its context has not ended")
 	}
 	w.Kill()

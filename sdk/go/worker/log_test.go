@@ -33,7 +33,7 @@ func (l *lines) String() string {
 }
 
 // A worker logs its own life, with its id.
-func TestAWorkerTellsOfItsLife(t *testing.T) {
+func TestAWorkerLogsItsLife(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		log := &lines{}
 		s := newSite(t, worker.Logger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))))

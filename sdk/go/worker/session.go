@@ -131,7 +131,7 @@ func (w *Worker) comeBack(old *session, why error) bool {
 			return false
 		}
 		if n == 0 {
-			w.set.log.Error("The server refuses to register the worker again; it keeps asking", "workerId", old.id, "error", err)
+			w.set.log.Error("The server refuses to register the worker again; it keeps trying", "workerId", old.id, "error", err)
 		}
 		if !clock.Sleep(w.clock, time.Second+clock.Backoff(n, 30*time.Second), w.stopping.Done()) {
 			return false
@@ -139,8 +139,8 @@ func (w *Worker) comeBack(old *session, why error) bool {
 	}
 }
 
-// give ends the worker with an error.
-func (w *Worker) give(err error) {
+// fail ends the worker with an error.
+func (w *Worker) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fatal == nil {

@@ -79,8 +79,8 @@ func untilDone(ctx context.Context, _ *worker.Task) (any, error) {
 	return nil, ctx.Err()
 }
 
-// A worker says where it runs, as the orchestrator tells it.
-func TestAWorkerSaysWhereItRuns(t *testing.T) {
+// A worker reports where it runs, from the orchestrator's environment.
+func TestAWorkerReportsWhereItRuns(t *testing.T) {
 	for name, value := range map[string]string{
 		"POD_NAME": "mailer-7", "POD_NAMESPACE": "prod", "NODE_NAME": "node-1", "ZONE": "eu-1", "DEPLOYMENT": "mailer",
 	} {

@@ -42,7 +42,7 @@ func (u *Unfinished) Unwrap() error { return u.Err }
 // finish waits for running tasks, as long as there is time. Beats continue; tasks that are left in the inventory are given back.
 func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	idle := func() bool { return len(w.jobs) == 0 && w.claiming == 0 }
-	if w.stopping.Err() == nil && !w.failedForGood() { // if the server requested the drain, it decides itself when to revoke the tasks
+	if w.stopping.Err() == nil && !w.failedForGood() { // if the server requested the drain, it decides itself when to requeue the tasks
 		w.await(func() bool { return idle() || w.fatal != nil }, w.stopping.Done(), w.hard)
 		if w.stopping.Err() == nil && !w.failedForGood() {
 			return
@@ -54,16 +54,16 @@ func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 		w.awaitUntil(func() bool { return len(w.jobs) == 0 }, began.Add(w.set.hardStop))
 		return
 	}
-	var asking sync.WaitGroup
-	asking.Add(1)
+	var announcing sync.WaitGroup
+	announcing.Add(1)
 	go func() {
-		defer asking.Done()
+		defer announcing.Done()
 		w.announce()
 		defer w.clock.AfterFunc(lastWait, endClaims)() // the drain has answered the waiting claims
 		w.await(func() bool { return w.claiming == 0 }, w.hard, nil)
 		endClaims()
 	}()
-	defer asking.Wait()
+	defer announcing.Wait()
 	if w.awaitUntil(idle, began.Add(w.set.softStop)) {
 		return
 	}
@@ -132,7 +132,7 @@ func (w *Worker) announce() {
 // giveBack ends all completions: tasks that are still held stay in the inventory.
 func (w *Worker) giveBack() {
 	w.mu.Lock()
-	w.given = true
+	w.gaveBack = true
 	w.set.log.Warn("The hard stop has come", "active", len(w.jobs))
 	w.mu.Unlock()
 	late := make(chan struct{})

@@ -36,7 +36,7 @@ func TestStopping(t *testing.T) {
 				}
 				return nil, ctx.Err()
 			}
-			time.Sleep(time.Hour) // deaf
+			time.Sleep(time.Hour) // ignores its context
 			return 1, nil
 		})
 		var ids []string
@@ -73,7 +73,7 @@ func TestStopping(t *testing.T) {
 			t.Errorf("%d completions, want that of the task which was finished", n)
 		}
 		if s.server.Task(late).State != v1.Queued || len(s.paths("/drain")) != 1 || len(s.paths("/deregister")) != 1 {
-			t.Error("it claims while it stops, or does not say that it stops")
+			t.Error("it claims while it stops, or does not announce the stop")
 		}
 		time.Sleep(2 * time.Hour)
 	})
@@ -110,7 +110,7 @@ func TestTheServerDrains(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(s.paths("/claim")); n != 1 {
-			t.Errorf("%d claims, though a beat told it to drain", n)
+			t.Errorf("%d claims, though the response to a beat requested a drain", n)
 		}
 		if s.server.Task(first).State != v1.Succeeded || s.server.Task(second).State != v1.Queued {
 			t.Errorf("%+v, %+v", s.server.Task(first), s.server.Task(second))
@@ -130,7 +130,7 @@ func TestTheDrainsDeadlineIsInTheContext(t *testing.T) {
 		})
 		s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
 			if _, known := worker.DrainDeadline(ctx); known {
-				t.Error("it is there before the server has asked")
+				t.Error("it is there before the server has requested the drain")
 			}
 			time.Sleep(15 * time.Second)
 			if got, known := worker.DrainDeadline(ctx); !known || !got.Equal(until) {
@@ -174,7 +174,7 @@ func TestAStopAtAnyMoment(t *testing.T) {
 }
 
 // A completion that is not answered when the hard stop comes is given back; one that is answered meanwhile is not, and neither is what was
-// lost before. Where the worker cannot deregister nothing was given back, and the error says so.
+// lost before. Where the worker cannot deregister nothing was given back, and the error reports it.
 func TestOnlyWhatIsReallyGivenBackIsNamed(t *testing.T) {
 	for _, reachable := range []bool{true, false} {
 		inBubble(t, func(t *testing.T) {
@@ -238,10 +238,10 @@ func TestTheStopsFollowTheGracePeriod(t *testing.T) {
 		t.Setenv("TERMINATION_GRACE_PERIOD_SECONDS", seconds)
 		inBubble(t, func(t *testing.T) {
 			s := newSite(t)
-			told := make(chan time.Time, 1)
+			cancelled := make(chan time.Time, 1)
 			s.run(func(ctx context.Context, _ *worker.Task) (any, error) {
 				<-ctx.Done()
-				told <- time.Now()
+				cancelled <- time.Now()
 				time.Sleep(2 * time.Hour) // ignores the end of its context
 				return 1, nil
 			})
@@ -249,8 +249,8 @@ func TestTheStopsFollowTheGracePeriod(t *testing.T) {
 			synctest.Wait()
 			began := time.Now()
 			err := s.stop()
-			if got := [2]time.Duration{(<-told).Sub(began), time.Since(began)}; got != want || !errors.As(err, new(*worker.Unfinished)) {
-				t.Errorf("with %q s: handlers were told and given back after %v, want %v: %v", seconds, got, want, err)
+			if got := [2]time.Duration{(<-cancelled).Sub(began), time.Since(began)}; got != want || !errors.As(err, new(*worker.Unfinished)) {
+				t.Errorf("with %q s: handlers were cancelled and given back after %v, want %v: %v", seconds, got, want, err)
 			}
 			time.Sleep(3 * time.Hour)
 		})
@@ -316,7 +316,7 @@ func TestForcedOfflineEndsTheWorker(t *testing.T) {
 			}
 		}
 		if all := s.server.Requests(); all[len(all)-1].At.After(ended) {
-			t.Error("it goes on to send")
+			t.Error("it still sends")
 		}
 		again := newSiteOf(t, s.server)
 		again.run(untilDone)

@@ -73,7 +73,7 @@ func (t *Task) Progress(pct float64, message string) error {
 	return t.attempt.Progress(pct, message)
 }
 
-// LastProgress returns the last progress that the previous attempt reported, and false if there is none.
+// LastProgress returns the last progress that the previous attempt reported, and false without one.
 func (t *Task) LastProgress() (pct float64, message string, ok bool) { return t.attempt.LastProgress() }
 
 // quiet returns for how long no progress was reported.

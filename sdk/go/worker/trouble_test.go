@@ -63,7 +63,7 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 	})
 }
 
-// What the server asks for between two tries is kept by registrations too, however many it takes.
+// Registrations also honour the server's Retry-After between two tries, however many it takes.
 func TestARegistrationKeepsRetryAfter(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -157,7 +157,7 @@ func TestACrashLoopBacksOff(t *testing.T) {
 	})
 }
 
-// Claims that are refused for good end the worker, with the reason.
+// Claims that are finally refused end the worker, with the reason.
 func TestARefusalForGoodEndsTheWorker(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -171,7 +171,7 @@ func TestARefusalForGoodEndsTheWorker(t *testing.T) {
 	})
 }
 
-// A queue that answers at once with nothing, as a paused one does, is not asked without a pause.
+// A queue that answers at once with nothing, as a paused one does, is not polled without a pause.
 func TestAPausedQueueIsLeftInPeace(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -294,7 +294,7 @@ func TestRefusedTokensEndNoWorker(t *testing.T) {
 	})
 }
 
-// A worker that is thrown out while it stops does not come back, nor does it ask on and on.
+// A worker that is thrown out while it stops does not come back, nor does it retry for ever.
 func TestThrownOutWhileItStops(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, worker.StopWithin(time.Minute, 2*time.Minute))

@@ -50,7 +50,7 @@ type Worker struct {
 	paused     bool // its machine was drained when it registered, and has not been resumed
 	draining   bool
 	drainBy    time.Time         // when other workers get the tasks that are still held; zero: unknown
-	given      bool              // held tasks are given back: none is begun or completed any more
+	gaveBack   bool              // held tasks are given back: none is begun or completed any more
 	kept       []*client.Attempt // attempts that have ended and are not completed, since the worker stops
 	cut        []string          // tasks whose completion was not answered when the worker stopped
 	fatal      error
@@ -63,7 +63,7 @@ type Worker struct {
 	ending    map[string]*leaving // attempts that were held and are being completed
 	free      sync.Cond           // signals that no beat is under way
 	beating   bool                // a beat is being sent, or its answer applied
-	flying    bool                // its requests are under way
+	inFlight  bool                // its requests are under way
 	beats     int64               // how many were sent
 	body      []byte              // of the beat under way
 	pace      pace
@@ -80,7 +80,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 		}
 	}
 	if queue == "" {
-		return nil, errors.New("worker: no queue: say from which one to claim, such as \"default\"")
+		return nil, errors.New("worker: no queue: name the one to claim from, such as \"default\"")
 	}
 	if err := set.decideStops(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func New(c *client.Client, queue string, opts ...Option) (*Worker, error) {
 // stops gracefully with an error.
 func (w *Worker) Handle(taskType string, h Handler) {
 	if w.ran.Load() {
-		w.give(fmt.Errorf("worker: Handle(%q) was called after Run; add all handlers before", taskType))
+		w.fail(fmt.Errorf("worker: Handle(%q) was called after Run; add all handlers before", taskType))
 		return
 	}
 	w.handlers.add(taskType, h)
@@ -118,7 +118,7 @@ func (w *Worker) Handle(taskType string, h Handler) {
 // HandleDefault adds the default handler, which runs the tasks that have no type. A worker without one does not claim them.
 func (w *Worker) HandleDefault(h Handler) {
 	if w.ran.Load() {
-		w.give(errors.New("worker: HandleDefault was called after Run; add all handlers before"))
+		w.fail(errors.New("worker: HandleDefault was called after Run; add all handlers before"))
 		return
 	}
 	w.handlers.addFallback(h)

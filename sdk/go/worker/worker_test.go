@@ -86,7 +86,7 @@ func TestHowHandlersEnd(t *testing.T) {
 		"a timeout": {untilDone, []worker.Option{worker.TaskTimeout(time.Minute)}, v1.CategoryTimeout, "too long"},
 		"no timeout": {func(context.Context, *worker.Task) (any, error) { time.Sleep(time.Hour); return nil, io.EOF },
 			[]worker.Option{worker.TaskTimeout(0)}, v1.CategoryUserCode, "EOF"},
-		"deaf": {func(context.Context, *worker.Task) (any, error) { time.Sleep(10 * time.Minute); return nil, nil },
+		"ignores its context": {func(context.Context, *worker.Task) (any, error) { time.Sleep(10 * time.Minute); return nil, nil },
 			[]worker.Option{worker.TaskTimeout(time.Minute)}, v1.CategoryTimeout, "too long"},
 		"stuck": {func(ctx context.Context, task *worker.Task) (any, error) {
 			time.Sleep(50 * time.Second)
@@ -144,7 +144,7 @@ func TestACancelReachesTheHandler(t *testing.T) {
 	})
 }
 
-// A task whose cancel is asked for before it has started is completed without its handler.
+// A task that is cancelled before it has started is completed without its handler.
 func TestACancelledTaskIsNotBegun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

@@ -37,7 +37,7 @@ func TestTheClockIsInHand(t *testing.T) {
 	go func() { ended <- w.Run(t.Context()) }()
 	began := s.Now()
 	id := s.Enqueue(v1.CreateTaskRequest{Type: "job"})
-	s.Until("it runs and is heard", func() bool { return s.Task(id).State == v1.Running && s.Workers()[0].Beats >= 3 })
+	s.Until("it runs and sends beats", func() bool { return s.Task(id).State == v1.Running && s.Workers()[0].Beats >= 3 })
 	s.Down()
 	down := s.Now()
 	s.Until("three minutes have passed", func() bool { return s.Now().Sub(down) > 3*time.Minute })
@@ -66,7 +66,7 @@ func TestSilenceIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Until("it is heard", func() bool { return s.Task(e.TaskID).Beats == 1 })
+	s.Until("it sends a beat", func() bool { return s.Task(e.TaskID).Beats == 1 })
 	s.Jump(91 * time.Second) // the machine sleeps
 	s.Until("the attempt is over", func() bool { return ctx.Err() != nil })
 	if expired := new(client.Expired); !errors.As(context.Cause(ctx), expired) || expired.Reason != "HEARTBEAT_TIMEOUT" {

@@ -143,7 +143,7 @@ func (h *Hand) Await(n int) {
 	}
 }
 
-// Next is how long until the next waiter is due; false: there is none.
+// Next is how long until the next waiter is due, or false without a waiter.
 func (h *Hand) Next() (time.Duration, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
