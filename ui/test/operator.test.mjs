@@ -62,7 +62,7 @@ test('an action shows its effect while paused, and focus stays', async () => {
     ['machines/host-2', 'Drain machine', 'main .lead:has-text("Draining since")', 'Resume machine'],
     ['machines/host-2', 'Resume machine', 'main .lead:not(:has-text("Draining since"))', 'Drain machine'],
     [`tasks/${failed}`, 'Retry', 'main .lead:has-text("QUEUED")', 'Cancel'],
-    [`tasks/${failed}`, 'Cancel', 'main .lead:has-text("CANCELLED")', 'It is over'],
+    [`tasks/${failed}`, 'Cancel', 'main .lead:has-text("CANCELLED")', 'It has ended'],
   ];
   for (const [path, name, effect, then] of acts) {
     await show(page, path);
