@@ -33,7 +33,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "POST", Pattern: "/v1/tokens", Op: "createToken", Handle: h.createToken,
 			Tag: "system", Body: v1.CreateTokenRequest{}, OptionalBody: true, Answers: map[int]any{201: v1.CreateTokenResponse{}},
-			Examples: map[string]string{"for somebody who only looks": `{"role":"viewer","ttlMs":900000}`},
+			Examples: map[string]string{"a token that only reads": `{"role":"viewer","ttlMs":900000}`},
 			Access:   httpapi.ForControl, Needs: httpapi.Anything,
 			Summary: "Create a token with fewer rights",
 			Description: "Creates a token from the request's control token, with the same scope, queue and subject. Its role may do " +
@@ -45,7 +45,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Method: "POST", Pattern: "/v1/tokens:revoke", Op: "revokeTokens", Handle: h.revokeTokens,
 			Tag: "system", Body: v1.RevokeTokensRequest{}, Answers: map[int]any{200: v1.RevokeTokensResponse{}},
 			Examples: map[string]string{
-				"somebody left":             `{"subject":"ann@example.com"}`,
+				"a person has left":         `{"subject":"ann@example.com"}`,
 				"a machine was broken into": `{"workerId":"wkr_01HGW5N7XHJM4GX29KZRXQP6N9000","issuedBefore":"2025-01-15T10:00:00Z"}`,
 			},
 			Access: httpapi.ForControl, Needs: httpapi.MayAdmin, LogsItself: true,

@@ -151,7 +151,7 @@ func TestProse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := prose{}
+		var p prose
 		if extension := filepath.Ext(name); extension == ".go" {
 			p = goProse(t, source)
 		} else {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Two people who build a commit, each in a folder and with a cache of their own, get the same checksums for all files, including SBOMs.
+// Two people who build a commit, each with a separate folder and cache, get the same checksums for all files, including SBOMs.
 func TestLongDist(t *testing.T) {
 	var first string
 	for i := range 2 {

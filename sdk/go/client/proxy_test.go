@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 )
 
-// A client uses the proxies that its environment names, which Go reads once, so each case is a process of its own.
+// A client uses the proxies that its environment names, which Go reads once, so each case is a separate process.
 func TestTheEnvironmentNamesProxies(t *testing.T) {
 	if url := os.Getenv("LUBDUB_TEST_ASK"); url != "" {
 		_, err := newClient(t, url, client.Token("tok"), client.AllowHTTP(), client.Tries(1)).Livez(t.Context())
