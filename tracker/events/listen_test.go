@@ -229,7 +229,7 @@ func TestListenersOutliveLostWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
-		for !seen["anew3"] || !seen["anew4"] {
+		for !seen["again3"] || !seen["again4"] {
 			messages, err := receive(t, h, l, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -79,7 +79,7 @@ var keysOfFile = map[string]map[string]string{
 
 // ofGoOnly are fields that no script names: they are passed as arguments and returned with the whole record.
 var ofGoOnly = map[string][]string{
-	ofTask:   {TaskKey, TaskAsset, TaskNoRenewal, TaskNotBefore},
+	ofTask:   {TaskKey, TaskAsset, TaskNoRenewal},
 	ofWorker: {WorkerName, WorkerHostname, WorkerPID},
 }
 

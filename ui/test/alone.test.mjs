@@ -91,7 +91,10 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
   try {
     for (const p of pages) {
       await p.shows('the brake holds', finds('brake', 'warn'));
-      assert.match(await p.banner.textContent(), /brake check the hosts of lubdub worker ls --silent; if the workers are dead: lubdub system release --tenant/);
+      assert.match(
+        await p.banner.textContent(),
+        /brake check the hosts of lubdub worker ls --silent; if the workers are dead: lubdub system release --tenant/,
+      );
     }
   } finally {
     over = true;

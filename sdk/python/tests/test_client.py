@@ -299,7 +299,7 @@ class BadUse(TestCase):
         self.refused("set LUBDUB_URL")
         self.refused("not like https://host:port", "ftp://x")
         self.refused("not like https://host:port", "http://x:port")
-        self.refused("carries credentials", "https://user:hush@x")
+        self.refused("contains credentials", "https://user:hush@x")
         self.refused("more than a path", "https://x/?a=b")
         self.refused("allow_http=True", "http://example.com", token="hush")
         self.refused("without quotes", "https://x", token="hush hush")

@@ -283,7 +283,7 @@ test('wrong use fails early with an error that names the remedy', async () => {
   const bad: [string | undefined, ClientOptions, RegExp][] = [
     [undefined, {}, /set LUBDUB_URL/],
     ['ftp://x', {}, /not like https/],
-    ['https://u:secret@x', {}, /carries credentials; give a token/],
+    ['https://u:secret@x', {}, /contains credentials; give a token/],
     ['https://x?tenantId=a', {}, /more than a path/],
     ['http://elsewhere.test', { token: 'tok' }, /use https, or the option allowHttp/],
     [here, { token: 'a b' }, /without quotes or spaces/],
