@@ -189,6 +189,7 @@ func (s *scene) screen(a answer) string {
 	}
 	text = strings.NewReplacer(s.api, "http://127.0.0.1:8080", s.store.Addr, "127.0.0.1:6379", host, "host-1").
 		Replace(text)
+	text = aVersion.ReplaceAllString(text, "")
 	short := map[string]string{}
 	return longID.ReplaceAllStringFunc(text, func(id string) string {
 		kind, _, _ := strings.Cut(id, "_")
@@ -200,6 +201,7 @@ func (s *scene) screen(a answer) string {
 }
 
 var (
+	aVersion = regexp.MustCompile(`, version v[\w.+-]+`) // of the runner, which only a build of a clean checkout has
 	longID   = regexp.MustCompile(`\b[a-z]{3}_[0-9A-Z]{26,}\b`)
 	aTime    = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z`)
 	aSpan    = regexp.MustCompile(`\d+(\.\d+)?( ms| s| min|ms|s|m\d+s|m)\b|\d+(\.\d+)? (%|MiB)`)
