@@ -90,7 +90,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 			printed, want := "", screenOf(t, s.title)
 			for deadline := time.Now().Add(long); ; time.Sleep(50 * time.Millisecond) { // between two questions; nothing is concluded from it
 				status, why := st.run("status"), st.run("why", id)
-				printed = st.screen(status) + "\n" + st.screen(why)
+				printed = st.screens(status, why)
 				there := !slices.ContainsFunc(s.signs, func(sign string) bool { return !strings.Contains(status.out, sign) })
 				if there && (*update || normalized(printed) == normalized(want)) {
 					break
@@ -176,19 +176,23 @@ func (s *scene) holds(name string) (id string) {
 	return id
 }
 
-// screen is what a command printed, with the command and its exit code, and with short names for what differs in each run.
-func (s *scene) screen(a answer) string {
+// screens is what commands printed, with the commands and their exit codes, and with short names for what differs in each run.
+func (s *scene) screens(answers ...answer) string {
 	s.t.Helper()
 	host, err := os.Hostname()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	text := fmt.Sprintf("$ lubdub %s\n%s%s", strings.Join(a.args, " "), a.out, a.err)
-	if a.code != 0 {
-		text += fmt.Sprintf("(exit code %d)\n", a.code)
+	var texts []string
+	for _, a := range answers {
+		text := fmt.Sprintf("$ lubdub %s\n%s%s", strings.Join(a.args, " "), a.out, a.err)
+		if a.code != 0 {
+			text += fmt.Sprintf("(exit code %d)\n", a.code)
+		}
+		texts = append(texts, text)
 	}
-	text = strings.NewReplacer(s.api, "http://127.0.0.1:8080", s.store.Addr, "127.0.0.1:6379", host, "host-1").
-		Replace(text)
+	text := strings.NewReplacer(s.api, "http://127.0.0.1:8080", s.store.Addr, "127.0.0.1:6379", host, "host-1").
+		Replace(strings.Join(texts, "\n"))
 	text = aVersion.ReplaceAllString(text, "")
 	short := map[string]string{}
 	return longID.ReplaceAllStringFunc(text, func(id string) string {
