@@ -86,7 +86,9 @@ func TestATenantsDeliveriesStayWithinTheirBytes(t *testing.T) {
 			case len(hooks) == 0 || what == 0 && len(hooks) < 8:
 				id := fmt.Sprint("w", step)
 				hooks = append(hooks, h.hookIn(scope, id, "https://example.com/"+id))
-				answers["https://example.com/"+id] = []int{0, 0, 500, 200, 410}[r.IntN(5)]
+				if len(hooks) > 1 { // the first receiver fails, so that much is stored
+					answers["https://example.com/"+id] = []int{0, 0, 500, 200, 410}[r.IntN(5)]
+				}
 			case what == 1 && len(hooks) > 3:
 				i := r.IntN(len(hooks))
 				if err := h.Webhooks.Delete(h.Ctx, hooks[i].Scope, hooks[i].ID, false); err != nil {
