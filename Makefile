@@ -52,8 +52,8 @@ test: deps ## run the tests of every package, on miniredis and on a real Redis (
 
 # Tests that run only here call testenv.OnlyAll.
 test-all: deps ## run all tests with the race detector, including those that need load, time or many seeds
-	go test -race -vet=off -count=1 -timeout 20m ./cmd/lubdub # separately: these tests run whole deployments, which time out if other tests use the CPU
-	go test -race -vet=off -count=1 -timeout 20m $$(go list $(PACKAGES) | grep -v /cmd/lubdub$$)
+	go test -race -vet=off -ldflags='-s -w' -count=1 -timeout 20m ./cmd/lubdub # separately: these tests run whole deployments, which time out if other tests use the CPU
+	go test -race -vet=off -ldflags='-s -w' -count=1 -timeout 20m $$(go list $(PACKAGES) | grep -v /cmd/lubdub$$)
 
 test-all test-valkey test-outages test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades \
   test-show test-webhooks test-deploy mutants: export LUBDUB_TEST_ALL = 1

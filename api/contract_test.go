@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,7 +18,13 @@ import (
 
 // The contract over HTTP, on every kind of store, with the clock in the test's hand.
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	// Most tests wait for Redis or for time to pass, so more of them than there are cores run at once: a third of the time on two cores.
+	if err := flag.Set("test.parallel", "8"); err != nil { // -parallel replaces it
+		panic(err)
+	}
+	redistest.Main(m)
+}
 
 // live is an env on a real Tracker.
 type live struct {

@@ -14,7 +14,7 @@ import (
 // Principal is the client of a request: the claims of its token, verified once and then cached, and what requests derive from them. It is
 // immutable except for bucket and fresh, and shared by all requests with the token.
 type Principal struct {
-	Claims  *token.Claims          // of a worker's or a control token; nil: it is a task token
+	Claims  *token.Claims          // of a worker's or a control token; nil for a task token
 	renewAt int64                  // of a task token: ms since the epoch, when beats begin to answer with a fresh one; 0: never
 	bucket  atomic.Pointer[bucket] // of the tenant's heartbeats
 	attempt model.Attempt          // of a task token
@@ -54,7 +54,7 @@ func (p *Principal) actor() string {
 // Stranger represents all clients without a valid token.
 var Stranger shares.Holder
 
-// Holder returns who is charged for the principal's use of bounded resources. Tokens of one subject, worker or task are one holder, so
+// Holder returns the holder whose share of bounded resources a request uses. Tokens of one subject, worker or task are one holder, so
 // creating more of them gains nothing.
 func (p *Principal) Holder() shares.Holder {
 	if a := p.Task(); a != nil {
@@ -72,8 +72,8 @@ func (p *Principal) Worker() bool { return p.Claims != nil && p.Claims.Kind == t
 // control reports whether the principal has a role.
 func (p *Principal) control() bool { return p.Claims != nil && p.Claims.Kind == token.KindControl }
 
-// Authenticate returns the principal of a token, nearly always from the cache, or 401 if the token is not valid. It does not keep the
-// slice.
+// Authenticate returns the principal of a token, nearly always from the cache, or 401 if the token is not valid. It does not
+// retain bearer.
 func (a *API) Authenticate(bearer []byte, now time.Time, count *Stripe) (*Principal, *Refusal) {
 	if p := a.Cached(bearer, now); p != nil {
 		count.CacheHits.Add(1)
@@ -139,7 +139,7 @@ func (a *API) Remember(o *OpenedToken, now time.Time) bool {
 // CachedTokens returns how many tokens the cache contains, including expired ones that have not been replaced.
 func (a *API) CachedTokens() int64 { return a.tokens.Len() }
 
-// Bearer returns the principal of a token, or nil if it is not valid. Unlike Authenticate it counts only what it verifies.
+// Bearer returns the principal of a token, or nil if it is not valid. It does not count cache hits.
 func (a *API) Bearer(bearer []byte, now time.Time) *Principal {
 	if p := a.Cached(bearer, now); p != nil {
 		return p
@@ -189,8 +189,7 @@ func MintTask(k *token.Keyring, a *model.Attempt, life time.Duration, renew bool
 	return k.Mint(taskClaims(a, life, renew), a.IssuedAt, life)
 }
 
-// Renewed returns the task token with which a beat at now should be answered, or nil if it is too early, or if the beat has a worker's
-// token.
+// Renewed returns the task token to return with a heartbeat at now, or nil if it is too early, or if the heartbeat has a worker's token.
 func (p *Principal) Renewed(k *token.Keyring, now time.Time) *freshToken {
 	ms := now.UnixMilli()
 	if p.renewAt == 0 || ms < p.renewAt {
@@ -211,7 +210,8 @@ func (p *Principal) Renewed(k *token.Keyring, now time.Time) *freshToken {
 // workerTokenLife is how long a worker's token is valid. A beat in the last third of it is answered with a fresh one.
 const workerTokenLife = model.WorkerTokenTTL
 
-// MintWorker creates a worker's token that is valid from now. It includes the registration in case the store loses it.
+// MintWorker creates a worker's token that is valid from now. It contains the registration, so that the worker can be restored if
+// Redis loses it.
 func MintWorker(k *token.Keyring, scope model.Scope, r *workers.Registered, now time.Time) (text string, expires time.Time, err error) {
 	return k.Mint(&token.Claims{
 		Kind: token.KindWorker, Tenant: scope.Tenant, Workspace: scope.Workspace,

@@ -190,7 +190,7 @@ func (v *verdict) brake(k *Known) {
 			either(v.reader.Operates, command, "ask an operator to run "+command)
 	}
 	v.warn("brake", fmt.Sprintf("The mass-expiry brake is holding %s in %s: so many fell silent at once that the network or Lubdub is the "+
-		"likelier cause.", count(held, "worker or task", "workers and tasks"), where), remedy)
+		"likelier cause. Their verdicts are delayed by one timeout.", count(held, "worker or task", "workers and tasks"), where), remedy)
 }
 
 func (v *verdict) shards(k *Known) {

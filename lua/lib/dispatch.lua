@@ -1,6 +1,6 @@
 -- Purpose: hands out the next attempt of a task. Needs clock, shard, task and ending.
 
--- Gives up the current attempt, if it is live, in favour of a newer one.
+-- Ends the current attempt as SUPERSEDED if it is dispatched or running.
 local function supersede(task, L)
   if task.f.s ~= 'D' and task.f.s ~= 'R' then return end
   leave_notice(task, 'l', 'attempt_mismatch')
@@ -10,7 +10,7 @@ end
 
 local OF_ATTEMPT = {'b', 'e', 'n', 'r', 'w', 'l', 'cr', 'ci'}
 
--- Removes what the record, the document and DUE have of the previous attempt, its wait and its end. Most tasks have none.
+-- Removes the previous attempt's fields and result, and the entries in READY and DUE. A first attempt has few of them.
 local function forget_previous(task)
   local f, fields, due = task.f, {}, {}
   for _, name in ipairs(OF_ATTEMPT) do

@@ -19,7 +19,7 @@ const (
 	MaxRevocations = 10_000 // in effect at a time, in total
 	MaxOfTenant    = 1_000  // in effect for tokens of one tenant, as one replica knows them
 
-	// leftOver is how many entries must be free for each one that a tenant adds: the fewer are free, the fewer a tenant may have, so that
+	// leftOver is how many entries must be free for each one that a tenant has, so that tenants may have fewer when few are free, so that
 	// many tenants together do not prevent another one's first revocations.
 	leftOver = 2
 
@@ -106,8 +106,8 @@ func nameOf(r *Revocation, k Kind) string {
 
 func tooMany(op string, most int, of string) error {
 	return &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: time.Minute,
-		Message: fmt.Sprintf("%d revocations %s exist already, which is the limit; revoke all tokens of a tenant instead, "+
-			"or give the servers a new signing key, with which no old token holds", most, of)}
+		Message: fmt.Sprintf("%d revocations %s exist, and no more may be added now; revoke all tokens of the tenant instead, "+
+			"which also stops its workers, or replace the signing key and remove the old one, which invalidates all tokens", most, of)}
 }
 
 // Follow reads the list repeatedly until the context ends. Run it in every process that checks tokens. While Redis does not respond, the
