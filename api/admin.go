@@ -46,7 +46,7 @@ func (s *Server) AdminHandler(ctx *fasthttp.RequestCtx) {
 		httpapi.WriteJSON(ctx, fasthttp.StatusOK, s.system.Build())
 	default:
 		s.api.WriteRefusal(ctx, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound,
-			"There is nothing at this path; there are /metrics, /debug/pprof/, /livez, /readyz, /healthz and /version"))
+			"No resource at this path; the paths are /metrics, /debug/pprof/, /livez, /readyz, /healthz and /version"))
 	}
 }
 

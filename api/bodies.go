@@ -160,7 +160,8 @@ func bodyLimit(method, target []byte) int {
 		return httpapi.LimitOther
 	case string(path) == "/v1/heartbeats" || string(path) == "/v1/tasks:batch":
 		return httpapi.LimitBatch
-	case bytes.HasPrefix(path, prefixWorkers) && bytes.HasSuffix(path, suffixHeartbeat): // with its inventory a batch
+	case bytes.HasPrefix(path, prefixWorkers) && (bytes.HasSuffix(path, suffixHeartbeat) || // with its inventory a batch
+		bytes.HasSuffix(path, suffixExchange)):
 		return httpapi.LimitBatch
 	case bytes.HasSuffix(path, suffixHeartbeat) || bytes.HasSuffix(path, []byte("/started")) || bytes.HasSuffix(path, []byte("/completed")):
 		return httpapi.LimitCallback
@@ -171,4 +172,5 @@ func bodyLimit(method, target []byte) int {
 var (
 	prefixWorkers   = []byte("/v1/workers/")
 	suffixHeartbeat = []byte("/heartbeat")
+	suffixExchange  = []byte("/exchange")
 )

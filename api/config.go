@@ -18,7 +18,8 @@ import (
 // open must close them sooner, or they may send a request on a connection that is just being closed.
 const DefaultIdleTimeout = 90 * time.Second
 
-// Config configures a Server. Services, Keys and PublicURL are required; other zero fields mean the default given with the field.
+// Config configures a Server. Services, Keys, PublicURL, TokenCacheSize and MaxConns are
+// required; any other zero field means the default given with it.
 type Config struct {
 	Services  Services
 	Keys      *token.Keyring
@@ -31,10 +32,10 @@ type Config struct {
 	Gatherer   prometheus.Gatherer   // the source of /metrics; nil: the Registerer if it is a Gatherer, else none
 
 	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; required
-	MaxConns       int // open connections; when it is reached another is closed, or the new one is answered 503; required
+	MaxConns       int // open connections; beyond them an idle one is closed, or if there is none, the new one is answered 503; required
 	MaxControl     int // concurrent requests of the control plane; one more is answered 503; 0: a sixteenth of MaxConns, at least 16
 	MaxStreams     int // concurrent event streams; one more is answered 503; 0: half of MaxConns, at least 16
-	MaxBodyBytes   int // memory for request bodies above 16 KiB; beyond it requests are answered 503; 0: 256 MiB. Tests set less
+	MaxBodyBytes   int // memory of all request bodies above 16 KiB together; beyond it a request is answered 503; 0: 256 MiB. Tests set less
 
 	// What each tenant may send per second; more is answered 429. 0: no limit.
 	TenantBeats int // heartbeats of tasks and workers, and the other callbacks
@@ -68,7 +69,7 @@ func (c *Config) setDefaults() error {
 	}
 	u, err := url.Parse(c.PublicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("api: the public URL %q must be http://host or https://host, with a path at most", c.PublicURL)
+		return fmt.Errorf("api: the public URL %q must be http://host or https://host, and may have a path", c.PublicURL)
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.HasSuffix(c.BasePath, "/") || strings.ContainsAny(c.BasePath, `?#%"\`)) {

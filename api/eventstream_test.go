@@ -374,12 +374,19 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = tr.Close(context.Background()) })
 		e := newEnv(t, func(c *Config) {
-			c.Services, c.Now, c.WriteTimeout, c.MaxStreams = ServicesOf(tr), s.Clock.Now, time.Second, 2*clients
+			// No stream may be cut for a write that its client does not read before all have begun.
+			c.Services, c.Now, c.WriteTimeout, c.MaxStreams = ServicesOf(tr), s.Clock.Now, time.Minute, 2*clients
 		})
 		e.readClock = s.Clock.Now
 		e.s.events.KeepAlive = 50 * time.Millisecond
 		viewer := e.control(roleViewer)
 		var conns []net.Conn
+		hangUp := func() {
+			for _, c := range conns {
+				_ = c.Close()
+			}
+		}
+		t.Cleanup(hangUp) // also after a failure: a pipe that is not read would hold up the server's shutdown
 		for range clients {
 			c, err := e.ln.Dial()
 			if err != nil {
@@ -390,11 +397,15 @@ func TestClientsThatAreCutOffLeaveNothing(t *testing.T) {
 				viewer); err != nil {
 				t.Fatal(err)
 			}
+			// One after the other: more requests at once than the server admits would be refused.
+			if status, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(status, " 200 ") {
+				t.Fatalf("a stream was answered %q, %v", status, err)
+			}
 		}
-		until(t, func() bool { return e.s.events.Streams.Used() == clients }, func() string { return "not all streams have begun" })
-		for _, c := range conns {
-			_ = c.Close()
+		if n := e.s.events.Streams.Used(); n != clients {
+			t.Fatalf("%d of %d streams are open", n, clients)
 		}
+		hangUp()
 		until(t, func() bool { return e.s.events.Streams.Used() == 0 }, func() string {
 			return fmt.Sprintf("%d streams are still open", e.s.events.Streams.Used())
 		})

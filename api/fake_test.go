@@ -38,7 +38,8 @@ type fakeTracker struct {
 
 	skew      time.Duration
 	mu        sync.Mutex
-	named     int // how often Attempt was called
+	listedFor string // the tenant whose turn the last list took
+	named     int    // how often Attempt was called
 	delivered []*model.Attempt
 	created   []model.NewTask
 }
@@ -138,11 +139,12 @@ func (f *fakeTracker) Start(_ context.Context, a *model.Attempt, r model.Report)
 	return model.Acknowledged{At: fakeTime}, nil
 }
 
-func (f *fakeTracker) Complete(_ context.Context, a *model.Attempt, c model.Completion) (model.Completed, error) {
-	if f.complete != nil {
-		return f.complete(a, c)
+func (f *fakeTracker) CompleteMany(_ context.Context, all []*beats.Completing) {
+	for _, c := range all {
+		if c.Completed = (model.Completed{At: fakeTime, Outcome: c.Completion.Outcome}); f.complete != nil {
+			c.Completed, c.Err = f.complete(c.Attempt, c.Completion)
+		}
 	}
-	return model.Completed{At: fakeTime, Outcome: c.Outcome}, nil
 }
 
 func (f *fakeTracker) Create(_ context.Context, n model.NewTask) (*model.Created, error) {
@@ -198,7 +200,10 @@ func (f *fakeTracker) Get(_ context.Context, s model.Scope, id string) (*model.T
 	return fakeTask(model.NewTask{Scope: s, TaskID: id}), nil
 }
 
-func (f *fakeTracker) List(_ context.Context, filter model.TaskFilter) (*model.TaskPage, error) {
+func (f *fakeTracker) List(ctx context.Context, filter model.TaskFilter) (*model.TaskPage, error) {
+	f.mu.Lock()
+	f.listedFor = store.TenantOf(ctx)
+	f.mu.Unlock()
 	if f.list != nil {
 		return f.list(filter)
 	}

@@ -91,7 +91,8 @@ func FuzzRequest(f *testing.F) {
 
 // fakeable are the operations that the fake tracker answers.
 var fakeable = map[string]bool{
-	opStarted: true, opHeartbeat: true, opCompleted: true, opHeartbeats: true, opCreate: true, opCreateBatch: true, opList: true, opGet: true,
+	opStarted: true, opHeartbeat: true, opCompleted: true, opExchange: true, opHeartbeats: true,
+	opCreate: true, opCreateBatch: true, opList: true, opGet: true,
 	opCancel: true, opNextAttempt: true, opGetRun: true, opCancelRun: true,
 }
 

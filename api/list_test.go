@@ -34,6 +34,9 @@ func TestListFilters(t *testing.T) {
 	if want := `{"tasks":[],"totalCount":null}`; a.body != want {
 		t.Errorf("got %s, want %s", a.body, want)
 	}
+	if e.fake.listedFor != "acme" {
+		t.Errorf("the list takes the turn of tenant %q, want the token's", e.fake.listedFor)
+	}
 }
 
 func TestBadQueriesAreNamed(t *testing.T) {

@@ -28,7 +28,7 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(OpenAPI, want) {
-		t.Fatal("openapi.json is not what the route table and package v1 say; write it with: go test ./api -run TestOpenAPI -update")
+		t.Fatal("openapi.json is not what the route table and package v1 say; write it with: make generate")
 	}
 }
 
@@ -56,6 +56,9 @@ func TestOpenAPIIsValid(t *testing.T) {
 
 func TestOpenAPIHasExactlyTheRoutes(t *testing.T) {
 	t.Parallel()
+	if *update {
+		t.Skip("this program still contains the document from before")
+	}
 	var want, got []string
 	for _, r := range routes {
 		want = append(want, r.String())
@@ -68,7 +71,7 @@ func TestOpenAPIHasExactlyTheRoutes(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("paths\n%v\nroutes\n%v", got, want)
+		t.Errorf("openapi.json has not the paths of the routes; write it with: make generate\npaths\n%v\nroutes\n%v", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ const (
 	opStarted     = "started"
 	opHeartbeat   = "heartbeat"
 	opCompleted   = "completed"
+	opExchange    = "exchange"
 	opHeartbeats  = "heartbeats"
 	opCreate      = "createTask"
 	opCreateBatch = "createTasks"

@@ -51,7 +51,24 @@ func TestContractClaim(t *testing.T) {
 		if task := l.get("t1"); task.State != v1.Dispatched || *task.WorkerID != w.WorkerID {
 			t.Fatalf("%+v", task)
 		}
+		if again := l.claim(w, `{"max":5,"claimId":"c-1","start":true}`); again[0].State != v1.Dispatched {
+			t.Fatalf("a claim that starts what another has claimed: %+v", again)
+		}
 		l.call(&e, "started", `{"attempt":1}`).want(200)
+		if again := l.claim(w, `{"max":5,"claimId":"c-1"}`); again[0].State != v1.Dispatched {
+			t.Fatalf("the same claim after the start: %+v", again)
+		}
+		l.call(&e, "completed", `{"attempt":1,"outcome":"SUCCEEDED"}`).want(200)
+
+		l.queue(`,"taskId":"t0"`)
+		for range 2 {
+			got := l.claim(w, `{"start":true,"claimId":"c-0"}`)
+			if len(got) != 1 || got[0].State != v1.Running || l.get("t0").State != v1.Running {
+				t.Fatalf("a claim that starts its tasks: %+v", got)
+			}
+			l.call(&got[0], "started", `{"attempt":1}`).want(200) // changes nothing
+			e = got[0]
+		}
 		l.call(&e, "completed", `{"attempt":1,"outcome":"SUCCEEDED"}`).want(200)
 
 		l.queue(`,"taskId":"t2"`)

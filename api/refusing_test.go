@@ -105,8 +105,10 @@ func (r *refusingTracker) Start(context.Context, *model.Attempt, model.Report) (
 	return model.Acknowledged{}, r.err
 }
 
-func (r *refusingTracker) Complete(context.Context, *model.Attempt, model.Completion) (model.Completed, error) {
-	return model.Completed{}, r.err
+func (r *refusingTracker) CompleteMany(_ context.Context, all []*beats.Completing) {
+	for _, c := range all {
+		c.Err = r.err
+	}
 }
 
 func (r *refusingTracker) Create(context.Context, model.NewTask) (*model.Created, error) {
@@ -274,7 +276,7 @@ func (p *prompt) refusesAll(t *testing.T, r *httpapi.Route, status int, after ti
 
 func (p *prompt) refuses(t *testing.T, r *httpapi.Route, a *answer, status int, after time.Duration) {
 	t.Helper()
-	if a.status == 200 && (r.Op == opHeartbeats || r.Op == opCreateBatch) {
+	if a.status == 200 && (r.Op == opHeartbeats || r.Op == opCreateBatch || r.Op == opExchange) {
 		var answer struct {
 			Results []struct {
 				Status       int

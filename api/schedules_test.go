@@ -77,6 +77,7 @@ func TestContractSchedules(t *testing.T) {
 		l.do("PUT", "/v1/schedules/s1", operator, `{"cron":"0 0 * * * *","task":{"queue":"q2"}}`).want(200).
 			holds(`"overlap":"allow","maxCatchup":100,"task":{"queue":"q2"`).
 			holds(`"next":"2026-01-15T11:00:00.000Z"`)
+		l.do("PATCH", "/v1/schedules/s1", operator, `{"cron":"0 * * * *"}`).want(200).holds(`"cron":"0 0 * * * *"`)
 		l.do("GET", "/v1/schedules/s1/next?count=2", operator, "").want(200).
 			holds(`{"scheduleId":"s1","next":["2026-01-15T11:00:00.000Z","2026-01-15T12:00:00.000Z"]}`)
 		l.do("POST", "/v1/schedules/s1/pause", operator, "").want(200).
@@ -130,12 +131,15 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 			`{"task":{"queue":"q"}}`: {v1.CodeInvalidRequest, "cron", "for example"},
 			`{"cron":"0 0 0 1 1 *"}`: {v1.CodeInvalidRequest, "task", "is missing"},
 			`{"cron":"0 0 9 * * 0","task":{"queue":"q"}}`: {v1.CodeInvalidRequest, "cron",
-				`cron has "0" as day of week, its 6th field: 0 is not within 1–7; 1 is SUN and 7 is SAT; right would be for example "MON-FRI"`},
+				`cron has "0" as day of week, its 6th field: 0 is not within 1–7; 1 is SUN and 7 is SAT; for example "MON-FRI"`},
 			`{"cron":"0 0 0 30 2 *","task":{"queue":"q"}}`: {
 				v1.CodeInvalidRequest, "cron", "never fires",
 			},
-			`{"cron":"0 9 * * *","task":{"queue":"q"}}`: {
-				v1.CodeInvalidRequest, "cron", "has 5 fields",
+			`{"cron":"9 * * *","task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "cron", "has 4 fields",
+			},
+			`{"cron":"0 9 * * 1-5","task":{"queue":"q"}}`: {
+				v1.CodeInvalidRequest, "cron", "in five fields days are names",
 			},
 			`{"cron":"* * * * * *","maxCatchup":1001,"task":{"queue":"q"}}`: {
 				v1.CodeInvalidRequest, "maxCatchup", "use 0 to 1000",
@@ -149,15 +153,15 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 			`{"cron":"* * * * * *","overlap":"buffer","task":{"queue":"q"}}`: {
 				v1.CodeInvalidRequest, "overlap", "use allow or skip",
 			},
-			`{"cron":"* * * * * *","task":{"queue":"q","traceparent":"00-1-1-01"}}`: {v1.CodeInvalidRequest, "task.traceparent", "leave it out"},
+			`{"cron":"* * * * * *","task":{"queue":"q","traceparent":"00-1-1-01"}}`: {v1.CodeInvalidRequest, "task.traceparent", "omit it"},
 			`{"cron":"* * * * * *","task":{}}`: {
 				v1.CodeInvalidRequest, "task.queue", "is missing",
 			},
 			`{"cron":"* * * * * *","task":{"queue":"q","taskId":"t"}}`: {
-				v1.CodeInvalidRequest, "task.taskId", "leave it out",
+				v1.CodeInvalidRequest, "task.taskId", "omit it",
 			},
 			`{"cron":"* * * * * *","task":{"queue":"q","deadline":"2099-01-01T00:00:00Z"}}`: {
-				v1.CodeInvalidRequest, "task.deadline", "leave it out",
+				v1.CodeInvalidRequest, "task.deadline", "omit it",
 			},
 			`{"cron":"* * * * * *","task":{"queue":"q","tenantId":"other"}}`: {
 				v1.CodeInvalidRequest, "task.tenantId", "leave them out",

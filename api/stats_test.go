@@ -329,8 +329,8 @@ func TestContractRecentlyLost(t *testing.T) {
 			t.Errorf("%+v", first)
 		}
 		for code, want := range map[string]string{
-			"recently-lost": "3 workers lost in the last hour with 7 attempts (6 requeued, 0 failed, 1 out of retries): mailer-1 on host-7, " +
-				"queue mail. lubdub why " + s.RecentlyLost[0].WorkerID,
+			"recently-lost": "3 workers lost in the last hour while holding 7 attempts (6 requeued, 1 failed with no retries left): " +
+				"mailer-1 on host-7, queue mail. lubdub why " + s.RecentlyLost[0].WorkerID,
 			"poison-task": "so it may be killing them: " + s.RecentlyLost[0].WorkerID + " (mailer-1) on host-7",
 			"flapping":    "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
 		} {

@@ -120,7 +120,7 @@ func TestContractActsOnManyWorkers(t *testing.T) {
 		for body, want := range map[string]string{
 			`{"selector":{"silentForMs":-1}}`:  "selector.silentForMs is -1; it must not be negative",
 			`{"silentForMs":9007199254740991}`: "silentForMs is 9007199254740991; it must be at most 1099511627776",
-			`{}`: "selector says nothing, which would mean every worker; name labels, queue, version or machineId, " +
+			`{}`: "selector is empty, which would select every worker: set at least one of labels, queue, version or machineId, " +
 				"or say silentForMs",
 		} {
 			if r := l.do("POST", "/v1/workers:offline", op, body).refused(400, v1.CodeInvalidRequest); r.Message != want {

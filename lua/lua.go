@@ -114,12 +114,12 @@ func newScript(name, src string) *Script {
 // Names lists the scripts, sorted.
 func (s *Set) Names() []string { return s.names }
 
-// embedded are the sources of all scripts, by name. Composing them takes some milliseconds, so it is done once.
+// embedded are the sources of all scripts, by name. Composing them takes some tens of milliseconds, so it is done once.
 var embedded = sync.OnceValue(func() map[string]string { return compose(files) })
 
 // compose returns the sources of a folder's scripts, by name.
 func compose(folder fs.FS) map[string]string {
-	sources := map[string]string{}
+	sources, read := map[string]string{}, reader{folder, map[string][]piece{}}
 	files, err := fs.Glob(folder, "*/*.lua")
 	if err != nil {
 		panic(err) // the pattern is valid
@@ -133,7 +133,13 @@ func compose(folder fs.FS) map[string]string {
 		if sources[name] != "" {
 			panic(fmt.Sprintf("lua: two rooms have a script named %q", name))
 		}
-		sources[name] = nested(withConstants(withoutUnused(include(folder, file))))
+		parts := read.script(file)
+		all := usesIn(parts)
+		parts = withoutUnused(parts, all)
+		if twice := declaredTwice(parts); twice != "" {
+			panic(fmt.Sprintf("lua: %s declares %s twice at its top level", file, twice))
+		}
+		sources[name] = source(nested(withConstants(parts), all))
 	}
 	return sources
 }
@@ -145,21 +151,4 @@ func withClock(sources map[string]string, clock string) *Set {
 		set.byName[name] = newScript(name, strings.ReplaceAll(src, redisClock, clock))
 	}
 	return set
-}
-
-// include returns a file with each line `--#include lib/x.lua` replaced by that fragment.
-func include(folder fs.FS, file string) string {
-	raw, err := fs.ReadFile(folder, file)
-	if err != nil {
-		panic(fmt.Sprintf("lua: %v", err))
-	}
-	var out strings.Builder
-	for line := range strings.Lines(string(raw)) {
-		if frag, ok := strings.CutPrefix(strings.TrimSpace(line), "--#include "); ok {
-			out.WriteString(include(folder, frag))
-			continue
-		}
-		out.WriteString(line)
-	}
-	return out.String()
 }

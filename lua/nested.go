@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,20 +14,31 @@ import (
 var constant = regexp.MustCompile(`^local ([A-Z][A-Z_]*(?:, [A-Z][A-Z_]*)*) = ((?:'[^']*'|\d+)(?:, (?:'[^']*'|\d+))*)(?:\s+--.*)?\n$`)
 
 // withConstants writes the values of constants where their names are used. What For replaces stays.
-func withConstants(src string) string {
+func withConstants(parts []part) []part {
 	values := map[string]string{}
-	lines := strings.SplitAfter(src, "\n")
-	for i, line := range lines {
-		m := constant.FindStringSubmatch(line)
-		if m == nil || strings.HasPrefix(line, "local "+eventsMost(leastEventsPerShard)) {
-			continue
-		}
-		for n, name := range strings.Split(m[1], ", ") {
-			values[name] = strings.Split(m[2], ", ")[n]
-		}
-		lines[i] = ""
+	for p := range parts {
+		parts[p].lines = slices.DeleteFunc(slices.Clone(parts[p].lines), func(l line) bool {
+			if len(l.declares) == 0 || strings.HasPrefix(l.text, "local "+eventsMost(leastEventsPerShard)) {
+				return false
+			}
+			m := constant.FindStringSubmatch(l.text)
+			if m == nil {
+				return false
+			}
+			for n, value := range strings.Split(m[2], ", ") {
+				values[l.declares[n]] = value
+			}
+			return true
+		})
 	}
-	return replaceNames(strings.Join(lines, ""), func(name string) string { return values[name] })
+	for _, p := range parts {
+		for i, l := range p.lines {
+			if slices.ContainsFunc(l.names, func(name string) bool { return values[name] != "" }) {
+				p.lines[i].text = replaceNames(l.text, func(name string) string { return values[name] })
+			}
+		}
+	}
+	return parts
 }
 
 var word = regexp.MustCompile(`'[^'\n]*'|"[^"\n]*"|--[^\n]*|[A-Za-z0-9_]+`)
@@ -42,93 +54,138 @@ func replaceNames(src string, by func(string) string) string {
 }
 
 var (
-	parameters = regexp.MustCompile(`^local function \w+\(([^)]*)\)\s*$`)
-	declared   = regexp.MustCompile(`^local (?:function )?([\w, ]+)`)
+	parameters      = regexp.MustCompile(`^local function \w+\(([^)]*)\)\s*$`) // of one that has a body below
+	firstParameters = regexp.MustCompile(`^local function \w+\(([^)]*)\)`)
 )
 
-// nested moves each top-level function that only one other function uses into that one, unless a loop calls it, which would create the
-// function each time.
-func nested(src string) string {
-	lines := strings.SplitAfter(src, "\n")
-	repeated := inLoops(lines)
-	for {
-		moved := false
-		functions, all := functionsIn(lines), map[string]int{}
-		names(lines, func(n string) { all[n]++ })
-		for i, f := range functions {
-			user := slices.IndexFunc(functions, func(g function) bool {
-				return g.name != f.name && !repeated[g.name] && usesIn(lines[g.from:g.to], f.name) == all[f.name]-f.itself
-			})
-			if user < i || !fits(lines, f, functions[user]) {
-				continue
-			}
-			lines, moved = moveInto(lines, f, functions[user]), true
-			break
+// nested moves each top-level function that only one other function uses into that one, unless loops call that one, which would create the
+// function each time. `all`: how often each name occurs.
+func nested(parts []part, all map[string]int) []part {
+	repeated := inLoops(parts)
+	for i := 0; i < len(parts); {
+		f := parts[i]
+		user := slices.IndexFunc(parts, func(p part) bool {
+			return p.name != "" && p.name != f.name && p.uses[f.name] == all[f.name]-f.uses[f.name]
+		})
+		if f.name == "" || user < i || repeated[parts[user].name] || !fits(f, parts[user]) {
+			i++
+			continue
 		}
-		if !moved {
-			return strings.Join(lines, "")
-		}
+		parts[user] = moveInto(f, parts[user])
+		parts = slices.Delete(parts, i, i+1)
+		i = 0 // those before it may fit into the function that it is part of now
 	}
+	return parts
 }
 
-var loop = regexp.MustCompile(`^( *)(?:for|while) .* do\b`)
+var loop = regexp.MustCompile(`^ *(?:for|while) .* do\b`)
 
 // inLoops returns the functions that loops call, and those that these call.
-func inLoops(lines []string) map[string]bool {
-	functions, repeated := functionsIn(lines), map[string]bool{}
-	var mark func(calls []string)
-	mark = func(calls []string) {
-		for _, f := range functions {
-			if !repeated[f.name] && usesIn(calls, f.name) > 0 {
-				repeated[f.name] = true
-				mark(lines[f.from:f.to])
-			}
+func inLoops(parts []part) map[string]bool {
+	functions, repeated := map[string]part{}, map[string]bool{}
+	for _, p := range parts {
+		if p.name != "" {
+			functions[p.name] = p
 		}
 	}
-	for i, line := range lines {
-		if m := loop.FindStringSubmatch(line); m != nil {
-			to := i + 1
-			for !functionEnds.MatchString(line) && to < len(lines) && !strings.HasPrefix(lines[to], m[1]+"end") {
-				to++
+	var mark func(name string)
+	mark = func(name string) {
+		f, is := functions[name]
+		if !is || repeated[name] {
+			return
+		}
+		repeated[name] = true
+		for called := range f.uses {
+			mark(called)
+		}
+	}
+	for _, p := range parts {
+		end := "" // of the outermost loop around the line; "": there is none
+		for _, l := range p.lines {
+			begins := end == "" && loop.MatchString(l.text)
+			if begins {
+				end = l.text[:strings.IndexAny(l.text, "fw")] + "end"
+			} else if end == "" || strings.HasPrefix(l.text, end) {
+				end = ""
+				continue
 			}
-			mark(lines[i:to])
+			for _, name := range l.names {
+				mark(name)
+			}
+			if begins && functionEnds.MatchString(l.text) {
+				end = ""
+			}
 		}
 	}
 	return repeated
 }
 
-func usesIn(lines []string, name string) (n int) {
-	names(lines, func(s string) {
-		if s == name {
-			n++
-		}
-	})
-	return n
-}
-
-// fits reports whether the function means the same inside another: no parameter of that one hides what it refers to.
-func fits(lines []string, f, into function) bool {
-	m := parameters.FindStringSubmatch(lines[into.from])
-	if m == nil {
-		return false
-	}
-	hidden := strings.Split(strings.ReplaceAll(m[1], " ", ""), ",")
-	for _, line := range lines[:f.from] {
-		if d := declared.FindStringSubmatch(line); d != nil {
-			for _, name := range strings.Split(strings.ReplaceAll(d[1], " ", ""), ",") {
-				if slices.Contains(hidden, name) && usesIn(lines[f.from:f.to], name) > 0 {
-					return false
+// declaredTwice returns a name that two declarations at the top level have, which a function moved between them would confuse; "": none.
+func declaredTwice(parts []part) string {
+	known := map[string]bool{}
+	for _, p := range parts {
+		for _, l := range p.lines {
+			for _, name := range l.declares {
+				if known[name] {
+					return name
 				}
+				known[name] = true
 			}
 		}
 	}
-	return !slices.Contains(hidden, f.name)
+	return ""
 }
 
-func moveInto(lines []string, f, into function) []string {
-	out := slices.Concat(lines[:f.from], lines[f.to:into.from+1])
-	for _, line := range lines[f.from:f.to] {
-		out = append(out, "  "+line)
+// fits reports whether the function means the same inside another: no parameter of that one hides what it refers to.
+func fits(f, into part) bool {
+	m := parameters.FindStringSubmatch(into.lines[0].text)
+	if m == nil {
+		return false
 	}
-	return append(out, lines[into.from+1:]...)
+	for _, name := range namesIn(m[1]) {
+		if name == f.name || f.uses[name] > 0 && refersTo(f.lines, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// refersTo reports whether a function refers to a variable of this name outside: not to a field, not in a string or comment, and not to a
+// parameter that it declares itself or that a function in it declares.
+func refersTo(lines []line, name string) bool {
+	var rest strings.Builder
+	for i := 0; i < len(lines); i++ {
+		text := strings.TrimLeft(lines[i].text, " ")
+		p := firstParameters.FindStringSubmatch(text)
+		if p == nil || !slices.Contains(namesIn(p[1]), name) {
+			rest.WriteString(lines[i].text)
+			continue
+		}
+		indent := lines[i].text[:len(lines[i].text)-len(text)]
+		if more := i+1 < len(lines) && strings.HasPrefix(lines[i+1].text, indent+" "); more || !functionEnds.MatchString(text) {
+			for i++; i < len(lines) && !strings.HasPrefix(lines[i].text, indent+"end"); i++ {
+			}
+		}
+	}
+	code := word.ReplaceAllStringFunc(rest.String(), func(s string) string {
+		if s[0] == '\'' || s[0] == '"' || s[0] == '-' {
+			return ""
+		}
+		return s
+	})
+	return regexp.MustCompile(`(?m)(^|[^.\w])` + regexp.QuoteMeta(name) + `\b`).MatchString(code)
+}
+
+// moveInto returns the function with another one at the begin of its body.
+func moveInto(f, into part) part {
+	lines := slices.Clone(into.lines[:1])
+	for _, l := range f.lines {
+		l.text = "  " + l.text
+		lines = append(lines, l)
+	}
+	merged := part{into.name, append(lines, into.lines[1:]...), maps.Clone(into.uses)}
+	for name, n := range f.uses {
+		merged.uses[name] += n
+	}
+	return merged
 }

@@ -53,10 +53,13 @@ return whole(kept)
 func TestScriptsMakeFewFunctions(t *testing.T) {
 	set := Load()
 	for _, name := range set.Names() {
-		lines, all := strings.SplitAfter(set.Get(name).Source, "\n"), map[string]int{}
-		names(lines, func(n string) { all[n]++ })
-		for _, f := range functionsIn(lines) {
-			if all[f.name] < 2 {
+		var lines []line
+		for text := range strings.Lines(set.Get(name).Source) {
+			lines = append(lines, parseLine(text))
+		}
+		parts := partsOf(lines)
+		for _, f := range parts {
+			if f.name != "" && usesIn(parts)[f.name] < 2 {
 				t.Errorf("%s makes %s and never calls it", name, f.name)
 			}
 		}

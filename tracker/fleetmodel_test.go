@@ -211,7 +211,9 @@ func (m *fleetModel) held(w *modelWorker) (held []*queueTask) {
 func (m *fleetModel) Claim(rt *rapid.T) {
 	w := draw(rt, "worker", m.workers)
 	most := rapid.IntRange(1, 5).Draw(rt, "max")
-	tasks, err := m.tr.Queues.Claim(rt.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.id, Queue: "q", Max: most})
+	starts := rapid.Bool().Draw(rt, "starts")
+	tasks, err := m.tr.Queues.Claim(rt.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: w.id, Queue: "q", Max: most,
+		Start: starts})
 	if w.status != model.Offline {
 		w.last = m.L // a claim counts as a beat
 	}
@@ -248,6 +250,9 @@ func (m *fleetModel) Claim(rt *rapid.T) {
 		delete(runnable, k.id)
 		k.state, k.attempt, k.holder, k.mayStart = model.Dispatched, e.Attempt.Number, w.id, m.L+modelStart
 		k.attempts[e.Attempt.Number] = e.Attempt
+		if starts {
+			k.state, k.last = model.Running, m.L
+		}
 	}
 }
 

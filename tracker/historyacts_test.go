@@ -228,7 +228,7 @@ func (h *histories) claim(r *tracker.Tracker) {
 	}
 	worker := h.workers[rand.IntN(len(h.workers))]
 	claim := queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "q", Max: 1 + rand.IntN(4),
-		ClaimID: fmt.Sprintf("c%d", h.acted)}
+		ClaimID: fmt.Sprintf("c%d", h.acted), Start: rand.IntN(2) == 0}
 	h.mu.Unlock()
 	var tasks []*model.Envelope
 	var err error

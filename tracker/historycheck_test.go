@@ -56,7 +56,12 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 	for _, k := range h.tasks {
 		tasks[k.id] = k
 	}
-	zombies, dispatched := map[string]int{}, map[string]string{}
+	zombies, dispatched, begun := map[string]int{}, map[string]string{}, map[string]bool{}
+	for _, e := range events {
+		if e.Type == "task.started" && e.By != "" { // by the worker's claim; callbacks have no actor here
+			begun[fmt.Sprintf("%s#%d", e.Subject, e.Attempt)] = true
+		}
+	}
 	whole := 0
 	for _, e := range events {
 		if e.Type == "system.shard_started" {
@@ -78,8 +83,9 @@ func (h *histories) addEvents(events []trackertest.StoredEvent) {
 		case e.Type == "task.retrying" && own && e.Data.NextAttemptAtMs > e.AtMs: // a requested one is ready at once
 			s.What, t.Retry = "verdict", true
 		case e.Type == "task.dispatched" && k.queue:
-			s.What, t.Attempt = "dispatch", e.Attempt
-			dispatched[fmt.Sprintf("%s#%d", k.id, e.Attempt)] = e.Worker
+			name := fmt.Sprintf("%s#%d", k.id, e.Attempt)
+			s.What, s.Starts, t.Attempt = "dispatch", begun[name], e.Attempt
+			dispatched[name] = e.Worker
 		default:
 			continue
 		}

@@ -33,6 +33,7 @@ type step struct {
 	Attempt   int    // which it is about; of next: the one to follow
 	Outcome   model.State
 	Retryable bool
+	Starts    bool         // dispatch: the claim has started it
 	Reason    model.Reason // of a verdict
 	At        int64        // ns: when it began; of a verdict: the wall time of its script
 }
@@ -159,6 +160,9 @@ func (r lifeRules) after(l taskLife, s step) (taskLife, stepResult) {
 			return refusedStep(l, "nothing to claim")
 		}
 		l = l.dispatched(s.At)
+		if s.Starts {
+			l.State = model.Running
+		}
 		return l, stepResult{Attempt: l.Attempt}
 	case "get":
 		t := stepResult{State: l.State, Attempt: l.Attempt, Requests: l.Cancel && l.State == model.Running}

@@ -49,7 +49,7 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 			continue
 		}
 		if calls[name] == 0 {
-			t.Errorf("%s does not run in the story", name)
+			t.Errorf("%s does not run in the story: call it there (story*_test.go), or add it to notInTheStory with the reason", name)
 		}
 		of := min(calls[name], *lostOfEach)
 		if *lostOfEach == 0 && i%4 == 0 {

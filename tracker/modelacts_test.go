@@ -308,8 +308,9 @@ func (m *machine) NextAttempt(rt *rapid.T) {
 // Claim makes the worker claim one task, by its type, which no other task has.
 func (m *machine) Claim(rt *rapid.T) {
 	k := m.pick(rt)
+	starts := rapid.Bool().Draw(rt, "starts")
 	got, err := m.tr.Queues.Claim(rt.Context(), queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: m.worker, Queue: "q",
-		Types: []string{k.id}, Max: 1})
+		Types: []string{k.id}, Max: 1, Start: starts})
 	m.must(rt, err)
 	waits := k.state == model.Queued && !k.readyAt.After(m.now)
 	if (len(got) == 1) != waits || waits && got[0].Task.ID != k.id {
@@ -317,5 +318,8 @@ func (m *machine) Claim(rt *rapid.T) {
 	}
 	if waits {
 		m.dispatched(k, got[0].Attempt)
+		if starts {
+			m.begin(k, got[0].Attempt)
+		}
 	}
 }

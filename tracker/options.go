@@ -17,7 +17,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/webhooks"
 )
 
-// These are the defaults of Options that no other package defines. internal/config takes the server's from here.
+// These are the defaults of Options that no other package defines. internal/config uses them as the defaults of the server's settings.
 const (
 	DefaultRedisTimeout    = time.Second
 	DefaultDurableReplicas = 1
@@ -29,29 +29,29 @@ const (
 
 // Options configure a Tracker. Zero fields have the default in their comment.
 type Options struct {
-	// RedisURL is the address of Redis: redis://, rediss:// or unix:// for one server (a Cluster node is used as such),
+	// RedisURL is the address of Redis: redis://, rediss:// or unix:// for one server, or for a Cluster if it is one of its nodes;
 	// redis+cluster://host:port,host:port for a Cluster, redis+sentinel://host:port,host:port/<master>[/<db>] for Sentinel; rediss+… with
-	// TLS. miniredis://host:port is one inside the process, which is not asked for what only a server knows.
+	// TLS. miniredis://host:port is a miniredis in this process; commands that only a real server has are not sent to it.
 	RedisURL string
-	// RedisTLS is the TLS configuration if RedisURL uses TLS. With an empty ServerName it is the host that is dialled; nil: the system's
-	// root certificates.
+	// RedisTLS is the TLS configuration if RedisURL uses TLS. If its ServerName is empty, the certificate must be for the host that is
+	// dialled. Nil: the system's root certificates.
 	RedisTLS *tls.Config
 
 	Shards            int           // of the keyspace, fixed for a deployment's life; 0: the stored count, else 4, or 64 on Cluster
 	FinishedRetention time.Duration // of finished tasks, OFFLINE workers and events; 0: DefaultFinishedRetention; ≥ MinFinishedRetention
-	EventsPerShard    int           // about how many a shard's stream keeps; 0: 10,000, with fewer than 16 shards as many as 16 keep in total
+	EventsPerShard    int           // approximate number that a shard keeps; 0: 10,000, or 160,000 over all shards if there are fewer than 16
 	MaxPendingBeats   int           // beats that may wait for a flush, per Redis node; 0: maxPendingBeats
 	MaxPendingCalls   int           // transitions and reads that may wait, per Redis node; 0: maxPendingCalls
 	RedisTimeout      time.Duration // for one round trip to Redis; 0: DefaultRedisTimeout
 
 	Durability      store.Durability // of creations, completions, new attempts and cancels; empty: Memory
-	DurableReplicas int              // how many must confirm them, with Replicated; 0: DefaultDurableReplicas
+	DurableReplicas int              // Redis replicas that must confirm them, with Replicated; 0: DefaultDurableReplicas
 
 	WorkerInterval          time.Duration // between workers' beats; 0: DefaultWorkerInterval
 	WorkerTimeoutMultiplier int           // a worker's timeout in intervals; 0: DefaultWorkerMultiplier; ≥ 2
 
-	// HealthCheckPeriod is the longest time in which the load balancers in front of the replicas notice that a replica has recovered.
-	// Shard time is paused for that long after trouble, at most for the longest timeout in use. 0: no balancers.
+	// HealthCheckPeriod is how long the load balancers in front of the replicas may take to notice that a replica has recovered. After an
+	// outage, timeouts stay paused for that long, but no longer than the longest timeout in use. 0: no balancers.
 	HealthCheckPeriod time.Duration
 
 	// These are one tenant's limits, over all its workspaces; a creation or registration beyond them is refused. 0: no limit.
@@ -73,7 +73,7 @@ type Options struct {
 	// ReplicaID is the name of this process among the replicas that keep shard time running; empty: a random one.
 	ReplicaID string
 
-	// Replica is what this process publishes about itself, with its counts; Gatherer has its counters, nil: it publishes none.
+	// Replica is what this process publishes about itself. Gatherer supplies the counters published with it; nil: none are published.
 	Replica  stats.Facts
 	Gatherer prometheus.Gatherer
 
@@ -90,7 +90,7 @@ func (o *Options) setDefaults() error {
 		o.FinishedRetention = model.DefaultFinishedRetention
 	}
 	if o.FinishedRetention < model.MinFinishedRetention {
-		return fmt.Errorf("finished retention is %v; it must be at least %v, the longest token life and 5 min, "+
+		return fmt.Errorf("finished retention is %v; it must be at least %v (the longest token life plus 5 min), "+
 			"so that no token outlives the record of its task or worker", o.FinishedRetention, model.MinFinishedRetention)
 	}
 	if err := o.setWorkerDefaults(); err != nil {
@@ -180,7 +180,7 @@ func (o *Options) setDurabilityDefaults() error {
 		return fmt.Errorf("durability is %q; use %s, %s or %s", d, store.Memory, store.Fsync, store.Replicated)
 	}
 	if o.DurableReplicas < 1 || o.DurableReplicas > store.MaxDurableReplicas {
-		return fmt.Errorf("%d replicas must confirm; use 1 to %d", o.DurableReplicas, store.MaxDurableReplicas)
+		return fmt.Errorf("the number of Redis replicas that must confirm is %d; it must be 1 to %d", o.DurableReplicas, store.MaxDurableReplicas)
 	}
 	return nil
 }

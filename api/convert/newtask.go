@@ -45,7 +45,7 @@ func ownTrace(header string) (string, error) {
 	trace, ok := model.ParseTraceparent(header)
 	if header != "" && !ok {
 		return "", httpapi.InvalidField("traceparent", "traceparent is not one of W3C Trace Context, such as "+
-			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or leave it out")
+			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; correct it, or omit it")
 	}
 	return trace, nil
 }

@@ -20,7 +20,7 @@ func (h *Handlers) get(req *httpapi.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	if p.Has("after") && p.Get("after") == "" {
-		return 0, nil, httpapi.InvalidField("after", "after is empty; use a cursor, now or a time in RFC 3339, or leave it out")
+		return 0, nil, httpapi.InvalidField("after", "after is empty; use a cursor, now or a time in RFC 3339, or omit it")
 	}
 	if wantsStream(&req.Ctx.Request.Header) {
 		return h.stream(req, &p, filter)

@@ -29,7 +29,7 @@ func CheckTask(a *model.Attempt, id []byte) *Refusal {
 	case !model.ValidID(id):
 		return InvalidID("taskId")
 	}
-	return Forbidden("The token is another task's; use the taskToken of this task's envelope")
+	return Forbidden("The token belongs to another task; use the taskToken of this task's envelope")
 }
 
 // CheckAttempt refuses an attempt number that is not the token's.
@@ -37,7 +37,7 @@ func CheckAttempt(a *model.Attempt, number int) *Refusal {
 	if a.Number == number {
 		return nil
 	}
-	return Forbidden("The token is another attempt's; send the attempt of the envelope that the token came with")
+	return Forbidden("The token belongs to another attempt; send the attempt number and the taskToken from the same envelope")
 }
 
 // authorize checks the request's token, and returns a 401 or 403 if it is not sufficient.
@@ -83,7 +83,7 @@ func (req *Request) authorizeWorker() error {
 	case !model.ValidID(req.ID):
 		return InvalidID(req.Route.IDField())
 	case req.Route.IDField() == "workerId" && req.Caller.Claims.Worker != req.ID:
-		return Forbidden("The token is another worker's; use the workerToken of this worker's registration")
+		return Forbidden("The token belongs to another worker; use the workerToken of this worker's registration")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (req *Request) ScopePart(field, body, own string) (string, error) {
 	}
 	switch {
 	case query == "" && own == token.Wildcard:
-		return "", InvalidField(field, field+" is missing; the token opens every one, so the request must say which it is about")
+		return "", InvalidField(field, field+" is missing; this token is valid for all of them, so the request must name one")
 	case query == "":
 		return own, nil
 	case own != token.Wildcard && query != own:

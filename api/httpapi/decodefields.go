@@ -167,7 +167,7 @@ func join(path, name string) string {
 
 func unknownField(field string) *Refusal {
 	r := NewRefusal(fasthttp.StatusBadRequest, v1.CodeUnknownField,
-		Clip(field)+" is not a field of this request; check its spelling (upper and lower case count), or leave it out")
+		Clip(field)+" is not a field of this request; check the spelling (names are case-sensitive), or omit it")
 	r.Body.Field = Clip(field)
 	return r
 }
@@ -226,7 +226,7 @@ func kindOf(first byte) string {
 
 // emptyField refuses an empty string in a field that means "all" when it is absent.
 func emptyField(field string) *Refusal {
-	return InvalidField(field, field+" is empty; name one, or leave it out")
+	return InvalidField(field, field+" is empty; name one, or omit it")
 }
 
 // bodyField is a field of a struct.

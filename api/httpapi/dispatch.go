@@ -150,7 +150,7 @@ func (req *Request) dispatch() (status int, body any, err error) {
 // MethodNotAllowed refuses a method that the path does not support.
 func MethodNotAllowed(allow string) *Refusal {
 	r := NewRefusal(fasthttp.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
-		fmt.Sprintf("This path does not take this method; use %s", allow))
+		fmt.Sprintf("This path does not support this method; use %s", allow))
 	r.allow = allow
 	return r
 }

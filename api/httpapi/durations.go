@@ -15,7 +15,7 @@ const longest = 1 << 40
 // Positive returns a duration that must be positive, or 0 if absent.
 func (d *Durations) Positive(field string, v *int64, unit time.Duration) time.Duration {
 	if v != nil && *v == 0 {
-		d.refuse(field, *v, "must be positive; leave it out for the default")
+		d.refuse(field, *v, "must be positive; omit it for the default")
 		return 0
 	}
 	return d.OrDefault(field, v, unit, 0)

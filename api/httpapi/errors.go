@@ -56,7 +56,7 @@ func InvalidID(field string) *Refusal {
 
 // ErrUnauthorized is the same for every 401, so that it gives no hint of the cause.
 var ErrUnauthorized = NewRefusal(fasthttp.StatusUnauthorized, v1.CodeUnauthorized,
-	"The request needs one valid, unexpired bearer token in its Authorization header")
+	"The bearer token is missing, invalid or expired; send one valid token in the Authorization header")
 
 // Forbidden refuses what the token does not allow.
 func Forbidden(message string) *Refusal {
@@ -132,7 +132,7 @@ var defaultMessage = map[model.Code]string{
 	model.NoFreshWorkers:      "No workers with fresh heartbeats available",
 	model.NoMatchingWorkers:   "No worker has the requested type, runtime and labels",
 	model.NoCapacity:          "All matching workers are at capacity",
-	queues.QueueNotFound:      "Nothing is known of this queue in this scope; check the name, tenantId and workspaceId",
+	queues.QueueNotFound:      "There is no such queue in this scope; check the name, tenantId and workspaceId",
 	schedules.NotFound:        "There is no such schedule in this scope; check the id, tenantId and workspaceId",
 	schedules.Exists:          "A schedule with this id exists; change that one, or choose another id",
 	model.Overloaded:          "The server has reached one of its limits. Retry after the time in Retry-After",

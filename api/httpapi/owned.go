@@ -15,7 +15,7 @@ import (
 // A worker may send its own token instead of an attempt's, for attempts that were dispatched to it.
 
 // ErrNotTask refuses a valid token of another kind; a worker's token is then checked again.
-var ErrNotTask = Forbidden("The token is not a task's; use the taskToken of the task's envelope")
+var ErrNotTask = Forbidden("This request needs a task token: use taskToken from the task's envelope")
 
 // errInDoubt is for attempts that the store may have lost: no verdict, since another replica may know them.
 var errInDoubt = &Refusal{

@@ -108,7 +108,7 @@ func (a *API) Cached(bearer []byte, now time.Time) *Principal {
 func (a *API) Open(bearer []byte, now time.Time) *OpenedToken {
 	text := string(bearer) // the cache outlives the request
 	c, err := a.Keys.Verify(text, now)
-	if err != nil || a.revoked.Load().Takes(c) {
+	if err != nil || a.revoked.Load().Revokes(c) {
 		return nil
 	}
 	e := &token.Entry[Principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
@@ -128,7 +128,7 @@ func (a *API) Open(bearer []byte, now time.Time) *OpenedToken {
 func (a *API) Remember(o *OpenedToken, now time.Time) bool {
 	a.Metrics.cacheMisses.Inc()
 	a.tokens.Put(o.entry, now.UnixMilli())
-	if !a.revoked.Load().Takes(o.claims) {
+	if !a.revoked.Load().Revokes(o.claims) {
 		return true
 	}
 	// Revoked since it was verified: the revocation may have searched the cache before the entry was there.

@@ -37,7 +37,7 @@ func (req *Request) parseQuery(raw string) error {
 		case name == "":
 			return InvalidField("query", "The query has a value without a name; write name=value")
 		case param == nil:
-			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or leave it out", Clip(name)))
+			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or omit it", Clip(name)))
 		case len(q[name]) > 1 && !param.Repeats:
 			return InvalidField(name, name+" is given twice; give it once")
 		}

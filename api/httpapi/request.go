@@ -40,7 +40,7 @@ func (req *Request) Context() context.Context { return req.during(context.Backgr
 // during returns the same context, but it ends with ctx.
 func (req *Request) during(ctx context.Context) context.Context {
 	if by := req.Caller.actor(); by != "" {
-		ctx = model.WithActor(ctx, by)
+		ctx = store.ForTenant(model.WithActor(ctx, by), req.Caller.tenant())
 	}
 	return arrived(ctx, req.Ctx)
 }

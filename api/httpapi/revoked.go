@@ -12,9 +12,9 @@ func (a *API) applyRevocations(all, news []revocations.Revocation) {
 	fresh := revokedTokens(news)
 	a.tokens.Drop(func(p *Principal) bool {
 		if p.Claims != nil {
-			return fresh.MayTake(p.Claims)
+			return fresh.MayRevoke(p.Claims)
 		}
-		return fresh.MayTake(&token.Claims{
+		return fresh.MayRevoke(&token.Claims{
 			Kind: token.KindTask, Tenant: p.attempt.Scope.Tenant, Workspace: p.attempt.Scope.Workspace, Worker: p.attempt.WorkerID,
 		})
 	})

@@ -45,6 +45,7 @@ type Route struct {
 
 	Beats      string // the kind of heartbeats that it accepts; "": none
 	Waits      bool   // it may wait for something to happen; the handler limits how many do
+	Prompt     bool   // a worker's reports, which do not yield to heartbeats
 	LogsItself bool   // the domain logs the operation
 
 	// For the OpenAPI document.
@@ -108,7 +109,7 @@ func (a *API) Find(method, path string) (*Route, string, error) {
 	if allow != nil {
 		return nil, "", MethodNotAllowed(strings.Join(allow, ", "))
 	}
-	return nil, "", NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "There is nothing at this path; /openapi.json lists what there is")
+	return nil, "", NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "No resource at this path; /openapi.json lists the paths")
 }
 
 func (r *Route) match(segments []string) (id string, ok bool) {

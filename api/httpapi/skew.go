@@ -13,16 +13,16 @@ var skewBuckets = [...]time.Duration{
 	time.Hour,
 }
 
-// maxSkew is the most that one worker adds to the sum, so that one clock that is years off does not hide all others.
+// maxSkew is the most that one reported time adds to the sum, so that a clock which is years off does not dominate it.
 const maxSkew = 24 * time.Hour
 
-// skewCount counts how far the times that workers report in callbacks are from the store's time of receipt.
+// skewCount is a histogram of the difference between the time that a worker reports in a callback and the time when Redis received it.
 type skewCount struct {
 	millis  atomic.Uint64
 	buckets [len(skewBuckets) + 1]atomic.Uint64
 }
 
-// Observe counts a worker's time; a zero time was not reported.
+// Observe adds a worker's time. It ignores a zero time: the worker reported none.
 func (c *skewCount) Observe(reported, received time.Time) {
 	if !reported.IsZero() {
 		c.ObserveMs(reported.UnixMilli(), received)

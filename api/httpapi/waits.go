@@ -101,7 +101,7 @@ func (w *Waits) Check() {
 // endReason returns why a call with a worker's or a control token must end, or "".
 func (a *API) endReason(who *Principal) string {
 	switch {
-	case a.revoked.Load().Takes(who.Claims):
+	case a.revoked.Load().Revokes(who.Claims):
 		return endRevoked
 	case !a.RedisTime(&fasthttp.RequestCtx{}).Before(who.Claims.ExpiresAt.Time):
 		return endToken

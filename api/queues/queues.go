@@ -104,7 +104,8 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 	if req.Caller.Claims.Queue != req.ID {
 		return 0, nil, httpapi.Forbidden("The worker registered for the queue " + req.Caller.Claims.Queue + "; it claims from that one only")
 	}
-	r := queues.ClaimRequest{Scope: scope, WorkerID: req.Caller.Claims.Worker, Queue: req.ID, Types: body.Types, Max: 1, ClaimID: body.ClaimID}
+	r := queues.ClaimRequest{Scope: scope, WorkerID: req.Caller.Claims.Worker, Queue: req.ID, Types: body.Types, Max: 1, ClaimID: body.ClaimID,
+		Start: body.Start}
 	if body.Max != nil {
 		r.Max = *body.Max
 	}
@@ -132,6 +133,9 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 		v, err := h.Envelopes.Of(e)
 		if err != nil {
 			return 0, nil, err
+		}
+		if body.Start && e.Task.State == model.Running {
+			v.State = v1.Running
 		}
 		answer.Tasks[i] = *v
 	}

@@ -17,7 +17,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Description: "The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type, " +
 				"runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a " +
 				"task, or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks " +
-				"while the worker holds them. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, " +
+				"while the worker holds them. With start, the tasks are RUNNING in the answer, as if the worker had reported their " +
+				"starts. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, " +
 				"such as cancellations, are in the answers to its heartbeats only.",
 		},
 		{

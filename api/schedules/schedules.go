@@ -70,7 +70,7 @@ func changeSpec(spec *schedules.Spec, body *v1.ChangeScheduleRequest, whole bool
 	}
 	if body.Task.Traceparent != "" {
 		return httpapi.InvalidField("task.traceparent",
-			"task.traceparent would be the same for each task that the schedule creates; leave it out")
+			"task.traceparent would be the same for each task that the schedule creates; omit it")
 	}
 	task, err := convert.TaskOf(body.Task, spec.Scope)
 	var r *httpapi.Refusal

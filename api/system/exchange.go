@@ -42,8 +42,8 @@ func (h *Handlers) createToken(req *httpapi.Request) (int, any, error) {
 	case body.TTLMs == nil:
 		life = defaultExchangedLife
 	case life < time.Second || life > maxExchangedLife:
-		return 0, nil, httpapi.InvalidField("ttlMs", fmt.Sprintf("ttlMs is %d; use %d to %d, or leave it out for %d", *body.TTLMs,
-			time.Second.Milliseconds(), maxExchangedLife.Milliseconds(), defaultExchangedLife.Milliseconds()))
+		return 0, nil, httpapi.InvalidField("ttlMs", fmt.Sprintf("ttlMs is %d, which is out of range: use %d to %d, or omit it for %d",
+			*body.TTLMs, time.Second.Milliseconds(), maxExchangedLife.Milliseconds(), defaultExchangedLife.Milliseconds()))
 	}
 	text, expires, err := req.API.Keys.Exchange(own, role, life, req.Now)
 	if err != nil {
@@ -61,7 +61,7 @@ func exchangedRole(own, requested token.Role) (token.Role, error) {
 		return own, nil
 	}
 	if !slices.Contains(token.Roles, requested) {
-		return "", httpapi.InvalidField("role", fmt.Sprintf("role is %q; use one of %s, or leave it out for the token's own",
+		return "", httpapi.InvalidField("role", fmt.Sprintf("role is %q; use one of %s, or omit it for the token's own",
 			httpapi.Clip(string(requested)), strings.Join(lesserRoles(own), ", ")))
 	}
 	if httpapi.Permitted[requested]&^httpapi.Permitted[own] != 0 {

@@ -45,7 +45,7 @@ func revocation(req *httpapi.Request, body *v1.RevokeTokensRequest) (*revocation
 		}
 	}
 	if named != 1 {
-		return nil, httpapi.InvalidField("subject", "The body must name whose tokens do not hold any more: one of subject, workerId and tenantId")
+		return nil, httpapi.InvalidField("subject", "The request must have exactly one of subject, workerId and tenantId: whose tokens to revoke")
 	}
 	switch {
 	case body.WorkerID != "":

@@ -210,7 +210,7 @@ func (h *Handlers) scopes(req *httpapi.Request) (int, any, error) {
 	claims := req.Caller.Claims
 	switch {
 	case claims.Workspace != token.Wildcard:
-		return 0, nil, httpapi.Forbidden("The token opens one workspace; a list of them needs a token whose workspace is *")
+		return 0, nil, httpapi.Forbidden("This token is valid for one workspace; to list workspaces, use a token whose workspace is *")
 	case claims.Tenant != token.Wildcard:
 		f.Tenant = claims.Tenant
 	}

@@ -72,7 +72,7 @@ func taskSelector(req *httpapi.Request, s *v1.TaskSelector, from string) (
 	}
 	if len(p.Values) == 0 && len(s.Labels) == 0 && s.FinishedAfter.IsZero() {
 		return f, nil, httpapi.InvalidField("selector",
-			"selector says nothing, which would mean every task; name state, queue, type, runId, workerId, "+
+			"selector is empty, which would select every task: set at least one of state, queue, type, runId, workerId, "+
 				"machineId, scheduleId, labels, reason or finishedAfter")
 	}
 	if f, err = taskFilter(req, &p); err != nil && p.Err == nil {
@@ -83,7 +83,7 @@ func taskSelector(req *httpapi.Request, s *v1.TaskSelector, from string) (
 		checkEnds(&p, &f)
 	}
 	if len(f.Labels) > model.MaxLabels {
-		p.Refuse(httpapi.InvalidField("labels", "labels has too many; nothing has so many labels"))
+		p.Refuse(httpapi.InvalidField("labels", "labels has too many entries: no task has so many"))
 	}
 	if p.Err != nil {
 		return f, nil, inSelector(p.Err)

@@ -15,6 +15,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
@@ -25,13 +26,21 @@ func (h *Handlers) completed(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := h.attempts.Complete(req.Context(), req.Attempt, completion)
-	if err != nil {
-		h.lateResult(req, completion, err)
-		return 0, nil, err
+	one := beats.Completing{Attempt: req.Attempt, Completion: completion}
+	h.attempts.CompleteMany(req.Context(), []*beats.Completing{&one})
+	answer, err := h.completedAnswer(req, &one)
+	return fasthttp.StatusOK, answer, err
+}
+
+// completedAnswer returns the answer to a completion, and records what there is to record about it.
+func (h *Handlers) completedAnswer(req *httpapi.Request, c *beats.Completing) (*v1.CompletedResponse, error) {
+	if c.Err != nil {
+		h.lateResult(req, c)
+		return nil, c.Err
 	}
-	req.API.Metrics.Shared().Skew.Observe(completion.CompletedAt, done.At)
-	return fasthttp.StatusOK, v1.CompletedResponse{
+	done := &c.Completed
+	req.API.Metrics.Shared().Skew.Observe(c.Completion.CompletedAt, done.At)
+	return &v1.CompletedResponse{
 		Acknowledged: true,
 		FinalState:   v1.State(done.Outcome),
 		ServerTime:   v1.At(done.At),
@@ -41,14 +50,13 @@ func (h *Handlers) completed(req *httpapi.Request) (int, any, error) {
 }
 
 // lateResult records a result that came too late.
-func (h *Handlers) lateResult(req *httpapi.Request, completion model.Completion, err error) {
-	code := model.CodeOf(err)
+func (h *Handlers) lateResult(req *httpapi.Request, c *beats.Completing) {
+	a, code := c.Attempt, model.CodeOf(c.Err)
 	if code != model.AttemptMismatch && code != model.AlreadyTerminal {
 		return
 	}
-	a := req.Attempt
 	current := a.Number
-	if e, ok := errors.AsType[*model.Error](err); ok && code == model.AttemptMismatch {
+	if e, ok := errors.AsType[*model.Error](c.Err); ok && code == model.AttemptMismatch {
 		current = e.Expected
 	}
 	h.late.count.Inc()
@@ -58,28 +66,35 @@ func (h *Handlers) lateResult(req *httpapi.Request, completion model.Completion,
 	}
 	req.API.Logger.LogAttrs(context.Background(), slog.LevelWarn, "late result ignored",
 		a.Scope.LogAttr(), slog.String("taskId", a.TaskID), slog.Int("attempt", a.Number), slog.Int("currentAttempt", current),
-		slog.String("outcome", string(completion.Outcome)), slog.String("code", string(code)),
+		slog.String("outcome", string(c.Completion.Outcome)), slog.String("code", string(code)),
 		slog.Int64("moreNotLogged", suppressed))
 }
 
 // lateLines is how many late results are logged per second; further ones are only counted.
 const lateLines = 10
 
+// completedBody is the body of a completion.
+type completedBody struct {
+	v1.CompletedRequest
+	// The error object is stored as it was sent, so it is decoded separately.
+	Error json.RawMessage `json:"error"`
+}
+
 // completion decodes and checks the body.
 func completion(req *httpapi.Request) (model.Completion, error) {
-	var body struct {
-		v1.CompletedRequest
-		// The error object is stored as it was sent, so it is decoded separately.
-		Error json.RawMessage `json:"error"`
-	}
-	var none model.Completion
+	var body completedBody
 	if err := req.Lenient(&body); err != nil {
-		return none, err
+		return model.Completion{}, err
 	}
 	report, err := report(req, body.Attempt, body.WorkerID, body.CompletedAt.Time)
 	if err != nil {
-		return none, err
+		return model.Completion{}, err
 	}
+	return body.completion(report)
+}
+
+// completion checks the fields that only completions have.
+func (body *completedBody) completion(report model.Report) (none model.Completion, err error) {
 	switch body.Outcome {
 	case v1.OutcomeSucceeded, v1.OutcomeFailed, v1.OutcomeCancelled:
 	case "":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/internal/logs"
+	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
@@ -28,7 +29,7 @@ type Service interface {
 // Attempts receives a worker's reports about an attempt, other than heartbeats.
 type Attempts interface {
 	Start(context.Context, *model.Attempt, model.Report) (model.Acknowledged, error)
-	Complete(context.Context, *model.Attempt, model.Completion) (model.Completed, error)
+	CompleteMany(context.Context, []*beats.Completing)
 	CancelDelivered(*model.Attempt) // a reply that included the cancel was written to the connection; does not block
 }
 

@@ -52,13 +52,20 @@ func cancelledBeforeStart(err error) error {
 	return err
 }
 
-// report checks the fields that all callbacks have.
-func report(req *httpapi.Request, attempt int, worker string, at time.Time) (model.Report, error) {
+func checkReport(attempt int, worker string) error {
 	if attempt < 1 {
-		return model.Report{}, httpapi.InvalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")
+		return httpapi.InvalidField("attempt", "attempt is missing or less than 1; send the attempt of the task's envelope")
 	}
 	if worker != "" && !model.ValidID(worker) {
-		return model.Report{}, httpapi.InvalidID("workerId")
+		return httpapi.InvalidID("workerId")
+	}
+	return nil
+}
+
+// report checks the fields that all callbacks have.
+func report(req *httpapi.Request, attempt int, worker string, at time.Time) (model.Report, error) {
+	if err := checkReport(attempt, worker); err != nil {
+		return model.Report{}, err
 	}
 	if req.Attempt == nil {
 		a, r := req.API.OwnAttempt(req.Ctx, req.Route.Op, req.Caller, req.ID, attempt)

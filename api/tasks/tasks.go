@@ -60,12 +60,12 @@ func taskFilter(req *httpapi.Request, p *httpapi.Parameters) (f model.TaskFilter
 func checkEnds(p *httpapi.Parameters, f *model.TaskFilter) {
 	for _, state := range f.States {
 		if !state.Terminal() {
-			p.Refuse(httpapi.InvalidField("state", fmt.Sprintf("state is %s, and finishedAfter and finishedBefore ask for finished tasks; "+
-				"leave it out, or use SUCCEEDED, FAILED or CANCELLED", state)))
+			p.Refuse(httpapi.InvalidField("state", fmt.Sprintf("state is %s, but finishedAfter and finishedBefore select finished tasks: "+
+				"omit state, or use SUCCEEDED, FAILED or CANCELLED", state)))
 		}
 	}
 	if !f.FinishedBefore.IsZero() && !f.FinishedAfter.Before(f.FinishedBefore) {
-		p.Refuse(httpapi.InvalidField("finishedBefore", "finishedBefore is not later than finishedAfter; nothing ends between them"))
+		p.Refuse(httpapi.InvalidField("finishedBefore", "finishedBefore must be later than finishedAfter"))
 	}
 }
 

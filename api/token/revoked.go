@@ -34,13 +34,13 @@ func later(of map[bearers]int64, who bearers, issued time.Time) {
 	of[who] = max(of[who], issued.Unix())
 }
 
-// Takes reports whether the token with these claims was revoked.
-func (r *Revoked) Takes(c *Claims) bool { return r.takes(c, c.IssuedAt.Unix()) }
+// Revokes reports whether the token with these claims was revoked.
+func (r *Revoked) Revokes(c *Claims) bool { return r.revokes(c, c.IssuedAt.Unix()) }
 
-// MayTake reports whether a token with these claims, whenever it was issued, may have been revoked.
-func (r *Revoked) MayTake(c *Claims) bool { return r.takes(c, 0) }
+// MayRevoke reports whether a token with these claims, whenever it was issued, may have been revoked.
+func (r *Revoked) MayRevoke(c *Claims) bool { return r.revokes(c, 0) }
 
-func (r *Revoked) takes(c *Claims, issued int64) bool {
+func (r *Revoked) revokes(c *Claims, issued int64) bool {
 	in := func(of map[bearers]int64, tenant, workspace, name string) bool {
 		until, ok := of[bearers{tenant, workspace, name}]
 		return ok && issued <= until

@@ -8,7 +8,7 @@ import (
 )
 
 // Which tokens are revoked, and which are not.
-func TestRevokedTakes(t *testing.T) {
+func TestRevokedReports(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) *jwt.NumericDate { return jwt.NewNumericDate(time.Unix(s, 0)) }
 	of := func(kind Kind, tenant, workspace, worker, subject string, issued int64) *Claims {
@@ -31,7 +31,7 @@ func TestRevokedTakes(t *testing.T) {
 		of(KindControl, "acme", "*", "", "bob", 1),
 		of(KindControl, "acme", "prod", "", "eve", 1), of(KindControl, "*", "*", "", "eve", 1),
 	} {
-		if !r.Takes(c) || !r.MayTake(c) {
+		if !r.Revokes(c) || !r.MayRevoke(c) {
 			t.Errorf("%+v holds", c)
 		}
 	}
@@ -42,11 +42,11 @@ func TestRevokedTakes(t *testing.T) {
 		of(KindControl, "acme", "prod", "", "ann", 101), of(KindControl, "acme", "dev", "", "ann", 1), of(KindControl, "acme", "*", "", "ann", 1),
 		of(KindControl, "*", "*", "", "bob", 1), of(KindControl, "acme", "prod", "", "", 1), of(KindTask, "acme", "prod", "", "ann", 1),
 	} {
-		if r.Takes(c) {
+		if r.Revokes(c) {
 			t.Errorf("%+v does not hold", c)
 		}
 	}
-	if !r.MayTake(of(KindTask, "gone", "w", "", "", 101)) {
+	if !r.MayRevoke(of(KindTask, "gone", "w", "", "", 101)) {
 		t.Error("a token without a known time of issue is valid")
 	}
 }

@@ -110,7 +110,7 @@ func workerSelector(scope model.Scope, s *v1.WorkerSelector, silent time.Duratio
 	f := workers.WorkerFilter{Scope: scope, Labels: s.Labels, Queue: s.Queue, Version: s.Version, MachineID: s.MachineID, SilentFor: silent}
 	if len(f.Labels) == 0 && f.Queue == "" && f.Version == "" && f.MachineID == "" && silent == 0 {
 		return f, httpapi.InvalidField("selector",
-			"selector says nothing, which would mean every worker; name labels, queue, version or machineId"+
+			"selector is empty, which would select every worker: set at least one of labels, queue, version or machineId"+
 				map[bool]string{true: ", or say silentForMs"}[bySilence])
 	}
 	return f, f.ValidateSelector()

@@ -31,7 +31,7 @@ func TestDocumentsShowTheNewestResult(t *testing.T) {
 			t.Errorf("%s does not show the newest report in %s; after 'make bench' run 'make results'", name, results)
 		}
 	}
-	for _, name := range headline {
+	for name := range headline {
 		if !slices.ContainsFunc(newest.Bars, func(b report.Bar) bool { return b.Name == name }) {
 			t.Errorf("the README is to show the bar %s, which the report does not have", name)
 		}
@@ -68,7 +68,7 @@ func sample() *report.Report {
 		StartedAt: time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC), Machine: report.Machine{Cores: 2, OS: "linux", Arch: "amd64", CPU: "A CPU"},
 		Lubdub: report.Lubdub{Version: "v1-3-g1a2b3c4", Commit: "1a2b3c4"}, Redis: report.Redis{Version: "7.0.15"},
 		Bars: []report.Bar{{Name: "a", What: "a | b", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met, Note: "a note"},
-			{Name: headline[0], What: "headline", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met}},
+			{Name: "batch-rate", What: "headline", Unit: "×", Bar: 0.28, Measured: &v, Verdict: report.Met}},
 	}
 }
 

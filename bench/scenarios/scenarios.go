@@ -71,6 +71,8 @@ var All = []*Scenario{
 		runClaims},
 	{"noops", "Tasks with nothing to do", "A client that does no more than this, in turns with a worker of the Go SDK, claims, starts and " +
 		"completes tasks, 1, 10 and 100 at a time.", aRedis, runNoOps},
+	{"life", "A task's whole life", "16 callers create tasks with nothing to do, one and 100 a request, and a worker with a concurrency of " +
+		"32 runs them: Lubdub with its Go SDK, asynq and BullMQ in turns. Then an idle worker gets tasks one by one.", ownRedis, runLife},
 	{"pollers", "Idle pollers", "1,000 workers wait in long polls for tasks that do not come.", aRedis, runPollers},
 	{"streams", "Streams of events", "Tasks come and go at 5,000 transitions a second, and listeners tell how long each event takes; " +
 		"then beats at half of the top rate without and beside 10,000 clients that listen.", aRedis, runStreams},

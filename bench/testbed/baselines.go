@@ -24,6 +24,9 @@ const (
 	Autopipeline = "autopipeline"
 	Zadd         = "zadd"
 	Etcd         = "etcd"
+	Lives        = "life" // Lubdub's own client and worker
+	Asynq        = "asynq"
+	BullMQ       = "bullmq"
 )
 
 // baseline finds a baseline program. If it is missing the report notes that, and the comparison is not measured.

@@ -28,7 +28,7 @@ type cli struct {
 	Plan    planCmd    `cmd:"" help:"Estimate what a fleet needs: cores, Redis servers, memory, connections."`
 	Config  configCmd  `cmd:"" help:"Print, check and explain the configuration."`
 	Metrics metricsCmd `cmd:"" help:"Explain the metrics."`
-	Health  healthCmd  `cmd:"" help:"Ask a running server whether it is ready; for container health checks."`
+	Health  healthCmd  `cmd:"" help:"Check whether a running server is ready; for container health checks."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Explain helpCmd    `cmd:"" name:"help" help:"Print help, also for a command."`
 

@@ -84,7 +84,7 @@ func TestCommandLine(t *testing.T) {
 		{"token of a submitter", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role submitter", exitOK, "eyJ", ""},
 		{"roles of tokens", nil, "token --help", exitOK, "viewer, submitter,", ""},
 		{"token of an empty queue", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role enroll --queue=", exitMistake, "",
-			"--queue is empty; give it a value, or leave it out"},
+			"--queue is empty; give it a value, or omit it"},
 		{"an act with an empty filter", nil, "task cancel --queue= --state RUNNING -y", exitMistake, "", "--queue is empty"},
 		{"token of no role", []string{"LUBDUB_SIGNING_KEYS=" + testKey}, "token --role king", exitMistake, "", `unknown role "king"`},
 		{"dev: check without fleet", nil, "dev --check --no-fleet", exitMistake, "", "cannot be used with --no-fleet"},

@@ -13,8 +13,14 @@ import (
 
 // dashboard is what the tests look at of one of Grafana's.
 type dashboard struct {
-	UID    string `json:"uid"`
-	Title  string `json:"title"`
+	UID        string `json:"uid"`
+	Title      string `json:"title"`
+	Templating struct {
+		List []struct {
+			Name string `json:"name"`
+			Type string `json:"type"`
+		} `json:"list"`
+	} `json:"templating"`
 	Panels []struct {
 		Type       string `json:"type"`
 		Title      string `json:"title"`
@@ -26,6 +32,8 @@ type dashboard struct {
 		} `json:"targets"`
 	} `json:"panels"`
 }
+
+var variable = regexp.MustCompile(`\$[a-z]+`)
 
 // Dashboards and alerts name metrics that there are, and series that are there from the start. Whether the expressions are ones
 // is judged by 'make test-deploy', with Prometheus's own parser: bin/dashboards.yml has them as rules.
@@ -63,16 +71,29 @@ func TestDashboardsAndAlertsNameMetricsThatThereAre(t *testing.T) {
 		if d.UID == "" || d.Title == "" || len(d.Panels) < 10 {
 			t.Errorf("%s has no uid or title, or %d panels only", file, len(d.Panels))
 		}
+		var variables []string
+		for _, v := range d.Templating.List {
+			variables = append(variables, v.Name)
+		}
 		for _, p := range d.Panels {
 			if p.Type == "row" {
 				continue
 			}
-			if p.Datasource.UID != "prometheus" || len(p.Targets) == 0 {
-				t.Errorf("%s: %q has no targets, or another datasource than the one that is provisioned", file, p.Title)
+			if p.Datasource.UID != "${datasource}" || len(p.Targets) == 0 {
+				t.Errorf("%s: %q has no targets, or not the data source that is chosen", file, p.Title)
 			}
 			for _, target := range p.Targets {
 				check(file, target.Expr)
-				fmt.Fprintf(rules, "      - {record: 'dashboards:%d', expr: '%s'}\n", rules.Len(), strings.ReplaceAll(target.Expr, "'", "''"))
+				if !strings.Contains(target.Expr, `job=~"$job"`) {
+					t.Errorf("%s: %q mixes deployments: %s", file, p.Title, target.Expr)
+				}
+				expr := variable.ReplaceAllStringFunc(target.Expr, func(name string) string {
+					if !slices.Contains(variables, name[1:]) {
+						t.Errorf("%s: %q uses %s, which is no variable of the dashboard", file, p.Title, name)
+					}
+					return ".*"
+				})
+				fmt.Fprintf(rules, "      - {record: 'dashboards:%d', expr: '%s'}\n", rules.Len(), strings.ReplaceAll(expr, "'", "''"))
 			}
 		}
 	}

@@ -17,14 +17,14 @@ import (
 type devCmd struct {
 	NoFleet bool          `help:"Only the server: no simulated workers."`
 	For     time.Duration `placeholder:"DURATION" help:"Stop starting tasks after this time, wait until they have ended, and exit. Without it the fleet runs until Ctrl-C."`
-	Check   bool          `help:"Exit with 1 if Lubdub was wrong about any task: failed a live one, missed a dead one, ended an attempt twice, or took 250 ms longer than this process was itself held up. Plays again, twice at most, where the machine was too busy to prove anything. Without flags it takes free ports and runs for 20s."`
+	Check   bool          `help:"Exit with 1 if Lubdub was wrong about any task: it failed a live one, missed a dead one, ended an attempt twice, or was more than 250 ms late, not counting time in which this process did not run. If the machine was too busy for a result, repeat the run, at most twice. Without flags it takes free ports and runs for 20s."`
 	Rate    float64       `default:"5" help:"Tasks that the fleet starts per second."`
 
 	settings `embed:""`
 }
 
 func (*devCmd) Help() string {
-	return "Needs nothing: Redis is embedded, unless --redis names one, and the signing key is random. Nothing persists."
+	return "Nothing else is needed: Redis is embedded, unless --redis names one, and the signing key is random. Nothing persists."
 }
 
 // The fleet uses a separate workspace, so that it does not interfere with manual experiments.

@@ -43,7 +43,7 @@ func TestDevCheck(t *testing.T) {
 		t.Fatalf("it ended with %d\n%s", r.code, out)
 	}
 	for _, want := range []string{
-		`^lubdub 1\.2\.3 listening on http://127\.0\.0\.1:\d+ \(.*redis embedded\)`, `\nembedded Redis: for trying only`,
+		`^lubdub 1\.2\.3 listening on http://127\.0\.0\.1:\d+ \(.*redis embedded\)`, `\nembedded Redis: only to try Lubdub`,
 		`\n +\d+s  live \d+  succeeded \d+ `, `\n(zombie |WRONG  ) task_\w+  .*  silent \d{4} ms of \d{4}  detected \d+ ms late`,
 		`\nsummary of run fleet-`, `tasks created +\d+\n`, `workers killed +2, of whose tasks 80 were recovered\n`, `HEARTBEAT_TIMEOUT +\d+\n`,
 		`wrong verdicts +\d`,
@@ -112,7 +112,7 @@ func TestGuideWorksAsPrinted(t *testing.T) {
 	for {
 		l := r.line("")
 		script = append(script, l)
-		if strings.Contains(l, "/heartbeat") && strings.Contains(l, "zombie-") {
+		if strings.Contains(l, "/heartbeat") && strings.Contains(l, "silent-") {
 			break
 		}
 	}

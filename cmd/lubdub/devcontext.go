@@ -23,20 +23,20 @@ func keepContext(env *session.Env, p *process, keys *token.Keyring, withFleet bo
 		Role: token.RoleAdmin, Tenant: "*", Workspace: "*", Subject: "dev", TTL: 24 * time.Hour,
 	}, time.Now())
 	if err != nil {
-		return "# no context is kept for other commands: " + err.Error()
+		return "# no context was saved for the CLI: " + err.Error()
 	}
 	current, err := contexts.Add(env.Getenv, devContext, contexts.Context{
 		Server: p.apiURL(), Token: admin, Tenant: tenant, Workspace: workspace,
 	})
 	if err != nil {
-		return "# no context is kept for other commands: " + err.Error()
+		return "# no context was saved for the CLI: " + err.Error()
 	}
 	flag := ""
 	if !current {
 		flag = " --context " + devContext
 	}
 	return fmt.Sprintf(`
-# Or look at it as an operator does. The context %s is kept for these commands, with %s/%s as its scope:
+# Or use the CLI. The context %s was saved for it, with the scope %s/%s:
 #   lubdub status%[4]s
 #   lubdub worker ls%[4]s
 #   lubdub task ls%[4]s --state FAILED

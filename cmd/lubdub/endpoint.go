@@ -9,16 +9,16 @@ import (
 	"github.com/lubdub-io/lubdub/api"
 )
 
-// endpoint is an address at which the process will serve. It listens only when requests can be answered: the kernel accepts connections
-// as soon as a socket listens, and clients that connect while the start waits for Redis would have to wait too.
+// endpoint is an address at which the process will serve. With a configured port it listens only when requests can be answered: the kernel
+// accepts connections as soon as a socket listens, and clients that connect while the start waits for Redis would have to wait too.
 type endpoint struct {
 	setting, configured string // the name of the setting and its value
 	addr                string // with the port that the system chose, if the setting allows any
 	listener            net.Listener
 }
 
-// newEndpoint fails if the address is in use. A port chosen by the system stays bound from here on, so that no other process takes it; no
-// client knows its number before it is printed.
+// newEndpoint fails if the address is in use. At a port that the system chooses it listens from here on, so that no other process takes
+// the port; no client knows its number before it is printed.
 func newEndpoint(setting, configured string) (*endpoint, error) {
 	l, err := listen(setting, configured)
 	if err != nil {

@@ -31,38 +31,38 @@ func guide(base string, keys *token.Keyring, withFleet bool) (string, error) {
 }
 
 const walk = `
-# Try it from another shell: paste all of this, or line by line.
+# Try it from another shell: paste everything below, or one line at a time.
 LUBDUB={base}
 ADMIN='Authorization: Bearer {admin}'
 JSON='Content-Type: application/json'
 
-# Create a task. The answer is its envelope, with the token that its worker needs.
+# Create a task. The response is its envelope, with the token that its worker needs.
 ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"hello-{id}","heartbeatIntervalMs":30000,"heartbeatTimeoutMs":90000}')
 TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]*\)".*/\1/p')"; echo "$ENVELOPE"
 
-# Be its worker: start, beat, and say how far it is.
+# Act as its worker: start the task, send a heartbeat, and report progress.
 curl -sS $LUBDUB/v1/tasks/hello-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo
 curl -sS $LUBDUB/v1/tasks/hello-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1,"progressPct":45,"message":"Partition 5 of 10"}'; echo
 
-# Cancel it. The answer to the next heartbeat says so, and the worker stops.
+# Cancel the task. The response to the next heartbeat has shouldCancel, and the worker stops.
 curl -sS $LUBDUB/v1/tasks/hello-{id}/cancel -H "$ADMIN" -H "$JSON" -d '{"reason":"user_requested"}'; echo
 curl -sS $LUBDUB/v1/tasks/hello-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
 curl -sS $LUBDUB/v1/tasks/hello-{id}/completed -H "$TASK" -H "$JSON" -d '{"attempt":1,"outcome":"CANCELLED"}'; echo
 
-# Look at it, and at all cancelled ones.
+# Get the task, and list all cancelled ones.
 curl -sS $LUBDUB/v1/tasks/hello-{id} -H "$ADMIN"; echo
 curl -sS "$LUBDUB/v1/tasks?state=CANCELLED" -H "$ADMIN"; echo
 
-# Make a zombie: a task that must beat every second, and does not. Its history shows why it failed.
-ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"zombie-{id}","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}')
+# Let a task time out: it must send a heartbeat every second, and sends none. Its history shows why it failed.
+ENVELOPE=$(curl -sS $LUBDUB/v1/tasks -H "$ADMIN" -H "$JSON" -d '{"taskId":"silent-{id}","heartbeatIntervalMs":1000,"heartbeatTimeoutMs":2000}')
 TASK="Authorization: Bearer $(echo "$ENVELOPE" | sed -n 's/.*"taskToken":"\([^"]*\)".*/\1/p')"
-curl -sS $LUBDUB/v1/tasks/zombie-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo; sleep 4
-curl -sS $LUBDUB/v1/tasks/zombie-{id} -H "$ADMIN"; echo
-curl -sS $LUBDUB/v1/tasks/zombie-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
+curl -sS $LUBDUB/v1/tasks/silent-{id}/started -H "$TASK" -H "$JSON" -d '{"attempt":1,"workerId":"me"}'; echo; sleep 4
+curl -sS $LUBDUB/v1/tasks/silent-{id} -H "$ADMIN"; echo
+curl -sS $LUBDUB/v1/tasks/silent-{id}/heartbeat -H "$TASK" -H "$JSON" -d '{"attempt":1}'; echo
 `
 
 const walkFleet = `
-# The simulated fleet has its own workspace; see its failures.
+# The simulated fleet has its own workspace. List its failed tasks.
 FLEET='Authorization: Bearer %s'
 curl -sS "$LUBDUB/v1/tasks?state=FAILED&pageSize=3" -H "$FLEET"; echo
 `

@@ -21,7 +21,7 @@ import (
 )
 
 type healthCmd struct {
-	URL     string        `name:"url" placeholder:"URL" help:"Server to ask, such as http://127.0.0.1:9090, or one of its health pages; without it the admin listener that configuration and environment name."`
+	URL     string        `name:"url" placeholder:"URL" help:"Server to check, such as http://127.0.0.1:9090, or one of its health pages. Default: the admin listener of the configuration."`
 	File    string        `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
 	Timeout time.Duration `default:"2s" help:"How long to wait for the answer."`
 }

@@ -20,7 +20,7 @@ func (o older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v1/tokens" {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"error":"not_found","message":"There is nothing at this path"}`))
+		_, _ = w.Write([]byte(`{"error":"not_found","message":"No resource at this path"}`))
 		return
 	}
 	if r.URL.Path != "/v1/system" {
@@ -50,7 +50,7 @@ func TestAnOlderServerIsReportedAsOlder(t *testing.T) {
 	d.environ = append(d.environ, "LUBDUB_URL="+s.URL, "LUBDUB_TOKEN="+adminToken(t))
 	scope := []string{"--tenant", "default", "--workspace", "default"}
 	run := func(args ...string) answer { return d.run(append(args, scope...)...) }
-	d.is(run("status"), exit.Failed, "UNHEALTHY (1 failure)", "The server is older than this command", "upgrade the server")
+	d.is(run("status"), exit.Failed, "UNHEALTHY (1 failure", "The server is older than this command", "upgrade the server")
 	d.is(run("doctor"), exit.Failed, "The server is older than this command", "ok   token")
 	a := d.is(run("ui", "--print"), exit.OK, "makes no shorter token", "holds until 20")
 	if signIn, err := url.ParseQuery(a.out[strings.Index(a.out, "#")+1 : len(a.out)-1]); err != nil || signIn.Get("token") == "" {

@@ -159,7 +159,7 @@ func TestOperatorExitCodes(t *testing.T) {
 	d.is(d.run("worker", "ls", "--context", "tst"), exit.Misuse, "did you mean test?")
 
 	old := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+bearer(t, token.RoleOperator, time.Now().Add(-2*time.Hour)))}
-	old.is(old.run("worker", "ls"), exit.NotAllowed, "The token ended 1h ago", "lubdub token --role operator", "--subject 'tester'",
+	old.is(old.run("worker", "ls"), exit.NotAllowed, "The token expired 1h ago", "lubdub token --role operator", "--subject 'tester'",
 		"lubdub context set test --token -")
 	none := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL="+d.api)}
 	none.is(none.run("worker", "ls"), exit.NotAllowed, "No token was sent")
@@ -288,7 +288,7 @@ func TestDevKeepsAContext(t *testing.T) {
 	home := t.TempDir()
 	d := &desk{t: t, environ: []string{"XDG_CONFIG_HOME=" + home}}
 	r := launch(t, d.environ, "dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-	r.line("The context dev is kept")
+	r.line("The context dev was saved")
 	r.line("#   lubdub worker ls")
 	r.line("zombies") // the fleet plays
 	d.is(d.run("worker", "ls"), exit.OK, "worker-0", "ONLINE")

@@ -73,7 +73,7 @@ func TestOperatorTokens(t *testing.T) {
 	old := bearer(t, token.RoleViewer, time.Now().Add(-2*time.Hour))
 	d.is(d.with(old, "token", "inspect", "--stdin"), exit.OK, "It expired at", "1h ago")
 	d.is(d.with(old, "token", "inspect", "--stdin", "-o", "json"), exit.OK, `"rol": "viewer"`)
-	d.is(d.with("nonsense", "token", "inspect", "--stdin"), exit.Misuse, "this is no token")
+	d.is(d.with("nonsense", "token", "inspect", "--stdin"), exit.Misuse, "this is not a token")
 	d.is(d.run("token", "revoke"), exit.Misuse, "--subject")
 	d.is(d.run("token", "revoke", "--subject", "tester"), exit.Misuse, "-y")
 	d.is(d.run("token", "revoke", "--subject", "tester", "-y"), exit.OK, "Revoked all matching tokens issued before ")

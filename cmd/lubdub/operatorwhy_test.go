@@ -20,7 +20,7 @@ func TestWhyExplains(t *testing.T) {
 	d.is(d.run("task", "wait", id), exit.Failed, "HEARTBEAT_TIMEOUT")
 	for _, args := range [][]string{{"why", id}, {"task", "why", id}, {"why", "task/" + id}} {
 		d.is(d.run(args...), exit.OK, "is FAILED", "ended ZOMBIE (HEARTBEAT_TIMEOUT)", "(timeout 2",
-			"Decided by sweeper swp_", "ms after it was due", "task.created", "by role:admin", "task.zombie", "by swp_")
+			"Decided by sweeper swp_", "ms after its deadline", "task.created", "by role:admin", "task.zombie", "by swp_")
 	}
 	var explained struct {
 		Sentences []string
@@ -35,7 +35,7 @@ func TestWhyExplains(t *testing.T) {
 	}
 	c := d.client()
 	w := d.worker(c, "ann")
-	d.is(d.run("why", w.WorkerID), exit.OK, "(ann) (queue mail, machine host-ann) is ONLINE and FRESH", "It holds no tasks",
+	d.is(d.run("why", w.WorkerID), exit.OK, "(ann) (queue mail, machine host-ann) is ONLINE, liveness FRESH", "It holds no tasks",
 		"worker.registered")
 	d.is(d.run("worker", "why", "ann"), exit.OK, w.WorkerID)
 	d.is(d.run("worker", "why", "wkr_nobody"), exit.NotFound)
@@ -45,7 +45,7 @@ func TestWhyExplains(t *testing.T) {
 	d.is(d.run("why", "nosuch"), exit.NotFound, "no task, worker, machine or queue nosuch in default/default")
 	d.is(d.run("why", "host-anne"), exit.NotFound, "did you mean host-ann?")
 	d.is(d.run("machine", "why", "machine/host-ann"), exit.OK, "Machine host-ann is OFFLINE", "worker.offline")
-	d.is(d.run("why", "queue/mail"), exit.OK, "Queue mail: 0 claimable tasks")
+	d.is(d.run("why", "queue/mail"), exit.OK, "Queue mail: 0 waiting tasks")
 	d.is(d.run("why", "schedule/daily"), exit.Misuse, "run 'lubdub schedule get daily'")
 	d.is(d.run("why", "shard/1"), exit.Misuse, "task/ID, worker/ID, machine/ID or queue/NAME")
 }
@@ -53,7 +53,7 @@ func TestWhyExplains(t *testing.T) {
 func TestOperatorStatusAndDoctor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, token.RoleViewer)
-	d.is(d.run("status"), exit.OK, "DEGRADED (1 warning)", "Silent workers", "Findings", "Lost in the last hour", "What to do",
+	d.is(d.run("status"), exit.OK, "DEGRADED (1 warning)", "Heartbeats", "Findings", "Declared dead in the last hour", "What to do",
 		"workers: ok   no problems found")
 	d.is(d.run("doctor"), exit.OK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
 		"redis-persistence", "-> run redis-cli CONFIG SET appendonly yes", "redis-round-trip", "are being swept", "settings")
@@ -61,7 +61,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
 	until(t, "the queue is evaluated again", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
-	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure)", "Waiting tasks have no eligible worker.",
+	d.is(d.run("status"), exit.Failed, "UNHEALTHY (1 failure, 2 warnings)", "Waiting tasks have no eligible worker.",
 		"Queue mail: 1 task has no online worker that can run it",
 		"is paused", "lubdub queue resume mail")
 	var status struct {

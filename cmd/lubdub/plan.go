@@ -12,20 +12,20 @@ import (
 type planCmd struct {
 	Tasks    string        `placeholder:"N" help:"Tasks that run at the same time, such as 10000, 10M or 1B."`
 	Interval time.Duration `default:"30s" help:"Time between two beats."`
-	Timeout  time.Duration `placeholder:"DURATION" help:"Silence after which a task is dead (three intervals)."`
+	Timeout  time.Duration `placeholder:"DURATION" help:"Silence after which a task is dead. Default: three intervals."`
 	Progress string        `default:"100%" placeholder:"SHARE" help:"Share of beats that include progress."`
-	Way      string        `placeholder:"WAY" help:"single: one task a request; batch: many; worker: workers beat for all tasks that they hold (single, or batch with --batch)."`
-	Batch    int           `placeholder:"N" help:"Tasks that one request (way batch) or one worker (way worker) speaks for (100)."`
+	Way      string        `placeholder:"WAY" help:"single: one task a request; batch: many; worker: workers beat for all tasks that they hold. Default: single, or batch if --batch is set."`
+	Batch    int           `placeholder:"N" help:"Tasks in one request (way batch) or of one worker (way worker). Default: 100."`
 
-	Life      time.Duration `placeholder:"DURATION" help:"How long a task runs; unset: so long that its creation and end do not count."`
-	Retention time.Duration `default:"24h" help:"How long finished tasks and events are kept (finished-retention); counts with --life only."`
+	Life      time.Duration `placeholder:"DURATION" help:"How long a task runs. If unset, the cost of creating and ending tasks is not counted."`
+	Retention time.Duration `default:"24h" help:"How long finished tasks and events are kept (finished-retention). Used only with --life."`
 
-	IdempotencyKeys string `default:"100%" placeholder:"SHARE" help:"Share of creations with an idempotency key, which is kept for 24 h; counts with --life only."`
-	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h, one task a claim; counts with --life and --way worker only."`
+	IdempotencyKeys string `default:"100%" placeholder:"SHARE" help:"Share of creations with an idempotency key, which is kept for 24 h. Used only with --life."`
+	ClaimIDs        string `name:"claim-ids" default:"100%" placeholder:"SHARE" help:"Share of claims with a claim id, which is kept for 1 h. Each claims one task. Used only with --life and --way worker."`
 
-	EventsPerShard int64 `default:"0" help:"Events that a shard keeps, as the setting of that name, and as that is where it is 0; counts with --life only."`
-	Schedules      int64 `placeholder:"N" help:"Schedules; what they create counts among the tasks."`
-	Webhooks       int64 `placeholder:"N" help:"Webhooks, whose receivers may all be away at once."`
+	EventsPerShard int64 `default:"0" help:"Events kept per shard, like the setting events-per-shard; 0: its default. Used only with --life."`
+	Schedules      int64 `placeholder:"N" help:"Number of schedules. The tasks that they create are part of --tasks."`
+	Webhooks       int64 `placeholder:"N" help:"Number of webhooks. All their receivers may be down at once."`
 
 	Headroom    string        `default:"0.5" placeholder:"SHARE" help:"Share of each core that stays free."`
 	Cores       int           `default:"4" help:"Cores of an API replica."`
@@ -34,7 +34,7 @@ type planCmd struct {
 
 	JSON      bool   `name:"json" help:"Print JSON instead of text."`
 	Costs     string `placeholder:"FILE" help:"Use these costs, such as those of your own machine that 'lubdub-bench costs REPORT' prints."`
-	ShowCosts bool   `help:"Print the measured costs and end."`
+	ShowCosts bool   `help:"Print the measured costs and exit."`
 }
 
 func (*planCmd) Help() string {

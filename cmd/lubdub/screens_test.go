@@ -47,7 +47,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 			must[v1.Queue](s.t)(s.client.PauseQueue(s.t.Context(), "mail"))
 			return s.create("letter-1", "letter")
 		}},
-		{"A worker was killed", []string{"1 worker fresh", "lost in the last hour with 1 attempt"}, nil, func(s *scene) string {
+		{"A worker was killed", []string{"1 worker fresh", "lost in the last hour while holding 1 attempt"}, nil, func(s *scene) string {
 			s.create("letter-1", "bomb")
 			ann := s.hire("ann")
 			id := s.holds("ann")
@@ -67,7 +67,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 			s.holds("dan")
 			return id
 		}},
-		{"The brake is engaged", []string{"60 silent past the timeout", "is holding 60 workers and tasks"},
+		{"The brake is engaged", []string{"60 silent past the timeout", "is delaying the expiry of 60 workers and tasks"},
 			[]string{"LUBDUB_MASS_EXPIRY_BRAKE=on"}, func(s *scene) string {
 				var id string
 				for n := range 60 {

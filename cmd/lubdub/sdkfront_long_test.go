@@ -33,11 +33,12 @@ type sdkFront struct {
 // publicURL is replaced in envelopes by the address that the worker used for its request.
 const publicURL = "http://lubdub.invalid"
 
-type completionKey struct{}
+type completionsKey struct{}
 
-type completionOf struct {
-	host, task string
-	v1.CompletedRequest
+// completionsOf are the completions in a request to an address.
+type completionsOf struct {
+	host string
+	all  []v1.ExchangeCompletion
 }
 
 func startFront(hosts []string) *sdkFront {
@@ -54,36 +55,33 @@ func startFront(hosts []string) *sdkFront {
 		},
 	}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &completionOf{host: r.Host}
-		if strings.HasSuffix(r.URL.Path, "/completed") {
+		c := &completionsOf{host: r.Host}
+		if name := path.Base(r.URL.Path); name == "completed" || name == "exchange" {
 			body, err := io.ReadAll(r.Body)
-			if err != nil || json.Unmarshal(body, &c.CompletedRequest) != nil {
+			if err != nil {
 				return
 			}
-			c.task = path.Base(path.Dir(r.URL.Path))
+			one, some := v1.ExchangeCompletion{TaskID: path.Base(path.Dir(r.URL.Path))}, v1.ExchangeRequest{}
+			if json.Unmarshal(body, &some) != nil || json.Unmarshal(body, &one) != nil {
+				return
+			}
+			if c.all = some.Completions; name == "completed" {
+				c.all = []v1.ExchangeCompletion{one}
+			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), completionKey{}, c)))
+		// A call of a worker that is killed meanwhile continues, so that what it has completed is recorded.
+		ctx, end := context.WithCancel(context.WithValue(context.WithoutCancel(r.Context()), completionsKey{}, c))
+		defer end()
+		proxy.ServeHTTP(w, r.WithContext(ctx))
 	}))
 	return f
 }
 
 // note notes what was acknowledged, and has callbacks go the way that the worker's calls go.
 func (f *sdkFront) note(res *http.Response) error {
-	c, _ := res.Request.Context().Value(completionKey{}).(*completionOf)
-	if c == nil || res.StatusCode != http.StatusOK {
-		return nil
-	}
-	if c.task != "" {
-		f.mu.Lock()
-		if f.acked[c.task] == nil {
-			f.acked[c.task] = map[int]v1.Outcome{}
-		}
-		f.acked[c.task][c.Attempt] = c.Outcome
-		f.all++
-		f.mu.Unlock()
-	}
-	if !strings.HasSuffix(res.Request.URL.Path, "/claim") {
+	c, _ := res.Request.Context().Value(completionsKey{}).(*completionsOf)
+	if c == nil || res.StatusCode != http.StatusOK || len(c.all) == 0 && !strings.HasSuffix(res.Request.URL.Path, "/claim") {
 		return nil
 	}
 	body, err := io.ReadAll(res.Body)
@@ -91,6 +89,22 @@ func (f *sdkFront) note(res *http.Response) error {
 		return err
 	}
 	_ = res.Body.Close()
+	var exchanged v1.ExchangeResponse
+	if err := json.Unmarshal(body, &exchanged); err != nil {
+		return err
+	}
+	for i, one := range c.all {
+		if len(exchanged.Results) > 0 && exchanged.Results[i].Status != http.StatusOK {
+			continue
+		}
+		f.mu.Lock()
+		if f.acked[one.TaskID] == nil {
+			f.acked[one.TaskID] = map[int]v1.Outcome{}
+		}
+		f.acked[one.TaskID][one.Attempt] = one.Outcome
+		f.all++
+		f.mu.Unlock()
+	}
 	body = bytes.ReplaceAll(body, []byte(publicURL), []byte("http://"+c.host))
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	res.Header.Set("Content-Length", fmt.Sprint(len(body)))

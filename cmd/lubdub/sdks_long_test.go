@@ -282,7 +282,7 @@ func (s *sdkStage) must(err error) {
 
 // deaths kills the first worker of each group, stops the second for longer than its timeout, and cuts the third off for as long.
 func (s *sdkStage) deaths(round int) {
-	held, _ := s.create(s.held, "medium")
+	held, _ := s.create(s.held, "long") // so that they are still at work at the kill, on a busy machine too
 	s.begun(held)
 	for _, workers := range s.workers {
 		workers[0].signal(syscall.SIGKILL)

@@ -115,7 +115,7 @@ func TestServeAndStop(t *testing.T) {
 	if lines := r.rest(); r.code != exitOK || len(lines) != 0 {
 		t.Errorf("it ended with %d and printed %q", r.code, lines)
 	}
-	for _, want := range []string{"embedded Redis: for trying only", "msg=stopping", "msg=stopped"} {
+	for _, want := range []string{"embedded Redis: only to try Lubdub", "msg=stopping", "msg=stopped"} {
 		if !strings.Contains(r.errs.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, r.errs)
 		}

@@ -111,7 +111,7 @@ func TestEveryViewReportsTheSameSituation(t *testing.T) {
 		return map[string]float64{`lubdub_stale_workers_total{queue="post",tenant="default",workspace="default"}`: n}
 	}
 	w.agree(situation{name: "a worker is killed that holds tasks", severity: v1.SeverityWarn, code: "recently-lost",
-		message: "1 worker lost in the last hour with 13 attempts (13 requeued", metrics: lost(1), alerts: []string{"LubdubTasksDie"}})
+		message: "1 worker lost in the last hour while holding 13 attempts (13 requeued", metrics: lost(1), alerts: []string{"LubdubTasksDie"}})
 
 	for range 2 {
 		ann = hire("post", "ann", false)

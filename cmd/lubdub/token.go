@@ -21,9 +21,9 @@ type tokenMake struct {
 	Role      string        `required:"" placeholder:"ROLE" help:"What it may do: viewer, submitter, operator, dispatcher, enroll or admin."`
 	Tenant    string        `default:"default" help:"Tenant that it is for; '*' for all."`
 	Workspace string        `default:"default" help:"Workspace that it is for; '*' for all."`
-	Queue     string        `placeholder:"QUEUE" help:"Queue that an enroll token is tied to."`
-	Subject   string        `placeholder:"NAME" help:"Who bears it: events and logs say so of what comes of it. Without one they name the role."`
-	TTL       time.Duration `name:"ttl" default:"1h" help:"How long it holds, at most 8784h (366 days)."`
+	Queue     string        `placeholder:"QUEUE" help:"Queue that an enroll token is limited to."`
+	Subject   string        `placeholder:"NAME" help:"Who uses it; events and logs name this subject. Default: the role."`
+	TTL       time.Duration `name:"ttl" default:"1h" help:"How long it is valid, at most 8784h (366 days)."`
 
 	File            string `name:"config" short:"c" placeholder:"FILE" help:"YAML file with settings (LUBDUB_CONFIG)."`
 	SigningKeysFile string `name:"signing-keys-file" type:"setting" placeholder:"FILE" help:"File with the server's signing keys."`

@@ -30,7 +30,7 @@ func TestEverySettingIsUsed(t *testing.T) {
 			read = parts
 		}
 		if !strings.Contains(program.String(), read) {
-			t.Errorf("nothing in cmd/lubdub reads the setting %s (%s)", field.Tag.Get("name"), field.Name)
+			t.Errorf("nothing in cmd/lubdub reads the setting %s (%s): pass it on in process.go", field.Tag.Get("name"), field.Name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ type objects struct {
 	policies    []*networkingv1.NetworkPolicy
 	ingresses   []*networkingv1.Ingress
 	namespaces  []*corev1.Namespace
+	monitors    []*monitoringv1.PodMonitor
+	rules       []*monitoringv1.PrometheusRule
 	named       []metav1.Object // all of them
 }
 
@@ -72,6 +75,10 @@ func (o *objects) add(t *testing.T, document []byte) {
 		keep(t, o, document, &o.policies)
 	case "networking.k8s.io/v1 Ingress":
 		keep(t, o, document, &o.ingresses)
+	case "monitoring.coreos.com/v1 PodMonitor":
+		keep(t, o, document, &o.monitors)
+	case "monitoring.coreos.com/v1 PrometheusRule":
+		keep(t, o, document, &o.rules)
 	default:
 		t.Errorf("%s %s is nothing that the tests know:\n%s", is.APIVersion, is.Kind, document)
 	}

@@ -48,7 +48,7 @@ var callers = map[string][]string{
 	"api/queues":            {"model", "queues"},
 	"api/schedules":         {"model", "schedules"},
 	"api/system":            {"brake", "model", "queues", "revocations", "stats", "store", "sweep"},
-	"api/tasks":             {"model", "tasks"},
+	"api/tasks":             {"beats", "holdings", "model", "tasks"},
 	"api/webhooks":          {"events", "model", "webhooks"},
 	"api/workers":           {"holdings", "model", "schema", "workers"},
 

@@ -19,16 +19,15 @@ type Costs struct {
 	Note        string `json:"note,omitempty"`
 	Machine     string `json:"machine"`
 
-	// Single and Batch are the cost of one beat, with progress, sent in each way. Worker is the cost of a worker's beat, however many tasks it
-	// holds. It is null in costs from before there were workers; then a worker's beat is assumed to cost as much as a
-	// single one.
+	// Single and Batch are the cost of a task's heartbeat with progress: in its own request, and in a request with many. Worker is the cost
+	// of a worker's heartbeat, however many tasks it holds. If it is null, as in old reports, Single is used.
 	Single Cost  `json:"single"`
 	Batch  Cost  `json:"batch"`
 	Worker *Cost `json:"worker,omitempty"`
-	// Progress is the part of it that is due to a progress report.
+	// Progress is the share of a task's heartbeat that its progress costs.
 	Progress Share  `json:"progress"`
 	Growth   Growth `json:"growth"`
-	// FlushMicros is the cost of a round trip for Redis, however few beats it contains.
+	// FlushMicros is the cost of a round trip for Redis, however few heartbeats it contains.
 	FlushMicros float64 `json:"flushMicros"`
 
 	// TaskBytes is the Redis memory of a running task with all its data.

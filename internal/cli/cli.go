@@ -30,7 +30,7 @@ func Has(command *kong.Node) bool {
 func EmptyFlags(k *kong.Context) error {
 	for _, p := range k.Path {
 		if p.Flag != nil && p.Flag.Tag.Type == "" && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.Len() == 0 {
-			return exit.Misusef("--%s is empty; give it a value, or leave it out", p.Flag.Name)
+			return exit.Misusef("--%s is empty; give it a value, or omit it", p.Flag.Name)
 		}
 	}
 	return nil

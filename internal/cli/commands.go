@@ -30,15 +30,15 @@ type Commands struct {
 	Top        top.Command        `cmd:"" help:"Show a deployment live, and act on what is shown."`
 	UI         ui.Command         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
 	Task       taskCommands       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
-	Run        runCommands        `cmd:"" help:"Look at runs, cancel them, wait for them."`
+	Run        runCommands        `cmd:"" help:"Show runs, cancel them, wait for them."`
 	Worker     workerCommands     `cmd:"" help:"List workers; drain, cordon, resume and end them."`
 	Machine    machineCommands    `cmd:"" help:"List machines; drain and resume them."`
 	Queue      queueCommands      `cmd:"" help:"List queues; pause and resume them."`
 	Schedule   scheduleCommands   `cmd:"" help:"List, create, pause, fire and backfill schedules."`
 	Webhook    webhookCommands    `cmd:"" help:"List, create, test and redeliver webhooks."`
 	Event      eventCommands      `cmd:"" help:"List events and follow them."`
-	System     systemCommands     `cmd:"" help:"Show replicas, shards and Redis; sweep now; release what the brake holds."`
-	Completion completion.Command `cmd:"" help:"Print what a shell needs to complete commands and ids."`
+	System     systemCommands     `cmd:"" help:"Show replicas, shards and Redis; sweep now; release the brake."`
+	Completion completion.Command `cmd:"" help:"Print a completion script for a shell."`
 	Reference  reference.Command  `cmd:"" help:"Print the reference of all commands as Markdown."`
 	Context    contextCommands    `cmd:"" help:"Choose the deployment that commands work with."`
 }
@@ -48,8 +48,8 @@ type taskCommands struct {
 	Get    task.Get    `cmd:"" help:"Show tasks."`
 	Why    why.Task    `cmd:"" aliases:"describe" help:"Explain everything known about a task."`
 	Create task.Create `cmd:"" help:"Create a task."`
-	Cancel task.Cancel `cmd:"" help:"Cancel tasks, by id or all that filters name."`
-	Retry  task.Retry  `cmd:"" help:"Try failed tasks again, by id or all that filters name."`
+	Cancel task.Cancel `cmd:"" help:"Cancel tasks, by id or all that match the filters."`
+	Retry  task.Retry  `cmd:"" help:"Try failed tasks again, by id or all that match the filters."`
 	Wait   task.Wait   `cmd:"" help:"Wait until tasks have ended."`
 	Watch  task.Watch  `cmd:"" help:"Show a task whenever it changes, until it ends."`
 	Tail   task.Tail   `cmd:"" help:"Follow a task's events."`
@@ -67,9 +67,9 @@ type workerCommands struct {
 	Ls       worker.List     `cmd:"" aliases:"list" help:"List workers; those that are OFFLINE with -a."`
 	Get      worker.Get      `cmd:"" help:"Show workers."`
 	Why      why.Worker      `cmd:"" aliases:"describe" help:"Explain everything known about a worker."`
-	Drain    worker.Drain    `cmd:"" help:"Have workers finish what they hold and take nothing new."`
-	Resume   worker.Resume   `cmd:"" help:"Undo a drain or a hold."`
-	Cordon   worker.Cordon   `cmd:"" help:"Have workers take nothing new, and stay ONLINE."`
+	Drain    worker.Drain    `cmd:"" help:"Let workers finish their tasks, and give them no new ones."`
+	Resume   worker.Resume   `cmd:"" help:"Undo a drain, or allow workers to register again that were taken offline."`
+	Cordon   worker.Cordon   `cmd:"" help:"Give workers no new tasks; they stay ONLINE."`
 	Uncordon worker.Uncordon `cmd:"" help:"Undo a cordon."`
 	Offline  worker.Offline  `cmd:"" help:"End workers now and refuse their registrations until they are resumed; others get their tasks."`
 	Tail     worker.Tail     `cmd:"" aliases:"watch" help:"Follow a worker's events."`
@@ -79,9 +79,9 @@ type machineCommands struct {
 	Ls      worker.MachineList    `cmd:"" aliases:"list" help:"List machines; those that are OFFLINE with -a."`
 	Get     worker.MachineGet     `cmd:"" help:"Show machines."`
 	Why     why.Machine           `cmd:"" aliases:"describe" help:"Explain everything known about a machine."`
-	Drain   worker.MachineDrain   `cmd:"" help:"Drain all workers of a machine, and those that come until it is resumed."`
-	Offline worker.MachineOffline `cmd:"" help:"End all workers of a machine now, and refuse those that come until it is resumed."`
-	Resume  worker.MachineResume  `cmd:"" help:"Undo a machine's drain or hold."`
+	Drain   worker.MachineDrain   `cmd:"" help:"Drain all workers of a machine, and those that register on it until it is resumed."`
+	Offline worker.MachineOffline `cmd:"" help:"End all workers of a machine now, and refuse registrations on it until it is resumed."`
+	Resume  worker.MachineResume  `cmd:"" help:"Undo a machine's drain, or allow its workers to register again after offline."`
 	Tail    worker.MachineTail    `cmd:"" aliases:"watch" help:"Follow a machine's events."`
 }
 
@@ -126,20 +126,20 @@ type eventCommands struct {
 
 type systemCommands struct {
 	Get     system.Get     `cmd:"" default:"withargs" help:"Show replicas, shards and Redis."`
-	Sweep   system.Sweep   `cmd:"" help:"Sweep now: find what has gone silent without waiting for the sweepers."`
-	Release system.Release `cmd:"" help:"Release everything the mass-expiry brake is holding."`
+	Sweep   system.Sweep   `cmd:"" help:"Sweep now: find silent workers and tasks without waiting for the next sweep."`
+	Release system.Release `cmd:"" help:"Release the mass-expiry brake: declare dead now what it delays."`
 	Scopes  system.Scopes  `cmd:"" help:"List the tenants and workspaces in use."`
 }
 
 type contextCommands struct {
-	Ls  contextcmd.List   `cmd:"" aliases:"list" help:"List contexts; the current one has a star."`
+	Ls  contextcmd.List   `cmd:"" aliases:"list" help:"List contexts; an asterisk marks the current one."`
 	Use contextcmd.Use    `cmd:"" help:"Make a context the current one."`
-	Set contextcmd.Set    `cmd:"" help:"Add a context, or change what flags name of one."`
+	Set contextcmd.Set    `cmd:"" help:"Add a context, or change the fields of one that the flags name."`
 	Rm  contextcmd.Remove `cmd:"" aliases:"delete" help:"Remove contexts."`
 }
 
 func (*contextCommands) Help() string {
-	return "Contexts are kept in lubdub/contexts.yaml in XDG_CONFIG_HOME or ~/.config, which only its owner may read. " +
+	return "Contexts are stored in lubdub/contexts.yaml in XDG_CONFIG_HOME or ~/.config, which only its owner may read. " +
 		"A command uses the one that --context names, else LUBDUB_URL and LUBDUB_TOKEN, else the one of LUBDUB_CONTEXT, else the current one."
 }
 

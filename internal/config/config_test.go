@@ -69,7 +69,7 @@ func TestPrecedence(t *testing.T) {
 		}
 		v, ok := values[f.Name]
 		if !ok {
-			t.Errorf("%s has no values in this test; add some", f.Name)
+			t.Errorf("%s has no values in this test; add four: for the default, the file, the variable and the flag", f.Name)
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,33 +28,72 @@ type Schedule struct {
 	years   values
 }
 
-// Parse parses "sec min hour dom month dow [year]", all in UTC. The error is an *Error.
+// Parse parses "[sec] min hour dom month dow" or "sec min hour dom month dow year", all in UTC. Five fields fire at second 0; they are
+// accepted if they mean the same as in crontab. The error is an *Error.
 func Parse(text string) (*Schedule, error) {
 	if len(text) > MaxBytes {
 		return nil, &Error{Message: fmt.Sprintf("has %d bytes; use at most %d", len(text), MaxBytes)}
 	}
-	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })
+	parts := split(text)
 	switch n := len(parts); {
 	case n > 0 && (strings.HasPrefix(parts[0], "@") || strings.Contains(parts[0], "=")):
-		return nil, &Error{Message: fmt.Sprintf("begins with %q; shorthands and time zones are not taken, all is UTC, and right would be "+
+		return nil, &Error{Message: fmt.Sprintf("begins with %q; shorthands and time zones are not supported, and all times are UTC; "+
 			"for example %q", clip(parts[0]), Example)}
-	case n != len(fields) && n != len(fields)-1:
-		return nil, &Error{Message: fmt.Sprintf("has %d fields; use six or seven, seconds minutes hours day-of-month month day-of-week [year], "+
-			"for example %q", n, Example)}
+	case n < crontabFields || n > len(fields):
+		return nil, &Error{Message: fmt.Sprintf("has %d fields; use five to seven, [seconds] minutes hours day-of-month month day-of-week "+
+			"[year], for example %q", n, Example)}
+	}
+	first := 0
+	if len(parts) == crontabFields {
+		first = minute
 	}
 	s := &Schedule{years: slices.Repeat(values{true}, fields[year].max-fields[year].min+1)}
+	s.allowed[second] = 1
 	for i, part := range parts {
-		v, err := fields[i].parse(part)
+		f := &fields[first+i]
+		v, err := f.parse(part)
+		if err == nil && first == minute && first+i == dayOfWeek {
+			err = checkCrontabDays(parts[i-2], part)
+		}
 		switch {
 		case err != nil:
-			return nil, err
-		case i == year:
+			return nil, f.wrong(i, part, err)
+		case first+i == year:
 			s.years = v
 		default:
-			s.allowed[i] = v.bits() << fields[i].min
+			s.allowed[first+i] = v.bits() << f.min
 		}
 	}
 	return s, nil
+}
+
+// WithSeconds returns an expression that Parse has accepted with at least six fields, which replicas of older versions need.
+func WithSeconds(text string) string {
+	if len(split(text)) == crontabFields {
+		return "0 " + text
+	}
+	return text
+}
+
+func split(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })
+}
+
+// crontabFields is the number of fields in crontab, which has no seconds.
+const crontabFields = 5
+
+// checkCrontabDays refuses days that have another meaning in crontab.
+func checkCrontabDays(ofMonth, ofWeek string) error {
+	everyDay := func(text string) bool { return text == "*" || text == "?" }
+	days, _, _ := strings.Cut(ofWeek, "/")
+	switch {
+	case strings.ContainsAny(days, "0123456789"):
+		return errors.New("in five fields days are names, since crontab counts them from SUN = 0, but six fields count from SUN = 1")
+	case !everyDay(ofMonth) && !everyDay(ofWeek):
+		return errors.New("crontab fires on days that match either day field, but six fields fire on days that match both; " +
+			"write * for one of them, or six fields")
+	}
+	return nil
 }
 
 var (
@@ -187,7 +227,7 @@ func (s *Schedule) onDay(day time.Time) bool {
 	return s.inMonth(day) && has(s.allowed[dayOfMonth], day.Day()) && has(s.allowed[dayOfWeek], int(day.Weekday())+1)
 }
 
-// countUpTo counts the fires of a day up to a time in it, as if the day had any.
+// countUpTo counts the fires from the start of a day up to a time in it, if the schedule fires on that day.
 func (s *Schedule) countUpTo(t time.Time) int {
 	seconds, minutes := count(s.allowed[second], 60), count(s.allowed[minute], 60)
 	n := count(s.allowed[hour], t.Hour()) * minutes * seconds

@@ -10,7 +10,6 @@ import (
 // field is one of the seven fields of an expression.
 type field struct {
 	name     string
-	ordinal  string
 	min, max int
 	names    []string // of the values from min on, three letters or in full; nil: none
 	question bool     // ? means every value, as * does
@@ -18,17 +17,17 @@ type field struct {
 }
 
 var fields = [...]field{
-	{name: "seconds", ordinal: "1st", min: 0, max: 59, example: "0,30"},
-	{name: "minutes", ordinal: "2nd", min: 0, max: 59, example: "*/15"},
-	{name: "hours", ordinal: "3rd", min: 0, max: 23, example: "9-17"},
-	{name: "day of month", ordinal: "4th", min: 1, max: 31, question: true, example: "1,15"},
-	{name: "month", ordinal: "5th", min: 1, max: 12, example: "JAN-MAR", names: []string{
+	{name: "seconds", min: 0, max: 59, example: "0,30"},
+	{name: "minutes", min: 0, max: 59, example: "*/15"},
+	{name: "hours", min: 0, max: 23, example: "9-17"},
+	{name: "day of month", min: 1, max: 31, question: true, example: "1,15"},
+	{name: "month", min: 1, max: 12, example: "JAN-MAR", names: []string{
 		"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
 	}},
-	{name: "day of week", ordinal: "6th", min: 1, max: 7, question: true, example: "MON-FRI", names: []string{
+	{name: "day of week", min: 1, max: 7, question: true, example: "MON-FRI", names: []string{
 		"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 	}},
-	{name: "year", ordinal: "7th", min: 1970, max: 2100, example: "2030-2040"},
+	{name: "year", min: 1970, max: 2100, example: "2030-2040"},
 }
 
 // Indexes of the fields.
@@ -55,13 +54,15 @@ func (v values) bits() (set uint64) {
 	return set
 }
 
+var ordinals = [...]string{"1st", "2nd", "3rd", "4th", "5th", "6th", "7th"}
+
 // parse parses a field: a list of values, ranges and steps.
 func (f *field) parse(text string) (values, error) {
 	v := make(values, f.max-f.min+1)
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, step, err := f.part(part)
 		if err != nil {
-			return nil, f.wrong(text, err)
+			return nil, err
 		}
 		for n := from; n <= to; n += step {
 			v[n-f.min] = true
@@ -129,7 +130,7 @@ func (f *field) value(text string) (int, error) {
 		return 0, fmt.Errorf("%q is neither a number nor a name such as %s", clip(text), strings.ToUpper(f.names[0][:3]))
 	case !ok:
 		return 0, fmt.Errorf("%q is no number", clip(text))
-	case (n < f.min || n > f.max) && f.ordinal == fields[dayOfWeek].ordinal:
+	case (n < f.min || n > f.max) && f.name == fields[dayOfWeek].name:
 		return 0, fmt.Errorf("%d is not within 1–7; 1 is SUN and 7 is SAT", n)
 	case n < f.min || n > f.max:
 		return 0, fmt.Errorf("%d is not within %d–%d", n, f.min, f.max)
@@ -154,9 +155,10 @@ func clip(text string) string {
 	return text
 }
 
-func (f *field) wrong(text string, why error) error {
-	return &Error{Field: f.name, Message: fmt.Sprintf("has %q as %s, its %s field: %v; right would be for example %q",
-		clip(text), f.name, f.ordinal, why, f.example)}
+// wrong returns why the field at a position is refused.
+func (f *field) wrong(position int, text string, why error) error {
+	return &Error{Field: f.name, Message: fmt.Sprintf("has %q as %s, its %s field: %v; for example %q",
+		clip(text), f.name, ordinals[position], why, f.example)}
 }
 
 func has(set uint64, n int) bool { return set>>n&1 == 1 }

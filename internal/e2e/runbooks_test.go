@@ -34,7 +34,7 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 			if r.Alert == "" { // a recording rule
 				continue
 			}
-			anchor, ok := strings.CutPrefix(r.Annotations["runbook"], "docs/runbooks.md#")
+			anchor, ok := strings.CutPrefix(r.Annotations["runbook_url"], "https://github.com/lubdub-io/lubdub/blob/main/docs/runbooks.md#")
 			if !ok || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 				t.Errorf("%s lacks a runbook, a summary or a description", r.Alert)
 			}

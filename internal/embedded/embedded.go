@@ -28,8 +28,8 @@ const Shards = 2
 const EventsPerShard = 10_000
 
 // Caveat is what a user must know, in one line.
-var Caveat = fmt.Sprintf("embedded Redis: for trying only. Nothing persists, one process, at most %d heartbeats and %d other calls "+
-	"waiting; for more, run a Redis and say --redis redis://…", MaxPendingBeats, MaxPendingCalls)
+var Caveat = fmt.Sprintf("embedded Redis: only to try Lubdub. Nothing persists, one process, at most %d heartbeats and %d other calls "+
+	"wait; for more, run a Redis and pass --redis redis://…", MaxPendingBeats, MaxPendingCalls)
 
 // Redis is a running server. Close it when it is no longer used.
 type Redis struct {

@@ -89,8 +89,9 @@ func NoRedis(nodes []v1.SystemRedis) ([]v1.Finding, v1.Summary) {
 		name, check = "Redis "+strings.Join(addresses, ", "), "lubdub doctor --redis redis://"+addresses[0]
 	}
 	v.fail("redis", name+" is not responding. Requests that need it get 503 until it recovers. Timeouts are paused meanwhile, so no "+
-		"worker and no task is failed for its silence.",
-		"check from this server's host that Redis runs and is reachable: "+check+"; Lubdub recovers on its own")
+		"worker is declared dead and no task fails for missing heartbeats.",
+		"restore Redis; to check the connection, run on the host of the Lubdub server: "+check+"; once Redis responds, Lubdub "+
+			"continues without a restart")
 	s := Summarise(v.found)
 	s.Title = "Redis is not responding; timeouts are paused"
 	return v.found, s
@@ -154,7 +155,7 @@ func (v *verdict) replicas(s *v1.System) {
 			sweepers++
 		}
 	}
-	says := fmt.Sprintf("%s running (%s).", count(len(s.Replicas), "replica"), count(sweepers, "sweeper"))
+	says := fmt.Sprintf("%s running, %d with the sweeper role.", count(len(s.Replicas), "replica"), sweepers)
 	switch {
 	case sweepers == 0:
 		v.fail("replicas", says+" Without a sweeper no dead worker is detected.", "start a replica with --roles sweeper")
@@ -186,11 +187,12 @@ func (v *verdict) brake(k *Known) {
 			where += " and " + count(more, "more scope")
 			command += ", then in the other scopes"
 		}
-		remedy = "check the hosts of lubdub worker ls --silent; if the workers are dead: " +
-			either(v.reader.Operates, command, "ask an operator to run "+command)
+		remedy = "check the network between the workers and Lubdub, and the hosts listed by lubdub worker ls --silent; if all of them are " +
+			"dead, " + either(v.reader.Operates, "", "ask an operator to ") + "release the brake, which declares them dead at once: " + command
 	}
-	v.warn("brake", fmt.Sprintf("The mass-expiry brake is holding %s in %s: so many fell silent at once that the network or Lubdub is the "+
-		"likelier cause. Their verdicts are delayed by one timeout.", count(held, "worker or task", "workers and tasks"), where), remedy)
+	v.warn("brake", fmt.Sprintf("The mass-expiry brake is delaying the expiry of %s in %s: so many fell silent at once that a fault of the "+
+		"network or of Lubdub is more likely than that many deaths. Each gets one more timeout, and is declared dead when that ends, "+
+		"unless it sends a heartbeat.", count(held, "worker or task", "workers and tasks"), where), remedy)
 }
 
 func (v *verdict) shards(k *Known) {
@@ -214,7 +216,11 @@ func (v *verdict) shards(k *Known) {
 		v.warn("shards", fmt.Sprintf("Verdicts are running up to %v late.", milliseconds(lag)),
 			"check the Redis findings; a mass failure takes a few seconds to work through; otherwise add a sweeper")
 	default:
-		v.ok("shards", fmt.Sprintf("%s being swept; the slowest is %v behind.", are(len(s.Shards), "shard"), milliseconds(lag)))
+		late := "without delay"
+		if lag > 0 {
+			late = fmt.Sprintf("at most %v late", milliseconds(lag))
+		}
+		v.ok("shards", fmt.Sprintf("%s being swept, %s.", are(len(s.Shards), "shard"), late))
 	}
 	switch {
 	case len(stopped) > 0:

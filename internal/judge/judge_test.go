@@ -76,9 +76,9 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"other keys": {func(k *Known) { k.System.DifferingSettings = []string{"signing-keys"} }, "settings",
 			v1.SeverityWarn, "signing-keys"},
 		"brake": {func(k *Known) { k.System.Brake.Held, k.Braked = 7, []Scope{{"acme", "prod"}, {"acme", "test"}} }, "brake", v1.SeverityWarn,
-			"The mass-expiry brake is holding 7 workers and tasks in acme/prod and 1 more scope: so many fell silent at once"},
+			"The mass-expiry brake is delaying the expiry of 7 workers and tasks in acme/prod and 1 more scope: so many fell silent at once"},
 		"brake elsewhere": {func(k *Known) { k.System.Brake.Held = 1 }, "brake", v1.SeverityWarn,
-			"is holding 1 worker or task in other tenants or workspaces"},
+			"is delaying the expiry of 1 worker or task in other tenants or workspaces"},
 		"dropped": {func(k *Known) { k.System.Webhooks.DroppedLastHour = 140 }, "webhooks", v1.SeverityWarn, "140 pending webhook deliveries"},
 		"orphan":  {func(k *Known) { k.System.Shards[1].Sweeper = nil }, "shards", v1.SeverityFail, "shard 1"},
 		"lag":     {func(k *Known) { k.System.Shards[1].LagMs = 4000 }, "shards", v1.SeverityWarn, "4s"},
@@ -112,24 +112,25 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"lost a while ago": {func(k *Known) {
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1)}
 		}, "recently-lost", v1.SeverityWarn,
-			"1 worker lost in the last hour with 4 attempts (3 requeued, 0 failed, 1 out of retries): mailer-1 on host-1, queue mail."},
+			"1 worker lost in the last hour while holding 4 attempts (3 requeued, 1 failed with no retries left): mailer-1 on host-1, queue mail."},
 		"many lost": {func(k *Known) {
 			for n := range 5 {
 				k.System.RecentlyLost = append(k.System.RecentlyLost, lostWorker(n))
 			}
-		}, "recently-lost", v1.SeverityWarn, "5 workers lost in the last hour with 20 attempts (15 requeued, 0 failed, 5 out of retries): " +
+		}, "recently-lost", v1.SeverityWarn, "5 workers lost in the last hour while holding 20 attempts (15 requeued, " +
+			"5 failed with no retries left): " +
 			"mailer-0 on host-0, queue mail; mailer-1 on host-1, queue mail; mailer-2 on host-2, queue mail; and 2 more."},
 		"more lost than are listed": {func(k *Known) {
 			k.System.RecentlyLostTotal = 900
 			k.System.RecentlyLost = slices.Repeat([]v1.LostWorker{lostWorker(1)}, 100)
-		}, "recently-lost", v1.SeverityWarn, "900 workers lost in the last hour; the newest 100 held 400 attempts (300 requeued, 0 failed, " +
-			"100 out of retries): mailer-1 on host-1, queue mail."},
+		}, "recently-lost", v1.SeverityWarn, "900 workers lost in the last hour; the newest 100 held 400 attempts (300 requeued, " +
+			"100 failed with no retries left): mailer-1 on host-1, queue mail."},
 		"flapping": {func(k *Known) {
 			two, four := flaps(lostWorker(2)), flaps(lostWorker(4))
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1), two, lostWorker(3), two, four}
 		}, "flapping", v1.SeverityWarn, "2 workers are flapping (repeatedly lost and back): mailer-2 on host-2, queue mail (3 times in " +
-			"24 h); mailer-4 on host-4, queue mail (3 times in 24 h). In the last hour they lost 12 attempts (9 requeued, 0 failed, " +
-			"3 out of retries)."},
+			"24 h); mailer-4 on host-4, queue mail (3 times in 24 h). In the last hour they lost 12 attempts (9 requeued, " +
+			"3 failed with no retries left)."},
 		"a flapping machine": {func(k *Known) {
 			w := lostWorker(1)
 			w.MachineFlapping = true
@@ -138,8 +139,8 @@ func TestEachTroubleIsFound(t *testing.T) {
 			"they lost 4 attempts"},
 		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
 			"Task t1 (queue mail, type none, QUEUED) was running on 3 workers when they were lost in the last hour, so it may be killing " +
-				"them: wkr_3 (mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. Its attempts ended: 3 x LOST: WORKER_LOST " +
-				"(HEARTBEAT_TIMEOUT), 1 x FAILED: USER_CODE boom."},
+				"them: wkr_3 (mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. How its attempts ended: 3 x LOST: " +
+				"WORKER_LOST (HEARTBEAT_TIMEOUT), 1 x FAILED: USER_CODE boom."},
 		"unread": {func(k *Known) { k.Unread = "the queues cannot be read." }, "answers", v1.SeverityFail, "the queues"},
 		"tight": {func(k *Known) { k.Stats.BeatGapRatio = &v1.BeatGapRatio{P99: 0.85, Samples: 1000} }, "timeouts", v1.SeverityWarn,
 			"At p99, healthy tasks use 85 % of their timeout"},
@@ -265,7 +266,7 @@ func TestWhatIsOverIsHistory(t *testing.T) {
 	k.System.RecentlyLost = []v1.LostWorker{w}
 	s := Summarise(All(k))
 	for _, part := range []string{"the last outage was resolved 12 min ago (up to 2s of the last hour were not counted as silence).",
-		"1 worker lost in the last hour with 4 attempts", "The last was lost 5 min ago."} {
+		"1 worker lost in the last hour while holding 4 attempts", "The last was lost 5 min ago."} {
 		if s.Severity != v1.SeverityOK || !strings.Contains(s.Message, part) {
 			t.Errorf("%+v does not say %q", s, part)
 		}
@@ -370,7 +371,8 @@ func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 		return all
 	}
 	for command, needs := range map[string]Reader{
-		"event ls --type 'system.*'": {AllScopes: true}, "dead: lubdub system release --tenant acme --workspace prod": {Operates: true},
+		"event ls --type 'system.*'": {AllScopes: true},
+		"dead, release the brake, which declares them dead at once: lubdub system release --tenant acme --workspace prod": {Operates: true},
 	} {
 		if text := remedies(needs); !strings.Contains(text, command) {
 			t.Errorf("%+v is not told %q: %s", needs, command, text)
@@ -385,7 +387,7 @@ func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 			t.Errorf("%q is not in %s", remedy, text)
 		}
 	}
-	if text := "\n" + remedies(Reader{Cancels: true}); !strings.Contains(text, "\nlubdub task cancel t1\n") {
+	if text := "\n" + remedies(Reader{Cancels: true}); !strings.Contains(text, "cause: lubdub task cancel t1\n") {
 		t.Errorf("%s", text)
 	}
 }

@@ -37,10 +37,21 @@ func (l *losses) add(w *v1.LostWorker, name string) {
 	l.sum.Exhausted += w.Exhausted
 }
 
-// attempts describes how many attempts were lost and what became of them.
-func (l *losses) attempts() string {
-	return fmt.Sprintf("%s (%d requeued, %d failed, %d out of retries)", count(l.sum.Attempts, "attempt"), l.sum.Requeued, l.sum.Failed,
-		l.sum.Exhausted)
+// outcomes describes how many attempts a worker lost and what became of their tasks; it leaves out what happened to none.
+func outcomes(w *v1.LostWorker) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		text string
+	}{{w.Requeued, "requeued"}, {w.Failed, "failed"}, {w.Exhausted, "failed with no retries left"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.text))
+		}
+	}
+	if len(parts) == 0 {
+		return count(w.Attempts, "attempt")
+	}
+	return count(w.Attempts, "attempt") + " (" + strings.Join(parts, ", ") + ")"
 }
 
 // names lists the newest.
@@ -74,9 +85,10 @@ func (v *verdict) lost(s *v1.System) {
 	if lost.workers == 0 {
 		return
 	}
-	says := fmt.Sprintf("%s lost in the last hour with %s", count(lost.workers, "worker"), lost.attempts())
+	says := fmt.Sprintf("%s lost in the last hour while holding %s", count(lost.workers, "worker"), outcomes(&lost.sum))
 	if s.RecentlyLostTotal > len(s.RecentlyLost) {
-		says = fmt.Sprintf("%s lost in the last hour; the newest %d held %s", count(s.RecentlyLostTotal, "worker"), lost.workers, lost.attempts())
+		says = fmt.Sprintf("%s lost in the last hour; the newest %d held %s", count(s.RecentlyLostTotal, "worker"), lost.workers,
+			outcomes(&lost.sum))
 	}
 	says += ": " + lost.names() + "."
 	if ago := s.Time.Sub(newest.Time); ago >= resolvedAfter {
@@ -101,11 +113,11 @@ func (v *verdict) flapping(all []v1.LostWorker) {
 	const remedy = "look there for restarts, OOM kills and network trouble: lubdub why "
 	if n := len(workers.named); n > 0 {
 		v.warn("flapping", fmt.Sprintf("%s flapping (repeatedly lost and back): %s. In the last hour they lost %s.", are(n, "worker"),
-			workers.names(), workers.attempts()), remedy+workers.newest)
+			workers.names(), outcomes(&workers.sum)), remedy+workers.newest)
 	}
 	if n := len(machines.named); n > 0 {
 		v.warn("flapping", fmt.Sprintf("%s flapping (all of its workers repeatedly lost and back): %s. In the last hour they lost %s.",
-			are(n, "machine"), machines.names(), machines.attempts()), remedy+machines.newest)
+			are(n, "machine"), machines.names(), outcomes(&machines.sum)), remedy+machines.newest)
 	}
 }
 
@@ -125,9 +137,10 @@ func (v *verdict) poison(all []v1.PoisonTask) {
 			errors = append(errors, fmt.Sprintf("%d x %s", g.Count, g.Error))
 		}
 		says := fmt.Sprintf("Task %s (queue %s, type %s, %s) was running on %s when they were lost in the last hour, so it may be killing "+
-			"them: %s. Its attempts ended: %s.", t.TaskID, orNone(t.Queue), orNone(t.Type), t.State, count(lost.workers, "worker"),
+			"them: %s. How its attempts ended: %s.", t.TaskID, orNone(t.Queue), orNone(t.Type), t.State, count(lost.workers, "worker"),
 			lost.names(), strings.Join(errors, ", "))
-		remedy := either(v.reader.Cancels, "lubdub task cancel ", "ask an operator to run lubdub task cancel ") + t.TaskID
+		remedy := "lubdub why " + t.TaskID + "; if the task is the cause: " +
+			either(v.reader.Cancels, "lubdub task cancel ", "ask an operator to run lubdub task cancel ") + t.TaskID
 		if t.State == v1.Failed {
 			remedy = "find the cause before it is retried: lubdub why " + t.TaskID
 		}

@@ -12,7 +12,7 @@ import (
 var causes = map[v1.Severity]map[string]string{
 	v1.SeverityWarn: {
 		"queue":         "Working, but a queue with waiting tasks is paused",
-		"recently-lost": "Working, but workers were lost in the last minutes",
+		"recently-lost": "Working, but workers were lost recently",
 		"poison-task":   "Working, but a task may be killing its workers",
 		"webhooks":      "Working, but webhook deliveries were dropped",
 	},

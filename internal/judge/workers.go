@@ -31,10 +31,11 @@ func Workers(k Known) []v1.Finding {
 }
 
 func (v *verdict) workers(w *v1.WorkerLevels) {
-	says := fmt.Sprintf("%s fresh, %d late, %d silent past the timeout; %d draining.", count(w.Fresh, "worker"), w.Late, w.Lost, w.Draining)
+	says := fmt.Sprintf("%s: %d fresh, %d late, %d silent past the timeout; %d draining.",
+		count(w.Fresh+w.Late+w.Lost, "worker"), w.Fresh, w.Late, w.Lost, w.Draining)
 	switch {
 	case w.Lost > 0:
-		v.fail("workers", says, "lubdub worker ls --liveness lost --silent")
+		v.fail("workers", says, "lubdub worker ls --silent")
 	case w.Late > 0:
 		v.warn("workers", says, "lubdub worker ls --liveness late --silent")
 	default:

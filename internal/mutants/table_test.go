@@ -53,7 +53,7 @@ var mutants = []mutant{
 		"^(TestLifecycle|TestRetries)$"},
 	{"another outcome of an ended attempt is acknowledged", "lua/beats/complete.lua", "and was == outcome and reported then",
 		"and reported then", "^TestLifecycle$"},
-	{"an idempotency key has no effect", "lua/tasks/idempotency_key.lua", "if not r[1] then", "if true then",
+	{"an idempotency key has no effect", "lua/lib/idempotency.lua", "if not r[1] then", "if true then",
 		"^TestIdempotentCreation$"},
 	{"a fenced worker may claim", "lua/queues/claim.lua", "return not fenced and not is_paused", "return not is_paused",
 		"^TestAFencedWorkerClaimsNothing$"},

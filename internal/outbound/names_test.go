@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 		for url, want := range map[string]string{
 			"https://8.8.8.8/": "", "https://public.example./": "", "https://private.example./": "webhook-allow-cidrs",
 			"https://missing.example./": "cannot be resolved", "https://broken.example./": "cannot be resolved",
-			"https://silent.example./": "cannot be resolved", "http://public.example./": "begins with http",
+			"https://silent.example./": "cannot be resolved", "http://public.example./": "uses http",
 		} {
 			err := p.Resolve(t.Context(), url)
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -24,8 +24,8 @@ var ErrAddress = errors.New("this host has an address that is not public, which 
 	"use a public one, or have an operator open its range with webhook-allow-cidrs")
 
 // ErrPlain is the cause of a refusal to call an address by http.
-var ErrPlain = errors.New("this URL begins with http, and its messages could be read on their way; use https, or have an operator list " +
-	"the host's address in webhook-allow-cidrs")
+var ErrPlain = errors.New("the URL uses http, so messages would be sent unencrypted; use https and a public address, " +
+	"or have an operator open the range of this address with webhook-allow-cidrs")
 
 // Options define which addresses may be called. The zero Options allow https to public addresses.
 type Options struct {

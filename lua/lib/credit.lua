@@ -11,8 +11,8 @@ end
 -- The outage at a position of the list, which all verdicts of a call read; the sentinel precedes the first one.
 local outages = {}
 local function read_outage(i)
-  local L, _, lost, ran = unpack_outage(redis.call('LINDEX', OUTAGES, i))
-  outages[i] = {tonumber(L or -1), tonumber(lost or 0), tonumber(ran or 0)}
+  local at, _, lost, ran = unpack_outage(redis.call('LINDEX', OUTAGES, i))
+  outages[i] = {tonumber(at or -1), tonumber(lost or 0), tonumber(ran or 0)}
   return outages[i]
 end
 

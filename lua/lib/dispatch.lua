@@ -1,4 +1,4 @@
--- Purpose: hands out the next attempt of a task. Needs clock, shard, task and ending.
+-- Purpose: hands out the next attempt of a task. Needs clock, shard, task and ending; lib/task.lua explains the fields.
 
 -- Ends the current attempt as SUPERSEDED if it is dispatched or running.
 local function supersede(task, L)
@@ -29,23 +29,25 @@ local function forget_previous(task)
   if f.a > 0 then forget_result(task) end
 end
 
--- `to`: fence of the new attempt, life of its token in s, start timeout ms, worker that takes it (nil: it is pushed to the
--- client that gets the envelope) and its claim (nil: none).
+-- `to`: fence of the new attempt, life of its token in s, start timeout ms (nil: it is started at once), worker that takes it
+-- (nil: it is pushed to the client that gets the envelope) and its claim (nil: none).
 local function dispatch(task, L, to)
   local f = task.f
   supersede(task, L)
   if not f.o then redis.call('HSET', task.key, 'o', f.f or to.fence) end
   forget_previous(task)
-  f.a, f.f, f.w, f.ci = f.a + 1, to.fence, to.worker, to.claim
-  if f.ci then
-    move(task, 'D', 'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life, 'w', f.w, 'ci', f.ci)
-  elseif f.w then
-    move(task, 'D', 'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life, 'w', f.w)
-  else
-    move(task, 'D', 'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life)
+  f.a, f.f, f.w, f.ci, f.b = f.a + 1, to.fence, to.worker, to.claim, not to.start and NOW or nil
+  local fields = {'a', f.a, 'f', f.f, 'd', NOW, 'l', to.life}
+  for _, name in ipairs({'w', 'ci', 'b'}) do
+    if f[name] then fields[#fields + 1], fields[#fields + 2] = name, f[name] end
   end
+  move(task, f.b and 'R' or 'D', unpack(fields))
   if held_by(task) then redis.call('ZADD', HELD, 0, held_entry(task)) end
   if f.x then redis.call('ZADD', DUE, f.x, 'd:' .. task.name) end
-  redis.call('ZADD', TIMERS, L + to.start, 's:' .. member_of(task))
   emit(task, 'task.dispatched')
+  if f.b then
+    run(task, L)
+  else
+    redis.call('ZADD', TIMERS, L + to.start, 's:' .. member_of(task))
+  end
 end

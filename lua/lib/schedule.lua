@@ -4,9 +4,9 @@
 --   version of its definition and of whether it is paused; q queue of its tasks; y their type; sz bytes of its task; nn nonce
 --   of the creation; cr when it was created; up when it was changed; p since when it is paused; rs since when it has not been
 --   paused; l the last fire that was handled; e 1: there are no more fires; nf number of fires; sk number of skipped fires; su
---   missed fires that no event has reported yet; tk task of the last fire; dc fire that gets a task; bp pause of its fires
---   after the last one was refused for now, ms; rp fires that wait though they have their tasks, which are not counted again,
---   wall ms, each followed by a comma; ns since when no request can have used the names of its fires' tasks (1: since its
+--   missed fires that no event has reported yet; tk task of the last fire; dc fire whose task is being created; bp pause of its fires
+--   after the last one was refused for now, ms; rp waiting fires that a backfill repeats: they have had their tasks, and are not
+--   counted again (each followed by a comma); ns since when no request can have used the names of its fires' tasks (1: since its
 --   creation).
 --#include lib/digits.lua
 

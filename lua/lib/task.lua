@@ -172,9 +172,18 @@ local function append_history(task, report, ended)
   if more ~= 0 then add_bytes(task, more) end
 end
 
+-- Makes the attempt, whose state is R, live.
+local function run(task, L)
+  local f, member = task.f, member_of(task)
+  if f.rt then redis.call('ZADD', TIMERS, L + f.rt, 'r:' .. member) end
+  ensure_beats(task.beats, f.t or '0')
+  redis.call('ZADD', task.beats, L, member)
+  emit(task, 'task.started')
+end
+
 -- Starts the dispatched attempt at its first sign of life.
 local function begin(task, L, worker)
-  local f, member = task.f, member_of(task)
+  local f = task.f
   f.b = NOW
   if worker and worker ~= '' and not f.w then
     f.w = worker
@@ -182,9 +191,6 @@ local function begin(task, L, worker)
   else
     move(task, 'R', 'b', NOW)
   end
-  redis.call('ZREM', TIMERS, 's:' .. member)
-  if f.rt then redis.call('ZADD', TIMERS, L + f.rt, 'r:' .. member) end
-  ensure_beats(task.beats, f.t or '0')
-  redis.call('ZADD', task.beats, L, member)
-  emit(task, 'task.started')
+  redis.call('ZREM', TIMERS, 's:' .. member_of(task))
+  run(task, L)
 end

@@ -7,17 +7,15 @@
 -- Reply: {1 if the body is the same, else 0, task id, fence, created wall ms or '', worker or '', traceparent or ''}; no id if
 --   the key is not known and none was reserved
 -- Cost: O(1)
-local r = redis.call('HMGET', KEYS[1], 'h', 'id', 'f', 'c', 'w', 'tp')
-if not r[1] and ARGV[4] == '0' then return {1, '', '', '', '', ''} end
-if not r[1] then
-  redis.call('HSET', KEYS[1], 'h', ARGV[1], 'id', ARGV[2], 'f', ARGV[3])
-  if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'tp', ARGV[7]) end
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  r = {ARGV[1], ARGV[2], ARGV[3], false, false, ARGV[7]}
+--#include lib/idempotency.lua
+local known = known_key(KEYS[1], ARGV[1])
+if not known and ARGV[4] == '0' then return {1, '', '', '', '', ''} end
+if not known then
+  reserve_key(KEYS[1], ARGV[4], ARGV[7], 'h', ARGV[1], 'id', ARGV[2], 'f', ARGV[3])
+  known = {1, ARGV[2], ARGV[3], '', '', ARGV[7]}
 end
-if r[1] ~= ARGV[1] then return {0, r[2], r[3], '', '', ''} end
-if ARGV[5] ~= '' and not r[4] then
+if known[1] == 1 and known[4] == '' and ARGV[5] ~= '' then
   redis.call('HSET', KEYS[1], 'c', ARGV[5], 'w', ARGV[6])
-  r[4], r[5] = ARGV[5], ARGV[6]
+  known[4], known[5] = ARGV[5], ARGV[6]
 end
-return {1, r[2], r[3], r[4] or '', r[5] or '', r[6] or ''}
+return known

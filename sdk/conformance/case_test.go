@@ -43,6 +43,7 @@ type With struct {
 	Workers       int      `json:"workers"`
 	Grace         int      `json:"grace"`
 	Drained       bool     `json:"drained"`
+	Starts        bool     `json:"starts"` // the server knows claims that start their tasks
 }
 
 type Rhythm struct {

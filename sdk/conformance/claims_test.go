@@ -66,7 +66,11 @@ func (s *server) claimNow(x *exchange, r *v1.ClaimRequest, most int) *reply {
 	for _, id := range ids {
 		if t := s.tasks[id]; !t.completing {
 			t.assigned = true
-			a.Tasks = append(a.Tasks, *s.envelope(t))
+			e := s.envelope(t)
+			if r.Start && s.With.Starts {
+				e.State = v1.Running
+			}
+			a.Tasks = append(a.Tasks, *e)
 		}
 	}
 	return ok(a)

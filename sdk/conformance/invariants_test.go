@@ -262,7 +262,8 @@ func (s *server) depart(x *exchange, a *reply) {
 	switch body := a.body.(type) {
 	case v1.ClaimResponse:
 		for _, e := range body.Tasks {
-			s.tasks[e.TaskID].delivered = true
+			t := s.tasks[e.TaskID]
+			t.delivered, t.started = true, t.started || e.State == v1.Running
 		}
 	case v1.StartedResponse:
 		if t := s.tasks[x.task]; t != nil {

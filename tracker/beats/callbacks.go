@@ -70,7 +70,7 @@ func refuse(op string, a *model.Attempt, code int64, detail string) error {
 		e.Message = EndedMessage(e.Reason)
 	case schema.CodeTerminal:
 		e.Code, e.State = model.AlreadyTerminal, schema.StateOf(detail)
-		e.Message = fmt.Sprintf("the attempt is already over, its task is %s: stop this attempt", e.State)
+		e.Message = fmt.Sprintf("the attempt is over, since its task is %s: stop working on it", e.State)
 		if e.State == model.Cancelled && op == "start" {
 			e.Message = "Task was cancelled before worker started"
 		}
@@ -104,21 +104,39 @@ func EndedMessage(r model.Reason) string {
 // Complete ends an attempt with the outcome that its worker reports. It fails when the attempt is not current or has already ended
 // differently, or when the write is not confirmed.
 func (s *Service) Complete(ctx context.Context, a *model.Attempt, c model.Completion) (model.Completed, error) {
+	one := Completing{Attempt: a, Completion: c}
+	s.CompleteMany(ctx, []*Completing{&one})
+	return one.Completed, one.Err
+}
+
+// Completing is one attempt of CompleteMany, with its result.
+type Completing struct {
+	Attempt    *model.Attempt
+	Completion model.Completion
+
+	Completed model.Completed
+	Err       error
+}
+
+// CompleteMany ends attempts as Complete does, in as many round trips as one takes, and sets the result of each.
+func (s *Service) CompleteMany(ctx context.Context, all []*Completing) {
 	ctx = s.store.Within(ctx, 0)
-	call := s.completeCall(a, c)
-	s.store.DoDurably(ctx, "complete", call)
-	if call.Err != nil {
-		return model.Completed{}, call.Err
+	calls := store.CallEach(all, func(c *Completing) *store.Call { return s.completeCall(c.Attempt, c.Completion) })
+	s.store.DoDurably(ctx, "complete", calls...)
+	for i, c := range all {
+		if c.Err = calls[i].Err; c.Err != nil {
+			continue
+		}
+		r := readComplete(calls[i].Reply)
+		if r.code != schema.CodeOK && r.code != schema.CodeRepeated {
+			c.Err = refuse("complete", c.Attempt, r.code, r.detail)
+			continue
+		}
+		c.Completed = model.Completed{At: r.at, Outcome: c.Completion.Outcome, WillRetry: r.willRetry}
+		if r.willRetry {
+			c.Completed.NextAttempt = c.Attempt.Number + 1
+		}
 	}
-	r := readComplete(call.Reply)
-	if r.code != schema.CodeOK && r.code != schema.CodeRepeated {
-		return model.Completed{}, refuse("complete", a, r.code, r.detail)
-	}
-	done := model.Completed{At: r.at, Outcome: c.Outcome, WillRetry: r.willRetry}
-	if done.WillRetry {
-		done.NextAttempt = a.Number + 1
-	}
-	return done, nil
 }
 
 // CancelDelivered records that a response with a pending cancel was written to the worker's connection: the grace period begins. It does

@@ -16,8 +16,8 @@ const (
 	censusHeld = 250  // held members that one script counts: each is looked up in its set as well
 )
 
-// census counts the live and the silent members of some scopes over all shards. Tasks without their own timeout are not counted as
-// silent; their workers are.
+// census counts the live members of some scopes over all shards, and how many of these are silent. Tasks without their own timeout are
+// not counted as silent; their workers are.
 type census struct {
 	service   *Service
 	timeouts  Timeouts
@@ -238,8 +238,8 @@ type workerList struct {
 	letter string
 }
 
-// countSilentWorkers examines every worker of the scopes that have enough of them: their scores are the times of their next
-// checks, not of their last heartbeats.
+// countSilentWorkers reads each worker of the scopes that have enough of them, unless their tasks are a mass already: scores of workers are
+// the times of their next checks, not of their last heartbeats.
 func (c *census) countSilentWorkers(ctx context.Context) error {
 	for _, scope := range c.requested {
 		sc := c.scopes[scope]

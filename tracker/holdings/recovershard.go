@@ -9,7 +9,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// fenceLife is longer than any claim that began before its worker's end can still take.
+// fenceLife is how long a fence is kept. It outlasts every claim that was in progress when the worker ended.
 const fenceLife = time.Hour
 
 // recoverShard fences an ended worker in one shard and takes up to TakeLimit attempts that it holds there. It reports whether none is
@@ -33,13 +33,13 @@ func (s *Service) recoverShard(ctx context.Context, shard int, rec *Recovery) (d
 
 // lostEvidence is why attempts are taken from their worker.
 type lostEvidence struct {
-	loss     bool               // they count as lost; else nothing counts against their tasks, which are retried at once
+	loss     bool               // each counts towards maxLosses; else towards nothing, and the task is retried without backoff
 	reason   model.WorkerReason // why the worker lost them
 	lastBeat time.Time          // of the worker
 	silent   time.Duration
-	credit   time.Duration // time since the last beat that was excluded
+	credit   time.Duration // outage time since the last beat, which does not count as silence
 	timeout  time.Duration // of the worker
-	held     bool          // the mass-expiry brake had held the worker
+	braked   bool          // the mass-expiry brake had delayed the end of the worker
 	due      time.Time     // since when they could be taken; zero: now
 }
 
@@ -47,7 +47,7 @@ type lostEvidence struct {
 func (r *recoveryReply) evidence() lostEvidence {
 	e := lostEvidence{
 		reason: r.reason, loss: r.loss, timeout: r.timeout, due: r.ended.Add(-r.lag),
-		held: r.lastBeatMs != notStored && r.heldAtMs >= r.lastBeatMs,
+		braked: r.lastBeatMs != notStored && r.heldAtMs >= r.lastBeatMs,
 	}
 	if r.lastBeat.IsZero() || r.ended.IsZero() || r.lastBeatMs == notStored {
 		return e
@@ -91,10 +91,10 @@ func (s *Service) takeFrom(ctx context.Context, op, by string, held []Holding, e
 	return all, store.FirstError(calls)
 }
 
-// unpinShard releases the placed tasks that wait in a shard for a worker that will not claim them.
+// unpinShard releases the tasks in a shard that are pinned to a worker that will not claim them.
 func (s *Service) unpinShard(ctx context.Context, op string, shard int, worker *schema.WorkerRef, queue string) error {
 	if queue == "" {
-		return nil // without its record the queue is unknown
+		return nil // the worker's record is gone, so its queue is unknown
 	}
 	after := ""
 	for {
@@ -116,7 +116,7 @@ func (s *Service) unpinShard(ctx context.Context, op string, shard int, worker *
 	}
 }
 
-// UnpinAll releases the placed tasks that wait for a worker in any shard.
+// UnpinAll releases the tasks in all shards that are pinned to a worker.
 func (s *Service) UnpinAll(ctx context.Context, op string, worker *schema.WorkerRef, queue string) error {
 	for shard := range s.store.Keys {
 		if err := s.unpinShard(ctx, op, shard, worker, queue); err != nil {

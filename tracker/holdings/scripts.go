@@ -156,7 +156,7 @@ func (s *Service) recoverCall(by string, held []Holding, e lostEvidence) *store.
 	keys := append(make([]string, 0, len(k.Fixed)+5*len(held)), k.Fixed...)
 	args := []any{
 		by, model.Millis(s.opts.FinishedRetention), schema.Flag(e.loss), schema.MillisOrEmpty(e.lastBeat), orEmpty(e.silent),
-		orEmpty(e.timeout), string(e.reason), orEmpty(e.credit), schema.Flag(e.held), schema.MillisOrEmpty(e.due),
+		orEmpty(e.timeout), string(e.reason), orEmpty(e.credit), schema.Flag(e.braked), schema.MillisOrEmpty(e.due),
 	}
 	for _, h := range held {
 		keys = k.OfTask(keys, h.Ref.Scope, h.Ref.ID, h.Ref.Run, h.Ref.TimeoutMs)

@@ -12,7 +12,7 @@ type CancelRequest struct {
 // Validate returns an error for invalid fields. It checks what needs no store.
 func (c *CancelRequest) Validate() error {
 	if c.Grace < 0 || c.Grace > MaxTimeout {
-		return Invalidf("gracePeriodMs", "is %d; use 0 to end the task now, 1 to %d, or leave it out for the task's own",
+		return Invalidf("gracePeriodMs", "is %d; use 0 to end the task now, 1 to %d, or omit it for the task's own",
 			c.Grace.Milliseconds(), MaxTimeout.Milliseconds())
 	}
 	return nil

@@ -119,7 +119,7 @@ func (n *NewTask) checkIDs(time.Time) error {
 	}
 	if strings.HasPrefix(n.TaskID, FireTaskPrefix) {
 		return Invalidf("taskId", "begins with %s, which is reserved for the tasks that schedules create; choose another id, "+
-			"or leave it out and Lubdub makes one", FireTaskPrefix)
+			"or omit it and Lubdub generates one", FireTaskPrefix)
 	}
 	return CheckText("taskKey", n.Key, MaxKeyBytes)
 }

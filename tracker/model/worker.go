@@ -91,7 +91,7 @@ func (n *NewWorker) Validate() error {
 		}
 	}
 	if n.PID < 0 || n.PID > 1<<31-1 {
-		return Invalidf("pid", "is %d; use the process id, or leave it out", n.PID)
+		return Invalidf("pid", "is %d; use the process id, or omit it", n.PID)
 	}
 	if n.MaxConcurrent < 0 || n.MaxConcurrent > MaxMaxConcurrent {
 		return Invalidf("maxConcurrent", "is %d; use 0 to %d", n.MaxConcurrent, MaxMaxConcurrent)

@@ -27,6 +27,7 @@ type ClaimRequest struct {
 	Max      int           // at least 1; a claim gets at most MaxClaim
 	Wait     time.Duration // how long to wait for the first task; 0: not at all
 	ClaimID  string        // empty: none; a repeat with the same ID gets the same tasks, without those that are done
+	Start    bool          // the worker starts the tasks at once: they are RUNNING when it gets them
 }
 
 // Validate checks what can be checked without the store.
@@ -46,7 +47,7 @@ func (r *ClaimRequest) Validate() error {
 		return model.Invalidf("waitMs", "is %d; use 0 to %d", model.Millis(r.Wait), model.Millis(MaxClaimWait))
 	case r.Types != nil && len(r.Types) == 0:
 		return model.Invalidf("types",
-			"is empty, so nothing could be claimed; name types, or leave it out for all that the worker registered")
+			"is empty, so nothing could be claimed; name types, or omit it for all that the worker registered")
 	}
 	for i, y := range r.Types {
 		if err := model.CheckID(fmt.Sprintf("types[%d]", i), y); err != nil {
@@ -89,8 +90,9 @@ type claim struct {
 
 	reservation *reservation
 	can         *ability
-	places      int // reserved for it now
-	used        int // of these, those that hold tasks or may do so
+	waiting     *waitingClaim // in the waitlist of its queue; nil: it is not there
+	places      int           // reserved for it now
+	used        int           // of these, those that hold tasks or may do so
 
 	mark   string    // hash of its claim ID; "": it has none
 	owner  string    // identifies this request among those with the same claim ID
@@ -105,22 +107,28 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 			c.leave()
 		}
 	}()
-	if answered, tasks, err := c.identify(ctx); answered || err != nil {
+	counted := c.begin()
+	defer c.leaveWaitlist()
+	if answered, tasks, err := c.identify(ctx, counted); answered || err != nil {
 		return tasks, err
 	}
 	defer c.rest(ctx)
 	if c.Wait > 0 {
 		c.listen()
 	}
-	if err := c.reserve(ctx, true); err != nil {
+	if err := c.reserve(ctx, counted, true); err != nil {
 		return nil, err
 	}
 	defer c.releasePlaces(ctx)
-	if err := c.checkTypes(); err != nil {
+	if c.waiting != nil && (c.places < c.waiting.places || !c.can.equals(c.waiting.can)) {
+		c.leaveWaitlist() // where it waits for too much, or for tasks that it cannot run
+	}
+	if err := c.checkTypes(c.can.types); err != nil {
 		return nil, err
 	}
 	for {
 		if c.places == 0 {
+			c.leaveWaitlist()
 			if err := c.awaitPlaces(ctx); err != nil {
 				return c.inVain(ctx, err)
 			}
@@ -142,6 +150,31 @@ func (c *claim) run(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
+// begin lets the claim of a worker that has claimed here before wait for an offer while its places are being reserved, and returns a
+// count for the reservation: a worker that claims all its free places mostly needs one. For another worker it returns nil.
+func (c *claim) begin() *count {
+	last, known := c.queues.last.Get(schema.TaskName(c.Scope, c.WorkerID))
+	if !known {
+		return nil
+	}
+	if c.can = abilityIn(&last); last.Queue == c.Queue && c.checkTypes(last.Types) == nil {
+		c.joinWaitlist(c.Max)
+	}
+	return c.queues.newCount(c.Scope, c.WorkerID, last.Ended)
+}
+
+// joinWaitlist lets the claim wait for an offer of up to this many tasks.
+func (c *claim) joinWaitlist(places int) {
+	c.waiting = c.queues.waitlists.of(c.queues, c.Scope, c.Queue).join(c, places)
+}
+
+func (c *claim) leaveWaitlist() {
+	if c.waiting != nil {
+		c.waiting.list.leave(c.waiting)
+		c.waiting = nil
+	}
+}
+
 // awaitPlaces waits until the full worker has a free place or the cordoned one is uncordoned, until another request with the claim
 // ID has its tasks, or until the wait is over.
 func (c *claim) awaitPlaces(ctx context.Context) error {
@@ -150,7 +183,7 @@ func (c *claim) awaitPlaces(ctx context.Context) error {
 		if !c.reservation.Cordoned {
 			c.queues.notifyWhenFree(ctx, c.WorkerID) // first, so that attempts that end from here on are announced
 		}
-		if err := c.reserve(ctx, false); err != nil || c.places > 0 {
+		if err := c.reserve(ctx, nil, false); err != nil || c.places > 0 {
 			return err
 		}
 		timer := time.NewTimer(store.Jittered(c.queues.fullRetry))
@@ -180,14 +213,14 @@ func (c *claim) refused(ctx context.Context) error {
 	return nil // it waited in vain, which is true as well
 }
 
-// reserve reserves as many places as the claim wants. `heartbeat`: this counts as a heartbeat of the worker.
-func (c *claim) reserve(ctx context.Context, heartbeat bool) error {
-	r, err := c.queues.reserve(ctx, c.Scope, c.WorkerID, c.Max, heartbeat)
+// reserve reserves as many places as the claim wants. `counted` and `heartbeat`: see Service.reserve.
+func (c *claim) reserve(ctx context.Context, counted *count, heartbeat bool) error {
+	r, err := c.queues.reserve(ctx, &c.ClaimRequest, counted, heartbeat)
 	if err != nil {
 		return err
 	}
 	c.reservation, c.places = r, r.Places
-	c.can = &ability{types: r.Types, runtimes: r.Runtimes, labels: r.Labels}
+	c.can = abilityIn(&r.Reserved)
 	if len(r.Types) == 0 { // adopted from a token that was too short to include them
 		c.releasePlaces(ctx)
 		return &model.Error{Code: workers.WorkerNotFound, Op: "claim", Message: "the store lost what this worker can run; " +
@@ -209,9 +242,9 @@ func (c *claim) releasePlaces(ctx context.Context) {
 	}
 }
 
-func (c *claim) checkTypes() error {
+func (c *claim) checkTypes(registered []string) error {
 	for _, y := range c.Types {
-		if !slices.Contains(c.can.types, y) {
+		if !slices.Contains(registered, y) {
 			return model.Invalidf("types", "names %s, for which the worker did not register; name some of those, or leave types out", y)
 		}
 	}
@@ -221,9 +254,11 @@ func (c *claim) checkTypes() error {
 // await waits in the queue's waitlist for an offer and takes what it can of it. It returns nothing when the wait is over, when
 // another request makes the claim, and when the worker has no free place any more.
 func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
-	list := c.queues.waitlists.of(c.queues, c.Scope, c.Queue)
-	w := list.join(c)
-	defer list.leave(w)
+	if c.waiting == nil {
+		c.joinWaitlist(c.places)
+	}
+	defer c.leaveWaitlist()
+	w := c.waiting
 	deadline := time.NewTimer(time.Until(store.Until(ctx)))
 	defer deadline.Stop()
 	var over <-chan struct{} // set after the first look: even a claim that does not wait gets one
@@ -261,7 +296,7 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 				continue
 			}
 			tasks, tried, err := c.accept(ctx, o)
-			list.resolve(o, tried)
+			w.list.resolve(o, tried)
 			if err != nil || len(tasks) > 0 || c.places == 0 || c.over {
 				return tasks, err
 			}
@@ -272,7 +307,7 @@ func (c *claim) await(ctx context.Context) ([]*model.Envelope, error) {
 // accept takes what it can of an offer, in one round trip per shard.
 func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, tried int, err error) {
 	if c.places == 0 {
-		if err := c.reserve(ctx, false); err != nil || c.places == 0 {
+		if err := c.reserve(ctx, nil, false); err != nil || c.places == 0 {
 			return nil, 0, err
 		}
 	}
@@ -295,7 +330,9 @@ func (c *claim) accept(ctx context.Context, o *offer) (tasks []*model.Envelope, 
 // result counts as used; what the worker really holds is counted when that matters.
 func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*model.Envelope, error) {
 	groups := byShard(entries, claimedAtOnce)
-	calls := store.CallEach(groups, func(group []*schema.ReadyEntry) *store.Call { return c.queues.claimCall(c.WorkerID, c.mark, group) })
+	calls := store.CallEach(groups, func(group []*schema.ReadyEntry) *store.Call {
+		return c.queues.claimCall(c.WorkerID, c.mark, c.Start, group)
+	})
 	c.queues.store.DoAll(model.WithActor(ctx, c.WorkerID), "claim", calls)
 	got := map[*schema.ReadyEntry]*model.Envelope{}
 	var failed error

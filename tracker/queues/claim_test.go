@@ -3,6 +3,7 @@ package queues_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,54 @@ func TestClaim(t *testing.T) {
 		}
 		if _, err := c.Beats.Complete(c.Ctx, e.Attempt, model.Completion{Outcome: model.Succeeded}); err != nil {
 			c.Fatal(err)
+		}
+	})
+}
+
+// A claim that starts its tasks leaves what a claim and a start leave, also when it is repeated; only the start's own time differs.
+func TestAClaimThatStarts(t *testing.T) {
+	t.Parallel()
+	trackertest.Claims(t, func(c *trackertest.Fleet) {
+		c.Hire("w1")
+		start := func(r *queues.ClaimRequest) { r.Start, r.ClaimID = true, "c1" }
+		limits := func(n *model.NewTask) {
+			n.StartTimeout, n.RunTimeout = time.Second, time.Minute
+			n.HeartbeatInterval, n.HeartbeatTimeout = 10*time.Second, 30*time.Second
+		}
+		c.MustQueue("t1", "x", limits)
+		for range 2 {
+			tasks := c.MustClaim("w1", 10, start)
+			c.WantIDs(tasks, "t1")
+			if e := tasks[0]; e.Task.State != model.Running || e.Attempt.Number != 1 || !e.Task.StartedAt.Equal(e.Task.DispatchedAt) {
+				c.Fatalf("%+v %+v", e, e.Task)
+			}
+		}
+		c.MustQueue("t2", "x", limits)
+		if _, err := c.Beats.Start(c.Ctx, c.MustClaim("w1", 10)[0].Attempt, model.Report{}); err != nil {
+			c.Fatal(err)
+		}
+		for _, pattern := range []string{"*:beats:30000", "*:timers", "*:held", "*:due", "*:ix"} {
+			names := map[string][]string{}
+			for _, key := range c.Store.Client.Keys(c.Ctx, pattern).Val() {
+				for _, entry := range c.Store.Client.ZRange(c.Ctx, key, 0, -1).Val() {
+					for _, id := range []string{"t1", "t2"} {
+						if before, _, ok := strings.Cut(entry, id); ok {
+							names[id] = append(names[id], before)
+						}
+					}
+				}
+			}
+			if slices.Sort(names["t1"]); !slices.Equal(names["t1"], slices.Sorted(slices.Values(names["t2"]))) {
+				c.Errorf("%s has %q of the task whose claim started it, and %q of the other", pattern, names["t1"], names["t2"])
+			}
+		}
+		c.Advance(2 * time.Second) // the start timeout is over
+		c.MustSweep()
+		c.WantState("t1", model.Running, "")
+		c.Advance(29 * time.Second) // and the heartbeat timeout
+		c.MustSweep()
+		if task := c.MustGet("t1"); task.State != model.Queued || task.History[0].Reason != model.HeartbeatTimeout {
+			c.Fatalf("%+v", task)
 		}
 	})
 }

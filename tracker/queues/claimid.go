@@ -22,8 +22,14 @@ func (s *Service) claimTurn() time.Duration { return s.store.Timeout() * 3 / 2 }
 
 // identify starts the claim under its ID. If an earlier request with this ID has taken tasks, this one returns the same tasks:
 // those that the worker still holds according to the held sets, whatever the result of that request, and whether the worker lives.
-func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Envelope, err error) {
+// `counted` runs with the first step; nil: there is none.
+func (c *claim) identify(ctx context.Context, counted *count) (answered bool, tasks []*model.Envelope, err error) {
+	var also []*store.Call
+	if counted != nil {
+		also = counted.calls
+	}
 	if c.ClaimID == "" {
+		c.queues.store.DoAll(ctx, "claim", also)
 		return false, nil, nil
 	}
 	if _, ok := c.queues.store.WorkerRef(c.Scope, c.WorkerID); !ok {
@@ -32,7 +38,7 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 	c.mark, c.owner = markOf(c.ClaimID), model.NewID("")
 	for {
 		begun := time.Now()
-		now, err := c.step(ctx, stepMake)
+		now, err := c.step(ctx, stepMake, also...)
 		switch {
 		case err != nil:
 			return false, nil, err
@@ -46,6 +52,7 @@ func (c *claim) identify(ctx context.Context) (answered bool, tasks []*model.Env
 			if c.server.Err() != nil || c.queues.store.IsLate(ctx, nil) {
 				return false, nil, store.AsUnavailable("claim", errClaimBusy())
 			}
+			also = nil
 			continue
 		case now.known: // a request with this ID may have died after it took tasks
 			tasks, err = c.marked(ctx)
@@ -95,7 +102,7 @@ func (c *claim) answered(ctx context.Context, tasks []*model.Envelope) ([]*model
 		return tasks, nil
 	}
 	c.making = false
-	now, err := c.step(ctx, stepDone)
+	now, err := c.finish(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -152,11 +159,24 @@ func (c *claim) follow(ctx context.Context) ([]*model.Envelope, error) {
 	}
 }
 
-// step executes a step on the claim's record.
-func (c *claim) step(ctx context.Context, what claimStep) (claimedReply, error) {
-	re, err := c.queues.store.Do(ctx, "claim", c.queues.claimedCall(c.Scope, c.WorkerID, c.mark,
-		claimedArgs{request: c.owner, step: what, turn: c.queues.claimTurn()}))
-	return readClaimed(re), err
+// finish records that the claim has its tasks, and ends its reservation in the same round trip.
+func (c *claim) finish(ctx context.Context) (claimedReply, error) {
+	if c.places == 0 {
+		return c.step(ctx, stepDone)
+	}
+	end := c.queues.workers.EndReservationCall(c.reservation.Reservation, c.used)
+	now, err := c.step(ctx, stepDone, end)
+	if c.queues.settled(c.reservation, end) {
+		c.places, c.used = 0, 0
+	}
+	return now, err
+}
+
+// step executes a step on the claim's record, and other calls in the same round trip.
+func (c *claim) step(ctx context.Context, what claimStep, also ...*store.Call) (claimedReply, error) {
+	call := c.queues.claimedCall(c.Scope, c.WorkerID, c.mark, claimedArgs{request: c.owner, step: what, turn: c.queues.claimTurn()})
+	c.queues.store.DoAll(ctx, "claim", append([]*store.Call{call}, also...))
+	return readClaimed(call.Reply), call.Err
 }
 
 // markOf returns the hash of a claim's ID, which marks the tasks that it got.

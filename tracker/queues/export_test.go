@@ -31,7 +31,7 @@ func (s *Service) Reads() int { return int(testutil.ToFloat64(s.metrics.reads)) 
 
 // ReserveClaim reserves places for a claim in progress; call the result when it is over.
 func (s *Service) ReserveClaim(scope model.Scope, worker string, n int) (settle func(), err error) {
-	r, err := s.reserve(context.Background(), scope, worker, n, true)
+	r, err := s.reserve(context.Background(), &ClaimRequest{Scope: scope, WorkerID: worker, Max: n}, nil, true)
 	return func() { s.settle(context.Background(), r, 0) }, err
 }
 
@@ -52,11 +52,11 @@ func (s *Service) Nudged(scope model.Scope, worker string) (nudged <-chan struct
 // HoldOffer has a claim be offered tasks that it neither takes nor gives back until `leave` is called.
 func (s *Service) HoldOffer(r ClaimRequest) (offered int, leave func(), err error) {
 	c := &claim{ClaimRequest: r, queues: s}
-	if err := c.reserve(context.Background(), true); err != nil {
+	if err := c.reserve(context.Background(), nil, true); err != nil {
 		return 0, nil, err
 	}
 	l := s.waitlists.of(s, r.Scope, r.Queue)
-	w := l.join(c)
+	w := l.join(c, c.places)
 	o := <-w.offers
 	return len(o.entries), func() { l.leave(w); c.releasePlaces(context.Background()) }, o.err
 }
@@ -94,3 +94,17 @@ func (s *Service) ClaimKey(scope model.Scope, worker, claimID string) string {
 
 // BreakReads makes every read of a queue panic.
 func (s *Service) BreakReads() { s.metrics.reads = nil }
+
+// PlacesAfter counts what a worker holds, as its next claim does first, runs `then`, and returns how many places that claim gets.
+func (s *Service) PlacesAfter(r ClaimRequest, then func()) (places int, err error) {
+	c := &claim{ClaimRequest: r, queues: s, server: context.Background()}
+	counted := c.begin()
+	c.leaveWaitlist()
+	s.store.DoAll(context.Background(), "test", counted.calls)
+	then()
+	if err := c.reserve(context.Background(), counted, true); err != nil {
+		return 0, err
+	}
+	defer c.releasePlaces(context.Background())
+	return c.places, nil
+}

@@ -76,8 +76,8 @@ func (s *Service) Get(ctx context.Context, scope model.Scope, name string) (*Que
 		if len(waiting.Tasks) > 0 {
 			return &Queue{Name: name, Workers: map[model.WorkerStatus]int{}}, nil
 		}
-		return nil, &model.Error{Code: QueueNotFound, Op: "queue", Message: "nothing is known of this queue in this tenant and workspace: " +
-			"no task waits in it or runs, it has no workers and is not paused; check the name"}
+		return nil, &model.Error{Code: QueueNotFound, Op: "queue", Message: "no such queue in this tenant and workspace: " +
+			"it has no tasks and no workers and is not paused; check the name"}
 	}
 	return found[0], nil
 }

@@ -60,8 +60,8 @@ func TestAClaimThatWaitsGetsNothingForALostWorker(t *testing.T) {
 		if task := c.MustGet("t1"); task.State != model.Queued {
 			c.Fatalf("it is %s at %s", task.State, task.WorkerID)
 		}
-		c.Hire("live")
-		c.WantIDs(c.MustClaim("live", 1), "t1")
+		c.Hire("live") // its claim waits, since the other one may not have returned the task yet
+		c.WantIDs(c.MustClaim("live", 1, func(r *queues.ClaimRequest) { r.Wait = time.Minute }), "t1")
 		c.MustQueue("t2", "x")
 		c.MustBeatWorker(c.IDs["silent"])
 		c.WantIDs(<-got, "t2")

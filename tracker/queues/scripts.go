@@ -52,12 +52,12 @@ func readRequiredLabels(re store.Reply) []string { return re.Strings() }
 const claimedAtOnce = 25
 
 // claimCall hands entries of one shard to a worker. The mark is the hash of the claim's ID; "": it has none.
-func (s *Service) claimCall(workerID, mark string, entries []*schema.ReadyEntry) *store.Call {
+func (s *Service) claimCall(workerID, mark string, starts bool, entries []*schema.ReadyEntry) *store.Call {
 	shard := entries[0].Shard
 	k := s.store.Keys[shard]
 	keys := append(append(make([]string, 0, len(k.Fixed)+2+5*len(entries)), k.Fixed...), k.Pauses, k.Fences)
 	args := []any{int64(model.DefaultTokenTTL / time.Second), int64(model.MaxTokenTTL / time.Second),
-		model.Millis(model.DefaultClaimStartTimeout), workerID, mark}
+		model.Millis(model.DefaultClaimStartTimeout), workerID, mark, schema.Flag(starts)}
 	for _, e := range entries {
 		keys = k.OfTask(keys, e.Ref.Scope, e.Ref.ID, e.Ref.Run, e.Ref.TimeoutMs)
 		args = append(args, e.Ref.Scope.String(), e.Ref.ID, e.Text, model.NewFence())

@@ -31,6 +31,7 @@ type Service struct {
 	nudges     nudges
 	labelCache *lru.Cache[string, map[string]string] // labels by their hash
 	able       *lru.Cache[string, *ability]          // by its hash too
+	last       *lru.Cache[string, workers.Reserved]  // by worker, <scope>/<id>: its state when its last reservation here ended
 	fullRetry  time.Duration                         // set by New and by tests
 	safety     time.Duration                         // the same
 }
@@ -39,7 +40,7 @@ type Service struct {
 func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
 	made := &Service{
 		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),
-		labelCache: newLabelCache(), able: newAbleCache(), fullRetry: fullRetry, safety: safetyPeriod,
+		labelCache: newLabelCache(), able: newAbleCache(), last: newLastCache(), fullRetry: fullRetry, safety: safetyPeriod,
 	}
 	made.listener.queues = made
 	return made

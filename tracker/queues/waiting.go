@@ -1,10 +1,12 @@
 package queues
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // ability is what a worker can run.
@@ -16,6 +18,14 @@ type ability struct {
 
 func abilityOf(w *model.Worker) *ability {
 	return &ability{types: w.Types, runtimes: w.Runtimes, labels: w.Labels}
+}
+
+func abilityIn(r *workers.Reserved) *ability {
+	return &ability{types: r.Types, runtimes: r.Runtimes, labels: r.Labels}
+}
+
+func (a *ability) equals(b *ability) bool {
+	return slices.Equal(a.types, b.types) && slices.Equal(a.runtimes, b.runtimes) && maps.Equal(a.labels, b.labels)
 }
 
 // bytes estimates its size in memory.
@@ -43,6 +53,7 @@ func (a *ability) runs(k schema.Class, required map[string]string) bool {
 // waitingClaim is one claim in a waitlist, whose lock protects it.
 type waitingClaim struct {
 	ClaimRequest
+	list   *waitlist
 	can    *ability
 	places int
 	offers chan *offer // one at a time, possibly after one that says that nothing is ready

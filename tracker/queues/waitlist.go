@@ -108,8 +108,8 @@ func (l *waitlist) empty() bool {
 	return len(l.waiters) == 0 && l.joining == 0
 }
 
-func (l *waitlist) join(c *claim) *waitingClaim {
-	w := &waitingClaim{ClaimRequest: c.ClaimRequest, can: c.can, places: c.places, offers: make(chan *offer, 2), fresh: true}
+func (l *waitlist) join(c *claim, places int) *waitingClaim {
+	w := &waitingClaim{ClaimRequest: c.ClaimRequest, list: l, can: c.can, places: places, offers: make(chan *offer, 2), fresh: true}
 	l.queues.listener.start()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ func newScripts(set *lua.Set, keys []*schema.ShardKeys) scripts {
 	}
 }
 
-// sentinel is the entry of a set that keeps it from being absent.
+// sentinel is an entry that keeps a set from disappearing when it has no others.
 const sentinel = "!"
 
 func (s *scripts) walkCall(shard int, set, scan, cursor string, entries int) *store.Call {
@@ -45,7 +45,7 @@ func readWalk(r store.Reply) walkPage {
 	return walkPage{cursor: r.Str(0), entries: entries, sweepers: r.List(2).Strings()}
 }
 
-// repairTasksCall is for entries of one set of a shard that name tasks whose keys are resolved.
+// repairTasksCall repairs tasks of one shard, whose keys are resolved. Their entries are of one set.
 func (s *scripts) repairTasksCall(
 	shard int, w walk, by string, retention, workerTimeout time.Duration, entries []taskEntry, ended map[string]workerEnd) *store.Call {
 	k := s.keys[shard]
@@ -63,7 +63,7 @@ func (s *scripts) repairTasksCall(
 	return store.NewCall(shard, s.repairTasks, keys, args...)
 }
 
-// repairWorkersCall is for entries of one shard that name workers whose keys are resolved.
+// repairWorkersCall repairs workers of one shard, whose keys are resolved.
 func (s *scripts) repairWorkersCall(retention time.Duration, entries []workerEntry) *store.Call {
 	shard := entries[0].ref.Shard
 	k := s.keys[shard]
@@ -75,7 +75,7 @@ func (s *scripts) repairWorkersCall(retention time.Duration, entries []workerEnt
 	return store.NewCall(shard, s.repairWorkers, keys, args...)
 }
 
-// readRepairs returns of each task or worker what was repaired.
+// readRepairs returns what was repaired, for each task or worker.
 func readRepairs(r store.Reply) [][]string {
 	all := make([][]string, len(r))
 	for i := range all {
@@ -84,7 +84,7 @@ func readRepairs(r store.Reply) [][]string {
 	return all
 }
 
-// workerEnd is how a worker has ended that is not being recovered.
+// workerEnd is how a worker has ended. A worker whose tasks are being recovered counts as notEnded.
 type workerEnd string
 
 const (
@@ -127,7 +127,7 @@ func readWorkerMissing(r store.Reply) (after string, names []string) {
 	return r.Str(0), r.List(1).Strings()
 }
 
-// workerLetters are those of all statuses of workers.
+// workerLetters has the letters of all worker statuses: online, draining and offline.
 const workerLetters = "NDF"
 
 // listMachineCall lists the workers of a machine, up to a limit for each status.

@@ -40,8 +40,8 @@ func (k Kind) longestLife() time.Duration {
 	return model.MaxControlTTL
 }
 
-// what returns the key of the revoked tokens, as it is stored. A subject may contain slashes; IDs and Wildcard do not.
-func (r *Revocation) what() string {
+// key returns the key of the revoked tokens, as it is stored. A subject may contain slashes; IDs and Wildcard do not.
+func (r *Revocation) key() string {
 	return string(r.Kind) + "/" + r.Tenant + "/" + r.Workspace + "/" + r.Name
 }
 

@@ -23,7 +23,7 @@ const home = 0
 func (s *Service) revokeCall(data string, list []Revocation) *store.Call {
 	args := []any{MaxRevocations, data}
 	for _, r := range list {
-		args = append(args, r.expiresAt().UnixMilli(), r.what())
+		args = append(args, r.expiresAt().UnixMilli(), r.key())
 	}
 	return store.NewCall(home, s.scripts.revoke, []string{schema.RevocationsKey, s.store.Keys[home].Events}, args...)
 }

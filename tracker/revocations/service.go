@@ -19,12 +19,12 @@ const (
 	MaxRevocations = 10_000 // in effect at a time, in total
 	MaxOfTenant    = 1_000  // in effect for tokens of one tenant, as one replica knows them
 
-	// leftOver is how many entries must be free for each one that a tenant has, so that tenants may have fewer when few are free, so that
-	// many tenants together do not prevent another one's first revocations.
-	leftOver = 2
+	// freePerOwn is how many entries must be free for each one that a tenant has. When few are free, a tenant may have fewer, so that many
+	// tenants together cannot prevent another tenant's first revocations.
+	freePerOwn = 2
 
 	pageSize = 1000 // entries that one script lists
-	putBack  = 500  // entries that one script stores again
+	restored = 500  // entries that one script stores again
 )
 
 // refreshInterval is the time between two reads of the list. With a round trip to Redis it must be below 2 s, within which every replica
@@ -59,8 +59,8 @@ func New(st *store.Store, o Options) *Service {
 	}
 }
 
-// Subscribes f to revocations: f gets all in effect and the new ones, now and after each change, one call at a time. Only one f is
-// possible.
+// Subscribe registers f, which is called at once and after each change, with all revocations in effect and with those that are new; calls
+// do not overlap. A second subscriber replaces the first.
 func (s *Service) Subscribe(f func(all, news []Revocation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Service) Revoke(ctx context.Context, r Revocation) error {
 	ctx = s.store.Within(ctx, 0)
 	const op = "revoke"
 	if of, all := s.count(r.Tenant); r.Kind != OfTenant && !s.isKnown(&r) {
-		if most := min(MaxOfTenant, (MaxRevocations-all)/leftOver); of >= most && r.Tenant != Wildcard {
+		if most := min(MaxOfTenant, (MaxRevocations-all)/freePerOwn); of >= most && r.Tenant != Wildcard {
 			return tooMany(op, of, "of this tenant's tokens")
 		}
 	}
@@ -106,12 +106,12 @@ func nameOf(r *Revocation, k Kind) string {
 
 func tooMany(op string, most int, of string) error {
 	return &model.Error{Code: model.Overloaded, TooMany: true, Op: op, RetryAfter: time.Minute,
-		Message: fmt.Sprintf("%d revocations %s exist, and no more may be added now; revoke all tokens of the tenant instead, "+
-			"which also stops its workers, or replace the signing key and remove the old one, which invalidates all tokens", most, of)}
+		Message: fmt.Sprintf("The limit of %d revocations %s is reached. Revoke all tokens of the tenant instead, which also stops its "+
+			"workers, or replace the signing key and remove the old one, which invalidates all tokens", most, of)}
 }
 
-// Follow reads the list repeatedly until the context ends. Run it in every process that checks tokens. While Redis does not respond, the
-// known revocations stay in effect.
+// Follow reads the list repeatedly until the context ends. Every process that checks tokens must run it. While Redis does not respond,
+// the known revocations stay in effect.
 func (s *Service) Follow(ctx context.Context) error {
 	defer s.store.Contain("following revocations")
 	failing := false
@@ -132,8 +132,7 @@ func (s *Service) Follow(ctx context.Context) error {
 	}
 }
 
-// Refresh applies changes of the list, and stores revocations again that the store has lost. It returns an error when Redis does not
-// respond.
+// Refresh reads the list in Redis, applies its changes, and stores again what Redis has lost. It fails when Redis does not respond.
 func (s *Service) Refresh(ctx context.Context) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
@@ -160,7 +159,7 @@ func (s *Service) readList(ctx context.Context) error {
 			first = p
 		}
 		for _, r := range p.list {
-			listed[r.what()] = r
+			listed[r.key()] = r
 		}
 		if skip += p.entries; p.entries < pageSize {
 			break
@@ -175,7 +174,7 @@ func (s *Service) readList(ctx context.Context) error {
 		list = append(list, r)
 	}
 	s.learn(list)
-	if err := s.putBack(ctx, listed); err != nil {
+	if err := s.restore(ctx, listed); err != nil {
 		return err // the next read starts again
 	}
 	s.mu.Lock()
@@ -184,18 +183,18 @@ func (s *Service) readList(ctx context.Context) error {
 	return nil
 }
 
-// putBack stores known revocations again that the store has lost.
-func (s *Service) putBack(ctx context.Context, listed map[string]Revocation) error {
+// restore stores known revocations again that the store has lost.
+func (s *Service) restore(ctx context.Context, listed map[string]Revocation) error {
 	var lost []Revocation
 	s.mu.Lock()
-	for what, r := range s.known {
-		if is, ok := listed[what]; !ok || is.IssuedBefore.Before(r.IssuedBefore) {
+	for key, r := range s.known {
+		if is, ok := listed[key]; !ok || is.IssuedBefore.Before(r.IssuedBefore) {
 			lost = append(lost, r)
 		}
 	}
 	s.mu.Unlock()
 	for len(lost) > 0 {
-		n := min(len(lost), putBack)
+		n := min(len(lost), restored)
 		if _, err := s.store.Do(s.store.Within(ctx, 0), "revoke", s.revokeCall("", lost[:n])); err != nil {
 			return err
 		}
@@ -204,14 +203,14 @@ func (s *Service) putBack(ctx context.Context, listed map[string]Revocation) err
 	return nil
 }
 
-// learn adds known revocations, and notifies the subscriber of new ones.
+// learn adds revocations to the known ones, and passes the new ones to the subscriber.
 func (s *Service) learn(list []Revocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var news []Revocation
 	for _, r := range list {
-		if is, ok := s.known[r.what()]; !ok || is.IssuedBefore.Before(r.IssuedBefore) {
-			s.known[r.what()] = r
+		if is, ok := s.known[r.key()]; !ok || is.IssuedBefore.Before(r.IssuedBefore) {
+			s.known[r.key()] = r
 			news = append(news, r)
 		}
 	}
@@ -221,14 +220,13 @@ func (s *Service) learn(list []Revocation) {
 	}
 }
 
-// forget removes revocations that have no effect any more, since every revoked token has expired. The subscriber learns that with the
-// next change.
+// forget removes revocations whose tokens have all expired. The subscriber is not called for that.
 func (s *Service) forget(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for what, r := range s.known {
+	for key, r := range s.known {
 		if !r.expiresAt().After(now) {
-			delete(s.known, what)
+			delete(s.known, key)
 		}
 	}
 	s.metrics.standing.Set(float64(len(s.known)))
@@ -247,7 +245,7 @@ func (s *Service) all() []Revocation {
 func (s *Service) isKnown(r *Revocation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.known[r.what()]
+	_, known := s.known[r.key()]
 	return known
 }
 

@@ -208,7 +208,7 @@ func TestSchedulesDueTogetherAreRateLimited(t *testing.T) {
 		}
 		s.Clock.Set(begins)
 		h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 8 })
-		h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: many})
+		h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerSecond: many})
 		for i := range many {
 			saved(h, func(d *schedules.Spec) { d.ID, d.Task.RunID = fmt.Sprintf("s%04d", i), "all" })
 		}

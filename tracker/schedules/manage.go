@@ -11,7 +11,8 @@ import (
 
 func notFound(op string) error {
 	return &model.Error{Code: NotFound, Op: op,
-		Message: "no schedule with this id in this tenant and workspace; check the id, tenantId and workspaceId"}
+		Message: "no schedule with this id in this tenant and workspace; check the id, tenantId and workspaceId, or create it with " +
+			"POST /v1/schedules"}
 }
 
 // Create saves a schedule that Validate has checked. Its first fire is the first one after now. Concurrent creations of one tenant

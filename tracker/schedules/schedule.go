@@ -31,7 +31,7 @@ const (
 type Spec struct {
 	Scope       model.Scope
 	ID          string // empty in a creation: Lubdub generates one
-	Cron        string // seconds minutes hours day-of-month month day-of-week [year], UTC
+	Cron        string // as cron.Parse takes it
 	SkipOverlap bool   // a fire is skipped while the task of the previous one is not finished
 	MaxCatchup  int    // how many missed fires are caught up, the latest ones; 0: none
 	Task        model.NewTask
@@ -69,11 +69,12 @@ func (d *Spec) checkCron(now time.Time) error {
 		return err
 	case times.Next(time.Time{}).IsZero():
 		return model.Invalidf("cron", "is %q, which never fires: no date is all that it says, within the years 1970 to 2100; "+
-			"right would be for example %q", model.Clip(d.Cron), cron.Example)
+			"for example %q", model.Clip(d.Cron), cron.Example)
 	case times.Next(now).IsZero():
-		return model.Invalidf("cron", "is %q, which never fires again: its last time is over (it is %s here); right would be for example %q",
+		return model.Invalidf("cron", "is %q, which never fires again: its last time has passed (it is %s here); for example %q",
 			model.Clip(d.Cron), now.UTC().Format(time.RFC3339), cron.Example)
 	}
+	d.Cron = cron.WithSeconds(d.Cron)
 	return nil
 }
 
@@ -88,7 +89,7 @@ func (d *Spec) checkTask(now time.Time) error {
 		{"idempotencyKey", d.Task.IdempotencyKey != ""},
 	} {
 		if f.set {
-			return model.Invalidf("task."+f.field, "would be the same for each task that the schedule creates; leave it out")
+			return model.Invalidf("task."+f.field, "would be the same for each task that the schedule creates; omit it")
 		}
 	}
 	if d.Task.Queue == "" {

@@ -322,10 +322,10 @@ func TestWhatIsRefused(t *testing.T) {
 		field, message string
 	}{
 		{func(d *schedules.Spec) { d.Cron = "0 0 25 * * *" }, "cron",
-			`cron has "25" as hours, its 3rd field: 25 is not within 0–23; right would be for example "9-17"`},
+			`cron has "25" as hours, its 3rd field: 25 is not within 0–23; for example "9-17"`},
 		{func(d *schedules.Spec) { d.Cron = "0 0 0 30 2 *" }, "cron", "never fires: no date is all that it says"},
 		{func(d *schedules.Spec) { d.Cron = "0 0 0 * * * 2020" }, "cron",
-			"never fires again: its last time is over (it is 2026-01-15T10:00:00Z here)"},
+			"never fires again: its last time has passed (it is 2026-01-15T10:00:00Z here)"},
 		{func(d *schedules.Spec) { d.MaxCatchup = -1 }, "maxCatchup", "is -1; use 0 to 1000"},
 		{func(d *schedules.Spec) { d.MaxCatchup = 1001 }, "maxCatchup", "is 1001; use 0 to 1000"},
 		{func(d *schedules.Spec) { d.ID = "a/b" }, "scheduleId", "scheduleId is not a valid id"},

@@ -50,7 +50,7 @@ func TestNoTenantDelaysTheFiresOfAnother(t *testing.T) {
 			s := redistest.Real(t)
 			s.Clock.Set(begins)
 			h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.TenantTasks = f.quota })
-			h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: 15})
+			h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerSecond: 15})
 			for range f.quota {
 				h.MustCreate(trackertest.Queued, func(n *model.NewTask) { n.Scope = floodScope })
 			}
@@ -120,7 +120,7 @@ func TestSchedulesBehindAVeryLongQueueAreFound(t *testing.T) {
 	s := redistest.Real(t)
 	s.Clock.Set(begins)
 	h := trackertest.NewHarness(t, s, func(o *tracker.Options) { o.Shards = 1 })
-	h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: 20})
+	h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerSecond: 20})
 	for i := range 1200 {
 		saved(h, func(d *schedules.Spec) { d.Scope, d.ID, d.Cron = floodScope, fmt.Sprint("s", i), "* * * * * *" })
 	}
@@ -145,7 +145,7 @@ func TestTenantsShareASweepersFires(t *testing.T) {
 	s := redistest.Real(t)
 	s.Clock.Set(begins)
 	h := trackertest.NewHarness(t, s)
-	h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerTick: 30})
+	h.Sweeper = sweep.NewSweeper(h.Tracker.Sweeper, sweep.SweeperOptions{FiresPerSecond: 30})
 	for i := range 40 {
 		saved(h, func(d *schedules.Spec) {
 			d.Scope.Tenant, d.ID, d.Cron, d.MaxCatchup, d.Task.RunID = "many", fmt.Sprint("s", i), "* * * * * *", 1000, "all"

@@ -14,6 +14,7 @@ const (
 	CodeExists
 	CodeRepeated
 	CodeRefused
+	CodeKeyKnown
 )
 
 // These are additional reply codes of scripts for a worker; lua/lib/workercodes.lua has the same.

@@ -26,7 +26,7 @@ func TestCodesMatchLua(t *testing.T) {
 	}
 	want := map[string]int64{
 		"OK": CodeOK, "MISMATCH": CodeMismatch, "ENDED": CodeEnded, "TERMINAL": CodeTerminal, "NOT_FOUND": CodeNotFound,
-		"EXISTS": CodeExists, "REPEATED": CodeRepeated, "REFUSED": CodeRefused,
+		"EXISTS": CodeExists, "REPEATED": CodeRepeated, "REFUSED": CodeRefused, "KEY_KNOWN": CodeKeyKnown,
 		"OFFLINE": CodeOffline, "DRAINING": CodeDraining,
 	}
 	if len(names) != len(want) || len(values) != len(names) {

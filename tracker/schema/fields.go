@@ -138,9 +138,9 @@ const (
 	ScheduleSkipped    = "sk" // number of skipped fires
 	ScheduleUntold     = "su" // missed fires without an event so far
 	ScheduleLastTask   = "tk" // task of the last fire
-	ScheduleDecided    = "dc" // fire that gets a task next
+	ScheduleDecided    = "dc" // fire whose task is being created
 	ScheduleBackoff    = "bp" // pause before its fires are tried again after a temporary refusal, ms
-	ScheduleRepeats    = "rp" // fires that wait although they have their tasks, wall ms, each followed by a comma
+	ScheduleRepeats    = "rp" // waiting fires that a backfill repeats, wall ms, each followed by a comma
 	ScheduleNamed      = "ns" // since when no request can have used the names of its fires' tasks; 1: since its creation
 )
 

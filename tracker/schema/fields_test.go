@@ -58,6 +58,7 @@ var keysOfFile = map[string]map[string]string{
 	"sweep/worker_drains.lua":       {"KEYS[i]": ofWorker},
 	"reconcile/worker_ended.lua":    {"KEYS[i + 2]": ofWorker},
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
+	"lib/idempotency.lua":           {"key": ofNone},
 	"schedules/schedule_fire.lua":   {"KEYS[2]": ofSchedule},
 	"tasks/names.lua":               {"key": ofTask},
 	"tasks/states.lua":              {"key": ofTask},

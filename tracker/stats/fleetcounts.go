@@ -11,10 +11,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// fleetCounts are counts of the workers of all scopes that only metrics use.
+// fleetCounts are counts of the workers and machines of all scopes. Only metrics use them.
 type fleetCounts struct {
 	queues   []queueWorkers
-	flapping map[string]int // by kind: worker, machine
+	flapping map[string]int // how many are flapping, by kind: worker, machine
 }
 
 // queueWorkers are the workers of a queue.
@@ -26,7 +26,7 @@ type queueWorkers struct {
 
 const (
 	queuesAtOnce = 500    // in one script
-	maxQueues    = 10_000 // that are counted; further queues of a shard are left out
+	maxQueues    = 10_000 // of all shards together: once that many are counted, no more are read
 )
 
 // fleet counts the workers of the queues with the most workers and of the other queues together, and counts what flaps.

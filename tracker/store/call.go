@@ -138,6 +138,7 @@ func (s *runner) roundTrip(ctx context.Context, n *Node, calls []*Call, with tri
 			cmds = append(cmds, cmd)
 		}
 	}
+	n.trips.Add(1)
 	pipe := n.client.Pipeline()
 	_ = pipe.BatchProcess(ctx, cmds...)
 	start := time.Now()

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lubdub-io/lubdub/tracker/lane"
 )
 
 // CheckEviction checks whether Redis evicts, if a check is due.
@@ -113,3 +116,29 @@ func (s *Store) SettleSchema(ctx context.Context, steps []SchemaStep) error {
 
 // CheckSchema checks the version once, as a running program does every second.
 func (s *Store) CheckSchema() { s.format.checkSchema(context.Background(), schemaSteps) }
+
+// FlushBulk flushes a bulk call while `during` runs, and reports whether it was alone.
+func (s *Store) FlushBulk(c *Call, during func()) (alone bool) {
+	n := s.Node(c.Shard)
+	n.client.AddHook(&interrupted{do: during})
+	c.waiter = lane.NewOwnWaiter()
+	c.waiter.Expect(1)
+	c.Until = s.deadlines.Deadline(context.Background())
+	return s.runner.flushBulk(n, []*Call{c})
+}
+
+// interrupted runs a function once, while a pipeline is about to be sent.
+type interrupted struct {
+	recorder
+	done atomic.Bool // not sync.Once, since the function may use pipelines itself
+	do   func()
+}
+
+func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !i.done.Swap(true) {
+			i.do()
+		}
+		return next(ctx, cmds)
+	}
+}

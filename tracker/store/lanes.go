@@ -30,7 +30,7 @@ func (s *runner) openLanes(n *Node) {
 	}
 	n.vital = open(1, perRoundTrip, nil)
 	n.calls = open(2, perRoundTrip, nil)
-	n.bulk = open(1, bulkPerRoundTrip, nil)
+	n.bulk = lane.NewTurns(s.maxPending, bulkPerRoundTrip, bulkRests, func(c []*Call) bool { return s.flushBulk(n, c) })
 	n.durable = open(2, perRoundTrip, s.durability.guarantee)
 }
 
@@ -43,28 +43,43 @@ func (s *runner) Do(ctx context.Context, op string, c *Call) (Reply, error) {
 // DoAll runs calls through the lanes of their nodes, and waits until each has a reply or an error. The errors are tracker errors. Calls
 // for one shard run in their order.
 func (s *runner) DoAll(ctx context.Context, op string, calls []*Call) {
-	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.calls })
+	s.doAllIn(ctx, op, calls, func(n *Node, group []*Call) (int, lane.Refusal) { return n.calls.PutAll(group) })
 }
 
-// DoBulk is DoAll for lists and other answers that take many calls. Its lane yields to all others.
+// DoBulk is DoAll for lists and other answers that take many calls. Its lane leaves most of the time of Redis to all others, and
+// tenants (ForTenant) have turns in it.
 func (s *runner) DoBulk(ctx context.Context, op string, calls []*Call) {
-	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] { return n.bulk })
+	tenant := TenantOf(ctx)
+	s.doAllIn(ctx, op, calls, func(n *Node, group []*Call) (int, lane.Refusal) { return n.bulk.PutAll(tenant, group) })
+}
+
+type tenantKey struct{}
+
+// ForTenant returns a context for the calls of one tenant's request. Without it calls are Lubdub's own.
+func ForTenant(ctx context.Context, tenant string) context.Context {
+	return context.WithValue(ctx, tenantKey{}, tenant)
+}
+
+// TenantOf returns the tenant that ForTenant has set; empty: none.
+func TenantOf(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return tenant
 }
 
 // DoVital is Do for a call that no burst of other operations may delay.
 func (s *runner) DoVital(ctx context.Context, op string, c *Call) (Reply, error) {
-	s.doAllIn(ctx, op, []*Call{c}, func(n *Node) *lane.Lane[*Call] { return n.vital })
+	s.doAllIn(ctx, op, []*Call{c}, func(n *Node, group []*Call) (int, lane.Refusal) { return n.vital.PutAll(group) })
 	return c.Reply, c.Err
 }
 
 // DoDurably is DoAll for transitions that must be as safe as the deployment promises; ADR 9 lists them. A call that is not confirmed gets
 // an error. These calls have their own lane, so that a slow replica delays nothing else.
 func (s *runner) DoDurably(ctx context.Context, op string, calls ...*Call) {
-	s.doAllIn(ctx, op, calls, func(n *Node) *lane.Lane[*Call] {
+	s.doAllIn(ctx, op, calls, func(n *Node, group []*Call) (int, lane.Refusal) {
 		if s.durability.guarantee == nil {
-			return n.calls
+			return n.calls.PutAll(group)
 		}
-		return n.durable
+		return n.durable.PutAll(group)
 	})
 }
 
@@ -76,7 +91,7 @@ func (s *runner) Post(c *Call) {
 	_ = s.topology.Node(c.Shard).calls.Put(c)
 }
 
-func (s *runner) doAllIn(ctx context.Context, op string, calls []*Call, in func(*Node) *lane.Lane[*Call]) {
+func (s *runner) doAllIn(ctx context.Context, op string, calls []*Call, put func(*Node, []*Call) (int, lane.Refusal)) {
 	if len(calls) == 0 {
 		return
 	}
@@ -89,7 +104,7 @@ func (s *runner) doAllIn(ctx context.Context, op string, calls []*Call, in func(
 	for left := calls; len(left) > 0; {
 		var again []*Call
 		for n, group := range s.groupCalls(left, w) {
-			fit, r := in(n).PutAll(group)
+			fit, r := put(n, group)
 			if r == lane.Closed && s.topology.Node(group[0].Shard) != n {
 				again = append(again, group...) // its shards have just moved to another node
 				continue
@@ -138,6 +153,17 @@ const (
 	perRoundTrip     = 32
 	bulkPerRoundTrip = 4
 )
+
+// bulkRests leave five sixths of Redis's time to the other lanes while these use it. A round trip of bulk calls takes it about a
+// millisecond. Where many requests wait for bulk calls they are not delayed further, since they would be refused as too late.
+var bulkRests = lane.Rests{Times: 5, Longest: 10 * time.Millisecond, UntilWaiting: 64}
+
+// flushBulk flushes bulk calls, and reports whether no other round trip to the node began meanwhile.
+func (s *runner) flushBulk(n *Node, calls []*Call) (alone bool) {
+	before := n.trips.Load()
+	s.flushCalls(n, calls, bulkPerRoundTrip, nil)
+	return n.trips.Load() <= before+1
+}
 
 // flushCalls flushes the calls of one of a node's lanes.
 func (s *runner) flushCalls(n *Node, calls []*Call, perRoundTrip int, g guarantee) {

@@ -21,14 +21,15 @@ type Node struct {
 	client  *redis.Client
 	vital   *lane.Lane[*Call] // workers' beats
 	calls   *lane.Lane[*Call]
-	bulk    *lane.Lane[*Call] // many reads for one answer
-	durable *lane.Lane[*Call] // transitions that wait for confirmation
-	life    context.Context   // ends when the node is retired
+	bulk    *lane.Turns[*Call] // many reads for one answer
+	durable *lane.Lane[*Call]  // transitions that wait for confirmation
+	life    context.Context    // ends when the node is retired
 	end     context.CancelFunc
 
-	silent atomic.Bool // it does not respond; one probe checks for recovery (silent.go)
-	mark   mark        // the shard to which its flushes write
-	last   []func()    // run when it closes, before its own lanes do; guarded by topology.mu until then
+	trips  atomic.Int64 // round trips begun so far
+	silent atomic.Bool  // it does not respond; one probe checks for recovery (silent.go)
+	mark   mark         // the shard to which its flushes write
+	last   []func()     // run when it closes, before its own lanes do; guarded by topology.mu until then
 }
 
 // topology is which node has which shard. The map is a snapshot, read without the mutex.

@@ -76,13 +76,13 @@ func TestNothingStaysOfReplacedNodes(t *testing.T) {
 		}
 		return failed
 	}
-	parts := []string{"lane.(*Lane[...]).run", "store.(*Store).runOnNode", "store.(*Store).probe"}
+	parts := []string{"lane.(*Lane[...]).run", "store.(*Store).runOnNode", "store.(*Store).probe", "lane.(*Turns[...]).run"}
 	var before map[string]int
 	trackertest.Eventually(t, "three nodes are swept", func() bool {
 		before = running(t, parts...)
 		return beatAll() == nil && before[parts[1]] == 15 // 15 of each: tasks, workers, schedules, events and webhooks
 	})
-	if before[parts[0]] == 0 {
+	if before[parts[0]] == 0 || before[parts[3]] == 0 {
 		t.Fatalf("no lanes: %v", before)
 	}
 	for range 2 {

@@ -20,7 +20,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "lubdub_tasks_removed_total", Help: "Finished tasks removed at the end of their retention.",
 		}),
 		detectionLag: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lubdub_detection_lag_seconds", Help: "How long after it was due a verdict fell.",
+			Name: "lubdub_detection_lag_seconds", Help: "Time from the deadline of an attempt or a worker to its verdict.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 		sweepLag: prometheus.NewGauge(prometheus.GaugeOpts{

@@ -10,8 +10,8 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// firesPerTick is how many fires of schedules a sweeper handles per second.
-const firesPerTick = 1000
+// firesPerSecond is how many fires of schedules a sweeper handles per second.
+const firesPerSecond = 1000
 
 // scheduleSweep fires schedules in its own rounds, so that no verdict waits for it. After an outage, overdue schedules are handled
 // at a limited rate, and task creations give way to heartbeats in any case.

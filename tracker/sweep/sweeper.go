@@ -17,12 +17,12 @@ import (
 type SweeperOptions struct {
 	ID string // shown in evidence; empty: the ID of the process, swp_ and a ULID
 
-	FiresPerTick int // fires of schedules that this sweeper handles per second; 0: 1,000. Tests use fewer
+	FiresPerSecond int // fires of schedules that this sweeper handles per second; 0: 1,000. Tests use fewer
 }
 
-// Sweeper finds silent attempts and workers and overdue deadlines and ends them. Any number of sweepers may run at once: the
-// script of every verdict checks again, so no two can take the same one. They share the shards by rank only to save work. Its
-// parts have their own locks; its fields do not change.
+// Sweeper ends attempts and workers that are silent past their timeout or past another deadline. Any number of sweepers may run at
+// once: the script of each verdict checks the state again, so two sweepers cannot both decide the same case. They share the shards by
+// rank only to save work. Its parts have their own locks; its fields do not change.
 type Sweeper struct {
 	service    *Service
 	id         sweeperID
@@ -38,14 +38,14 @@ type Sweeper struct {
 // How sweepers share the work and how much they take at once.
 const (
 	maxNap       = 100 * time.Millisecond // a new task may be due earlier than anything scanned so far
-	minNap       = 10 * time.Millisecond  // while deaths arrive one by one: a sweep for each would cost Redis more than the deaths
+	minNap       = 10 * time.Millisecond  // handles deaths that arrive one by one together: a sweep for each would cost more than it
 	rankDelay    = 100 * time.Millisecond // a sweeper of rank r leaves r times this to those with a better rank
 	sweeperLease = time.Second            // a sweeper that has not scanned for this long is no longer counted
-	findLimit    = 500                    // of one sorted set in a round
+	findLimit    = 500                    // entries that a round reads of one sorted set
 	workerLimit  = 25                     // the same for workers, whose records are read whole
-	verdictLimit = 16                     // verdicts in one call, since heartbeats wait for it
-	zombieLimit  = 32                     // the same for silent attempts, which cost less and of which there may be very many
-	verdictTrips = 3                      // verdict calls in flight at once, for the same reason
+	verdictLimit = 16                     // verdicts in one call; heartbeats wait while it runs
+	silentLimit  = 32                     // the same where all are of silent attempts, which cost less
+	verdictTrips = 3                      // verdict calls in flight at once, so that heartbeats run in between
 )
 
 // NewSweeper creates a sweeper; start it with Run.
@@ -62,7 +62,7 @@ func NewSweeper(s *Service, o SweeperOptions) *Sweeper {
 		service: s, id: id, background: bg,
 		tasks:      newTaskSweep(s, id, known, first, b, bg),
 		workers:    newWorkerSweep(s, id, b, bg),
-		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerTick, firesPerTick)),
+		schedules:  newScheduleSweep(s, id, cmp.Or(o.FiresPerSecond, firesPerSecond)),
 		reconciler: reconcile.NewReconciler(s.reconcile, string(id), id.rank),
 		webhooks:   webhooks.NewCourier(s.webhooks, string(id), id.rank),
 		trims:      &trims{s.store, s.events, first},
@@ -87,17 +87,17 @@ func (r *round) grace(id sweeperID, shard int, live []string) time.Duration {
 	return rankDelay * time.Duration(id.rank(shard, live))
 }
 
-// Background work of a sweeper, next to its rounds: work that may wait for another node than the one of the round.
+// background is work of a sweeper that may wait for another node than the one that its round sweeps.
 type background struct {
 	store   *store.Store
 	running sync.WaitGroup
 }
 
-// run runs the function in the background; a panic breaks the tracker.
+// run runs the function in the background. After a panic the store refuses all calls, and the process ends.
 func (b *background) run(what string, do func()) { b.running.Go(b.store.Guard(what, do)) }
 
 // Run sweeps until the context ends. It sweeps each Redis node separately, so that a frozen node delays no verdict elsewhere, and
-// tasks separately from workers and schedules, so that a long round over one kind does not delay another. It logs and counts
+// tasks, workers and schedules each separately, so that a long round over one kind does not delay another. It logs and counts
 // errors of Redis and continues.
 func (s *Sweeper) Run(ctx context.Context) error {
 	ctx = s.acting(ctx)
@@ -164,8 +164,7 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepResult, error) {
 	return total, nil
 }
 
-// Sweep sweeps every shard once, as a sweeper that does not take part in the ranking, and records the result as an event. When its
-// time runs out it returns what it has done.
+// Sweep sweeps every shard until nothing is due or its time runs out, regardless of other sweepers, and records the result as an event.
 func (s *Service) Sweep(ctx context.Context) (SweepResult, error) {
 	ctx = s.store.Within(ctx, 0)
 	r, err := NewSweeper(s, SweeperOptions{}).RunOnce(ctx)

@@ -175,7 +175,7 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 		}
 	}
 	names, resolve := t.service.tasks.NameCalls(refs)
-	zombies := t.verdictCalls(silent, zombieLimit, false)
+	zombies := t.verdictCalls(silent, silentLimit, false)
 	t.execConcurrently(ctx, r.node, oneCallEach(append(names, zombies.calls...)))
 	if err := store.FirstError(names); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (t *taskSweep) take(ctx context.Context, r *round, items []found, done *cle
 	if err != nil {
 		return err
 	}
-	zombies = t.verdictCalls(again, zombieLimit, true)
+	zombies = t.verdictCalls(again, silentLimit, true)
 	t.execConcurrently(ctx, r.node, oneCallEach(zombies.calls))
 	if _, err := t.tally(r, zombies, done); err != nil {
 		return err

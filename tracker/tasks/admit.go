@@ -46,7 +46,7 @@ func (s *Service) checkPins(ctx context.Context, batch []*creation) {
 				c.err = failed[r.Shard]
 			default:
 				c.AdmissionErr = model.Invalidf("workerId", "names no worker of this tenant and workspace, so the task would never be claimed; "+
-					"take one from GET /v1/workers, or leave it out")
+					"take one from GET /v1/workers, or omit it")
 				if c.IdempotencyKey == "" {
 					c.err = c.AdmissionErr
 				}

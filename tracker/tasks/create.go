@@ -13,9 +13,10 @@ import (
 
 // Create creates a task. A task without a queue is dispatched at once and returned with its envelope.
 //
-// With an idempotency key, the key is reserved first, with the ID that the task will have, and marked after the creation. A repeat
-// completes whatever is cut off in between and gets the first result. A repeat after the deadline only finds what exists: it
-// reserves and creates nothing.
+// A repeat with the same idempotency key gets the first result. If Lubdub chooses the task's ID, it chooses one in the shard of the
+// key, and one script creates the task and marks the key. Otherwise the key is reserved first, with the ID that the task will have,
+// and marked after the creation; a repeat completes whatever is cut off in between. A repeat after the deadline only finds what
+// exists: it reserves and creates nothing.
 func (s *Service) Create(ctx context.Context, n model.NewTask) (*model.Created, error) {
 	r := s.CreateBatch(ctx, []model.NewTask{n})[0]
 	return r.Created, r.Err
@@ -32,7 +33,8 @@ type creation struct {
 	model.NewTask
 	fence string
 	err   error
-	done  bool // the result is known from the reservation
+	joint bool // its idempotency key is marked by the creation
+	done  bool // the result is known from the idempotency key
 	made  bool // the task was sent to the store
 	at    time.Time
 }
@@ -42,19 +44,20 @@ func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []Crea
 	ctx = s.store.Within(ctx, 0)
 	batch := make([]*creation, len(tasks))
 	for i, n := range tasks {
+		c := &creation{NewTask: n, fence: model.NewFence()}
 		if n.TaskID == "" {
-			n.TaskID = model.NewID("task_")
+			s.chooseID(c)
 		}
-		batch[i] = &creation{NewTask: n, fence: model.NewFence()}
+		batch[i] = c
 	}
 	s.checkPins(ctx, batch)
 	settle := s.admitBatch(ctx, batch)
-	s.reserve(ctx, batch, func(c *creation) bool { return c.err == nil })
+	s.reserve(ctx, batch, func(c *creation) bool { return !c.joint && c.err == nil })
 	release := s.placeBatch(ctx, batch)
 	s.createAll(ctx, batch)
 	release()
 	settle()
-	s.reserve(ctx, batch, func(c *creation) bool { return !c.done && c.err == nil })
+	s.reserve(ctx, batch, func(c *creation) bool { return !c.done && !c.joint && c.err == nil })
 	results := make([]CreateResult, len(batch))
 	for i, c := range batch {
 		if c.err != nil {
@@ -64,6 +67,25 @@ func (s *Service) CreateBatch(ctx context.Context, tasks []model.NewTask) []Crea
 		results[i].Created = s.created(c)
 	}
 	return results
+}
+
+// maxDraws bounds how many IDs are drawn until one is in the shard of the idempotency key.
+const maxDraws = 64
+
+// chooseID chooses the ID of a task, in the shard of its idempotency key, unless the key must be looked up before a worker is chosen, or
+// there are so many shards that such an ID is not found.
+func (s *Service) chooseID(c *creation) {
+	c.TaskID = model.NewID("task_")
+	if c.IdempotencyKey == "" || c.Placement != "" {
+		return
+	}
+	of := s.store.ShardOf(c.Scope, c.IdempotencyKey)
+	for range maxDraws {
+		if c.joint = s.store.ShardOf(c.Scope, c.TaskID) == of; c.joint {
+			return
+		}
+		c.TaskID = model.NewID("task_")
+	}
 }
 
 // reserve looks up or reserves the idempotency keys of the selected creations.
@@ -88,17 +110,22 @@ func (s *Service) reserve(ctx context.Context, batch []*creation, want func(*cre
 		if c.err = calls[i].Err; c.err != nil {
 			continue
 		}
-		switch first := readIdempotency(calls[i].Reply); {
-		case !first.sameBody:
-			c.err = &model.Error{Code: model.IdempotencyMismatch, Op: "create", Message: "this idempotency key was used with another body " +
-				"within the last 24 h; use a new key for a new task, or repeat the first body"}
-		case first.taskID == "":
-			c.err = c.AdmissionErr
-		default:
-			c.TaskID, c.fence, c.Trace = first.taskID, first.fence, first.trace
-			if !first.createdAt.IsZero() {
-				c.at, c.done, c.WorkerID = first.createdAt, true, first.workerID
-			}
+		c.apply(readIdempotency(calls[i].Reply, 0))
+	}
+}
+
+// apply takes over what the idempotency key identifies.
+func (c *creation) apply(first idempotencyReply) {
+	switch {
+	case !first.sameBody:
+		c.err = &model.Error{Code: model.IdempotencyMismatch, Op: "create", Message: "this idempotency key was used with another body " +
+			"within the last 24 h; use a new key for a new task, or repeat the first body"}
+	case first.taskID == "":
+		c.err = c.AdmissionErr
+	default:
+		c.TaskID, c.fence, c.Trace = first.taskID, first.fence, first.trace
+		if !first.createdAt.IsZero() {
+			c.at, c.done, c.WorkerID = first.createdAt, true, first.workerID
 		}
 	}
 }
@@ -111,9 +138,6 @@ func (s *Service) createAll(ctx context.Context, batch []*creation) {
 		if c.err != nil {
 			continue
 		}
-		if c.RunID == "" {
-			c.RunID = ownRunOf(c.Scope, c.TaskID)
-		}
 		if !c.done && !c.made {
 			c.made = true
 			calls = append(calls, s.createCall(s.refOf(c), c.args(time.Now())))
@@ -121,6 +145,7 @@ func (s *Service) createAll(ctx context.Context, batch []*creation) {
 		}
 	}
 	s.store.DoDurably(ctx, "create", calls...)
+	again := false
 	for i, c := range pending {
 		if c.err = calls[i].Err; c.err != nil {
 			continue
@@ -128,17 +153,35 @@ func (s *Service) createAll(ctx context.Context, batch []*creation) {
 		switch reply := readCreate(calls[i].Reply); reply.code {
 		case schema.CodeNotFound:
 			c.err = c.AdmissionErr
+		case schema.CodeKeyKnown:
+			c.joint = false
+			c.apply(reply.known)
+			c.made = c.done // else its creation was cut off after the key was reserved
+			again = again || !c.made
 		case schema.CodeExists:
 			if reply.isFireOf(c.ScheduleID) {
 				c.at, c.WorkerID = reply.createdAt, reply.workerID
 				continue
 			}
 			c.err = &model.Error{Code: model.Exists, Op: "create",
-				Message: "a task with this id exists in this workspace; choose another taskId, or leave it out and Lubdub makes one"}
+				Message: "a task with this id exists in this workspace; choose another taskId, or omit it and " +
+					"Lubdub generates one. To make retries of a creation safe, send the first request and its retries with the same " +
+					"Idempotency-Key"}
 		default:
 			c.at, c.WorkerID = reply.createdAt, reply.workerID
 		}
 	}
+	if again {
+		s.createAll(ctx, batch)
+	}
+}
+
+// run returns the run that the task names, or its own.
+func (c *creation) run() string {
+	if c.RunID != "" {
+		return c.RunID
+	}
+	return ownRunOf(c.Scope, c.TaskID)
 }
 
 // ownRunOf returns the run of a task that names none. A repeat must get the same.
@@ -154,7 +197,7 @@ func ownRunOf(scope model.Scope, taskID string) string {
 // same.
 func (s *Service) created(c *creation) *model.Created {
 	task := &model.Task{
-		Scope: c.Scope, ID: c.TaskID, RunID: c.RunID, Key: c.Key, Asset: c.Asset, Trace: c.Trace, Type: c.Type, Queue: c.Queue,
+		Scope: c.Scope, ID: c.TaskID, RunID: c.run(), Key: c.Key, Asset: c.Asset, Trace: c.Trace, Type: c.Type, Queue: c.Queue,
 		ScheduleID: c.ScheduleID,
 		Runtime:    c.Runtime, WorkerID: c.WorkerID, State: model.Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
 		NextAttemptAt: c.NotBefore, Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,

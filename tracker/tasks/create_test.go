@@ -43,6 +43,51 @@ func TestIdempotentCreation(t *testing.T) {
 	})
 }
 
+// A creation with a key is one call, also when it is repeated; one whose key was reserved under another ID and that was then cut off is
+// completed under that ID.
+func TestACreationWithAKeyIsOneCall(t *testing.T) {
+	t.Parallel()
+	trackertest.Contract(t, func(h *trackertest.Harness) {
+		calls := trackertest.CountScripts(h.Tracker)
+		n := model.NewTask{Scope: trackertest.Scope, IdempotencyKey: "k1", IdempotencyHash: "h1", Queue: "q"}
+		if err := n.Validate(h.Store.Clock.Now()); err != nil {
+			h.Fatal(err)
+		}
+		var first *model.Created
+		for range 2 {
+			c, err := h.Tasks.Create(h.Ctx, n)
+			if err != nil {
+				h.Fatal(err)
+			}
+			if first == nil {
+				first = c
+			}
+			if c.Task.ID != first.Task.ID || c.Task.RunID != first.Task.RunID || !c.Task.CreatedAt.Equal(first.Task.CreatedAt) {
+				h.Fatalf("%+v, and then %+v", first.Task, c.Task)
+			}
+		}
+		if n := calls(); n["create"] == 0 || n["idempotency_key"] != 0 {
+			h.Errorf("two creations made the calls %v", n)
+		}
+		key := trackertest.IdempotencyKey(h.Tracker, trackertest.Scope, "k2")
+		if err := h.Store.Client.HSet(h.Ctx, key, "h", "h1", "id", "t2", "f", "abcd").Err(); err != nil {
+			h.Fatal(err)
+		}
+		n.IdempotencyKey = "k2"
+		for range 2 {
+			if c, err := h.Tasks.Create(h.Ctx, n); err != nil || c.Task.ID != "t2" {
+				h.Fatalf("%+v %v, want t2", c, err)
+			}
+		}
+		if page, err := h.Tasks.List(h.Ctx, model.TaskFilter{Scope: trackertest.Scope}); err != nil || page.Total != 2 {
+			h.Fatalf("%+v %v, want two tasks", page, err)
+		}
+		if h.Store.Client.HGet(h.Ctx, key, "c").Val() == "" {
+			h.Error("the key was not marked")
+		}
+	})
+}
+
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {

@@ -67,8 +67,8 @@ func noTask(op string) error {
 		Message: "no task with this id in this tenant and workspace; finished tasks are removed at the end of their retention"}
 }
 
-// liveByWorkers sets the last heartbeat of tasks without their own timeout to that of the workers that hold them, unless their own
-// is later.
+// liveByWorkers sets the liveness of running tasks without their own timeout to that of the workers that hold them: LOST if the worker is
+// gone or OFFLINE. It sets their last heartbeat to the worker's if that is later.
 func (s *Service) liveByWorkers(ctx context.Context, op string, tasks []*model.Task) error {
 	by := map[string]*model.Worker{}
 	var refs []*schema.WorkerRef

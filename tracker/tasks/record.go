@@ -11,7 +11,7 @@ import (
 // refOf returns the reference of the task of a creation, which need not exist yet.
 func (s *Service) refOf(c *creation) *schema.TaskRef {
 	r := s.store.Ref(c.Scope, c.TaskID)
-	r.Resolve(c.RunID, strconv.FormatInt(model.Millis(c.HeartbeatTimeout), 10))
+	r.Resolve(c.run(), strconv.FormatInt(model.Millis(c.HeartbeatTimeout), 10))
 	return r
 }
 
@@ -19,6 +19,9 @@ func (s *Service) refOf(c *creation) *schema.TaskRef {
 func (c *creation) args(now time.Time) *createArgs {
 	life := tokenLife(c.TokenTTL, c.Deadline, now)
 	a := &createArgs{fence: c.fence, deadline: c.Deadline, notBefore: c.NotBefore, record: c.record(life), document: c.document()}
+	if c.joint {
+		a.key, a.bodyHash = c.IdempotencyKey, c.IdempotencyHash
+	}
 	if c.Queue == "" {
 		a.startTimeout = startTimeout(c.Queue, c.StartTimeout, life)
 	}
@@ -35,7 +38,7 @@ func (c *creation) args(now time.Time) *createArgs {
 // record returns the fields of the task's hash, without defaults.
 func (c *creation) record(life time.Duration) fields {
 	var f fields
-	f.add(schema.TaskRun, c.RunID, schema.RunOf(c.TaskID))
+	f.add(schema.TaskRun, c.run(), schema.RunOf(c.TaskID))
 	f.add(schema.TaskKey, c.Key, "")
 	f.add(schema.TaskAsset, c.Asset, "")
 	f.add(schema.TaskTrace, c.Trace, "")

@@ -69,6 +69,9 @@ type createArgs struct {
 	notBefore    time.Time
 	record       fields
 	document     fields
+
+	// The idempotency key to reserve and mark; "": none, or it has been reserved.
+	key, bodyHash string
 }
 
 // createCall creates the task that r names.
@@ -82,21 +85,28 @@ func (s *Service) createCall(r *schema.TaskRef, a *createArgs) *store.Call {
 		state = schema.Letters(a.state)
 	}
 	args := []any{r.Scope.String(), r.ID, state, a.fence, r.TimeoutMs, schema.MillisOrEmpty(a.deadline), start,
-		schema.MillisOrEmpty(a.notBefore), len(a.record) / 2}
-	return store.NewCall(r.Shard, s.scripts.create, append(s.KeysOf(r), s.store.Keys[r.Shard].Fences),
-		append(append(args, a.record...), a.document...)...)
+		schema.MillisOrEmpty(a.notBefore), a.bodyHash, model.Millis(model.IdempotencyRetention), len(a.record) / 2}
+	keys := append(s.KeysOf(r), s.store.Keys[r.Shard].Fences)
+	if a.key != "" {
+		keys = append(keys, s.store.Keys[r.Shard].Idempotency(r.Scope, a.key))
+	}
+	return store.NewCall(r.Shard, s.scripts.create, keys, append(append(args, a.record...), a.document...)...)
 }
 
 // createReply is the reply of create.lua. With CodeExists it describes the existing task.
 type createReply struct {
-	code       int64 // CodeOK, CodeRepeated, CodeExists or CodeNotFound
+	code       int64 // CodeOK, CodeRepeated, CodeExists, CodeNotFound or CodeKeyKnown
 	createdAt  time.Time
-	workerID   string // for which it waits; "": none
-	scheduleID string // of whose fire it is; "": none, or not known
-	adopted    bool   // the store lost it, and a token restored it without all its fields
+	workerID   string           // for which it waits; "": none
+	scheduleID string           // of whose fire it is; "": none, or not known
+	adopted    bool             // the store lost it, and a token restored it without all its fields
+	known      idempotencyReply // with CodeKeyKnown, nothing else
 }
 
 func readCreate(re store.Reply) createReply {
+	if re.Int(0) == schema.CodeKeyKnown {
+		return createReply{code: schema.CodeKeyKnown, known: readIdempotency(re, 1)}
+	}
 	r := createReply{code: re.Int(0), createdAt: re.Time(1), workerID: re.Str(2)}
 	if r.code == schema.CodeExists {
 		r.scheduleID, r.adopted = re.Str(3), re.Str(4) == ""
@@ -137,10 +147,11 @@ type idempotencyReply struct {
 	trace     string
 }
 
-func readIdempotency(re store.Reply) idempotencyReply {
+// readIdempotency reads the values that begin at a position of a reply.
+func readIdempotency(re store.Reply, at int) idempotencyReply {
 	return idempotencyReply{
-		sameBody: re.Int(0) == 1, taskID: re.Str(1), fence: re.Str(2), createdAt: schema.ParseMillis(re.Str(3)), workerID: re.Str(4),
-		trace: re.Str(5),
+		sameBody: re.Int(at) == 1, taskID: re.Str(at + 1), fence: re.Str(at + 2), createdAt: schema.ParseMillis(re.Str(at + 3)),
+		workerID: re.Str(at + 4), trace: re.Str(at + 5),
 	}
 }
 

@@ -177,8 +177,8 @@ func RecordCalls(tr *tracker.Tracker, scripts ...string) func() []ScriptCall {
 }
 
 // MeasureCalls is RecordCalls with the time of each call, run one at a time. `spent` returns the CPU time of Redis; `corrected`, unless
-// it is nil, converts a time right after its call to what it would be at the host's usual speed.
-func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration, corrected func(took time.Duration) time.Duration) func() []ScriptCall {
+// it is nil, is called right after each call and returns its time at the host's usual speed.
+func MeasureCalls(tr *tracker.Tracker, spent func() time.Duration, corrected func(ScriptCall) time.Duration) func() []ScriptCall {
 	return recordCalls(tr, &callRecorder{names: map[string]string{}, spent: spent, corrected: corrected})
 }
 
@@ -199,41 +199,19 @@ func recordCalls(tr *tracker.Tracker, r *callRecorder, scripts ...string) func()
 type callRecorder struct {
 	names     map[string]string // by SHA
 	spent     func() time.Duration
-	corrected func(took time.Duration) time.Duration
+	corrected func(ScriptCall) time.Duration
 	alone     sync.Mutex
 	mu        sync.Mutex
 	calls     []ScriptCall
 }
 
-func (r *callRecorder) pipeline(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
-	took, err := r.run(ctx, next, cmds)
-	for i, cmd := range cmds {
-		name, ok := r.names[shaOf(cmd)]
-		if !ok || cmd.Err() != nil {
-			continue
-		}
-		c := ScriptCall{Script: name, Took: took[i]}
-		for i, arg := range cmd.Args() {
-			if i == 2 {
-				c.Keys, _ = strconv.Atoi(text(arg))
-			}
-			c.Sent += len(text(arg))
-		}
-		if done, ok := cmd.(*redis.Cmd); ok {
-			c.Got = bytesOf(done.Val())
-		}
-		r.mu.Lock()
-		r.calls = append(r.calls, c)
-		r.mu.Unlock()
-	}
-	return err
-}
-
-// run runs the commands, one by one if they are measured.
-func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, cmds []redis.Cmder) (took []time.Duration, err error) {
-	took = make([]time.Duration, len(cmds))
+func (r *callRecorder) pipeline(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) (err error) {
 	if r.spent == nil {
-		return took, next(ctx, cmds)
+		err = next(ctx, cmds)
+		for _, cmd := range cmds {
+			r.record(cmd, 0)
+		}
+		return err
 	}
 	r.alone.Lock()
 	defer r.alone.Unlock()
@@ -242,12 +220,33 @@ func (r *callRecorder) run(ctx context.Context, next redis.ProcessPipelineHook, 
 		if failed := next(ctx, cmds[i:i+1]); failed != nil && err == nil {
 			err = failed
 		}
-		took[i] = r.spent() - before
-		if r.corrected != nil {
-			took[i] = r.corrected(took[i])
-		}
+		r.record(cmds[i], r.spent()-before)
 	}
-	return took, err
+	return err
+}
+
+// record records a command, unless it runs another script or has failed.
+func (r *callRecorder) record(cmd redis.Cmder, took time.Duration) {
+	name, ok := r.names[shaOf(cmd)]
+	if !ok || cmd.Err() != nil {
+		return
+	}
+	c := ScriptCall{Script: name, Took: took}
+	for i, arg := range cmd.Args() {
+		if i == 2 {
+			c.Keys, _ = strconv.Atoi(text(arg))
+		}
+		c.Sent += len(text(arg))
+	}
+	if done, ok := cmd.(*redis.Cmd); ok {
+		c.Got = bytesOf(done.Val())
+	}
+	if r.corrected != nil {
+		c.Took = r.corrected(c)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, c)
 }
 
 func text(arg any) string {

@@ -35,10 +35,10 @@ func secretBytes(secret string) ([]byte, bool) {
 	return b, ok && err == nil && len(b) >= minSecret && len(b) <= maxSecret
 }
 
-// checkSecret returns an error for an invalid secret, which never contains the secret.
+// checkSecret returns an error if a secret is invalid. The error does not contain the secret.
 func checkSecret(field, secret string) error {
 	if _, ok := secretBytes(secret); !ok {
-		return invalid(field, "is no secret; use whsec_ and the base64 of %d to %d random bytes, or leave it out to have one made",
+		return invalid(field, "is not a secret; use whsec_ and the base64 of %d to %d random bytes, or omit it to let Lubdub generate one",
 			minSecret, maxSecret)
 	}
 	return nil

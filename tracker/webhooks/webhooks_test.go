@@ -332,9 +332,16 @@ func TestRedeliveries(t *testing.T) {
 		}
 		first := h.deliver()
 		h.Store.Clock.Advance(time.Second)
-		done, err := h.Webhooks.RedeliverSince(h.Ctx, trackertest.Scope, "w", since.Add(-time.Second).Format(time.RFC3339))
-		if err != nil || done.Queued != 150 || done.Next != "" {
-			t.Fatalf("%+v %v", done, err)
+		next, queued := since.Add(-time.Second).Format(time.RFC3339), 0
+		for next != "" { // a call that takes too long leaves the rest to the next one
+			done, err := h.Webhooks.RedeliverSince(h.Ctx, trackertest.Scope, "w", next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, queued = done.Next, queued+done.Queued
+		}
+		if queued != 150 {
+			t.Fatalf("%d events were queued", queued)
 		}
 		ids := map[string]int{}
 		for _, p := range append(first, h.deliver()...) {

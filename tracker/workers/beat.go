@@ -77,8 +77,8 @@ func (s *registrar) storeBeat(ctx context.Context, scope model.Scope, id string,
 	}
 	re := readBeat(reply)
 	if re.code == schema.CodeRefused {
-		return nil, model.Invalidf("tasks", "has %d entries; a worker of maxConcurrent %d may list %d, "+
-			"so many as it may hold and some that have ended meanwhile: list each attempt that it has once",
+		return nil, model.Invalidf("tasks", "has %d entries; a worker of maxConcurrent %d may list at most %d "+
+			"(what it may hold, and some that may have ended meanwhile); list each attempt only once",
 			len(b.Inventory), re.maxConcurrent, re.maxConcurrent+moreInInventory)
 	}
 	if err := WorkerRefusal(op, re.code, re.reason); err != nil {

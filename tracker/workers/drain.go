@@ -25,7 +25,7 @@ const MaxDrainDeadline = 30 * 24 * time.Hour
 // Validate checks what can be checked without the store.
 func (d *Drain) Validate() error {
 	if d.Deadline < 0 || d.Deadline > MaxDrainDeadline {
-		return model.Invalidf("deadlineMs", "is %d; use 1 to %d, or leave it out for none",
+		return model.Invalidf("deadlineMs", "is %d; use 1 to %d, or omit it for none",
 			d.Deadline.Milliseconds(), MaxDrainDeadline.Milliseconds())
 	}
 	return CheckReason(d.Reason)

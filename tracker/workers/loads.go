@@ -8,10 +8,10 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/store"
 )
 
-// mostHeld is how many entries one script examines to count the loads of all workers.
+// mostHeld is how many entries one scan of everything held may have; with more, loads are counted worker by worker.
 const mostHeld = 4000
 
-// manyWorkers is the number of workers from which a scan of everything held is tried before a count for each worker.
+// manyWorkers is the number of workers from which one scan of everything held is tried first.
 const manyWorkers = 64
 
 // loadsAtOnce is how many workers' loads one script counts.

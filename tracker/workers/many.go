@@ -52,7 +52,7 @@ func (f *WorkerFilter) ValidateSelector() error {
 		return err
 	}
 	if f.SilentFor < 0 || f.SilentFor > MaxSilentFor {
-		return model.Invalidf("silentForMs", "is %d; use 1 to %d, or leave it out", model.Millis(f.SilentFor), model.Millis(MaxSilentFor))
+		return model.Invalidf("silentForMs", "is %d; use 1 to %d, or omit it", model.Millis(f.SilentFor), model.Millis(MaxSilentFor))
 	}
 	return model.CheckLabels("selector.labels", f.Labels)
 }

@@ -19,7 +19,7 @@ type ReserveArgs struct {
 	Want        int           // places
 	Life        time.Duration // after which the reservation expires
 	Held        int           // how many tasks the worker holds, as counted
-	Counted     string        // Ended of the reply before that count began; "": there was none
+	Counted     string        // Ended of the last reply before the count of Held began; empty: none was counted
 	AsHeartbeat bool          // this counts as the worker's heartbeat
 }
 
@@ -36,7 +36,7 @@ func (s *scripts) ReserveCall(r Reservation, a ReserveArgs) *store.Call {
 	return s.reserveCall(r, a.Want, a.Life, held, a.Counted, beatOf)
 }
 
-// EndReservationCall ends a reservation of which this many places were taken (worker_reserve.lua).
+// EndReservationCall ends a reservation; `taken` is how many of its places now hold tasks (worker_reserve.lua).
 func (s *scripts) EndReservationCall(r Reservation, taken int) *store.Call {
 	return s.reserveCall(r, -1, 0, taken, "", "")
 }
@@ -59,7 +59,7 @@ type Reserved struct {
 	Runtimes  []string
 	Labels    map[string]string
 	Reason    model.WorkerReason // of a worker that is OFFLINE
-	Ended     string             // rises with each reservation that ends
+	Ended     string             // a counter that rises whenever a reservation ends
 	Lost      bool               // the worker was silent for its timeout
 	Cordoned  bool               // it takes no new tasks
 }

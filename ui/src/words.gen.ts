@@ -1,6 +1,6 @@
 // The sentences of lubdub why, written by: make generate
 export const sentences = {
-  decided: 'Decided by sweeper {sweeper} at {at}, {lag} after it was due.',
+  decided: 'Decided by sweeper {sweeper} at {at}, {lag} after its deadline.',
   lastHeartbeat: 'Last heartbeat at {at}.',
   massExpiryHeld: 'The mass-expiry brake had held it, so it had one more timeout.',
   noHeartbeat: 'No heartbeat was received.',
@@ -9,7 +9,8 @@ export const sentences = {
   retriesExhausted: 'It was retryable, but its retry policy is exhausted.',
   silent: 'Silent for {silent} (timeout {timeout}; {outages}).',
   silentNoTimeout: 'Silent for {silent} ({outages}).',
-  workerLost: "Its worker was lost ({reason}); the times above are the worker's heartbeats.",
+  workerHeartbeat: 'Last heartbeat of its worker at {at}.',
+  workerLost: 'Its worker was lost ({reason}).',
 };
 export const unschedulable = {
   cordoned: 'it is cordoned',

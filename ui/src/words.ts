@@ -30,7 +30,9 @@ export function evidence(e: Evidence): string[] {
   const outages = e.outageCreditMs ? fill(sentences.outages, { credit: span(e.outageCreditMs) }) : sentences.noOutages;
   const silent = e.timeoutMs > 0 ? sentences.silent : sentences.silentNoTimeout;
   return [
-    e.lastHeartbeatAt ? fill(sentences.lastHeartbeat, { at: utc(e.lastHeartbeatAt) }) : sentences.noHeartbeat,
+    e.lastHeartbeatAt
+      ? fill(e.workerReason ? sentences.workerHeartbeat : sentences.lastHeartbeat, { at: utc(e.lastHeartbeatAt) })
+      : sentences.noHeartbeat,
     fill(silent, { silent: span(e.silentMs), timeout: span(e.timeoutMs), outages }),
     fill(sentences.decided, { sweeper: e.sweeper, at: utc(e.detectedAt), lag: span(e.detectionLagMs) }),
     ...(e.workerReason ? [fill(sentences.workerLost, { reason: because(e.workerReason) })] : []),

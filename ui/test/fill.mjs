@@ -104,7 +104,7 @@ export async function fill(stage) {
 const more = /there are more|of [\d,]+ tasks/;
 // pages are all pages, with a text that each shows once it has read its data.
 const pages = ({ taskId, zombie, workerId }) => [
-  ['', /\d+ attempts ended by Lubdub/],
+  ['', /Lubdub ended \d+ attempts/],
   ['pulse', new RegExp(`${(workers - gone).toLocaleString('en')} workers by machine`)],
   ['tasks', more],
   ['tasks?state=QUEUED', more],

@@ -216,7 +216,7 @@ func (b *Body) Check() *httpapi.Refusal {
 		return httpapi.InvalidID("workerId")
 	case b.Bad&fieldHeartbeatAt != 0:
 		return httpapi.InvalidField("heartbeatAt", "heartbeatAt is not an RFC 3339 time such as 2025-01-15T10:05:00Z; "+
-			"leave it out to let the time of receipt count")
+			"omit it to let the time of receipt count")
 	case b.Bad&fieldProgressPct != 0:
 		return httpapi.InvalidField("progressPct", "progressPct is not a number from 0 to 100")
 	case b.Bad&fieldMessage != 0:

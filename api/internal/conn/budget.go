@@ -55,7 +55,7 @@ var (
 // clients without a valid token. A body larger than announced reserves the rest when it is read.
 func Charge(c net.Conn, h shares.Holder, n int64) error {
 	if c, ok := c.(*Conn); ok {
-		c.release() // the request before it has been handled
+		c.release() // the previous request has been handled
 		c.bodyOf = h
 		return c.reserve(n)
 	}

@@ -15,8 +15,8 @@ type Member struct {
 	tokens map[string]*Member // of a tenant
 }
 
-// surplus is the member of connections that have shown a valid token when the limit was reached and no other connection gave way. They
-// give way like strangers.
+// surplus is the member of connections that showed a valid token after the limit was reached, when no other connection could be closed
+// for them. Like connections without a token, they are the first to be closed.
 var surplus = new(Member)
 
 // members are the tokens and tenants with connections.
@@ -49,7 +49,7 @@ func (m *members) join(h shares.Holder) *Member {
 	return token
 }
 
-// leave undoes join. It accepts any member.
+// leave undoes join. For nil and surplus, which have not joined, it does nothing.
 func (m *members) leave(token *Member) {
 	if token == nil || token == surplus {
 		return

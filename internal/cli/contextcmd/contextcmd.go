@@ -101,12 +101,12 @@ func noContext(name string, file *contexts.File) error {
 type Set struct {
 	Name         string  `arg:"" predictor:"context" help:"Context."`
 	Server       *string `placeholder:"URL" help:"URL of the API; several with commas."`
-	Token        *string `placeholder:"-" help:"- reads the token from standard input; others can see the text of a command line."`
-	TokenCommand *string `placeholder:"LINE" help:"Line for sh that prints the token, run whenever one is needed."`
-	CAFile       *string `name:"ca-file" placeholder:"FILE" help:"Authorities to trust, in PEM, instead of the system's."`
+	Token        *string `placeholder:"-" help:"- reads the token from standard input; the arguments of a command are visible to other users."`
+	TokenCommand *string `placeholder:"LINE" help:"Shell command that prints the token; it runs whenever a token is needed."`
+	CAFile       *string `name:"ca-file" placeholder:"FILE" help:"File of certificate authorities (PEM) to trust instead of the system's."`
 	Tenant       *string `placeholder:"ID" help:"Tenant of every call."`
 	Workspace    *string `placeholder:"ID" help:"Workspace of every call."`
-	AllowHTTP    *bool   `name:"allow-http" negatable:"" help:"Let the token go over http:// to another host, where the network is your own."`
+	AllowHTTP    *bool   `name:"allow-http" negatable:"" help:"Allow sending the token unencrypted, over http://, to another host; only for private networks."`
 	Use          bool    `help:"Make it the current one."`
 }
 

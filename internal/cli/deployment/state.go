@@ -21,8 +21,8 @@ type State struct {
 	System *v1.System
 	Stats  *v1.Stats
 
-	Silent     []resource.Entry[v1.Worker]
-	MoreSilent int // silent workers that are not in Silent
+	Silent     []resource.Entry[v1.Worker] // first some that are LOST, then some that are LATE
+	MoreSilent int                         // further ones, which are not in Silent
 	Verdicts   *v1.VerdictCounts
 
 	mu  sync.Mutex // answers arrive concurrently
@@ -32,7 +32,8 @@ type State struct {
 	Responds bool  // Redis does; if not, only Health and System are known
 }
 
-// Findings returns the server's findings, in its order. It adds only one that a server cannot report: that it has not answered.
+// Findings returns the server's findings, in its order. Before them is one that it cannot report itself, if some of its answers are
+// missing.
 func (st *State) Findings() (all []v1.Finding) {
 	if st.Unread != nil {
 		all = append(all, NewFinding("answers", v1.SeverityFail, "Some answers are missing: "+st.Unread.Error(),
@@ -110,7 +111,7 @@ func (st *State) load(ctx context.Context, s *session.Session, name, path string
 	return json.Unmarshal(raw, into)
 }
 
-// silentWorkers returns those of a liveness that are not OFFLINE, the longest silent first.
+// silentWorkers returns up to 5 ONLINE and then up to 5 DRAINING workers of a liveness, of each the longest silent first. Total counts all.
 func silentWorkers(ctx context.Context, s *session.Session, liveness string) (*resource.Page[v1.Worker], error) {
 	sum := &resource.Page[v1.Worker]{Total: new(int)}
 	for _, status := range []string{"ONLINE", "DRAINING"} {

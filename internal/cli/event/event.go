@@ -9,8 +9,8 @@ import (
 
 // Filter are the flags that choose events.
 type Filter struct {
-	Type     []string `placeholder:"TYPE" help:"Types such as task.zombie, or families such as task.*; several with commas."`
-	Subject  string   `placeholder:"ID" help:"Task, worker, machine or whatever else they are about."`
+	Type     []string `placeholder:"TYPE" help:"Types such as task.zombie, or families such as task.*, separated by commas."`
+	Subject  string   `placeholder:"ID" help:"Id of the task, worker, machine or other object that they are about."`
 	RunID    string   `name:"run" placeholder:"ID" help:"Run."`
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`
 	TaskType string   `placeholder:"TYPE" help:"Type of task."`
@@ -26,7 +26,7 @@ func (f *Filter) query() client.EventQuery {
 
 type Tail struct {
 	Filter        `embed:""`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago. Default: now."`
 	session.Flags `embed:""`
 }
 

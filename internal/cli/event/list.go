@@ -15,8 +15,8 @@ import (
 
 type List struct {
 	Filter        `embed:""`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago, such as 15m."`
-	Oldest        bool   `help:"The oldest first, as with --after; the default is the newest first."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago, such as 15m."`
+	Oldest        bool   `help:"Oldest first, as with --after. The default is newest first."`
 	Limit         int    `default:"100" help:"How many to show at most."`
 	session.Flags `embed:""`
 }

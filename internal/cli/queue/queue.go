@@ -77,7 +77,7 @@ func (c *Resume) Run(env *session.Env) error {
 
 type Tail struct {
 	Queue         string `arg:"" predictor:"queue" name:"queue" help:"Queue."`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago. Default: now."`
 	session.Flags `embed:""`
 }
 

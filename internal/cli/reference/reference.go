@@ -59,7 +59,7 @@ func Write(w io.Writer, model *kong.Application) error {
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	common := commonFlags(model)
-	b.WriteString("## Flags of every command that asks a server\n\n")
+	b.WriteString("## Flags of every command that calls a server\n\n")
 	writeFlags(&b, common, nil)
 	var names []string
 	for _, f := range common {

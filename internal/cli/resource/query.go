@@ -56,8 +56,8 @@ func Order(newest bool) string {
 
 // ListFlags are the flags of every list.
 type ListFlags struct {
-	Limit int  `default:"100" help:"How many to show at most; 0: all."`
-	Watch bool `short:"w" help:"Keep watching for additions, changes and removals until Ctrl-C."`
+	Limit int  `default:"100" help:"Maximum number to show; 0 for all."`
+	Watch bool `short:"w" help:"Show additions, changes and removals until Ctrl-C."`
 }
 
 // FormatSelector writes a selector as the API reads it.

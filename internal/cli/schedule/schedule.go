@@ -157,8 +157,8 @@ func (c *Next) Run(env *session.Env) error {
 
 type Backfill struct {
 	ID            string `arg:"" predictor:"schedule" name:"id" help:"Schedule."`
-	From          string `required:"" placeholder:"WHEN" help:"After when: a time, or how long ago."`
-	To            string `required:"" placeholder:"WHEN" help:"Until when: a time, or how long ago."`
+	From          string `required:"" placeholder:"WHEN" help:"Start: a time, or how long ago."`
+	To            string `required:"" placeholder:"WHEN" help:"End: a time, or how long ago."`
 	session.Flags `embed:""`
 }
 

@@ -65,7 +65,7 @@ type Claims struct {
 func ReadClaims(token string) (key string, claims *Claims, err error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return "", nil, fmt.Errorf("this is no token: one has three parts with dots between them, and this has %d", len(parts))
+		return "", nil, fmt.Errorf("this is not a token: a token has three parts separated by dots, and this has %d", len(parts))
 	}
 	var header struct {
 		Key string `json:"kid"`
@@ -74,7 +74,7 @@ func ReadClaims(token string) (key string, claims *Claims, err error) {
 	for i, into := range []any{&header, claims} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[i])
 		if err != nil || json.Unmarshal(text, into) != nil {
-			return "", nil, fmt.Errorf("this is no token: part %d of it cannot be read", i+1)
+			return "", nil, fmt.Errorf("this is not a token: part %d cannot be decoded", i+1)
 		}
 	}
 	return header.Key, claims, nil
@@ -87,22 +87,22 @@ func (t *Credential) RenewalHint() string {
 		into = " | lubdub context set " + t.context + " --token -"
 	}
 	if t.Text == "" {
-		return "No token was sent. Where the signing keys are, make one: lubdub token --role operator" + into
+		return "No token was sent. Create one on a host that has the signing keys: lubdub token --role operator" + into
 	}
 	_, claims, err := ReadClaims(t.Text)
 	if err != nil {
-		return "What was sent is no token. Make one: lubdub token --role operator" + into
+		return "The value that was sent is not a token. Create one on a host that has the signing keys: lubdub token --role operator" + into
 	}
 	command := fmt.Sprintf("lubdub token --role %s --tenant '%s' --workspace '%s'", cmp.Or(claims.Role, "operator"), claims.Tenant,
 		claims.Workspace)
 	if claims.Subject != "" {
 		command += " --subject '" + output.Clean(claims.Subject) + "'"
 	}
-	why := "This token is not valid here: it was revoked, or signed with another deployment's keys."
+	why := "The server rejects this token: it was revoked, or signed with keys of another deployment."
 	if ended := time.Unix(claims.ExpiresAt, 0); time.Now().After(ended) {
-		why = "The token ended " + output.Duration(time.Since(ended)) + " ago."
+		why = "The token expired " + output.Duration(time.Since(ended)) + " ago."
 	}
-	return why + " Where the signing keys are, make the next: " + command + into
+	return why + " Create a new one on a host that has the signing keys: " + command + into
 }
 
 // MayOperate reports whether the token's role may act on tasks, workers and queues. The server decides; this only chooses the advice.

@@ -22,10 +22,10 @@ const EnvContext = "LUBDUB_CONTEXT"
 type Flags struct {
 	Output    output.Format `short:"o" enum:"table,wide,json,jsonl,yaml,name" default:"table" placeholder:"FORMAT" help:"table, wide, json, jsonl, yaml or name. JSON is the API's own."`
 	Context   string        `placeholder:"NAME" predictor:"context" help:"Context to use instead of the current one (LUBDUB_CONTEXT)."`
-	Server    string        `placeholder:"URL" help:"Server to ask instead of the context's (LUBDUB_URL, with LUBDUB_TOKEN)."`
-	Tenant    string        `placeholder:"ID" help:"Tenant, where the token opens several."`
-	Workspace string        `placeholder:"ID" help:"Workspace, where the token opens several."`
-	Timeout   time.Duration `default:"10s" help:"How long a server may take to answer."`
+	Server    string        `placeholder:"URL" help:"Server to use instead of the context's (LUBDUB_URL, with LUBDUB_TOKEN)."`
+	Tenant    string        `placeholder:"ID" help:"Tenant, if the token is valid for more than one."`
+	Workspace string        `placeholder:"ID" help:"Workspace, if the token is valid for more than one."`
+	Timeout   time.Duration `default:"10s" help:"How long to wait for an answer."`
 }
 
 // find returns the selected context. One on the command line takes precedence over variables, and these over the current one. A context's

@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/deployment"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
@@ -16,19 +15,23 @@ func show(s *session.Session, st *deployment.State, all []v1.Finding, failed *re
 	headline := s.Paint(output.Good, "HEALTHY")
 	switch v1.Worst(all) {
 	case v1.SeverityFail:
-		headline = s.Paint(output.Bad, "UNHEALTHY ("+output.Count(count(all, v1.SeverityFail), "failure")+")")
+		warnings := ""
+		if n := count(all, v1.SeverityWarn); n > 0 {
+			warnings = ", " + output.Count(n, "warning")
+		}
+		headline = s.Paint(output.Bad, "UNHEALTHY ("+output.Count(count(all, v1.SeverityFail), "failure")+warnings+")")
 	case v1.SeverityWarn:
 		headline = s.Paint(output.Doubtful, "DEGRADED ("+output.Count(count(all, v1.SeverityWarn), "warning")+")")
 	}
 	fmt.Fprintf(s.W, "%s  %s  %s\n", headline, s.Scope(), session.FormatTime(v1.At(s.Now())))
-	heading(s, "Silent workers")
+	heading(s, "Heartbeats")
 	showSilent(s, st)
 	heading(s, "Findings")
 	if st.System != nil && st.System.Summary.Title != "" {
 		fmt.Fprintf(s.W, "  %s.\n", output.Clean(st.System.Summary.Title))
 	}
 	showFindings(s, st, all)
-	heading(s, "Lost in the last hour")
+	heading(s, "Declared dead in the last hour")
 	showLost(s, st)
 	heading(s, "What to do")
 	showWhatToDo(s, st, all, failed)
@@ -55,9 +58,9 @@ func showSilent(s *session.Session, st *deployment.State) {
 		return
 	}
 	w := st.Stats.Workers
-	overdue := "nothing is overdue"
+	overdue := "sweepers are on time"
 	if st.Stats.OldestOverdueMs > 0 {
-		overdue = "the oldest overdue deadline is " + output.Milliseconds(st.Stats.OldestOverdueMs) + " late"
+		overdue = "sweepers are " + output.Milliseconds(st.Stats.OldestOverdueMs) + " late"
 	}
 	fmt.Fprintf(s.W, "  %s fresh, %d late, %d silent past the timeout; %s.\n", output.Count(w.Fresh, "worker"), w.Late, w.Lost, overdue)
 	for _, e := range st.Silent {
@@ -91,10 +94,10 @@ func showFindings(s *session.Session, st *deployment.State, all []v1.Finding) {
 		case who == "workers" && !st.Responds:
 			fmt.Fprintln(s.W, "  workers: not available now")
 		default:
-			fmt.Fprintf(s.W, "  %-8s %s   no problems found", who+":", s.Paint(output.Good, "ok"))
+			fmt.Fprintf(s.W, "  %-8s %s   no problems found.", who+":", s.Paint(output.Good, "ok"))
 			for _, f := range all {
 				if party(&f) == who && (f.Code == "replicas" || f.Code == "shards" || f.Code == "shard-time" || f.Code == "redis-round-trip") {
-					fmt.Fprintf(s.W, "; %s", strings.TrimSuffix(output.Clean(f.Message), "."))
+					fmt.Fprintf(s.W, " %s", output.Clean(f.Message))
 				}
 			}
 			fmt.Fprintln(s.W)
@@ -123,13 +126,9 @@ func showLostWorkers(s *session.Session, st *deployment.State) {
 		if !w.LastHeartbeatAt.IsZero() {
 			last = "last heartbeat " + output.Age(w.LastHeartbeatAt.Time, s.Now()).Text + " ago"
 		}
-		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s: %s", w.WorkerID, output.Parenthesized(w.Name),
+		fmt.Fprintf(s.W, "  Worker %s%s on %s (queue %s) lost %s ago (%s), %s; it held %s.\n", w.WorkerID, output.Parenthesized(w.Name),
 			output.Clean(w.MachineID), output.Clean(w.Queue), output.Age(w.LostAt.Time, s.Now()).Text, w.Reason, last,
 			output.Count(w.Attempts, "attempt"))
-		if w.Attempts > 0 {
-			fmt.Fprintf(s.W, ", %d requeued, %d failed, %d out of retries", w.Requeued, w.Failed, w.Exhausted)
-		}
-		fmt.Fprintln(s.W)
 	}
 	if more := max(len(lost), st.System.RecentlyLostTotal) - maxLostWorkers; more > 0 {
 		fmt.Fprintf(s.W, "  and %d more workers: lubdub status -o json\n", more)
@@ -152,7 +151,7 @@ func showLost(s *session.Session, st *deployment.State) {
 	if v.Total == 0 {
 		return
 	}
-	fmt.Fprintf(s.W, "  %s ended by Lubdub.\n", output.Count(v.Total, "attempt"))
+	fmt.Fprintf(s.W, "  Lubdub ended %s:\n", output.Count(v.Total, "attempt"))
 	for _, g := range v.Groups[:min(maxLosses, len(v.Groups))] {
 		where := ""
 		for _, part := range []struct {
@@ -163,7 +162,7 @@ func showLost(s *session.Session, st *deployment.State) {
 				where += ", " + part.name + " " + output.Clean(*part.value)
 			}
 		}
-		fmt.Fprintf(s.W, "  %5d  %s%s, the last %s ago\n", g.Count, output.Optional(g.Reason).Text, where, output.Age(g.LastAt.Time,
+		fmt.Fprintf(s.W, "  %5d  %s%s, most recently %s ago\n", g.Count, output.Optional(g.Reason).Text, where, output.Age(g.LastAt.Time,
 			s.Now()).Text)
 	}
 	if more := len(v.Groups) - maxLosses; more > 0 {
@@ -176,7 +175,7 @@ func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding, fa
 	for _, f := range all {
 		if f.Remedy != "" {
 			shown++
-			fmt.Fprintf(s.W, "  - %s: %s\n", f.Code, f.Remedy)
+			fmt.Fprintf(s.W, "  - %s\n", f.Remedy)
 		}
 	}
 	if len(st.Silent) > 0 {

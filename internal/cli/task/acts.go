@@ -18,7 +18,7 @@ import (
 
 // acts is what cancel and retry have in common.
 type acts struct {
-	Tasks            []string `arg:"" optional:"" predictor:"task" name:"id" help:"Tasks; without any, filters say which."`
+	Tasks            []string `arg:"" optional:"" predictor:"task" name:"id" help:"Tasks; without ids, those that match the filters."`
 	Filter           `embed:""`
 	session.ActFlags `embed:""`
 	session.Flags    `embed:""`

@@ -13,19 +13,19 @@ import (
 )
 
 type Create struct {
-	File          string            `short:"f" placeholder:"FILE" help:"The body of POST /v1/tasks, as JSON; - is standard input. Flags count over it."`
-	ID            string            `name:"id" placeholder:"ID" help:"Task; without it Lubdub makes one."`
+	File          string            `short:"f" placeholder:"FILE" help:"The body of POST /v1/tasks, as JSON; - is standard input. Flags override its fields."`
+	ID            string            `name:"id" placeholder:"ID" help:"Task; Lubdub generates one by default."`
 	RunID         string            `name:"run" placeholder:"ID" help:"Run that it belongs to."`
-	Queue         string            `predictor:"queue" placeholder:"QUEUE" help:"Queue to wait in; without one it is pushed: the answer is its envelope, with its token."`
+	Queue         string            `predictor:"queue" placeholder:"QUEUE" help:"Queue to wait in. Without a queue the task is pushed: the answer is its envelope, with its token."`
 	Type          string            `placeholder:"TYPE" help:"Type."`
 	Payload       string            `placeholder:"JSON" help:"Payload, any JSON value."`
 	Label         map[string]string `placeholder:"K=V" help:"Labels."`
-	Interval      *time.Duration    `placeholder:"DURATION" help:"How often it is to beat."`
-	BeatTimeout   *time.Duration    `placeholder:"DURATION" help:"How long it may be silent."`
+	Interval      *time.Duration    `placeholder:"DURATION" help:"Heartbeat interval."`
+	BeatTimeout   *time.Duration    `placeholder:"DURATION" help:"Heartbeat timeout: how long it may be silent."`
 	RunTimeout    *time.Duration    `placeholder:"DURATION" help:"How long an attempt may take."`
-	Deadline      string            `placeholder:"TIME" help:"When it fails if it is not done, RFC 3339."`
+	Deadline      string            `placeholder:"TIME" help:"When it fails if it has not finished, RFC 3339."`
 	NotBefore     string            `placeholder:"TIME" help:"When it may be claimed, RFC 3339."`
-	Key           string            `placeholder:"KEY" help:"Idempotency-Key: the same one again creates nothing more."`
+	Key           string            `placeholder:"KEY" help:"Idempotency key: a repeated request with the same key creates no second task."`
 	Wait          bool              `help:"Wait until it has ended; exit with 1 unless it SUCCEEDED."`
 	session.Flags `embed:""`
 }

@@ -11,14 +11,14 @@ import (
 
 // Filter are the flags that choose tasks.
 type Filter struct {
-	State    string   `predictor:"state" placeholder:"STATE" help:"State, or several with commas: QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
+	State    string   `predictor:"state" placeholder:"STATE" help:"One or more states, separated by commas: QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`
 	Type     string   `placeholder:"TYPE" help:"Type."`
 	Run      string   `placeholder:"ID" help:"Run."`
-	Worker   string   `predictor:"worker" placeholder:"ID" help:"Worker that has them."`
+	Worker   string   `predictor:"worker" placeholder:"ID" help:"Worker that runs them."`
 	Machine  string   `predictor:"machine" placeholder:"ID" help:"Machine of that worker."`
 	Schedule string   `predictor:"schedule" placeholder:"ID" help:"Schedule that created them."`
-	Selector []string `short:"l" sep:"none" placeholder:"K=V" help:"Labels, several with commas."`
+	Selector []string `short:"l" sep:"none" placeholder:"K=V" help:"Labels, separated by commas."`
 	Because  string   `placeholder:"REASON" help:"Why they ended: HEARTBEAT_TIMEOUT, WORKER_LOST, …"`
 	Since    string   `placeholder:"WHEN" help:"Ended since: a time, or how long ago, such as 15m."`
 }

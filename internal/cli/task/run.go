@@ -33,7 +33,7 @@ func runStates() (all []resource.Column[v1.Run]) {
 
 type RunList struct {
 	ID                 string `arg:"" name:"id" help:"Run."`
-	State              string `predictor:"state" placeholder:"STATE" help:"State, or several with commas."`
+	State              string `predictor:"state" placeholder:"STATE" help:"One or more states, separated by commas."`
 	resource.ListFlags `embed:""`
 	session.Flags      `embed:""`
 }
@@ -94,7 +94,7 @@ func unfinished(r *v1.Run) int {
 
 type RunWait struct {
 	ID            string        `arg:"" name:"id" help:"Run."`
-	Within        time.Duration `placeholder:"DURATION" help:"How long to wait at most; without it for ever."`
+	Within        time.Duration `placeholder:"DURATION" help:"Maximum time to wait. Default: no limit."`
 	session.Flags `embed:""`
 }
 
@@ -121,7 +121,7 @@ func (c *RunWait) Run(env *session.Env) error {
 
 type RunTail struct {
 	ID            string `arg:"" name:"id" help:"Run."`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago. Default: now."`
 	session.Flags `embed:""`
 }
 

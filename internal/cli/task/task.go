@@ -14,7 +14,7 @@ type List struct {
 	Liveness           string `predictor:"liveness" placeholder:"WORD" help:"FRESH, LATE or LOST."`
 	Claimable          bool   `help:"Only those that could be claimed now: WAITING of lubdub queue ls counts them."`
 	Until              string `placeholder:"WHEN" help:"Ended until: a time, or how long ago."`
-	Oldest             bool   `help:"The oldest first; the newest are first without it, as on the dashboard."`
+	Oldest             bool   `help:"Oldest first. The default is newest first, as on the dashboard."`
 	Newest             bool   `hidden:"" help:"The default."`
 	resource.ListFlags `embed:""`
 	session.Flags      `embed:""`
@@ -52,7 +52,7 @@ func (c *Get) Run(env *session.Env) error { return resource.Tasks.Get(env, &c.Fl
 
 type Tail struct {
 	Task          string `arg:"" predictor:"task" name:"id" help:"Task."`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago. Default: now."`
 	session.Flags `embed:""`
 }
 

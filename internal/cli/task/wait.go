@@ -17,8 +17,8 @@ import (
 
 type Wait struct {
 	Tasks         []string      `arg:"" predictor:"task" name:"id" help:"Tasks."`
-	For           string        `placeholder:"STATE" help:"State to wait for, instead of any end; several with commas."`
-	Within        time.Duration `placeholder:"DURATION" help:"How long to wait at most; without it for ever."`
+	For           string        `placeholder:"STATE" help:"State to wait for, instead of any final state; separate several with commas."`
+	Within        time.Duration `placeholder:"DURATION" help:"Maximum time to wait. Default: no limit."`
 	session.Flags `embed:""`
 }
 

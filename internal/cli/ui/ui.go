@@ -22,16 +22,16 @@ import (
 
 type Command struct {
 	Print         bool          `help:"Print the address, which holds the token, instead of opening it."`
-	For           time.Duration `default:"1h" help:"How long the page's token holds, 12h at most, and no longer than the context's own."`
+	For           time.Duration `default:"1h" help:"How long the page's token is valid: 12h at most, and no longer than the context's own token."`
 	Role          string        `placeholder:"ROLE" help:"Role of the page's token, with no more rights than the context's own, which is the default."`
 	session.Flags `embed:""`
 }
 
 func (*Command) Help() string {
 	return "Opens the dashboard with a short-lived token of the context's role, made by the server, in the address's fragment, which " +
-		"browsers do not send. An older server makes none: then the page gets the context's own token, and the command prints a warning. " +
-		"The browser opens an address on this machine that redirects there once, so that the token is in no list of processes. BROWSER " +
-		"names another browser."
+		"browsers do not send. An older server cannot make one; then the page gets the context's own token, and the command prints a " +
+		"warning. The browser opens an address on this machine that redirects there once, so that the token appears in no process " +
+		"list. BROWSER names another browser."
 }
 
 func (c *Command) Run(env *session.Env) error {

@@ -55,9 +55,9 @@ func (c *Get) Run(env *session.Env) error { return Webhooks.Get(env, &c.Flags, c
 type Create struct {
 	URL           string   `placeholder:"URL" help:"Where messages are posted to."`
 	Events        []string `placeholder:"TYPE" help:"Types of events, or families such as task.*."`
-	ID            string   `name:"id" placeholder:"ID" help:"Its id; without it one is made."`
+	ID            string   `name:"id" placeholder:"ID" help:"Its id; Lubdub generates one by default."`
 	Description   string   `placeholder:"TEXT" help:"What it is for."`
-	File          string   `short:"f" placeholder:"FILE" help:"The body of POST /v1/webhooks, as JSON, instead; - is standard input. Flags count over it."`
+	File          string   `short:"f" placeholder:"FILE" help:"The body of POST /v1/webhooks, as JSON, instead; - is standard input. Flags override its fields."`
 	session.Flags `embed:""`
 }
 

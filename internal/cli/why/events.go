@@ -37,6 +37,9 @@ func (a *Explanation) addEvents(ctx context.Context, s *session.Session, q url.V
 	}
 	a.addf("Events:")
 	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Type == "worker.recovered" { // worker.tasks_recovered under its old name
+			continue
+		}
 		a.Sentences = append(a.Sentences, "  "+eventText(all[i]))
 	}
 	if len(all) == maxEvents {

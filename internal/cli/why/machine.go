@@ -23,7 +23,8 @@ func ExplainMachine(ctx context.Context, s *session.Session, id string) (*Explan
 	if m.Flapping {
 		flaps = "; it is flapping"
 	}
-	a.addf("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", m.UptimePct24h,
+	a.addf("In the last 24 h, or since it was first seen, it was up %.1f %% of the time; its last worker timed out %s%s.",
+		m.UptimePct24h,
 		output.Count(m.StaleCount24h, "time"), flaps)
 	if m.Drain != nil {
 		a.addf("It has been drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.",

@@ -39,7 +39,7 @@ func ExplainQueue(ctx context.Context, s *session.Session, id string) (*Explanat
 		return nil, err
 	}
 	a, q := &Explanation{parts: map[string]json.RawMessage{"queue": e.Raw}}, e.Value
-	a.addf("Queue %s: %s, %d running; workers: %d online, %d draining, %d offline.", q.Queue, output.Count(q.Depth, "claimable task"),
+	a.addf("Queue %s: %s, %d running; workers: %d online, %d draining, %d offline.", q.Queue, output.Count(q.Depth, "waiting task"),
 		q.Running, q.Workers.Online, q.Workers.Draining, q.Workers.Offline)
 	if err := a.addPaused(ctx, s, q); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 	case v1.Dispatched:
 		a.addf("Attempt %d was dispatched to %s at %s and has not started yet.", t.Attempt, workerName(t.WorkerID), timeAndAge(s, t.DispatchedAt))
 	case v1.Running:
-		a.addf("Attempt %d has been running on %s since %s and is %s: last heartbeat at %s; %s.", t.Attempt,
+		a.addf("Attempt %d has been running on %s since %s, liveness %s: last heartbeat at %s; %s.", t.Attempt,
 			workerName(t.WorkerID), timeAndAge(s, t.StartedAt),
 			output.Optional(t.Liveness).Text, timeAndAge(s, t.LastHeartbeatAt), describeTimeout(t))
 	default:
@@ -69,7 +69,13 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 		a.addf("Once the cause is fixed, `lubdub task retry %s` runs it again.", t.TaskID)
 	}
 	if t.Failures > 0 || t.Losses > 0 {
-		a.addf("Counted against its retry policy: %s, %s.", output.Count(t.Failures, "failure"), countLosses(t.Losses))
+		failures, losses := output.Count(t.Failures, "reported failure"), output.Count(t.Losses, "lost attempt")
+		if t.Retry != nil {
+			failures = fmt.Sprintf("%d of %s (maxAttempts, to which losses do not count)", t.Failures,
+				output.Count(t.Retry.MaxAttempts, "reported failure"))
+			losses = fmt.Sprintf("%d of %s (maxLosses)", t.Losses, output.Count(t.Retry.MaxLosses, "lost attempt"))
+		}
+		a.addf("Its retry policy has counted %s and %s.", failures, losses)
 	}
 }
 
@@ -78,13 +84,6 @@ func workerName(id *string) string {
 		return "an unknown worker"
 	}
 	return "worker " + *id
-}
-
-func countLosses(n int) string {
-	if n == 1 {
-		return "1 loss"
-	}
-	return fmt.Sprintf("%d losses", n)
 }
 
 // describeTimeout describes how long a task may be silent.
@@ -131,7 +130,7 @@ func (a *Explanation) addAttempt(s *session.Session, h *v1.HistoryEntry) {
 		a.addf("  Its error: %s", output.Shorten(string(h.Error), 400))
 	}
 	if h.WillRetry {
-		a.addf("  It was retried.")
+		a.addf("  The task was requeued.")
 	}
 	if h.RetriesExhausted {
 		a.addf("  %s", sentences["retriesExhausted"])
@@ -141,7 +140,11 @@ func (a *Explanation) addAttempt(s *session.Session, h *v1.HistoryEntry) {
 func (a *Explanation) addEvidence(e *v1.Evidence) {
 	last, silent, outages := sentences["noHeartbeat"], sentences["silentNoTimeout"], sentences["noOutages"]
 	if !e.LastHeartbeatAt.IsZero() {
-		last = fill(sentences["lastHeartbeat"], "{at}", session.FormatTime(e.LastHeartbeatAt))
+		whose := "lastHeartbeat"
+		if e.WorkerReason != "" {
+			whose = "workerHeartbeat"
+		}
+		last = fill(sentences[whose], "{at}", session.FormatTime(e.LastHeartbeatAt))
 	}
 	if e.OutageCreditMs > 0 {
 		outages = fill(sentences["outages"], "{credit}", output.Milliseconds(e.OutageCreditMs))
@@ -193,7 +196,7 @@ func (a *Explanation) addQueue(ctx context.Context, s *session.Session, q *v1.Qu
 	if err := a.addPaused(ctx, s, q); err != nil {
 		return err
 	}
-	a.addf("Queue %s has %s and %s.", q.Queue, output.Count(q.Depth, "claimable task"),
+	a.addf("Queue %s has %s and %s.", q.Queue, output.Count(q.Depth, "waiting task"),
 		output.Count(q.Workers.Online, "online worker"))
 	for _, of := range q.Types {
 		same := of.Type == nil && t.Type == nil || of.Type != nil && t.Type != nil && *of.Type == *t.Type

@@ -21,10 +21,18 @@ func TestWhyNamesTheNextCommand(t *testing.T) {
 		want    []string
 	}{
 		"a cordoned worker": {ExplainWorker, "wkr_1", map[string]string{
-			"/v1/workers/wkr_1": `{"workerId":"wkr_1","status":"OFFLINE","cordon":{"since":"2026-01-02T03:04:05.000Z"},
+			"/v1/workers/wkr_1": `{"workerId":"wkr_1","status":"DRAINING","cordon":{"since":"2026-01-02T03:04:05.000Z"},
 				"heldCount":3,"maxConcurrent":3,"unschedulableReasons":["status","cordoned","stale","full"]}`},
-			[]string{"it takes no new tasks until `lubdub worker uncordon wkr_1`.", "Not eligible for work: its status is OFFLINE, it is " +
+			[]string{"it takes no new tasks until `lubdub worker uncordon wkr_1`.", "Not eligible for work: its status is DRAINING, it is " +
 				"cordoned, its heartbeat is overdue, it holds 3 of at most 3 tasks."}},
+		"a worker that the brake holds": {ExplainWorker, "wkr_1", map[string]string{
+			"/v1/workers/wkr_1": `{"workerId":"wkr_1","status":"ONLINE","liveness":"LOST"}`,
+			"/v1/system": `{"findings":[{"code":"settings","severity":"warn","message":"Replicas differ."},
+				{"code":"brake","severity":"warn","message":"The brake holds it."}]}`},
+			[]string{"Why not yet: The brake holds it.\nOver the last"}},
+		"a silent worker that a sweeper is about to declare dead": {ExplainWorker, "wkr_1", map[string]string{
+			"/v1/workers/wkr_1": `{"workerId":"wkr_1","status":"ONLINE","liveness":"LOST"}`, "/v1/system": `{"findings":[]}`},
+			[]string{"A sweeper will declare it dead in a moment."}},
 		"a draining worker": {ExplainWorker, "wkr_1", map[string]string{"/v1/workers/wkr_1": `{"workerId":"wkr_1","status":"DRAINING"}`},
 			[]string{"`lubdub worker resume wkr_1` undoes this."}},
 		"a paused queue": {ExplainQueue, "mail", map[string]string{"/v1/queues/mail": `{"queue":"mail","paused":true}`, "/v1/events": event},

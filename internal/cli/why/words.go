@@ -7,13 +7,14 @@ import "strings"
 // sentences are those about an attempt that Lubdub ended.
 var sentences = map[string]string{
 	"lastHeartbeat":    "Last heartbeat at {at}.",
+	"workerHeartbeat":  "Last heartbeat of its worker at {at}.",
 	"noHeartbeat":      "No heartbeat was received.",
 	"silent":           "Silent for {silent} (timeout {timeout}; {outages}).",
 	"silentNoTimeout":  "Silent for {silent} ({outages}).",
 	"outages":          "{credit} of outages excluded",
 	"noOutages":        "no outage time excluded",
-	"decided":          "Decided by sweeper {sweeper} at {at}, {lag} after it was due.",
-	"workerLost":       "Its worker was lost ({reason}); the times above are the worker's heartbeats.",
+	"decided":          "Decided by sweeper {sweeper} at {at}, {lag} after its deadline.",
+	"workerLost":       "Its worker was lost ({reason}).",
 	"massExpiryHeld":   "The mass-expiry brake had held it, so it had one more timeout.",
 	"retriesExhausted": "It was retryable, but its retry policy is exhausted.",
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lubdub-io/lubdub/internal/cli/deployment"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/internal/cli/resource"
 	"github.com/lubdub-io/lubdub/internal/cli/session"
@@ -27,6 +28,9 @@ func ExplainWorker(ctx context.Context, s *session.Session, id string) (*Explana
 	}
 	a := &Explanation{parts: map[string]json.RawMessage{"worker": raw}}
 	a.addWorker(s, w)
+	if err := a.addDelay(ctx, s, w); err != nil {
+		return nil, err
+	}
 	a.addReliability(w)
 	if err := a.addFinished(ctx, s, w); err != nil {
 		return nil, err
@@ -43,8 +47,15 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 	if w.Version != nil {
 		of = ", version " + *w.Version
 	}
-	a.addf("Worker %s%s (queue %s, machine %s%s) is %s and %s; it registered at %s.", w.WorkerID, output.Parenthesized(w.Name), w.Queue,
-		w.MachineID, of, w.Status, w.Liveness, timeAndAge(s, w.RegisteredAt))
+	liveness := ", liveness " + string(w.Liveness)
+	switch {
+	case w.Status == v1.Offline:
+		liveness = "" // always LOST
+	case w.Liveness == v1.Lost:
+		liveness = ", silent past its timeout but not declared dead (liveness LOST)"
+	}
+	a.addf("Worker %s%s (queue %s, machine %s%s) is %s%s; it registered at %s.", w.WorkerID, output.Parenthesized(w.Name),
+		w.Queue, w.MachineID, of, w.Status, liveness, timeAndAge(s, w.RegisteredAt))
 	silent := ""
 	if w.LastHeartbeatAgeMs != nil {
 		silent = ", silent for " + output.Milliseconds(*w.LastHeartbeatAgeMs) + " (outages excluded)"
@@ -62,10 +73,6 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 		a.addf("It is draining %s%s: it takes no new tasks and ends when it holds none. `lubdub worker resume %s` undoes this.", until,
 			because(w.StatusReason, nil), w.WorkerID)
 	}
-	if w.Status != v1.Offline && w.Liveness == v1.Lost {
-		a.addf("It is silent past its timeout: a sweeper declares it dead, unless timeouts are paused or the mass-expiry brake holds it, which " +
-			"`lubdub status` shows.")
-	}
 	if w.Hold != nil {
 		a.addf("It has been held offline since %s%s: its registrations are refused until `lubdub worker resume %s`.", timeAndAge(s, w.Hold.Since),
 			because(w.Hold.Reason, nil), w.WorkerID)
@@ -74,7 +81,7 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 		a.addf("It has been cordoned since %s%s: it takes no new tasks until `lubdub worker uncordon %s`.", timeAndAge(s, w.Cordon.Since),
 			because(w.Cordon.Reason, nil), w.WorkerID)
 	}
-	if len(w.UnschedulableReasons) > 0 {
+	if len(w.UnschedulableReasons) > 0 && w.Status != v1.Offline {
 		var reasons []string
 		for _, r := range w.UnschedulableReasons {
 			reasons = append(reasons, fill(cmp.Or(unschedulable[r], r), "{status}", string(w.Status), "{heldCount}", fmt.Sprint(w.HeldCount),
@@ -84,13 +91,42 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 	}
 }
 
+// delays are the codes of findings that explain why a worker that is silent past its timeout is not declared dead yet.
+var delays = []string{"brake", "shard-time", "shards", "redis", "replicas"}
+
+// addDelay explains why a worker that is silent past its timeout is not declared dead yet.
+func (a *Explanation) addDelay(ctx context.Context, s *session.Session, w *v1.Worker) error {
+	if w.Status == v1.Offline || w.Liveness != v1.Lost {
+		return nil
+	}
+	_, system, _, err := deployment.ReadSystem(ctx, s)
+	if a.unreadable(err, "the state of the deployment", "The state of the deployment is not available.") {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	explained := false
+	for _, f := range deployment.ServerFindings(system) {
+		if f.Severity != v1.SeverityOK && slices.Contains(delays, f.Code) {
+			a.addf("Why not yet: %s", f.Message)
+			explained = true
+		}
+	}
+	if !explained {
+		a.addf("A sweeper will declare it dead in a moment.")
+	}
+	return nil
+}
+
 func (a *Explanation) addReliability(w *v1.Worker) {
 	flaps := ""
 	if w.Flapping {
 		flaps = "; it is flapping"
 	}
-	a.addf("In the last 24 h it was up %.1f %% of the time and went silent %s%s.", w.UptimePct24h,
-		output.Count(w.StaleCount24h, "time"), flaps)
+	a.addf("Over the last 24 h, or since it first registered if that is shorter, it was up %.1f %% of the time and timed out %s%s. "+
+		"Once silent past its timeout, it counts as down from its last heartbeat on.",
+		w.UptimePct24h, output.Count(w.StaleCount24h, "time"), flaps)
 	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
 		a.addf("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)
 	}
@@ -121,12 +157,15 @@ func (a *Explanation) addFinished(ctx context.Context, s *session.Session, w *v1
 			atLeast = "at least "
 		}
 	}
-	a.addf("Of the stored tasks, %s%d succeeded on it and %d failed.", atLeast, counts[0], counts[1])
+	a.addf("Tasks that finished on it, within their retention: %s%d succeeded, %d failed.", atLeast, counts[0], counts[1])
 	return nil
 }
 
 // maxHeld is how many of the tasks that a worker holds are named.
 const maxHeld = 10
+
+// outcomes are what events of a lost task mean for it, by their type.
+var outcomes = map[string]string{"task.retrying": "requeued", "task.failed": "failed", "task.zombie": "failed"}
 
 // addHeld lists what a worker holds, or the outcome of what it held.
 func (a *Explanation) addHeld(ctx context.Context, s *session.Session, w *v1.Worker) error {
@@ -170,7 +209,7 @@ func (a *Explanation) addHeld(ctx context.Context, s *session.Session, w *v1.Wor
 	}
 	a.addf("Outcome of %s that it lost:", output.Count(len(became), "task"))
 	for _, id := range slices.Sorted(maps.Keys(became))[:min(maxHeld, len(became))] {
-		a.addf("  %s: %s", id, became[id])
+		a.addf("  %s: %s", id, cmp.Or(outcomes[became[id]], became[id]))
 	}
 	return nil
 }

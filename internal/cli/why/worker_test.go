@@ -47,8 +47,8 @@ func TestWhyOfAWorkerCountsWhatTheServerKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(a.Sentences, "\n")
-	for _, part := range []string{"Of the stored tasks, 3 succeeded on it and 1 failed.",
-		"Outcome of 1 task that it lost:\n  f: task.retrying"} {
+	for _, part := range []string{"Tasks that finished on it, within their retention: 3 succeeded, 1 failed.",
+		"Outcome of 1 task that it lost:\n  f: requeued"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("it does not say %q:\n%s", part, text)
 		}

@@ -32,7 +32,7 @@ func byName(ctx context.Context, s *session.Session, name string, err error) err
 
 // acts is what acts on workers have in common.
 type acts struct {
-	Workers             []string `arg:"" optional:"" predictor:"worker" name:"id" help:"Workers; without any, filters say which."`
+	Workers             []string `arg:"" optional:"" predictor:"worker" name:"id" help:"Workers; without ids, those that match the filters."`
 	Filter              `embed:""`
 	session.ReasonFlags `embed:""`
 	session.ActFlags    `embed:""`
@@ -126,7 +126,7 @@ func (c *acts) post(env *session.Env, verb string) error {
 
 type Offline struct {
 	acts      `embed:""`
-	SilentFor *time.Duration `placeholder:"DURATION" help:"Those that have been silent for so long, outages left out."`
+	SilentFor *time.Duration `placeholder:"DURATION" help:"Only workers that have been silent for this long, outages excluded."`
 }
 
 func (c *Offline) Run(env *session.Env) error {

@@ -17,8 +17,8 @@ import (
 
 // DrainFlags are the flags of drains.
 type DrainFlags struct {
-	Deadline *time.Duration `placeholder:"DURATION" help:"When what is still held is handed to others; without it never."`
-	Wait     bool           `help:"Show what is still held, and return when nothing is. Ctrl-C leaves the drain on."`
+	Deadline *time.Duration `placeholder:"DURATION" help:"When tasks that are still running are given to other workers. Default: never."`
+	Wait     bool           `help:"Show the tasks that are still running, and return when all have ended. Ctrl-C does not end the drain."`
 }
 
 type Drain struct {

@@ -14,19 +14,19 @@ type Filter struct {
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`
 	Machine  string   `predictor:"machine" placeholder:"ID" help:"Machine."`
 	Version  string   `placeholder:"VERSION" help:"Version of their program."`
-	Selector []string `short:"l" sep:"none" placeholder:"K=V" help:"Labels, several with commas."`
+	Selector []string `short:"l" sep:"none" placeholder:"K=V" help:"Labels, separated by commas."`
 }
 
 type List struct {
 	Filter             `embed:""`
-	All                bool   `short:"a" help:"Those that are OFFLINE too."`
+	All                bool   `short:"a" help:"Include those that are OFFLINE."`
 	Status             string `predictor:"status" placeholder:"STATUS" help:"ONLINE, DRAINING or OFFLINE."`
 	Liveness           string `predictor:"liveness" placeholder:"WORD" help:"FRESH, LATE or LOST."`
-	Type               string `placeholder:"TYPE" help:"Type that they run."`
-	Runtime            string `placeholder:"RUNTIME" help:"Runtime that they have."`
+	Type               string `placeholder:"TYPE" help:"Task type that they run."`
+	Runtime            string `placeholder:"RUNTIME" help:"Runtime that they offer."`
 	Name               string `placeholder:"NAME" help:"Name."`
 	Hindered           bool   `help:"Only those that are not eligible for work."`
-	Flapping           bool   `help:"Only those that flap: they went stale repeatedly within a day."`
+	Flapping           bool   `help:"Only workers that became stale repeatedly within a day."`
 	Sort               string `placeholder:"FIELD" help:"Order: staleCount24h (most often stale first), uptimePct24h (least uptime first) or lastHeartbeatAt (longest silent first)."`
 	Silent             bool   `help:"The longest silent first; the same as --sort lastHeartbeatAt."`
 	resource.ListFlags `embed:""`

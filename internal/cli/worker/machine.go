@@ -14,7 +14,7 @@ import (
 )
 
 type MachineList struct {
-	All                bool   `short:"a" help:"Those that are OFFLINE too."`
+	All                bool   `short:"a" help:"Include those that are OFFLINE."`
 	Status             string `predictor:"status" placeholder:"STATUS" help:"ONLINE, DRAINING or OFFLINE."`
 	resource.ListFlags `embed:""`
 	session.Flags      `embed:""`
@@ -100,7 +100,7 @@ func (c *MachineOffline) Run(env *session.Env) error {
 
 type MachineTail struct {
 	Machine       string `arg:"" predictor:"machine" name:"id" help:"Machine."`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago. Default: now."`
 	session.Flags `embed:""`
 }
 

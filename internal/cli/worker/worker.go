@@ -28,7 +28,7 @@ func (c *Get) Run(env *session.Env) error {
 
 type Tail struct {
 	Worker        string `arg:"" predictor:"worker" name:"id" help:"Worker."`
-	After         string `placeholder:"WHEN" help:"From when on: a cursor, a time, or how long ago; without it from now."`
+	After         string `placeholder:"WHEN" help:"Start: a cursor, a time, or how long ago. Default: now."`
 	session.Flags `embed:""`
 }
 

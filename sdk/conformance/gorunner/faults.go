@@ -82,6 +82,7 @@ var known = map[string]fault{
 	"one-name":                oneName,
 	"late-to-list":            listsLate,
 	"noisy":                   noisy,
+	"starts-again":            startsAgain,
 	"silent":                  nil, // main discards its log
 	"no-grace":                nil,
 	"strict":                  nil,

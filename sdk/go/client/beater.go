@@ -19,6 +19,8 @@ type beater struct {
 	base   *endpoints
 	wake   chan struct{} // signals a change
 
+	exchanger exchanger
+
 	mu      sync.Mutex
 	free    sync.Cond // some attempts are no longer busy
 	all     []*Attempt
@@ -40,6 +42,7 @@ type beater struct {
 func newBeater(c *Client, base *endpoints) *beater {
 	b := &beater{client: c, base: base, wake: make(chan struct{}, 1), stretch: 0.5 + rand.Float64()/2}
 	b.free.L = &b.mu
+	b.exchanger = exchanger{client: c, base: base}
 	return b
 }
 

@@ -144,8 +144,20 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 		}
 	}
 	var answer v1.CompletedResponse
-	k := &call{method: http.MethodPost, path: path + "/completed", base: a.beater.base, token: a.token, body: body, out: &answer}
-	err := a.persist(ctx, k, nil)
+	k := &call{method: http.MethodPost, path: path + "/completed", base: a.beater.base, token: a.token, body: body, out: &answer, tries: 1}
+	shared := a.holder != nil && a.holder.Exchanges() && len(body) <= longCompletion
+	err := a.repeat(ctx, k.operation(), nil, func() error {
+		if !shared {
+			return a.client.do(ctx, k)
+		}
+		shared = false // a repeat has the token of the task, which proves the attempt to a store that has lost it
+		err := a.beater.exchanger.complete(ctx, &exchanged{worker: a.holder.WorkerID(), token: a.holder.Token(), answer: &answer,
+			item: append([]byte(`{"taskId":"`+a.taskID+`",`), body[1:]...)}) // ids need no quoting
+		if err == errAlone {
+			err = a.client.do(ctx, k)
+		}
+		return err
+	})
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && a.holder != nil {
 		k.token = a.holder.Token() // valid for the call as well, and newer

@@ -25,12 +25,12 @@ func OnEnd(f func(cause error)) TrackOption { return func(a *Attempt) { a.onEnd 
 // Deprecated: use OnEnd.
 func Told(f func(cause error)) TrackOption { return OnEnd(f) }
 
-// Track reports the start of an attempt, and sends heartbeats until its handle is completed (Done, Fail, Complete) or abandoned (Abandon):
-// one of these must be called, even if the context has ended. The returned context is derived from ctx and also ends with a cause:
-// Cancelled, Lost, Superseded, Expired, DeadlineExceeded or LeaseEnded.
+// Track reports the start of an attempt, unless its claim has started it, and sends heartbeats until its handle is completed (Done, Fail,
+// Complete) or abandoned (Abandon): one of these must be called, even if the context has ended. The returned context is derived from ctx
+// and also ends with a cause: Cancelled, Lost, Superseded, Expired, DeadlineExceeded or LeaseEnded.
 //
-// It waits until a server has answered. It fails with the error of ctx, a refusal, or what is wrong with the envelope; then there is no
-// handle and the work must not begin. The end of ctx alone does not stop the heartbeats.
+// It waits until a server has answered the start. It fails with the error of ctx, a refusal, or what is wrong with the envelope; then there
+// is no handle and the work must not begin. The end of ctx alone does not stop the heartbeats.
 func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOption) (context.Context, *Attempt, error) {
 	a, err := c.newAttempt(e)
 	if err != nil {
@@ -42,7 +42,10 @@ func (c *Client) Track(ctx context.Context, e *v1.TaskEnvelope, opts ...TrackOpt
 	if a.holder != nil && !a.own {
 		a.timeout = a.holder.Lease()
 	}
-	sent, answer, err := c.start(ctx, a)
+	sent, answer := c.set.clock.Now(), new(v1.StartedResponse)
+	if err = ctx.Err(); e.State != v1.Running {
+		sent, answer, err = c.start(ctx, a)
+	}
 	if err != nil {
 		if cause := causeOfError(err); cause != nil {
 			err = errors.Join(cause, err)
@@ -120,20 +123,24 @@ func (a *Attempt) longestPause() time.Duration {
 
 // persist retries a call of the attempt until it is answered, no token is valid any more, or ctx ends.
 func (a *Attempt) persist(ctx context.Context, k *call, sent *time.Time) error {
-	c, until, most := a.client, a.expires, a.longestPause()
 	k.tries = 1
+	return a.repeat(ctx, k.operation(), sent, func() error { return a.client.do(ctx, k) })
+}
+
+func (a *Attempt) repeat(ctx context.Context, operation string, sent *time.Time, do func() error) error {
+	c, until, most := a.client, a.expires, a.longestPause()
 	for n := 0; ; n++ {
 		now := c.set.clock.Now()
 		if sent != nil {
 			*sent = now
 		}
-		err := c.do(ctx, k)
+		err := do()
 		if !again(err) || ctx.Err() != nil {
 			return err
 		}
 		pause := backoff(n, most, err)
 		if !until.IsZero() && c.set.clock.Now().Add(pause).After(until) {
-			return fmt.Errorf("lubdub: %s: abandoned, since its token has expired: %w", k.operation(), err)
+			return fmt.Errorf("lubdub: %s: abandoned, since its token has expired: %w", operation, err)
 		}
 		if !c.sleep(ctx, pause) {
 			return err

@@ -39,6 +39,12 @@ func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.Claim
 	return invoke[v1.ClaimResponse](ctx, c, k)
 }
 
+// Exchange reports results of a worker's attempts, with its token. The error is that of the request; each result has its own.
+func (c *Client) Exchange(ctx context.Context, workerID, token string, r v1.ExchangeRequest) (*v1.ExchangeResponse, error) {
+	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/exchange", in: r, token: token}
+	return invoke[v1.ExchangeResponse](ctx, c, k)
+}
+
 // DeregisterWorker deregisters a worker, with its token, or, if empty, the client's.
 func (c *Client) DeregisterWorker(ctx context.Context, workerID, token string, r v1.DeregisterRequest) (*v1.Worker, error) {
 	return c.actOnWorker(ctx, workerID, "deregister", token, r)

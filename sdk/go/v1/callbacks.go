@@ -166,6 +166,50 @@ type CompletedRequest struct {
 	PartialProgress json.RawMessage `json:"partialProgress,omitempty"`
 }
 
+// ExchangeRequest is the body of POST /v1/workers/{workerId}/exchange.
+type ExchangeRequest struct {
+	// Completions are 1 to 100 results of attempts that were dispatched to the worker.
+	Completions []ExchangeCompletion `json:"completions"`
+}
+
+// ExchangeCompletion is the result of one attempt.
+type ExchangeCompletion struct {
+	TaskID string `json:"taskId"`
+	CompletedRequest
+}
+
+// ExchangeResponse answers an exchange.
+type ExchangeResponse struct {
+	// Results has one entry for each completion, in the same order.
+	Results []CompletionResult `json:"results"`
+}
+
+// CompletionResult is the result of one completion: Status is the HTTP status that the completion would have got on its own, and the
+// fields are those of its answer.
+type CompletionResult struct {
+	TaskID string `json:"taskId"`
+	// Status is 200, or a status of the error table.
+	Status int `json:"status"`
+
+	// The fields of CompletedResponse, with status 200.
+	Acknowledged bool  `json:"acknowledged,omitempty"`
+	FinalState   State `json:"finalState,omitempty"`
+	ServerTime   Time  `json:"serverTime,omitzero"`
+	WillRetry    bool  `json:"willRetry,omitempty"`
+	NextAttempt  int   `json:"nextAttempt,omitempty"`
+
+	// The fields of Error, with any other status.
+	Error           string `json:"error,omitempty"`
+	Message         string `json:"message,omitempty"`
+	Field           string `json:"field,omitempty"`
+	State           State  `json:"state,omitempty"`
+	Reason          string `json:"reason,omitempty"`
+	ExpectedAttempt int    `json:"expectedAttempt,omitempty"`
+	ReceivedAttempt int    `json:"receivedAttempt,omitempty"`
+	// RetryAfterMs is set with status 429 and 503.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+}
+
 // TaskError is a failure as its worker reports it.
 type TaskError struct {
 	// Category is one of the six.

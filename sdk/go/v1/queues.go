@@ -2,7 +2,7 @@ package v1
 
 // ClaimRequest is the body of POST /v1/queues/{queue}/claim.
 type ClaimRequest struct {
-	// Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type.
+	// Types limits the claim to these task types, which the worker must have registered. Absent: all of them, and tasks without a type.
 	Types []string `json:"types,omitempty"`
 	// Max is the maximum number of tasks. Default 1; a claim gets at most 100.
 	Max *int `json:"max,omitempty"`
@@ -10,6 +10,9 @@ type ClaimRequest struct {
 	WaitMs *int64 `json:"waitMs,omitempty"`
 	// ClaimID makes a repeat safe: the same id gets the same tasks again, without those that are done.
 	ClaimID string `json:"claimId,omitempty"`
+	// Start declares that the worker starts the tasks when it gets them: they are RUNNING in the answer, and their start needs no request.
+	// A server that does not know this field returns them as DISPATCHED; the worker must then report each start.
+	Start bool `json:"start,omitempty"`
 }
 
 // ClaimResponse has the claimed tasks; none if none became available in time.
@@ -19,7 +22,7 @@ type ClaimResponse struct {
 
 // QueueList is the answer of GET /v1/queues.
 type QueueList struct {
-	// Queues are those that have tasks or workers or are paused, by name.
+	// Queues are those that have tasks or workers, or are paused; sorted by name.
 	Queues []Queue `json:"queues"`
 }
 
@@ -30,19 +33,20 @@ type Queue struct {
 	WorkspaceID string `json:"workspaceId"`
 	// Paused reports that no tasks are handed out.
 	Paused bool `json:"paused"`
-	// Depth is how many tasks could be claimed now; those waiting for their backoff or notBefore do not count.
+	// Depth is how many tasks wait to be claimed, with or without an eligible worker; those waiting for their backoff or notBefore do not
+	// count.
 	Depth int `json:"depth"`
 	// Running is how many of its tasks are DISPATCHED or RUNNING.
 	Running int `json:"running"`
-	// Outstanding is the sum of both.
+	// Outstanding is Depth plus Running.
 	Outstanding int `json:"outstanding"`
-	// OldestWaitMs is how long the oldest claimable task has waited; null without one.
+	// OldestWaitMs is how long the oldest of the tasks in Depth has waited; null if Depth is 0.
 	OldestWaitMs *int64 `json:"oldestWaitMs"`
-	// Types are the types of those tasks.
+	// Types are the types of the tasks in Depth.
 	Types []QueueType `json:"types"`
 	// Workers counts the queue's workers by status.
 	Workers QueueWorkers `json:"workers"`
-	// Created reports, when a queue is paused, that it was unknown before: its name may be mistyped.
+	// Created is set only in the answer to a pause: the queue did not exist before, so its name may be mistyped.
 	Created bool `json:"created,omitempty"`
 }
 

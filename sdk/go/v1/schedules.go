@@ -8,8 +8,9 @@ type CreateScheduleRequest struct {
 	TenantID string `json:"tenantId,omitempty"`
 	// WorkspaceID is the other half.
 	WorkspaceID string `json:"workspaceId,omitempty"`
-	// Cron is when it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 = SUN,
-	// or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100.
+	// Cron is when it fires, in UTC: [seconds] minutes hours day-of-month month day-of-week, or these six and a year. Days of the week are
+	// 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. Five fields fire
+	// at second 0 and are returned as six; they are accepted if they mean the same as in crontab, so days of the week are names.
 	Cron string `json:"cron"`
 	// Overlap is what a fire does while the previous task is not finished: allow (the default) creates its task, skip does not.
 	Overlap Overlap `json:"overlap,omitempty"`

@@ -127,7 +127,7 @@ type TaskEnvelope struct {
 	WorkspaceID string  `json:"workspaceId"`
 	// Attempt is the number of the attempt, counted from 1. Every callback includes it.
 	Attempt int `json:"attempt"`
-	// State is DISPATCHED when the envelope is made.
+	// State is DISPATCHED, or RUNNING if the claim has started the task.
 	State State `json:"state"`
 	// Resources as given at creation; an empty object when none were.
 	Resources json.RawMessage `json:"resources"`

@@ -12,11 +12,11 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Claims.
+// Limits of claims.
 const (
-	claimWait = 30 * time.Second // for the first task
+	claimWait = 30 * time.Second // how long the server waits for a task before it returns none
 	maxClaim  = 100              // the server's maximum
-	// idlePause bounds the pause after an empty answer that came without waiting, as that of a paused queue.
+	// idlePause bounds the pause after an empty response that came without waiting, for example because the queue is paused.
 	idlePause = 5 * time.Second
 )
 
@@ -59,11 +59,13 @@ func (w *Worker) reserve() (places int, ok bool) {
 	return places, ok
 }
 
-// claim requests tasks under one id until the server answers; an error means that no more can be claimed.
+// claim repeats one claim, under one id, until it is granted or refused. It returns no tasks and no error if the worker had to register
+// again, and errNoMore if it must claim no more.
 func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, error) {
 	waitMs := claimWait.Milliseconds()
-	request := v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: rand.Text()}
-	if w.handlers.fallback == nil { // a claim that names no types also gets tasks without a type
+	request := v1.ClaimRequest{Max: &places, WaitMs: &waitMs, ClaimID: rand.Text(),
+		Start: w.client.Lease() != client.Strict} // a strict lease begins when the SDK sends the start
+	if w.handlers.fallback == nil { // a claim that names no types gets tasks of every type, and those without one
 		request.Types = w.types()
 	}
 	for n := 0; ; n++ {
@@ -94,7 +96,7 @@ func (w *Worker) claim(ctx context.Context, places int) ([]v1.TaskEnvelope, erro
 			return nil, nil
 		case !client.MayRetry(err):
 			w.client.Metrics().Claimed("refused", 0)
-			w.fail(fmt.Errorf("worker: its claims are refused: %w", err))
+			w.fail(fmt.Errorf("worker: the server refused a claim: %w", err))
 			return nil, errNoMore
 		}
 		w.client.Metrics().Claimed("unanswered", 0)
@@ -118,7 +120,7 @@ func (w *Worker) drainNow(s *session) {
 func (w *Worker) accept(doing context.Context, tasks []v1.TaskEnvelope) {
 	w.mu.Lock()
 	w.claiming = 0
-	for i := range tasks { // they are in the inventory before they have started
+	for i := range tasks { // before they start, so that no heartbeat meanwhile omits them
 		e := &tasks[i]
 		w.inventory[keyOf(e.TaskID, e.Attempt)] = &entry{taskID: e.TaskID, number: e.Attempt}
 	}

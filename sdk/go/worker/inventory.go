@@ -87,6 +87,12 @@ func (h holder) Token() string {
 	return h.session.token
 }
 
+func (h holder) Exchanges() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session != nil && h.session.exchange
+}
+
 func (h holder) Life() context.Context { return h.life }
 
 func (h holder) WorkerID() string { return h.Worker.WorkerID() }

@@ -23,6 +23,7 @@ type session struct {
 	interval time.Duration
 	timeout  time.Duration
 	accepted time.Time // when the last accepted beat was sent
+	exchange bool      // the server takes completions together
 }
 
 // Limits of the pauses between two attempts.
@@ -71,7 +72,7 @@ func (w *Worker) pauseBeforeRejoining(ctx context.Context) bool {
 
 func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 	s := &session{
-		id: a.WorkerID, machine: a.MachineID, token: a.WorkerToken, accepted: sent,
+		id: a.WorkerID, machine: a.MachineID, token: a.WorkerToken, accepted: sent, exchange: a.Exchange,
 		interval: time.Duration(a.HeartbeatIntervalMs) * time.Millisecond, timeout: time.Duration(a.HeartbeatTimeoutMs) * time.Millisecond,
 	}
 	if s.interval <= 0 {

@@ -8,6 +8,8 @@ import type {
   ChangeScheduleRequest,
   CompletedRequest,
   CompletedResponse,
+  ExchangeRequest,
+  ExchangeResponse,
   CreateScheduleRequest,
   CreateTokenRequest,
   CreateTokenResponse,
@@ -262,6 +264,11 @@ export abstract class AllCalls extends WorkCalls {
   /** Completes an attempt, with its token or its worker's. track and workers call it automatically. */
   completed(taskId: string, token: string, request: CompletedRequest, options?: CallOptions): Promise<CompletedResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/completed', token }, request, options);
+  }
+
+  /** Reports results of up to 100 attempts of a worker, with its token. Each result has its own status. */
+  exchange(workerId: string, token: string, request: ExchangeRequest, options?: CallOptions): Promise<ExchangeResponse> {
+    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/exchange', token }, request, options);
   }
 
   /** Sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all. */

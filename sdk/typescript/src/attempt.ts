@@ -4,6 +4,7 @@ import { type Call, seg } from './call.js';
 import { elapsed, type Moment, read } from './clock.js';
 import type { Context, Lease } from './context.js';
 import type { Endpoints } from './endpoints.js';
+import type { Exchange } from './exchange.js';
 import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
 import { completionOf, cutMessage, Failure, meansStopped, taskErrorOf } from './failure.js';
@@ -32,6 +33,8 @@ export interface Holder {
   onReport(outcome: Promise<CompletedResponse>): void;
   /** Ends all calls about the worker's attempts. */
   over: AbortSignal;
+  /** Sends completions together. */
+  exchange: Exchange;
 }
 
 /** The minimum pause between two progress updates, in ms; later progress replaces earlier. */
@@ -282,17 +285,14 @@ export class Attempt {
     return linked.release;
   }
 
-  /** Reports the start until it is answered, then starts heartbeats. */
+  /** Reports the start until it is answered, unless the claim has started the attempt; then starts heartbeats. */
   async #start(intervalMs: number): Promise<void> {
-    const startedAt = new Date(this.#client.clock.wall()).toISOString();
-    const body = JSON.stringify({ attempt: this.number, startedAt, ...this.#who() });
     try {
-      const call = { method: 'POST', path: this.#path('started'), body, signal: this.#startAbort.signal };
-      const answer = (await this.#persist(call, (at) => (this.#accepted = at))) as StartedResponse;
+      const answer = await (this.envelope.state === 'RUNNING' ? undefined : this.#reportStart());
       if (this.#phase !== 'starting') throw new EndedError();
       this.#phase = 'running';
       this.#hold(intervalMs);
-      if (answer.shouldCancel) this.#cancel(answer.cancelReason ?? '');
+      if (answer?.shouldCancel) this.#cancel(answer.cancelReason ?? '');
     } catch (error) {
       const end = endOfError(error);
       if (end) this.#close(end);
@@ -300,6 +300,13 @@ export class Attempt {
       this.#finish();
       throw end ?? error;
     }
+  }
+
+  #reportStart(): Promise<StartedResponse> {
+    const startedAt = new Date(this.#client.clock.wall()).toISOString();
+    const body = JSON.stringify({ attempt: this.number, startedAt, ...this.#who() });
+    const call = { method: 'POST', path: this.#path('started'), body, signal: this.#startAbort.signal };
+    return this.#persist(call, (at) => (this.#accepted = at)) as Promise<StartedResponse>;
   }
 
   #hold(intervalMs: number): void {
@@ -436,7 +443,9 @@ export class Attempt {
     if (reported) return this.#reported();
     const progress = update && { attempt: this.number, progressPct: update.pct, message: update.message };
     const call = { base: this.#base, token: this.#token, signal: signal ?? this.#holder?.over };
-    return sendCompletion(this.#client.caller, this.taskId, body, progress, call, this.#persistence());
+    const exchange = signal ? undefined : this.#holder?.exchange;
+    const exchanged = exchange && (() => exchange.complete(this.#base, this.taskId, body));
+    return sendCompletion(this.#client.caller, this.taskId, body, progress, call, this.#persistence(), exchanged);
   }
 
   /** Waits for the result of a completion that the heartbeat thread reports. */

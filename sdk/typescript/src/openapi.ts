@@ -289,7 +289,7 @@ export interface paths {
         put?: never;
         /**
          * Claim tasks
-         * @description The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type, runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task, or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only.
+         * @description The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type, runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task, or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. With start, the tasks are RUNNING in the answer, as if the worker had reported their starts. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only.
          */
         post: operations["claimTasks"];
         delete?: never;
@@ -1134,6 +1134,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workers/{workerId}/exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report the results of a worker's attempts
+         * @description Each entry is a completion, with its taskId, of an attempt that was dispatched to the worker, and is answered as POST /v1/tasks/{taskId}/completed would answer it, with its status, in the same order. A registration is answered with exchange where the server has this. A body may have up to 4 MiB.
+         */
+        post: operations["exchange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workers/{workerId}/heartbeat": {
         parameters: {
             query?: never;
@@ -1474,7 +1494,9 @@ export interface components {
             claimId?: string | null;
             /** @description The maximum number of tasks. Default 1; a claim gets at most 100. */
             max?: unknown;
-            /** @description Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type. */
+            /** @description Start declares that the worker starts the tasks when it gets them: they are RUNNING in the answer, and their start needs no request. A server that does not know this field returns them as DISPATCHED; the worker must then report each start. */
+            start?: boolean | null;
+            /** @description Types limits the claim to these task types, which the worker must have registered. Absent: all of them, and tasks without a type. */
             types?: string[] | null;
             /** @description How long to wait for the first task. Default 0: not at all. */
             waitMs?: number | null;
@@ -1529,9 +1551,34 @@ export interface components {
             /** @description WillRetry reports that another attempt follows. */
             willRetry?: boolean;
         };
+        /** @description The result of one completion: Status is the HTTP status that the completion would have got on its own, and the fields are those of its answer. */
+        CompletionResult: {
+            /** @description The fields of CompletedResponse, with status 200. */
+            acknowledged?: boolean;
+            /** @description The fields of Error, with any other status. */
+            error?: string;
+            expectedAttempt?: number;
+            field?: string;
+            /** @enum {string} */
+            finalState?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            message?: string;
+            nextAttempt?: number;
+            reason?: string;
+            receivedAttempt?: number;
+            /** @description Set with status 429 and 503. */
+            retryAfterMs?: number;
+            /** Format: date-time */
+            serverTime?: string;
+            /** @enum {string} */
+            state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description 200, or a status of the error table. */
+            status: number;
+            taskId: string;
+            willRetry?: boolean;
+        };
         /** @description The body of POST /v1/schedules. */
         CreateScheduleRequest: {
-            /** @description When it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. */
+            /** @description When it fires, in UTC: [seconds] minutes hours day-of-month month day-of-week, or these six and a year. Days of the week are 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. Five fields fire at second 0 and are returned as six; they are accepted if they mean the same as in crontab, so days of the week are names. */
             cron: string;
             /** @description How many missed fires are caught up, the newest: 0 to 1,000. Default 100. */
             maxCatchup?: number | null;
@@ -1907,6 +1954,44 @@ export interface components {
             /** @description Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of its inventories in a row did not list the attempt. The times above are then the worker's. */
             workerReason?: string;
         };
+        /** @description The result of one attempt. */
+        ExchangeCompletion: {
+            /** @description The attempt that the token was issued for. */
+            attempt: number;
+            /** @description The phase that a cancel interrupted. */
+            cancelledDuringPhase?: string;
+            /**
+             * Format: date-time
+             * @description The worker's own time. It is kept and shown, and decides nothing.
+             */
+            completedAt?: string;
+            /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
+            error?: components["schemas"]["TaskError"];
+            /** @description Any JSON object; it is kept as it is. */
+            metrics?: Record<string, unknown> | null;
+            /**
+             * @description How the attempt ended.
+             * @enum {string}
+             */
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description Any JSON value; it is kept as it is. */
+            output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Any JSON value that describes the progress before the cancel. */
+            partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            taskId: string;
+            /** @description WorkerID names the worker. */
+            workerId?: string;
+        };
+        /** @description The body of POST /v1/workers/{workerId}/exchange. */
+        ExchangeRequest: {
+            /** @description 1 to 100 results of attempts that were dispatched to the worker. */
+            completions: components["schemas"]["ExchangeCompletion"][];
+        };
+        /** @description ExchangeResponse answers an exchange. */
+        ExchangeResponse: {
+            /** @description Has one entry for each completion, in the same order. */
+            results: components["schemas"]["CompletionResult"][];
+        };
         /** @description The result of one check. It is readable text: messages may change, codes do not. */
         Finding: {
             /** @enum {string} */
@@ -2244,13 +2329,13 @@ export interface components {
         };
         /** @description The state of one queue: its tasks and its workers. */
         Queue: {
-            /** @description Created reports, when a queue is paused, that it was unknown before: its name may be mistyped. */
+            /** @description Set only in the answer to a pause: the queue did not exist before, so its name may be mistyped. */
             created?: boolean;
-            /** @description How many tasks could be claimed now; those waiting for their backoff or notBefore do not count. */
+            /** @description How many tasks wait to be claimed, with or without an eligible worker; those waiting for their backoff or notBefore do not count. */
             depth: number;
-            /** @description How long the oldest claimable task has waited; null without one. */
+            /** @description How long the oldest of the tasks in Depth has waited; null if Depth is 0. */
             oldestWaitMs: number | null;
-            /** @description The sum of both. */
+            /** @description Depth plus Running. */
             outstanding: number;
             /** @description Paused reports that no tasks are handed out. */
             paused: boolean;
@@ -2258,7 +2343,7 @@ export interface components {
             /** @description How many of its tasks are DISPATCHED or RUNNING. */
             running: number;
             tenantId: string;
-            /** @description The types of those tasks. */
+            /** @description The types of the tasks in Depth. */
             types: components["schemas"]["QueueType"][];
             /** @description Workers counts the queue's workers by status. */
             workers: components["schemas"]["QueueWorkers"];
@@ -2266,7 +2351,7 @@ export interface components {
         };
         /** @description The answer of GET /v1/queues. */
         QueueList: {
-            /** @description Those that have tasks or workers or are paused, by name. */
+            /** @description Those that have tasks or workers, or are paused; sorted by name. */
             queues: components["schemas"]["Queue"][];
         };
         /** @description The waiting tasks of one type in a queue. */
@@ -2342,6 +2427,8 @@ export interface components {
         };
         /** @description The answer to a registration, which counts as the first heartbeat. */
         RegisterWorkerResponse: {
+            /** @description True if the server has POST /v1/workers/{workerId}/exchange. Absent otherwise. */
+            exchange?: boolean;
             /** @description How often the worker must send heartbeats; the server chooses it. */
             heartbeatIntervalMs: number;
             /** @description How long it may be silent. */
@@ -3014,7 +3101,7 @@ export interface components {
             /** @description The schedule that created the task; absent if none did. */
             scheduleId?: string;
             /**
-             * @description DISPATCHED when the envelope is made.
+             * @description DISPATCHED, or RUNNING if the claim has started the task.
              * @enum {string}
              */
             state: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
@@ -6018,6 +6105,46 @@ export interface operations {
             403: components["responses"]["Error403"];
             404: components["responses"]["Error404"];
             410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    exchange: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExchangeRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExchangeResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
             429: components["responses"]["Error429"];

@@ -20,6 +20,8 @@ export interface Persistence {
   other(): string | undefined;
   /** The heartbeat timeout. Pauses are short compared with it: an attempt that is being completed is in no inventory. */
   leaseMs: number;
+  /** Makes the first try in another way; undefined: it did not. */
+  instead?(): Promise<unknown>;
 }
 
 /** Sends the last progress of an attempt, if no heartbeat has, and then its completion, until it is answered. */
@@ -30,6 +32,7 @@ export async function sendCompletion(
   progress: object | undefined,
   call: Pick<Call, 'base' | 'token' | 'signal'>,
   persistence: Persistence,
+  exchanged?: () => Promise<CompletedResponse | undefined>,
 ): Promise<CompletedResponse> {
   const path = `/v1/tasks/${seg(taskId)}/`;
   if (progress) {
@@ -38,18 +41,19 @@ export async function sendCompletion(
       if (mayRetry(error) || endOfError(error) || call.signal?.aborted) throw error;
     });
   }
-  return (await persist(caller, { ...call, method: 'POST', path: path + 'completed', body }, persistence)) as CompletedResponse;
+  const completed = { ...call, method: 'POST', path: path + 'completed', body };
+  return (await persist(caller, completed, { ...persistence, instead: exchanged })) as CompletedResponse;
 }
 
 /** Retries a call until it is answered or no token is valid any more; each try is byte for byte the same. */
-export async function persist(caller: Caller, given: Call, { onSent, expires, other, leaseMs }: Persistence): Promise<unknown> {
+export async function persist(caller: Caller, given: Call, { onSent, expires, other, leaseMs, instead }: Persistence): Promise<unknown> {
   const { clock } = caller.set;
   const call: Call = { ...given, tries: 1 };
   const most = Math.min(maxPause, Math.max(firstPause, leaseMs / 12));
   for (let n = 0; ; n++) {
     const sent = read(clock);
     try {
-      const answer = await caller.do(call);
+      const answer = (n === 0 && (await instead?.())) || (await caller.do(call));
       onSent?.(sent);
       return answer;
     } catch (error) {

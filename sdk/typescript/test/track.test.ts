@@ -255,6 +255,16 @@ test('a strict lease ends the work, counted from when the last accepted beat lef
   client.close();
 });
 
+test('a wait on the clock of tests advances it, however short the wait is', async () => {
+  const { clock } = new FakeServer();
+  await clock.advance(50_000.3);
+  const start = clock.now();
+  let over = -1;
+  clock.setTimeout(() => (over = clock.now()), 1e-12);
+  await clock.advance(1);
+  assert.ok(over > start);
+});
+
 test('after the host has slept, a strict lease ends before anything else happens', async () => {
   const { server, client, track } = begin();
   const [strict, patient] = await Promise.all([track({}, { lease: 'strict' }), track()]);

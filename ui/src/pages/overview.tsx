@@ -211,7 +211,8 @@ function Losses({ data }: { data: Data<Verdicts[]> }): JSX.Element {
         {(all) => (
           <>
             <p>
-              {count(all[0]?.total ?? 0, 'attempt')} ended by Lubdub{all[0]?.truncated ? '; the oldest are not included' : ''}
+              Lubdub ended {count(all[0]?.total ?? 0, 'attempt')}
+              {all[0]?.truncated ? '; the oldest are not included' : ''}
               {all[0]?.total ? `: ${why(all[groups.length])}` : ''}.
             </p>
             {!!all[0]?.total && (

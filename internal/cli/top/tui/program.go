@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Run shows the view until it is left or ctx ends.
+// Run shows the view until the user quits or ctx is done.
 func Run(ctx context.Context, o Options) error {
 	_, err := tea.NewProgram(newModel(ctx, o), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env),
 		tea.WithoutSignalHandler()).Run()
@@ -34,7 +34,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.take(msg)
 	case detailsMsg:
 		if m.mode != reading || m.view != msg.view || m.selected != msg.id {
-			break // requested, and left
+			break // the user left this view before the answer came
 		}
 		if m.details = msg.lines; msg.err != nil {
 			m.details = []string{msg.err.Error()}

@@ -17,6 +17,8 @@ type Holder interface {
 	Settled(Attempt)
 	// Token is valid for the callbacks of the holder's attempts.
 	Token() string
+	// Exchanges reports whether the server takes the completions of several attempts in one request.
+	Exchanges() bool
 	// Life ends when the holder has deregistered: it no longer holds its attempts, and their completions are not retried.
 	Life() context.Context
 	// WorkerID is the id of the worker.

@@ -125,8 +125,9 @@ class Calls:
         """Claim tasks. The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type,
         runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task,
         or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the
-        worker holds them. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as
-        cancellations, are in the answers to its heartbeats only."""
+        worker holds them. With start, the tasks are RUNNING in the answer, as if the worker had reported their starts. A claim
+        counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to
+        its heartbeats only."""
         return cast(t.ClaimResponse, self.ask(
             "POST", "/v1/queues/{}/claim", ids=(queue,), body=body or {}, token=token, scoped=True, drawn="claimId",
             waits=float((body or {}).get("waitMs") or 0) / 1000,
@@ -554,6 +555,14 @@ class Calls:
         and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in
         addition to the worker itself: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/drain", ids=(worker_id,), body=body or {}, token=token, scoped=True))
+
+    def exchange(self, worker_id: str, body: t.ExchangeRequest, *, token: str) -> t.ExchangeResponse:
+        """Report the results of a worker's attempts. Each entry is a completion, with its taskId, of an attempt that was dispatched
+        to the worker, and is answered as POST /v1/tasks/{taskId}/completed would answer it, with its status, in the same order.
+        A registration is answered with exchange where the server has this. A body may have up to 4 MiB."""
+        return cast(t.ExchangeResponse, self.ask(
+            "POST", "/v1/workers/{}/exchange", ids=(worker_id,), body=body, token=token, scoped=True,
+        ))
 
     def worker_heartbeat(
         self, worker_id: str, body: Optional[t.WorkerHeartbeatRequest] = None, *, token: str,

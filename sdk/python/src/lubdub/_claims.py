@@ -63,6 +63,8 @@ def free_places(runner: RegisteredWorker) -> int:
 def claim(runner: RegisteredWorker, places: int) -> Optional[List[Dict[str, Any]]]:
     """Claims tasks under one id, with retries until it is answered; None: stop claiming."""
     body: Dict[str, Any] = {"max": places, "waitMs": int(CLAIM_WAIT * 1000), "claimId": uuid.uuid4().hex}
+    if runner.client.lease != "strict":  # which begins when the start is sent
+        body["start"] = True
     if runner.worker.default is None:  # a claim without types also gets tasks that have no type
         body["types"] = list(runner.worker.types)
     path = path_of("/v1/queues/{}/claim", (runner.worker.queue,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from ._call import Call, Caller, read, write
 from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff, wait_any
@@ -41,17 +41,19 @@ def persist(
     expires: Optional[float],
     lease: float,
     cancel: Optional[Event] = None,
+    instead: Optional[Callable[[], Optional[Dict[str, Any]]]] = None,
 ) -> Tuple[Dict[str, Any], float]:
     """Retries a call until it is answered, no token is valid any more, or cancel is set. Returns the answer and when the answered request
     was sent. Pauses are short compared with the lease: an attempt that is being completed is in no inventory, and two inventories without
-    it after an outage would lose it."""
+    it after an outage would lose it. instead: makes the first try in another way; None: it did not."""
     most = min(MAX_PAUSE, max(FIRST_PAUSE, lease / 12))
     call.tries, call.cancel = 1, cancel
     tried = 0
     while True:
         sent = caller.clock.now()
         try:
-            return read(caller.make(call)), sent
+            answer = instead() if instead is not None and tried == 0 else None
+            return (read(caller.make(call)) if answer is None else answer), sent
         except LubdubError as error:
             if not may_retry(error) or (cancel is not None and cancel.is_set()):
                 raise

@@ -16,8 +16,16 @@ class Session:
     """One registration."""
 
     def __init__(
-        self, worker_id: str, token: str, interval: float, timeout: float, accepted: float, waiting: bool = False
+        self,
+        worker_id: str,
+        token: str,
+        interval: float,
+        timeout: float,
+        accepted: float,
+        waiting: bool = False,
+        exchange: bool = False,
     ) -> None:
+        self.exchange = exchange  # the server takes completions together
         self.waiting = waiting  # its machine is drained: it does not claim until the machine is resumed
         self.worker_id, self.token, self.interval, self.timeout = worker_id, token, interval, timeout
         self.accepted = accepted  # when the last accepted heartbeat was sent

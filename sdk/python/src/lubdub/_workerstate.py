@@ -7,6 +7,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Prot
 
 from ._beats import BeatEntry
 from ._clock import Event
+from ._exchange import Exchange
 from ._tracking import AttemptListener
 from ._isolated import IsolatedWorkerBeats
 from ._loop import Loop
@@ -79,6 +80,10 @@ class WorkerHolder(Holder):
         session = self.state.session
         return session.token if session is not None else ""
 
+    def exchange(self) -> Optional[Exchange]:
+        session = self.state.session
+        return self.state.exchange if session is not None and session.exchange else None
+
 
 class WorkerState(AttemptListener):
     """A running worker's session, stops and heartbeats, which its registration, claims and tasks share."""
@@ -92,6 +97,7 @@ class WorkerState(AttemptListener):
         self.stopping, self.soft, self.hard = Event(self.clock), Event(self.clock), Event(self.clock)
         self.no_claims = Event(self.clock)
         self.session: Optional[Session] = None
+        self.exchange = Exchange(worker.client.caller)
         self.active = 0  # running tasks
         self.entered: List[float] = []  # registrations of the last minute
         self.claiming = self.draining = self.joining = self.announcing = False

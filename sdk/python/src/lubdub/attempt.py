@@ -15,6 +15,7 @@ from ._call import Call, Caller, path_of, write
 from ._clock import Event
 from ._complete import completion, persist, stamp
 from ._endpoints import Endpoints
+from ._exchange import Exchange
 from .ends import Cancelled, ClientClosed, End, LeaseEnded, Stopping, Stuck, TaskTimeout, end_of, end_of_error
 from .errors import ApiError, ConfigurationError, EndedError, ForkedError, LubdubError, OutputError
 from .failures import Failure, Stopped, cut, task_error
@@ -54,6 +55,10 @@ class Holder:
     def token(self) -> str:
         """A token for the callbacks of its attempts; "": use the attempt's own."""
         return ""
+
+    def exchange(self) -> Optional[Exchange]:
+        """Sends completions together; None: each is sent on its own."""
+        return None
 
 
 class Attempt:
@@ -296,7 +301,11 @@ class Attempt:
     # The start.
 
     def start(self, cancel: Optional[Event] = None) -> None:
-        """Reports the start until it is answered, then starts heartbeats."""
+        """Reports the start until it is answered, unless the claim has started the attempt; then starts heartbeats."""
+        if self.envelope.get("state") == "RUNNING":
+            self._accepted = self._caller.clock.now()
+            self._holder.hold(self._entry)
+            return
         body: Dict[str, Any] = {"attempt": self.attempt, "startedAt": stamp(self._caller.clock.wall())}
         worker = self._holder.worker_id()
         if worker:
@@ -344,8 +353,16 @@ class Attempt:
             endpoints=self._endpoints,
             token=self._token,
         )
+        holder = self._holder
+
+        def instead() -> Optional[Dict[str, Any]]:
+            exchange = holder.exchange()
+            if exchange is None:
+                return None
+            return exchange.complete(self._endpoints, holder.worker_id(), holder.token(), self.task_id, written, cancel)
+
         try:
-            return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
+            return persist(self._caller, call, self._expires, self._timeout, cancel, instead)[0]
         except ApiError as error:
             if error.status != 401 or not self._holder.token():
                 raise

@@ -146,7 +146,11 @@ class ClaimRequest(TypedDict, total=False):
     claimId: Optional[str]
     # The maximum number of tasks. Default 1; a claim gets at most 100.
     max: Json
-    # Types to claim, some of those that the worker registered; absent: all of them, and tasks without a type.
+    # Start declares that the worker starts the tasks when it gets them: they are RUNNING in the answer, and their start needs no
+    # request. A server that does not know this field returns them as DISPATCHED; the worker must then report each start.
+    start: Optional[bool]
+    # Types limits the claim to these task types, which the worker must have registered. Absent: all of them, and tasks without a
+    # type.
     types: Optional[List[str]]
     # How long to wait for the first task. Default 0: not at all.
     waitMs: Optional[int]
@@ -202,9 +206,39 @@ class CompletedResponse(_CompletedResponse, total=False):
     willRetry: bool
 
 
+class _CompletionResult(TypedDict):
+    # 200, or a status of the error table.
+    status: int
+    taskId: str
+
+
+class CompletionResult(_CompletionResult, total=False):
+    """The result of one completion: Status is the HTTP status that the completion would have got on its own, and the fields are
+    those of its answer."""
+
+    # The fields of CompletedResponse, with status 200.
+    acknowledged: bool
+    # The fields of Error, with any other status.
+    error: str
+    expectedAttempt: int
+    field: str
+    finalState: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    message: str
+    nextAttempt: int
+    reason: str
+    receivedAttempt: int
+    # Set with status 429 and 503.
+    retryAfterMs: int
+    serverTime: str
+    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    willRetry: bool
+
+
 class _CreateScheduleRequest(TypedDict):
-    # When it fires, in UTC: seconds minutes hours day-of-month month day-of-week [year]. Days of the week are 1 to 7 with 1 = SUN,
-    # or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100.
+    # When it fires, in UTC: [seconds] minutes hours day-of-month month day-of-week, or these six and a year. Days of the week are 1
+    # to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. Five fields
+    # fire at second 0 and are returned as six; they are accepted if they mean the same as in crontab, so days of the week are
+    # names.
     cron: str
     # What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, notBefore and traceparent.
     task: Optional[CreateTaskRequest]
@@ -602,6 +636,47 @@ class Evidence(_Evidence, total=False):
     workerReason: str
 
 
+class _ExchangeCompletion(TypedDict):
+    # The attempt that the token was issued for.
+    attempt: int
+    # How the attempt ended.
+    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED"]
+    taskId: str
+
+
+class ExchangeCompletion(_ExchangeCompletion, total=False):
+    """The result of one attempt."""
+
+    # The phase that a cancel interrupted.
+    cancelledDuringPhase: str
+    # The worker's own time. It is kept and shown, and decides nothing.
+    completedAt: str
+    # The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent.
+    error: TaskError
+    # Any JSON object; it is kept as it is.
+    metrics: Optional[Dict[str, Json]]
+    # Any JSON value; it is kept as it is.
+    output: Json
+    # Any JSON value that describes the progress before the cancel.
+    partialProgress: Json
+    # WorkerID names the worker.
+    workerId: str
+
+
+class ExchangeRequest(TypedDict):
+    """The body of POST /v1/workers/{workerId}/exchange."""
+
+    # 1 to 100 results of attempts that were dispatched to the worker.
+    completions: List[ExchangeCompletion]
+
+
+class ExchangeResponse(TypedDict):
+    """ExchangeResponse answers an exchange."""
+
+    # Has one entry for each completion, in the same order.
+    results: List[CompletionResult]
+
+
 class _Finding(TypedDict):
     about: Literal["us", "them", "both", "none"]
     # Code names the check, such as redis-policy.
@@ -961,11 +1036,12 @@ class Progress(TypedDict):
 
 
 class _Queue(TypedDict):
-    # How many tasks could be claimed now; those waiting for their backoff or notBefore do not count.
+    # How many tasks wait to be claimed, with or without an eligible worker; those waiting for their backoff or notBefore do not
+    # count.
     depth: int
-    # How long the oldest claimable task has waited; null without one.
+    # How long the oldest of the tasks in Depth has waited; null if Depth is 0.
     oldestWaitMs: Optional[int]
-    # The sum of both.
+    # Depth plus Running.
     outstanding: int
     # Paused reports that no tasks are handed out.
     paused: bool
@@ -973,7 +1049,7 @@ class _Queue(TypedDict):
     # How many of its tasks are DISPATCHED or RUNNING.
     running: int
     tenantId: str
-    # The types of those tasks.
+    # The types of the tasks in Depth.
     types: List[QueueType]
     # Workers counts the queue's workers by status.
     workers: QueueWorkers
@@ -983,14 +1059,14 @@ class _Queue(TypedDict):
 class Queue(_Queue, total=False):
     """The state of one queue: its tasks and its workers."""
 
-    # Created reports, when a queue is paused, that it was unknown before: its name may be mistyped.
+    # Set only in the answer to a pause: the queue did not exist before, so its name may be mistyped.
     created: bool
 
 
 class QueueList(TypedDict):
     """The answer of GET /v1/queues."""
 
-    # Those that have tasks or workers or are paused, by name.
+    # Those that have tasks or workers, or are paused; sorted by name.
     queues: List[Queue]
 
 
@@ -1097,6 +1173,8 @@ class _RegisterWorkerResponse(TypedDict):
 class RegisterWorkerResponse(_RegisterWorkerResponse, total=False):
     """The answer to a registration, which counts as the first heartbeat."""
 
+    # True if the server has POST /v1/workers/{workerId}/exchange. Absent otherwise.
+    exchange: bool
     # True if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered with
     # shouldDrain false, once the machine is resumed. Absent otherwise.
     shouldDrain: bool
@@ -1760,7 +1838,7 @@ class _TaskEnvelope(TypedDict):
     # Resources as given at creation; an empty object when none were.
     resources: Dict[str, Json]
     runId: str
-    # DISPATCHED when the envelope is made.
+    # DISPATCHED, or RUNNING if the claim has started the task.
     state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     taskId: str
     taskKey: Optional[str]

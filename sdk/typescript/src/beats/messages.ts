@@ -43,6 +43,8 @@ export interface Session {
   intervalMs: number;
   timeoutMs: number;
   accepted: Moment;
+  /** The server takes completions together. */
+  exchange: boolean;
 }
 
 /** How a worker stops. */

@@ -1,6 +1,9 @@
 import type { Clock, Timer } from '../clock.js';
 
-/** A clock that a test controls: time moves only when the test moves it. */
+/**
+ * A clock that a test controls: time moves only when the test moves it. Waits are rounded up to whole milliseconds, as Node's are; the clock
+ * would not advance by a wait that is smaller than the precision of its time.
+ */
 export class HandClock implements Clock {
   #mono = 1000;
   #wall = Date.UTC(2026, 0, 1);
@@ -15,7 +18,7 @@ export class HandClock implements Clock {
   }
 
   setTimeout(f: () => void, ms: number): Timer {
-    const timer = { at: this.#mono + Math.max(0, ms), f };
+    const timer = { at: this.#mono + Math.max(0, Math.ceil(ms)), f };
     this.#timers.push(timer);
     return { cancel: () => void (this.#timers = this.#timers.filter((one) => one !== timer)) };
   }

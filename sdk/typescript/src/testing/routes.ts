@@ -17,7 +17,7 @@ const known: Record<string, string[]> = {
   item: ['taskId', 'attempt', 'taskToken', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
   completed: ['attempt', 'workerId', 'completedAt', 'outcome', 'output', 'metrics', 'error', 'cancelledDuringPhase', 'partialProgress'],
   beat: ['activeCount', 'seq', 'completedDelta', 'failedDelta', 'tasks'],
-  claim: ['types', 'max', 'waitMs', 'claimId'],
+  claim: ['types', 'max', 'waitMs', 'claimId', 'start'], // start is ignored, as by an older server
 };
 
 /** The routes of the test server. */

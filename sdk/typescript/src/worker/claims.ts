@@ -18,6 +18,8 @@ export interface ClaimingWorker {
   queue: string;
   /** The types to claim; undefined: all registered types, and tasks without a type. */
   types: string[] | undefined;
+  /** Whether claims start their tasks. */
+  starts: boolean;
   stopping: AbortSignal;
   session(): Session | undefined;
   /** Waits for free places and reserves them; 0: stop claiming. */
@@ -66,7 +68,13 @@ async function claimOn(worker: ClaimingWorker, signal: AbortSignal): Promise<voi
 
 /** Claims under one id until it is answered; undefined: stop claiming. */
 async function claim(worker: ClaimingWorker, places: number, signal: AbortSignal): Promise<TaskEnvelope[] | undefined> {
-  const request = { max: places, waitMs: claimWait, claimId: randomUUID(), ...(worker.types && { types: worker.types }) };
+  const request = {
+    max: places,
+    waitMs: claimWait,
+    claimId: randomUUID(),
+    ...(worker.types && { types: worker.types }),
+    ...(worker.starts && { start: true }),
+  };
   for (;;) {
     const session = worker.session();
     if (!session || signal.aborted) return undefined;

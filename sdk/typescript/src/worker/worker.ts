@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { Client } from '../client.js';
 import { isGone, UnansweredError, UsageError } from '../errors.js';
+import { Exchange } from '../exchange.js';
 import { textOf } from '../failure.js';
 import type { WorkerListener } from '../beats/hub.js';
 import { guarded, type Logger } from '../metrics.js';
@@ -31,6 +32,7 @@ export class Worker {
   readonly #over = new AbortController(); // it has deregistered
   readonly #changes = new Changes();
   readonly #sessions: Sessions;
+  readonly #exchange: Exchange;
   readonly #jobs = new Set<Job>();
   readonly #givenBack: Job[] = []; // before the hard stop
   readonly #counted = { completed: 0, failed: 0 };
@@ -63,6 +65,8 @@ export class Worker {
       },
       hold: (error) => this.#hold(error),
     });
+    const worker = () => (this.#sessions.current?.exchange ? this.#sessions.current : undefined);
+    this.#exchange = new Exchange(this.#client.caller, worker, this.#over.signal);
   }
 
   /** Sets the handler of a task type. */
@@ -272,6 +276,7 @@ export class Worker {
       clock: this.#client.clock,
       queue: this.#queue,
       types: this.#default ? undefined : this.#types,
+      starts: (this.#set.lease ?? this.#client.lease) !== 'strict', // a strict lease begins when the start is sent
       stopping: this.#stopping.signal,
       session: () => this.#sessions.current,
       reserve: () => this.#reserve(),
@@ -329,6 +334,7 @@ export class Worker {
         token: () => session()?.token ?? '',
         timeoutMs: () => session()?.timeoutMs ?? 60_000,
         over: this.#over.signal,
+        exchange: this.#exchange,
       },
       handlerOf: (type: string) => {
         const handler = type ? this.#handlers.get(type) : this.#default;

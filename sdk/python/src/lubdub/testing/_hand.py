@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
 import time
 from typing import Any, Callable, Generator, List, Optional, Tuple
@@ -12,6 +13,10 @@ from .. import _exit
 from .._clock import Clock, Timer
 
 PATIENCE = 30.0  # real seconds after which a thread that still runs fails the test
+
+
+def _rounded(seconds: float) -> float:
+    return max(0.0, math.ceil(seconds * 1e6) / 1e6)
 
 
 class _Waiter:
@@ -40,7 +45,10 @@ class _Condition(_exit.Condition):
 
 
 class HandClock(Clock):
-    """Starts at the beginning of 2026."""
+    """Starts at the beginning of 2026.
+
+    Waits are rounded up to whole microseconds; the clock would not advance by a wait that is smaller than the precision of its time.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +74,7 @@ class HandClock(Clock):
     def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
         timer = Timer(call)
         with self._lock:
-            self._timers.append((self._now + max(0.0, delay), next(self._count), timer))
+            self._timers.append((self._now + _rounded(delay), next(self._count), timer))
         return timer
 
     def spawn(self, target: Callable[[], None], name: str) -> threading.Thread:
@@ -103,7 +111,7 @@ class HandClock(Clock):
     def enter(self, on: _Condition, timeout: Optional[float]) -> _Waiter:
         """A thread starts to wait."""
         with self._lock:
-            at = None if timeout is None else self._now + max(0.0, timeout)
+            at = None if timeout is None else self._now + _rounded(timeout)
             waiter = _Waiter(on, at, getattr(self._mine, "counted", False), getattr(self._mine, "outside", False))
             self._waiters.append(waiter)
             self._outside -= waiter.outside
