@@ -28,8 +28,8 @@ const (
 )
 
 // A call that seems too long is compared with a script that does a known amount of work, and with its time when the bounds were set: on a
-// slower host, or while other work keeps its caches busy, scripts may take longer in proportion. From a call with much data is subtracted
-// how much longer than usual it takes to store as much: some hosts are slow to provide memory.
+// slower host, or while other work keeps its caches busy, scripts may take longer in proportion. Some hosts are slow to provide memory
+// besides: of a call with much data, the time to store as much counts as it was when the bounds were set, and the rest is compared.
 const (
 	lookUp    = `for i = 1, 10000 do redis.call('ZSCORE', KEYS[1], i) end`
 	lookUpWas = 6500 * time.Microsecond
@@ -142,13 +142,15 @@ func (b *bounds) measure() (calls func() []trackertest.ScriptCall) {
 		return cpu() - before
 	}
 	return trackertest.MeasureCalls(b.Tracker, cpu, func(c trackertest.ScriptCall) time.Duration {
-		switch bytes := max(c.Sent, c.Got); {
-		case c.Took <= longestScript:
+		if c.Took <= longestScript {
 			return c.Took
-		case bytes > much:
-			return c.Took - max(0, eval(storeData, b.Key("any", "reference"), make([]byte, bytes))-time.Duration(bytes)*storeByteWas)
 		}
-		return c.Took * lookUpWas / max(lookUpWas, eval(lookUp, b.Key("any", "ix")))
+		took, known := c.Took, time.Duration(0) // without storing much data, and the usual time of that
+		if bytes := max(c.Sent, c.Got); bytes > much {
+			stored := eval(storeData, b.Key("any", "reference"), make([]byte, bytes))
+			took, known = max(0, took-stored), min(stored, time.Duration(bytes)*storeByteWas)
+		}
+		return known + took*lookUpWas/max(lookUpWas, eval(lookUp, b.Key("any", "ix")))
 	})
 }
 
