@@ -263,7 +263,7 @@ function Connection(): JSX.Element {
     how = use(streaming),
     net = use(reach);
   const [word, why] = held
-    ? ['Paused', 'Nothing is read until you resume or start an action']
+    ? ['Paused', 'What is shown is not updated until you resume or start an action']
     : !net.ok
       ? ['Offline', net.why]
       : how === 'open'

@@ -18,6 +18,7 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const wrong = [];
+  page.requests = []; // URLs
   page.tolerated = []; // HTTP statuses whose console messages are expected
   page.on('console', (m) => {
     const status = /Failed to load resource.* status of (\d+)/.exec(m.text())?.[1];
@@ -36,7 +37,7 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
     const url = new URL(r.url());
     if (url.origin !== stage.origin) wrong.push(`a request to ${url}`);
     if (r.url().includes('eyJ')) wrong.push(`a token in the URL ${url}`);
-    page.requests = (page.requests ?? 0) + 1;
+    page.requests.push(r.url());
   });
   await page.addInitScript(() => {
     window.violations = [];

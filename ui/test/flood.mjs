@@ -73,19 +73,19 @@ async function pulse() {
   const page = await visit(browser, stage, stage.admin, { scope: at, width: 1600, height: 1000 });
   const { heap, long } = await watched(page);
   const began = Date.now();
-  page.requests = 0;
+  page.requests = [];
   await page.evaluate(() => {
     location.hash = '#/pulse';
   });
   await page.waitForSelector('text=/^10,000 workers/', { timeout: 120_000 });
   const slow = await long();
-  console.log(`pulse: 10,000 workers after ${((Date.now() - began) / 1000).toFixed(1)} s and ${page.requests} requests; ${describe(slow)}`);
-  const from = page.requests,
+  console.log(`pulse: 10,000 workers after ${((Date.now() - began) / 1000).toFixed(1)} s and ${page.requests.length} requests; ${describe(slow)}`);
+  const from = page.requests.length,
     waited = 20_000;
   await new Promise((r) => setTimeout(r, waited));
   const then = await long();
   console.log(
-    `  then ${(((page.requests - from) * 1000) / waited).toFixed(1)} requests a second; heap ${(await heap()).toFixed(1)} MiB; ${describe(then)}`,
+    `  then ${(((page.requests.length - from) * 1000) / waited).toFixed(1)} requests a second; heap ${(await heap()).toFixed(1)} MiB; ${describe(then)}`,
   );
   if (Math.max(slow[0] ?? 0, then[0] ?? 0) > longest) failed.push(`pulse of 10,000: a task of ${Math.max(slow[0] ?? 0, then[0] ?? 0)} ms`);
   await page.context().close();

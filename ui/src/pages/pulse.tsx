@@ -77,7 +77,7 @@ function useFleet(offline: boolean): Fleet {
           failed = false;
         round++;
         do {
-          if (paused.value || document.hidden) {
+          if ((paused.value && whole) || document.hidden) {
             await sleep(500);
             failed = true;
             if (over) return;
