@@ -100,7 +100,7 @@ func inLoops(parts []part) map[string]bool {
 		}
 	}
 	for _, p := range parts {
-		end := "" // of the outermost loop around the line; "": there is none
+		end := "" // how the outermost loop around the line is closed; "" outside of loops
 		for _, l := range p.lines {
 			begins := end == "" && loop.MatchString(l.text)
 			if begins {

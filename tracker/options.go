@@ -62,7 +62,7 @@ type Options struct {
 	TenantFires  int // fires of one tenant's schedules for which this process creates tasks in a second; 0: no limit per tenant
 	MaxSchedules int // of one tenant, over all its workspaces; 0: 10,000. Tests use fewer
 
-	Brake bool // gives members of a scope one more timeout when very many of them are silent at once
+	Brake bool // gives members of a scope a second timeout period when very many of them are silent at once
 
 	// Probe requests a late worker's probe URL to see whether it is alive; nil: no probes.
 	Probe func(ctx context.Context, url string) error

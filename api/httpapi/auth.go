@@ -29,7 +29,7 @@ func CheckTask(a *model.Attempt, id []byte) *Refusal {
 	case !model.ValidID(id):
 		return InvalidID("taskId")
 	}
-	return Forbidden("The token belongs to another task; use the taskToken of this task's envelope")
+	return Forbidden("The token belongs to another task; use the taskToken that was issued for this task")
 }
 
 // CheckAttempt refuses an attempt number that is not the token's.
@@ -37,7 +37,7 @@ func CheckAttempt(a *model.Attempt, number int) *Refusal {
 	if a.Number == number {
 		return nil
 	}
-	return Forbidden("The token belongs to another attempt; send the attempt number and the taskToken from the same envelope")
+	return Forbidden("The token belongs to another attempt; send the attempt number and the taskToken that were issued together")
 }
 
 // authorize checks the request's token, and returns a 401 or 403 if it is not sufficient.

@@ -55,8 +55,10 @@ func CheckJSON(body []byte) error {
 	switch valid := s.Skip(); {
 	case !valid && s.TooDeep():
 		return invalidJSON("The body is nested deeper than %d levels; use far fewer", jsonscan.MaxDepth)
+	case !valid && s.Pos >= len(body):
+		return invalidJSON("The body is not valid JSON: it is cut off after %d bytes", len(body))
 	case !valid:
-		return invalidJSON("The body is not valid JSON: it goes wrong at byte %d", s.Pos+1)
+		return invalidJSON("The body is not valid JSON: the error is at byte %d", s.Pos+1)
 	case !s.End():
 		return invalidJSON("Something follows the JSON value, from byte %d on; send one object and nothing else", s.Pos+1)
 	case c != '{':

@@ -31,19 +31,32 @@ func (req *Request) parseQuery(raw string) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	params := req.Route.params()
 	for _, name := range names {
-		param := req.Route.param(name)
+		at := slices.IndexFunc(params, func(p Param) bool { return p.Name == name })
 		switch {
 		case name == "":
 			return InvalidField("query", "The query has a value without a name; write name=value")
-		case param == nil:
-			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path; check its spelling, or omit it", Clip(name)))
-		case len(q[name]) > 1 && !param.Repeats:
+		case at < 0:
+			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path; %s", Clip(name), usable(params)))
+		case len(q[name]) > 1 && !params[at].Repeats:
 			return InvalidField(name, name+" is given twice; give it once")
 		}
 	}
 	req.Query = q
 	return nil
+}
+
+// usable lists parameters in a refusal.
+func usable(params []Param) string {
+	if len(params) == 0 {
+		return "omit it"
+	}
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.Name
+	}
+	return "use " + strings.Join(names, ", ")
 }
 
 // Clip shortens a part of a request for a refusal, to whole characters.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -64,24 +65,13 @@ type Route struct {
 	segments []string
 }
 
-// param returns a parameter of the query; nil: the route has none of this name.
-func (r *Route) param(name string) *Param {
-	for i := range r.Query {
-		if r.Query[i].Name == name {
-			return &r.Query[i]
-		}
+// params returns the parameters of the query.
+func (r *Route) params() []Param {
+	if r.Access == ForControl || r.Access == ForWorker {
+		return append(slices.Clip(r.Query), ParamTenantID, ParamWorkspaceID)
 	}
-	if name == ParamTenantID.Name && r.scoped() {
-		return &ParamTenantID
-	}
-	if name == ParamWorkspaceID.Name && r.scoped() {
-		return &ParamWorkspaceID
-	}
-	return nil
+	return r.Query
 }
-
-// scoped reports whether the query may name the scope.
-func (r *Route) scoped() bool { return r.Access == ForControl || r.Access == ForWorker }
 
 // Routes returns the table of routes.
 func (a *API) Routes() []*Route { return a.routes }

@@ -48,7 +48,7 @@ func cuttable(t *testing.T, to string) (base string, cut *atomic.Bool) {
 }
 
 // A front end that no worker reaches any more, while it and the sweeper reach Redis: to the sweeper all workers are dead. With
-// the brake on they get one more timeout, and those that beat again within it live.
+// the brake on they get a second timeout period, and those that beat again within it live.
 func TestAnUnreachableFrontEndExpiresNoTaskWithTheBrakeOn(t *testing.T) {
 	testenv.OnlyAll(t)
 	redis := redistest.StartServer(t)

@@ -187,11 +187,11 @@ func (v *verdict) brake(k *Known) {
 			where += " and " + count(more, "more scope")
 			command += ", then in the other scopes"
 		}
-		remedy = "check the network between the workers and Lubdub, and the hosts listed by lubdub worker ls --silent; if all of them are " +
-			"dead, " + either(v.reader.Operates, "", "ask an operator to ") + "release the brake, which declares them dead at once: " + command
+		remedy = "check the network between the workers and Lubdub, and the hosts listed by lubdub worker ls --silent; only if all of " +
+			"them are dead, " + either(v.reader.Operates, "", "ask an operator to ") + "declare them dead immediately: " + command
 	}
 	v.warn("brake", fmt.Sprintf("The mass-expiry brake is delaying the expiry of %s in %s: so many fell silent at once that a fault of the "+
-		"network or of Lubdub is more likely than that many deaths. Each gets one more timeout, and is declared dead when that ends, "+
+		"network or of Lubdub is more likely than that many deaths. Each gets a second timeout period, and is declared dead at its end "+
 		"unless it sends a heartbeat.", count(held, "worker or task", "workers and tasks"), where), remedy)
 }
 

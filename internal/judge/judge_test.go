@@ -372,13 +372,13 @@ func TestRemediesAreWhatTheReaderMayDo(t *testing.T) {
 	}
 	for command, needs := range map[string]Reader{
 		"event ls --type 'system.*'": {AllScopes: true},
-		"dead, release the brake, which declares them dead at once: lubdub system release --tenant acme --workspace prod": {Operates: true},
+		"dead, declare them dead immediately: lubdub system release --tenant acme --workspace prod": {Operates: true},
 	} {
 		if text := remedies(needs); !strings.Contains(text, command) {
-			t.Errorf("%+v is not told %q: %s", needs, command, text)
+			t.Errorf("%+v does not get the remedy %q: %s", needs, command, text)
 		}
 		if text := remedies(Reader{}); strings.Contains(text, command) {
-			t.Errorf("a viewer of a workspace is told %q: %s", command, text)
+			t.Errorf("a viewer of a workspace gets the remedy %q: %s", command, text)
 		}
 	}
 	for _, remedy := range []string{"ask an operator to run lubdub queue resume mail\n", "ask an operator to run lubdub task cancel t1\n",

@@ -1,4 +1,4 @@
--- Purpose: holds running attempts that would expire now for one more timeout, or releases held ones at once.
+-- Purpose: holds running attempts that would expire now for a second timeout period, or releases held ones at once.
 -- Guarantees: each score is checked again against shard time; an attempt is held once after each of its heartbeats, and not in
 --   a scope that an operator has released; its last heartbeat stays recorded. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:beats:<timeoutMs>, then …:task:<scope>/<id> of each task

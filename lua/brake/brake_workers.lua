@@ -1,4 +1,4 @@
--- Purpose: holds workers that would expire for silence now for one more timeout, or releases held ones at once.
+-- Purpose: holds workers that would expire for silence now for a second timeout period, or releases held ones at once.
 -- Guarantees: silence is checked again against shard time; a worker is held once after each of its heartbeats, and not in a
 --   scope that an operator has released; its last heartbeat stays recorded. Repeating it is harmless.
 -- KEYS: 1 lubdub:{shard}:clock, 2 …:braked, 3 …:workerbeats, then …:worker:<scope>/<id> of each worker

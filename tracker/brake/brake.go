@@ -68,7 +68,7 @@ const (
 	// Wait: the member was not silent for its timeout when the brake checked it, or it could not be checked. It must not expire
 	// before the brake has decided again.
 	Wait   Decision = 0
-	Hold   Decision = 1 // it got one more timeout
+	Hold   Decision = 1 // it got a second timeout period
 	Expire Decision = 2
 )
 
@@ -226,7 +226,7 @@ func (b *Brake) count(ctx context.Context, scopes []model.Scope, over overdueTim
 		engaged := counts[scope].mass() && b.engage(ctx, scope, counts[scope], over[scope].longest)
 		if was := b.seen[scope].engaged; engaged && !was {
 			b.service.log.Warn("the mass-expiry brake holds: too much of a scope has gone silent at once; "+
-				"what is silent for one more timeout will expire", scope.LogAttr(), "counts", counts[scope].String())
+				"what is silent for a second timeout period will expire", scope.LogAttr(), "counts", counts[scope].String())
 		}
 		b.seen[scope] = censusResult{now, valid, engaged}
 	}

@@ -12,7 +12,7 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	held := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass-expiry brake gave one more timeout, by kind.",
+		Name: "lubdub_mass_expiry_held_total", Help: "Tasks and workers that the mass-expiry brake gave a second timeout period, by kind.",
 	}, []string{"kind"})
 	m := metrics{
 		heldTasks: held.WithLabelValues("task"), heldWorkers: held.WithLabelValues("worker"),

@@ -320,5 +320,5 @@ type Evidence struct {
 	// WorkerReason is why the worker ended, for an attempt that was lost with it, or NotInInventory; the fields above are then about the
 	// worker. Empty: they are about the attempt.
 	WorkerReason   WorkerReason
-	MassExpiryHeld bool // the mass-expiry brake had held it for one more timeout
+	MassExpiryHeld bool // the mass-expiry brake had held it for a second timeout period
 }

@@ -11,7 +11,7 @@ import (
 func (s *runner) silent(n *Node) *model.Error {
 	return &model.Error{
 		Code: model.Unavailable, RetryAfter: time.Second, Cause: errSilent{n.client.Options().Addr},
-		Message: "Redis is not responding, so the request was not started. Try again",
+		Message: "Redis is not responding, so nothing was changed. Try again",
 	}
 }
 

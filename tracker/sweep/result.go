@@ -14,7 +14,7 @@ type SweepResult struct {
 	Requeued       int // of both, those whose task went back to its queue
 	Ready          int // queued tasks whose backoff or notBefore was over
 	Removed        int // finished tasks past their retention
-	MassExpiryHeld int // attempts and workers to which the mass-expiry brake gave one more timeout
+	MassExpiryHeld int // attempts and workers to which the mass-expiry brake gave a second timeout period
 
 	StaleWorkers   int // workers that went OFFLINE for silence
 	Machines       []MachineName

@@ -72,7 +72,7 @@ func (s *Settings) validate(scope model.Scope) error {
 	f.Tenant, f.Workspace = scope.Tenant, scope.Workspace
 	switch {
 	case len(f.Types) == 0:
-		return invalid("events", "names no types of events; name at least one, such as task.failed, or a family such as task.*")
+		return invalid("events", "is empty; list at least one event type, such as task.failed, or a family such as task.*")
 	case len(f.Types) > maxTypes:
 		return invalid("events", "names %d types; use at most %d, or families such as task.*", len(f.Types), maxTypes)
 	case len(s.Description) > maxDescription || !utf8.ValidString(s.Description):

@@ -2,7 +2,7 @@
 export const sentences = {
   decided: 'Decided by sweeper {sweeper} at {at}, {lag} after its deadline.',
   lastHeartbeat: 'Last heartbeat at {at}.',
-  massExpiryHeld: 'The mass-expiry brake had held it, so it had one more timeout.',
+  massExpiryHeld: 'The mass-expiry brake had held it, so it had a second timeout period.',
   noHeartbeat: 'No heartbeat was received.',
   noOutages: 'no outage time excluded',
   outages: '{credit} of outages excluded',

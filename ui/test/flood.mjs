@@ -79,7 +79,9 @@ async function pulse() {
   });
   await page.waitForSelector('text=/^10,000 workers/', { timeout: 120_000 });
   const slow = await long();
-  console.log(`pulse: 10,000 workers after ${((Date.now() - began) / 1000).toFixed(1)} s and ${page.requests.length} requests; ${describe(slow)}`);
+  console.log(
+    `pulse: 10,000 workers after ${((Date.now() - began) / 1000).toFixed(1)} s and ${page.requests.length} requests; ${describe(slow)}`,
+  );
   const from = page.requests.length,
     waited = 20_000;
   await new Promise((r) => setTimeout(r, waited));

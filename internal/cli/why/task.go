@@ -71,9 +71,8 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 	if t.Failures > 0 || t.Losses > 0 {
 		failures, losses := output.Count(t.Failures, "reported failure"), output.Count(t.Losses, "lost attempt")
 		if t.Retry != nil {
-			failures = fmt.Sprintf("%d of %s (maxAttempts, to which losses do not count)", t.Failures,
-				output.Count(t.Retry.MaxAttempts, "reported failure"))
-			losses = fmt.Sprintf("%d of %s (maxLosses)", t.Losses, output.Count(t.Retry.MaxLosses, "lost attempt"))
+			failures = fmt.Sprintf("%d of %s (maxAttempts)", t.Failures, output.Count(t.Retry.MaxAttempts, "reported failure"))
+			losses = fmt.Sprintf("separately, %d of %s (maxLosses)", t.Losses, output.Count(t.Retry.MaxLosses, "lost attempt"))
 		}
 		a.addf("Its retry policy has counted %s and %s.", failures, losses)
 	}

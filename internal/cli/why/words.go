@@ -15,7 +15,7 @@ var sentences = map[string]string{
 	"noOutages":        "no outage time excluded",
 	"decided":          "Decided by sweeper {sweeper} at {at}, {lag} after its deadline.",
 	"workerLost":       "Its worker was lost ({reason}).",
-	"massExpiryHeld":   "The mass-expiry brake had held it, so it had one more timeout.",
+	"massExpiryHeld":   "The mass-expiry brake had held it, so it had a second timeout period.",
 	"retriesExhausted": "It was retryable, but its retry policy is exhausted.",
 }
 

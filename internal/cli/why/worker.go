@@ -52,7 +52,7 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 	case w.Status == v1.Offline:
 		liveness = "" // always LOST
 	case w.Liveness == v1.Lost:
-		liveness = ", silent past its timeout but not declared dead (liveness LOST)"
+		liveness = ", silent past its timeout but not declared dead yet"
 	}
 	a.addf("Worker %s%s (queue %s, machine %s%s) is %s%s; it registered at %s.", w.WorkerID, output.Parenthesized(w.Name),
 		w.Queue, w.MachineID, of, w.Status, liveness, timeAndAge(s, w.RegisteredAt))
@@ -125,7 +125,7 @@ func (a *Explanation) addReliability(w *v1.Worker) {
 		flaps = "; it is flapping"
 	}
 	a.addf("Over the last 24 h, or since it first registered if that is shorter, it was up %.1f %% of the time and timed out %s%s. "+
-		"Once silent past its timeout, it counts as down from its last heartbeat on.",
+		"A silence past the timeout counts as downtime, from the last heartbeat on.",
 		w.UptimePct24h, output.Count(w.StaleCount24h, "time"), flaps)
 	if w.TotalCompleted > 0 || w.TotalFailed > 0 {
 		a.addf("Its heartbeats reported %s completed and %d failed.", output.Count(int(w.TotalCompleted), "task"), w.TotalFailed)

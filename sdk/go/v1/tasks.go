@@ -306,7 +306,7 @@ type Evidence struct {
 	// WorkerReason is why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of
 	// its inventories in a row did not list the attempt. The times above are then the worker's.
 	WorkerReason string `json:"workerReason,omitempty"`
-	// MassExpiryHeld reports that the mass-expiry brake had held it, so that it had one more timeout.
+	// MassExpiryHeld reports that the mass-expiry brake had held it, so that it had a second timeout period.
 	MassExpiryHeld bool `json:"massExpiryHeld,omitempty"`
 }
 

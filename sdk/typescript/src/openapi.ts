@@ -1941,7 +1941,7 @@ export interface components {
              * @description Null if no heartbeat was received.
              */
             lastHeartbeatAt: string | null;
-            /** @description MassExpiryHeld reports that the mass-expiry brake had held it, so that it had one more timeout. */
+            /** @description MassExpiryHeld reports that the mass-expiry brake had held it, so that it had a second timeout period. */
             massExpiryHeld?: boolean;
             /** @description The excluded time since the last heartbeat. */
             outageCreditMs: number;

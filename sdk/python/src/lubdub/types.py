@@ -629,7 +629,7 @@ class _Evidence(TypedDict):
 class Evidence(_Evidence, total=False):
     """Evidence answers "why was it killed?"."""
 
-    # MassExpiryHeld reports that the mass-expiry brake had held it, so that it had one more timeout.
+    # MassExpiryHeld reports that the mass-expiry brake had held it, so that it had a second timeout period.
     massExpiryHeld: bool
     # Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of its
     # inventories in a row did not list the attempt. The times above are then the worker's.
